@@ -1,0 +1,41 @@
+// Package fault marks the durable steps of the product, so that a test can
+// kill the process at each of them. In an ordinary build Hit is empty and
+// disappears; with the build tag "failpoint" the environment variable
+// KTRDR_FAILPOINT=name[@n] makes the n-th Hit of that name (the first, if n is
+// not given) end the process with SIGKILL.
+package fault
+
+// Point names a durable step.
+type Point string
+
+// The durable steps, in the order in which a write passes them.
+const (
+	BlobCreated   Point = "blob.created"   // temporary file exists, nothing written
+	BlobWritten   Point = "blob.written"   // bytes written, not synced
+	BlobSynced    Point = "blob.synced"    // bytes durable under the temporary name
+	BlobRenamed   Point = "blob.renamed"   // final name, directory not synced
+	BlobDurable   Point = "blob.durable"   // directory synced
+	TxBegun       Point = "tx.begun"       // transaction open, nothing written
+	TxCommitting  Point = "tx.committing"  // everything written, before COMMIT
+	TxCommitted   Point = "tx.committed"   // COMMIT returned, caller not told
+	Answering     Point = "http.answering" // work done, answer not sent
+	Answered      Point = "http.answered"  // answer written
+	SpoolWritten  Point = "spool.written"  // entry written, not synced
+	SpoolSynced   Point = "spool.synced"   // entry durable under the temporary name
+	SpoolRenamed  Point = "spool.renamed"  // final name, directory not synced
+	SpoolDurable  Point = "spool.durable"  // directory synced
+	SpoolSent     Point = "spool.sent"     // delivered, entry not removed
+	WorkerClaimed Point = "worker.claimed" // claim received, work not begun
+	WorkerSaving  Point = "worker.saving"  // before a checkpoint is sent
+	WorkerSaved   Point = "worker.saved"   // a checkpoint was acknowledged
+	WorkerEnding  Point = "worker.ending"  // work done, result not sent
+	WorkerEnded   Point = "worker.ended"   // result acknowledged
+)
+
+// Points lists every point; a test kills a process at each.
+var Points = []Point{
+	BlobCreated, BlobWritten, BlobSynced, BlobRenamed, BlobDurable,
+	TxBegun, TxCommitting, TxCommitted, Answering, Answered,
+	SpoolWritten, SpoolSynced, SpoolRenamed, SpoolDurable, SpoolSent,
+	WorkerClaimed, WorkerSaving, WorkerSaved, WorkerEnding, WorkerEnded,
+}

@@ -1,0 +1,35 @@
+//go:build failpoint
+
+package fault
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+)
+
+var (
+	target Point
+	left   atomic.Int64
+)
+
+func init() {
+	name, n, counted := strings.Cut(os.Getenv("KTRDR_FAILPOINT"), "@")
+	target = Point(name)
+	left.Store(1)
+	if counted {
+		if v, err := strconv.ParseInt(n, 10, 64); err == nil {
+			left.Store(v)
+		}
+	}
+}
+
+// Hit ends the process when p is the chosen point and its turn has come.
+func Hit(p Point) {
+	if p == target && left.Add(-1) == 0 {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {} // the signal is on its way; no statement after this point may run
+	}
+}

@@ -1,0 +1,48 @@
+package ktrdr
+
+import "time"
+
+// Health is what /health answers: a bare object, true at the moment of asking.
+type Health struct {
+	Status         string         `json:"status"` // ok, or degraded with Problems
+	Version        string         `json:"version"`
+	Backend        Backend        `json:"backend"`
+	UptimeSeconds  float64        `json:"uptime_seconds"`
+	Paused         bool           `json:"paused"`
+	Problems       []string       `json:"problems,omitempty"` // each a sentence that says what to do
+	OrphanDetector OrphanDetector `json:"orphan_detector"`
+	Workers        WorkerCounts   `json:"workers"`
+	Operations     []Count        `json:"operations"`
+	Unschedulable  int            `json:"unschedulable_operations"`
+	Store          StoreHealth    `json:"store"`
+	DiskFreeBytes  int64          `json:"disk_free_bytes"`
+}
+
+// OrphanDetector is the detector's own account of itself.
+type OrphanDetector struct {
+	Running              bool      `json:"running"`
+	LastCheck            time.Time `json:"last_check,omitzero"`
+	PotentialOrphans     int       `json:"potential_orphans_count"`
+	OrphanedTotal        int64     `json:"orphaned_total"` // since this backend started
+	OrphanTimeoutSeconds float64   `json:"orphan_timeout_seconds"`
+	CheckIntervalSeconds float64   `json:"check_interval_seconds"`
+}
+
+// WorkerCounts counts live workers and their slots by type.
+type WorkerCounts struct {
+	Live   int                  `json:"live"`
+	ByType map[Type]WorkerSlots `json:"by_type"`
+}
+
+// WorkerSlots is how many slots offer a type, and how many are taken.
+type WorkerSlots struct {
+	Busy  int `json:"busy"`
+	Total int `json:"total"`
+}
+
+// StoreHealth says whether the store answers.
+type StoreHealth struct {
+	OK    bool   `json:"ok"`
+	Error string `json:"error,omitempty"`
+	StoreInfo
+}

@@ -1,0 +1,141 @@
+package ktrdr
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// OperationID names an operation: op_{type}_{YYYYMMDD_HHMMSS}_{8 hex}.
+type OperationID string
+
+// NewOperationID makes an id for an operation of type t created at the given
+// instant. The instant is for people; uniqueness comes from the random tail
+// and is held by the store's primary key.
+func NewOperationID(t Type, at time.Time) OperationID {
+	var tail [4]byte
+	_, _ = rand.Read(tail[:]) // never fails since Go 1.24
+	return OperationID(fmt.Sprintf("op_%s_%s_%s", t, at.UTC().Format("20060102_150405"), hex.EncodeToString(tail[:])))
+}
+
+// Valid says whether the id could have been made by us. It keeps control
+// characters, paths and kilobytes out of every layer below the API.
+func (id OperationID) Valid() bool {
+	if len(id) < 4 || len(id) > 96 || !strings.HasPrefix(string(id), "op_") {
+		return false
+	}
+	for _, r := range id {
+		if !(r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z') {
+			return false
+		}
+	}
+	return true
+}
+
+// Type says what kind of work an operation is.
+type Type string
+
+// The operation types. Agent types run inside a backend; AgentResearch is a
+// parent and occupies no worker; Dummy is the engine's own test subject.
+const (
+	AgentResearch   Type = "agent_research"
+	AgentDesign     Type = "agent_design"
+	AgentAssessment Type = "agent_assessment"
+	Training        Type = "training"
+	Backtesting     Type = "backtesting"
+	DataLoad        Type = "data_load"
+	Dummy           Type = "dummy"
+)
+
+// Types lists every operation type.
+var Types = []Type{AgentAssessment, AgentDesign, AgentResearch, Backtesting, DataLoad, Dummy, Training}
+
+// Known says whether t is an operation type.
+func (t Type) Known() bool { return slices.Contains(Types, t) }
+
+// Epoch numbers the claims of one operation. Every claim mints the next one;
+// every write a worker makes carries the epoch it was given, and a write with
+// any other epoch changes nothing.
+type Epoch int64
+
+// Operation is one unit of durable work, as it is stored and as it is sent.
+type Operation struct {
+	ID       OperationID `json:"operation_id"`
+	Type     Type        `json:"operation_type"`
+	Status   Status      `json:"status"`
+	Phase    string      `json:"phase,omitempty"` // what a parent is in the middle of; empty for others
+	Epoch    Epoch       `json:"epoch"`
+	Attempts int         `json:"attempts"` // how often it was claimed
+	Priority int         `json:"priority"` // higher is claimed first
+
+	Parent  OperationID `json:"parent_operation_id,omitempty"` // empty for a root
+	Root    OperationID `json:"root_operation_id"`             // the top of its tree; its own id for a root
+	Ordinal int         `json:"ordinal"`                       // its place among its siblings, given by the plan
+
+	// BackendLocal work runs only inside a backend process. A HasPlan
+	// operation is a parent: a row that its children move, which occupies no
+	// worker and sends no heartbeat.
+	BackendLocal bool `json:"is_backend_local"`
+	HasPlan      bool `json:"has_plan"`
+
+	Worker WorkerID    `json:"worker_id,omitempty"` // who holds or last held it
+	HeldBy Incarnation `json:"held_by,omitempty"`   // the backend process whose own worker holds it; empty for an outside worker
+
+	CancelRequested bool   `json:"cancel_requested"`
+	CancelReason    string `json:"cancel_reason,omitempty"`
+	Losses          int    `json:"losses"`   // consecutive worker losses without a new step
+	MaxStep         int64  `json:"max_step"` // the furthest step ever reported
+
+	Spec     json.RawMessage `json:"spec"`            // what to do; never changed after creation
+	State    json.RawMessage `json:"state,omitempty"` // a parent's own memory, written by its plan
+	Metadata json.RawMessage `json:"metadata"`        // free-form, for people and for lists
+	Progress Progress        `json:"progress"`
+
+	Result       json.RawMessage `json:"result_summary,omitempty"`
+	ErrorMessage string          `json:"error_message,omitempty"` // for people
+	Error        *Failure        `json:"error,omitempty"`         // for programs
+
+	RetryOf OperationID `json:"retry_of,omitempty"`
+
+	CreatedAt   time.Time `json:"created_at"`
+	StartedAt   time.Time `json:"started_at,omitzero"`   // of the first claim
+	ClaimedAt   time.Time `json:"claimed_at,omitzero"`   // of the newest claim
+	HeartbeatAt time.Time `json:"heartbeat_at,omitzero"` // last accepted heartbeat or claim
+	CompletedAt time.Time `json:"completed_at,omitzero"` // zero unless terminal
+
+	// Checkpoint is the newest checkpoint, without its state; nil if none.
+	Checkpoint *CheckpointInfo `json:"checkpoint,omitempty"`
+
+	// Unschedulable says why a PENDING operation cannot start; it is derived
+	// when the operation is read, so that it is never out of date.
+	Unschedulable string `json:"unschedulable_reason,omitempty"`
+}
+
+// Progress is the latest word on how far an operation is. It overwrites
+// itself; it is not history.
+type Progress struct {
+	Percentage     float64         `json:"percentage"`
+	CurrentStep    string          `json:"current_step,omitempty"`
+	StepsCompleted int64           `json:"steps_completed"`
+	StepsTotal     int64           `json:"steps_total"`
+	Context        json.RawMessage `json:"context,omitempty"`
+}
+
+// NewOperation is a request to create one.
+type NewOperation struct {
+	ID           OperationID // empty lets the store make one
+	Type         Type
+	Priority     int
+	Parent       OperationID
+	Ordinal      int
+	BackendLocal bool
+	HasPlan      bool
+	Spec         json.RawMessage
+	State        json.RawMessage
+	Metadata     json.RawMessage
+	RetryOf      OperationID
+}

@@ -1,0 +1,246 @@
+package ktrdr
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Status is where an operation stands in its life.
+//
+//	PENDING ──claim──▶ RUNNING ──finish──▶ COMPLETED | FAILED | CANCELLED
+//	   ▲                │  ▲
+//	   │  backend start ▼  │ report, same epoch
+//	   │      PENDING_RECONCILIATION ──▶ FAILED (nobody reported) | COMPLETED …
+//	   └── resume (from FAILED | CANCELLED) · release (graceful stop)
+type Status string
+
+// The statuses, as they are stored and sent.
+const (
+	Pending     Status = "PENDING"
+	Running     Status = "RUNNING"
+	Reconciling Status = "PENDING_RECONCILIATION"
+	Completed   Status = "COMPLETED"
+	Failed      Status = "FAILED"
+	Cancelled   Status = "CANCELLED"
+)
+
+// Statuses lists every status in the order of the drawing.
+var Statuses = []Status{Pending, Running, Reconciling, Completed, Failed, Cancelled}
+
+// Terminal says whether the operation has ended. Only a resume leaves FAILED
+// and CANCELLED; nothing leaves COMPLETED.
+func (s Status) Terminal() bool { return s == Completed || s == Failed || s == Cancelled }
+
+// Live says whether some worker may be running it.
+func (s Status) Live() bool { return s == Running || s == Reconciling }
+
+// Known says whether s is a status.
+func (s Status) Known() bool { return slices.Contains(Statuses, s) }
+
+// Transitions holds every status change that Step can make. The stores'
+// triggers are generated from it, so that not even a mistaken statement of our
+// own can make another.
+var Transitions = map[Status][]Status{
+	Pending:     {Running, Cancelled},
+	Running:     {Pending, Reconciling, Completed, Failed, Cancelled},
+	Reconciling: {Pending, Running, Completed, Failed, Cancelled},
+	Failed:      {Pending},
+	Cancelled:   {Pending},
+	Completed:   {},
+}
+
+// Input is something that happens to an operation.
+type Input string
+
+// Everything that can happen to an operation.
+const (
+	Claim      Input = "claim"      // a worker takes it; mints the next epoch
+	Report     Input = "report"     // a worker says it runs this epoch: heartbeat or re-registration
+	Save       Input = "save"       // a worker writes progress or a checkpoint
+	Finish     Input = "finish"     // a worker ends it, well or badly
+	Release    Input = "release"    // a worker, or the sweep for a dead backend's own worker, gives it back
+	LoseWorker Input = "loseworker" // its worker was silent for the whole timeout
+	LoseHolder Input = "loseholder" // the backend that ran it in process is gone, and the policy is to fail
+	Restart    Input = "restart"    // a backend started while an outside worker held it
+	Cancel     Input = "cancel"     // somebody wants it stopped
+	Resume     Input = "resume"     // somebody, or the engine, wants it continued
+)
+
+// Inputs lists every input.
+var Inputs = []Input{Claim, Report, Save, Finish, Release, LoseWorker, LoseHolder, Restart, Cancel, Resume}
+
+// PoisonLosses is how many consecutive worker losses without a new step make
+// an operation poison: it is failed and no longer resumed by itself, so that
+// one bad operation cannot take every worker down with it.
+const PoisonLosses = 3
+
+// State is the part of an operation that Step decides on and changes.
+type State struct {
+	Status          Status
+	Epoch           Epoch
+	Attempts        int
+	CancelRequested bool
+	Losses          int
+	MaxStep         int64
+}
+
+// Act is an Input with what comes with it.
+type Act struct {
+	Input   Input
+	Epoch   Epoch  // Report, Save, Finish, Release, LoseWorker, LoseHolder, Restart: the epoch it speaks for
+	Outcome Status // Finish: Completed, Failed or Cancelled
+	Step    int64  // Report, Save: how far the work is
+
+	Child        bool // the operation has a parent that is neither ended nor being cancelled
+	ParentClosed bool // the operation has a parent that is cancelled or being cancelled
+}
+
+// Effects is what a transition asks of whoever made it, in the same
+// transaction.
+type Effects struct {
+	Advance    bool // the operation ended and its open parent must be told
+	AutoResume bool // the operation lost its worker but its open parent still wants it: Resume follows
+	Cascade    bool // cancel the children too
+	Poison     bool // it failed because it keeps losing its workers
+}
+
+// Step is the specification of every transition: what an act does to an
+// operation, or why it does nothing. It is pure. The SQL of the stores is held
+// to it by a generated test over every (status, input, epoch match, flag), and
+// the model check explores it exhaustively.
+//
+// A refused act returns the state unchanged and a *TransitionError whose Code
+// says how: CodeStaleEpoch when the writer's claim is no longer the live one,
+// CodeConflict when the operation is not where the act needs it to be.
+func Step(s State, a Act) (State, Effects, error) {
+	next, eff := s, Effects{}
+	refuse := func(code Code) (State, Effects, error) {
+		return s, Effects{}, &TransitionError{Input: a.Input, From: s.Status, Epoch: s.Epoch, Given: a.Epoch, Code: code}
+	}
+
+	switch a.Input { // the fence: acts that speak for an epoch need the live one
+	case Report, Save, Finish, Release, LoseWorker, LoseHolder, Restart:
+		if a.Epoch != s.Epoch || !s.Status.Live() {
+			return refuse(CodeStaleEpoch)
+		}
+	}
+
+	switch a.Input {
+	case Claim:
+		if s.Status != Pending {
+			return refuse(CodeConflict)
+		}
+		next.Status = Running
+		next.Epoch++
+		next.Attempts++ // counted here, so that a crash cannot hide an attempt
+
+	case Report:
+		next.Status = Running
+		next.newStep(a.Step)
+
+	case Save:
+		next.newStep(a.Step)
+
+	case Finish:
+		if !a.Outcome.Terminal() {
+			return refuse(CodeInvalid)
+		}
+		next.Status = a.Outcome
+		if s.CancelRequested {
+			next.Status = Cancelled // an acknowledged cancel is never undone by a finish
+		}
+		eff.Advance = a.Child
+
+	case Release:
+		next.Status = Pending
+		if s.CancelRequested {
+			next.Status = Cancelled
+			eff.Advance = a.Child
+		}
+
+	case LoseWorker:
+		next.Losses++
+		next.Status = Failed
+		switch {
+		case s.CancelRequested:
+			next.Status = Cancelled
+			eff.Advance = a.Child
+		case next.Losses >= PoisonLosses:
+			eff.Poison, eff.Advance = true, a.Child
+		default:
+			eff.AutoResume = a.Child
+		}
+
+	case LoseHolder:
+		next.Status = Failed
+		if s.CancelRequested {
+			next.Status = Cancelled
+		}
+		eff.Advance = a.Child
+
+	case Restart:
+		if s.Status != Running {
+			return refuse(CodeConflict)
+		}
+		next.Status = Reconciling
+
+	case Cancel:
+		switch {
+		case s.Status == Pending:
+			next.Status = Cancelled
+			eff.Advance = a.Child
+		case s.Status.Live():
+			next.CancelRequested = true // again is no change: cancel is idempotent
+		default:
+			return refuse(CodeConflict)
+		}
+		eff.Cascade = true
+
+	case Resume:
+		if s.Status != Failed && s.Status != Cancelled || a.ParentClosed {
+			return refuse(CodeConflict)
+		}
+		next.Status = Pending
+		next.CancelRequested = false
+
+	default:
+		return refuse(CodeInvalid)
+	}
+	return next, eff, nil
+}
+
+// newStep notes a step beyond the furthest one seen: the work is moving, so
+// earlier losses no longer count against it.
+func (s *State) newStep(step int64) {
+	if step > s.MaxStep {
+		s.MaxStep, s.Losses = step, 0
+	}
+}
+
+// Lifecycle returns the part of the operation that Step decides on.
+func (op *Operation) Lifecycle() State {
+	return State{op.Status, op.Epoch, op.Attempts, op.CancelRequested, op.Losses, op.MaxStep}
+}
+
+// TransitionError says that an act was refused and why.
+type TransitionError struct {
+	ID    OperationID // empty when Step is called on a bare State
+	Input Input
+	From  Status
+	Epoch Epoch // the operation's
+	Given Epoch // the act's
+	Code  Code
+}
+
+func (e *TransitionError) Error() string {
+	what := "operation"
+	if e.ID != "" {
+		what = string(e.ID)
+	}
+	switch e.Code {
+	case CodeStaleEpoch:
+		return fmt.Sprintf("%s: %s refused: epoch %d is not live (the operation is %s at epoch %d)", what, e.Input, e.Given, e.From, e.Epoch)
+	default:
+		return fmt.Sprintf("%s: cannot %s an operation that is %s", what, e.Input, e.From)
+	}
+}

@@ -1,0 +1,319 @@
+package ktrdr
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"time"
+)
+
+// Store is the one place where operations live. Every method that writes is
+// one transaction that is durable before it returns; a refused write changes
+// nothing but, for a stale epoch, adds one write_refused event. Refusals are
+// *TransitionError or *Error; CodeUnavailable and CodeUnknownResult mean that
+// the same call may be repeated, and every write is idempotent so that it may.
+//
+// Only the store's clock decides: no instant is passed in.
+//
+// Two implementations, SQLite and PostgreSQL, share one text and pass one
+// suite, storetest.Run.
+type Store interface {
+	Operations
+	Checkpoints
+	Recovery
+
+	// RegisterWorker records the worker and treats Running and Finished as
+	// reports.
+	RegisterWorker(ctx context.Context, r Registration) (Orders, error)
+	// RemoveWorker forgets a worker that has stopped for good.
+	RemoveWorker(ctx context.Context, id WorkerID) error
+	// Workers lists them by id; Live is judged by the timeout.
+	Workers(ctx context.Context, timeout time.Duration) ([]Worker, error)
+
+	// Events returns events after a cursor in commit order; it never skips one
+	// that commits later. It does not wait.
+	Events(ctx context.Context, q EventQuery) ([]Event, error)
+	// LastEvent returns the cursor of the newest visible event.
+	LastEvent(ctx context.Context) (Cursor, error)
+	// PruneEvents deletes at most 500 events older than age and says how many.
+	PruneEvents(ctx context.Context, age time.Duration) (int, error)
+
+	// SetPaused stops or allows new claims everywhere; Paused tells.
+	SetPaused(ctx context.Context, paused bool) error
+	Paused(ctx context.Context) (bool, error)
+
+	// Counts counts operations by type and status.
+	Counts(ctx context.Context) ([]Count, error)
+
+	// AddToken, Tokens, RevokeToken and TokenByHash keep API tokens. Only the
+	// sha256 of a token is ever stored.
+	AddToken(ctx context.Context, t Token) error
+	Tokens(ctx context.Context) ([]Token, error)
+	RevokeToken(ctx context.Context, id string) error
+	TokenByHash(ctx context.Context, h Hash) (Token, error)
+
+	// BindBlobRoot records the identity of the blob root on first use and
+	// refuses another with CodeMismatch ever after.
+	BindBlobRoot(ctx context.Context, identity string) error
+
+	// Saver returns the LangGraph saver over the same tables.
+	Saver() Saver
+
+	// Changed returns a channel that is closed after the next committed write
+	// that could let somebody go on: a new PENDING operation, a cancel, an
+	// event. It is a hint; polling is the truth.
+	Changed() <-chan struct{}
+
+	// Info describes the store for health and doctor.
+	Info(ctx context.Context) (StoreInfo, error)
+
+	Close() error
+}
+
+// Operations is the life of operations, one method per Input of Step.
+type Operations interface {
+	// Create stores a new PENDING operation. One with a plan is claimed and
+	// its plan asked in the same transaction. A key seen before returns the
+	// operation it made; with another body it is CodeKeyReused.
+	Create(ctx context.Context, op NewOperation, key IdempotencyKey) (Operation, error)
+
+	// Operation returns one; CodeNotFound.
+	Operation(ctx context.Context, id OperationID) (Operation, error)
+
+	// List returns a page, newest first.
+	List(ctx context.Context, q OperationQuery) (OperationPage, error)
+
+	// Claim hands out the next PENDING operation the worker can run: highest
+	// priority, then oldest root, then id. A nil task means there is none, or
+	// claims are paused. The same key again returns the same claim while it is
+	// live.
+	Claim(ctx context.Context, c ClaimRequest, heldBy Incarnation) (*Task, error)
+
+	// Report refreshes the worker's claims, brings reconciling ones back to
+	// RUNNING and returns what is cancelled or lost. It never waits behind
+	// other writers.
+	Report(ctx context.Context, h Heartbeat) (Orders, error)
+
+	// Orders returns what Report would, without writing.
+	Orders(ctx context.Context, running []Claimed) (Orders, error)
+
+	// SaveProgress overwrites the progress.
+	SaveProgress(ctx context.Context, p ProgressReport) error
+
+	// Finish ends an operation and, in the same transaction, stores its last
+	// checkpoint and advances its open parent. The same finish again is
+	// answered as the first was.
+	Finish(ctx context.Context, f Finished) (Operation, error)
+
+	// Release gives an operation back.
+	Release(ctx context.Context, r Released) error
+
+	// Cancel cancels an operation and its open descendants; the ids of those
+	// it reached are returned. CodeConflict on a terminal operation.
+	Cancel(ctx context.Context, id OperationID, reason string) (Operation, []OperationID, error)
+
+	// Resume continues a FAILED or CANCELLED operation under the same id; one
+	// concurrent caller wins and the rest get CodeConflict. CodeNoCheckpoint
+	// when it has no checkpoint.
+	Resume(ctx context.Context, id OperationID) (Operation, error)
+}
+
+// Checkpoints is what operations leave behind.
+type Checkpoints interface {
+	// SaveCheckpoint stores a checkpoint whose blobs are already durable. The
+	// same (operation, epoch, seq) again is answered as the first was. A state
+	// over InlineState is given by its blob instead.
+	SaveCheckpoint(ctx context.Context, c NewCheckpoint, state *Artifact) (CheckpointInfo, error)
+
+	// Checkpoint returns one, or the newest when id is "". StateBlob is set
+	// when the state is a blob. CodeNotFound.
+	Checkpoint(ctx context.Context, op OperationID, id string) (StoredCheckpoint, error)
+
+	// History lists an operation's checkpoints, newest first.
+	History(ctx context.Context, op OperationID) ([]CheckpointInfo, error)
+
+	// SkipCheckpoint records, for the live epoch, that a checkpoint could not
+	// be used and hides it from Checkpoint(op, ""); the previous one is now the
+	// newest. Skipping it again changes nothing.
+	SkipCheckpoint(ctx context.Context, s Skip) error
+
+	// ListCheckpoints returns the newest checkpoint of each operation, newest
+	// operation first, keyset-paged.
+	ListCheckpoints(ctx context.Context, q CheckpointQuery) (CheckpointPage, error)
+
+	// DeleteCheckpoints deletes an operation's checkpoints; CodeConflict while
+	// it is live, CodeNotFound when there are none.
+	DeleteCheckpoints(ctx context.Context, op OperationID) (int, error)
+
+	// CheckpointStats sums them up.
+	CheckpointStats(ctx context.Context) (CheckpointStats, error)
+
+	// ExpireCheckpoints deletes at most 500 checkpoints older than age, never
+	// the newest two of an operation that is not terminal and never a final
+	// one, and expired threads of others whose owner set a TTL.
+	ExpireCheckpoints(ctx context.Context, age time.Duration) (int, error)
+
+	// BlobRefs yields every blob that some row names.
+	BlobRefs(ctx context.Context) iter.Seq2[BlobRef, error]
+}
+
+// Recovery is what the engine's sweeps need. Each method is idempotent and
+// safe to run from several backends at once.
+type Recovery interface {
+	// Start records a backend's new life and reconciles what earlier lives
+	// left: outside workers' operations go to PENDING_RECONCILIATION unless
+	// another backend is live and their heartbeat is fresh; what earlier lives
+	// of this backend, or (alone) any backend, held in process goes by policy.
+	Start(ctx context.Context, b Backend, p RecoveryPolicy) (Recovered, error)
+
+	// Beat says that the backend is alive.
+	Beat(ctx context.Context, b Backend) error
+
+	// Leave says that the backend is stopping and holds nothing.
+	Leave(ctx context.Context, b Backend) error
+
+	// Sweep recovers what dead backends held, asks the plans of parents that
+	// wait for nobody, and, when judge is true, fails operations whose last
+	// heartbeat is older than the timeout: conditional updates whose WHERE
+	// holds status, epoch and staleness, on the store's clock.
+	Sweep(ctx context.Context, b Backend, p RecoveryPolicy, judge bool) (Recovered, error)
+}
+
+// Backend is one life of a backend process.
+type Backend struct {
+	ID          string      `json:"backend_id"` // stable: kept in the data folder
+	Incarnation Incarnation `json:"incarnation"`
+	Addr        string      `json:"addr,omitempty"`
+	Host        string      `json:"host,omitempty"`
+	PID         int         `json:"pid,omitempty"`
+	Version     string      `json:"version,omitempty"`
+}
+
+// RecoveryPolicy says how work without a keeper is treated.
+type RecoveryPolicy struct {
+	Timeout    time.Duration // silence that makes an orphan
+	Late       time.Duration // silence that makes a potential one: two heartbeats
+	AutoResume bool          // resume an open parent's child that lost its worker
+	FailLocal  bool          // RESTART_POLICY=fail: fail what a dead backend held instead of requeueing it
+	Requeue    []Type        // in-process types that are requeued; the others are failed so that their plan decides
+}
+
+// Recovered is what a sweep did and saw.
+type Recovered struct {
+	Orphaned    []Orphan // failed or cancelled because of a silent worker
+	Requeued    []OperationID
+	Failed      []OperationID // of a dead backend, by policy
+	Reconciling []OperationID
+	Potential   int           // live operations two heartbeats late
+	NextOrphan  time.Duration // until the oldest heartbeat reaches the timeout; 0 when nothing is live
+}
+
+// Orphan is one operation that lost its worker.
+type Orphan struct {
+	Operation OperationID
+	Epoch     Epoch
+	Worker    WorkerID
+	Silent    time.Duration
+	Poison    bool
+	Resumed   bool
+}
+
+// IdempotencyKey makes a creating request repeatable; the zero key does not.
+type IdempotencyKey struct {
+	Key  string
+	Body Hash // of the request the key came with
+}
+
+// OperationQuery selects operations; zero fields select all.
+type OperationQuery struct {
+	Status     []Status
+	Type       []Type
+	ActiveOnly bool // PENDING, RUNNING, PENDING_RECONCILIATION
+	Resumable  bool // FAILED or CANCELLED, with a checkpoint
+	Parent     OperationID
+	Roots      bool // only operations without a parent
+	Limit      int  // 1..1000; 0 means 50
+	Cursor     string
+}
+
+// OperationPage is a page and the cursor of the next; an empty cursor ends.
+type OperationPage struct {
+	Operations []Operation `json:"operations"`
+	Next       string      `json:"next_cursor,omitempty"`
+}
+
+// CheckpointQuery selects operations' newest checkpoints.
+type CheckpointQuery struct {
+	OlderThan time.Duration
+	Limit     int
+	Cursor    string
+}
+
+// CheckpointPage is a page of newest checkpoints.
+type CheckpointPage struct {
+	Checkpoints []Checkpoint `json:"checkpoints"` // State is nil
+	Next        string       `json:"next_cursor,omitempty"`
+}
+
+// CheckpointStats sums up operations' checkpoints.
+type CheckpointStats struct {
+	Total  int64     `json:"total_checkpoints"`
+	Bytes  int64     `json:"total_size_bytes"`
+	Oldest time.Time `json:"oldest_checkpoint,omitzero"`
+}
+
+// StoredCheckpoint is a checkpoint whose state may be a blob.
+type StoredCheckpoint struct {
+	Checkpoint
+	StateBlob *Artifact `json:"state_blob,omitempty"`
+}
+
+// BlobRef is a row's reference to a blob.
+type BlobRef struct {
+	Artifact
+	Operation  OperationID // or a foreign thread's id
+	Checkpoint string
+}
+
+// EventQuery selects events after a cursor.
+type EventQuery struct {
+	Operation OperationID // empty: all
+	After     Cursor
+	Limit     int // 1..1000; 0 means 500
+}
+
+// Count is how many operations of a type have a status.
+type Count struct {
+	Type   Type   `json:"operation_type"`
+	Status Status `json:"status"`
+	N      int64  `json:"count"`
+}
+
+// Scope says what a token may do. Admin may do everything.
+type Scope string
+
+// The scopes.
+const (
+	ScopeAdmin  Scope = "admin"
+	ScopeWorker Scope = "worker"
+	ScopeRead   Scope = "read"
+)
+
+// Token is what is known of an API token. The token itself is shown once.
+type Token struct {
+	ID        string    `json:"token_id"`
+	Name      string    `json:"name"`
+	Scope     Scope     `json:"scope"`
+	Hash      Hash      `json:"-"`
+	CreatedAt time.Time `json:"created_at"`
+	RevokedAt time.Time `json:"revoked_at,omitzero"`
+}
+
+// StoreInfo describes a store.
+type StoreInfo struct {
+	Kind     string          `json:"kind"`    // sqlite or postgres
+	Version  string          `json:"version"` // of the engine
+	Schema   int64           `json:"schema_version"`
+	Location string          `json:"location"` // without secrets
+	Detail   json.RawMessage `json:"detail,omitempty"`
+}

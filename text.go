@@ -1,0 +1,42 @@
+package ktrdr
+
+import (
+	"log/slog"
+	"strings"
+	"unicode/utf8"
+)
+
+// CleanText makes s storable everywhere: valid UTF-8 without NUL. A model's
+// reply or a panic's text must never be the reason that a result cannot be
+// saved.
+func CleanText(s string) string {
+	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
+		return s
+	}
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// Secret is a string that does not show itself: not in logs, not in JSON, not
+// in an error. Reveal is the one way to its value, and easy to search for.
+type Secret string
+
+const redacted = "[redacted]"
+
+// Reveal returns the value.
+func (s Secret) Reveal() string { return string(s) }
+
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return redacted
+}
+
+// GoString keeps %#v from showing the value.
+func (s Secret) GoString() string { return s.String() }
+
+// MarshalText keeps JSON and YAML from showing the value.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// LogValue keeps slog from showing the value.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }

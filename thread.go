@@ -1,0 +1,139 @@
+package ktrdr
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// Saver keeps checkpoints for programs that are not ours, with LangGraph's
+// semantics. Our own operations' checkpoints live in the same tables, under
+// thread ids beginning "op_".
+//
+// Every checkpoint holds explicit references to its channel values, so that
+// two forks that reach the same channel version keep their own.
+type Saver interface {
+	// Put stores a checkpoint (an upsert on its id). Values holds only the
+	// channels named in NewVersions; a channel named there without a value is
+	// now empty; every other channel is carried over from the parent when its
+	// version is the same, else from the first checkpoint of the thread and
+	// namespace that had that version.
+	Put(ctx context.Context, p ThreadPut) (ThreadRef, error)
+
+	// PutWrites stores a task's pending writes. For idx >= 0 the first write
+	// wins, so that a replay changes nothing; for idx < 0 the last wins.
+	PutWrites(ctx context.Context, w ThreadWrites) error
+
+	// GetTuple returns the named checkpoint, or the one with the greatest id
+	// when ref.Checkpoint is empty. CodeNotFound when there is none.
+	GetTuple(ctx context.Context, ref ThreadRef) (ThreadTuple, error)
+
+	// List returns tuples newest first (by checkpoint id, over all threads and
+	// namespaces asked for).
+	List(ctx context.Context, q ThreadQuery) ([]ThreadTuple, error)
+
+	// History returns, per channel, the pending writes on the parent chain
+	// from the nearest ancestor that holds the channel (its value is the seed)
+	// up to but not including the target, oldest first.
+	History(ctx context.Context, ref ThreadRef, channels []string) (map[string]ChannelHistory, error)
+
+	// DeleteThread removes every namespace, checkpoint and write of a thread.
+	// A missing thread is no error.
+	DeleteThread(ctx context.Context, tenant, thread string) error
+
+	// DeleteRuns removes the checkpoints whose metadata run_id is one of runs.
+	DeleteRuns(ctx context.Context, tenant string, runs []string) error
+
+	// CopyThread copies every checkpoint and write of src to dst.
+	CopyThread(ctx context.Context, tenant, src, dst string) error
+
+	// Prune deletes threads whole, or all but the newest checkpoint of each
+	// namespace with its writes, never cutting what the kept one needs.
+	Prune(ctx context.Context, tenant string, threads []string, keepLatest bool) error
+}
+
+// ThreadRef addresses a checkpoint.
+type ThreadRef struct {
+	Tenant     string `json:"tenant,omitempty"`
+	Thread     string `json:"thread_id"`
+	NS         string `json:"checkpoint_ns"`
+	Checkpoint string `json:"checkpoint_id,omitempty"`
+}
+
+// Value is one serialised value: a type the server never interprets, and bytes
+// (base64 on the wire).
+type Value struct {
+	Type  string `json:"t"`
+	Bytes []byte `json:"b"`
+}
+
+// ThreadPut is a checkpoint to store under Thread and NS. Checkpoint is the
+// client's own JSON without its channel_values; ID, ChannelVersions are read
+// from it. Parent may be empty.
+type ThreadPut struct {
+	Tenant      string                     `json:"tenant,omitempty"`
+	Thread      string                     `json:"thread_id"`
+	NS          string                     `json:"checkpoint_ns"`
+	Parent      string                     `json:"parent_checkpoint_id,omitempty"`
+	Checkpoint  json.RawMessage            `json:"checkpoint"`
+	Values      map[string]Value           `json:"channel_values,omitempty"`
+	NewVersions map[string]json.RawMessage `json:"new_versions"`
+	Metadata    json.RawMessage            `json:"metadata,omitempty"`
+	TTLSeconds  float64                    `json:"ttl_seconds,omitempty"` // retention may delete the thread after so long without a put; 0 keeps it
+}
+
+// ThreadWrites is a task's pending writes on one checkpoint.
+type ThreadWrites struct {
+	Tenant     string        `json:"tenant,omitempty"`
+	Thread     string        `json:"thread_id"`
+	NS         string        `json:"checkpoint_ns"`
+	Checkpoint string        `json:"checkpoint_id"`
+	Task       string        `json:"task_id"`
+	TaskPath   string        `json:"task_path,omitempty"`
+	Writes     []ThreadWrite `json:"writes"`
+}
+
+// ThreadWrite is one pending write.
+type ThreadWrite struct {
+	Idx     int    `json:"idx"`
+	Channel string `json:"channel"`
+	Value   Value  `json:"value"`
+}
+
+// PendingWrite is a write as it is read back, ordered by (task, idx).
+type PendingWrite struct {
+	Task    string `json:"task_id"`
+	Channel string `json:"channel"`
+	Value   Value  `json:"value"`
+}
+
+// ThreadTuple is a checkpoint as it is read back. PendingSends is filled for
+// checkpoints of format v < 4 with a parent: the parent's writes on the
+// __pregel_tasks channel.
+type ThreadTuple struct {
+	Thread        string           `json:"thread_id"`
+	NS            string           `json:"checkpoint_ns"`
+	ID            string           `json:"checkpoint_id"`
+	Parent        string           `json:"parent_checkpoint_id,omitempty"`
+	Checkpoint    json.RawMessage  `json:"checkpoint"`
+	Values        map[string]Value `json:"channel_values"`
+	Metadata      json.RawMessage  `json:"metadata,omitempty"`
+	PendingWrites []PendingWrite   `json:"pending_writes"`
+	PendingSends  []Value          `json:"pending_sends,omitempty"`
+}
+
+// ThreadQuery selects tuples. A nil pointer means any.
+type ThreadQuery struct {
+	Tenant     string                     `json:"tenant,omitempty"`
+	Thread     *string                    `json:"thread_id,omitempty"`
+	NS         *string                    `json:"checkpoint_ns,omitempty"`
+	Checkpoint string                     `json:"checkpoint_id,omitempty"`
+	Before     string                     `json:"before,omitempty"` // ids strictly less
+	Filter     map[string]json.RawMessage `json:"filter,omitempty"` // AND of JSON equality on top-level metadata keys
+	Limit      *int                       `json:"limit,omitempty"`  // nil: no limit; 0: none
+}
+
+// ChannelHistory is one channel's writes along the parent chain.
+type ChannelHistory struct {
+	Seed   *Value         `json:"seed,omitempty"`
+	Writes []PendingWrite `json:"writes"`
+}

@@ -46,3 +46,13 @@ type StoreHealth struct {
 	Error string `json:"error,omitempty"`
 	StoreInfo
 }
+
+// Counters are totals since this backend started.
+type Counters struct {
+	Orphaned           int64         // operations that lost their worker
+	WritesRefused      int64         // writes from an epoch that was not live
+	Heartbeats         int64         // heartbeat calls accepted
+	HeartbeatLateness  time.Duration // how far the last heartbeat was past its interval
+	CheckpointsSkipped int64         // checkpoints that could not be used
+	Recovered          int64         // operations taken over from a dead backend
+}

@@ -125,6 +125,10 @@ type Finished struct {
 	ErrorMessage string          `json:"error_message,omitempty"`
 	Error        *Failure        `json:"error,omitempty"`
 	Checkpoint   *NewCheckpoint  `json:"checkpoint,omitempty"`
+
+	// StateBlob is the checkpoint's state when it was too large for a row; the
+	// engine fills it in.
+	StateBlob *Artifact `json:"-"`
 }
 
 // Released gives an operation back, to be claimed again from its checkpoint.

@@ -1,0 +1,201 @@
+package saver
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+const (
+	runKey      = "run_id"
+	countersKey = "counters_since_delta_snapshot"
+
+	// SendsChannel is where tasks to come were written before format 4.
+	SendsChannel = "__pregel_tasks"
+	sendsFormat  = 4
+
+	longestTTL = 100 * 365 * 24 * time.Hour
+)
+
+// Draft is a put that was understood and may be stored.
+type Draft struct {
+	Ref      ktrdr.ThreadRef // the new checkpoint
+	Parent   string          // may be empty, and need not exist
+	Format   int             // the checkpoint's v
+	Run      string          // the metadata's run_id, when HasRun
+	HasRun   bool
+	TTL      time.Duration // 0 keeps the thread
+	Channels map[string]Channel
+}
+
+// Channel is what a put says of one channel.
+type Channel struct {
+	Version string       // canonical JSON
+	New     bool         // named in new_versions: Value is all there is, nothing is carried over
+	Value   *ktrdr.Value // nil when the put brought none
+}
+
+// ReadPut understands a put, or says with CodeInvalid or CodeForbidden what is
+// wrong with it.
+func ReadPut(p ktrdr.ThreadPut) (Draft, error) {
+	if err := CheckWritable(p.Tenant, p.Thread); err != nil {
+		return Draft{}, err
+	}
+	d := Draft{Ref: ktrdr.ThreadRef{Tenant: p.Tenant, Thread: p.Thread, NS: p.NS}, Parent: p.Parent}
+	versions, err := d.readCheckpoint(p.Checkpoint)
+	if err != nil {
+		return Draft{}, err
+	}
+	if err := CheckRef(d.Ref); err != nil {
+		return Draft{}, err
+	}
+	if err := name("parent_checkpoint_id", p.Parent, maxCheckpoint); err != nil {
+		return Draft{}, err
+	}
+	if err := d.readMetadata(p.Metadata); err != nil {
+		return Draft{}, err
+	}
+	if err := d.readTTL(p.TTLSeconds); err != nil {
+		return Draft{}, err
+	}
+	if err := d.readChannels(versions, p); err != nil {
+		return Draft{}, err
+	}
+	return d, nil
+}
+
+// readCheckpoint reads what the server needs of the client's checkpoint and
+// returns its channel_versions.
+func (d *Draft) readCheckpoint(raw json.RawMessage) (map[string]json.RawMessage, error) {
+	if !utf8.Valid(raw) {
+		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "checkpoint must be valid UTF-8")
+	}
+	var fields map[string]json.RawMessage // by exact name: struct fields would match any case
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "checkpoint must be a JSON object: %w", err)
+	}
+	if id, ok := fields["id"]; !ok || json.Unmarshal(id, &d.Ref.Checkpoint) != nil || d.Ref.Checkpoint == "" {
+		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "checkpoint.id must be a string that is not empty")
+	}
+	if v, ok := fields["v"]; ok {
+		var format float64
+		if err := json.Unmarshal(v, &format); err != nil || math.Abs(format) > 1000 {
+			return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "checkpoint.v must be a small number")
+		}
+		d.Format = int(format)
+	}
+	var versions map[string]json.RawMessage
+	if cv, ok := fields["channel_versions"]; ok {
+		if err := json.Unmarshal(cv, &versions); err != nil {
+			return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "checkpoint.channel_versions must be a JSON object: %w", err)
+		}
+	}
+	return versions, nil
+}
+
+func (d *Draft) readMetadata(raw json.RawMessage) error {
+	if len(raw) == 0 {
+		return nil
+	}
+	if !utf8.Valid(raw) {
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "metadata must be valid UTF-8")
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "metadata must be a JSON object: %w", err)
+	}
+	if run, ok := fields[runKey]; ok && len(run) > 0 && run[0] == '"' {
+		if err := json.Unmarshal(run, &d.Run); err != nil {
+			return ktrdr.Errorf(ktrdr.CodeInvalid, "metadata.run_id: %w", err)
+		}
+		d.HasRun = true
+		return name("metadata.run_id", d.Run, maxThread)
+	}
+	return nil
+}
+
+func (d *Draft) readTTL(seconds float64) error {
+	if math.IsNaN(seconds) || seconds < 0 || seconds > longestTTL.Seconds() {
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "ttl_seconds must be between 0 and 100 years")
+	}
+	d.TTL = time.Duration(seconds * float64(time.Second))
+	return nil
+}
+
+// readChannels joins channel_versions, new_versions and the values.
+func (d *Draft) readChannels(versions map[string]json.RawMessage, p ktrdr.ThreadPut) error {
+	d.Channels = make(map[string]Channel, len(versions))
+	add := func(channel string, raw json.RawMessage, c Channel) error {
+		if err := required("a channel's name", channel, maxChannel); err != nil {
+			return err
+		}
+		version, err := Canonical(raw)
+		if err != nil {
+			return ktrdr.Errorf(ktrdr.CodeInvalid, "version of channel %q: %w", channel, err)
+		}
+		c.Version = version
+		d.Channels[channel] = c
+		return name("a channel's version", version, maxVersion)
+	}
+	for channel, raw := range versions {
+		if err := add(channel, raw, Channel{}); err != nil {
+			return err
+		}
+	}
+	for channel, raw := range p.NewVersions {
+		c := Channel{New: true}
+		if v, ok := p.Values[channel]; ok {
+			if err := name("the type of a channel's value", v.Type, maxType); err != nil {
+				return err
+			}
+			c.Value = &v
+		}
+		if own, ok := versions[channel]; ok {
+			raw = own // what later checkpoints will be compared with
+		} else if c.Value == nil {
+			continue // gone from the checkpoint altogether
+		}
+		if err := add(channel, raw, c); err != nil {
+			return err
+		}
+	}
+	for channel := range p.Values {
+		if _, ok := p.NewVersions[channel]; !ok {
+			return ktrdr.Errorf(ktrdr.CodeInvalid, "channel_values names channel %q, which new_versions does not", channel)
+		}
+	}
+	return nil
+}
+
+// NeedsParent says whether some value may have to be carried over.
+func (d Draft) NeedsParent() bool {
+	for _, c := range d.Channels {
+		if !c.New {
+			return d.Parent != ""
+		}
+	}
+	return false
+}
+
+// WantsSends says whether a checkpoint of this format, read back, is given its
+// parent's writes on SendsChannel.
+func WantsSends(format int, parent string) bool { return format < sendsFormat && parent != "" }
+
+// DeltaChannels names the channels whose value must be rebuilt from writes on
+// the parent chain since the last snapshot, as the metadata counts them.
+func DeltaChannels(metadata json.RawMessage) []string {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(metadata, &fields) != nil {
+		return nil
+	}
+	var counters map[string]json.RawMessage
+	if json.Unmarshal(fields[countersKey], &counters) != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(counters))
+}

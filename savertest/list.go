@@ -1,0 +1,151 @@
+package savertest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+var lists = map[string]func(*lab){
+	"ListAnswersEveryCombination": func(l *lab) {
+		var all []ktrdr.ThreadTuple
+		for i := range 36 { // ids interleave threads and namespaces
+			p := point{
+				thread: []string{"a", "b", "c"}[i%3], ns: []string{"", "child:1", "child:1|deep"}[i/3%3], id: fmt.Sprintf("%03d", i),
+				versions: `{"x":1}`, news: `{"x":1}`, values: map[string]string{"x": fmt.Sprint(i)},
+				meta: fmt.Sprintf(`{"source":%q,"step":%d}`, []string{"input", "loop"}[i%2], i/4),
+			}
+			l.put(p)
+			l.write(l.ref(p.thread, p.ns, p.id), "task", "", "c", fmt.Sprint("w", i))
+			all = append(all, l.get(p.thread, p.ns, p.id))
+		}
+		slices.Reverse(all)
+		for _, thread := range []*string{nil, new("a"), new("b"), new("nobody")} {
+			for _, ns := range []*string{nil, new(""), new("child:1"), new("none")} {
+				for _, limit := range []*int{nil, new(0), new(1), new(5), new(100)} {
+					for _, before := range []string{"", "020", "000", "zzz"} {
+						for _, filter := range []string{`{}`, `{"source":"loop"}`, `{"source":"loop","step":3}`, `{"step":"3"}`} {
+							l.listed(all, thread, ns, limit, before, filter)
+						}
+					}
+				}
+			}
+		}
+	},
+
+	"OrderIsByIDOverAllThreads": func(l *lab) {
+		l.put(point{thread: "a", id: "1"})
+		l.put(point{thread: "b", id: "2"})
+		l.put(point{thread: "a", id: "3"})
+		l.put(point{thread: "b", id: "1"})
+		l.put(point{thread: "a", ns: "n", id: "1"})
+		var got []string
+		for _, tuple := range l.list(ktrdr.ThreadQuery{}) {
+			got = append(got, tuple.ID+tuple.Thread+tuple.NS)
+		}
+		same(l, "order", got, []string{"3a", "2b", "1b", "1an", "1a"})
+	},
+
+	"ListGoesOnPastAnyPage": func(l *lab) {
+		const n = 250
+		var want []string
+		for i := range n {
+			id := fmt.Sprintf("%04d", i)
+			l.put(point{thread: fmt.Sprint("t", i%4), id: id, meta: fmt.Sprintf(`{"pick":%t}`, i%7 == 0)})
+			if i%7 == 0 {
+				want = append(want, id)
+			}
+		}
+		slices.Reverse(want)
+		filter := map[string]json.RawMessage{"pick": json.RawMessage("true")}
+		same(l, "count", len(l.list(ktrdr.ThreadQuery{})), n)
+		same(l, "picked", ids(l.list(ktrdr.ThreadQuery{Filter: filter})), want)
+		same(l, "picked at most 20", ids(l.list(ktrdr.ThreadQuery{Filter: filter, Limit: new(20)})), want[:20])
+		same(l, "one thread", len(l.list(ktrdr.ThreadQuery{Thread: new("t1")})), n/4+1)
+	},
+
+	"TheSameIDInManyThreadsIsListedWhole": func(l *lab) {
+		for i := range 150 {
+			l.put(point{thread: fmt.Sprintf("t%03d", i), ns: fmt.Sprint(i % 2), id: "same"})
+		}
+		seen := make(map[string]bool)
+		for _, tuple := range l.list(ktrdr.ThreadQuery{}) {
+			seen[tuple.Thread] = true
+		}
+		same(l, "threads", len(seen), 150)
+	},
+
+	"CheckpointFilterIsHonoured": func(l *lab) {
+		for _, id := range []string{"1", "2", "3"} {
+			l.put(point{id: id})
+		}
+		l.put(point{id: "2", ns: "child"})
+		same(l, "by id", ids(l.list(ktrdr.ThreadQuery{Checkpoint: "2"})), []string{"2", "2"})
+		same(l, "by id in a namespace", ids(l.list(ktrdr.ThreadQuery{Checkpoint: "2", NS: new("child")})), []string{"2"})
+		same(l, "by id before it", ids(l.list(ktrdr.ThreadQuery{Checkpoint: "2", Before: "2"})), nil)
+	},
+
+	"FilterIsJSONEqualityOnTopLevelKeys": func(l *lab) {
+		l.put(point{id: "1", meta: `{"n":1,"s":"1","null":null,"obj":{"a":[1,2],"b":true},"big":9007199254740993,"run_id":"r1","it's":"x","é":"\u00e9"}`})
+		l.put(point{id: "2", meta: `{"n":1.0,"obj":{ "b":true,"a":[1,2.0] }}`})
+		l.put(point{id: "3", meta: `{"n":2,"run_id":7}`})
+		for filter, want := range map[string][]string{
+			`{"n":1}`:                           {"2", "1"},
+			`{"n":10e-1}`:                       {"2", "1"},
+			`{"n":"1"}`:                         nil,
+			`{"s":"1"}`:                         {"1"},
+			`{"s":1}`:                           nil,
+			`{"obj":{"b":true,"a":[1,2]}}`:      {"2", "1"},
+			`{"obj":{"b":true}}`:                nil,
+			`{"obj":{"b":true,"a":[2,1]}}`:      nil,
+			`{"null":null}`:                     {"1"},
+			`{"absent":null}`:                   nil,
+			`{"big":9007199254740993}`:          {"1"},
+			`{"big":9007199254740992}`:          nil,
+			`{"run_id":"r1"}`:                   {"1"},
+			`{"run_id":7}`:                      {"3"},
+			`{"run_id":null}`:                   nil,
+			`{"n":1,"s":"1"}`:                   {"1"},
+			`{"it's":"x"}`:                      {"1"},
+			`{"é":"é"}`:                         {"1"},
+			`{"a'); DROP TABLE checkpoints":1}`: nil,
+			`{"n\u0000":1}`:                     nil,
+			`{"$.n":1}`:                         nil,
+		} {
+			var q ktrdr.ThreadQuery
+			if err := json.Unmarshal([]byte(filter), &q.Filter); err != nil {
+				l.Fatal(err)
+			}
+			same(l, "filter "+filter, ids(l.list(q)), want)
+		}
+	},
+}
+
+// listed compares a list with what the parts of the query leave of all.
+func (l *lab) listed(all []ktrdr.ThreadTuple, thread, ns *string, limit *int, before, filter string) {
+	l.Helper()
+	q := ktrdr.ThreadQuery{Thread: thread, NS: ns, Limit: limit, Before: before}
+	if err := json.Unmarshal([]byte(filter), &q.Filter); err != nil {
+		l.Fatal(err)
+	}
+	var want []ktrdr.ThreadTuple
+	for _, t := range all {
+		fits := (thread == nil || *thread == t.Thread) && (ns == nil || *ns == t.NS) && (before == "" || t.ID < before)
+		for key, value := range q.Filter {
+			fits = fits && strings.Contains(string(t.Metadata)+",", fmt.Sprintf("%q:%s", key, value)) // the test's own metadata has no spaces
+		}
+		if fits && (limit == nil || len(want) < *limit) {
+			want = append(want, t)
+		}
+	}
+	show := func(p *string) string {
+		if p == nil {
+			return "any"
+		}
+		return *p
+	}
+	same(l, fmt.Sprintf("list of thread %s, ns %s, before %q, filter %s", show(thread), show(ns), before, filter), l.list(q), want)
+}

@@ -1,0 +1,224 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// The bounds of a tree. A plan that goes beyond them is a plan gone wrong.
+const (
+	maxDepth    = 16
+	maxChildren = 1000
+)
+
+// ask is a parent whose plan is to be asked, and why.
+type ask struct {
+	id  ktrdr.OperationID
+	why ktrdr.Why
+}
+
+// settle asks the plans of the given parents, does what they decide, and goes
+// on with the parents that this concerns, until nobody is left to be asked.
+// The caller has locked their tree.
+func (s *Store) settle(ctx context.Context, t *tx, asks ...ask) error {
+	for len(asks) > 0 {
+		next := asks[0]
+		more, err := s.advance(ctx, t, next)
+		if err != nil {
+			return fmt.Errorf("advance %s: %w", next.id, err)
+		}
+		asks = append(asks[1:], more...)
+	}
+	return nil
+}
+
+const selectChildren query = `SELECT ` + operationColumns + ` FROM operations
+	WHERE parent_id = $1 ORDER BY ordinal, id`
+
+// advance asks one parent's plan and does what it decides.
+func (s *Store) advance(ctx context.Context, t *tx, a ask) ([]ask, error) {
+	p, err := load(ctx, t, a.id)
+	if err != nil || !p.HasPlan || p.Status.Terminal() {
+		return nil, err
+	}
+	children, err := scanOperations(t.rows(ctx, selectChildren, p.ID))
+	if err != nil {
+		return nil, err
+	}
+	if p.closed() {
+		return endClosed(ctx, t, p, children)
+	}
+	plan := s.plans[p.Type]
+	if plan == nil {
+		return nil, nil // another backend knows it
+	}
+	d, err := consult(plan, p, children, a.why)
+	if err == nil {
+		err = s.checkDecision(d, p, children)
+	}
+	if err != nil {
+		return s.stop(ctx, t, p, failedPlan(p, err))
+	}
+	return s.apply(ctx, t, p, d)
+}
+
+// consult asks the plan. Its panic is its parent's failure and nobody else's.
+func consult(plan ktrdr.Plan, p operationRow, rows []operationRow, why ktrdr.Why) (d ktrdr.Decision, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = ktrdr.Errorf(ktrdr.CodePanic, "plan panicked: %v", r)
+		}
+	}()
+	children := make([]ktrdr.Operation, len(rows))
+	for i, child := range rows {
+		children[i] = child.Operation
+	}
+	return plan.Next(p.Operation, children, why)
+}
+
+// checkDecision refuses, before anything of it is done, a decision that cannot
+// be done whole.
+func (s *Store) checkDecision(d ktrdr.Decision, p operationRow, children []operationRow) error {
+	if n := len(children) + len(d.Create); n > maxChildren {
+		return fmt.Errorf("plan wants %d children; a parent has at most %d", n, maxChildren)
+	}
+	if p.depth >= maxDepth && len(d.Create) > 0 {
+		return fmt.Errorf("plan wants children %d levels below the root; there are at most %d", p.depth+1, maxDepth)
+	}
+	if len(d.State) > ktrdr.InlineState || d.State != nil && !validJSON(d.State) {
+		return fmt.Errorf("plan's state is not JSON of at most %d bytes", ktrdr.InlineState)
+	}
+	if d.Finish != nil {
+		if !d.Finish.Outcome.Terminal() || len(d.Create)+len(d.Resume) > 0 {
+			return errors.New("plan finishes its parent as something that is no end, or starts children at the same time")
+		}
+		if c := d.Finish.Checkpoint; c != nil && (!c.Type.Known() || len(c.State) > ktrdr.InlineState || !validJSON(c.State)) {
+			return fmt.Errorf("plan's last checkpoint has no known type, or no state that is JSON of at most %d bytes", ktrdr.InlineState)
+		}
+	}
+	for _, n := range d.Create {
+		if err := s.checkNew(n); err != nil {
+			return fmt.Errorf("plan's new child: %w", err)
+		}
+	}
+	for _, id := range d.Resume {
+		i := slices.IndexFunc(children, func(c operationRow) bool { return c.ID == id })
+		if i < 0 || children[i].Status == ktrdr.Completed {
+			return fmt.Errorf("plan resumes %s, which is no child of its parent or is COMPLETED", id)
+		}
+	}
+	return nil
+}
+
+// failedPlan is how a parent ends whose plan went wrong.
+func failedPlan(p operationRow, err error) ktrdr.Finished {
+	err = fmt.Errorf("plan of %s: %w", p.Type, err)
+	return ktrdr.Finished{Outcome: ktrdr.Failed, ErrorMessage: err.Error(), Error: ktrdr.NewFailure(ktrdr.CodeOf(err), err)}
+}
+
+const updateParent query = `UPDATE operations SET phase = CASE WHEN $3 = '' THEN phase ELSE $3 END,
+		state = COALESCE($4, state), progress = COALESCE($5, progress)
+	WHERE id = $1 AND epoch = $2 AND has_plan = 1 AND ` + isLive
+
+// apply does what a plan decided, all of it or nothing.
+func (s *Store) apply(ctx context.Context, t *tx, p operationRow, d ktrdr.Decision) (asks []ask, err error) {
+	if !d.Changes() {
+		return nil, nil
+	}
+	t.wake()
+	if d.Phase != "" || d.State != nil || d.Progress != nil {
+		var progress string
+		if d.Progress != nil {
+			if progress, err = marshal(d.Progress); err != nil {
+				return s.stop(ctx, t, p, failedPlan(p, err))
+			}
+		}
+		if _, err := t.exec(ctx, updateParent, p.ID, p.Epoch, ktrdr.CleanText(d.Phase), optional(d.State), optional(progress)); err != nil {
+			return nil, err
+		}
+	}
+	for _, n := range d.Create {
+		child, err := createChild(ctx, t, p, n)
+		if errors.Is(err, errTaken) { // by the plan: made-up ids were tried again
+			return s.stop(ctx, t, p, failedPlan(p, fmt.Errorf("new child %s: %w", n.ID, err)))
+		}
+		if err != nil {
+			return nil, err
+		}
+		if child.HasPlan {
+			asks = append(asks, ask{child.ID, ktrdr.WhyCreated})
+		}
+	}
+	for _, id := range d.Resume {
+		more, err := resumeChild(ctx, t, id)
+		if err != nil {
+			return nil, err
+		}
+		asks = append(asks, more...)
+	}
+	if err := savePhase(ctx, t, p, d); err != nil {
+		return nil, err
+	}
+	if d.Finish != nil {
+		more, err := s.stop(ctx, t, p, *d.Finish)
+		return append(asks, more...), err
+	}
+	return asks, nil
+}
+
+// createChild adds a child to p. One with a plan of its own runs at once.
+func createChild(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperation) (child operationRow, err error) {
+	n.Parent = p.ID
+	for range idTries {
+		id := n.ID
+		if id == "" {
+			id = ktrdr.NewOperationID(n.Type, time.Now())
+		}
+		child, err = insertOperation(ctx, t, id, n, &p)
+		if n.ID != "" || !errors.Is(err, errTaken) {
+			break
+		}
+	}
+	if err == nil && n.HasPlan {
+		err = claimPlan(ctx, t, child.ID)
+	}
+	return child, err
+}
+
+// resumeChild resumes an ended child for its parent, which needs no checkpoint
+// for it. One that is open already needs nothing.
+func resumeChild(ctx context.Context, t *tx, id ktrdr.OperationID) ([]ask, error) {
+	child, err := load(ctx, t, id)
+	if err != nil || !child.Status.Terminal() {
+		return nil, err
+	}
+	return resume(ctx, t, id)
+}
+
+// savePhase leaves a checkpoint of the parent as the decision makes it, so
+// that it can be resumed whatever comes next. Progress alone is no phase.
+func savePhase(ctx context.Context, t *tx, p operationRow, d ktrdr.Decision) error {
+	if d.Phase == "" && d.State == nil && len(d.Create)+len(d.Resume) == 0 && d.Finish == nil {
+		return nil
+	}
+	c := ktrdr.NewCheckpoint{Type: ktrdr.CheckpointPhase, Step: p.MaxStep}
+	if d.Finish != nil && d.Finish.Checkpoint != nil {
+		c = *d.Finish.Checkpoint
+	}
+	c.Operation, c.Epoch, c.Seq = p.ID, p.Epoch, 1
+	if last := p.Checkpoint; last != nil && last.Epoch == p.Epoch {
+		c.Seq = last.Seq + 1
+	}
+	for _, state := range [][]byte{d.State, p.State, []byte("{}")} {
+		if c.State == nil {
+			c.State = state
+		}
+	}
+	_, err := insertCheckpoint(ctx, t, c, nil)
+	return err
+}

@@ -1,0 +1,260 @@
+package sqlstore
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// A backup is a tar archive that either database can be restored from:
+//
+//	manifest.json           what made it, the schema, the tables and their columns
+//	tables/NAME/000001.ndjson  rows, one JSON array each, in pieces of about a megabyte
+//	blobs/SHA256            the bytes of every blob that a row names
+//	end.json                how much there was: an archive without it is cut off
+//
+// In a row, text is a string, an integer a number, bytes are {"b": base64} and
+// other numbers {"f": number}; true and false are 1 and 0.
+
+// backupFormat is the version of the above.
+const backupFormat = 1
+
+// pieceSize bounds what is held in memory: tar wants to know the size of what
+// follows.
+const pieceSize = 1 << 20
+
+const (
+	manifestName = "manifest.json"
+	endName      = "end.json"
+	tablesDir    = "tables/"
+	blobsDir     = "blobs/"
+)
+
+type manifest struct {
+	Format    int       `json:"format"`
+	Schema    int64     `json:"schema_version"`
+	CreatedBy string    `json:"created_by"`
+	CreatedAt time.Time `json:"created_at"` // on the database's clock
+	Tables    []table   `json:"tables"`
+}
+
+type ending struct {
+	Rows    map[string]int64 `json:"rows"` // by table
+	Blobs   int64            `json:"blobs"`
+	Damaged []ktrdr.Hash     `json:"damaged,omitempty"` // blobs that were missing or not what their name says
+}
+
+// BlobSource is where a backup finds blobs.
+type BlobSource interface {
+	Open(ctx context.Context, h ktrdr.Hash) (ktrdr.BlobReader, error)
+}
+
+// Backup writes everything that s holds, as of one instant, while others go on
+// reading and writing. A blob that is missing or damaged does not keep the
+// rest from being saved: it is logged, and noted in the archive.
+func Backup(ctx context.Context, s *Store, blobs BlobSource, w io.Writer) error {
+	err := s.db.readOnce(ctx, func(r queryer) error {
+		b := &backup{store: s, archive: tar.NewWriter(w), blobs: blobs, end: ending{Rows: map[string]int64{}}}
+		if err := b.write(ctx, r); err != nil {
+			return err
+		}
+		return b.archive.Close()
+	})
+	if err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	return nil
+}
+
+// backup is one that is being written.
+type backup struct {
+	store   *Store
+	archive *tar.Writer
+	blobs   BlobSource
+	at      time.Time
+	end     ending
+}
+
+func (b *backup) write(ctx context.Context, r queryer) error {
+	var now int64
+	if err := r.row(ctx, `SELECT {now}`).Scan(&now); err != nil {
+		return err
+	}
+	b.at = instant(now)
+	tables, err := b.store.tables(ctx, r)
+	if err != nil {
+		return err
+	}
+	for i := range tables {
+		if err := b.store.loadSequence(ctx, r, &tables[i]); err != nil {
+			return fmt.Errorf("table %s: %w", tables[i].Name, err)
+		}
+	}
+	m := manifest{Format: backupFormat, Schema: b.store.schema, CreatedBy: createdBy(), CreatedAt: b.at, Tables: tables}
+	if err := b.addJSON(manifestName, m); err != nil {
+		return err
+	}
+	for _, t := range tables {
+		if err := b.addTable(ctx, r, t); err != nil {
+			return fmt.Errorf("table %s: %w", t.Name, err)
+		}
+	}
+	hashes, err := blobsNamed(ctx, r)
+	if err != nil {
+		return err
+	}
+	for _, h := range hashes {
+		if err := b.addBlob(ctx, h); err != nil {
+			return fmt.Errorf("blob %s: %w", h, err)
+		}
+	}
+	return b.addJSON(endName, b.end)
+}
+
+func createdBy() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return "ktrdr " + info.Main.Version
+	}
+	return "ktrdr"
+}
+
+func (b *backup) addJSON(name string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return b.add(name, append(text, '\n'))
+}
+
+func (b *backup) add(name string, data []byte) error {
+	if err := b.header(name, int64(len(data))); err != nil {
+		return err
+	}
+	_, err := b.archive.Write(data)
+	return err
+}
+
+func (b *backup) header(name string, size int64) error {
+	return b.archive.WriteHeader(&tar.Header{Name: name, Size: size, Mode: 0o600, ModTime: b.at, Format: tar.FormatPAX})
+}
+
+// addTable writes the rows of t in pieces.
+func (b *backup) addTable(ctx context.Context, r queryer, t table) error {
+	text := "SELECT " + t.columnList() + " FROM " + t.quoted()
+	if t.Name == metaTable { // which blobs these are is no property of the rows
+		text += " WHERE key <> '" + metaBlobRoot + "'"
+	}
+	rows, err := r.rows(ctx, query(text))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var piece bytes.Buffer
+	pieces, encoder := 0, json.NewEncoder(&piece)
+	flush := func() error {
+		if piece.Len() == 0 {
+			return nil
+		}
+		pieces++
+		err := b.add(fmt.Sprintf("%s%s/%06d.ndjson", tablesDir, t.Name, pieces), piece.Bytes())
+		piece.Reset()
+		return err
+	}
+	for rows.Next() {
+		row, err := scanRow(rows, len(t.Columns))
+		if err != nil {
+			return err
+		}
+		if err := encoder.Encode(row); err != nil {
+			return err
+		}
+		b.end.Rows[t.Name]++
+		if piece.Len() >= pieceSize {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	return flush()
+}
+
+func scanRow(rows *sql.Rows, n int) ([]cell, error) {
+	row, dest := make([]cell, n), make([]any, n)
+	for i := range row {
+		dest[i] = &row[i].value
+	}
+	return row, rows.Scan(dest...)
+}
+
+// addBlob copies one blob, looking at what it copies.
+func (b *backup) addBlob(ctx context.Context, h ktrdr.Hash) error {
+	blob, err := b.blobs.Open(ctx, h)
+	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
+		b.damaged(ctx, h, "it is missing")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer blob.Close()
+	if err := b.header(blobsDir+h.String(), blob.Size()); err != nil {
+		return err
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(b.archive, sum), blob); err != nil {
+		return err
+	}
+	b.end.Blobs++
+	if !bytes.Equal(sum.Sum(nil), h[:]) {
+		b.damaged(ctx, h, "its bytes are not those of its name")
+	}
+	return nil
+}
+
+func (b *backup) damaged(ctx context.Context, h ktrdr.Hash, why string) {
+	b.end.Damaged = append(b.end.Damaged, h)
+	b.store.log.WarnContext(ctx, "blob is not in the backup", "blob", h.String(), "reason", why)
+}
+
+// sqlBlobs finds the texts that may name blobs, the same that BlobRefs looks
+// at.
+const sqlBlobs query = `SELECT artifacts FROM checkpoints WHERE artifacts IS NOT NULL
+	UNION ALL SELECT state_blob FROM checkpoints WHERE state_blob IS NOT NULL
+	UNION ALL SELECT spec FROM operations WHERE spec LIKE '%"sha256"%'
+	UNION ALL SELECT state FROM operations WHERE state LIKE '%"sha256"%'
+	UNION ALL SELECT result FROM operations WHERE result LIKE '%"sha256"%'`
+
+// blobsNamed lists, once each and sorted, the blobs that rows of this snapshot
+// name.
+func blobsNamed(ctx context.Context, r queryer) ([]ktrdr.Hash, error) {
+	rows, err := r.rows(ctx, sqlBlobs)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	named := map[ktrdr.Hash]bool{}
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
+		}
+		for _, a := range artifactsIn(json.RawMessage(text)) {
+			named[a.SHA256] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(named), func(a, b ktrdr.Hash) int { return bytes.Compare(a[:], b[:]) }), rows.Err()
+}

@@ -1,0 +1,323 @@
+package sqlstore
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
+)
+
+// blobMap is a blob store for these tests.
+type blobMap map[ktrdr.Hash][]byte
+
+type blobBytes struct{ *bytes.Reader }
+
+func (b blobBytes) Close() error { return nil }
+
+func (m blobMap) Open(_ context.Context, h ktrdr.Hash) (ktrdr.BlobReader, error) {
+	data, ok := m[h]
+	if !ok {
+		return nil, ktrdr.Errorf(ktrdr.CodeNotFound, "no blob %s", h)
+	}
+	return blobBytes{bytes.NewReader(data)}, nil
+}
+
+func (m blobMap) Put(_ context.Context, want ktrdr.Hash, r io.Reader) (int64, error) {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return 0, err
+	}
+	if sha256.Sum256(data) != want {
+		return 0, ktrdr.Errorf(ktrdr.CodeCorrupt, "other bytes than %s", want)
+	}
+	m[want] = data
+	return int64(len(data)), nil
+}
+
+// populate fills the real schema with rows of every kind, past the triggers,
+// and returns the blobs that they name.
+func populate(t *testing.T, s *Store) blobMap {
+	t.Helper()
+	ctx := t.Context()
+	blobs := blobMap{}
+	name := func(text string) string {
+		h := ktrdr.Hash(sha256.Sum256([]byte(text)))
+		blobs[h] = []byte(text)
+		artifact, err := json.Marshal(ktrdr.Artifact{Name: "a", SHA256: h, Size: int64(len(text))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(artifact)
+	}
+	exec := func(tx *tx, q query, args ...any) {
+		t.Helper()
+		if _, err := tx.exec(ctx, q, args...); err != nil {
+			t.Errorf("%s: %v", q, err)
+		}
+	}
+	err := s.write(ctx, normal, func(tx *tx) error {
+		exec(tx, `INSERT INTO meta (key, value) VALUES ($1, '1'), ($2, 'the root here'), ('paused', '1')`, metaRestoring, metaBlobRoot)
+		for i := range 120 {
+			exec(tx, `INSERT INTO operations (id, operation_type, status, epoch, root_id, root_created_at, spec, created_at, completed_at)
+				VALUES ($1, 'dummy', 'COMPLETED', 3, $1, $2, $3, $2, $2)`,
+				fmt.Sprintf("op_%03d", i), int64(1_700_000_000_000_000+i), strings.Repeat("ü\n\"\\ 🙂", i*20))
+			exec(tx, `INSERT INTO events (tx, operation_id, kind, at, epoch, data) VALUES ($1, $2, 'created', $3, 0, '{}')`,
+				int64(1000+i), fmt.Sprintf("op_%03d", i), int64(i))
+		}
+		exec(tx, `DELETE FROM events WHERE operation_id > 'op_100'`)
+		exec(tx, `UPDATE operations SET result = $1 WHERE id = 'op_003'`, `{"model":`+name("model")+`}`)
+		exec(tx, `INSERT INTO checkpoints (tenant, thread_id, ns, id, put_at, checkpoint_type, artifacts, state_blob)
+			VALUES ('', 'op_001', '', '1', 5, 'final', $1, NULL), ('', 'op_002', '', '1', 5, 'final', NULL, $2)`,
+			"["+name("weights")+","+name("trades")+"]", name("state"))
+		exec(tx, `INSERT INTO contents (hash, used_at, type, bytes) VALUES ($1, 1, 'json', $2), ($3, 1, 'none', $4)`,
+			[]byte{0, 1, 255}, []byte("a\x00b"), []byte("empty"), []byte{})
+		exec(tx, `INSERT INTO workers (id, name, types, slots, held_by, host, pid, version, registered_at, seen_at) VALUES ('w', '', '[]', 1, '', '', 1, '', 1, 1)`)
+		exec(tx, `DELETE FROM meta WHERE key = $1`, metaRestoring)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return blobs
+}
+
+// contentsOfBackup returns the entries of an archive; rows are sorted, and
+// without what may differ between two databases.
+func contentsOfBackup(t *testing.T, archive []byte) map[string][]string {
+	t.Helper()
+	entries := map[string][]string{}
+	tables := map[string]table{}
+	for r := tar.NewReader(bytes.NewReader(archive)); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case h.Name == manifestName:
+			var m manifest
+			if err := json.Unmarshal(data, &m); err != nil {
+				t.Fatal(err)
+			}
+			for _, table := range m.Tables {
+				tables[table.Name] = table
+				entries["table "+table.Name] = append(table.Columns, fmt.Sprint(table.Sequence))
+			}
+		case strings.HasPrefix(h.Name, tablesDir):
+			name := path.Base(path.Dir(h.Name))
+			for line := range strings.Lines(string(data)) {
+				if name == eventsTable {
+					line = withoutTx(t, line, tables[name])
+				}
+				entries["rows "+name] = append(entries["rows "+name], line)
+			}
+		default:
+			entries[h.Name] = []string{string(data)}
+		}
+	}
+	for _, lines := range entries {
+		slices.Sort(lines)
+	}
+	return entries
+}
+
+func withoutTx(t *testing.T, line string, events table) string {
+	t.Helper()
+	var row []json.RawMessage
+	if err := json.Unmarshal([]byte(line), &row); err != nil {
+		t.Fatal(err)
+	}
+	row[slices.Index(events.Columns, "tx")] = json.RawMessage("0")
+	text, err := json.Marshal(row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func mustBackup(t *testing.T, s *Store, blobs BlobSource) []byte {
+	t.Helper()
+	var archive bytes.Buffer
+	if err := Backup(t.Context(), s, blobs, &archive); err != nil {
+		t.Fatal(err)
+	}
+	return archive.Bytes()
+}
+
+func TestBackup_RestoresToTheSameRows(t *testing.T) {
+	places := map[string]func(testing.TB) string{"SQLite": sqlitePath, "PostgreSQL": pgtest.URL}
+	for from, fromURL := range places {
+		for to, toURL := range places {
+			t.Run(from+" to "+to, func(t *testing.T) {
+				source := openTest(t, fromURL(t), migrations)
+				blobs := populate(t, source)
+				archive := mustBackup(t, source, blobs)
+
+				target, restored := openTest(t, toURL(t), migrations), blobMap{}
+				if err := Restore(t.Context(), target, restored, bytes.NewReader(archive)); err != nil {
+					t.Fatal(err)
+				}
+				want, got := contentsOfBackup(t, archive), contentsOfBackup(t, mustBackup(t, target, restored))
+				if len(want["rows operations"]) != 120 || len(want["rows events"]) != 101 || len(restored) != 4 {
+					t.Errorf("the backup holds %d operations, %d events and %d blobs, want 120, 101 and 4",
+						len(want["rows operations"]), len(want["rows events"]), len(restored))
+				}
+				for name := range want {
+					if !slices.Equal(got[name], want[name]) {
+						t.Errorf("%s differs after restoring", name)
+					}
+				}
+				if len(got) != len(want) {
+					t.Errorf("%d entries after restoring, want %d", len(got), len(want))
+				}
+				checkRestored(t, target)
+			})
+		}
+	}
+}
+
+// checkRestored looks at what a second backup would not show.
+func checkRestored(t *testing.T, s *Store) {
+	t.Helper()
+	ctx := t.Context()
+	err := s.write(ctx, normal, func(tx *tx) error {
+		var next, txs, left int64
+		if err := tx.row(ctx, `INSERT INTO events (operation_id, kind, at, epoch, data) VALUES ('op_new', 'x', 0, 0, '{}') RETURNING id`).Scan(&next); err != nil {
+			return err
+		}
+		if next != 121 {
+			t.Errorf("the next event has id %d, want 121: later than all there ever were", next)
+		}
+		if err := tx.row(ctx, `SELECT COUNT(*) FROM events WHERE tx <> 0 AND operation_id <> 'op_new'`).Scan(&txs); err != nil {
+			return err
+		}
+		if txs != 0 {
+			t.Errorf("%d events kept a transaction id of another database", txs)
+		}
+		if err := tx.row(ctx, `SELECT (SELECT COUNT(*) FROM meta WHERE key IN ('restoring', 'blob_root')) + (SELECT COUNT(*) FROM workers)`).Scan(&left); err != nil {
+			return err
+		}
+		if left != 0 {
+			t.Errorf("%d rows were restored that belong to the other place", left)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestBackup_IsOneInstantWhileOthersWrite(t *testing.T) {
+	for name, url := range map[string]func(testing.TB) string{"SQLite": sqlitePath, "PostgreSQL": pgtest.URL} {
+		t.Run(name, func(t *testing.T) {
+			s := openTest(t, url(t), migrations)
+			blobs := populate(t, s)
+			// The write comes when the backup has written its first bytes and read
+			// no table yet.
+			during := &hookedBuffer{hook: func() error {
+				return s.write(t.Context(), normal, func(tx *tx) error {
+					_, err := tx.exec(t.Context(), `INSERT INTO tokens (id, name, scope, hash, created_at) VALUES ('t', '', 'read', 'h', 1)`)
+					return err
+				})
+			}}
+			if err := Backup(t.Context(), s, blobs, during); err != nil {
+				t.Fatal(err)
+			}
+			archive := during.Bytes()
+			if rows := contentsOfBackup(t, archive)["rows tokens"]; len(rows) != 0 {
+				t.Errorf("the backup holds a later row: %v", rows)
+			}
+		})
+	}
+}
+
+// hookedBuffer calls its hook at the first write.
+type hookedBuffer struct {
+	bytes.Buffer
+	hook func() error
+}
+
+func (b *hookedBuffer) Write(p []byte) (int, error) {
+	if hook := b.hook; hook != nil {
+		b.hook = nil
+		if err := hook(); err != nil {
+			return 0, err
+		}
+	}
+	return b.Buffer.Write(p)
+}
+
+func TestBackup_NotesDamagedBlobsAndGoesOn(t *testing.T) {
+	s := openTest(t, sqlitePath(t), migrations)
+	blobs := populate(t, s)
+	missing, flipped := ktrdr.Hash(sha256.Sum256([]byte("weights"))), ktrdr.Hash(sha256.Sum256([]byte("trades")))
+	delete(blobs, missing)
+	blobs[flipped] = []byte("tradez")
+	archive := mustBackup(t, s, blobs)
+	target, restored := openTest(t, sqlitePath(t), migrations), blobMap{}
+	if err := Restore(t.Context(), target, restored, bytes.NewReader(archive)); err != nil {
+		t.Fatal(err)
+	}
+	if len(restored) != 2 {
+		t.Errorf("%d blobs were restored, want the two that were whole", len(restored))
+	}
+}
+
+func TestRestore_RefusesAndChangesNothing(t *testing.T) {
+	source := openTest(t, sqlitePath(t), migrations)
+	blobs := populate(t, source)
+	archive := mustBackup(t, source, blobs)
+	flipped := bytes.Clone(archive)
+	flipped[bytes.Index(flipped, []byte("weights"))]++
+	later := bytes.Replace(archive, []byte(`"format": 1`), []byte(`"format": 9`), 1)
+	entry := func(name string) int { return bytes.Index(archive, []byte(name)) }
+
+	for name, c := range map[string]struct {
+		archive []byte
+		code    ktrdr.Code
+		says    string
+	}{
+		"not a backup":            {[]byte("hello"), ktrdr.CodeInvalid, "not a backup"},
+		"a later format":          {later, ktrdr.CodeInvalid, "format 9"},
+		"another schema":          {bytes.Replace(archive, fmt.Appendf(nil, `"schema_version": %d`, source.schema), []byte(`"schema_version": 0`), 1), ktrdr.CodeInvalid, "schema 0"},
+		"cut off":                 {archive[:len(archive)/2], ktrdr.CodeCorrupt, "cut off"},
+		"cut off between entries": {archive[:entry(endName)], ktrdr.CodeCorrupt, "cut off"},
+		"a damaged blob":          {flipped, ktrdr.CodeCorrupt, "damaged in the backup"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target := openTest(t, sqlitePath(t), migrations)
+			err := Restore(t.Context(), target, blobMap{}, bytes.NewReader(c.archive))
+			if ktrdr.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("err = %v, want %s that says %q", err, c.code, c.says)
+			}
+			for name, rows := range contentsOfBackup(t, mustBackup(t, target, blobMap{})) {
+				if strings.HasPrefix(name, "rows ") {
+					t.Errorf("%s: %d were left behind", name, len(rows))
+				}
+			}
+		})
+	}
+	t.Run("not empty", func(t *testing.T) {
+		err := Restore(t.Context(), source, blobs, bytes.NewReader(archive))
+		if ktrdr.CodeOf(err) != ktrdr.CodeConflict || !strings.Contains(err.Error(), "not empty") {
+			t.Errorf("err = %v, want CodeConflict", err)
+		}
+	})
+}

@@ -1,0 +1,145 @@
+package sqlstore
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"iter"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// refsPage is how many rows BlobRefs reads at a time. No cursor is held while
+// the caller works.
+const refsPage = 500
+
+const (
+	selectBlobRows query = `SELECT c.thread_id, c.id, c.state_blob, c.artifacts FROM checkpoints c
+		WHERE c.tenant = '' AND c.ns = '' AND c.thread_id >= $1 AND (c.thread_id, c.id) > ($1, $2)
+			AND c.checkpoint_type IS NOT NULL AND (c.state_blob IS NOT NULL OR c.artifacts IS NOT NULL)
+		ORDER BY c.thread_id, c.id LIMIT $3`
+
+	// An operation's own texts name blobs too: a spec its inputs, a result
+	// what was made.
+	selectNamingRows query = `SELECT id, spec, state, result FROM operations
+		WHERE id > $1 AND (spec LIKE '%"sha256"%' OR state LIKE '%"sha256"%' OR result LIKE '%"sha256"%') ORDER BY id LIMIT $2`
+)
+
+// BlobRefs implements ktrdr.Checkpoints.
+func (s *Store) BlobRefs(ctx context.Context) iter.Seq2[ktrdr.BlobRef, error] {
+	return func(yield func(ktrdr.BlobRef, error) bool) {
+		for _, page := range []func(context.Context, ktrdr.BlobRef) ([]ktrdr.BlobRef, *ktrdr.BlobRef, error){s.checkpointRefs, s.operationRefs} {
+			for after := new(ktrdr.BlobRef); after != nil; {
+				refs, last, err := page(ctx, *after)
+				if err != nil {
+					yield(ktrdr.BlobRef{}, err)
+					return
+				}
+				for _, ref := range refs {
+					if !yield(ref, nil) {
+						return
+					}
+				}
+				after = last
+			}
+		}
+	}
+}
+
+// checkpointRefs returns the references of a page of checkpoints, and its last
+// row when there may be more.
+func (s *Store) checkpointRefs(ctx context.Context, after ktrdr.BlobRef) (refs []ktrdr.BlobRef, last *ktrdr.BlobRef, err error) {
+	type naming struct {
+		ktrdr.BlobRef
+		blob, artifacts sql.NullString
+	}
+	var found []naming
+	err = s.readOne(ctx, func(r queryer) error {
+		rows, err := r.rows(ctx, selectBlobRows, after.Operation, after.Checkpoint, refsPage)
+		found, err = gather(rows, err, func(row scanner) (n naming, err error) {
+			err = row.Scan(&n.Operation, &n.Checkpoint, &n.blob, &n.artifacts)
+			return n, err
+		})
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, n := range found {
+		for _, text := range []sql.NullString{n.blob, n.artifacts} {
+			for _, a := range artifactsIn(rawJSON(text)) {
+				refs = append(refs, ktrdr.BlobRef{Artifact: a, Operation: n.Operation, Checkpoint: n.Checkpoint})
+			}
+		}
+	}
+	if len(found) == refsPage {
+		last = &found[refsPage-1].BlobRef
+	}
+	return refs, last, nil
+}
+
+// operationRefs is checkpointRefs for operations.
+func (s *Store) operationRefs(ctx context.Context, after ktrdr.BlobRef) (refs []ktrdr.BlobRef, last *ktrdr.BlobRef, err error) {
+	type naming struct {
+		ktrdr.BlobRef
+		texts [3]sql.NullString
+	}
+	var found []naming
+	err = s.readOne(ctx, func(r queryer) error {
+		rows, err := r.rows(ctx, selectNamingRows, after.Operation, refsPage)
+		found, err = gather(rows, err, func(row scanner) (n naming, err error) {
+			err = row.Scan(&n.Operation, &n.texts[0], &n.texts[1], &n.texts[2])
+			return n, err
+		})
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, n := range found {
+		for _, text := range n.texts {
+			for _, a := range artifactsIn(rawJSON(text)) {
+				refs = append(refs, ktrdr.BlobRef{Artifact: a, Operation: n.Operation})
+			}
+		}
+	}
+	if len(found) == refsPage {
+		last = &found[refsPage-1].BlobRef
+	}
+	return refs, last, nil
+}
+
+// artifactsIn finds every object in a JSON text that has an artifact's three
+// members: name, sha256 and size.
+func artifactsIn(text json.RawMessage) []ktrdr.Artifact {
+	var v any
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	if dec.Decode(&v) != nil {
+		return nil
+	}
+	return appendArtifacts(nil, v)
+}
+
+func appendArtifacts(found []ktrdr.Artifact, v any) []ktrdr.Artifact {
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			found = appendArtifacts(found, item)
+		}
+	case map[string]any:
+		name, named := v["name"].(string)
+		text, _ := v["sha256"].(string)
+		number, _ := v["size"].(json.Number)
+		hash, badHash := ktrdr.ParseHash(text)
+		size, badSize := number.Int64()
+		if named && badHash == nil && badSize == nil {
+			found = append(found, ktrdr.Artifact{Name: name, SHA256: hash, Size: size})
+		}
+		for _, member := range v {
+			found = appendArtifacts(found, member)
+		}
+	}
+	return found
+}

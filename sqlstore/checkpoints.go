@@ -1,0 +1,338 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// ofOperation is the condition under which a row is a checkpoint of operation
+// $1.
+const ofOperation = `c.tenant = '' AND c.thread_id = $1 AND c.ns = ''`
+
+const (
+	// The parent is the newest that could be used: what a resumed run began
+	// from.
+	insertCheckpointRow query = `INSERT INTO checkpoints (tenant, thread_id, ns, id, parent_id, put_at, checkpoint_type,
+			epoch, seq, step, size, fingerprint, artifacts, state_blob, state)
+		VALUES ('', $1, '', $2, COALESCE((SELECT c.id FROM checkpoints c WHERE ` + ofOperation + ` AND c.id < $2 AND c.skipped = 0
+			ORDER BY c.id DESC LIMIT 1), ''), {now}, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+		ON CONFLICT (tenant, thread_id, ns, id) DO NOTHING RETURNING put_at`
+
+	// A spool may deliver an older one late.
+	setNewest query = `UPDATE operations SET ckpt_id = $2, ckpt_type = $3, ckpt_epoch = $4, ckpt_seq = $5, ckpt_step = $6, ckpt_size = $7, ckpt_at = $8
+		WHERE id = $1 AND (ckpt_id IS NULL OR ckpt_id < $2)`
+	replaceNewest query = `UPDATE operations SET ckpt_id = $2, ckpt_type = $3, ckpt_epoch = $4, ckpt_seq = $5, ckpt_step = $6, ckpt_size = $7, ckpt_at = $8
+		WHERE id = $1`
+	forgetNewest query = `UPDATE operations SET ckpt_id = NULL, ckpt_type = $2, ckpt_epoch = NULL, ckpt_seq = NULL,
+		ckpt_step = NULL, ckpt_size = NULL, ckpt_at = NULL WHERE id = $1`
+)
+
+// SaveCheckpoint implements ktrdr.Checkpoints.
+func (s *Store) SaveCheckpoint(ctx context.Context, c ktrdr.NewCheckpoint, state *ktrdr.Artifact) (info ktrdr.CheckpointInfo, err error) {
+	if len(c.State) > ktrdr.InlineState && state == nil {
+		return info, ktrdr.Errorf(ktrdr.CodeTooLarge, "the state of checkpoint %d of %s is %d bytes; over %d it must be stored as a blob first",
+			c.Seq, clip(string(c.Operation)), len(c.State), ktrdr.InlineState)
+	}
+	row, err := rowOf(c, state)
+	if err != nil {
+		return info, err
+	}
+	err = s.fenced(ctx, normal, func(t *tx) (err error) {
+		refused := fenceSave(ctx, t, c.Operation, c.Epoch, c.Step)
+		switch {
+		case refused == nil:
+			info, err = row.insert(ctx, t)
+			return err
+		case ktrdr.CodeOf(refused) != ktrdr.CodeStaleEpoch:
+			return refused
+		}
+		// It may have been stored while the epoch was live, and only the
+		// answer lost.
+		before, err := row.storedBefore(ctx, t)
+		if err != nil {
+			return err
+		}
+		if before == nil {
+			return refused
+		}
+		info = *before
+		return nil
+	})
+	return info, err
+}
+
+// insertCheckpoint stores a checkpoint for a caller who holds the operation's
+// epoch. A state without a blob goes into the row whatever its size: those who
+// come here in the middle of a transaction cannot make blobs.
+func insertCheckpoint(ctx context.Context, t *tx, c ktrdr.NewCheckpoint, state *ktrdr.Artifact) (ktrdr.CheckpointInfo, error) {
+	row, err := rowOf(c, state)
+	if err != nil {
+		return ktrdr.CheckpointInfo{}, err
+	}
+	return row.insert(ctx, t)
+}
+
+// checkpointRow is a checkpoint as it is written.
+type checkpointRow struct {
+	op                                      ktrdr.OperationID
+	info                                    ktrdr.CheckpointInfo
+	fingerprint, artifacts, stateBlob, text sql.NullString
+}
+
+// mostOrdinal is the largest epoch or seq whose id still sorts as text.
+const mostOrdinal = 9_999_999_999
+
+// rowOf refuses what cannot be stored and sums up the rest.
+func rowOf(c ktrdr.NewCheckpoint, state *ktrdr.Artifact) (checkpointRow, error) {
+	if err := checkCheckpoint(c, state); err != nil {
+		return checkpointRow{}, err
+	}
+	r := checkpointRow{op: c.Operation, info: ktrdr.CheckpointInfo{
+		ID: ktrdr.CheckpointID(c.Epoch, c.Seq), Type: c.Type, Epoch: c.Epoch, Seq: c.Seq, Step: c.Step, Size: int64(len(c.State)),
+	}}
+	if state != nil {
+		r.info.Size = state.Size
+	} else {
+		r.text = optional(c.State)
+	}
+	for _, a := range c.Artifacts {
+		r.info.Size += a.Size
+	}
+	var err error
+	encode := func(v any) sql.NullString {
+		text, e := marshal(v)
+		err = errors.Join(err, e)
+		return sql.NullString{String: text, Valid: true}
+	}
+	if len(c.Fingerprint) > 0 {
+		r.fingerprint = encode(c.Fingerprint)
+	}
+	if len(c.Artifacts) > 0 {
+		r.artifacts = encode(c.Artifacts)
+	}
+	if state != nil {
+		r.stateBlob = encode(state)
+	}
+	return r, err
+}
+
+func checkCheckpoint(c ktrdr.NewCheckpoint, state *ktrdr.Artifact) error {
+	size := int64(len(c.State))
+	if state != nil {
+		size = state.Size
+	}
+	switch {
+	case !c.Operation.Valid():
+		return notFound(c.Operation)
+	case c.Epoch < 1 || c.Epoch > mostOrdinal || c.Seq < 0 || c.Seq > mostOrdinal:
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "a checkpoint of %s needs an epoch from 1 and a seq from 0, both of at most ten digits", c.Operation)
+	case !c.Type.Known():
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not a checkpoint type", clip(string(c.Type)))
+	case size < 0 || size > ktrdr.MaxState:
+		return ktrdr.Errorf(ktrdr.CodeTooLarge, "the state of a checkpoint of %s is %d bytes; at most %d are allowed, more belongs in artifacts", c.Operation, size, ktrdr.MaxState)
+	case state == nil && len(c.State) > 0 && !validJSON(c.State):
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "the state of a checkpoint of %s is not valid JSON", c.Operation)
+	}
+	for _, a := range c.Artifacts {
+		if a.Name == "" || !storable(a.Name, 255) || a.Size < 0 {
+			return ktrdr.Errorf(ktrdr.CodeInvalid, "an artifact of %s needs a name of at most 255 bytes and a size", c.Operation)
+		}
+	}
+	for name, value := range c.Fingerprint {
+		if !storable(name, 255) || !storable(value, 4096) {
+			return ktrdr.Errorf(ktrdr.CodeInvalid, "the fingerprint of a checkpoint of %s has an entry that cannot be stored", c.Operation)
+		}
+	}
+	return nil
+}
+
+// insert writes the row, makes it the operation's newest and tells of it; or
+// answers as when it was written before.
+func (r checkpointRow) insert(ctx context.Context, t *tx) (ktrdr.CheckpointInfo, error) {
+	i := r.info
+	var putAt int64
+	err := t.row(ctx, insertCheckpointRow, r.op, i.ID, i.Type, i.Epoch, i.Seq, i.Step, i.Size,
+		r.fingerprint, r.artifacts, r.stateBlob, r.text).Scan(&putAt)
+	if errors.Is(err, sql.ErrNoRows) {
+		before, err := r.storedBefore(ctx, t)
+		if err != nil {
+			return ktrdr.CheckpointInfo{}, err
+		}
+		return *before, nil
+	}
+	if err != nil {
+		return ktrdr.CheckpointInfo{}, err
+	}
+	if _, err := t.exec(ctx, setNewest, r.op, i.ID, i.Type, i.Epoch, i.Seq, i.Step, i.Size, putAt); err != nil {
+		return ktrdr.CheckpointInfo{}, err
+	}
+	i.CreatedAt = instant(putAt)
+	return i, insertEvent(ctx, t, r.op, ktrdr.EventCheckpoint, i.Epoch, i)
+}
+
+// storedBefore returns the same checkpoint as it was stored before, nil when
+// it was not. Another under the same number is CodeKeyReused.
+func (r checkpointRow) storedBefore(ctx context.Context, q queryer) (*ktrdr.CheckpointInfo, error) {
+	stored, err := scanCheckpoint(q.row(ctx, selectCheckpoint, r.op, r.info.ID))
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	again, err := rowOf(ktrdr.NewCheckpoint{
+		Operation: r.op, Epoch: stored.Epoch, Seq: stored.Seq, Type: stored.Type, Step: stored.Step,
+		Fingerprint: stored.Fingerprint, State: stored.State, Artifacts: stored.Artifacts,
+	}, stored.StateBlob)
+	if err != nil {
+		return nil, err
+	}
+	if again != r {
+		return nil, ktrdr.Errorf(ktrdr.CodeKeyReused, "checkpoint %d of %s at epoch %d was stored before with other content", r.info.Seq, r.op, r.info.Epoch)
+	}
+	return &stored.CheckpointInfo, nil
+}
+
+// checkpointColumns is what scanCheckpoint reads, in its order.
+const checkpointColumns = `c.thread_id, c.id, c.parent_id, c.put_at, c.checkpoint_type, c.epoch, c.seq, c.step, c.size,
+	c.fingerprint, c.artifacts, c.state_blob, c.state`
+
+func scanCheckpoint(row scanner) (c ktrdr.StoredCheckpoint, err error) {
+	var putAt int64
+	var fingerprint, artifacts, blob, state sql.NullString
+	err = row.Scan(&c.Operation, &c.ID, &c.Parent, &putAt, &c.Type, &c.Epoch, &c.Seq, &c.Step, &c.Size,
+		&fingerprint, &artifacts, &blob, &state)
+	if err != nil {
+		return c, err
+	}
+	c.CreatedAt, c.State = instant(putAt), rawJSON(state)
+	for _, part := range []struct {
+		text sql.NullString
+		into any
+	}{{fingerprint, &c.Fingerprint}, {artifacts, &c.Artifacts}, {blob, &c.StateBlob}} {
+		if part.text.Valid {
+			if err := json.Unmarshal([]byte(part.text.String), part.into); err != nil {
+				return c, ktrdr.Errorf(ktrdr.CodeCorrupt, "checkpoint %s of %s: %w", c.ID, c.Operation, err)
+			}
+		}
+	}
+	return c, nil
+}
+
+const (
+	selectCheckpoint query = `SELECT ` + checkpointColumns + ` FROM checkpoints c WHERE ` + ofOperation + ` AND c.id = $2`
+	selectNewest     query = `SELECT ` + checkpointColumns + ` FROM checkpoints c WHERE ` + ofOperation + ` AND c.skipped = 0 ORDER BY c.id DESC LIMIT 1`
+	selectHistory    query = `SELECT c.id, c.put_at, c.checkpoint_type, c.epoch, c.seq, c.step, c.size FROM checkpoints c
+		WHERE ` + ofOperation + ` ORDER BY c.id DESC`
+)
+
+// newestCheckpoint returns what an operation is resumed from; nil when there
+// is nothing.
+func newestCheckpoint(ctx context.Context, q queryer, op ktrdr.OperationID) (*ktrdr.StoredCheckpoint, error) {
+	c, err := scanCheckpoint(q.row(ctx, selectNewest, op))
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return &c, nil
+}
+
+// Checkpoint implements ktrdr.Checkpoints.
+func (s *Store) Checkpoint(ctx context.Context, op ktrdr.OperationID, id string) (c ktrdr.StoredCheckpoint, err error) {
+	if !op.Valid() {
+		return c, notFound(op)
+	}
+	if !storable(id, 255) {
+		return c, ktrdr.Errorf(ktrdr.CodeNotFound, "operation %s has no such checkpoint", op)
+	}
+	err = s.readOne(ctx, func(r queryer) error {
+		if id == "" {
+			c, err = scanCheckpoint(r.row(ctx, selectNewest, op))
+		} else {
+			c, err = scanCheckpoint(r.row(ctx, selectCheckpoint, op, id))
+		}
+		return err
+	})
+	switch {
+	case errors.Is(err, sql.ErrNoRows) && id == "":
+		return c, ktrdr.Errorf(ktrdr.CodeNotFound, "operation %s has no checkpoint", op)
+	case errors.Is(err, sql.ErrNoRows):
+		return c, ktrdr.Errorf(ktrdr.CodeNotFound, "operation %s has no checkpoint %s", op, clip(id))
+	}
+	return c, err
+}
+
+// History implements ktrdr.Checkpoints.
+func (s *Store) History(ctx context.Context, op ktrdr.OperationID) (all []ktrdr.CheckpointInfo, err error) {
+	err = s.read(ctx, func(r queryer) error {
+		if _, err := load(ctx, r, op); err != nil {
+			return err
+		}
+		rows, err := r.rows(ctx, selectHistory, op)
+		all, err = gather(rows, err, func(row scanner) (i ktrdr.CheckpointInfo, err error) {
+			var putAt int64
+			err = row.Scan(&i.ID, &putAt, &i.Type, &i.Epoch, &i.Seq, &i.Step, &i.Size)
+			i.CreatedAt = instant(putAt)
+			return i, err
+		})
+		return err
+	})
+	return slices.Clip(all), err
+}
+
+const (
+	markSkipped query = `UPDATE checkpoints SET skipped = 1 WHERE tenant = '' AND thread_id = $1 AND ns = '' AND id = $2 AND skipped = 0`
+	isThere     query = `SELECT c.id FROM checkpoints c WHERE ` + ofOperation + ` AND c.id = $2`
+)
+
+// SkipCheckpoint implements ktrdr.Checkpoints.
+func (s *Store) SkipCheckpoint(ctx context.Context, k ktrdr.Skip) error {
+	if !storable(k.Checkpoint, 255) {
+		return ktrdr.Errorf(ktrdr.CodeNotFound, "operation %s has no such checkpoint", clip(string(k.Operation)))
+	}
+	return s.fenced(ctx, normal, func(t *tx) error {
+		if err := fenceSave(ctx, t, k.Operation, k.Epoch, 0); err != nil {
+			return err
+		}
+		n, err := t.exec(ctx, markSkipped, k.Operation, k.Checkpoint)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			found, err := firstColumn(ctx, t, isThere, k.Operation, k.Checkpoint)
+			if err == nil && len(found) == 0 {
+				err = ktrdr.Errorf(ktrdr.CodeNotFound, "operation %s has no checkpoint %s", k.Operation, clip(k.Checkpoint))
+			}
+			return err
+		}
+		if err := refreshNewest(ctx, t, k.Operation, "skipped"); err != nil {
+			return err
+		}
+		return insertEvent(ctx, t, k.Operation, ktrdr.EventCheckpointSkipped, k.Epoch, struct {
+			Checkpoint string `json:"checkpoint_id"`
+			Reason     string `json:"reason"`
+		}{k.Checkpoint, ktrdr.CleanText(k.Reason)})
+	})
+}
+
+// refreshNewest makes the operation's row name its newest checkpoint again; if
+// there is none any more, it keeps the word for why.
+func refreshNewest(ctx context.Context, t *tx, op ktrdr.OperationID, why string) error {
+	c, err := newestCheckpoint(ctx, t, op)
+	if err != nil {
+		return err
+	}
+	if c == nil {
+		_, err = t.exec(ctx, forgetNewest, op, why)
+		return err
+	}
+	_, err = t.exec(ctx, replaceNewest, op, c.ID, c.Type, c.Epoch, c.Seq, c.Step, c.Size, micros(c.CreatedAt))
+	return err
+}

@@ -1,0 +1,96 @@
+package sqlstore_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/sqlstore"
+	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
+	"github.com/ktrdr/ktrdr/storetest"
+)
+
+func TestConformance_SQLite(t *testing.T) { storetest.Run(t, openSQLite) }
+
+func TestConformance_PostgreSQL(t *testing.T) {
+	storetest.Run(t, openPostgres(t), storetest.SeveralBackends)
+}
+
+func TestMatrix_SQLite(t *testing.T) { storetest.Matrix(t, openSQLite) }
+
+func TestMatrix_PostgreSQL(t *testing.T) { storetest.Matrix(t, openPostgres(t)) }
+
+func TestDifferential_SQLiteAndPostgreSQL(t *testing.T) {
+	storetest.Differential(t, openSQLite, openPostgres(t))
+}
+
+func openSQLite(t *testing.T, plans map[ktrdr.Type]ktrdr.Plan) ktrdr.Store {
+	t.Helper()
+	return openStore(t, filepath.Join(t.TempDir(), "ktrdr.db"), plans)
+}
+
+// openPostgres gives each case an empty database. Making one takes longer than
+// most cases, so they are emptied and used again.
+func openPostgres(all *testing.T) func(*testing.T, map[ktrdr.Type]ktrdr.Plan) ktrdr.Store {
+	var mu sync.Mutex
+	var free []string
+	return func(t *testing.T, plans map[ktrdr.Type]ktrdr.Plan) ktrdr.Store {
+		t.Helper()
+		mu.Lock()
+		if len(free) == 0 {
+			free = append(free, pgtest.URL(all))
+		}
+		url := free[len(free)-1]
+		free = free[:len(free)-1]
+		mu.Unlock()
+		t.Cleanup(func() {
+			empty(t, url)
+			mu.Lock()
+			defer mu.Unlock()
+			free = append(free, url)
+		})
+		return openStore(t, url, plans)
+	}
+}
+
+func openStore(t *testing.T, url string, plans map[ktrdr.Type]ktrdr.Plan) ktrdr.Store {
+	t.Helper()
+	s, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: url, Plans: plans})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// empty removes every row but those that say which schema it is.
+func empty(t *testing.T, url string) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context()) // it runs in a cleanup, where the test's own has ended
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	rows, err := conn.Query(ctx, `SELECT quote_ident(tablename) FROM pg_tables
+		WHERE schemaname = 'public' AND tablename <> 'goose_db_version'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(ctx, `TRUNCATE `+strings.Join(tables, ", ")+` RESTART IDENTITY CASCADE`); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,31 @@
+// Package sqlstore is ktrdr.Store over database/sql: SQLite, embedded, for one
+// machine, and PostgreSQL past one. There is one SQL text for both.
+//
+// A write goes through Store.write and is durable when it returns:
+//
+//	             ┌ urgent ┐                        SQLite: one writer goroutine,
+//	caller ──────┤        ├──▶ BEGIN ─▶ body ─▶ COMMIT   each body in its own SAVEPOINT,
+//	             └ normal ┘         (SAVEPOINT)            one COMMIT for all who came
+//
+//	caller ──▶ BEGIN, xid ─▶ body ─▶ COMMIT        PostgreSQL: one transaction each,
+//	                                               urgent ones on a connection of their own
+//
+// A COMMIT that fails may have committed. Neither database is asked to guess:
+// SQLite writes the number of the batch in the batch and reads it back,
+// PostgreSQL is asked for the status of the transaction's id. What cannot be
+// found out is ktrdr.CodeUnknownResult, and nothing is repeated blindly.
+//
+// The plumbing, in the order in which it explains itself:
+//
+//	open.go     Config, Open
+//	tx.go       what a method of the store works with: write, read, tx
+//	dialect.go  the few words in which the two databases differ
+//	sqlite.go   the file and its connections (session.go)
+//	writer.go   SQLite's group commit
+//	pg.go       PostgreSQL's transactions (pgconn.go)
+//	commit.go   what became of a COMMIT that failed
+//	notify.go   Changed, LISTEN and NOTIFY
+//	migrate.go  the schema and its version
+//	backup.go   one portable format for both (catalog.go, cell.go, restore.go)
+//	lock.go     one backend per data folder
+package sqlstore

@@ -1,0 +1,135 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+const (
+	insertOneEvent query = `INSERT INTO events (operation_id, kind, at, epoch, data) VALUES ($1, $2, {now}, $3, $4)`
+	insertRefusal  query = `INSERT INTO events (operation_id, kind, at, epoch, data, only_once)
+		VALUES ($1, $2, {now}, $3, $4, $5) ON CONFLICT DO NOTHING`
+)
+
+// insertEvent writes an event that no trigger writes. The empty operation is
+// the store itself.
+func insertEvent(ctx context.Context, t *tx, op ktrdr.OperationID, kind ktrdr.EventKind, epoch ktrdr.Epoch, data any) error {
+	text, err := marshal(data)
+	if err != nil {
+		return err
+	}
+	t.wake()
+	_, err = t.exec(ctx, insertOneEvent, op, kind, epoch, text)
+	return err
+}
+
+// insertRefused writes that a stale writer was refused, once for each input of
+// each epoch: a zombie may go on trying for hours.
+func insertRefused(ctx context.Context, t *tx, te *ktrdr.TransitionError) error {
+	text, err := marshal(struct {
+		Input  ktrdr.Input  `json:"input"`
+		Given  ktrdr.Epoch  `json:"given_epoch"`
+		Epoch  ktrdr.Epoch  `json:"epoch"`
+		Status ktrdr.Status `json:"status"`
+	}{te.Input, te.Given, te.Epoch, te.From})
+	if err != nil {
+		return err
+	}
+	t.wake()
+	_, err = t.exec(ctx, insertRefusal, te.ID, ktrdr.EventWriteRefused, te.Given, text, te.Input)
+	return err
+}
+
+// eventTexts is where one text cannot serve both databases. On PostgreSQL a
+// transaction with a lower id may commit later; what every transaction below
+// the snapshot has settled cannot change any more, so a reader that stops
+// there skips nothing. On SQLite one writer makes the ids enough.
+type eventTexts struct{ all, ofOne, last, prune query }
+
+const (
+	eventColumns = `operation_id, kind, at, epoch, data FROM events WHERE `
+	settled      = `tx < pg_snapshot_xmin(pg_current_snapshot())::text::bigint`
+	pageOfEvents = 500
+	mostEvents   = 1000
+)
+
+var (
+	sqliteEvents = eventTexts{
+		all:   `SELECT 0, id, ` + eventColumns + `id > $2 AND $1 >= 0 ORDER BY id LIMIT $3`,
+		ofOne: `SELECT 0, id, ` + eventColumns + `id > $2 AND $1 >= 0 AND operation_id = $4 ORDER BY id LIMIT $3`,
+		last:  `SELECT 0, id FROM events ORDER BY id DESC LIMIT 1`,
+		prune: `DELETE FROM events WHERE id IN (SELECT id FROM (SELECT id, at FROM events ORDER BY id LIMIT 500) WHERE at < {now} - $1)`,
+	}
+	postgresEvents = eventTexts{
+		all:   `SELECT tx, id, ` + eventColumns + settled + ` AND (tx, id) > ($1, $2) ORDER BY tx, id LIMIT $3`,
+		ofOne: `SELECT tx, id, ` + eventColumns + settled + ` AND (tx, id) > ($1, $2) AND operation_id = $4 ORDER BY tx, id LIMIT $3`,
+		last:  `SELECT tx, id FROM events WHERE ` + settled + ` ORDER BY tx DESC, id DESC LIMIT 1`,
+		prune: `DELETE FROM events WHERE (tx, id) IN (SELECT tx, id FROM (SELECT tx, id, at FROM events ORDER BY tx, id LIMIT 500) AS oldest WHERE at < {now} - $1)`,
+	}
+)
+
+func (s *Store) eventTexts() eventTexts {
+	if s.isPostgres() {
+		return postgresEvents
+	}
+	return sqliteEvents
+}
+
+// Events implements ktrdr.Store.
+func (s *Store) Events(ctx context.Context, q ktrdr.EventQuery) ([]ktrdr.Event, error) {
+	q.Limit = cmp.Or(q.Limit, pageOfEvents)
+	if q.Limit < 1 || q.Limit > mostEvents {
+		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "limit must be 1 to %d, not %d", mostEvents, q.Limit)
+	}
+	text, args := s.eventTexts().all, []any{q.After.Tx, q.After.ID, q.Limit}
+	if q.Operation != "" {
+		if !q.Operation.Valid() {
+			return nil, notFound(q.Operation)
+		}
+		text, args = s.eventTexts().ofOne, append(args, q.Operation)
+	}
+	var events []ktrdr.Event
+	err := s.readOne(ctx, func(r queryer) (err error) {
+		rows, err := r.rows(ctx, text, args...)
+		events, err = gather(rows, err, scanEvent)
+		return err
+	})
+	return events, err
+}
+
+func scanEvent(row scanner) (e ktrdr.Event, err error) {
+	var at int64
+	var data string
+	err = row.Scan(&e.Cursor.Tx, &e.Cursor.ID, &e.Operation, &e.Kind, &at, &e.Epoch, &data)
+	e.At, e.Data = instant(at), json.RawMessage(data)
+	return e, err
+}
+
+// LastEvent implements ktrdr.Store.
+func (s *Store) LastEvent(ctx context.Context) (c ktrdr.Cursor, err error) {
+	err = s.readOne(ctx, func(r queryer) error {
+		err := r.row(ctx, s.eventTexts().last).Scan(&c.Tx, &c.ID)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		return err
+	})
+	return c, err
+}
+
+// PruneEvents implements ktrdr.Store. Only the oldest are looked at, which is
+// where the old ones are.
+func (s *Store) PruneEvents(ctx context.Context, age time.Duration) (int, error) {
+	var n int64
+	err := s.write(ctx, normal, func(t *tx) (err error) {
+		n, err = t.exec(ctx, s.eventTexts().prune, age.Microseconds())
+		return err
+	})
+	return int(n), err
+}

@@ -1,0 +1,80 @@
+package sqlstore
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// Each question that is asked all day long is answered from its own index,
+// however many operations there are. SQLite is asked, whose choice does not
+// depend on what the tables hold.
+func TestStore_QuestionsHaveTheirIndex(t *testing.T) {
+	many := ktrdr.OperationQuery{Limit: 50}
+	active, stopped := many, many
+	active.ActiveOnly = true
+	stopped.Resumable = true
+	later := many
+	later.Cursor = listCursor(ktrdr.Operation{ID: "op_dummy_1"})
+	listed := func(q ktrdr.OperationQuery) (query, []any) {
+		text, args, err := listQuery(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text, args
+	}
+	questions := map[string]struct {
+		index string
+		ask   func() (query, []any)
+	}{
+		"next to claim": {"operations_queue", func() (query, []any) {
+			return `SELECT id FROM operations WHERE ` + claimable + `$2` + queueOrder, []any{0, ktrdr.Dummy}
+		}},
+		"page of a type": {"operations_type", func() (query, []any) {
+			return listed(ktrdr.OperationQuery{Limit: 50, Type: []ktrdr.Type{ktrdr.Dummy}})
+		}},
+		"page of types": {"operations_page", func() (query, []any) {
+			return listed(ktrdr.OperationQuery{Limit: 50, Type: []ktrdr.Type{ktrdr.Dummy, ktrdr.Training}})
+		}},
+		"page of a status": {"operations_page", func() (query, []any) {
+			return listed(ktrdr.OperationQuery{Limit: 50, Status: []ktrdr.Status{ktrdr.Completed}})
+		}},
+		"waiting parents": {"operations_live", func() (query, []any) { return selectWaiting, []any{"", batch} }},
+		"silent workers": {"operations_live", func() (query, []any) {
+			return treatQuery(`has_plan = 0 AND `+isLive+` AND COALESCE(heartbeat_at, claimed_at) <= {now} - $1`, 1), []any{int64(1), ""}
+		}},
+		"workers":        {"operations_live", func() (query, []any) { return selectWorkers, []any{int64(1)} }},
+		"first page":     {"operations_page", func() (query, []any) { return listed(many) }},
+		"a later page":   {"operations_page", func() (query, []any) { return listed(later) }},
+		"active page":    {"operations_active", func() (query, []any) { return listed(active) }},
+		"resumable page": {"operations_stopped", func() (query, []any) { return listed(stopped) }},
+		"children":       {"operations_children", func() (query, []any) { return selectChildren, []any{"op_dummy_1"} }},
+		"counts":         {"operations_counts", func() (query, []any) { return selectCounts, nil }},
+		"outlook":        {"operations_live", func() (query, []any) { return selectOutlook, []any{int64(1), int64(1)} }},
+		"events of one": {"events_operation", func() (query, []any) {
+			return sqliteEvents.ofOne, []any{0, 0, 10, "op_dummy_1"}
+		}},
+	}
+	s := openStore(t, filepath.Join(t.TempDir(), "ktrdr.db"), nil)
+	for name, q := range questions {
+		text, args := q.ask()
+		var plan []string
+		err := s.readOne(t.Context(), func(r queryer) (err error) {
+			rows, err := r.rows(t.Context(), "EXPLAIN QUERY PLAN "+text, args...)
+			plan, err = gather(rows, err, func(row scanner) (line string, err error) {
+				var id, parent, unused int
+				return line, row.Scan(&id, &parent, &unused, &line)
+			})
+			return err
+		})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		lines := strings.Join(plan, "\n")
+		if !strings.Contains(lines, q.index) || name != "workers" && strings.Contains(lines, "TEMP B-TREE") {
+			t.Errorf("%s is not answered by %s alone:\n%s", name, q.index, lines)
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// An operation whose cancel was acknowledged ends CANCELLED, whatever else
+// would have become of it. Statements that end operations take the failure of
+// a cancelled one as $1.
+const (
+	ifCancelled      = `CASE WHEN cancel_requested = 1 THEN `
+	cancelledMessage = `COALESCE(NULLIF(cancel_reason, ''), 'Cancelled')`
+)
+
+var cancelledFailure = failureText(ktrdr.NewFailure(ktrdr.CodeCancelled, ktrdr.ErrCancelled))
+
+// failureText is a failure as it is stored. The triggers look into it, and
+// PostgreSQL looks into no JSON that holds a NUL, not even an escaped one.
+func failureText(f *ktrdr.Failure) string {
+	clean := *f
+	clean.Code = ktrdr.Code(ktrdr.CleanText(string(f.Code)))
+	clean.Class = ktrdr.Class(ktrdr.CleanText(string(f.Class)))
+	clean.Severity = ktrdr.Severity(ktrdr.CleanText(string(f.Severity)))
+	clean.Chain = slices.Clone(f.Chain)
+	for i, text := range clean.Chain {
+		clean.Chain[i] = ktrdr.CleanText(text)
+	}
+	text, _ := json.Marshal(clean) // strings and a bool always marshal
+	return string(text)
+}
+
+const endOne query = `UPDATE operations SET
+		status = ` + ifCancelled + `'CANCELLED' ELSE $4 END,
+		result = ` + ifCancelled + `NULL ELSE $5 END,
+		error_message = ` + ifCancelled + cancelledMessage + ` ELSE $6 END,
+		error = ` + ifCancelled + `$1 ELSE $7 END,
+		completed_at = {now}, ended_by = 'finish', ending = NULL
+	WHERE id = $2 AND epoch = $3 AND has_plan = $8 AND ` + isLive + `
+	RETURNING ` + operationColumns
+
+// end makes Step's Finish transition; sql.ErrNoRows when it is refused. The
+// outcome is terminal and f is tidy.
+func end(ctx context.Context, t *tx, f ktrdr.Finished, plan bool) (operationRow, error) {
+	var failure sql.NullString
+	if f.Error != nil {
+		failure = optional(failureText(f.Error))
+	}
+	t.wake()
+	return scanOperation(t.row(ctx, endOne, cancelledFailure, f.Operation, f.Epoch,
+		f.Outcome, optional(f.Result), f.ErrorMessage, failure, bit(plan)))
+}
+
+// tidy makes what a worker or a plan says about an end fit to be stored: a bad
+// byte in a message must not be why a result cannot be saved.
+func tidy(f ktrdr.Finished) (ktrdr.Finished, error) {
+	f.Result = json.RawMessage(ktrdr.CleanText(string(f.Result)))
+	if len(f.Result) > 0 && !json.Valid(f.Result) {
+		return f, ktrdr.Errorf(ktrdr.CodeInvalid, "the result of %s is not valid JSON", f.Operation)
+	}
+	code, message := ktrdr.CodeFailed, "Failed without saying why"
+	switch f.Outcome {
+	case ktrdr.Completed:
+		f.ErrorMessage, f.Error = "", nil
+		return f, nil
+	case ktrdr.Cancelled:
+		code, message = ktrdr.CodeCancelled, "Cancelled"
+	}
+	if f.Error == nil {
+		f.Error = ktrdr.NewFailure(code, errors.New(cmp.Or(f.ErrorMessage, message)))
+	}
+	if len(f.Error.Chain) > 0 {
+		message = f.Error.Chain[0]
+	}
+	f.ErrorMessage = ktrdr.CleanText(cmp.Or(f.ErrorMessage, message))
+	return f, nil
+}
+
+// Finish implements ktrdr.Operations.
+func (s *Store) Finish(ctx context.Context, f ktrdr.Finished) (ktrdr.Operation, error) {
+	if !f.Operation.Valid() {
+		return ktrdr.Operation{}, notFound(f.Operation)
+	}
+	f, err := tidy(f)
+	if err != nil {
+		return ktrdr.Operation{}, err
+	}
+	var op operationRow
+	err = s.fenced(ctx, normal, func(t *tx) (err error) {
+		if err := s.lockTree(ctx, t, f.Operation); err != nil {
+			return err
+		}
+		op, err = s.finish(ctx, t, f)
+		return err
+	})
+	return op.Operation, err
+}
+
+func (s *Store) finish(ctx context.Context, t *tx, f ktrdr.Finished) (operationRow, error) {
+	op, err := operationRow{}, sql.ErrNoRows
+	if f.Outcome.Terminal() {
+		op, err = end(ctx, t, f, false)
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		return finishedBefore(ctx, t, f)
+	}
+	if err != nil {
+		return op, err
+	}
+	if f.Checkpoint != nil {
+		last := *f.Checkpoint
+		last.Operation, last.Epoch = f.Operation, f.Epoch
+		if _, err := insertCheckpoint(ctx, t, last, f.StateBlob); err != nil {
+			return op, err
+		}
+	}
+	if err := s.settle(ctx, t, parentOf(op)...); err != nil {
+		return op, err
+	}
+	return load(ctx, t, op.ID)
+}
+
+// finishedBefore answers a finish whose first answer was lost.
+func finishedBefore(ctx context.Context, t *tx, f ktrdr.Finished) (operationRow, error) {
+	op, err := load(ctx, t, f.Operation)
+	if err != nil {
+		return op, err
+	}
+	if op.Epoch == f.Epoch && op.Status.Terminal() && op.endedBy == ktrdr.Finish && f.Outcome.Terminal() {
+		return op, nil
+	}
+	return operationRow{}, refusal(ctx, t, f.Operation, ktrdr.Act{Input: ktrdr.Finish, Epoch: f.Epoch, Outcome: f.Outcome})
+}
+
+// release gives operations back; $1 is the failure of a cancelled one and $2
+// the reason.
+const release = `UPDATE operations SET
+		status = ` + ifCancelled + `'CANCELLED' ELSE 'PENDING' END,
+		error_message = ` + ifCancelled + cancelledMessage + ` ELSE '' END,
+		error = ` + ifCancelled + `$1 ELSE NULL END,
+		completed_at = ` + ifCancelled + `{now} ELSE NULL END,
+		ended_by = ` + ifCancelled + `'release' ELSE '' END,
+		reason = $2, held_by = ''
+	WHERE `
+
+const releaseOne query = release + `id = $3 AND epoch = $4 AND has_plan = 0 AND ` + isLive + `
+	RETURNING ` + operationColumns
+
+// Release implements ktrdr.Operations.
+func (s *Store) Release(ctx context.Context, r ktrdr.Released) error {
+	if !r.Operation.Valid() {
+		return notFound(r.Operation)
+	}
+	return s.fenced(ctx, normal, func(t *tx) error {
+		if err := s.lockTree(ctx, t, r.Operation); err != nil {
+			return err
+		}
+		op, err := scanOperation(t.row(ctx, releaseOne, cancelledFailure, ktrdr.CleanText(r.Reason), r.Operation, r.Epoch))
+		if errors.Is(err, sql.ErrNoRows) {
+			return refusal(ctx, t, r.Operation, ktrdr.Act{Input: ktrdr.Release, Epoch: r.Epoch})
+		}
+		if err != nil {
+			return err
+		}
+		t.wake()
+		if op.Status == ktrdr.Pending {
+			return nil
+		}
+		return s.settle(ctx, t, parentOf(op)...)
+	})
+}

@@ -1,0 +1,19 @@
+package sqlstore
+
+import (
+	"context"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// Changed returns a channel that is closed after the next committed write that
+// could let somebody go on, in this backend or, on PostgreSQL, in another.
+func (s *Store) Changed() <-chan struct{} { return s.news.next() }
+
+// Info describes the store. It asks the database, so that an error of Info is
+// the health of the store.
+func (s *Store) Info(ctx context.Context) (ktrdr.StoreInfo, error) { return s.db.info(ctx) }
+
+// Close waits for the writes under way and closes the database. Calls that
+// come later get CodeUnavailable.
+func (s *Store) Close() error { return s.end() }

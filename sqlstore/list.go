@@ -1,0 +1,149 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+const (
+	defaultPage = 50
+	largestPage = 1000
+)
+
+// List implements ktrdr.Operations. One row more than asked for is read: it
+// says whether there is a next page.
+func (s *Store) List(ctx context.Context, q ktrdr.OperationQuery) (ktrdr.OperationPage, error) {
+	if q.Limit == 0 {
+		q.Limit = defaultPage
+	}
+	text, args, err := listQuery(q)
+	if err != nil {
+		return ktrdr.OperationPage{}, err
+	}
+	var found []operationRow
+	err = s.readOne(ctx, func(r queryer) (err error) {
+		found, err = scanOperations(r.rows(ctx, text, args...))
+		return err
+	})
+	if err != nil {
+		return ktrdr.OperationPage{}, err
+	}
+	var page ktrdr.OperationPage
+	if len(found) > q.Limit {
+		found = found[:q.Limit]
+		page.Next = listCursor(found[q.Limit-1].Operation)
+	}
+	page.Operations = make([]ktrdr.Operation, len(found))
+	for i, op := range found {
+		page.Operations[i] = op.Operation
+	}
+	return page, nil
+}
+
+// listQuery writes the statement. Values are arguments; of the query only its
+// shape gets into the text.
+func listQuery(q ktrdr.OperationQuery) (query, []any, error) {
+	if err := checkQuery(q); err != nil {
+		return "", nil, err
+	}
+	var where []string
+	var args []any
+	arg := func(v any) string {
+		args = append(args, v)
+		return "$" + strconv.Itoa(len(args))
+	}
+	if len(q.Status) > 0 {
+		where = append(where, "status IN ("+each(distinct(q.Status), arg)+")")
+		switch { // the index's own words, so that it is used
+		case !slices.ContainsFunc(q.Status, ktrdr.Status.Terminal):
+			where = append(where, isOpen)
+		case !slices.ContainsFunc(q.Status, func(s ktrdr.Status) bool { return s != ktrdr.Failed && s != ktrdr.Cancelled }):
+			where = append(where, isStopped)
+		}
+	}
+	switch types := distinct(q.Type); len(types) {
+	case 0:
+	case 1:
+		where = append(where, "operation_type = "+arg(types[0]))
+	default: // an expression, lest an index of the type is read and everything in it sorted
+		where = append(where, "(operation_type || '') IN ("+each(types, arg)+")")
+	}
+	if q.ActiveOnly {
+		where = append(where, isOpen)
+	}
+	if q.Resumable {
+		where = append(where, isStopped, "ckpt_id IS NOT NULL")
+	}
+	if q.Parent != "" {
+		where = append(where, "parent_id = "+arg(q.Parent))
+	}
+	if q.Roots {
+		where = append(where, "parent_id IS NULL")
+	}
+	if q.Cursor != "" {
+		at, id, err := parseListCursor(q.Cursor)
+		if err != nil {
+			return "", nil, err
+		}
+		where = append(where, "(created_at, id) < ("+arg(at)+", "+arg(id)+")")
+	}
+	text := "SELECT " + operationColumns + " FROM operations"
+	if len(where) > 0 {
+		text += " WHERE " + strings.Join(where, " AND ")
+	}
+	text += " ORDER BY created_at DESC, id DESC LIMIT " + arg(q.Limit+1)
+	return query(text), args, nil
+}
+
+func each[T any](all []T, arg func(any) string) string {
+	words := make([]string, len(all))
+	for i, one := range all {
+		words[i] = arg(one)
+	}
+	return strings.Join(words, ", ")
+}
+
+// distinct keeps a repeated filter from making a statement of its own.
+func distinct[T cmp.Ordered](all []T) []T { return slices.Compact(slices.Sorted(slices.Values(all))) }
+
+func checkQuery(q ktrdr.OperationQuery) error {
+	if q.Limit < 1 || q.Limit > largestPage {
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "limit must be 1 to %d, not %d", largestPage, q.Limit)
+	}
+	for _, status := range q.Status {
+		if !status.Known() {
+			return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not a status; the statuses are %s", clip(string(status)), list(ktrdr.Statuses))
+		}
+	}
+	for _, kind := range q.Type {
+		if !kind.Known() {
+			return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation type; the types are %s", clip(string(kind)), list(ktrdr.Types))
+		}
+	}
+	if q.Parent != "" && !q.Parent.Valid() {
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation id", clip(string(q.Parent)))
+	}
+	return nil
+}
+
+// A list cursor is the last row's place in the order, opaque to clients.
+func listCursor(op ktrdr.Operation) string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", micros(op.CreatedAt), op.ID))
+}
+
+func parseListCursor(s string) (int64, ktrdr.OperationID, error) {
+	text, err := base64.RawURLEncoding.DecodeString(s)
+	at, id, found := strings.Cut(string(text), " ")
+	us, err2 := strconv.ParseInt(at, 10, 64)
+	if err != nil || err2 != nil || !found || !ktrdr.OperationID(id).Valid() {
+		return 0, "", ktrdr.Errorf(ktrdr.CodeInvalid, "the cursor %q is not one this server gave; begin without a cursor", clip(s))
+	}
+	return us, ktrdr.OperationID(id), nil
+}

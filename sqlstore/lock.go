@@ -1,0 +1,44 @@
+package sqlstore
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// LockFolder makes this process the one that uses a data folder until unlock
+// is called or the process ends, however it ends. A second one is told who is
+// there.
+func LockFolder(dir string) (unlock func() error, err error) {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock the data folder: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		holder, _ := os.ReadFile(f.Name())
+		_ = f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("already running here as pid %s; stop it, or choose another folder than %s", bytes.TrimSpace(holder), dir)
+		}
+		return nil, fmt.Errorf("lock the data folder %s: %w", dir, err)
+	}
+	// The file stays when the lock is given up: removing it would let a third
+	// process lock a new file of the same name.
+	if err := writePID(f); err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("lock the data folder %s: %w", dir, err)
+	}
+	return f.Close, nil
+}
+
+func writePID(f *os.File) error {
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	_, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	return err
+}

@@ -1,0 +1,103 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// Config says which database to open and what runs in it.
+type Config struct {
+	URL   string // a path, sqlite:PATH, postgres://… or postgresql://…
+	Plans map[ktrdr.Type]ktrdr.Plan
+	Log   *slog.Logger // nil discards
+	Conns int          // PostgreSQL connections; 0 means 16
+}
+
+const defaultConns = 16
+
+// Store is a ktrdr.Store in an SQL database.
+type Store struct {
+	plans  map[ktrdr.Type]ktrdr.Plan
+	log    *slog.Logger
+	news   *news
+	db     database
+	schema int64 // the migration it is at
+	end    func() error
+}
+
+var _ ktrdr.Store = (*Store)(nil)
+
+// database is what SQLite and PostgreSQL do each in its own way.
+type database interface {
+	write(ctx context.Context, l lane, body func(t *tx) error) error
+	read(ctx context.Context, body func(r queryer) error) error
+	readOne(ctx context.Context, body func(r queryer) error) error
+	// writeOnce and readOnce are for bodies that may take long and cannot be
+	// run a second time.
+	writeOnce(ctx context.Context, body func(t *tx) error) error
+	readOnce(ctx context.Context, body func(r queryer) error) error
+	info(ctx context.Context) (ktrdr.StoreInfo, error)
+	close() error
+}
+
+// Open connects to the database and brings its schema up to date. It refuses
+// an engine that is too old, a file that is damaged (CodeCorrupt) and a schema
+// that a newer ktrdr made. The caller closes the store.
+func Open(ctx context.Context, c Config) (*Store, error) {
+	return open(ctx, c, migrations)
+}
+
+// open is Open with the migrations of a test.
+func open(ctx context.Context, c Config, steps fs.FS) (*Store, error) {
+	c.Conns = cmp.Or(c.Conns, defaultConns)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	s := &Store{plans: c.Plans, log: c.Log, news: newNews()}
+
+	scheme, rest, _ := strings.Cut(c.URL, ":")
+	switch {
+	case c.URL == "":
+		return nil, errors.New("no database was named: give a file or postgres://user:password@host/database")
+	case scheme == "postgres" || scheme == "postgresql":
+		db, err := openPostgres(ctx, c, s.news, steps)
+		if err != nil {
+			return nil, err
+		}
+		s.db, s.schema = db, db.schema
+	case strings.Contains(c.URL, "://"):
+		return nil, fmt.Errorf("database %s: only files and postgres:// are supported", withoutSecrets(c.URL))
+	default:
+		if scheme != "sqlite" {
+			rest = c.URL
+		}
+		db, err := openSQLite(ctx, rest, c.Log, s.news, steps)
+		if err != nil {
+			return nil, err
+		}
+		s.db, s.schema = db, db.schema
+	}
+	s.end = sync.OnceValue(s.db.close)
+	return s, nil
+}
+
+// withoutSecrets returns a URL that may be shown: no password, and no
+// parameters, which may hold one.
+func withoutSecrets(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "[an address that cannot be read]" // it may be all password
+	}
+	if u.User != nil {
+		u.User = url.User(u.User.Username())
+	}
+	u.RawQuery, u.Fragment = "", ""
+	return u.String()
+}

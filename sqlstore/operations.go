@@ -1,0 +1,213 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// errTaken says that a made-up id exists already: try another.
+var errTaken = errors.New("operation id is taken")
+
+const idTries = 5
+
+// Create implements ktrdr.Operations.
+func (s *Store) Create(ctx context.Context, n ktrdr.NewOperation, key ktrdr.IdempotencyKey) (ktrdr.Operation, error) {
+	if err := s.checkNew(n); err != nil {
+		return ktrdr.Operation{}, err
+	}
+	if !storable(key.Key, 255) {
+		return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeInvalid, "an idempotency key is at most 255 bytes of text")
+	}
+	var op operationRow
+	var err error
+	for range idTries {
+		id := n.ID
+		if id == "" {
+			id = ktrdr.NewOperationID(n.Type, time.Now())
+		}
+		err = s.write(ctx, normal, func(t *tx) (err error) {
+			op, err = s.create(ctx, t, id, n, key)
+			return err
+		})
+		if !errors.Is(err, errTaken) {
+			return op.Operation, err
+		}
+		if n.ID != "" {
+			return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeConflict, "operation %s exists already", n.ID)
+		}
+	}
+	return ktrdr.Operation{}, err
+}
+
+func (s *Store) create(ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr.NewOperation, key ktrdr.IdempotencyKey) (operationRow, error) {
+	if key.Key != "" {
+		if before, err := remember(ctx, t, key, id); err != nil || before != "" {
+			if err != nil {
+				return operationRow{}, err
+			}
+			return load(ctx, t, before)
+		}
+	}
+	var parent *operationRow
+	if n.Parent != "" {
+		p, err := s.openParent(ctx, t, n.Parent)
+		if err != nil {
+			return p, err
+		}
+		parent = &p
+	}
+	op, err := insertOperation(ctx, t, id, n, parent)
+	if err != nil || !n.HasPlan {
+		return op, err
+	}
+	if err := claimPlan(ctx, t, op.ID); err != nil {
+		return op, err
+	}
+	if err := s.settle(ctx, t, ask{op.ID, ktrdr.WhyCreated}); err != nil {
+		return op, err
+	}
+	return load(ctx, t, op.ID)
+}
+
+const (
+	insertKey query = `INSERT INTO idempotency (key, body, operation_id, created_at)
+		VALUES ($1, $2, $3, {now}) ON CONFLICT (key) DO NOTHING`
+	selectKey query = `SELECT body, operation_id FROM idempotency WHERE key = $1`
+)
+
+// remember takes the key for id. If it was taken before, the operation of that
+// time is returned: PostgreSQL waits for whoever is taking it, so that one of
+// many wins.
+func remember(ctx context.Context, t *tx, key ktrdr.IdempotencyKey, id ktrdr.OperationID) (before ktrdr.OperationID, err error) {
+	taken, err := t.exec(ctx, insertKey, key.Key, key.Body.String(), id)
+	if err != nil || taken == 1 {
+		return "", err
+	}
+	var body string
+	if err := t.row(ctx, selectKey, key.Key).Scan(&body, &before); err != nil {
+		return "", err
+	}
+	if body != key.Body.String() {
+		return "", ktrdr.Errorf(ktrdr.CodeKeyReused, "idempotency key %q was used with another request, which made %s; use a new key", key.Key, before)
+	}
+	return before, nil
+}
+
+// openParent locks the parent's tree and refuses a parent that wants no more
+// children.
+func (s *Store) openParent(ctx context.Context, t *tx, id ktrdr.OperationID) (operationRow, error) {
+	if err := s.lockTree(ctx, t, id); err != nil {
+		return operationRow{}, err
+	}
+	p, err := load(ctx, t, id)
+	if err != nil {
+		return p, err
+	}
+	if p.Status.Terminal() || p.closed() {
+		return p, ktrdr.Errorf(ktrdr.CodeConflict, "operation %s has ended or is ending; it takes no more children", id)
+	}
+	if p.depth >= maxDepth {
+		return p, ktrdr.Errorf(ktrdr.CodeInvalid, "operation %s is %d levels below its root; no operation may be deeper", id, p.depth)
+	}
+	return p, nil
+}
+
+// A root's own creation time is not known before the statement runs, hence the
+// COALESCE.
+const insertNew query = `INSERT INTO operations (id, operation_type, status, priority, parent_id, root_id, root_created_at,
+		ordinal, depth, is_backend_local, has_plan, spec, state, metadata, retry_of, created_at)
+	VALUES ($1, $2, 'PENDING', $3, $4, $5, COALESCE((SELECT root_created_at FROM operations WHERE id = $5), {now}),
+		$6, $7, $8, $9, $10, $11, $12, $13, {now})
+	ON CONFLICT (id) DO NOTHING
+	RETURNING ` + operationColumns
+
+// insertOperation stores a new PENDING operation; errTaken when the id is.
+func insertOperation(ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr.NewOperation, parent *operationRow) (operationRow, error) {
+	root, depth := id, 0
+	if parent != nil {
+		root, depth = parent.Root, parent.depth+1
+	}
+	t.wake()
+	op, err := scanOperation(t.row(ctx, insertNew, id, n.Type, n.Priority, optional(n.Parent), root,
+		n.Ordinal, depth, bit(n.BackendLocal), bit(n.HasPlan),
+		orObject(n.Spec), optional(n.State), orObject(n.Metadata), optional(n.RetryOf)))
+	if errors.Is(err, sql.ErrNoRows) {
+		return op, errTaken
+	}
+	return op, err
+}
+
+func orObject(text json.RawMessage) string {
+	if len(text) == 0 {
+		return "{}"
+	}
+	return string(text)
+}
+
+// checkNew refuses what no later step could make sense of.
+func (s *Store) checkNew(n ktrdr.NewOperation) error {
+	switch {
+	case !n.Type.Known():
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation type; the types are %s", clip(string(n.Type)), list(ktrdr.Types))
+	case n.ID != "" && !n.ID.Valid():
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation id", clip(string(n.ID)))
+	case n.RetryOf != "" && !n.RetryOf.Valid():
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation id to retry", clip(string(n.RetryOf)))
+	case n.HasPlan && s.plans[n.Type] == nil:
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "this backend has no plan for operations of type %s", n.Type)
+	}
+	for what, text := range map[string]json.RawMessage{"spec": n.Spec, "state": n.State, "metadata": n.Metadata} {
+		if len(text) > 0 && !validJSON(text) {
+			return ktrdr.Errorf(ktrdr.CodeInvalid, "the %s of a new operation is not valid JSON", what)
+		}
+	}
+	return nil
+}
+
+// validJSON also asks for valid UTF-8, which encoding/json does not inside
+// strings and PostgreSQL does.
+func validJSON(text json.RawMessage) bool { return json.Valid(text) && utf8.Valid(text) }
+
+// storable says whether a caller's text can be stored as it is.
+func storable(s string, most int) bool { return len(s) <= most && ktrdr.CleanText(s) == s }
+
+func list[T ~string](all []T) string {
+	words := make([]string, len(all))
+	for i, one := range all {
+		words[i] = string(one)
+	}
+	return strings.Join(words, ", ")
+}
+
+// Operation implements ktrdr.Operations.
+func (s *Store) Operation(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operation, error) {
+	var op operationRow
+	err := s.readOne(ctx, func(r queryer) (err error) {
+		op, err = load(ctx, r, id)
+		return err
+	})
+	return op.Operation, err
+}
+
+const selectCounts query = `SELECT operation_type, status, COUNT(*) FROM operations
+	GROUP BY operation_type, status ORDER BY operation_type, status`
+
+// Counts implements ktrdr.Store.
+func (s *Store) Counts(ctx context.Context) ([]ktrdr.Count, error) {
+	var counts []ktrdr.Count
+	err := s.readOne(ctx, func(r queryer) (err error) {
+		rows, err := r.rows(ctx, selectCounts)
+		counts, err = gather(rows, err, func(row scanner) (c ktrdr.Count, err error) {
+			return c, row.Scan(&c.Type, &c.Status, &c.N)
+		})
+		return err
+	})
+	return counts, err
+}

@@ -1,0 +1,336 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/fault"
+)
+
+// oldestPostgres is the first with the 64-bit transaction ids of commit.go.
+const oldestPostgres = 13
+
+// Nothing waits for ever: not for a lock, not in a statement, not in a
+// transaction whose client froze, and not for an answer.
+const (
+	lockTimeout    = 10 * time.Second
+	stmtTimeout    = 30 * time.Second
+	idleInTx       = 60 * time.Second
+	connectTimeout = 5 * time.Second
+	callTimeout    = 60 * time.Second // a whole call, with all its tries
+	commitTimeout  = 15 * time.Second
+	rollbackTime   = 5 * time.Second
+)
+
+// maxTries bounds how often a transaction that surely changed nothing is run
+// again: after a deadlock, a serialization failure or a lost connection.
+const (
+	maxTries  = 5
+	retryWait = 10 * time.Millisecond // doubled each time, with jitter
+)
+
+// postgres is a database on a server.
+type postgres struct {
+	config  *pgx.ConnConfig
+	log     *slog.Logger
+	version string
+	schema  int64
+
+	normal, urgent *sql.DB // urgent has one connection, which nobody else can occupy
+	bus            *bus
+}
+
+// postgresWords: the statement's time, not the transaction's, which may have
+// waited; and not the clock's, which would be read for every row.
+var postgresWords = dialect{
+	now:  "(EXTRACT(EPOCH FROM statement_timestamp()) * 1000000)::bigint",
+	lock: "FOR UPDATE",
+	skip: "FOR UPDATE SKIP LOCKED",
+}
+
+func openPostgres(ctx context.Context, c Config, news *news, steps fs.FS) (_ *postgres, err error) {
+	config, err := postgresConfig(c.URL)
+	if err != nil {
+		return nil, err
+	}
+	p := &postgres{config: config, log: c.Log, normal: stdlib.OpenDB(*config), urgent: stdlib.OpenDB(*config)}
+	p.normal.SetMaxOpenConns(c.Conns)
+	p.normal.SetMaxIdleConns(c.Conns)
+	p.urgent.SetMaxOpenConns(1)
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("database %s: %w", withoutSecrets(c.URL), postgresError(err)), p.closePools())
+		}
+	}()
+	if err := p.check(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.migrate(ctx, steps); err != nil {
+		return nil, err
+	}
+	if p.bus, err = startBus(ctx, config, p.normal, c.Log, news); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// postgresConfig reads the address and adds our limits to what it leaves open.
+func postgresConfig(address string) (*pgx.ConnConfig, error) {
+	config, err := pgx.ParseConfig(address)
+	if err != nil { // whose text may hold the password
+		return nil, errors.New("the address of the database cannot be read: it is postgres://user:password@host:port/database")
+	}
+	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectTimeout)
+	for name, value := range map[string]string{
+		"application_name":                    "ktrdr",
+		"lock_timeout":                        millis(lockTimeout),
+		"statement_timeout":                   millis(stmtTimeout),
+		"idle_in_transaction_session_timeout": millis(idleInTx),
+	} {
+		if _, set := config.RuntimeParams[name]; !set {
+			config.RuntimeParams[name] = value
+		}
+	}
+	return config, nil
+}
+
+// migrate has connections of its own, on which a statement may take long.
+func (p *postgres) migrate(ctx context.Context, steps fs.FS) (err error) {
+	config := p.config.Copy()
+	config.RuntimeParams["statement_timeout"] = "0"
+	pool := stdlib.OpenDB(*config)
+	defer func() { err = errors.Join(err, pool.Close()) }()
+	p.schema, err = migrate(ctx, pool, goosePostgres, steps, p.log)
+	return err
+}
+
+func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
+// check refuses a server that is too old and a database that cannot hold every
+// text.
+func (p *postgres) check(ctx context.Context) error {
+	var number int
+	var encoding string
+	err := p.normal.QueryRowContext(ctx, `SELECT current_setting('server_version'), current_setting('server_version_num')::int, current_setting('server_encoding')`).
+		Scan(&p.version, &number, &encoding)
+	switch {
+	case err != nil:
+		return err
+	case number/10_000 < oldestPostgres:
+		return fmt.Errorf("PostgreSQL %s is too old: %d or newer is needed", p.version, oldestPostgres)
+	case encoding != "UTF8":
+		return fmt.Errorf("the database's encoding is %s: create one with ENCODING 'UTF8'", encoding)
+	}
+	return nil
+}
+
+func (p *postgres) write(ctx context.Context, l lane, body func(t *tx) error) error {
+	pool := p.normal
+	if l == urgent {
+		pool = p.urgent
+	}
+	return p.retry(ctx, func(ctx context.Context) error { return p.transact(ctx, pool, body) })
+}
+
+func (p *postgres) writeOnce(ctx context.Context, body func(t *tx) error) error {
+	err := p.transact(ctx, p.normal, func(t *tx) error {
+		if _, err := t.exec(ctx, sqlNoTimeouts); err != nil {
+			return err
+		}
+		return body(t)
+	})
+	return postgresError(final(err))
+}
+
+// sqlNoTimeouts is for one transaction that may take long.
+const sqlNoTimeouts query = `SELECT set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true)`
+
+// again marks an error after which nothing was changed and the same may be
+// tried at once.
+type again struct{ error }
+
+func (a again) Unwrap() error { return a.error }
+
+// final is err without the mark, for those who do not try again.
+func final(err error) error {
+	if a, ok := errors.AsType[again](err); ok {
+		return a.error
+	}
+	return err
+}
+
+// retry runs attempt until it ends otherwise than with again.
+func (p *postgres) retry(ctx context.Context, attempt func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	wait := retryWait
+	for try := 1; ; try++ {
+		err := attempt(ctx)
+		if err != nil && ctx.Err() != nil && !coded(err) {
+			return ctx.Err() // pgx cuts the connection then, and only that is in err
+		}
+		_, repeatable := errors.AsType[again](err)
+		if !repeatable || try == maxTries || !pause(ctx, jitter(wait)) {
+			return postgresError(final(err))
+		}
+		wait *= 2
+	}
+}
+
+// transact runs body in one transaction, once.
+func (p *postgres) transact(ctx context.Context, pool *sql.DB, body func(t *tx) error) error {
+	tr := transaction{witness: p.bus.witness.Load()}
+	c, err := p.begin(ctx, pool, &tr)
+	if err != nil {
+		return err
+	}
+	defer c.release()
+	fault.Hit(fault.TxBegun)
+
+	t := &tx{execer: c}
+	err = call(p.log, body, t)
+	c.closeRows()
+	if err != nil {
+		return c.undo(ctx, err)
+	}
+	fault.Hit(fault.TxCommitting)
+	if err := c.commit(ctx); err != nil {
+		if !c.lost() { // the server answered: it refused
+			return c.undo(ctx, err)
+		}
+		c.release() // when all connections are lost at once, they are what resolve waits for
+		if err := p.resolve(context.WithoutCancel(ctx), tr, err); err != nil {
+			return err
+		}
+	}
+	fault.Hit(fault.TxCommitted)
+	if t.woken {
+		p.bus.tell()
+	}
+	return nil
+}
+
+// begin opens a transaction and learns its id in the same round trip. An id
+// that turns out not to be needed costs nothing: a transaction that wrote
+// nothing is not waited for at COMMIT.
+func (p *postgres) begin(ctx context.Context, pool *sql.DB, tr *transaction) (*pgConn, error) {
+	c, err := connect(ctx, pool)
+	if err != nil {
+		return nil, err
+	}
+	err = c.raw(func(pg *pgconn.PgConn) error {
+		results, err := pg.Exec(ctx, "BEGIN; SELECT pg_current_xact_id()::text").ReadAll()
+		if err != nil {
+			return err
+		}
+		tr.id, tr.pid = string(results[1].Rows[0][0]), pg.PID()
+		return nil
+	})
+	if err != nil {
+		lost := c.lost()
+		c.release()
+		if lost {
+			return nil, again{err}
+		}
+		return nil, err
+	}
+	return c, nil
+}
+
+func (p *postgres) read(ctx context.Context, body func(r queryer) error) error {
+	return p.retry(ctx, func(ctx context.Context) error { return p.snapshot(ctx, body) })
+}
+
+func (p *postgres) readOnce(ctx context.Context, body func(r queryer) error) error {
+	err := p.snapshot(ctx, func(r queryer) error {
+		var statement, idle string
+		if err := r.row(ctx, sqlNoTimeouts).Scan(&statement, &idle); err != nil {
+			return err
+		}
+		return body(r)
+	})
+	return postgresError(final(err))
+}
+
+// snapshot runs body on one snapshot, once.
+func (p *postgres) snapshot(ctx context.Context, body func(r queryer) error) error {
+	return p.withConn(ctx, func(c *pgConn) error {
+		if err := c.control(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"); err != nil {
+			return err
+		}
+		err := body(c)
+		c.closeRows()
+		return c.undo(ctx, err) // there is nothing to commit
+	})
+}
+
+func (p *postgres) readOne(ctx context.Context, body func(r queryer) error) error {
+	return p.retry(ctx, func(ctx context.Context) error {
+		return p.withConn(ctx, func(c *pgConn) error {
+			err := body(c)
+			c.closeRows()
+			return err
+		})
+	})
+}
+
+// withConn runs a reader, which may always be run again when its connection is
+// lost.
+func (p *postgres) withConn(ctx context.Context, use func(c *pgConn) error) error {
+	c, err := connect(ctx, p.normal)
+	if err != nil {
+		return err
+	}
+	defer c.release()
+	if err := use(c); err != nil {
+		if c.lost() {
+			return again{err}
+		}
+		return err
+	}
+	return nil
+}
+
+func (p *postgres) info(ctx context.Context) (ktrdr.StoreInfo, error) {
+	stats := p.normal.Stats()
+	detail := struct {
+		Open  int    `json:"open_connections"`
+		InUse int    `json:"connections_in_use"`
+		Sync  string `json:"synchronous_commit"`
+		Hears bool   `json:"listening"`
+	}{Open: stats.OpenConnections, InUse: stats.InUse, Hears: p.bus.witness.Load() != nil}
+	location := url.URL{
+		Scheme: "postgres", User: url.User(p.config.User),
+		Host: p.config.Host + ":" + strconv.Itoa(int(p.config.Port)), Path: p.config.Database,
+	}
+	i := ktrdr.StoreInfo{Kind: "postgres", Version: p.version, Schema: p.schema, Location: location.String()}
+	err := p.readOne(ctx, func(r queryer) error {
+		return r.row(ctx, `SELECT current_setting('synchronous_commit')`).Scan(&detail.Sync)
+	})
+	if err != nil {
+		return i, err
+	}
+	i.Detail, err = json.Marshal(detail)
+	return i, err
+}
+
+func (p *postgres) close() error {
+	p.bus.stop()
+	return p.closePools()
+}
+
+func (p *postgres) closePools() error { return errors.Join(p.normal.Close(), p.urgent.Close()) }

@@ -1,0 +1,198 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// forever is a silence that proves nothing: only a backend whose row is gone
+// is then taken for dead.
+const forever time.Duration = math.MaxInt64 / 2
+
+// forgotten is how long a silent worker or backend that holds nothing is kept,
+// for people to see.
+const forgotten = 24 * time.Hour
+
+const (
+	deleteLives   query = `DELETE FROM backends WHERE incarnation <> $1 AND id = $2`
+	deleteOthers  query = `DELETE FROM backends WHERE incarnation <> $1`
+	insertBackend query = `INSERT INTO backends (incarnation, id, addr, host, pid, version, started_at, seen_at)
+		SELECT $1, $2, $3, $4, CAST($5 AS BIGINT), $6, {now}, {now}
+		WHERE NOT EXISTS (SELECT 1 FROM backends WHERE id = $2 AND incarnation <> $1)
+		ON CONFLICT (incarnation) DO UPDATE SET seen_at = excluded.seen_at`
+	beat          query = `UPDATE backends SET seen_at = {now} WHERE incarnation = $1`
+	deleteBackend query = `DELETE FROM backends WHERE incarnation = $1`
+	countOthers   query = `SELECT COUNT(*) FROM backends WHERE incarnation <> $1 AND seen_at > {now} - $2`
+
+	forgetWorkers query = `DELETE FROM workers WHERE seen_at < {now} - $1
+		AND NOT EXISTS (SELECT 1 FROM operations WHERE worker_id = workers.id AND ` + isLive + `)`
+	forgetBackends query = `DELETE FROM backends WHERE seen_at < {now} - $1 AND incarnation <> $2
+		AND NOT EXISTS (SELECT 1 FROM operations WHERE held_by = backends.incarnation AND ` + isLive + `)`
+)
+
+// Start implements ktrdr.Recovery. An SQLite file has one backend at a time,
+// so there every other life is over.
+func (s *Store) Start(ctx context.Context, b ktrdr.Backend, p ktrdr.RecoveryPolicy) (ktrdr.Recovered, error) {
+	alone, err := s.enter(ctx, b, p.Timeout)
+	if err != nil {
+		return ktrdr.Recovered{}, err
+	}
+	var r ktrdr.Recovered
+	if p.FailLocal && alone {
+		if err := s.failParents(ctx, &r); err != nil { // first, so that no plan answers what follows
+			return r, err
+		}
+	}
+	silence := forever
+	if alone {
+		silence = p.Timeout
+	}
+	if err := s.recoverHeld(ctx, b, p, silence, &r); err != nil {
+		return r, err
+	}
+	return r, s.reconcile(ctx, p, alone, &r)
+}
+
+// enter records the new life and says whether no other backend is alive.
+func (s *Store) enter(ctx context.Context, b ktrdr.Backend, timeout time.Duration) (alone bool, err error) {
+	if b.ID == "" || b.Incarnation == "" {
+		return false, ktrdr.Errorf(ktrdr.CodeInvalid, "a backend needs an id and an incarnation")
+	}
+	end, args := deleteOthers, []any{b.Incarnation}
+	if s.isPostgres() {
+		end, args = deleteLives, []any{b.Incarnation, b.ID}
+	}
+	err = s.write(ctx, normal, func(t *tx) error {
+		if _, err := t.exec(ctx, end, args...); err != nil {
+			return err
+		}
+		if err := record(ctx, t, b); err != nil {
+			return err
+		}
+		var others int
+		err := t.row(ctx, countOthers, b.Incarnation, timeout.Microseconds()).Scan(&others)
+		alone = others == 0
+		return err
+	})
+	return alone, err
+}
+
+func record(ctx context.Context, t *tx, b ktrdr.Backend) error {
+	n, err := t.exec(ctx, insertBackend, b.Incarnation, b.ID, b.Addr, b.Host, b.PID, b.Version)
+	if err == nil && n == 0 {
+		return ktrdr.Errorf(ktrdr.CodeConflict, "backend %s has started again elsewhere; this life of it is over", b.ID)
+	}
+	return err
+}
+
+// Beat implements ktrdr.Recovery. A backend that was forgotten after a long
+// silence is recorded again; CodeConflict when a newer life of it has started.
+func (s *Store) Beat(ctx context.Context, b ktrdr.Backend) error {
+	return s.write(ctx, urgent, func(t *tx) error {
+		n, err := t.exec(ctx, beat, b.Incarnation)
+		if err == nil && n == 0 {
+			err = record(ctx, t, b)
+		}
+		return err
+	})
+}
+
+// Leave implements ktrdr.Recovery.
+func (s *Store) Leave(ctx context.Context, b ktrdr.Backend) error {
+	return s.write(ctx, normal, func(t *tx) error {
+		_, err := t.exec(ctx, deleteBackend, b.Incarnation)
+		return err
+	})
+}
+
+// Sweep implements ktrdr.Recovery. Silence is judged only when judge is true:
+// after an outage of the database everybody has been silent.
+func (s *Store) Sweep(ctx context.Context, b ktrdr.Backend, p ktrdr.RecoveryPolicy, judge bool) (ktrdr.Recovered, error) {
+	var r ktrdr.Recovered
+	silence := forever
+	if judge {
+		silence = p.Timeout
+	}
+	if err := s.recoverHeld(ctx, b, p, silence, &r); err != nil {
+		return r, err
+	}
+	if judge {
+		if err := s.orphan(ctx, p, &r); err != nil {
+			return r, err
+		}
+		if err := s.forget(ctx, b, max(forgotten, p.Timeout)); err != nil {
+			return r, err
+		}
+	}
+	if err := s.askWaiting(ctx); err != nil {
+		return r, err
+	}
+	return r, s.outlook(ctx, p, &r)
+}
+
+func (s *Store) forget(ctx context.Context, b ktrdr.Backend, silence time.Duration) error {
+	return s.write(ctx, normal, func(t *tx) error {
+		if _, err := t.exec(ctx, forgetWorkers, silence.Microseconds()); err != nil {
+			return err
+		}
+		_, err := t.exec(ctx, forgetBackends, silence.Microseconds(), b.Incarnation)
+		return err
+	})
+}
+
+const selectWaiting query = `SELECT id FROM operations WHERE has_plan = 1 AND id > $1 AND ` + isLive + `
+		AND NOT EXISTS (SELECT 1 FROM operations AS child WHERE child.parent_id = operations.id
+			AND child.status IN ('PENDING', 'RUNNING', 'PENDING_RECONCILIATION'))
+	ORDER BY id LIMIT $2`
+
+// askWaiting asks the plans of parents that wait for nobody: whatever made
+// them miss an end, the rows tell. Each has a transaction of its own, so that
+// one that cannot be asked keeps no other from going on.
+func (s *Store) askWaiting(ctx context.Context) error {
+	var errs []error
+	for after := ktrdr.OperationID(""); ; {
+		var waiting []ktrdr.OperationID
+		err := s.readOne(ctx, func(r queryer) (err error) {
+			rows, err := r.rows(ctx, selectWaiting, after, batch)
+			waiting, err = gather(rows, err, func(row scanner) (id ktrdr.OperationID, err error) { return id, row.Scan(&id) })
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, id := range waiting {
+			errs = append(errs, s.write(ctx, normal, func(t *tx) error {
+				if err := s.lockTree(ctx, t, id); err != nil {
+					return err
+				}
+				return s.settle(ctx, t, ask{id, ktrdr.WhyChild})
+			}))
+			after = id
+		}
+		if len(waiting) < batch {
+			return errors.Join(errs...)
+		}
+	}
+}
+
+const selectOutlook query = `SELECT COALESCE(SUM(CASE WHEN heard <= {now} - $1 THEN 1 ELSE 0 END), 0),
+		COUNT(*), COALESCE(MIN(heard), 0) - ({now} - $2)
+	FROM (SELECT COALESCE(heartbeat_at, claimed_at) AS heard FROM operations WHERE has_plan = 0 AND ` + isLive + `) AS running`
+
+// outlook says who is late and when the next one is too late.
+func (s *Store) outlook(ctx context.Context, p ktrdr.RecoveryPolicy, r *ktrdr.Recovered) error {
+	return s.readOne(ctx, func(q queryer) error {
+		var running, left int64
+		if err := q.row(ctx, selectOutlook, p.Late.Microseconds(), p.Timeout.Microseconds()).Scan(&r.Potential, &running, &left); err != nil {
+			return err
+		}
+		if running > 0 {
+			r.NextOrphan = span(max(left, 1)) // too late already still means: look again soon
+		}
+		return nil
+	})
+}

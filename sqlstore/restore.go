@@ -1,0 +1,276 @@
+package sqlstore
+
+import (
+	"archive/tar"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+const (
+	metaTable   = "meta"
+	eventsTable = "events"
+
+	// metaRestoring keeps the triggers silent: the rows that they would write,
+	// and the transitions that they would refuse, are all in the backup. It is
+	// there only inside the restoring transaction.
+	metaRestoring = "restoring"
+)
+
+// rowsPerInsert: a round trip to PostgreSQL costs more than a long statement,
+// while SQLite has no round trips.
+const rowsPerInsert = 50
+
+// BlobSink is where a restore puts blobs.
+type BlobSink interface {
+	Put(ctx context.Context, want ktrdr.Hash, r io.Reader) (size int64, err error)
+}
+
+// Restore loads what Backup wrote, from either database, into an empty store
+// of the same schema: all of it, or nothing but some blobs that nobody names.
+func Restore(ctx context.Context, s *Store, blobs BlobSink, from io.Reader) error {
+	err := s.db.writeOnce(ctx, func(t *tx) error {
+		r := &restore{store: s, tx: t, blobs: blobs, archive: tar.NewReader(from), found: ending{Rows: map[string]int64{}}}
+		return r.run(ctx)
+	})
+	if err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	return nil
+}
+
+// restore is one under way.
+type restore struct {
+	store   *Store
+	tx      *tx
+	blobs   BlobSink
+	archive *tar.Reader
+	tables  map[string]table // of this database
+	found   ending           // what the archive held so far
+}
+
+func (r *restore) run(ctx context.Context) error {
+	m, err := r.manifest()
+	if err != nil {
+		return err
+	}
+	if err := r.prepare(ctx, m); err != nil {
+		return err
+	}
+	if err := r.entries(ctx); err != nil {
+		return err
+	}
+	for _, t := range m.Tables {
+		if err := r.continueSequence(ctx, t); err != nil {
+			return fmt.Errorf("table %s: %w", t.Name, err)
+		}
+	}
+	_, err = r.tx.exec(ctx, `DELETE FROM meta WHERE key = $1`, metaRestoring)
+	r.tx.wake()
+	return err
+}
+
+// manifest reads the first entry and refuses what is not for us.
+func (r *restore) manifest() (manifest, error) {
+	var m manifest
+	h, err := r.archive.Next()
+	if err != nil || h.Name != manifestName {
+		return m, ktrdr.Errorf(ktrdr.CodeInvalid, "this is not a backup of ktrdr")
+	}
+	if err := json.NewDecoder(r.archive).Decode(&m); err != nil {
+		return m, ktrdr.Errorf(ktrdr.CodeInvalid, "the backup's manifest cannot be read: %w", err)
+	}
+	switch {
+	case m.Format != backupFormat:
+		return m, ktrdr.Errorf(ktrdr.CodeInvalid, "the backup is in format %d and this ktrdr knows only %d: use the ktrdr that made it (%s)", m.Format, backupFormat, m.CreatedBy)
+	case m.Schema != r.store.schema:
+		return m, ktrdr.Errorf(ktrdr.CodeInvalid, "the backup holds schema %d and this ktrdr makes %d: restore it with the ktrdr that made it (%s), then open it with this one", m.Schema, r.store.schema, m.CreatedBy)
+	}
+	return m, nil
+}
+
+// prepare makes sure that the database is empty and has the backup's tables.
+func (r *restore) prepare(ctx context.Context, m manifest) error {
+	here, err := r.store.tables(ctx, r.tx)
+	if err != nil {
+		return err
+	}
+	if !slices.EqualFunc(here, m.Tables, table.same) {
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "the backup's tables are not those of schema %d", m.Schema)
+	}
+	r.tables = map[string]table{}
+	for _, t := range here {
+		r.tables[t.Name] = t
+		var rows int
+		if err := r.tx.row(ctx, query("SELECT COUNT(*) FROM "+t.quoted())).Scan(&rows); err != nil {
+			return err
+		}
+		if rows > 0 && t.Name != metaTable {
+			return ktrdr.Errorf(ktrdr.CodeConflict, "the database is not empty (%s has %d rows): restore into a new one", t.Name, rows)
+		}
+	}
+	if _, err := r.tx.exec(ctx, `DELETE FROM meta WHERE key <> $1`, metaBlobRoot); err != nil {
+		return err
+	}
+	_, err = r.tx.exec(ctx, `INSERT INTO meta (key, value) VALUES ($1, '1')`, metaRestoring)
+	return err
+}
+
+// entries loads everything after the manifest.
+func (r *restore) entries(ctx context.Context) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		h, err := r.archive.Next()
+		if err != nil {
+			return unreadable(err)
+		}
+		name, isTable := strings.CutPrefix(h.Name, tablesDir)
+		blob, isBlob := strings.CutPrefix(h.Name, blobsDir)
+		switch {
+		case isTable:
+			err = r.rows(ctx, name)
+		case isBlob:
+			err = r.blob(ctx, blob)
+		case h.Name == endName:
+			return r.end()
+		default:
+			err = ktrdr.Errorf(ktrdr.CodeCorrupt, "the backup holds something unknown")
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", h.Name, err)
+		}
+	}
+}
+
+func unreadable(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return ktrdr.Errorf(ktrdr.CodeCorrupt, "the backup is cut off: its end is missing")
+	}
+	return ktrdr.Errorf(ktrdr.CodeCorrupt, "the backup cannot be read: %w", err)
+}
+
+// rows loads one piece of a table.
+func (r *restore) rows(ctx context.Context, name string) error {
+	name, _, _ = strings.Cut(name, "/")
+	t, ok := r.tables[name]
+	if !ok {
+		return ktrdr.Errorf(ktrdr.CodeCorrupt, "there is no such table")
+	}
+	limit := 1
+	if r.store.isPostgres() {
+		limit = rowsPerInsert
+	}
+	decoder := json.NewDecoder(r.archive)
+	var values []any
+	n := 0
+	for decoder.More() {
+		var row []cell
+		if err := decoder.Decode(&row); err != nil {
+			return unreadable(err)
+		}
+		if len(row) != len(t.Columns) {
+			return ktrdr.Errorf(ktrdr.CodeCorrupt, "row %d has %d values, want %d", r.found.Rows[name]+1, len(row), len(t.Columns))
+		}
+		values = append(values, t.values(row)...)
+		r.found.Rows[name]++
+		if n++; n == limit {
+			if err := r.insert(ctx, t, n, values); err != nil {
+				return err
+			}
+			n, values = 0, values[:0]
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return r.insert(ctx, t, n, values)
+}
+
+// values returns a row as this database takes it.
+func (t table) values(row []cell) []any {
+	values := make([]any, len(row))
+	for i, c := range row {
+		values[i] = c.value
+		if slices.Contains(t.booleans, t.Columns[i]) {
+			values[i] = c.value == int64(1)
+		}
+		if t.Name == eventsTable && t.Columns[i] == "tx" {
+			values[i] = int64(0) // a transaction of the database that it came from
+		}
+	}
+	return values
+}
+
+func (r *restore) insert(ctx context.Context, t table, rows int, values []any) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "INSERT INTO %s (%s) VALUES ", t.quoted(), t.columnList())
+	for i := range rows {
+		if i > 0 {
+			text.WriteByte(',')
+		}
+		for j := range t.Columns {
+			sep := ','
+			if j == 0 {
+				sep = '('
+			}
+			fmt.Fprintf(&text, "%c$%d", sep, i*len(t.Columns)+j+1)
+		}
+		text.WriteByte(')')
+	}
+	_, err := r.tx.exec(ctx, query(text.String()), values...)
+	return err
+}
+
+// blob stores one blob. One that was damaged when it was saved is left out.
+func (r *restore) blob(ctx context.Context, name string) error {
+	h, err := ktrdr.ParseHash(name)
+	if err != nil {
+		return err
+	}
+	r.found.Blobs++
+	if _, err = r.blobs.Put(ctx, h, r.archive); ktrdr.CodeOf(err) == ktrdr.CodeCorrupt {
+		r.found.Damaged = append(r.found.Damaged, h)
+		return nil
+	}
+	return err
+}
+
+// end compares what came with what was sent.
+func (r *restore) end() error {
+	var want ending
+	if err := json.NewDecoder(r.archive).Decode(&want); err != nil {
+		return unreadable(err)
+	}
+	for _, h := range r.found.Damaged {
+		if !slices.Contains(want.Damaged, h) {
+			return ktrdr.Errorf(ktrdr.CodeCorrupt, "blob %s was damaged in the backup", h)
+		}
+	}
+	if !maps.Equal(r.found.Rows, want.Rows) || r.found.Blobs != want.Blobs {
+		return ktrdr.Errorf(ktrdr.CodeCorrupt, "the backup is incomplete: it holds %d blobs and the rows %v, and should hold %d and %v",
+			r.found.Blobs, r.found.Rows, want.Blobs, want.Rows)
+	}
+	return nil
+}
+
+// continueSequence lets the database number on where the other stopped.
+func (r *restore) continueSequence(ctx context.Context, saved table) error {
+	t := r.tables[saved.Name]
+	if t.counter == "" {
+		return nil
+	}
+	var highest int64
+	if err := r.tx.row(ctx, query("SELECT COALESCE(MAX("+quote(t.counter)+"), 0) FROM "+t.quoted())).Scan(&highest); err != nil {
+		return err
+	}
+	return r.store.storeSequence(ctx, r.tx, t, max(highest, saved.Sequence))
+}

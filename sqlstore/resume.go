@@ -1,0 +1,98 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+const resumeOne query = `UPDATE operations SET status = 'PENDING', cancel_requested = 0, cancel_reason = '',
+		result = NULL, error_message = '', error = NULL, completed_at = NULL,
+		ended_by = '', ending = NULL, reason = '', held_by = ''
+	WHERE id = $1 AND ` + isStopped + `
+	RETURNING ` + operationColumns
+
+// Resume implements ktrdr.Operations.
+func (s *Store) Resume(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operation, error) {
+	if !id.Valid() {
+		return ktrdr.Operation{}, notFound(id)
+	}
+	var op operationRow
+	err := s.write(ctx, normal, func(t *tx) error {
+		if err := s.lockTree(ctx, t, id); err != nil {
+			return err
+		}
+		if err := resumable(ctx, t, id); err != nil {
+			return err
+		}
+		asks, err := resume(ctx, t, id)
+		if err != nil {
+			return err
+		}
+		if err := s.settle(ctx, t, asks...); err != nil {
+			return err
+		}
+		op, err = load(ctx, t, id)
+		return err
+	})
+	return op.Operation, err
+}
+
+// resume makes Step's Resume transition. A parent is claimed for its plan at
+// once, and its plan is to be asked.
+func resume(ctx context.Context, t *tx, id ktrdr.OperationID) ([]ask, error) {
+	op, err := scanOperation(t.row(ctx, resumeOne, id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, refusal(ctx, t, id, ktrdr.Act{Input: ktrdr.Resume})
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.wake()
+	if !op.HasPlan {
+		return nil, nil
+	}
+	return []ask{{id, ktrdr.WhyResumed}}, claimPlan(ctx, t, id)
+}
+
+// resumable says why an operation cannot be resumed by hand.
+func resumable(ctx context.Context, t *tx, id ktrdr.OperationID) error {
+	op, err := load(ctx, t, id)
+	if err != nil {
+		return err
+	}
+	if op.Status != ktrdr.Failed && op.Status != ktrdr.Cancelled {
+		return refusal(ctx, t, id, ktrdr.Act{Input: ktrdr.Resume})
+	}
+	if op.Parent != "" {
+		parent, err := load(ctx, t, op.Parent)
+		if err != nil {
+			return fmt.Errorf("parent of %s: %w", id, err)
+		}
+		if parent.closed() {
+			return fmt.Errorf("%w and whose parent is cancelled or ending; resume its parent %s instead",
+				refusal(ctx, t, id, ktrdr.Act{Input: ktrdr.Resume}), op.Parent)
+		}
+	}
+	if op.Checkpoint == nil {
+		return ktrdr.Errorf(ktrdr.CodeNoCheckpoint, "operation %s cannot be resumed: %s; retry it to begin from nothing", id, op.whyNone())
+	}
+	return nil
+}
+
+// whyNone says why an operation has no checkpoint.
+func (op *operationRow) whyNone() string {
+	switch {
+	case op.lostTo == "expired":
+		return "its checkpoints have expired"
+	case op.lostTo == "deleted":
+		return "its checkpoints were deleted"
+	case op.Attempts == 0:
+		return "it was cancelled before it began, so there is no checkpoint"
+	default:
+		return "it ended before its first checkpoint"
+	}
+}

@@ -1,0 +1,282 @@
+package sqlstore
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+const (
+	lockOperation query = `SELECT status FROM operations WHERE id = $1 {lock}`
+	deleteSome    query = `DELETE FROM checkpoints WHERE tenant = '' AND thread_id = $1 AND ns = '' AND id IN (
+		SELECT c.id FROM checkpoints c WHERE ` + ofOperation + ` ORDER BY c.id LIMIT $2)`
+)
+
+// DeleteCheckpoints implements ktrdr.Checkpoints.
+func (s *Store) DeleteCheckpoints(ctx context.Context, op ktrdr.OperationID) (int, error) {
+	if !op.Valid() {
+		return 0, notFound(op)
+	}
+	total := 0
+	for {
+		var n int64
+		err := s.write(ctx, normal, func(t *tx) (err error) {
+			n, err = deleteCheckpoints(ctx, t, op)
+			return err
+		})
+		if total += int(n); err != nil || n < removeAtOnce {
+			if err == nil && total == 0 {
+				err = ktrdr.Errorf(ktrdr.CodeNotFound, "operation %s has no checkpoint", op)
+			}
+			return total, err
+		}
+	}
+}
+
+// deleteCheckpoints deletes some checkpoints of an operation that nobody runs.
+func deleteCheckpoints(ctx context.Context, t *tx, op ktrdr.OperationID) (int64, error) {
+	found, err := firstColumn(ctx, t, lockOperation, op)
+	switch {
+	case err != nil:
+		return 0, err
+	case len(found) == 0:
+		return 0, notFound(op)
+	case ktrdr.Status(found[0]).Live():
+		return 0, ktrdr.Errorf(ktrdr.CodeConflict, "operation %s is %s; cancel it, or wait until it has ended, before its checkpoints are deleted", op, found[0])
+	}
+	n, err := t.exec(ctx, deleteSome, op, removeAtOnce)
+	if err != nil || n == 0 {
+		return n, err
+	}
+	return n, refreshNewest(ctx, t, op, "deleted")
+}
+
+// expirable is the condition under which a checkpoint of an operation may go
+// when it is old enough: it is not final, and its operation has ended or has
+// two newer ones that can be used.
+const expirable = `c.checkpoint_type IS NOT NULL AND c.checkpoint_type <> 'final' AND (
+	NOT EXISTS (SELECT 1 FROM operations o WHERE o.id = c.thread_id AND o.` + isOpen + `)
+	OR EXISTS (SELECT 1 FROM checkpoints n WHERE n.tenant = '' AND n.thread_id = c.thread_id AND n.ns = '' AND n.id > c.id
+		AND n.skipped = 0 ORDER BY n.id LIMIT 1 OFFSET 1))`
+
+const selectExpired query = `SELECT c.thread_id, c.id FROM checkpoints c
+	WHERE c.put_at <= {now} - CAST($1 AS BIGINT) AND ` + expirable + ` ORDER BY c.put_at LIMIT $2`
+
+// ExpireCheckpoints implements ktrdr.Checkpoints. Values that nobody refers to
+// any more go with it.
+func (s *Store) ExpireCheckpoints(ctx context.Context, age time.Duration) (int, error) {
+	if age < 0 {
+		return 0, ktrdr.Errorf(ktrdr.CodeInvalid, "checkpoints cannot expire at an age of %v", age)
+	}
+	n, err := s.expireOperations(ctx, age)
+	if err == nil && n < removeAtOnce {
+		var more int
+		more, err = s.expireThreads(ctx, removeAtOnce-n)
+		n += more
+	}
+	if err == nil {
+		err = s.collectStrays(ctx, strayGrace)
+	}
+	return n, err
+}
+
+func (s *Store) expireOperations(ctx context.Context, age time.Duration) (n int, err error) {
+	old := make(map[string][]string)             // ids by operation
+	err = s.readOne(ctx, func(r queryer) error { // looking does not need the writer
+		clear(old)
+		rows, err := r.rows(ctx, selectExpired, age.Microseconds(), removeAtOnce)
+		_, err = gather(rows, err, func(row scanner) (struct{}, error) {
+			var op, id string
+			err := row.Scan(&op, &id)
+			old[op] = append(old[op], id)
+			return struct{}{}, err
+		})
+		return err
+	})
+	if err != nil || len(old) == 0 {
+		return 0, err
+	}
+	err = s.write(ctx, normal, func(t *tx) (err error) {
+		n, err = expire(ctx, t, old)
+		return err
+	})
+	return n, err
+}
+
+// expire deletes what is still expirable of operations that nobody else is
+// changing at this moment; the next call finds the others again.
+func expire(ctx context.Context, t *tx, old map[string][]string) (int, error) {
+	total := 0
+	names := slices.Sorted(maps.Keys(old))
+	for some := range slices.Chunk(names, keysAtOnce) {
+		list, args := padded(1, some, func(id string) any { return id })
+		free, err := firstColumn(ctx, t, query(`SELECT id FROM operations WHERE id IN (`+list+`) ORDER BY id {skip}`), args...)
+		if err != nil {
+			return 0, err
+		}
+		for _, op := range free {
+			list, args := padded(2, old[op], func(id string) any { return id })
+			n, err := t.exec(ctx, query(`DELETE FROM checkpoints AS c WHERE `+ofOperation+` AND c.id IN (`+list+`) AND `+expirable), append([]any{op}, args...)...)
+			if err != nil {
+				return 0, err
+			}
+			total += int(n)
+		}
+	}
+	return total, refreshExpired(ctx, t, names)
+}
+
+// refreshExpired corrects the operations whose newest checkpoint is gone.
+func refreshExpired(ctx context.Context, t *tx, names []string) error {
+	for some := range slices.Chunk(names, keysAtOnce) {
+		list, args := padded(1, some, func(id string) any { return id })
+		stale, err := firstColumn(ctx, t, query(`SELECT o.id FROM operations o WHERE o.id IN (`+list+`) AND o.ckpt_id IS NOT NULL AND NOT EXISTS (
+			SELECT 1 FROM checkpoints c WHERE c.tenant = '' AND c.thread_id = o.id AND c.ns = '' AND c.id = o.ckpt_id)`), args...)
+		if err != nil {
+			return err
+		}
+		for _, id := range stale {
+			if err := refreshNewest(ctx, t, ktrdr.OperationID(id), "expired"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+const selectExpiredThreads query = `SELECT tenant, thread_id FROM threads WHERE expires_at <= {now} ORDER BY expires_at LIMIT 1 {skip}`
+
+// expireThreads deletes at most so many rows of threads whose owner set a TTL
+// that has passed since the last put.
+func (s *Store) expireThreads(ctx context.Context, most int) (total int, err error) {
+	for total < most {
+		var n int64
+		var found bool
+		err := s.write(ctx, normal, func(t *tx) error {
+			rows, err := t.rows(ctx, selectExpiredThreads)
+			type name struct{ tenant, thread string }
+			threads, err := gather(rows, err, func(row scanner) (k name, err error) {
+				err = row.Scan(&k.tenant, &k.thread)
+				return k, err
+			})
+			if found = len(threads) > 0; err != nil || !found {
+				return err
+			}
+			n, err = removeThread(ctx, t, threads[0].tenant, threads[0].thread, int64(most-total))
+			return err
+		})
+		if err != nil || !found {
+			return total, err
+		}
+		total += int(n)
+	}
+	return total, nil
+}
+
+// strayGrace is how long a value stays after it lost a reference: longer than
+// any transaction that may be about to refer to it again.
+const strayGrace = time.Hour
+
+const (
+	selectStrays query = `SELECT hash FROM strays WHERE at <= {now} - CAST($1 AS BIGINT) ORDER BY at LIMIT $2 {skip}`
+	collectStray query = `DELETE FROM contents WHERE hash = $1 AND used_at <= {now} - CAST($2 AS BIGINT)
+		AND NOT EXISTS (SELECT 1 FROM thread_values v WHERE v.hash = contents.hash)`
+	forgetStray query = `DELETE FROM strays WHERE hash = $1 AND (
+		NOT EXISTS (SELECT 1 FROM contents c WHERE c.hash = strays.hash) OR EXISTS (SELECT 1 FROM thread_values v WHERE v.hash = strays.hash))`
+	postponeStray query = `UPDATE strays SET at = {now} WHERE hash = $1`
+)
+
+// collectStrays deletes some of the values that nobody refers to.
+func (s *Store) collectStrays(ctx context.Context, grace time.Duration) error {
+	return s.write(ctx, normal, func(t *tx) error {
+		strays, err := firstColumn(ctx, t, selectStrays, grace.Microseconds(), removeAtOnce)
+		if err != nil {
+			return err
+		}
+		for _, h := range strays {
+			hash := []byte(h)
+			if _, err := t.exec(ctx, collectStray, hash, grace.Microseconds()); err != nil {
+				return err
+			}
+			n, err := t.exec(ctx, forgetStray, hash)
+			if err == nil && n == 0 { // put a moment ago, and dropped since
+				_, err = t.exec(ctx, postponeStray, hash)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+const selectStats query = `SELECT COUNT(*), CAST(COALESCE(SUM(size), 0) AS BIGINT), COALESCE(MIN(put_at), 0)
+	FROM checkpoints WHERE checkpoint_type IS NOT NULL`
+
+// CheckpointStats implements ktrdr.Checkpoints.
+func (s *Store) CheckpointStats(ctx context.Context) (stats ktrdr.CheckpointStats, err error) {
+	err = s.readOne(ctx, func(r queryer) error {
+		var oldest int64
+		err := r.row(ctx, selectStats).Scan(&stats.Total, &stats.Bytes, &oldest)
+		stats.Oldest = instant(oldest)
+		return err
+	})
+	return stats, err
+}
+
+// ListCheckpoints implements ktrdr.Checkpoints.
+func (s *Store) ListCheckpoints(ctx context.Context, q ktrdr.CheckpointQuery) (page ktrdr.CheckpointPage, err error) {
+	if q.Limit == 0 {
+		q.Limit = defaultPage
+	}
+	if q.Limit < 1 || q.Limit > largestPage || q.OlderThan < 0 {
+		return page, ktrdr.Errorf(ktrdr.CodeInvalid, "limit must be 1 to %d and an age cannot be negative", largestPage)
+	}
+	args := []any{q.Limit + 1}
+	where := []string{"o.ckpt_id IS NOT NULL"}
+	if q.OlderThan > 0 {
+		args = append(args, q.OlderThan.Microseconds())
+		where = append(where, "o.ckpt_at <= {now} - CAST($2 AS BIGINT)")
+	}
+	if q.Cursor != "" {
+		created, id, err := parseListCursor(q.Cursor)
+		if err != nil {
+			return page, err
+		}
+		where = append(where, "(o.created_at, o.id) < ("+placeholders(len(args)+1, 2)+")")
+		args = append(args, created, id)
+	}
+	text := query(`SELECT o.created_at, ` + strings.Replace(checkpointColumns, "c.state_blob, c.state", "c.state_blob, NULL", 1) + `
+		FROM operations o JOIN checkpoints c ON c.tenant = '' AND c.thread_id = o.id AND c.ns = '' AND c.id = o.ckpt_id
+		WHERE ` + strings.Join(where, " AND ") + ` ORDER BY o.created_at DESC, o.id DESC LIMIT $1`)
+	var created []int64
+	err = s.readOne(ctx, func(r queryer) error {
+		created = nil
+		rows, err := r.rows(ctx, text, args...)
+		page.Checkpoints, err = gather(rows, err, func(row scanner) (ktrdr.Checkpoint, error) {
+			var at int64
+			c, err := scanCheckpoint(prefixed{row, &at})
+			created = append(created, at)
+			return c.Checkpoint, err
+		})
+		return err
+	})
+	if err == nil && len(page.Checkpoints) > q.Limit {
+		page.Checkpoints = page.Checkpoints[:q.Limit]
+		last := q.Limit - 1
+		page.Next = listCursor(ktrdr.Operation{ID: page.Checkpoints[last].Operation, CreatedAt: instant(created[last])})
+	}
+	return page, err
+}
+
+// prefixed is a row with one column before those the scanner knows.
+type prefixed struct {
+	scanner
+	first any
+}
+
+func (p prefixed) Scan(dest ...any) error { return p.scanner.Scan(append([]any{p.first}, dest...)...) }

@@ -1,0 +1,175 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// The sets of statuses, spelled as the partial indexes spell them: SQLite uses
+// such an index only where the query repeats its predicate word by word.
+const (
+	isLive    = `status IN ('RUNNING', 'PENDING_RECONCILIATION')`
+	isOpen    = `status IN ('PENDING', 'RUNNING', 'PENDING_RECONCILIATION')`
+	isStopped = `status IN ('FAILED', 'CANCELLED')`
+)
+
+// operationColumns is what scanOperation reads, in its order.
+const operationColumns = `id, operation_type, status, phase, epoch, attempts, priority,
+	COALESCE(parent_id, ''), root_id, ordinal, is_backend_local, has_plan, worker_id, held_by,
+	cancel_requested, cancel_reason, losses, max_step, spec, state, metadata, progress,
+	result, error_message, error, COALESCE(retry_of, ''), created_at, COALESCE(started_at, 0),
+	COALESCE(claimed_at, 0), COALESCE(heartbeat_at, 0), COALESCE(completed_at, 0),
+	ckpt_id, COALESCE(ckpt_type, ''), COALESCE(ckpt_epoch, 0), COALESCE(ckpt_seq, 0),
+	COALESCE(ckpt_step, 0), COALESCE(ckpt_size, 0), COALESCE(ckpt_at, 0),
+	depth, ended_by, ending`
+
+// operationRow is an operation with what the store alone knows about it.
+type operationRow struct {
+	ktrdr.Operation
+	depth   int
+	endedBy ktrdr.Input
+	ending  *ktrdr.Finished // how a parent ends once its last open child has
+	lostTo  string          // what became of its checkpoints: expired, deleted, or nothing
+}
+
+func scanOperation(row scanner) (operationRow, error) {
+	var (
+		op                            operationRow
+		local, plan, cancel           int
+		state, result, failure        sql.NullString
+		spec, metadata, progress      string
+		created, started, claimed     int64
+		heartbeat, completed, savedAt int64
+		checkpointID, ending          sql.NullString
+		saved                         ktrdr.CheckpointInfo
+	)
+	err := row.Scan(&op.ID, &op.Type, &op.Status, &op.Phase, &op.Epoch, &op.Attempts, &op.Priority,
+		&op.Parent, &op.Root, &op.Ordinal, &local, &plan, &op.Worker, &op.HeldBy,
+		&cancel, &op.CancelReason, &op.Losses, &op.MaxStep, &spec, &state, &metadata, &progress,
+		&result, &op.ErrorMessage, &failure, &op.RetryOf, &created, &started,
+		&claimed, &heartbeat, &completed,
+		&checkpointID, &saved.Type, &saved.Epoch, &saved.Seq, &saved.Step, &saved.Size, &savedAt,
+		&op.depth, &op.endedBy, &ending)
+	if err != nil {
+		return operationRow{}, err
+	}
+	op.BackendLocal, op.HasPlan, op.CancelRequested = local == 1, plan == 1, cancel == 1
+	op.Spec, op.Metadata = json.RawMessage(spec), json.RawMessage(metadata)
+	op.State, op.Result = rawJSON(state), rawJSON(result)
+	op.CreatedAt, op.StartedAt, op.ClaimedAt = instant(created), instant(started), instant(claimed)
+	op.HeartbeatAt, op.CompletedAt = instant(heartbeat), instant(completed)
+	if checkpointID.Valid {
+		saved.ID, saved.CreatedAt = checkpointID.String, instant(savedAt)
+		op.Checkpoint = &saved
+	} else {
+		op.lostTo = string(saved.Type)
+	}
+	if err := json.Unmarshal([]byte(progress), &op.Progress); err != nil {
+		return operationRow{}, fmt.Errorf("progress of %s: %w", op.ID, err)
+	}
+	if failure.Valid {
+		if err := json.Unmarshal([]byte(failure.String), &op.Error); err != nil {
+			return operationRow{}, fmt.Errorf("error of %s: %w", op.ID, err)
+		}
+	}
+	if ending.Valid {
+		if err := json.Unmarshal([]byte(ending.String), &op.ending); err != nil {
+			return operationRow{}, fmt.Errorf("ending of %s: %w", op.ID, err)
+		}
+	}
+	return op, nil
+}
+
+// scanOperations reads rows to their end and closes them.
+func scanOperations(rows *sql.Rows, err error) ([]operationRow, error) {
+	return gather(rows, err, scanOperation)
+}
+
+// gather reads rows to their end and closes them.
+func gather[T any](rows *sql.Rows, err error, scan func(scanner) (T, error)) ([]T, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []T
+	for rows.Next() {
+		one, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, rows.Err()
+}
+
+const selectOperation query = `SELECT ` + operationColumns + ` FROM operations WHERE id = $1`
+
+// load reads one operation; CodeNotFound.
+func load(ctx context.Context, q queryer, id ktrdr.OperationID) (operationRow, error) {
+	if !id.Valid() {
+		return operationRow{}, notFound(id)
+	}
+	op, err := scanOperation(q.row(ctx, selectOperation, id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return op, notFound(id)
+	}
+	return op, err
+}
+
+func notFound(id ktrdr.OperationID) error {
+	return ktrdr.Errorf(ktrdr.CodeNotFound, "there is no operation %q", clip(string(id)))
+}
+
+// clip shortens what a caller sent before it is quoted back.
+func clip(s string) string {
+	if len(s) > 100 {
+		s = s[:100] + "…"
+	}
+	return ktrdr.CleanText(s)
+}
+
+func rawJSON(s sql.NullString) json.RawMessage {
+	if !s.Valid {
+		return nil
+	}
+	return json.RawMessage(s.String)
+}
+
+// optional stores an empty text as NULL.
+func optional[T ~string | ~[]byte](s T) sql.NullString {
+	return sql.NullString{String: string(s), Valid: len(s) > 0}
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// placeholders writes "$from, …" for n arguments.
+func placeholders(from, n int) string {
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString("$" + strconv.Itoa(from+i))
+	}
+	return b.String()
+}
+
+func marshal(v any) (string, error) {
+	text, err := json.Marshal(v)
+	return ktrdr.CleanText(string(text)), err
+}
+
+func span(us int64) time.Duration { return time.Duration(us) * time.Microsecond }

@@ -1,0 +1,294 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	sqlitedriver "modernc.org/sqlite"
+	sqlitelib "modernc.org/sqlite/lib"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// oldestSQLite is the first version without the WAL-reset bug, which could
+// corrupt a database whose checkpoint met a writer at the wrong instant.
+const oldestSQLite = "3.51.3"
+
+const readers = 4
+
+// The writer waits this long for the file when another process, such as a
+// command that looks after the database, is writing to it.
+const busyTimeoutMillis = 10_000
+
+// sqlite is a database in a file of this process's own. One connection writes,
+// in one goroutine; a few others read and cannot write.
+type sqlite struct {
+	path    string
+	version string
+	file    os.FileInfo // of the file that was opened
+	schema  int64
+
+	writes, reads *sql.DB
+	writer        *writer
+	idle          chan *session // the readers
+}
+
+func openSQLite(ctx context.Context, path string, log *slog.Logger, news *news, steps fs.FS) (_ *sqlite, err error) {
+	if path == "" || strings.HasPrefix(path, ":") {
+		return nil, errors.New("the SQLite database must be a file: give its path")
+	}
+	db := &sqlite{idle: make(chan *session, readers)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("database %s: %w", path, sqliteError(err)), db.closePools())
+		}
+	}()
+	if db.path, err = filepath.Abs(path); err != nil {
+		return nil, err
+	}
+	if err := db.createFile(); err != nil {
+		return nil, err
+	}
+	if err := db.openPools(); err != nil {
+		return nil, err
+	}
+	if err := db.check(ctx); err != nil {
+		return nil, err
+	}
+	if db.schema, err = migrate(ctx, db.writes, gooseSQLite, steps, log); err != nil {
+		return nil, err
+	}
+	if db.writer, err = startWriter(ctx, db, log, news); err != nil {
+		return nil, err
+	}
+	return db, nil
+}
+
+// createFile makes sure that the file exists and is nobody else's to read;
+// SQLite gives the log beside it the same mode.
+func (db *sqlite) createFile() error {
+	f, err := os.OpenFile(db.path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return errors.Unwrap(err)
+	}
+	defer f.Close()
+	db.file, err = f.Stat()
+	return err
+}
+
+// intact refuses to go on when the file is no longer the one that was opened:
+// SQLite would keep writing to a file without a name, and all of it would be
+// gone with the process.
+func (db *sqlite) intact() error {
+	now, err := os.Stat(db.path)
+	if err == nil && os.SameFile(now, db.file) {
+		return nil
+	}
+	return ktrdr.Errorf(ktrdr.CodeUnavailable, "database %s was moved, deleted or replaced while it was open; put it back, or stop and start again", db.path)
+}
+
+func (db *sqlite) openPools() (err error) {
+	if db.writes, err = sql.Open("sqlite", dsn(db.path, "query_only(0)")); err != nil {
+		return err
+	}
+	db.writes.SetMaxOpenConns(1)
+	if db.reads, err = sql.Open("sqlite", dsn(db.path, "query_only(1)")); err != nil {
+		return err
+	}
+	db.reads.SetMaxOpenConns(readers)
+	db.reads.SetMaxIdleConns(readers)
+	for range readers {
+		db.idle <- &session{pool: db.reads}
+	}
+	return nil
+}
+
+// dsn returns the driver's name for the file. The file: form is used because
+// in it the path can be escaped.
+func dsn(path string, more string) string {
+	v := url.Values{"_dqs": {"0"}, "_defensive": {"1"}, "_pragma": {
+		"busy_timeout(" + strconv.Itoa(busyTimeoutMillis) + ")", // first: switching to WAL may already have to wait
+		"journal_mode(WAL)",
+		"synchronous(FULL)",
+		"foreign_keys(1)",
+		"mmap_size(0)", // a mapped file turns one bad page into a crash
+		"journal_size_limit(67108864)",
+		more,
+	}}
+	u := url.URL{Scheme: "file", Path: path, RawQuery: v.Encode()}
+	return u.String()
+}
+
+// check refuses an SQLite that is too old and a file that is damaged.
+func (db *sqlite) check(ctx context.Context) error {
+	if err := db.writes.QueryRowContext(ctx, "SELECT sqlite_version()").Scan(&db.version); err != nil {
+		return err
+	}
+	if older(db.version, oldestSQLite) {
+		return fmt.Errorf("SQLite %s is too old: %s or newer is needed, older ones can corrupt the file", db.version, oldestSQLite)
+	}
+	var verdict string
+	if err := db.writes.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil {
+		return err
+	}
+	if verdict != "ok" {
+		return ktrdr.Errorf(ktrdr.CodeCorrupt, "the file is damaged (%s): restore a backup", verdict)
+	}
+	return nil
+}
+
+// older compares dotted versions number by number.
+func older(version, than string) bool {
+	have, want := strings.Split(version, "."), strings.Split(than, ".")
+	for i := range max(len(have), len(want)) {
+		if c := cmp.Compare(number(have, i), number(want, i)); c != 0 {
+			return c < 0
+		}
+	}
+	return false
+}
+
+// number returns the i-th part as a number; what is missing or is no number
+// counts as 0, the oldest.
+func number(parts []string, i int) int {
+	if i >= len(parts) {
+		return 0
+	}
+	n, _ := strconv.Atoi(parts[i])
+	return n
+}
+
+func (db *sqlite) write(ctx context.Context, l lane, body func(t *tx) error) error {
+	return db.writer.write(ctx, l, body)
+}
+
+func (db *sqlite) writeOnce(ctx context.Context, body func(t *tx) error) error {
+	return db.writer.write(ctx, normal, body)
+}
+
+// read runs body in a deferred transaction, whose snapshot is taken by the
+// first statement and blocks no writer.
+func (db *sqlite) read(ctx context.Context, body func(r queryer) error) error {
+	return db.withReader(ctx, func(r *session) error {
+		if err := r.control(ctx, "BEGIN"); err != nil {
+			return err
+		}
+		err := body(r)
+		r.closeRows()
+		// Nothing was written, so ending the snapshot can only fail when the
+		// connection is of no use any more.
+		if endErr := r.control(ctx, "ROLLBACK"); endErr != nil {
+			r.discard()
+		}
+		return err
+	})
+}
+
+func (db *sqlite) readOnce(ctx context.Context, body func(r queryer) error) error {
+	return db.read(ctx, body)
+}
+
+func (db *sqlite) readOne(ctx context.Context, body func(r queryer) error) error {
+	return db.withReader(ctx, func(r *session) error { return body(r) })
+}
+
+func (db *sqlite) withReader(ctx context.Context, use func(r *session) error) error {
+	select {
+	case r := <-db.idle:
+		defer func() { db.idle <- r }()
+		defer r.closeRows()
+		if err := r.connect(ctx); err != nil {
+			return sqliteError(err)
+		}
+		return sqliteError(use(r))
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-db.writer.ended:
+		return errClosed
+	}
+}
+
+func (db *sqlite) info(ctx context.Context) (ktrdr.StoreInfo, error) {
+	detail := struct {
+		Size    int64 `json:"size_bytes"`
+		Log     int64 `json:"wal_bytes"`
+		Commits int64 `json:"commits"` // since it was opened
+		Writes  int64 `json:"writes"`  // what they held
+	}{Commits: db.writer.commits.Load(), Writes: db.writer.answered.Load()}
+	if f, err := os.Stat(db.path); err == nil {
+		detail.Size = f.Size()
+	}
+	if f, err := os.Stat(db.path + "-wal"); err == nil {
+		detail.Log = f.Size()
+	}
+	text, err := json.Marshal(detail)
+	if err != nil {
+		return ktrdr.StoreInfo{}, err
+	}
+	i := ktrdr.StoreInfo{Kind: "sqlite", Version: db.version, Schema: db.schema, Location: db.path, Detail: text}
+	if err := db.intact(); err != nil {
+		return i, err
+	}
+	return i, db.readOne(ctx, func(r queryer) error {
+		var one int
+		return r.row(ctx, `SELECT 1 FROM goose_db_version LIMIT 1`).Scan(&one)
+	})
+}
+
+// close waits for the batch that is being written, then for the readers.
+func (db *sqlite) close() error {
+	db.writer.stop()
+	for range readers {
+		r := <-db.idle
+		r.discard()
+	}
+	return db.closePools()
+}
+
+func (db *sqlite) closePools() error {
+	var errs []error
+	for _, pool := range []*sql.DB{db.reads, db.writes} {
+		if pool != nil {
+			errs = append(errs, pool.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// sqliteError gives the driver's errors that are not about one statement the
+// code their caller acts on. Everything else stays as it is.
+func sqliteError(err error) error {
+	e, ok := errors.AsType[*sqlitedriver.Error](err)
+	if !ok || coded(err) {
+		return err
+	}
+	switch e.Code() & 0xff {
+	case sqlitelib.SQLITE_FULL:
+		return ktrdr.Errorf(ktrdr.CodeNoSpace, "the disk of the database is full: %w", err)
+	case sqlitelib.SQLITE_BUSY, sqlitelib.SQLITE_LOCKED:
+		return ktrdr.Errorf(ktrdr.CodeUnavailable, "another process holds the database: %w", err)
+	case sqlitelib.SQLITE_IOERR, sqlitelib.SQLITE_CANTOPEN, sqlitelib.SQLITE_READONLY, sqlitelib.SQLITE_NOMEM:
+		return ktrdr.Errorf(ktrdr.CodeUnavailable, "the database cannot be used: %w", err)
+	case sqlitelib.SQLITE_CORRUPT, sqlitelib.SQLITE_NOTADB:
+		return ktrdr.Errorf(ktrdr.CodeCorrupt, "the database is damaged, restore a backup: %w", err)
+	}
+	return err
+}
+
+// coded says whether somebody has already said what err is.
+func coded(err error) bool {
+	_, is := errors.AsType[*ktrdr.Error](err)
+	_, refused := errors.AsType[*ktrdr.TransitionError](err)
+	return is || refused
+}

@@ -1,0 +1,186 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// A sweep looks first, without locks, and then changes what it saw in batches:
+// it locks the trees and repeats in the WHERE of each update everything it
+// decided on, so that a worker that spoke up in between is left alone.
+
+// found is an operation that a sweep is to treat.
+type found struct {
+	ktrdr.Claimed
+	kind ktrdr.Type
+	root ktrdr.OperationID
+}
+
+func scanFound(row scanner) (f found, err error) {
+	return f, row.Scan(&f.Operation, &f.Epoch, &f.kind, &f.root)
+}
+
+// treatQuery finds the next batch of those that satisfy where, which has n
+// arguments; the last argument is the id to go on from.
+func treatQuery(where string, n int) query {
+	return query(fmt.Sprintf(`SELECT id, epoch, operation_type, root_id FROM operations
+		WHERE %s AND id > $%d ORDER BY id LIMIT %d`, where, n+1, batch))
+}
+
+// treat calls do, in a transaction that holds their trees, for every batch of
+// operations that satisfy where, and adds what it did to r.
+func (s *Store) treat(ctx context.Context, where string, args []any, r *ktrdr.Recovered, do func(t *tx, all []found) (ktrdr.Recovered, error)) error {
+	text := treatQuery(where, len(args))
+	for after := ktrdr.OperationID(""); ; {
+		var all []found
+		err := s.readOne(ctx, func(q queryer) error {
+			rows, err := q.rows(ctx, text, append(slices.Clone(args), after)...)
+			all, err = gather(rows, err, scanFound)
+			return err
+		})
+		if err != nil || len(all) == 0 {
+			return err
+		}
+		var part ktrdr.Recovered
+		err = s.write(ctx, normal, func(t *tx) (err error) {
+			roots := make([]ktrdr.OperationID, len(all))
+			for i, f := range all {
+				roots[i] = f.root
+			}
+			if err := s.lockTrees(ctx, t, roots); err != nil {
+				return err
+			}
+			t.wake()
+			part, err = do(t, all)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		r.Orphaned = append(r.Orphaned, part.Orphaned...)
+		r.Requeued = append(r.Requeued, part.Requeued...)
+		r.Failed = append(r.Failed, part.Failed...)
+		r.Reconciling = append(r.Reconciling, part.Reconciling...)
+		after = all[len(all)-1].Operation
+	}
+}
+
+// update runs one of the updates below on those of all that still satisfy
+// where. set has the arguments args, where the arguments that follow.
+func update(ctx context.Context, t *tx, set string, args []any, where func(from int) (string, []any), all []found) ([]operationRow, error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	claims := make([]ktrdr.Claimed, len(all))
+	for i, f := range all {
+		claims[i] = f.Claimed
+	}
+	condition, more := where(len(args) + 1)
+	args = slices.Concat(args, more)
+	values, pairs := epochs(len(args)+1, claims)
+	text := set + condition + ` AND (id, epoch) IN (` + values + `) RETURNING ` + operationColumns
+	rows, err := scanOperations(t.rows(ctx, query(text), slices.Concat(args, pairs)...))
+	slices.SortFunc(rows, func(a, b operationRow) int { return cmp.Compare(a.ID, b.ID) })
+	return rows, err
+}
+
+// loseHolder fails what a dead backend ran; $1 is the failure of a cancelled
+// one, $2 that of the others.
+const loseHolder = `UPDATE operations SET
+		status = ` + ifCancelled + `'CANCELLED' ELSE 'FAILED' END,
+		error_message = ` + ifCancelled + cancelledMessage + ` WHEN ckpt_id IS NULL THEN $4 ELSE $3 END,
+		error = ` + ifCancelled + `$1 ELSE $2 END,
+		completed_at = {now}, ended_by = 'loseholder', ending = NULL
+	WHERE `
+
+var loseHolderArgs = []any{
+	cancelledFailure,
+	failureText(ktrdr.NewFailure(ktrdr.CodeBackendRestart, errors.New("the backend that ran it is gone"))),
+	ktrdr.MessageRestartResumable, ktrdr.MessageRestartLost,
+}
+
+const messageRequeued = "Backend restarted - requeued"
+
+// recoverHeld treats what dead backends ran in process, by policy. Dead are
+// those without a row, and those who have been silent for so long.
+func (s *Store) recoverHeld(ctx context.Context, b ktrdr.Backend, p ktrdr.RecoveryPolicy, silence time.Duration, r *ktrdr.Recovered) error {
+	abandoned := func(from int) (string, []any) {
+		return fmt.Sprintf(`has_plan = 0 AND held_by <> '' AND held_by <> $%d AND %s AND NOT EXISTS (
+			SELECT 1 FROM backends WHERE incarnation = operations.held_by AND seen_at > {now} - $%d)`, from, isLive, from+1),
+			[]any{b.Incarnation, silence.Microseconds()}
+	}
+	where, args := abandoned(1)
+	return s.treat(ctx, where, args, r, func(t *tx, all []found) (ktrdr.Recovered, error) {
+		var requeue, fail []found
+		for _, f := range all {
+			if !p.FailLocal && slices.Contains(p.Requeue, f.kind) {
+				requeue = append(requeue, f)
+			} else {
+				fail = append(fail, f)
+			}
+		}
+		var part ktrdr.Recovered
+		released, err := update(ctx, t, release, []any{cancelledFailure, messageRequeued}, abandoned, requeue)
+		if err != nil {
+			return part, err
+		}
+		lost, err := update(ctx, t, loseHolder, loseHolderArgs, abandoned, fail)
+		if err != nil {
+			return part, err
+		}
+		var asks []ask
+		for _, op := range slices.Concat(released, lost) {
+			switch op.Status {
+			case ktrdr.Pending:
+				part.Requeued = append(part.Requeued, op.ID)
+				continue
+			case ktrdr.Failed:
+				part.Failed = append(part.Failed, op.ID)
+			}
+			asks = append(asks, parentOf(op)...)
+		}
+		return part, s.settle(ctx, t, asks...)
+	})
+}
+
+// failParents fails the parents that were in the hands of a backend. No plan
+// is asked about it: they are all to be resumed by hand.
+func (s *Store) failParents(ctx context.Context, r *ktrdr.Recovered) error {
+	parents := func(int) (string, []any) { return `has_plan = 1 AND is_backend_local = 1 AND ` + isLive, nil }
+	where, args := parents(1)
+	return s.treat(ctx, where, args, r, func(t *tx, all []found) (ktrdr.Recovered, error) {
+		var part ktrdr.Recovered
+		lost, err := update(ctx, t, loseHolder, loseHolderArgs, parents, all)
+		for _, op := range lost {
+			if op.Status == ktrdr.Failed {
+				part.Failed = append(part.Failed, op.ID)
+			}
+		}
+		return part, err
+	})
+}
+
+// reconcile asks, so to speak, the outside workers to report: what they ran
+// stays theirs if they do. Another live backend has heard the punctual ones.
+func (s *Store) reconcile(ctx context.Context, p ktrdr.RecoveryPolicy, alone bool, r *ktrdr.Recovered) error {
+	unheard := func(from int) (string, []any) {
+		return fmt.Sprintf(`status = 'RUNNING' AND has_plan = 0 AND held_by = '' AND %s
+			AND ($%d = 1 OR COALESCE(heartbeat_at, claimed_at) <= {now} - $%d)`, isLive, from, from+1),
+			[]any{bit(alone), p.Late.Microseconds()}
+	}
+	where, args := unheard(1)
+	return s.treat(ctx, where, args, r, func(t *tx, all []found) (ktrdr.Recovered, error) {
+		var part ktrdr.Recovered
+		moved, err := update(ctx, t, `UPDATE operations SET status = 'PENDING_RECONCILIATION' WHERE `, nil, unheard, all)
+		for _, op := range moved {
+			part.Reconciling = append(part.Reconciling, op.ID)
+		}
+		return part, err
+	})
+}

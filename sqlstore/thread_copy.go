@@ -1,0 +1,97 @@
+package sqlstore
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/saver"
+)
+
+const (
+	// A copy does not expire: only a put can ask for that.
+	openCopy query = `INSERT INTO threads (tenant, thread_id) SELECT tenant, CAST($3 AS TEXT) FROM threads
+		WHERE tenant = $1 AND thread_id = $2 ON CONFLICT (tenant, thread_id) DO NOTHING`
+
+	// Both threads, in one order for everybody.
+	lockBoth query = `SELECT thread_id FROM threads WHERE tenant = $1 AND thread_id IN ($2, $3) ORDER BY thread_id {lock}`
+
+	// What the copy saw of a version comes after what the thread saw itself.
+	copyValues query = `INSERT INTO thread_values (tenant, thread_id, ns, channel, version, hash, place)
+		SELECT tenant, CAST($3 AS TEXT), ns, channel, version, hash, place + COALESCE((SELECT MAX(d.place) + 1 FROM thread_values d
+			WHERE d.tenant = $1 AND d.thread_id = $3 AND d.ns = src.ns AND d.channel = src.channel AND d.version = src.version), 0)
+		FROM thread_values src WHERE tenant = $1 AND thread_id = $2
+		ON CONFLICT (tenant, thread_id, ns, channel, version, hash) DO NOTHING`
+	copyPoints query = `INSERT INTO checkpoints
+			(tenant, thread_id, ns, id, parent_id, put_at, format, run_id, slots, metadata, checkpoint)
+		SELECT tenant, CAST($3 AS TEXT), ns, id, parent_id, {now}, format, run_id, slots, metadata, checkpoint
+		FROM checkpoints WHERE tenant = $1 AND thread_id = $2
+		ON CONFLICT (tenant, thread_id, ns, id) DO UPDATE SET parent_id = EXCLUDED.parent_id, put_at = EXCLUDED.put_at,
+			format = EXCLUDED.format, run_id = EXCLUDED.run_id, slots = EXCLUDED.slots,
+			metadata = EXCLUDED.metadata, checkpoint = EXCLUDED.checkpoint`
+	copyWrites query = `INSERT INTO checkpoint_writes
+			(tenant, thread_id, ns, checkpoint_id, task, idx, path, channel, type, bytes)
+		SELECT tenant, CAST($3 AS TEXT), ns, checkpoint_id, task, idx, path, channel, type, bytes
+		FROM checkpoint_writes WHERE tenant = $1 AND thread_id = $2
+		ON CONFLICT (tenant, thread_id, ns, checkpoint_id, task, idx) DO UPDATE
+			SET path = EXCLUDED.path, channel = EXCLUDED.channel, type = EXCLUDED.type, bytes = EXCLUDED.bytes
+			WHERE EXCLUDED.idx < 0`
+)
+
+// CopyThread implements ktrdr.Saver. It is one transaction, so that the copy
+// is the thread as it was at one moment.
+func (s threads) CopyThread(ctx context.Context, tenant, src, dst string) error {
+	if err := saver.CheckThread(tenant, src); err != nil {
+		return err
+	}
+	if err := saver.CheckWritable(tenant, dst); err != nil {
+		return err
+	}
+	if src == dst {
+		return nil
+	}
+	if saver.OfOperation(tenant, src) {
+		return s.copyOperation(ctx, src, dst)
+	}
+	return s.write(ctx, normal, func(t *tx) error {
+		if _, err := t.exec(ctx, openCopy, tenant, src, dst); err != nil {
+			return err
+		}
+		if _, err := firstColumn(ctx, t, lockBoth, tenant, src, dst); err != nil {
+			return err
+		}
+		for _, q := range []query{copyValues, copyPoints, copyWrites} {
+			if _, err := t.exec(ctx, q, tenant, src, dst); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// copyOperation puts what can be read of an operation's thread into another.
+func (s threads) copyOperation(ctx context.Context, src, dst string) error {
+	tuples, err := s.List(ctx, ktrdr.ThreadQuery{Thread: &src})
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, normal, func(t *tx) error {
+		for _, one := range tuples {
+			p := ktrdr.ThreadPut{
+				Thread: dst, Parent: one.Parent, Checkpoint: one.Checkpoint, Metadata: one.Metadata,
+				Values: one.Values, NewVersions: make(map[string]json.RawMessage),
+			}
+			for channel := range one.Values {
+				p.NewVersions[channel] = json.RawMessage("0") // the checkpoint's own version counts
+			}
+			d, err := saver.ReadPut(p)
+			if err != nil {
+				return err
+			}
+			if err := putThread(ctx, t, d, ownHashes(d), p); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

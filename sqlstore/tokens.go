@@ -1,0 +1,89 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+const (
+	insertToken query = `INSERT INTO tokens (id, name, scope, hash, created_at)
+		VALUES ($1, $2, $3, $4, {now}) ON CONFLICT DO NOTHING`
+	revokeOne         query = `UPDATE tokens SET revoked_at = COALESCE(revoked_at, {now}) WHERE id = $1`
+	accessColumns           = `SELECT id, name, scope, hash, created_at, COALESCE(revoked_at, 0) FROM tokens `
+	selectTokens      query = accessColumns + `ORDER BY created_at, id`
+	selectTokenByHash query = accessColumns + `WHERE hash = $1 AND revoked_at IS NULL`
+)
+
+// AddToken implements ktrdr.Store. CodeConflict when the id or the hash is
+// there already.
+func (s *Store) AddToken(ctx context.Context, k ktrdr.Token) error {
+	switch k.Scope {
+	case ktrdr.ScopeAdmin, ktrdr.ScopeWorker, ktrdr.ScopeRead:
+	default:
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not a scope; the scopes are admin, worker and read", clip(string(k.Scope)))
+	}
+	if k.ID == "" || !storable(k.ID, 255) || !storable(k.Name, 255) {
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "a token needs an id, and neither it nor the name may be over 255 bytes of text")
+	}
+	return s.write(ctx, normal, func(t *tx) error {
+		n, err := t.exec(ctx, insertToken, k.ID, k.Name, k.Scope, k.Hash.String())
+		if err == nil && n == 0 {
+			return ktrdr.Errorf(ktrdr.CodeConflict, "token %s exists already", k.ID)
+		}
+		return err
+	})
+}
+
+// Tokens implements ktrdr.Store; the revoked ones are among them.
+func (s *Store) Tokens(ctx context.Context) ([]ktrdr.Token, error) {
+	var tokens []ktrdr.Token
+	err := s.readOne(ctx, func(r queryer) (err error) {
+		rows, err := r.rows(ctx, selectTokens)
+		tokens, err = gather(rows, err, scanToken)
+		return err
+	})
+	return tokens, err
+}
+
+// RevokeToken implements ktrdr.Store. CodeNotFound; a second time changes
+// nothing.
+func (s *Store) RevokeToken(ctx context.Context, id string) error {
+	missing := ktrdr.Errorf(ktrdr.CodeNotFound, "there is no token %q", clip(id))
+	if !storable(id, 255) {
+		return missing
+	}
+	return s.write(ctx, normal, func(t *tx) error {
+		n, err := t.exec(ctx, revokeOne, id)
+		if err == nil && n == 0 {
+			return missing
+		}
+		return err
+	})
+}
+
+// TokenByHash implements ktrdr.Store. CodeNotFound when there is none, or it
+// is revoked.
+func (s *Store) TokenByHash(ctx context.Context, h ktrdr.Hash) (k ktrdr.Token, err error) {
+	err = s.readOne(ctx, func(r queryer) error {
+		k, err = scanToken(r.row(ctx, selectTokenByHash, h.String()))
+		if errors.Is(err, sql.ErrNoRows) {
+			return ktrdr.Errorf(ktrdr.CodeNotFound, "there is no such token, or it was revoked")
+		}
+		return err
+	})
+	return k, err
+}
+
+func scanToken(row scanner) (k ktrdr.Token, err error) {
+	var hash string
+	var created, revoked int64
+	if err := row.Scan(&k.ID, &k.Name, &k.Scope, &hash, &created, &revoked); err != nil {
+		return ktrdr.Token{}, err
+	}
+	k.CreatedAt, k.RevokedAt = instant(created), instant(revoked)
+	k.Hash, err = ktrdr.ParseHash(hash)
+	return k, err
+}

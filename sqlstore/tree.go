@@ -1,0 +1,106 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// A tree is changed by one transaction at a time: on PostgreSQL whoever may
+// touch more than one of its rows locks its root first, and whoever touches
+// several trees locks their roots in the order of their ids. Claims, saves and
+// reports touch single rows, or pass over locked ones, and need no such lock.
+// So no two transactions ever wait for each other.
+
+const (
+	lockRoot  query = `SELECT id FROM operations WHERE id = (SELECT root_id FROM operations WHERE id = $1) {lock}`
+	lockRoots query = `SELECT id FROM operations WHERE id IN ({ids}) ORDER BY id {lock}`
+)
+
+// lockTree keeps everybody else from changing the tree of id until the
+// transaction ends. A missing operation locks nothing.
+func (s *Store) lockTree(ctx context.Context, t *tx, id ktrdr.OperationID) error {
+	if !s.isPostgres() {
+		return nil // the transaction has the whole file
+	}
+	var root string
+	if err := t.row(ctx, lockRoot, id).Scan(&root); err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	return nil
+}
+
+// lockTrees is lockTree for several roots.
+func (s *Store) lockTrees(ctx context.Context, t *tx, roots []ktrdr.OperationID) error {
+	if !s.isPostgres() {
+		return nil
+	}
+	values, args := rowsOf(1, distinct(roots), []string{"TEXT"}, func(id ktrdr.OperationID) []any { return []any{id} })
+	rows, err := t.rows(ctx, query(strings.Replace(string(lockRoots), "{ids}", values, 1)), args...)
+	_, err = gather(rows, err, func(row scanner) (id string, err error) { return id, row.Scan(&id) })
+	return err
+}
+
+// closed says whether the operation is cancelled, being cancelled or only
+// waiting for its children to end: nothing is started below it any more.
+func (op *operationRow) closed() bool {
+	return op.Status == ktrdr.Cancelled || op.CancelRequested || op.ending != nil
+}
+
+// parentOf is the question to ask when op has ended.
+func parentOf(op operationRow) []ask {
+	if op.Parent == "" {
+		return nil
+	}
+	return []ask{{op.Parent, ktrdr.WhyChild}}
+}
+
+// cancelTree cancels what is PENDING and flags what is live, from $1 or, when
+// $2 is 1, from its children downwards. $3 is the reason; $4 the failure.
+const cancelTree query = `WITH RECURSIVE tree(id, level) AS (
+		SELECT id, 0 FROM operations WHERE id = $1
+		UNION ALL
+		SELECT operations.id, level + 1 FROM operations JOIN tree ON operations.parent_id = tree.id
+	)
+	UPDATE operations SET
+		cancel_reason = CASE WHEN cancel_requested = 1 THEN cancel_reason ELSE $3 END,
+		cancel_requested = CASE WHEN status = 'PENDING' THEN 0 ELSE 1 END,
+		error_message = CASE WHEN status = 'PENDING' THEN COALESCE(NULLIF($3, ''), 'Cancelled') ELSE error_message END,
+		error = CASE WHEN status = 'PENDING' THEN $4 ELSE error END,
+		completed_at = CASE WHEN status = 'PENDING' THEN {now} ELSE completed_at END,
+		ended_by = CASE WHEN status = 'PENDING' THEN 'cancel' ELSE ended_by END,
+		status = CASE WHEN status = 'PENDING' THEN 'CANCELLED' ELSE status END
+	WHERE id IN (SELECT id FROM tree WHERE level >= $2) AND ` + isOpen + `
+	RETURNING ` + operationColumns
+
+// cancelFrom makes Step's Cancel transition for every open operation of the
+// tree below id, with or without id itself, and returns what it reached, the
+// deepest first, and whom to ask about it.
+func cancelFrom(ctx context.Context, t *tx, id ktrdr.OperationID, belowOnly bool, reason string) ([]operationRow, []ask, error) {
+	reached, err := scanOperations(t.rows(ctx, cancelTree, id, bit(belowOnly), ktrdr.CleanText(reason), cancelledFailure))
+	if err != nil {
+		return nil, nil, err
+	}
+	t.wake()
+	slices.SortFunc(reached, func(a, b operationRow) int {
+		if a.depth != b.depth {
+			return b.depth - a.depth
+		}
+		return cmp.Compare(a.ID, b.ID)
+	})
+	var asks []ask
+	for _, op := range reached {
+		switch {
+		case op.HasPlan: // a parent ends by itself when no child of it is open
+			asks = append(asks, ask{op.ID, ktrdr.WhyChild})
+		case op.Status.Terminal():
+			asks = append(asks, parentOf(op)...)
+		}
+	}
+	return reached, slices.Compact(asks), nil
+}

@@ -1,0 +1,74 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+)
+
+// lane is how soon a write is done. Urgent is for heartbeats: they are first
+// in the writer's queue on SQLite and have a connection of their own on
+// PostgreSQL, so that no crowd of other writes makes a live worker look dead.
+type lane int
+
+const (
+	normal lane = iota
+	urgent
+)
+
+// scanner is one row to be, as *sql.Row is: errors wait for Scan, and no row
+// is sql.ErrNoRows.
+type scanner interface {
+	Scan(dest ...any) error
+}
+
+// queryer reads. Rows must be closed before the next statement: a PostgreSQL
+// connection does one thing at a time.
+type queryer interface {
+	row(ctx context.Context, q query, args ...any) scanner
+	rows(ctx context.Context, q query, args ...any) (*sql.Rows, error)
+}
+
+// execer is a queryer that also writes.
+type execer interface {
+	queryer
+	exec(ctx context.Context, q query, args ...any) (affected int64, err error)
+}
+
+// tx is one write transaction, or one caller's part of a group's.
+type tx struct {
+	execer
+	woken bool
+}
+
+// wake makes the commit of this transaction close the Changed channel, here
+// and in every other backend.
+func (t *tx) wake() { t.woken = true }
+
+// write runs body in one transaction that is durable when write returns nil.
+// An error of body undoes what body did, and nothing else, and is returned as
+// it is. Body may be run more than once and shares its transaction with
+// strangers: it does no I/O and has no effect but through t.
+//
+// What write itself adds is CodeUnavailable (not written, try again),
+// CodeNoSpace and CodeUnknownResult (see commit.go).
+func (s *Store) write(ctx context.Context, l lane, body func(t *tx) error) error {
+	return s.db.write(ctx, l, body)
+}
+
+// read runs body on one consistent snapshot.
+func (s *Store) read(ctx context.Context, body func(r queryer) error) error {
+	return s.db.read(ctx, body)
+}
+
+// readOne is read for a body of a single statement, which is a snapshot
+// already.
+func (s *Store) readOne(ctx context.Context, body func(r queryer) error) error {
+	return s.db.readOne(ctx, body)
+}
+
+// isPostgres says which database it is, for the few places where one text
+// cannot serve both.
+func (s *Store) isPostgres() bool {
+	_, ok := s.db.(*postgres)
+	return ok
+}

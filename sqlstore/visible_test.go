@@ -1,0 +1,103 @@
+package sqlstore
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
+)
+
+// hold begins a transaction that writes one event when it is told to and
+// commits when it is told again.
+func hold(t *testing.T, s *Store, op ktrdr.OperationID) (write, commit func()) {
+	begun, goOn, wrote, end := make(chan bool), make(chan bool), make(chan bool), make(chan bool)
+	done := make(chan error, 1)
+	go func() {
+		done <- s.write(t.Context(), normal, func(x *tx) error {
+			begun <- true
+			<-goOn
+			err := insertEvent(t.Context(), x, op, ktrdr.EventCheckpoint, 1, struct{}{})
+			wrote <- true
+			<-end
+			return err
+		})
+	}()
+	<-begun
+	write = func() {
+		goOn <- true
+		<-wrote
+	}
+	commit = func() {
+		end <- true
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	return write, commit
+}
+
+// Two transactions overlap; whichever of them writes first, and whichever
+// commits first, a reader with a cursor gets both.
+func TestEvents_LateCommitIsNotSkipped(t *testing.T) {
+	s := openStore(t, pgtest.URL(t), nil)
+	const older, younger = ktrdr.OperationID("op_dummy_older"), ktrdr.OperationID("op_dummy_younger")
+	for name, olderWritesFirst := range map[string]bool{"lower id commits last": true, "higher id commits last": false} {
+		t.Run(name, func(t *testing.T) {
+			after, err := s.LastEvent(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []ktrdr.OperationID
+			read := func() {
+				events, err := s.Events(t.Context(), ktrdr.EventQuery{After: after})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, e := range events {
+					got, after = append(got, e.Operation), e.Cursor
+				}
+			}
+
+			write1, commit1 := hold(t, s, older)
+			write2, commit2 := hold(t, s, younger)
+			if olderWritesFirst {
+				write1()
+				write2()
+			} else {
+				write2()
+			}
+			commit2()
+			read()
+			if len(got) != 0 {
+				t.Errorf("a reader saw %v while an older transaction could still write", got)
+			}
+			if !olderWritesFirst {
+				write1()
+			}
+			commit1()
+			for deadline := time.Now().Add(10 * time.Second); len(got) < 2 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+				read()
+			}
+			if !slices.Equal(got, []ktrdr.OperationID{older, younger}) {
+				t.Errorf("a reader saw %v, want both in the order of their transactions", got)
+			}
+		})
+	}
+}
+
+func TestEvents_PruningTakesTheOldOnly(t *testing.T) {
+	eachStore(t, nil, func(t *testing.T, s *Store) {
+		for range 3 {
+			mustRaw(t, s, `INSERT INTO events (operation_id, kind, at, epoch, data) VALUES ('op_old', 'created', {now} - 3600000000, 0, '{}')`)
+		}
+		fresh := create(t, s, ktrdr.NewOperation{Type: ktrdr.Dummy})
+		n, err := s.PruneEvents(t.Context(), time.Minute)
+		if err != nil || n != 3 {
+			t.Errorf("pruned %d, %v; want 3", n, err)
+		}
+		wantEvents(t, s, "op_old")
+		wantEvents(t, s, fresh.ID, ktrdr.EventCreated)
+	})
+}

@@ -1,0 +1,109 @@
+package sqlstore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+const (
+	insertWorker query = `INSERT INTO workers (id, name, types, slots, held_by, host, pid, version, registered_at, seen_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, {now}, {now}) ON CONFLICT (id) DO NOTHING`
+	updateWorker query = `UPDATE workers SET name = $2, types = $3, slots = $4, held_by = $5, host = $6, pid = $7, version = $8,
+		seen_at = {now} WHERE id = $1`
+	seenWorker    query = `UPDATE workers SET seen_at = {now} WHERE id = $1`
+	deleteWorker  query = `DELETE FROM workers WHERE id = $1`
+	selectWorkers query = `SELECT id, name, types, slots, held_by, host, pid, version, registered_at, seen_at,
+			CASE WHEN seen_at > {now} - $1 THEN 1 ELSE 0 END, COALESCE(running, 0)
+		FROM workers LEFT JOIN (SELECT worker_id, COUNT(*) AS running FROM operations WHERE ` + isLive + ` GROUP BY worker_id) AS held
+			ON held.worker_id = workers.id
+		ORDER BY id`
+)
+
+// seen notes that a worker was heard from, if it is registered.
+func seen(ctx context.Context, t *tx, id ktrdr.WorkerID) error {
+	_, err := t.exec(ctx, seenWorker, id)
+	return err
+}
+
+// registration is what the log keeps of a worker's.
+type registration struct {
+	ID    ktrdr.WorkerID `json:"worker_id"`
+	Name  string         `json:"name,omitempty"`
+	Types []ktrdr.Type   `json:"types"`
+	Slots int            `json:"slots"`
+	Host  string         `json:"host,omitempty"`
+}
+
+// RegisterWorker implements ktrdr.Store.
+func (s *Store) RegisterWorker(ctx context.Context, r ktrdr.Registration) (ktrdr.Orders, error) {
+	w := r.Worker
+	for _, text := range []string{string(w.ID), w.Name, string(w.HeldBy), w.Host, w.Version} {
+		if w.ID == "" || !storable(text, 255) {
+			return ktrdr.Orders{}, ktrdr.Errorf(ktrdr.CodeInvalid, "a worker needs an id, and no text it sends may be over 255 bytes")
+		}
+	}
+	for _, kind := range w.Types {
+		if !kind.Known() {
+			return ktrdr.Orders{}, ktrdr.Errorf(ktrdr.CodeInvalid, "worker %s offers %q, which is not an operation type; the types are %s", w.ID, clip(string(kind)), list(ktrdr.Types))
+		}
+	}
+	types, err := marshal(distinct(w.Types))
+	if err != nil {
+		return ktrdr.Orders{}, err
+	}
+	args := []any{w.ID, w.Name, types, w.Slots, w.HeldBy, w.Host, w.PID, w.Version}
+	return s.hear(ctx, slices.Concat(r.Running, r.Finished), func(t *tx) error {
+		t.wake() // what was reconciling may be running now
+		first, err := t.exec(ctx, insertWorker, args...)
+		if err != nil {
+			return err
+		}
+		if first == 0 {
+			_, err = t.exec(ctx, updateWorker, args...)
+			return err
+		}
+		return insertEvent(ctx, t, "", ktrdr.EventWorkerRegistered, 0, registration{w.ID, w.Name, w.Types, w.Slots, w.Host})
+	})
+}
+
+// RemoveWorker implements ktrdr.Store.
+func (s *Store) RemoveWorker(ctx context.Context, id ktrdr.WorkerID) error {
+	if !storable(string(id), 255) {
+		return nil // no such worker can be known
+	}
+	return s.write(ctx, normal, func(t *tx) error {
+		_, err := t.exec(ctx, deleteWorker, id)
+		return err
+	})
+}
+
+// Workers implements ktrdr.Store.
+func (s *Store) Workers(ctx context.Context, timeout time.Duration) ([]ktrdr.Worker, error) {
+	var workers []ktrdr.Worker
+	err := s.readOne(ctx, func(r queryer) (err error) {
+		rows, err := r.rows(ctx, selectWorkers, timeout.Microseconds())
+		workers, err = gather(rows, err, scanWorker)
+		return err
+	})
+	return workers, err
+}
+
+func scanWorker(row scanner) (w ktrdr.Worker, err error) {
+	var types string
+	var registered, seen int64
+	var live int
+	if err := row.Scan(&w.ID, &w.Name, &types, &w.Slots, &w.HeldBy, &w.Host, &w.PID, &w.Version,
+		&registered, &seen, &live, &w.Running); err != nil {
+		return w, err
+	}
+	w.RegisteredAt, w.SeenAt, w.Live = instant(registered), instant(seen), live == 1
+	if err := json.Unmarshal([]byte(types), &w.Types); err != nil {
+		return w, fmt.Errorf("types of worker %s: %w", w.ID, err)
+	}
+	return w, nil
+}

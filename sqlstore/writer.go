@@ -1,0 +1,298 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/fault"
+)
+
+// A batch is closed when it holds this much, so that the first in it does not
+// wait for ever and the log beside the file stays small.
+const (
+	maxBatch     = 256
+	maxBatchTime = 50 * time.Millisecond
+	queueLength  = 1024
+)
+
+var errClosed = ktrdr.Errorf(ktrdr.CodeUnavailable, "the store is closed")
+
+// writer is the one goroutine that writes to the SQLite file. A durable COMMIT
+// costs the same for one caller as for a hundred, so all who come while one is
+// under way share the next: each body runs in its own SAVEPOINT, one COMMIT
+// follows, then all are answered. A caller who comes alone waits for nobody.
+//
+// Refusals are answered after the COMMIT too: they may have been decided on
+// what a neighbour wrote, and are true only if that is.
+type writer struct {
+	db     *sqlite
+	log    *slog.Logger
+	news   *news
+	conn   *session
+	queues [2]chan *job // by lane
+
+	mark    int64 // of the newest batch, as commit.go explains
+	changes int64 // SQLite's count of changed rows when it was last asked
+
+	commits, answered atomic.Int64
+
+	quit  chan struct{} // closed by stop
+	ended chan struct{} // closed by run
+
+	interpose func(commit func() error) error // a test's way to stand before and after COMMIT
+}
+
+// job is one caller's body on its way through the writer.
+type job struct {
+	ctx   context.Context
+	body  func(t *tx) error
+	taken atomic.Bool // by the writer, or by the caller who gave up
+	err   error       // of the body
+	woken bool
+	done  chan error
+}
+
+func startWriter(ctx context.Context, db *sqlite, log *slog.Logger, news *news) (*writer, error) {
+	w := &writer{
+		db: db, log: log, news: news, conn: &session{pool: db.writes},
+		queues: [2]chan *job{make(chan *job, queueLength), make(chan *job, queueLength)},
+		quit:   make(chan struct{}), ended: make(chan struct{}),
+	}
+	if err := w.conn.connect(ctx); err != nil {
+		return nil, err
+	}
+	if err := w.loadMark(ctx); err != nil {
+		w.conn.discard()
+		return nil, err
+	}
+	go w.run(context.WithoutCancel(ctx))
+	return w, nil
+}
+
+// stop lets the batch under way end and refuses everything else.
+func (w *writer) stop() {
+	close(w.quit)
+	<-w.ended
+}
+
+// write hands body to the writer. A caller whose context ends before its turn
+// takes the body back; after that the answer is awaited, because it is near
+// and a caller who left would not know what happened.
+func (w *writer) write(ctx context.Context, l lane, body func(t *tx) error) error {
+	j := &job{ctx: ctx, body: body, done: make(chan error, 1)}
+	select {
+	case w.queues[l] <- j:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-w.ended:
+		return errClosed
+	}
+	select {
+	case err := <-j.done:
+		return err
+	case <-ctx.Done():
+		if j.take() {
+			return ctx.Err()
+		}
+	case <-w.ended:
+		if j.take() {
+			return errClosed
+		}
+	}
+	select {
+	case err := <-j.done:
+		return err
+	case <-w.ended:
+	}
+	select {
+	case err := <-j.done:
+		return err
+	default: // a body ended the writer's goroutine under everybody
+		return unknownResult(errClosed)
+	}
+}
+
+// take is true for the one who may decide about the job.
+func (j *job) take() bool { return j.taken.CompareAndSwap(false, true) }
+
+func (w *writer) run(ctx context.Context) {
+	defer close(w.ended)
+	defer w.conn.discard()
+	for {
+		select { // when there is a choice, urgent ones and the end go first
+		case <-w.quit:
+			return
+		case j := <-w.queues[urgent]:
+			w.batch(ctx, j)
+			continue
+		default:
+		}
+		select {
+		case <-w.quit:
+			return
+		case j := <-w.queues[urgent]:
+			w.batch(ctx, j)
+		case j := <-w.queues[normal]:
+			w.batch(ctx, j)
+		}
+	}
+}
+
+// next returns a job that waits already, or nil.
+func (w *writer) next() *job {
+	for _, queue := range []chan *job{w.queues[urgent], w.queues[normal]} {
+		select {
+		case j := <-queue:
+			return j
+		default:
+		}
+	}
+	return nil
+}
+
+// batch runs first and whoever else waits in one transaction and answers them.
+func (w *writer) batch(ctx context.Context, first *job) {
+	var jobs []*job
+	err := w.begin(ctx)
+	if err == nil {
+		jobs, err = w.fill(ctx, first)
+		err = w.end(ctx, err)
+	} else {
+		jobs = w.drain(first)
+	}
+	woken := false
+	for _, j := range jobs {
+		woken = woken || err == nil && j.err == nil && j.woken
+	}
+	if woken {
+		w.news.tell()
+	}
+	w.answered.Add(int64(len(jobs)))
+	for _, j := range jobs {
+		if err != nil {
+			j.err = err
+		}
+		j.done <- j.err
+	}
+}
+
+// drain takes first and all who wait: what keeps a transaction from beginning
+// has made them wait long enough.
+func (w *writer) drain(first *job) (jobs []*job) {
+	for j := first; j != nil; j = w.next() {
+		if j.take() {
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs
+}
+
+func (w *writer) begin(ctx context.Context) error {
+	if err := w.db.intact(); err != nil {
+		return err
+	}
+	if err := w.conn.control(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return sqliteError(err)
+	}
+	fault.Hit(fault.TxBegun)
+	return nil
+}
+
+// fill runs first and all who wait. An error means that the transaction is
+// gone, and with it what the jobs so far did.
+func (w *writer) fill(ctx context.Context, first *job) ([]*job, error) {
+	var jobs []*job
+	deadline := time.Now().Add(maxBatchTime)
+	for j := first; j != nil; j = w.next() {
+		if j.take() {
+			jobs = append(jobs, j)
+			if err := w.apply(ctx, j); err != nil {
+				return jobs, err
+			}
+		}
+		if len(jobs) == maxBatch || time.Now().After(deadline) {
+			break
+		}
+	}
+	return jobs, nil
+}
+
+// apply runs one body in its own SAVEPOINT; what the body answered is in the
+// job. An error is the transaction's.
+func (w *writer) apply(ctx context.Context, j *job) error {
+	if err := w.conn.control(ctx, "SAVEPOINT job"); err != nil {
+		return sqliteError(err)
+	}
+	t := &tx{execer: autonomous{w.conn}}
+	if j.err = j.ctx.Err(); j.err == nil {
+		j.err = sqliteError(call(w.log, j.body, t))
+	}
+	j.woken = t.woken
+	w.conn.closeRows()
+	if j.err != nil {
+		// Some errors, such as a full disk, make SQLite roll back everything;
+		// then there is no such savepoint any more.
+		if err := w.conn.control(ctx, "ROLLBACK TO job"); err != nil {
+			return ktrdr.Errorf(notWritten(j.err), "the transaction was rolled back: %w", j.err)
+		}
+	}
+	return sqliteError(w.conn.control(ctx, "RELEASE job"))
+}
+
+// notWritten is the code for callers whose write is surely not there because
+// of err: the disk is full, or the same call may simply be repeated.
+func notWritten(err error) ktrdr.Code {
+	if ktrdr.CodeOf(err) == ktrdr.CodeNoSpace {
+		return ktrdr.CodeNoSpace
+	}
+	return ktrdr.CodeUnavailable
+}
+
+// call runs body and makes a panic its error: it is one caller's mistake and
+// must not end everybody's writer. The stack exists only here, so it is logged
+// here.
+func call(log *slog.Logger, body func(t *tx) error, t *tx) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			log.Error("panic in a transaction", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = ktrdr.Errorf(ktrdr.CodeInternal, "panic in a transaction: %v", p)
+		}
+	}()
+	return body(t)
+}
+
+// end commits what the batch wrote, unless the transaction is lost already.
+func (w *writer) end(ctx context.Context, lost error) error {
+	if lost != nil {
+		_ = w.conn.control(ctx, "ROLLBACK") // SQLite may have done so already
+		return lost
+	}
+	wrote, err := w.markBatch(ctx)
+	if err == nil {
+		fault.Hit(fault.TxCommitting)
+		err = w.commit(ctx)
+	}
+	if err == nil {
+		fault.Hit(fault.TxCommitted)
+		w.commits.Add(1)
+		return nil
+	}
+	_ = w.conn.control(ctx, "ROLLBACK") // SQLite may have done so already
+	if !wrote {
+		return ktrdr.Errorf(notWritten(sqliteError(err)), "nothing was written: %w", err)
+	}
+	return w.resolve(ctx, err)
+}
+
+func (w *writer) commit(ctx context.Context) error {
+	commit := func() error { return w.conn.control(ctx, "COMMIT") }
+	if w.interpose != nil {
+		return w.interpose(commit)
+	}
+	return commit()
+}

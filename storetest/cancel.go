@@ -1,0 +1,375 @@
+package storetest
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+var cancels = map[string]func(*lab){
+	"CancelEndsWhatHasNotBegun": func(l *lab) {
+		op := l.create(ktrdr.NewOperation{})
+		got, reached, err := l.Cancel(l.ctx(), op.ID, "not needed")
+		l.must(err)
+		if got.Status != ktrdr.Cancelled || got.CompletedAt.IsZero() || got.CancelReason != "not needed" || got.Error == nil || got.Error.Code != ktrdr.CodeCancelled {
+			l.Errorf("cancelled: %+v", got)
+		}
+		same(l, "reached", reached, []ktrdr.OperationID{op.ID})
+		same(l, "read back", l.op(op.ID), got)
+		if task := l.try("w"); task != nil {
+			l.Errorf("claimed %s after its cancel", task.Operation)
+		}
+	},
+
+	"CancelFlagsWhatRuns": func(l *lab) {
+		task := l.running()
+		got, reached, err := l.Cancel(l.ctx(), task.Operation, "stop")
+		l.must(err)
+		if got.Status != ktrdr.Running || !got.CancelRequested || got.CancelReason != "stop" || got.Epoch != task.Epoch {
+			l.Errorf("cancelled: %+v", got)
+		}
+		same(l, "reached", reached, []ktrdr.OperationID{task.Operation})
+		l.save(task, 1, 1) // its worker may still leave a checkpoint
+	},
+
+	"CancelIsIdempotent": func(l *lab) {
+		task := l.running()
+		l.cancel(task.Operation)
+		before := l.op(task.Operation)
+		_, _, err := l.Cancel(l.ctx(), task.Operation, "again")
+		l.must(err)
+		if now := l.op(task.Operation); now.Lifecycle() != before.Lifecycle() {
+			l.Errorf("the second cancel changed %+v to %+v", before.Lifecycle(), now.Lifecycle())
+		}
+		n := 0
+		l.finish(task, ktrdr.Cancelled)
+		for _, e := range l.logOf(task.Operation) {
+			if e.Kind == ktrdr.EventCancelRequested {
+				n++
+			}
+		}
+		if n != 1 {
+			l.Errorf("%d cancel_requested events, want 1", n)
+		}
+	},
+
+	"CancelOfATerminalOperationIsAConflict": func(l *lab) {
+		for _, outcome := range []ktrdr.Status{ktrdr.Completed, ktrdr.Failed, ktrdr.Cancelled} {
+			task := l.running()
+			before := l.finish(task, outcome)
+			_, reached, err := l.Cancel(l.ctx(), task.Operation, "too late")
+			l.refused(err, ktrdr.CodeConflict)
+			same(l, "reached", reached, nil)
+			same(l, "the operation", l.op(task.Operation), before)
+		}
+		_, _, err := l.Cancel(l.ctx(), "op_dummy_nobody", "")
+		l.refused(err, ktrdr.CodeNotFound)
+	},
+
+	"CancelReachesEveryOpenDescendant": func(l *lab) {
+		top := l.plant(treeSpec{Children: 3, Parallel: true, Depth: 1})
+		var middle, leaves []ktrdr.Operation
+		for _, m := range l.children(top.ID) {
+			middle = append(middle, m)
+			leaves = append(leaves, l.children(m.ID)...)
+		}
+		if len(middle) != 3 || len(leaves) != 9 {
+			l.Fatalf("the tree has %d and %d descendants, want 3 and 9", len(middle), len(leaves))
+		}
+		done := l.claim("w")
+		l.finish(done, ktrdr.Completed)
+		live := l.claim("w")
+		other := l.create(ktrdr.NewOperation{})
+
+		want := append(idsOf(middle), top.ID)
+		for _, leaf := range leaves {
+			if leaf.ID != done.Operation {
+				want = append(want, leaf.ID)
+			}
+		}
+		reached := l.cancel(top.ID)
+		same(l, "reached", slices.Sorted(slices.Values(reached)), slices.Sorted(slices.Values(want)))
+
+		l.is(done.Operation, ktrdr.Completed)
+		l.is(other.ID, ktrdr.Pending)
+		if op := l.is(live.Operation, ktrdr.Running); !op.CancelRequested {
+			l.Error("the running leaf is not flagged")
+		}
+		l.is(top.ID, ktrdr.Running) // it waits for the leaf
+		for _, leaf := range leaves {
+			if leaf.ID != done.Operation && leaf.ID != live.Operation {
+				l.is(leaf.ID, ktrdr.Cancelled)
+			}
+		}
+		l.finish(live, ktrdr.Cancelled)
+		l.is(top.ID, ktrdr.Cancelled)
+		for _, m := range middle {
+			l.is(m.ID, ktrdr.Cancelled)
+		}
+	},
+
+	"CancelOfAParentWithoutOpenChildrenEndsItAtOnce": func(l *lab) {
+		top := l.plant(treeSpec{Children: 2, Parallel: true})
+		l.cancel(top.ID)
+		l.is(top.ID, ktrdr.Cancelled)
+		for _, child := range l.children(top.ID) {
+			l.is(child.ID, ktrdr.Cancelled)
+		}
+	},
+
+	"CancelOfAPendingChildTellsItsParent": func(l *lab) {
+		top := l.plant(treeSpec{Children: 2, Parallel: true})
+		kids := l.children(top.ID)
+		same(l, "reached", l.cancel(kids[0].ID), []ktrdr.OperationID{kids[0].ID})
+		l.is(top.ID, ktrdr.Running)
+		if n := l.ended(top.ID); n != 1 {
+			l.Errorf("the plan heard of %d ends, want 1", n)
+		}
+		l.finish(l.claim("w"), ktrdr.Completed)
+		l.is(top.ID, ktrdr.Failed)
+	},
+
+	"NoChildStartsAfterItsParentIsCancelled": func(l *lab) {
+		top := l.plant(treeSpec{Children: 3})
+		task := l.claim("w")
+		l.cancel(top.ID)
+		l.finish(task, ktrdr.Completed) // one more child would come next
+		l.is(task.Operation, ktrdr.Cancelled)
+		l.is(top.ID, ktrdr.Cancelled)
+		if kids := l.children(top.ID); len(kids) != 1 {
+			l.Errorf("%d children, want no new one", len(kids))
+		}
+		if got := l.try("w", ktrdr.Types...); got != nil {
+			l.Errorf("claimed %s", got.Operation)
+		}
+	},
+}
+
+var races = map[string]func(*lab){
+	"ACancelAndAFinishNeverOverwriteEachOther": func(l *lab) {
+		const n = 1000
+		tasks := make([]ktrdr.Task, n)
+		each(n, 16, func(int) {
+			if _, err := l.Create(l.ctx(), ktrdr.NewOperation{Type: ktrdr.Dummy}, ktrdr.IdempotencyKey{}); err != nil {
+				l.Error(err)
+			}
+		})
+		each(n, 16, func(i int) {
+			if task := l.claimUnder("w", l.name("key")); task != nil {
+				tasks[i] = *task
+			} else {
+				l.Error("there is nothing to claim")
+			}
+		})
+		if l.Failed() {
+			return
+		}
+		var cancelled atomic.Int64
+		each(n, 16, func(i int) {
+			var both sync.WaitGroup
+			var cancelErr, finishErr error
+			rivals := []func(){
+				func() { _, _, cancelErr = l.Cancel(l.ctx(), tasks[i].Operation, "race") },
+				func() { _, finishErr = l.Finish(l.ctx(), ending(tasks[i], ktrdr.Completed)) },
+			}
+			both.Go(rivals[i%2]) // each is the first to set off in half of the races
+			both.Go(rivals[1-i%2])
+			both.Wait()
+			op, err := l.Operation(l.ctx(), tasks[i].Operation)
+			if err != nil || finishErr != nil {
+				l.Errorf("finish: %v, read: %v", finishErr, err)
+			}
+			switch {
+			case cancelErr == nil && op.Status == ktrdr.Cancelled:
+				cancelled.Add(1)
+			case ktrdr.CodeOf(cancelErr) == ktrdr.CodeConflict && op.Status == ktrdr.Completed:
+			default:
+				l.Errorf("%s is %s after the cancel answered %v", op.ID, op.Status, cancelErr)
+			}
+		})
+		l.Logf("the cancel came first in %d of %d races", cancelled.Load(), n)
+		l.logIsLegal()
+	},
+
+	"EverythingAtOnceLeavesALegalLog": func(l *lab) {
+		for range 8 {
+			l.plant(treeSpec{Children: 4, Parallel: true})
+		}
+		var tops []ktrdr.Operation
+		page, err := l.List(l.ctx(), ktrdr.OperationQuery{Roots: true})
+		l.must(err)
+		tops = page.Operations
+		each(12, 12, func(i int) {
+			for range 12 {
+				l.meddle(i, tops)
+			}
+		})
+		l.logIsLegal()
+		for _, top := range tops {
+			now := l.op(top.ID)
+			for _, child := range l.children(top.ID) {
+				if now.Status.Terminal() && !child.Status.Terminal() {
+					l.Errorf("%s is %s while its child %s is %s", now.ID, now.Status, child.ID, child.Status)
+				}
+			}
+		}
+	},
+}
+
+// meddle does one thing to the trees; refusals are part of the game.
+func (l *lab) meddle(i int, tops []ktrdr.Operation) {
+	top := tops[i%len(tops)]
+	allowed := func(err error) {
+		switch ktrdr.CodeOf(err) {
+		case "", ktrdr.CodeConflict, ktrdr.CodeStaleEpoch, ktrdr.CodeNoCheckpoint:
+		default:
+			l.Error(err)
+		}
+	}
+	task := l.claimUnder("w", l.name("key"))
+	if task == nil {
+		_, err := l.Resume(l.ctx(), top.ID)
+		allowed(err)
+		return
+	}
+	_, err := l.SaveCheckpoint(l.ctx(), checkpoint(*task, 1, 1), nil)
+	allowed(err)
+	switch i % 4 {
+	case 0:
+		_, _, err = l.Cancel(l.ctx(), top.ID, "")
+		allowed(err)
+	case 1:
+		_, err = l.Sweep(l.ctx(), ktrdr.Backend{ID: "b", Incarnation: "i"}, forced, true)
+		allowed(err)
+	case 2:
+		allowed(l.Release(l.ctx(), ktrdr.Released{Operation: task.Operation, Epoch: task.Epoch}))
+	}
+	_, err = l.Finish(l.ctx(), ending(*task, ktrdr.Completed))
+	allowed(err)
+}
+
+var resumes = map[string]func(*lab){
+	"ResumeContinuesAFailedOperation": func(l *lab) {
+		failed := l.failed()
+		op, err := l.Resume(l.ctx(), failed.ID)
+		l.must(err)
+		if op.ID != failed.ID || op.Status != ktrdr.Pending || op.Epoch != 1 || op.Attempts != 1 ||
+			!op.CompletedAt.IsZero() || op.ErrorMessage != "" || op.Error != nil || op.Result != nil || op.Checkpoint == nil {
+			l.Errorf("resumed: %+v", op)
+		}
+		task := l.claim("w2")
+		if task.Operation != failed.ID || task.Epoch != 2 || task.Checkpoint == nil || task.Checkpoint.Step != 1 {
+			l.Errorf("claimed %+v", task)
+		}
+	},
+
+	"ResumeContinuesACancelledOperation": func(l *lab) {
+		task := l.running()
+		l.save(task, 1, 1)
+		l.cancel(task.Operation)
+		l.finish(task, ktrdr.Cancelled)
+		op, err := l.Resume(l.ctx(), task.Operation)
+		l.must(err)
+		if op.Status != ktrdr.Pending || op.CancelRequested || op.CancelReason != "" {
+			l.Errorf("resumed: %+v", op)
+		}
+		if next := l.claim("w"); next.Cancel {
+			l.Error("the new claim is told of the old cancel")
+		}
+	},
+
+	"OneOfManyResumesWins": func(l *lab) {
+		failed := l.failed()
+		var won atomic.Int64
+		each(100, 100, func(int) {
+			switch _, err := l.Resume(l.ctx(), failed.ID); {
+			case err == nil:
+				won.Add(1)
+			case ktrdr.CodeOf(err) != ktrdr.CodeConflict:
+				l.Errorf("got %v, want %s", err, ktrdr.CodeConflict)
+			}
+		})
+		if won.Load() != 1 {
+			l.Errorf("%d resumes won, want 1", won.Load())
+		}
+		l.logIsLegal()
+	},
+
+	"ResumeWithoutACheckpointSaysWhy": func(l *lab) {
+		early := l.finish(l.running(), ktrdr.Failed)
+		_, err := l.Resume(l.ctx(), early.ID)
+		l.refused(err, ktrdr.CodeNoCheckpoint)
+
+		deleted := l.failed()
+		_, err = l.DeleteCheckpoints(l.ctx(), deleted.ID)
+		l.must(err)
+		_, err2 := l.Resume(l.ctx(), deleted.ID)
+		l.refused(err2, ktrdr.CodeNoCheckpoint)
+
+		expired := l.failed()
+		l.eventually("the checkpoint expires", func() bool {
+			n, err := l.ExpireCheckpoints(l.ctx(), 0)
+			l.must(err)
+			return n > 0
+		})
+		_, err3 := l.Resume(l.ctx(), expired.ID)
+		l.refused(err3, ktrdr.CodeNoCheckpoint)
+
+		if err == nil || err2 == nil || err3 == nil {
+			return
+		}
+		reasons := []string{reason(err, early), reason(err2, deleted), reason(err3, expired)}
+		if slices.Sort(reasons); len(slices.Compact(reasons)) != 3 {
+			l.Errorf("the reasons do not differ: %q", reasons)
+		}
+		l.is(early.ID, ktrdr.Failed)
+	},
+
+	"ResumeOfWhatIsNotStoppedIsAConflict": func(l *lab) {
+		pending := l.create(ktrdr.NewOperation{})
+		_, err := l.Resume(l.ctx(), pending.ID)
+		l.refused(err, ktrdr.CodeConflict)
+		task := l.claim("w")
+		l.save(task, 1, 1)
+		_, err = l.Resume(l.ctx(), task.Operation)
+		l.refused(err, ktrdr.CodeConflict)
+		done := l.finish(task, ktrdr.Completed)
+		_, err = l.Resume(l.ctx(), task.Operation)
+		l.refused(err, ktrdr.CodeConflict)
+		same(l, "the operation", l.op(task.Operation), done)
+		_, err = l.Resume(l.ctx(), "op_dummy_nobody")
+		l.refused(err, ktrdr.CodeNotFound)
+	},
+
+	"ResumeUnderACancelledParentIsRefused": func(l *lab) {
+		top := l.plant(treeSpec{Children: 2, Parallel: true})
+		ended, live := l.claim("w"), l.claim("w")
+		l.save(ended, 1, 1)
+		l.finish(ended, ktrdr.Failed)
+		l.cancel(top.ID)
+		_, err := l.Resume(l.ctx(), ended.Operation) // the parent is being cancelled
+		l.refused(err, ktrdr.CodeConflict)
+		l.finish(live, ktrdr.Cancelled)
+		l.is(top.ID, ktrdr.Cancelled)
+		_, err = l.Resume(l.ctx(), ended.Operation)
+		l.refused(err, ktrdr.CodeConflict)
+		if err != nil && !strings.Contains(err.Error(), string(top.ID)) {
+			l.Errorf("the refusal does not name the parent to resume: %v", err)
+		}
+	},
+
+	"ResumeKeepsTheLosses": func(l *lab) {
+		task := l.lossesOf(2)
+		if op := l.op(task.Operation); op.Losses != 2 {
+			l.Errorf("losses %d, want 2", op.Losses)
+		}
+	},
+}
+
+// reason is a refusal's sentence without the name of its operation.
+func reason(err error, op ktrdr.Operation) string {
+	return strings.ReplaceAll(err.Error(), string(op.ID), "it")
+}

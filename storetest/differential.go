@@ -1,0 +1,263 @@
+package storetest
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// The size of a differential test: how many lives, and how long each.
+const (
+	sequences     = 60
+	soakSequences = 1000
+	actsEach      = 40
+)
+
+// Differential gives both stores the same random lives and requires the same
+// answers of them: everything but instants. KTRDR_SOAK=1 makes many more of
+// them, -rapid.checks as many as it says.
+func Differential(t *testing.T, openA, openB func(t *testing.T, plans map[ktrdr.Type]ktrdr.Plan) ktrdr.Store) {
+	n := sequences
+	if os.Getenv("KTRDR_SOAK") == "1" {
+		n = soakSequences
+	}
+	setUnlessGiven(t, "rapid.checks", strconv.Itoa(n))
+	setUnlessGiven(t, "rapid.nofailfile", "true")
+
+	plans := map[ktrdr.Type]ktrdr.Plan{ktrdr.AgentResearch: &tree{gate: new(atomic.Bool)}}
+	w := &twins{ctx: t.Context(), stores: [2]ktrdr.Store{openA(t, plans), openB(t, plans)}}
+	rapid.Check(t, func(rt *rapid.T) {
+		w.begin(rt)
+		for range actsEach {
+			w.acts()[rapid.IntRange(0, len(w.acts())-1).Draw(rt, "act")](w)
+		}
+		w.compareAll()
+		w.end()
+	})
+	t.Logf("%d acts, of which %d were refused", w.done, w.refused)
+	if w.refused == 0 || w.refused > w.done*9/10 {
+		t.Error("a life that is never or always refused proves nothing")
+	}
+}
+
+// setUnlessGiven sets a flag of rapid for the time of a test, if the command
+// line did not.
+func setUnlessGiven(t *testing.T, name, value string) {
+	t.Helper()
+	f := flag.Lookup(name)
+	if f == nil {
+		t.Fatalf("rapid has no flag %s any more", name)
+	}
+	given := false
+	flag.Visit(func(set *flag.Flag) { given = given || set.Name == name })
+	if given {
+		return
+	}
+	before := f.Value.String()
+	if err := f.Value.Set(value); err != nil { // not flag.Set, which would look like the command line
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Value.Set(before) })
+}
+
+// twins is one random life in two stores. Ids are given, never made up, so
+// that they are the same in both.
+type twins struct {
+	*rapid.T
+	ctx    context.Context
+	stores [2]ktrdr.Store
+
+	lives   int // sequences begun
+	names   int // names made in this one
+	backend ktrdr.Backend
+	ops     []ktrdr.OperationID
+	claims  []ktrdr.Claimed // every claim ever handed out, live or not
+	done    int
+	refused int
+}
+
+func (w *twins) begin(rt *rapid.T) {
+	w.lives++
+	w.T, w.names, w.ops, w.claims = rt, 0, nil, nil
+	w.restart(keep)
+}
+
+// end leaves nothing open, so that the next life begins in an empty world.
+func (w *twins) end() {
+	for _, s := range w.stores {
+		w.must(s.SetPaused(w.ctx, false))
+		for range 100 { // a parent ends after its children
+			page, err := s.List(w.ctx, ktrdr.OperationQuery{ActiveOnly: true, Limit: 1000})
+			w.must(err)
+			if len(page.Operations) == 0 {
+				break
+			}
+			for _, op := range page.Operations {
+				_, _, err := s.Cancel(w.ctx, op.ID, "the end")
+				if err == nil && op.Status.Live() && !op.HasPlan {
+					_, err = s.Finish(w.ctx, ktrdr.Finished{Operation: op.ID, Epoch: op.Epoch, Outcome: ktrdr.Cancelled})
+				}
+				if err != nil && ktrdr.CodeOf(err) != ktrdr.CodeConflict {
+					w.Fatalf("end of %s: %v", op.ID, err)
+				}
+			}
+		}
+		page, err := s.List(w.ctx, ktrdr.OperationQuery{ActiveOnly: true})
+		w.must(err)
+		if len(page.Operations) != 0 {
+			w.Fatalf("%v stay open", idsOf(page.Operations))
+		}
+	}
+}
+
+func (w *twins) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// both asks both stores and requires the same answer.
+func (w *twins) both(what string, ask func(s ktrdr.Store) (any, error)) (answer any, err error) {
+	w.Helper()
+	w.done++
+	answer, err = ask(w.stores[0])
+	other, otherErr := ask(w.stores[1])
+	if ktrdr.CodeOf(err) != ktrdr.CodeOf(otherErr) || err != nil && err.Error() != otherErr.Error() {
+		w.Fatalf("%s: one store says %v, the other %v", what, err, otherErr)
+	}
+	switch ktrdr.CodeOf(err) {
+	case "":
+	case ktrdr.CodeInternal, ktrdr.CodeUnavailable, ktrdr.CodeUnknownResult:
+		w.Fatalf("%s: %v", what, err)
+	default:
+		w.refused++
+	}
+	if diff := cmp.Diff(answer, other, cmpopts.EquateEmpty(), timeless); diff != "" {
+		w.Fatalf("%s: the stores differ (-one +other):\n%s", what, diff)
+	}
+	return answer, err
+}
+
+// timeless compares instants by whether there is one, and skips durations.
+var timeless = cmp.Options{
+	cmp.Comparer(func(a, b time.Time) bool { return a.IsZero() == b.IsZero() }),
+	cmp.Comparer(func(time.Duration, time.Duration) bool { return true }),
+	cmpopts.IgnoreFields(ktrdr.Recovered{}, "Potential", "NextOrphan"),
+}
+
+// told is what events say but for cursors and instants. The two databases
+// write their data each in its own way.
+func told(events []ktrdr.Event) []string {
+	var all []string
+	for _, e := range events {
+		data := string(e.Data)
+		var v map[string]any
+		if json.Unmarshal(e.Data, &v) == nil {
+			delete(v, "created_at")
+			text, _ := json.Marshal(v) // what was decoded can be encoded
+			data = string(text)
+		}
+		all = append(all, fmt.Sprintf("%s at epoch %d: %s", e.Kind, e.Epoch, data))
+	}
+	return all
+}
+
+// compareAll compares every operation of this life, its children, checkpoints
+// and events.
+func (w *twins) compareAll() {
+	w.Helper()
+	w.findChildren()
+	for _, id := range w.ops {
+		_, _ = w.both("operation "+string(id), func(s ktrdr.Store) (any, error) { return s.Operation(w.ctx, id) })
+		_, _ = w.both("history of "+string(id), func(s ktrdr.Store) (any, error) { return s.History(w.ctx, id) })
+	}
+	w.caughtUp()
+	for _, id := range w.ops {
+		_, _ = w.both("events of "+string(id), func(s ktrdr.Store) (any, error) {
+			events, err := s.Events(w.ctx, ktrdr.EventQuery{Operation: id, Limit: 1000})
+			return told(events), err
+		})
+	}
+}
+
+// findChildren adds the operations that plans have made.
+func (w *twins) findChildren() {
+	for i := 0; i < len(w.ops); i++ {
+		page, err := w.stores[0].List(w.ctx, ktrdr.OperationQuery{Parent: w.ops[i], Limit: 1000})
+		w.must(err)
+		for _, child := range byOrdinal(page.Operations) {
+			if !slices.Contains(w.ops, child.ID) {
+				w.ops = append(w.ops, child.ID)
+			}
+		}
+	}
+}
+
+// caughtUp waits until both logs show everything that has happened.
+func (w *twins) caughtUp() {
+	marker := ktrdr.WorkerID(w.name("marker"))
+	for _, s := range w.stores {
+		before, err := s.LastEvent(w.ctx)
+		w.must(err)
+		_, err = s.RegisterWorker(w.ctx, ktrdr.Registration{Protocol: ktrdr.Protocol, Worker: ktrdr.Worker{ID: marker, Types: []ktrdr.Type{ktrdr.Dummy}}})
+		w.must(err)
+		w.must(s.RemoveWorker(w.ctx, marker))
+		pace := time.NewTicker(2 * time.Millisecond)
+		for end := time.Now().Add(patience); ; <-pace.C {
+			news, err := s.Events(w.ctx, ktrdr.EventQuery{After: before, Limit: 1000})
+			w.must(err)
+			if slices.ContainsFunc(news, func(e ktrdr.Event) bool { return strings.Contains(string(e.Data), `"`+string(marker)+`"`) }) {
+				break
+			}
+			if time.Now().After(end) {
+				w.Fatalf("the log did not catch up in %v", patience)
+			}
+		}
+		pace.Stop()
+	}
+}
+
+// name makes a text that no other life has and that sorts by when it was made.
+func (w *twins) name(prefix string) string {
+	w.names++
+	return fmt.Sprintf("%s_%06d_%03d", prefix, w.lives, w.names)
+}
+
+// draw picks one of all.
+func draw[T any](w *twins, what string, all ...T) T { return rapid.SampledFrom(all).Draw(w.T, what) }
+
+// someOp picks an operation of this life; one that does not exist when there
+// is none yet.
+func (w *twins) someOp() ktrdr.OperationID {
+	w.findChildren()
+	if len(w.ops) == 0 {
+		return "op_dummy_nobody"
+	}
+	return draw(w, "operation", w.ops...)
+}
+
+// someClaim picks a claim that was handed out, mostly with its own epoch.
+func (w *twins) someClaim() ktrdr.Claimed {
+	if len(w.claims) == 0 {
+		return ktrdr.Claimed{Operation: w.someOp(), Epoch: 1}
+	}
+	c := w.claims[len(w.claims)-1-rapid.IntRange(0, len(w.claims)-1).Draw(w.T, "claims since")] // small numbers are drawn more often
+	c.Epoch += draw[ktrdr.Epoch](w, "epoch less its own", 0, 0, 0, 0, 0, -1, 1)
+	c.Step = int64(rapid.IntRange(0, 4).Draw(w.T, "step"))
+	return c
+}

@@ -1,0 +1,240 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"pgregory.net/rapid"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// acts is what may happen in a random life. The first changes nothing: a life
+// that went wrong is shrunk towards it. What happens often is there twice.
+func (w *twins) acts() []func(*twins) {
+	return []func(*twins){
+		(*twins).look, (*twins).create, (*twins).create, (*twins).plant,
+		(*twins).claim, (*twins).claim, (*twins).claim, (*twins).claim,
+		(*twins).report, (*twins).progress, (*twins).checkpoint, (*twins).checkpoint,
+		(*twins).finish, (*twins).finish, (*twins).finish, (*twins).release,
+		(*twins).cancel, (*twins).resume, (*twins).resume, (*twins).sweep, (*twins).lose,
+		(*twins).start, (*twins).pause, (*twins).register, (*twins).forget, (*twins).skip, (*twins).list,
+	}
+}
+
+func (w *twins) look() {
+	id := w.someOp()
+	_, _ = w.both("operation", func(s ktrdr.Store) (any, error) { return s.Operation(w.ctx, id) })
+}
+
+func (w *twins) create() {
+	n := ktrdr.NewOperation{
+		ID:       ktrdr.OperationID(w.name("op_dummy")),
+		Type:     draw(w, "type", ktrdr.Dummy, ktrdr.Dummy, ktrdr.Training, ktrdr.AgentDesign),
+		Priority: draw(w, "priority", 0, 0, 1),
+	}
+	n.BackendLocal = n.Type == ktrdr.AgentDesign
+	key := ktrdr.IdempotencyKey{Key: draw(w, "key", "", "", "k1", "k2"), Body: ktrdr.Hash{draw[byte](w, "body", 1, 2)}}
+	if key.Key != "" {
+		key.Key = w.lifeName(key.Key)
+	}
+	if draw(w, "child", false, false, false, true) {
+		n.Parent = w.someOp()
+	}
+	answer, err := w.both("create", func(s ktrdr.Store) (any, error) { return s.Create(w.ctx, n, key) })
+	if op, ok := answer.(ktrdr.Operation); ok && err == nil && !slices.Contains(w.ops, op.ID) {
+		w.ops = append(w.ops, op.ID)
+	}
+}
+
+// lifeName is the same name whenever it is used in this life.
+func (w *twins) lifeName(s string) string { return fmt.Sprintf("%s_%06d", s, w.lives) }
+
+func (w *twins) plant() {
+	n := parentOf(treeSpec{
+		Named:    true,
+		Children: draw(w, "children", 1, 2, 3),
+		Parallel: draw(w, "parallel", false, true),
+		Depth:    draw(w, "depth", 0, 0, 1),
+		Local:    draw(w, "local", false, false, true),
+		Trouble:  draw(w, "trouble", "", "", "", "", "error", "panic"),
+		When:     draw(w, "when", ktrdr.WhyChild, ktrdr.WhyCreated, ktrdr.WhyResumed),
+	})
+	n.ID = ktrdr.OperationID(w.name("op_tree"))
+	n.Priority = draw(w, "priority", 0, 0, 1)
+	if _, err := w.both("plant", func(s ktrdr.Store) (any, error) { return s.Create(w.ctx, n, ktrdr.IdempotencyKey{}) }); err == nil {
+		w.ops = append(w.ops, n.ID)
+	}
+}
+
+func (w *twins) claim() {
+	r := ktrdr.ClaimRequest{
+		Worker: draw[ktrdr.WorkerID](w, "worker", "w1", "w2"), Free: 1,
+		Types: draw(w, "types", ktrdr.Types, []ktrdr.Type{ktrdr.Dummy}, []ktrdr.Type{ktrdr.Training, ktrdr.AgentDesign}),
+		Key:   draw(w, "key", "", "k1", "k2"),
+	}
+	if r.Key == "" {
+		r.Key = w.name("key")
+	}
+	// A holder that never started is one that died long ago.
+	holder := draw(w, "holder", "", "", w.backend.Incarnation, "ghost")
+	answer, _ := w.both("claim", func(s ktrdr.Store) (any, error) { return s.Claim(w.ctx, r, holder) })
+	if task, ok := answer.(*ktrdr.Task); ok && task != nil {
+		w.claims = append(w.claims, ktrdr.Claimed{Operation: task.Operation, Epoch: task.Epoch})
+	}
+}
+
+func (w *twins) report() {
+	h := ktrdr.Heartbeat{Worker: draw[ktrdr.WorkerID](w, "worker", "w1", "w2")}
+	for range rapid.IntRange(0, 3).Draw(w.T, "claims") {
+		h.Running = append(h.Running, w.someClaim())
+	}
+	_, _ = w.both("orders", func(s ktrdr.Store) (any, error) { return s.Orders(w.ctx, h.Running) })
+	_, _ = w.both("report", func(s ktrdr.Store) (any, error) { return s.Report(w.ctx, h) })
+}
+
+func (w *twins) progress() {
+	c := w.someClaim()
+	p := ktrdr.ProgressReport{Operation: c.Operation, Epoch: c.Epoch, Progress: ktrdr.Progress{StepsCompleted: c.Step, CurrentStep: "working"}}
+	_, _ = w.both("progress", func(s ktrdr.Store) (any, error) { return nil, s.SaveProgress(w.ctx, p) })
+}
+
+func (w *twins) checkpoint() {
+	n := w.newCheckpoint(w.someClaim())
+	_, _ = w.both("checkpoint", func(s ktrdr.Store) (any, error) { return s.SaveCheckpoint(w.ctx, n, nil) })
+	_, _ = w.both("newest", func(s ktrdr.Store) (any, error) { return s.Checkpoint(w.ctx, n.Operation, "") })
+}
+
+func (w *twins) newCheckpoint(c ktrdr.Claimed) ktrdr.NewCheckpoint {
+	n := checkpoint(ktrdr.Task{Operation: c.Operation, Epoch: c.Epoch}, int64(rapid.IntRange(1, 3).Draw(w.T, "seq")), c.Step)
+	n.Type = draw(w, "checkpoint type", ktrdr.CheckpointPeriodic, ktrdr.CheckpointFinal)
+	return n
+}
+
+func (w *twins) finish() {
+	c := w.someClaim()
+	f := ending(ktrdr.Task{Operation: c.Operation, Epoch: c.Epoch}, draw(w, "outcome", ktrdr.Completed, ktrdr.Completed, ktrdr.Failed, ktrdr.Failed, ktrdr.Cancelled, ktrdr.Running))
+	if draw(w, "with a checkpoint", false, true) {
+		n := w.newCheckpoint(c)
+		f.Checkpoint = &n
+	}
+	_, _ = w.both("finish", func(s ktrdr.Store) (any, error) { return s.Finish(w.ctx, f) })
+}
+
+func (w *twins) release() {
+	c := w.someClaim()
+	r := ktrdr.Released{Operation: c.Operation, Epoch: c.Epoch, Reason: ktrdr.MessageReleased}
+	_, _ = w.both("release", func(s ktrdr.Store) (any, error) { return nil, s.Release(w.ctx, r) })
+}
+
+func (w *twins) cancel() {
+	id := w.someOp()
+	type cancelled struct {
+		Operation ktrdr.Operation
+		Reached   []ktrdr.OperationID
+	}
+	_, _ = w.both("cancel", func(s ktrdr.Store) (any, error) {
+		op, reached, err := s.Cancel(w.ctx, id, "enough")
+		slices.Sort(reached)
+		return cancelled{op, reached}, err
+	})
+}
+
+func (w *twins) resume() {
+	id := w.someOp()
+	_, _ = w.both("resume", func(s ktrdr.Store) (any, error) { return s.Resume(w.ctx, id) })
+}
+
+// sweep judges under a timeout that nobody reaches.
+func (w *twins) sweep() {
+	judge := draw(w, "judge", false, true)
+	_, _ = w.both("sweep", func(s ktrdr.Store) (any, error) {
+		r, err := s.Sweep(w.ctx, w.backend, keep, judge)
+		return sorted(r), err
+	})
+}
+
+// lose sweeps under a timeout that everybody has passed, until the clock of
+// the store has passed it too.
+func (w *twins) lose() {
+	p := forced
+	p.AutoResume = draw(w, "auto-resume", true, true, false)
+	_, _ = w.both("lose", func(s ktrdr.Store) (any, error) {
+		var sum ktrdr.Recovered
+		for {
+			r, err := s.Sweep(w.ctx, w.backend, p, true)
+			if err != nil {
+				return sum, err
+			}
+			sum.Orphaned = append(sum.Orphaned, r.Orphaned...)
+			sum.Requeued = append(sum.Requeued, r.Requeued...)
+			sum.Failed = append(sum.Failed, r.Failed...)
+			if r.NextOrphan == 0 {
+				return sorted(sum), nil
+			}
+		}
+	})
+}
+
+func sorted(r ktrdr.Recovered) ktrdr.Recovered {
+	slices.SortFunc(r.Orphaned, func(a, b ktrdr.Orphan) int { return strings.Compare(string(a.Operation), string(b.Operation)) })
+	for _, ids := range [][]ktrdr.OperationID{r.Requeued, r.Failed, r.Reconciling} {
+		slices.Sort(ids)
+	}
+	return r
+}
+
+func (w *twins) start() { w.restart(draw(w, "policy", keep, keep, failing())) }
+
+func (w *twins) restart(p ktrdr.RecoveryPolicy) {
+	w.backend = ktrdr.Backend{ID: "b", Incarnation: ktrdr.Incarnation(w.name("life"))}
+	_, _ = w.both("start", func(s ktrdr.Store) (any, error) {
+		r, err := s.Start(w.ctx, w.backend, p)
+		return sorted(r), err
+	})
+	_, _ = w.both("beat", func(s ktrdr.Store) (any, error) { return nil, s.Beat(w.ctx, w.backend) })
+}
+
+func (w *twins) pause() {
+	paused := draw(w, "paused", false, false, true)
+	_, _ = w.both("pause", func(s ktrdr.Store) (any, error) { return nil, s.SetPaused(w.ctx, paused) })
+	_, _ = w.both("paused", func(s ktrdr.Store) (any, error) { return s.Paused(w.ctx) })
+}
+
+func (w *twins) register() {
+	r := ktrdr.Registration{Protocol: ktrdr.Protocol, Worker: ktrdr.Worker{ID: draw[ktrdr.WorkerID](w, "worker", "w1", "w2"), Types: ktrdr.Types}}
+	r.Running = append(r.Running, w.someClaim())
+	r.Finished = append(r.Finished, w.someClaim())
+	_, _ = w.both("register", func(s ktrdr.Store) (any, error) { return s.RegisterWorker(w.ctx, r) })
+}
+
+func (w *twins) forget() {
+	id := w.someOp()
+	_, _ = w.both("forget", func(s ktrdr.Store) (any, error) { return s.DeleteCheckpoints(w.ctx, id) })
+}
+
+func (w *twins) skip() {
+	c := w.someClaim()
+	k := ktrdr.Skip{
+		Operation: c.Operation, Epoch: c.Epoch, Reason: "unreadable",
+		Checkpoint: ktrdr.CheckpointID(max(1, c.Epoch-draw[ktrdr.Epoch](w, "epochs ago", 0, 1)), int64(rapid.IntRange(1, 3).Draw(w.T, "seq"))),
+	}
+	_, _ = w.both("skip", func(s ktrdr.Store) (any, error) { return nil, s.SkipCheckpoint(w.ctx, k) })
+}
+
+// list compares what filters select; the order of what was made in the same
+// tick of a clock is the clock's.
+func (w *twins) list() {
+	q := draw(w, "query",
+		ktrdr.OperationQuery{ActiveOnly: true},
+		ktrdr.OperationQuery{ActiveOnly: true, Roots: true},
+		ktrdr.OperationQuery{Status: []ktrdr.Status{ktrdr.Running, ktrdr.Reconciling}, Type: []ktrdr.Type{ktrdr.Dummy}},
+		ktrdr.OperationQuery{Parent: w.someOp()})
+	q.Limit = 1000
+	_, _ = w.both("list", func(s ktrdr.Store) (any, error) {
+		page, err := s.List(w.ctx, q)
+		slices.SortFunc(page.Operations, func(a, b ktrdr.Operation) int { return strings.Compare(string(a.ID), string(b.ID)) })
+		return page, err
+	})
+}

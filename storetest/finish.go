@@ -1,0 +1,219 @@
+package storetest
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+var finishes = map[string]func(*lab){
+	"FinishCompletes": func(l *lab) {
+		task := l.running()
+		op := l.finish(task, ktrdr.Completed)
+		if op.Status != ktrdr.Completed || string(op.Result) != `{"ok":true}` || op.ErrorMessage != "" || op.Error != nil || op.CompletedAt.Before(op.StartedAt) {
+			l.Errorf("finished: %+v", op)
+		}
+		same(l, "read back", l.op(task.Operation), op)
+	},
+
+	"FinishFailsWithTheReasonForPeopleAndForPrograms": func(l *lab) {
+		task := l.running()
+		f := ending(task, ktrdr.Failed)
+		op := l.finish(task, ktrdr.Failed)
+		if op.Status != ktrdr.Failed || op.ErrorMessage != f.ErrorMessage || op.CompletedAt.IsZero() {
+			l.Errorf("finished: %+v", op)
+		}
+		same(l, "failure", op.Error, f.Error)
+	},
+
+	"FinishWithoutAReasonStillHasOne": func(l *lab) {
+		task := l.running()
+		op, err := l.Finish(l.ctx(), ktrdr.Finished{Operation: task.Operation, Epoch: task.Epoch, Outcome: ktrdr.Failed})
+		l.must(err)
+		if op.ErrorMessage == "" || op.Error == nil || op.Error.Code == "" {
+			l.Errorf("failed without a reason: %+v", op)
+		}
+	},
+
+	"FinishMayCancelByItself": func(l *lab) {
+		task := l.running()
+		if op := l.finish(task, ktrdr.Cancelled); op.Status != ktrdr.Cancelled || op.Error == nil || op.Error.Code != ktrdr.CodeCancelled {
+			l.Errorf("finished: %+v", op)
+		}
+	},
+
+	"FinishStoresItsLastCheckpoint": func(l *lab) {
+		task := l.running()
+		last := checkpoint(task, 4, 40)
+		last.Type = ktrdr.CheckpointFinal
+		f := ending(task, ktrdr.Completed)
+		f.Checkpoint = &last
+		op, err := l.Finish(l.ctx(), f)
+		l.must(err)
+		if op.Checkpoint == nil || op.Checkpoint.ID != ktrdr.CheckpointID(1, 4) || op.Checkpoint.Type != ktrdr.CheckpointFinal {
+			l.Errorf("finished with checkpoint %+v", op.Checkpoint)
+		}
+		_, err = l.Finish(l.ctx(), f)
+		l.must(err)
+		history, err := l.History(l.ctx(), task.Operation)
+		l.must(err)
+		if len(history) != 1 {
+			l.Errorf("%d checkpoints after the same finish twice, want 1", len(history))
+		}
+	},
+
+	"TheSameFinishAgainIsAnsweredAsTheFirstWas": func(l *lab) {
+		for _, outcome := range []ktrdr.Status{ktrdr.Completed, ktrdr.Failed, ktrdr.Cancelled} {
+			task := l.running()
+			first := l.finish(task, outcome)
+			same(l, "second answer", l.finish(task, outcome), first)
+		}
+		l.logIsLegal()
+	},
+
+	"AnotherFinishDoesNotOverwriteTheFirst": func(l *lab) {
+		task := l.running()
+		first := l.finish(task, ktrdr.Failed)
+		_, _ = l.Finish(l.ctx(), ending(task, ktrdr.Completed)) // refused, or answered as the first was
+		same(l, "the operation", l.op(task.Operation), first)
+	},
+
+	"TheFinishOfAnEndThatWasResumedIsRefused": func(l *lab) {
+		op := l.failed()
+		task := ktrdr.Task{Operation: op.ID, Epoch: op.Epoch}
+		_, err := l.Resume(l.ctx(), op.ID)
+		l.must(err)
+		pending := l.op(op.ID)
+		_, err = l.Finish(l.ctx(), ending(task, ktrdr.Failed))
+		l.stale(err, ktrdr.Finish, pending, task.Epoch)
+		same(l, "the operation", l.op(op.ID), pending)
+	},
+
+	"FinishOfAnOldEpochChangesNothing": func(l *lab) {
+		old := l.running()
+		l.must(l.Release(l.ctx(), ktrdr.Released{Operation: old.Operation, Epoch: old.Epoch}))
+		l.claim("w2")
+		before := l.op(old.Operation)
+		for _, epoch := range []ktrdr.Epoch{1, 3, 0} {
+			old.Epoch = epoch
+			f := ending(old, ktrdr.Completed)
+			last := checkpoint(old, 9, 9)
+			f.Checkpoint = &last
+			_, err := l.Finish(l.ctx(), f)
+			l.stale(err, ktrdr.Finish, before, epoch)
+		}
+		same(l, "the operation", l.op(old.Operation), before)
+	},
+
+	"FinishWithoutAClaimIsRefused": func(l *lab) {
+		op := l.create(ktrdr.NewOperation{})
+		_, err := l.Finish(l.ctx(), ktrdr.Finished{Operation: op.ID, Epoch: 0, Outcome: ktrdr.Completed})
+		l.stale(err, ktrdr.Finish, op, 0)
+		_, err = l.Finish(l.ctx(), ktrdr.Finished{Operation: "op_dummy_nobody", Epoch: 1, Outcome: ktrdr.Completed})
+		l.refused(err, ktrdr.CodeNotFound)
+		same(l, "the operation", l.op(op.ID), op)
+	},
+
+	"FinishNeedsAnEnd": func(l *lab) {
+		task := l.running()
+		before := l.op(task.Operation)
+		for _, outcome := range []ktrdr.Status{"", ktrdr.Pending, ktrdr.Running, "DONE"} {
+			_, err := l.Finish(l.ctx(), ending(task, outcome))
+			l.refused(err, ktrdr.CodeInvalid)
+		}
+		same(l, "the operation", l.op(task.Operation), before)
+	},
+
+	"FinishOfAReconcilingOperationIsAccepted": func(l *lab) {
+		task := l.running()
+		l.start("b", "i1", keep)
+		if op := l.finish(task, ktrdr.Completed); op.Status != ktrdr.Completed || op.Attempts != 1 {
+			l.Errorf("finished: %+v", op)
+		}
+	},
+
+	"AnAcknowledgedCancelWinsOverAFinish": func(l *lab) {
+		for _, outcome := range []ktrdr.Status{ktrdr.Completed, ktrdr.Failed, ktrdr.Cancelled} {
+			task := l.running()
+			l.cancel(task.Operation)
+			op := l.finish(task, outcome)
+			if op.Status != ktrdr.Cancelled || op.Result != nil || op.Error == nil || op.Error.Code != ktrdr.CodeCancelled || op.ErrorMessage != "enough" {
+				l.Errorf("%s became %+v", outcome, op)
+			}
+			same(l, "second answer", l.finish(task, outcome), op)
+		}
+	},
+
+	"FinishSavesWhatItCanOfABadText": func(l *lab) {
+		task := l.running()
+		op, err := l.Finish(l.ctx(), ktrdr.Finished{
+			Operation: task.Operation, Epoch: task.Epoch, Outcome: ktrdr.Failed,
+			ErrorMessage: "a NUL \x00 and a bad byte \xff",
+			Error:        &ktrdr.Failure{Code: ktrdr.CodeFailed, Chain: []string{"NUL \x00 here"}},
+		})
+		l.must(err)
+		if op.Status != ktrdr.Failed || !clean(op.ErrorMessage) || !strings.HasPrefix(op.ErrorMessage, "a NUL") {
+			l.Errorf("finished as %s: %q", op.Status, op.ErrorMessage)
+		}
+	},
+
+	"FinishRefusesAResultThatIsNotJSON": func(l *lab) {
+		task := l.running()
+		_, err := l.Finish(l.ctx(), ktrdr.Finished{Operation: task.Operation, Epoch: task.Epoch, Outcome: ktrdr.Completed, Result: json.RawMessage(`{"a":`)})
+		l.refused(err, ktrdr.CodeInvalid)
+		l.is(task.Operation, ktrdr.Running)
+	},
+}
+
+var releases = map[string]func(*lab){
+	"ReleaseGivesTheOperationBack": func(l *lab) {
+		task := l.running()
+		l.save(task, 1, 3)
+		l.must(l.Release(l.ctx(), ktrdr.Released{Operation: task.Operation, Epoch: task.Epoch, Reason: ktrdr.MessageReleased}))
+		op := l.is(task.Operation, ktrdr.Pending)
+		if op.Epoch != 1 || op.Attempts != 1 || op.Losses != 0 || op.MaxStep != 3 || op.Checkpoint == nil {
+			l.Errorf("released: %+v", op)
+		}
+		if e := l.last(task.Operation, ktrdr.EventReleased); !strings.Contains(string(e.Data), ktrdr.MessageReleased) {
+			l.Errorf("the event does not say why: %s", e.Data)
+		}
+		if next := l.claim("w2"); next.Operation != task.Operation || next.Epoch != 2 {
+			l.Errorf("claimed %+v", next)
+		}
+	},
+
+	"ReleaseUnderACancelEndsTheOperation": func(l *lab) {
+		task := l.running()
+		l.cancel(task.Operation)
+		l.must(l.Release(l.ctx(), ktrdr.Released{Operation: task.Operation, Epoch: task.Epoch}))
+		op := l.is(task.Operation, ktrdr.Cancelled)
+		if op.CompletedAt.IsZero() || op.Error == nil || op.Error.Code != ktrdr.CodeCancelled {
+			l.Errorf("released: %+v", op)
+		}
+	},
+
+	"ReleaseOfAnOldEpochChangesNothing": func(l *lab) {
+		task := l.running()
+		l.must(l.Release(l.ctx(), ktrdr.Released{Operation: task.Operation, Epoch: task.Epoch}))
+		pending := l.op(task.Operation)
+		l.stale(l.Release(l.ctx(), ktrdr.Released{Operation: task.Operation, Epoch: task.Epoch}), ktrdr.Release, pending, task.Epoch)
+		same(l, "the operation", l.op(task.Operation), pending)
+		l.claim("w2")
+		running := l.op(task.Operation)
+		l.stale(l.Release(l.ctx(), ktrdr.Released{Operation: task.Operation, Epoch: task.Epoch}), ktrdr.Release, running, task.Epoch)
+		same(l, "the operation", l.op(task.Operation), running)
+		l.refused(l.Release(l.ctx(), ktrdr.Released{Operation: "op_dummy_nobody", Epoch: 1}), ktrdr.CodeNotFound)
+	},
+
+	"ReleaseOfAReconcilingOperationGivesItBack": func(l *lab) {
+		task := l.running()
+		l.start("b", "i1", keep)
+		l.must(l.Release(l.ctx(), ktrdr.Released{Operation: task.Operation, Epoch: task.Epoch}))
+		l.is(task.Operation, ktrdr.Pending)
+	},
+}
+
+// clean says whether a text is fit for every database.
+func clean(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }

@@ -1,0 +1,155 @@
+package worker
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// claim is the key of everything a worker does: an operation and the epoch of
+// the claim on it.
+type claim struct {
+	op    ktrdr.OperationID
+	epoch ktrdr.Epoch
+}
+
+// at is the claim as it is sent.
+func (c claim) at(step int64) ktrdr.Claimed {
+	return ktrdr.Claimed{Operation: c.op, Epoch: c.epoch, Step: step}
+}
+
+// entry is one write of a claim, on its way to the backend. Exactly one of its
+// exported fields is set; each is idempotent at the backend, so that a write
+// whose answer was lost is simply made again.
+type entry struct {
+	Progress   *ktrdr.ProgressReport `json:"progress,omitempty"`
+	Checkpoint *ktrdr.NewCheckpoint  `json:"checkpoint,omitempty"`
+	Finished   *ktrdr.Finished       `json:"finished,omitempty"`
+	Released   *ktrdr.Released       `json:"released,omitempty"`
+
+	files map[ktrdr.Hash][]byte // the bytes of its artifacts
+}
+
+func (e *entry) claim() claim {
+	switch {
+	case e.Progress != nil:
+		return claim{e.Progress.Operation, e.Progress.Epoch}
+	case e.Checkpoint != nil:
+		return claim{e.Checkpoint.Operation, e.Checkpoint.Epoch}
+	case e.Finished != nil:
+		return claim{e.Finished.Operation, e.Finished.Epoch}
+	default:
+		return claim{e.Released.Operation, e.Released.Epoch}
+	}
+}
+
+func (e *entry) kind() string {
+	switch {
+	case e.Progress != nil:
+		return "progress"
+	case e.Checkpoint != nil:
+		return "checkpoint"
+	case e.Finished != nil:
+		return "finished"
+	default:
+		return "released"
+	}
+}
+
+// ends says whether the claim is over once the entry is delivered.
+func (e *entry) ends() bool { return e.Finished != nil || e.Released != nil }
+
+// periodic says whether a later checkpoint makes this entry dispensable.
+func (e *entry) periodic() bool {
+	return e.Checkpoint != nil && e.Checkpoint.Type == ktrdr.CheckpointPeriodic
+}
+
+// artifacts lists the blobs that must be stored before the entry.
+func (e *entry) artifacts() []ktrdr.Artifact {
+	switch {
+	case e.Checkpoint != nil:
+		return e.Checkpoint.Artifacts
+	case e.Finished != nil && e.Finished.Checkpoint != nil:
+		return e.Finished.Checkpoint.Artifacts
+	}
+	return nil
+}
+
+// sealed is how an entry lies on disk: its JSON and the sha256 of exactly
+// those bytes, so that a torn or flipped file is never mistaken for a write.
+type sealed struct {
+	SHA256 ktrdr.Hash      `json:"sha256"`
+	Entry  json.RawMessage `json:"entry"`
+}
+
+func seal(e *entry) ([]byte, error) {
+	body, err := json.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	// Not json.Marshal: it may rewrite the body whose bytes are hashed.
+	return fmt.Appendf(nil, "{\"sha256\":%q,\"entry\":%s}\n", ktrdr.Hash(sha256.Sum256(body)), body), nil
+}
+
+func unseal(data []byte) (*entry, error) {
+	var s sealed
+	if err := json.Unmarshal(data, &s); err != nil {
+		return nil, err
+	}
+	if sha256.Sum256(s.Entry) != s.SHA256 {
+		return nil, errors.New("the entry does not match its sha256")
+	}
+	var e entry
+	if err := json.Unmarshal(s.Entry, &e); err != nil {
+		return nil, err
+	}
+	set := 0
+	for _, is := range []bool{e.Progress != nil, e.Checkpoint != nil, e.Finished != nil, e.Released != nil} {
+		if is {
+			set++
+		}
+	}
+	if set != 1 {
+		return nil, fmt.Errorf("the entry holds %d writes, not one", set)
+	}
+	return &e, nil
+}
+
+// maxMessage bounds what people are shown of an error.
+const maxMessage = 4 << 10
+
+// failed is the end of a claim by err, under err's own code.
+func failed(c claim, err error) *ktrdr.Finished {
+	return &ktrdr.Finished{
+		Operation: c.op, Epoch: c.epoch, Outcome: ktrdr.Failed,
+		ErrorMessage: shorten(err.Error()), Error: ktrdr.FailureOf(err),
+	}
+}
+
+// insteadOf turns an end that the backend will never take into a failure that
+// says so: a result that cannot be saved is itself a saved failure. It returns
+// nil when there is nothing simpler left to say.
+func insteadOf(e *entry, why error) *entry {
+	f := e.Finished
+	if f == nil || f.Outcome == ktrdr.Failed && f.Checkpoint == nil {
+		return nil
+	}
+	return &entry{Finished: failed(e.claim(), ktrdr.Errorf(ktrdr.CodeFailed, "the work ended %s, but the backend refused that: %w", f.Outcome, why))}
+}
+
+func shorten(s string) string {
+	s = ktrdr.CleanText(s)
+	if len(s) <= maxMessage {
+		return s
+	}
+	cut := maxMessage
+	for !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return strings.TrimSpace(s[:cut]) + " …"
+}

@@ -1,0 +1,242 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/fault"
+)
+
+// messageUntouched is the reason of a release that saved no checkpoint of its
+// own: the operation had not begun, or its runner saved none.
+const messageUntouched = "Graceful shutdown - no new checkpoint"
+
+// job is one claim being run.
+type job struct {
+	w     *Worker
+	task  ktrdr.Task
+	claim claim
+	log   *slog.Logger
+	began time.Time
+
+	cancel    context.CancelCauseFunc // ends the runner's context
+	writes    context.Context         // ends when nothing may be written any more
+	endWrites context.CancelFunc
+
+	step     atomic.Int64 // how far it is
+	asked    atomic.Bool  // it was told to stop because of a cancel
+	progress latest
+	saves    saves
+
+	mu   sync.Mutex
+	fate fate
+}
+
+// fate is how far a job's claim is: once it is ending only the answer to that
+// decides, and once it is lost nothing is written.
+type fate int
+
+const (
+	alive fate = iota
+	ending
+	lost
+)
+
+func newJob(life context.Context, w *Worker, t ktrdr.Task) (context.Context, *job) {
+	ctx, cancel := context.WithCancelCause(life)
+	writes, endWrites := context.WithCancel(life)
+	j := &job{
+		w: w, task: t, claim: claim{t.Operation, t.Epoch}, began: time.Now(),
+		log:    w.log.With("op", t.Operation, "epoch", t.Epoch),
+		cancel: cancel, writes: writes, endWrites: endWrites, progress: newLatest(),
+	}
+	if t.Checkpoint != nil {
+		j.step.Store(t.Checkpoint.Step)
+	}
+	return ctx, j
+}
+
+func (j *job) close() {
+	j.cancel(nil)
+	j.endWrites()
+}
+
+// become moves the fate on and says whether it did.
+func (j *job) become(f fate) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.fate != alive {
+		return false
+	}
+	j.fate = f
+	return true
+}
+
+func (j *job) isLost() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.fate == lost
+}
+
+// wanted says whether the claim is still reported.
+func (j *job) wanted() bool { return !j.isLost() }
+
+// undisturbed says whether an order about the claim would be news.
+func (j *job) undisturbed() bool { return j.wanted() && !j.asked.Load() }
+
+func (j *job) askToStop() {
+	if !j.asked.Swap(true) {
+		j.log.Info("operation is being cancelled")
+		j.cancel(ktrdr.ErrCancelled)
+	}
+}
+
+// lose ends the job without another write.
+func (j *job) lose() {
+	if !j.become(lost) {
+		return
+	}
+	j.log.Warn("claim is lost; dropping the operation")
+	j.cancel(ktrdr.ErrLost)
+	j.endWrites()
+	if j.w.own != nil {
+		j.w.own.drop(j.claim)
+	}
+}
+
+// run is the whole life of a claim.
+func (j *job) run(ctx context.Context) {
+	fault.Hit(fault.WorkerClaimed)
+	j.log.Info("operation claimed", "type", j.task.Type, "attempt", j.task.Attempts)
+	result, err := j.execute(ctx)
+	if !j.become(ending) {
+		j.w.count(func(s *Stats) { s.Lost++ })
+		return
+	}
+	j.end(j.conclude(ctx, result, err))
+}
+
+// execute loads the checkpoint and calls the runner, progress flowing beside.
+func (j *job) execute(ctx context.Context) (json.RawMessage, error) {
+	runner, ok := j.w.cfg.Runners[j.task.Type]
+	if !ok {
+		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "this worker cannot run %s operations", j.task.Type)
+	}
+	from, err := j.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	j.saves.begin(from)
+	stop := make(chan struct{})
+	var reporting sync.WaitGroup
+	reporting.Go(func() { j.reportProgress(stop) })
+	defer reporting.Wait()
+	defer close(stop)
+	return j.call(ctx, runner, &Task{
+		Operation: j.task.Operation, Type: j.task.Type, Epoch: j.task.Epoch, Attempts: j.task.Attempts,
+		Spec: j.task.Spec, Checkpoint: from, job: j,
+	})
+}
+
+// call runs the runner in a goroutine of its own, so that a panic or Goexit is
+// the end of this operation only, and one that does not stop is noticed.
+func (j *job) call(ctx context.Context, r Runner, t *Task) (result json.RawMessage, err error) {
+	err = errors.New("the work ended its goroutine without returning")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if v := recover(); v != nil {
+				err = j.panicked(v)
+			}
+		}()
+		result, err = r.Run(ctx, t)
+	}()
+	select {
+	case <-done:
+		return result, err
+	case <-ctx.Done():
+	}
+	overdue := time.NewTimer(j.w.cfg.Grace)
+	defer overdue.Stop()
+	select {
+	case <-done:
+	case <-overdue.C:
+		j.log.Warn("operation ignores that it should stop; its slot stays taken", "cause", context.Cause(ctx), "after", j.w.cfg.Grace)
+		<-done
+	}
+	return result, err
+}
+
+// panicked describes a panic. The stack is a link of the chain of its own,
+// which the failure bounds.
+func (j *job) panicked(v any) error {
+	what, stack := shorten(fmt.Sprintf("the work panicked: %v", v)), string(debug.Stack())
+	j.w.count(func(s *Stats) { s.Panicked++ })
+	j.log.Error("operation panicked", "panic", what, "stack", stack)
+	return &ktrdr.Error{Code: ktrdr.CodePanic, Message: what, Err: errors.New(stack)}
+}
+
+// conclude decides what the end of the runner means for the operation.
+func (j *job) conclude(ctx context.Context, result json.RawMessage, err error) *entry {
+	op, epoch := j.claim.op, j.claim.epoch
+	cause := context.Cause(ctx)
+	stopped := err != nil && cause != nil && (errors.Is(err, cause) || errors.Is(err, context.Canceled))
+	switch {
+	case err == nil && result != nil && !json.Valid(result):
+		return &entry{Finished: failed(j.claim, errors.New("the work's result is not JSON"))}
+	case err == nil:
+		f := &ktrdr.Finished{Operation: op, Epoch: epoch, Outcome: ktrdr.Completed, Result: result}
+		e := &entry{Finished: f}
+		f.Checkpoint, e.files = j.saves.final()
+		return e
+	case stopped && errors.Is(cause, ktrdr.ErrCancelled):
+		return &entry{Finished: &ktrdr.Finished{
+			Operation: op, Epoch: epoch, Outcome: ktrdr.Cancelled,
+			ErrorMessage: ktrdr.ErrCancelled.Message, Error: ktrdr.NewFailure(ktrdr.CodeCancelled, ktrdr.ErrCancelled),
+		}}
+	case stopped: // ErrShutdown, or the end of a stop that took too long
+		reason := messageUntouched
+		if j.saves.saved(ktrdr.CheckpointShutdown) {
+			reason = ktrdr.MessageReleased
+		}
+		return &entry{Released: &ktrdr.Released{Operation: op, Epoch: epoch, Reason: reason}}
+	default:
+		return &entry{Finished: failed(j.claim, err)}
+	}
+}
+
+// end delivers the end of the claim, preceded by the last progress.
+func (j *job) end(e *entry) {
+	j.lastProgress()
+	fault.Hit(fault.WorkerEnding)
+	acknowledged, err := j.w.deliver(j.writes, e)
+	if judge(err) == refused {
+		j.log.Error("backend refuses the end of the operation", "err", err)
+		if instead := insteadOf(e, err); instead != nil {
+			e = instead
+			acknowledged, err = j.w.deliver(j.writes, e)
+		}
+	}
+	switch {
+	case err == nil:
+		if acknowledged {
+			fault.Hit(fault.WorkerEnded)
+		}
+		j.w.count(func(s *Stats) { s.Ended++ })
+		j.log.Info("operation ended", "kind", e.kind(), "acknowledged", acknowledged, "took", time.Since(j.began))
+	case judge(err) == stale:
+		j.w.count(func(s *Stats) { s.Lost++ })
+		j.log.Warn("claim was lost before its end was delivered", "err", err)
+	default:
+		j.log.Error("end of the operation cannot be delivered", "kind", e.kind(), "err", err)
+	}
+}

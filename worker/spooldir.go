@@ -1,0 +1,245 @@
+package worker
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/fault"
+)
+
+// unreadable is the folder for entries that could not be read back. It is
+// evidence for a person; no worker looks into it.
+const unreadable = "unreadable"
+
+// Another worker that looks for dead ones' folders may hold a lock for a
+// moment; one that is held for longer belongs to a living worker.
+const (
+	lockTries = 100
+	lockPause = 10 * time.Millisecond
+)
+
+// openSpool makes the folder of a new life and locks it.
+func openSpool(root string, id ktrdr.WorkerID, log *slog.Logger) (*spool, error) {
+	s := &spool{root: root, dir: filepath.Join(root, string(id)), log: log}
+	for range lockTries {
+		if err := os.MkdirAll(s.dir, 0o700); err != nil {
+			return nil, fmt.Errorf("spool: %w", err)
+		}
+		ok, err := s.acquire(os.O_CREATE)
+		if ok {
+			return s, syncDir(root)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // gone: the empty folder was taken for a dead worker's
+			return nil, fmt.Errorf("spool: %w", err)
+		}
+		time.Sleep(lockPause)
+	}
+	return nil, fmt.Errorf("spool: worker id %s is in use in %s; an id is for one life only", id, root)
+}
+
+// acquire locks the folder; false means that somebody holds it, or that it was
+// replaced while it was being locked, and fs.ErrNotExist that it is gone.
+func (s *spool) acquire(flag int) (bool, error) {
+	f, err := os.OpenFile(s.path("lock"), os.O_RDWR|flag, 0o600)
+	if err != nil {
+		return false, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return false, nil
+		}
+		return false, fmt.Errorf("lock %s: %w", f.Name(), err)
+	}
+	mine, err := f.Stat()
+	if err == nil {
+		var there os.FileInfo
+		if there, err = os.Stat(s.path("lock")); err == nil && os.SameFile(mine, there) {
+			s.lock = f
+			return true, nil
+		}
+	}
+	_ = f.Close()
+	return false, err
+}
+
+// deadSpools locks and loads the folders whose worker is gone.
+func deadSpools(root string, log *slog.Logger) ([]*spool, error) {
+	folders, err := os.ReadDir(root)
+	if err != nil {
+		return nil, fmt.Errorf("spool: %w", err)
+	}
+	var dead []*spool
+	for _, f := range folders {
+		if !f.IsDir() || f.Name() == unreadable {
+			continue
+		}
+		s := &spool{root: root, dir: filepath.Join(root, f.Name()), log: log}
+		ok, err := s.acquire(0)
+		if errors.Is(err, fs.ErrNotExist) {
+			_ = os.Remove(s.dir) // killed before it could lock; does nothing unless empty
+			continue
+		}
+		if err != nil {
+			log.Warn("spool folder cannot be locked", "folder", f.Name(), "err", err)
+			continue
+		}
+		if !ok {
+			continue
+		}
+		if err := s.load(); err != nil {
+			log.Warn("spool folder cannot be read", "folder", f.Name(), "err", err)
+			_ = s.lock.Close()
+			continue
+		}
+		dead = append(dead, s)
+	}
+	return dead, nil
+}
+
+// load finds the entries of a dead worker.
+func (s *spool) load() error {
+	files, err := os.ReadDir(s.dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range files { // sorted by name, hence by number
+		digits, isEntry := strings.CutSuffix(f.Name(), ".json")
+		seq, err := strconv.ParseUint(digits, 10, 64)
+		if !isEntry || err != nil || entryName(seq) != f.Name() {
+			continue
+		}
+		s.next = seq
+		data, err := os.ReadFile(s.path(f.Name()))
+		if err != nil {
+			return err
+		}
+		e, err := unseal(data)
+		if err != nil {
+			s.setAside(f.Name(), err)
+			continue
+		}
+		s.waiting = append(s.waiting, remember(seq, e))
+	}
+	return nil
+}
+
+// read returns an entry with the bytes of its blobs, each checked.
+func (s *spool) read(x *spooled) (*entry, error) {
+	if x.held != nil {
+		return x.held, nil
+	}
+	data, err := os.ReadFile(s.path(entryName(x.seq)))
+	if err != nil {
+		return nil, err
+	}
+	e, err := unseal(data)
+	if err != nil {
+		return nil, err
+	}
+	if e.claim() != x.claim {
+		return nil, errors.New("the entry has changed since it was written")
+	}
+	e.files = make(map[ktrdr.Hash][]byte, len(x.blobs))
+	for _, a := range e.artifacts() {
+		b, err := os.ReadFile(s.path(blobName(a.SHA256)))
+		if err == nil && sha256.Sum256(b) != a.SHA256 {
+			err = ktrdr.Errorf(ktrdr.CodeCorrupt, "blob %s does not match its hash", a.SHA256)
+		}
+		if err == nil {
+			e.files[a.SHA256] = b
+			continue
+		}
+		if e.Finished == nil {
+			return nil, fmt.Errorf("artifact %s: %w", a.Name, err)
+		}
+		s.log.Warn("last checkpoint cannot be read back; delivering the result without it", "op", x.claim.op, "epoch", x.claim.epoch, "err", err)
+		e.Finished.Checkpoint = nil // the result does not depend on it
+		break
+	}
+	return e, nil
+}
+
+// setAside keeps an unreadable entry where a person can look at it.
+func (s *spool) setAside(name string, why error) {
+	folder := filepath.Join(s.root, unreadable)
+	to := filepath.Join(folder, filepath.Base(s.dir)+"-"+name)
+	err := os.MkdirAll(folder, 0o700)
+	if err == nil {
+		err = os.Rename(s.path(name), to)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.log.Error("unreadable spool entry cannot be set aside", "file", name, "err", err)
+		return
+	}
+	s.log.Error("unreadable spool entry set aside", "file", to, "err", why)
+}
+
+// clone copies what the caller may change or free after add has returned.
+func (e *entry) clone() *entry {
+	c := *e
+	c.files = maps.Clone(e.files)
+	for h, b := range c.files {
+		c.files[h] = bytes.Clone(b)
+	}
+	return &c
+}
+
+// writeFile makes data durable under dir/name before it returns: all of it or,
+// after a crash at any point, nothing under that name.
+func writeFile(dir, name string, data []byte) (err error) {
+	f, err := os.CreateTemp(dir, "tmp-")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	_, werr := f.Write(data)
+	fault.Hit(fault.SpoolWritten)
+	serr := f.Sync()
+	fault.Hit(fault.SpoolSynced)
+	if err := errors.Join(werr, serr, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), filepath.Join(dir, name)); err != nil {
+		return err
+	}
+	fault.Hit(fault.SpoolRenamed)
+	if err := syncDir(dir); err != nil {
+		return err
+	}
+	fault.Hit(fault.SpoolDurable)
+	return nil
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// validName says whether an id can be the name of a folder.
+func validName(id ktrdr.WorkerID) bool {
+	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+	return len(id) > 0 && len(id) <= 64 && id != unreadable &&
+		!slices.ContainsFunc([]rune(string(id)), func(r rune) bool { return !strings.ContainsRune(allowed, r) })
+}

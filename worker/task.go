@@ -1,0 +1,134 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// Task is what a runner sees of the operation it runs.
+type Task struct {
+	Operation  ktrdr.OperationID
+	Type       ktrdr.Type
+	Epoch      ktrdr.Epoch
+	Attempts   int // how often it was claimed, this time included
+	Spec       json.RawMessage
+	Checkpoint *Checkpoint // where to start from; nil means from nothing
+
+	// Every makes a checkpoint due after so many steps, besides the worker's
+	// CheckpointEvery; 0 leaves it to time alone. The runner sets it.
+	Every int64
+
+	job *job
+}
+
+// File is an artifact to be saved with a checkpoint.
+type File struct {
+	Name  string
+	Bytes []byte
+}
+
+// Identify says what this run is made from, by name: the hash of its spec, of
+// its data, the version of its numerics. Every checkpoint carries it, and a
+// checkpoint made from anything else is refused with CodeMismatch, naming what
+// differs. Call it first.
+func (t *Task) Identify(fingerprint map[string]string) error {
+	t.job.saves.identify(fingerprint)
+	if t.Checkpoint == nil {
+		return nil
+	}
+	was := t.Checkpoint.Fingerprint
+	var differ []string
+	for name := range fingerprint {
+		if was[name] != fingerprint[name] {
+			differ = append(differ, name)
+		}
+	}
+	for name := range was {
+		if _, ok := fingerprint[name]; !ok {
+			differ = append(differ, name)
+		}
+	}
+	if len(differ) == 0 {
+		return nil
+	}
+	slices.Sort(differ)
+	return ktrdr.Errorf(ktrdr.CodeMismatch, "checkpoint %s was made from another %s; retry the operation to start it over",
+		t.Checkpoint.ID, strings.Join(differ, " and another "))
+}
+
+// Progress tells how far the work is. It never waits: only the newest word is
+// kept, and sent at most twice a second.
+func (t *Task) Progress(p ktrdr.Progress) {
+	t.job.step.Store(p.StepsCompleted)
+	t.job.progress.set(sane(p))
+}
+
+// Due says whether a checkpoint should be saved at this step.
+func (t *Task) Due(step int64) bool {
+	return t.job.saves.due(step, t.Every, t.job.w.cfg.CheckpointEvery)
+}
+
+// Save stores a periodic checkpoint. The state is marshalled and the files are
+// read before it returns, so both may be changed afterwards; when it returns
+// nil they are durable, at the backend or in the spool. A save that has begun
+// is not cut short by the end of ctx: half a checkpoint helps nobody.
+// ktrdr.ErrLost means that the claim is no longer the live one.
+func (t *Task) Save(ctx context.Context, step int64, state any, files ...File) error {
+	return t.job.save(ctx, ktrdr.CheckpointPeriodic, step, state, files)
+}
+
+// Interrupted is how a runner answers the end of its context: it saves a
+// checkpoint whose type follows the cause, none when the claim is lost, and
+// returns the cause, which the runner returns in turn. A checkpoint that
+// cannot be saved is logged; the operation stops all the same.
+func (t *Task) Interrupted(ctx context.Context, step int64, state any, files ...File) error {
+	cause := context.Cause(ctx)
+	kind := ktrdr.CheckpointShutdown
+	switch {
+	case cause == nil:
+		return errors.New("the work stopped as if interrupted, but nobody asked it to")
+	case errors.Is(cause, ktrdr.ErrLost):
+		return cause
+	case errors.Is(cause, ktrdr.ErrCancelled):
+		kind = ktrdr.CheckpointCancellation
+	}
+	if err := t.job.save(ctx, kind, step, state, files); err != nil {
+		if errors.Is(err, ktrdr.ErrLost) {
+			return err
+		}
+		t.job.log.Error("checkpoint cannot be saved before stopping", "err", err)
+	}
+	return cause
+}
+
+// Failed is how a runner reports an error that a resume might get past: it
+// saves a failure checkpoint and returns why, joined with what kept it from
+// being saved, if anything did.
+func (t *Task) Failed(ctx context.Context, why error, step int64, state any, files ...File) error {
+	err := t.job.save(ctx, ktrdr.CheckpointFailure, step, state, files)
+	if err == nil {
+		return why
+	}
+	if errors.Is(err, ktrdr.ErrLost) {
+		return err
+	}
+	return fmt.Errorf("%w (and its checkpoint was not saved: %w)", why, err)
+}
+
+// Final gives the checkpoint that is stored together with the result when the
+// runner returns without an error, as the operation's record.
+func (t *Task) Final(step int64, state any, files ...File) error {
+	c, bytes, err := t.job.checkpoint(ktrdr.CheckpointFinal, step, state, files)
+	if err != nil {
+		return err
+	}
+	t.job.saves.setFinal(c, maps.Clone(bytes))
+	return nil
+}

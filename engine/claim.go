@@ -1,0 +1,190 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+const (
+	maxWait  = 30 * time.Second // a poll is held open no longer
+	pollStep = time.Second      // the store's hints may get lost; this is the truth
+)
+
+// queue remembers for which types the store had nothing, so that a wake-up
+// does not send every waiting worker to it with the same question.
+type queue struct {
+	mu    sync.Mutex
+	empty map[string]<-chan struct{} // types asked for -> the hint that will tell of something new
+}
+
+func typesKey(types []ktrdr.Type, heldBy ktrdr.Incarnation) string {
+	var b strings.Builder
+	if heldBy != "" {
+		b.WriteByte('+') // backend-local work is visible to it too
+	}
+	for _, t := range types {
+		b.WriteString(string(t))
+		b.WriteByte(',')
+	}
+	return b.String()
+}
+
+func (q *queue) known(key string, hint <-chan struct{}) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.empty[key] == hint
+}
+
+func (q *queue) learn(key string, hint <-chan struct{}) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.empty == nil {
+		q.empty = make(map[string]<-chan struct{})
+	}
+	q.empty[key] = hint
+}
+
+// Claim holds a worker's poll open until there is an operation for it, an
+// order about one it runs, or the wait is over.
+func (e *Engine) Claim(ctx context.Context, req ktrdr.ClaimRequest) (ktrdr.ClaimReply, error) {
+	return e.claim(ctx, req, "")
+}
+
+func (e *Engine) claim(ctx context.Context, req ktrdr.ClaimRequest, heldBy ktrdr.Incarnation) (ktrdr.ClaimReply, error) {
+	if err := checkClaim(req); err != nil {
+		return ktrdr.ClaimReply{}, err
+	}
+	slices.Sort(req.Types)
+	wait := min(time.Duration(req.Wait*float64(time.Second)), maxWait)
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+
+	poll := time.NewTimer(pollStep)
+	defer poll.Stop()
+	for first := true; ; first = false {
+		hint := e.store.Changed() // taken before looking, so that nothing between is missed
+		reply, err := e.look(ctx, req, heldBy, hint, first)
+		if ended(ctx, err) {
+			return ktrdr.ClaimReply{}, nil
+		}
+		if err != nil || reply.Task != nil || !reply.Empty() {
+			return reply, err
+		}
+		poll.Reset(pollStep)
+		select {
+		case <-ctx.Done():
+			return ktrdr.ClaimReply{}, nil
+		case <-e.draining:
+			return ktrdr.ClaimReply{}, nil
+		case <-hint:
+		case <-poll.C:
+		}
+	}
+}
+
+// look asks the store once. A first look always asks: its key may name a claim
+// whose answer was lost.
+func (e *Engine) look(ctx context.Context, req ktrdr.ClaimRequest, heldBy ktrdr.Incarnation, hint <-chan struct{}, first bool) (ktrdr.ClaimReply, error) {
+	if len(req.Running) > 0 {
+		orders, err := e.store.Orders(ctx, req.Running)
+		if err != nil || !orders.Empty() {
+			return ktrdr.ClaimReply{Orders: orders}, err
+		}
+	}
+	if req.Free == 0 {
+		return ktrdr.ClaimReply{}, nil
+	}
+	select {
+	case <-e.draining:
+		return ktrdr.ClaimReply{}, nil
+	default:
+	}
+	key := typesKey(req.Types, heldBy)
+	if !first && e.waiting.known(key, hint) {
+		return ktrdr.ClaimReply{}, nil
+	}
+	task, err := e.store.Claim(context.WithoutCancel(ctx), req, heldBy) // a claim made must be handed out
+	if err != nil {
+		return ktrdr.ClaimReply{}, err
+	}
+	if task == nil {
+		e.waiting.learn(key, hint)
+		return ktrdr.ClaimReply{}, nil
+	}
+	if err := e.soundCheckpoint(context.WithoutCancel(ctx), task); err != nil {
+		return ktrdr.ClaimReply{}, err
+	}
+	return ktrdr.ClaimReply{Task: task}, nil
+}
+
+func checkClaim(req ktrdr.ClaimRequest) error {
+	switch {
+	case req.Worker == "":
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "a claim names its worker_id")
+	case len(req.Key) > 128 || req.Free > 0 && req.Key == "":
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "a claim carries a key of 1 to 128 characters, new for every attempt to get work and the same when the attempt is repeated")
+	case req.Free < 0 || req.Free > 0 && len(req.Types) == 0:
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "a claim with free slots names the types it can run")
+	case req.Wait < 0 || req.Wait != req.Wait:
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "wait_seconds must not be negative")
+	}
+	for _, t := range req.Types {
+		if !t.Known() {
+			return unknownType(t)
+		}
+	}
+	return nil
+}
+
+func unknownType(t ktrdr.Type) error {
+	names := make([]string, len(ktrdr.Types))
+	for i, k := range ktrdr.Types {
+		names[i] = string(k)
+	}
+	return ktrdr.Errorf(ktrdr.CodeInvalid, "%.40q is not an operation type; there are %s", string(t), strings.Join(names, ", "))
+}
+
+// soundCheckpoint makes sure that what the task starts from is there. A
+// checkpoint with a missing blob is skipped for the one before it, on record;
+// a wrong byte is found by the worker, which reads them all.
+func (e *Engine) soundCheckpoint(ctx context.Context, task *ktrdr.Task) error {
+	for task.Checkpoint != nil {
+		missing := e.missingBlob(ctx, task.Checkpoint)
+		if missing == nil {
+			return nil
+		}
+		next, err := e.skip(ctx, ktrdr.Skip{Operation: task.Operation, Epoch: task.Epoch, Checkpoint: task.Checkpoint.ID, Reason: missing.Error()})
+		if err != nil {
+			return err
+		}
+		task.Checkpoint = next
+	}
+	return nil
+}
+
+// missingBlob returns why a checkpoint cannot be used, or nil. A blob store
+// that does not answer is no reason: the worker will ask again.
+func (e *Engine) missingBlob(ctx context.Context, c *ktrdr.StoredCheckpoint) error {
+	for _, a := range blobsOf(c) {
+		info, err := e.blobs.Stat(ctx, a.SHA256)
+		switch {
+		case ktrdr.CodeOf(err) == ktrdr.CodeNotFound:
+			return ktrdr.Errorf(ktrdr.CodeCorrupt, "blob %s (%s) is missing", a.SHA256, a.Name)
+		case err == nil && info.Size != a.Size:
+			return ktrdr.Errorf(ktrdr.CodeCorrupt, "blob %s (%s) has %d bytes instead of %d", a.SHA256, a.Name, info.Size, a.Size)
+		}
+	}
+	return nil
+}
+
+func blobsOf(c *ktrdr.StoredCheckpoint) []ktrdr.Artifact {
+	if c.StateBlob == nil {
+		return c.Artifacts
+	}
+	return append([]ktrdr.Artifact{*c.StateBlob}, c.Artifacts...)
+}

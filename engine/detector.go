@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// detector is the orphan detector: it sweeps at every interval and as soon as
+// the oldest heartbeat reaches the timeout, whichever comes first.
+//
+// It trusts its own judgement only while it has been watching. After a gap in
+// its sweeps (the database away, the machine asleep, the process stopped) every
+// worker looks silent although it was the detector that did not listen, so it
+// waits one full timeout before it judges again. A start is such a gap.
+type detector struct {
+	e        *Engine
+	orphaned atomic.Int64
+
+	mu        sync.Mutex
+	running   bool
+	lastCheck time.Time
+	potential int
+}
+
+func newDetector(e *Engine) *detector { return &detector{e: e} }
+
+// watch is how much of the recent past the detector has seen.
+type watch struct {
+	interval, timeout time.Duration
+	last              time.Time // of the last sweep that worked
+	judgeFrom         time.Time
+}
+
+// begin notes that a sweep begins now and says whether it may judge.
+func (w *watch) begin(now time.Time) bool {
+	if gap(w.last, now) > 2*w.interval {
+		w.judgeFrom = now.Add(w.timeout)
+	}
+	return !now.Before(w.judgeFrom)
+}
+
+// gap is the longer of what the monotonic and the wall clock say: only the
+// latter moves while a machine sleeps.
+func gap(from, to time.Time) time.Duration {
+	return max(to.Sub(from), to.Round(0).Sub(from.Round(0)))
+}
+
+// minPause keeps a sweep that cannot get at a due row from spinning.
+const minPause = 5 * time.Millisecond
+
+// pause is how long to wait after a sweep that found the next orphan to be
+// due after next (0: none in sight).
+func (w *watch) pause(now time.Time, next time.Duration) time.Duration {
+	wait := w.interval
+	if due := w.judgeFrom.Sub(now); due > 0 {
+		wait = min(wait, due) // until then nothing is judged, however late
+	} else if next > 0 {
+		wait = min(wait, next)
+	}
+	return max(wait, minPause)
+}
+
+func (d *detector) run(ctx context.Context) {
+	s := d.e.settings
+	w := watch{interval: s.CheckInterval, timeout: s.OrphanTimeout, last: time.Now(), judgeFrom: time.Now().Add(s.OrphanTimeout)}
+	d.setRunning(true)
+	d.e.log.InfoContext(ctx, "Orphan detector started", "timeout", s.OrphanTimeout, "interval", s.CheckInterval)
+	defer func() {
+		d.setRunning(false)
+		d.e.log.InfoContext(ctx, "Orphan detector stopped")
+	}()
+
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		now := time.Now()
+		judge := w.begin(now)
+		rec, err := d.e.store.Sweep(ctx, d.e.backend, s.policy(), judge)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			d.e.log.WarnContext(ctx, "orphan sweep", "err", err)
+			timer.Reset(min(w.interval, time.Second)) // w.last stands still: a long outage becomes a gap
+		default:
+			w.last = now
+			d.saw(rec)
+			d.e.note(ctx, rec)
+			timer.Reset(w.pause(time.Now(), rec.NextOrphan))
+		}
+	}
+}
+
+func (d *detector) saw(rec ktrdr.Recovered) {
+	d.orphaned.Add(int64(len(rec.Orphaned)))
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lastCheck, d.potential = time.Now().UTC(), rec.Potential
+}
+
+func (d *detector) setRunning(running bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.running = running
+}
+
+// status is the detector's own account of itself.
+func (d *detector) status() ktrdr.OrphanDetector {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return ktrdr.OrphanDetector{
+		Running:              d.running,
+		LastCheck:            d.lastCheck,
+		PotentialOrphans:     d.potential,
+		OrphanedTotal:        d.orphaned.Load(),
+		OrphanTimeoutSeconds: d.e.settings.OrphanTimeout.Seconds(),
+		CheckIntervalSeconds: d.e.settings.CheckInterval.Seconds(),
+	}
+}

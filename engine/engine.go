@@ -1,0 +1,169 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// Config is what an engine is made of.
+type Config struct {
+	Store    ktrdr.Store
+	Blobs    ktrdr.Blobs
+	Saver    ktrdr.Saver // for threads that are not ours; nil means the store's
+	Backend  ktrdr.Backend
+	Settings Settings
+	Log      *slog.Logger // nil discards
+
+	// Fingerprint tells what an operation of a type would be run with now; a
+	// checkpoint made from anything else is not resumed.
+	Fingerprint map[ktrdr.Type]func(spec []byte) (map[string]string, error)
+	// Collect deletes blobs that no row names; nil means never.
+	Collect func(ctx context.Context) (deleted int, err error)
+	// FreeDisk tells the free bytes where the data is; nil means unknown.
+	FreeDisk func() (int64, error)
+}
+
+// Engine is one backend's share of the work. Make it with New, admit nobody
+// before Start has returned, and keep Run running.
+type Engine struct {
+	store    ktrdr.Store
+	blobs    ktrdr.Blobs
+	saver    ktrdr.Saver
+	backend  ktrdr.Backend
+	settings Settings
+	log      *slog.Logger
+	config   Config
+	started  time.Time
+
+	detector *detector
+	waiting  queue
+	fleet    fleet
+	draining chan struct{}
+	drain    sync.Once
+
+	refused, heartbeats, skipped, recovered, lateness atomic.Int64
+}
+
+// New checks the configuration and makes an engine that does nothing yet.
+func New(c Config) (*Engine, error) {
+	if err := c.Settings.Validate(); err != nil {
+		return nil, err
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Saver == nil {
+		c.Saver = c.Store.Saver()
+	}
+	e := &Engine{
+		store: c.Store, blobs: c.Blobs, saver: c.Saver, backend: c.Backend,
+		settings: c.Settings.WithDefaults(), log: c.Log, config: c,
+		started: time.Now(), draining: make(chan struct{}),
+	}
+	e.detector = newDetector(e)
+	return e, nil
+}
+
+// Start reconciles what earlier backends left behind. Workers are admitted
+// only after it has returned.
+func (e *Engine) Start(ctx context.Context) error {
+	rec, err := e.store.Start(ctx, e.backend, e.settings.policy())
+	if err != nil {
+		return fmt.Errorf("startup reconciliation: %w", err)
+	}
+	e.note(ctx, rec)
+	if n := len(rec.Reconciling); n > 0 {
+		e.log.InfoContext(ctx, "operations wait for their workers to report", "count", n)
+	}
+	return nil
+}
+
+// Run keeps the engine's loops going until ctx ends, then says goodbye to the
+// store. It returns nil on an ordinary stop.
+func (e *Engine) Run(ctx context.Context) error {
+	g, loops := errgroup.WithContext(ctx)
+	g.Go(func() error { e.detector.run(loops); return nil })
+	g.Go(func() error { e.beat(loops); return nil })
+	g.Go(func() error { e.cleanup(loops); return nil })
+	err := g.Wait()
+
+	bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if leaveErr := e.store.Leave(bye, e.backend); leaveErr != nil {
+		e.log.WarnContext(ctx, "backend left without telling the store", "err", leaveErr)
+	}
+	return err
+}
+
+// Drain stops handing out work; open polls return at once. Work that is out
+// goes on.
+func (e *Engine) Drain() { e.drain.Do(func() { close(e.draining) }) }
+
+// beat tells the other backends that this one is alive.
+func (e *Engine) beat(ctx context.Context) {
+	tick := time.NewTicker(e.settings.HeartbeatInterval)
+	defer tick.Stop()
+	for {
+		if err := e.store.Beat(ctx, e.backend); err != nil && ctx.Err() == nil {
+			e.log.WarnContext(ctx, "backend heartbeat not stored", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// note logs and counts what a recovery did; one line per operation, with its
+// epoch, so that a morning's log can be read backwards.
+func (e *Engine) note(ctx context.Context, rec ktrdr.Recovered) {
+	for _, o := range rec.Orphaned {
+		e.log.WarnContext(ctx, "Orphan operation detected", "op", o.Operation, "epoch", o.Epoch, "worker", o.Worker,
+			"silent", o.Silent, "poison", o.Poison, "resumed", o.Resumed)
+	}
+	for _, id := range rec.Requeued {
+		e.log.InfoContext(ctx, "operation of a dead backend requeued", "op", id)
+	}
+	for _, id := range rec.Failed {
+		e.log.WarnContext(ctx, "operation of a dead backend failed", "op", id)
+	}
+	e.recovered.Add(int64(len(rec.Requeued) + len(rec.Failed)))
+}
+
+// refusal counts writes that came from an epoch that is not live.
+func (e *Engine) refusal(err error) error {
+	if ktrdr.CodeOf(err) == ktrdr.CodeStaleEpoch {
+		e.refused.Add(1)
+	}
+	return err
+}
+
+// Counters returns the totals since this engine was made.
+func (e *Engine) Counters() ktrdr.Counters {
+	return ktrdr.Counters{
+		Orphaned:           e.detector.orphaned.Load(),
+		WritesRefused:      e.refused.Load(),
+		Heartbeats:         e.heartbeats.Load(),
+		HeartbeatLateness:  time.Duration(e.lateness.Load()),
+		CheckpointsSkipped: e.skipped.Load(),
+		Recovered:          e.recovered.Load(),
+	}
+}
+
+// Saver returns where programs that are not ours keep their checkpoints.
+func (e *Engine) Saver() ktrdr.Saver { return e.saver }
+
+// ended says whether err only means that the caller went away.
+func ended(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
+}

@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// fleet is what is known of the workers: a listing kept for a moment, because
+// every listing of operations asks for it, and when each was last heard here.
+type fleet struct {
+	mu      sync.Mutex
+	workers []ktrdr.Worker
+	listed  time.Time
+	heard   map[ktrdr.WorkerID]time.Time
+}
+
+// fleetAge is how old a listing may be; well below the 30 s within which
+// missing workers must show.
+const fleetAge = time.Second
+
+// beat notes a heartbeat and returns how far past the interval it came.
+func (f *fleet) beat(id ktrdr.WorkerID, interval time.Duration) time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.heard == nil {
+		f.heard = make(map[ktrdr.WorkerID]time.Time)
+	}
+	now := time.Now()
+	last, known := f.heard[id]
+	f.heard[id] = now
+	if !known {
+		return 0
+	}
+	return max(0, now.Sub(last)-interval)
+}
+
+// forget drops the listing: somebody came or went.
+func (f *fleet) forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.listed = time.Time{}
+}
+
+// list returns the workers, from memory when it is fresh.
+func (e *Engine) list(ctx context.Context) ([]ktrdr.Worker, error) {
+	f := &e.fleet
+	f.mu.Lock()
+	if time.Since(f.listed) < fleetAge {
+		defer f.mu.Unlock()
+		return f.workers, nil
+	}
+	f.mu.Unlock()
+
+	workers, err := e.Workers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.workers, f.listed = workers, time.Now()
+	for id, at := range f.heard {
+		if time.Since(at) > day {
+			delete(f.heard, id)
+		}
+	}
+	return workers, nil
+}
+
+// Workers lists all workers. One that missed three heartbeats, or was silent
+// for the timeout if that is shorter, is not live.
+func (e *Engine) Workers(ctx context.Context) ([]ktrdr.Worker, error) {
+	return e.store.Workers(ctx, min(e.settings.OrphanTimeout, minHeartbeats*e.settings.HeartbeatInterval))
+}
+
+// explain fills in why PENDING operations cannot start.
+func (e *Engine) explain(ctx context.Context, ops []ktrdr.Operation) error {
+	pending := slices.ContainsFunc(ops, func(op ktrdr.Operation) bool { return op.Status == ktrdr.Pending })
+	if !pending {
+		return nil
+	}
+	workers, err := e.list(ctx)
+	if err != nil {
+		return err
+	}
+	paused, err := e.store.Paused(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range ops {
+		if ops[i].Status == ktrdr.Pending {
+			ops[i].Unschedulable = reason(ops[i], workers, paused)
+		}
+	}
+	return nil
+}
+
+func reason(op ktrdr.Operation, workers []ktrdr.Worker, paused bool) string {
+	if paused {
+		return "claims are paused; run `ktrdr unpause`"
+	}
+	live := 0
+	for _, w := range workers {
+		if !w.Live {
+			continue
+		}
+		live++
+		if slices.Contains(w.Types, op.Type) && (!op.BackendLocal || w.HeldBy != "") {
+			return ""
+		}
+	}
+	if op.BackendLocal {
+		return fmt.Sprintf("no backend runs %s operations itself (%d live workers of other kinds); start one with `ktrdr serve --workers 1`", op.Type, live)
+	}
+	return fmt.Sprintf("no live worker offers %s (%d live workers offer other types); start one with `ktrdr worker --types %s`", op.Type, live, op.Type)
+}
+
+// slots counts live workers' slots by type.
+func slots(workers []ktrdr.Worker) ktrdr.WorkerCounts {
+	c := ktrdr.WorkerCounts{ByType: make(map[ktrdr.Type]ktrdr.WorkerSlots)}
+	for _, w := range workers {
+		if !w.Live {
+			continue
+		}
+		c.Live++
+		for _, t := range w.Types {
+			s := c.ByType[t]
+			s.Busy += w.Running
+			s.Total += w.Slots
+			c.ByType[t] = s
+		}
+	}
+	return c
+}

@@ -1,0 +1,93 @@
+package engine
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// RestartPolicy says what happens to work that a dead backend ran in process.
+type RestartPolicy string
+
+// The policies.
+const (
+	RestartResume RestartPolicy = "resume" // it goes on by itself from its checkpoint
+	RestartFail   RestartPolicy = "fail"   // it is FAILED and waits to be resumed by hand
+)
+
+// Settings are the engine's times and policies. Zero durations mean the
+// default given beside each.
+type Settings struct {
+	OrphanTimeout     time.Duration // silence after which a claim is given up; 60 s
+	CheckInterval     time.Duration // between sweeps; 15 s
+	HeartbeatInterval time.Duration // asked of workers; min(10 s, OrphanTimeout/6)
+	RestartPolicy     RestartPolicy // resume
+	NoAutoResume      bool          // AUTO_RESUME=false: children that lose their worker stay FAILED
+	Retention         time.Duration // of checkpoints; 30 days
+	EventRetention    time.Duration // 90 days
+	CleanupInterval   time.Duration // between retention runs; 1 h
+	DiskReserve       int64         // free bytes below which new work is refused; 256 MiB, negative means none
+}
+
+const (
+	defaultTimeout   = 60 * time.Second
+	defaultInterval  = 15 * time.Second
+	maxHeartbeat     = 10 * time.Second
+	heartbeatsPerTTL = 6
+	minHeartbeats    = 3
+	day              = 24 * time.Hour
+)
+
+// WithDefaults fills what is zero.
+func (s Settings) WithDefaults() Settings {
+	s.OrphanTimeout = cmp.Or(s.OrphanTimeout, defaultTimeout)
+	s.CheckInterval = cmp.Or(s.CheckInterval, defaultInterval)
+	s.HeartbeatInterval = cmp.Or(s.HeartbeatInterval, min(maxHeartbeat, s.OrphanTimeout/heartbeatsPerTTL))
+	s.RestartPolicy = cmp.Or(s.RestartPolicy, RestartResume)
+	s.Retention = cmp.Or(s.Retention, 30*day)
+	s.EventRetention = cmp.Or(s.EventRetention, 90*day)
+	s.CleanupInterval = cmp.Or(s.CleanupInterval, time.Hour)
+	s.DiskReserve = cmp.Or(s.DiskReserve, 256<<20)
+	return s
+}
+
+// Validate names every setting that cannot be used, as its users write it.
+func (s Settings) Validate() error {
+	s = s.WithDefaults()
+	var problems []error
+	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	if s.OrphanTimeout <= 0 {
+		bad("ORPHAN_TIMEOUT_SECONDS must be positive, not %v; leave it out for 60", s.OrphanTimeout.Seconds())
+	}
+	if s.CheckInterval <= 0 {
+		bad("ORPHAN_CHECK_INTERVAL_SECONDS must be positive, not %v; leave it out for 15", s.CheckInterval.Seconds())
+	}
+	if s.HeartbeatInterval <= 0 && s.OrphanTimeout > 0 {
+		bad("HEARTBEAT_INTERVAL_SECONDS must be positive, not %v; leave it out for a sixth of the timeout", s.HeartbeatInterval.Seconds())
+	}
+	if s.HeartbeatInterval > 0 && s.OrphanTimeout > 0 && s.OrphanTimeout < minHeartbeats*s.HeartbeatInterval {
+		bad("ORPHAN_TIMEOUT_SECONDS=%v is less than three heartbeats of HEARTBEAT_INTERVAL_SECONDS=%v: one lost packet would look like a dead worker; raise the timeout or lower the interval",
+			s.OrphanTimeout.Seconds(), s.HeartbeatInterval.Seconds())
+	}
+	if s.RestartPolicy != RestartResume && s.RestartPolicy != RestartFail {
+		bad("RESTART_POLICY must be resume or fail, not %q", s.RestartPolicy)
+	}
+	if s.Retention < 0 || s.EventRetention < 0 || s.CleanupInterval < 0 {
+		bad("retention and cleanup intervals must be positive")
+	}
+	return errors.Join(problems...)
+}
+
+// policy is how the store treats work without a keeper.
+func (s Settings) policy() ktrdr.RecoveryPolicy {
+	return ktrdr.RecoveryPolicy{
+		Timeout:    s.OrphanTimeout,
+		Late:       2 * s.HeartbeatInterval,
+		AutoResume: !s.NoAutoResume,
+		FailLocal:  s.RestartPolicy == RestartFail,
+		Requeue:    []ktrdr.Type{ktrdr.Training, ktrdr.Backtesting, ktrdr.DataLoad, ktrdr.Dummy},
+	}
+}

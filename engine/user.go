@@ -1,0 +1,248 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// This file is the user's side of the engine.
+
+// Submit creates an operation. It is refused while free disk is below the
+// reserve, because work that cannot save itself is work lost.
+func (e *Engine) Submit(ctx context.Context, op ktrdr.NewOperation, key ktrdr.IdempotencyKey) (ktrdr.Operation, error) {
+	switch {
+	case !op.Type.Known():
+		return ktrdr.Operation{}, unknownType(op.Type)
+	case len(op.Spec) == 0 || !json.Valid(op.Spec):
+		return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeInvalid, "an operation's spec is JSON")
+	}
+	if free, ok := e.freeDisk(); ok && free < e.settings.DiskReserve {
+		return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeNoSpace, "only %d MB of disk are free, less than the reserve of %d MB; free some space, or run `ktrdr checkpoints cleanup`, and try again",
+			free>>20, e.settings.DiskReserve>>20)
+	}
+	made, err := e.store.Create(ctx, op, key)
+	if err != nil {
+		return ktrdr.Operation{}, err
+	}
+	return made, nil
+}
+
+func (e *Engine) freeDisk() (int64, bool) {
+	if e.config.FreeDisk == nil || e.settings.DiskReserve < 0 {
+		return 0, false
+	}
+	free, err := e.config.FreeDisk()
+	return free, err == nil
+}
+
+// Operation returns one operation.
+func (e *Engine) Operation(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operation, error) {
+	op, err := e.store.Operation(ctx, id)
+	if err != nil {
+		return ktrdr.Operation{}, err
+	}
+	one := []ktrdr.Operation{op}
+	err = e.explain(ctx, one)
+	return one[0], err
+}
+
+// List returns a page of operations, newest first.
+func (e *Engine) List(ctx context.Context, q ktrdr.OperationQuery) (ktrdr.OperationPage, error) {
+	page, err := e.store.List(ctx, q)
+	if err != nil {
+		return ktrdr.OperationPage{}, err
+	}
+	return page, e.explain(ctx, page.Operations)
+}
+
+// Cancel cancels an operation and everything below it.
+func (e *Engine) Cancel(ctx context.Context, id ktrdr.OperationID, why string) (ktrdr.Operation, []ktrdr.OperationID, error) {
+	return e.store.Cancel(ctx, id, ktrdr.CleanText(why))
+}
+
+// Resume continues a failed or cancelled operation from its newest checkpoint,
+// unless that was made from something else than would be run now.
+func (e *Engine) Resume(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operation, error) {
+	op, err := e.store.Operation(ctx, id)
+	if err != nil {
+		return ktrdr.Operation{}, err
+	}
+	if err := e.sameMaking(ctx, op); err != nil {
+		return ktrdr.Operation{}, err
+	}
+	return e.store.Resume(ctx, id)
+}
+
+// sameMaking compares what the newest checkpoint was made from with what the
+// operation would be run with now, and names what differs.
+func (e *Engine) sameMaking(ctx context.Context, op ktrdr.Operation) error {
+	now := e.config.Fingerprint[op.Type]
+	if now == nil || op.Checkpoint == nil || op.HasPlan {
+		return nil
+	}
+	c, err := e.store.Checkpoint(ctx, op.ID, "")
+	if err != nil {
+		if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
+			return nil // the store's Resume says why there is none
+		}
+		return err
+	}
+	want, err := now(op.Spec)
+	if err != nil {
+		return fmt.Errorf("fingerprint of %s: %w", op.ID, err)
+	}
+	var differs []string
+	for _, part := range slices.Sorted(maps.Keys(c.Fingerprint)) {
+		if now, known := want[part]; !known || now != c.Fingerprint[part] {
+			differs = append(differs, fmt.Sprintf("%s (checkpoint %.16s, now %.16s)", part, c.Fingerprint[part], now))
+		}
+	}
+	if len(differs) > 0 {
+		return ktrdr.Errorf(ktrdr.CodeMismatch, "%s cannot be resumed: its checkpoint was made with another %s; start over with `ktrdr retry %s`", op.ID, strings.Join(differs, ", "), op.ID)
+	}
+	return nil
+}
+
+// Retry makes a new operation with the same spec and no checkpoint.
+func (e *Engine) Retry(ctx context.Context, id ktrdr.OperationID, key ktrdr.IdempotencyKey) (ktrdr.Operation, error) {
+	op, err := e.store.Operation(ctx, id)
+	if err != nil {
+		return ktrdr.Operation{}, err
+	}
+	if !op.Status.Terminal() {
+		return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeConflict, "%s is %s; only an operation that has ended can be retried (cancel it first with `ktrdr cancel %s`)", id, op.Status, id)
+	}
+	return e.Submit(ctx, ktrdr.NewOperation{
+		Type: op.Type, Priority: op.Priority, BackendLocal: op.BackendLocal, HasPlan: op.HasPlan,
+		Spec: op.Spec, Metadata: op.Metadata, RetryOf: op.ID,
+	}, key)
+}
+
+// SetPaused stops or allows new claims everywhere.
+func (e *Engine) SetPaused(ctx context.Context, paused bool) error {
+	return e.store.SetPaused(ctx, paused)
+}
+
+// Paused says whether claims are stopped.
+func (e *Engine) Paused(ctx context.Context) (bool, error) { return e.store.Paused(ctx) }
+
+// Events returns what happened after a cursor.
+func (e *Engine) Events(ctx context.Context, q ktrdr.EventQuery) ([]ktrdr.Event, error) {
+	return e.store.Events(ctx, q)
+}
+
+// LastEvent returns the newest event's cursor.
+func (e *Engine) LastEvent(ctx context.Context) (ktrdr.Cursor, error) { return e.store.LastEvent(ctx) }
+
+// Changed returns a hint that there may be new events.
+func (e *Engine) Changed() <-chan struct{} { return e.store.Changed() }
+
+// History lists an operation's checkpoints, newest first.
+func (e *Engine) History(ctx context.Context, op ktrdr.OperationID) ([]ktrdr.CheckpointInfo, error) {
+	return e.store.History(ctx, op)
+}
+
+// CheckpointAt returns a checkpoint with its state, or the newest when id is
+// empty.
+func (e *Engine) CheckpointAt(ctx context.Context, op ktrdr.OperationID, id string) (ktrdr.Checkpoint, error) {
+	c, err := e.store.Checkpoint(ctx, op, id)
+	if err != nil || c.StateBlob == nil {
+		return c.Checkpoint, err
+	}
+	r, err := e.blobs.Open(ctx, c.StateBlob.SHA256)
+	if err != nil {
+		return ktrdr.Checkpoint{}, fmt.Errorf("state of checkpoint %s: %w", c.ID, err)
+	}
+	defer func() { _ = r.Close() }()
+	c.State, err = io.ReadAll(io.LimitReader(r, ktrdr.MaxState))
+	return c.Checkpoint, err
+}
+
+// ListCheckpoints returns operations' newest checkpoints.
+func (e *Engine) ListCheckpoints(ctx context.Context, q ktrdr.CheckpointQuery) (ktrdr.CheckpointPage, error) {
+	return e.store.ListCheckpoints(ctx, q)
+}
+
+// DeleteCheckpoints deletes an operation's checkpoints.
+func (e *Engine) DeleteCheckpoints(ctx context.Context, op ktrdr.OperationID) (int, error) {
+	return e.store.DeleteCheckpoints(ctx, op)
+}
+
+// CheckpointStats sums up all checkpoints.
+func (e *Engine) CheckpointStats(ctx context.Context) (ktrdr.CheckpointStats, error) {
+	return e.store.CheckpointStats(ctx)
+}
+
+// AddToken, Tokens, RevokeToken and TokenByHash keep the API's tokens.
+func (e *Engine) AddToken(ctx context.Context, t ktrdr.Token) error { return e.store.AddToken(ctx, t) }
+
+// Tokens lists them, without their secrets.
+func (e *Engine) Tokens(ctx context.Context) ([]ktrdr.Token, error) { return e.store.Tokens(ctx) }
+
+// RevokeToken ends one.
+func (e *Engine) RevokeToken(ctx context.Context, id string) error {
+	return e.store.RevokeToken(ctx, id)
+}
+
+// TokenByHash finds one by the sha256 of its secret.
+func (e *Engine) TokenByHash(ctx context.Context, h ktrdr.Hash) (ktrdr.Token, error) {
+	return e.store.TokenByHash(ctx, h)
+}
+
+// Cleanup deletes checkpoints older than age and blobs that nothing names.
+func (e *Engine) Cleanup(ctx context.Context, age time.Duration) (checkpoints, blobs int, err error) {
+	for {
+		n, err := e.store.ExpireCheckpoints(ctx, age)
+		if err != nil {
+			return checkpoints, 0, fmt.Errorf("expire checkpoints: %w", err)
+		}
+		if checkpoints += n; n == 0 {
+			break
+		}
+	}
+	if e.config.Collect != nil {
+		if blobs, err = e.config.Collect(ctx); err != nil {
+			return checkpoints, blobs, fmt.Errorf("collect blobs: %w", err)
+		}
+	}
+	return checkpoints, blobs, nil
+}
+
+// cleanup is the retention loop.
+func (e *Engine) cleanup(ctx context.Context) {
+	tick := time.NewTicker(e.settings.CleanupInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		checkpoints, blobs, err := e.Cleanup(ctx, e.settings.Retention)
+		events, eventErr := e.pruneEvents(ctx)
+		if err = errors.Join(err, eventErr); err != nil && ctx.Err() == nil {
+			e.log.WarnContext(ctx, "cleanup", "err", err)
+		}
+		if checkpoints+blobs+events > 0 {
+			e.log.InfoContext(ctx, "cleaned up", "checkpoints", checkpoints, "blobs", blobs, "events", events)
+		}
+	}
+}
+
+func (e *Engine) pruneEvents(ctx context.Context) (total int, err error) {
+	for {
+		n, err := e.store.PruneEvents(ctx, e.settings.EventRetention)
+		if total += n; n == 0 || err != nil {
+			return total, err
+		}
+	}
+}

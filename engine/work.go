@@ -1,0 +1,250 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// This file is the worker's side of the engine.
+
+// Register admits a worker, at its start and whenever it has been out of
+// touch. CodeProtocol when it speaks another version.
+func (e *Engine) Register(ctx context.Context, r ktrdr.Registration) (ktrdr.Registered, error) {
+	r.Worker.HeldBy = "" // only Local speaks for a backend
+	return e.register(ctx, r)
+}
+
+func (e *Engine) register(ctx context.Context, r ktrdr.Registration) (ktrdr.Registered, error) {
+	if r.Protocol != ktrdr.Protocol {
+		older, newer := "worker", "backend"
+		if r.Protocol > ktrdr.Protocol {
+			older, newer = newer, older
+		}
+		return ktrdr.Registered{}, ktrdr.Errorf(ktrdr.CodeProtocol,
+			"the worker speaks protocol %d and this backend %d; upgrade the %s to the %s's version", r.Protocol, ktrdr.Protocol, older, newer)
+	}
+	if err := checkWorker(r.Worker); err != nil {
+		return ktrdr.Registered{}, err
+	}
+	orders, err := e.store.RegisterWorker(ctx, r)
+	if err != nil {
+		return ktrdr.Registered{}, fmt.Errorf("register %s: %w", r.Worker.ID, err)
+	}
+	e.fleet.forget()
+	e.log.InfoContext(ctx, "worker registered", "worker", r.Worker.ID, "types", r.Worker.Types, "slots", r.Worker.Slots,
+		"running", len(r.Running), "finished", len(r.Finished), "lost", len(orders.Lost))
+	return ktrdr.Registered{
+		HeartbeatSeconds: e.settings.HeartbeatInterval.Seconds(),
+		TimeoutSeconds:   e.settings.OrphanTimeout.Seconds(),
+		Backend:          e.backend.Incarnation,
+		Orders:           orders,
+	}, nil
+}
+
+const maxSlots = 4096
+
+func checkWorker(w ktrdr.Worker) error {
+	switch {
+	case w.ID == "" || len(w.ID) > 128:
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "a worker_id has 1 to 128 characters")
+	case w.Slots < 1 || w.Slots > maxSlots:
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "a worker has 1 to %d slots, not %d", maxSlots, w.Slots)
+	case len(w.Types) == 0:
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "a worker offers at least one operation type")
+	case len(w.Name) > 128 || len(w.Host) > 256 || len(w.Version) > 128:
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "a worker's name and version have at most 128 characters, its host 256")
+	}
+	for _, t := range w.Types {
+		if !t.Known() {
+			return unknownType(t)
+		}
+	}
+	return nil
+}
+
+// Unregister forgets a worker that has released everything and is stopping.
+func (e *Engine) Unregister(ctx context.Context, id ktrdr.WorkerID) error {
+	defer e.fleet.forget()
+	return e.store.RemoveWorker(ctx, id)
+}
+
+// Heartbeat refreshes everything a worker runs.
+func (e *Engine) Heartbeat(ctx context.Context, h ktrdr.Heartbeat) (ktrdr.Orders, error) {
+	orders, err := e.store.Report(ctx, h)
+	if err != nil {
+		return ktrdr.Orders{}, fmt.Errorf("heartbeat of %s: %w", h.Worker, err)
+	}
+	e.heartbeats.Add(1)
+	e.lateness.Store(int64(e.fleet.beat(h.Worker, e.settings.HeartbeatInterval)))
+	e.refused.Add(int64(len(orders.Lost)))
+	return orders, nil
+}
+
+// Progress overwrites an operation's progress.
+func (e *Engine) Progress(ctx context.Context, p ktrdr.ProgressReport) error {
+	if p.Progress.Percentage != p.Progress.Percentage || p.Progress.Percentage < 0 || p.Progress.Percentage > 100 {
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "a percentage lies between 0 and 100")
+	}
+	return e.refusal(e.store.SaveProgress(ctx, p))
+}
+
+// Checkpoint stores a checkpoint. Its artifacts must have been uploaded; a
+// state too large for a row becomes a blob first.
+func (e *Engine) Checkpoint(ctx context.Context, c ktrdr.NewCheckpoint) (ktrdr.CheckpointInfo, error) {
+	state, err := e.prepare(ctx, &c)
+	if err != nil {
+		return ktrdr.CheckpointInfo{}, err
+	}
+	info, err := e.store.SaveCheckpoint(ctx, c, state)
+	return info, e.refusal(err)
+}
+
+// prepare checks a checkpoint and makes its blobs durable, so that the row can
+// be written.
+func (e *Engine) prepare(ctx context.Context, c *ktrdr.NewCheckpoint) (*ktrdr.Artifact, error) {
+	switch {
+	case !c.Type.Known():
+		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%.40q is not a checkpoint type", string(c.Type))
+	case len(c.State) > ktrdr.MaxState:
+		return nil, ktrdr.Errorf(ktrdr.CodeTooLarge, "a checkpoint's state has at most %d bytes, not %d; put the rest into artifacts", ktrdr.MaxState, len(c.State))
+	case !json.Valid(c.State):
+		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "a checkpoint's state is JSON")
+	case c.Seq < 1:
+		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "a checkpoint's seq counts from 1")
+	}
+	for _, a := range c.Artifacts {
+		info, err := e.blobs.Stat(ctx, a.SHA256)
+		if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
+			return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "artifact %q names blob %s, which is not there; upload blobs before the checkpoint that names them", a.Name, a.SHA256)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("artifact %q: %w", a.Name, err)
+		}
+		if info.Size != a.Size {
+			return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "artifact %q says %d bytes but blob %s has %d", a.Name, a.Size, a.SHA256, info.Size)
+		}
+	}
+	if len(c.State) <= ktrdr.InlineState {
+		return nil, nil
+	}
+	state := ktrdr.Artifact{Name: "state", SHA256: sha256.Sum256(c.State), Size: int64(len(c.State))}
+	if _, err := e.blobs.Put(ctx, state.SHA256, bytes.NewReader(c.State)); err != nil {
+		return nil, fmt.Errorf("checkpoint state: %w", err)
+	}
+	c.State = nil
+	return &state, nil
+}
+
+// SkipCheckpoint takes a worker's word that a checkpoint cannot be used, looks
+// for itself, and returns what to start from instead: the same one when its
+// blobs are whole after all, the one before it, or none.
+func (e *Engine) SkipCheckpoint(ctx context.Context, s ktrdr.Skip) (*ktrdr.StoredCheckpoint, error) {
+	c, err := e.store.Checkpoint(ctx, s.Operation, s.Checkpoint)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range blobsOf(&c) {
+		if err := e.verify(ctx, a); err != nil {
+			s.Reason = ktrdr.CleanText(err.Error())
+			return e.skip(ctx, s)
+		}
+	}
+	return &c, nil
+}
+
+func (e *Engine) skip(ctx context.Context, s ktrdr.Skip) (*ktrdr.StoredCheckpoint, error) {
+	e.log.WarnContext(ctx, "checkpoint skipped", "op", s.Operation, "epoch", s.Epoch, "checkpoint", s.Checkpoint, "reason", s.Reason)
+	if err := e.store.SkipCheckpoint(ctx, s); err != nil {
+		return nil, e.refusal(err)
+	}
+	e.skipped.Add(1)
+	next, err := e.store.Checkpoint(ctx, s.Operation, "")
+	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
+		return nil, nil //nolint:nilnil // none is an answer: the work starts from nothing
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &next, nil
+}
+
+// verify reads a blob to its end and compares its hash.
+func (e *Engine) verify(ctx context.Context, a ktrdr.Artifact) error {
+	r, err := e.blobs.Open(ctx, a.SHA256)
+	if err != nil {
+		return fmt.Errorf("blob %s (%s): %w", a.SHA256, a.Name, err)
+	}
+	defer func() { _ = r.Close() }()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, r); err != nil {
+		return fmt.Errorf("blob %s (%s): %w", a.SHA256, a.Name, err)
+	}
+	if got := ktrdr.Hash(sum.Sum(nil)); got != a.SHA256 {
+		return ktrdr.Errorf(ktrdr.CodeCorrupt, "blob %s (%s) holds other bytes: their hash is %s", a.SHA256, a.Name, got)
+	}
+	return nil
+}
+
+// Finish ends an operation. The parent, if it has one that waits, moves on in
+// the same transaction.
+func (e *Engine) Finish(ctx context.Context, f ktrdr.Finished) error {
+	if !f.Outcome.Terminal() {
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "an operation ends COMPLETED, FAILED or CANCELLED, not %.40q", string(f.Outcome))
+	}
+	if len(f.Result) > 0 && !json.Valid(f.Result) {
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "a result is JSON")
+	}
+	f.ErrorMessage = ktrdr.CleanText(f.ErrorMessage)
+	if c := f.Checkpoint; c != nil {
+		if c.Operation != f.Operation || c.Epoch != f.Epoch {
+			return ktrdr.Errorf(ktrdr.CodeInvalid, "the checkpoint of a finish belongs to the same operation and epoch")
+		}
+		state, err := e.prepare(ctx, c)
+		if err != nil {
+			return err
+		}
+		f.StateBlob = state
+	}
+	_, err := e.store.Finish(ctx, f)
+	return e.refusal(err)
+}
+
+// Release takes an operation back, to be claimed again from its checkpoint.
+func (e *Engine) Release(ctx context.Context, r ktrdr.Released) error {
+	r.Reason = ktrdr.CleanText(r.Reason)
+	return e.refusal(e.store.Release(ctx, r))
+}
+
+// LiveClaim says whether the epoch is the operation's live one.
+func (e *Engine) LiveClaim(ctx context.Context, id ktrdr.OperationID, epoch ktrdr.Epoch) error {
+	orders, err := e.store.Orders(ctx, []ktrdr.Claimed{{Operation: id, Epoch: epoch}})
+	if err != nil {
+		return err
+	}
+	if len(orders.Lost) > 0 {
+		return ktrdr.Errorf(ktrdr.CodeStaleEpoch, "epoch %d of %s is not live", epoch, id)
+	}
+	return nil
+}
+
+// PutBlob stores bytes under their hash.
+func (e *Engine) PutBlob(ctx context.Context, want ktrdr.Hash, r io.Reader) (int64, error) {
+	return e.blobs.Put(ctx, want, r)
+}
+
+// OpenBlob returns a blob's bytes.
+func (e *Engine) OpenBlob(ctx context.Context, h ktrdr.Hash) (ktrdr.BlobReader, error) {
+	return e.blobs.Open(ctx, h)
+}
+
+// StatBlob returns a blob's size.
+func (e *Engine) StatBlob(ctx context.Context, h ktrdr.Hash) (int64, error) {
+	info, err := e.blobs.Stat(ctx, h)
+	return info.Size, err
+}

@@ -1,0 +1,175 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/fault"
+)
+
+// envelope is every answer but /health's.
+type envelope struct {
+	Success bool     `json:"success"`
+	Data    any      `json:"data"`
+	Error   *failure `json:"error"`
+	Next    string   `json:"next_cursor,omitempty"`
+}
+
+// failure is an error as programs and people get it.
+type failure struct {
+	Code      ktrdr.Code     `json:"code"`
+	Message   string         `json:"message"`
+	Class     ktrdr.Class    `json:"class"`
+	Severity  ktrdr.Severity `json:"severity"`
+	Retryable bool           `json:"retryable"`
+	Details   *details       `json:"details,omitempty"`
+}
+
+// details is what a refused transition was about.
+type details struct {
+	Operation  ktrdr.OperationID `json:"operation_id,omitempty"`
+	Status     ktrdr.Status      `json:"status,omitempty"`
+	Epoch      ktrdr.Epoch       `json:"epoch"`
+	GivenEpoch ktrdr.Epoch       `json:"given_epoch,omitempty"`
+}
+
+// refusal is an error of HTTP itself, whose status its code alone does not
+// tell: a malformed body and a refused value are both CodeInvalid.
+type refusal struct {
+	status int
+	err    *ktrdr.Error
+}
+
+func (r *refusal) Error() string { return r.err.Error() }
+func (r *refusal) Unwrap() error { return r.err }
+
+func refuse(status int, code ktrdr.Code, format string, args ...any) error {
+	return &refusal{status, ktrdr.Errorf(code, format, args...)}
+}
+
+// malformed refuses a request that cannot even be understood.
+func malformed(format string, args ...any) error {
+	return refuse(http.StatusBadRequest, ktrdr.CodeInvalid, format, args...)
+}
+
+// statusOf is the one place where a code becomes an HTTP status.
+func statusOf(err error) int {
+	if r, ok := errors.AsType[*refusal](err); ok {
+		return r.status
+	}
+	switch ktrdr.CodeOf(err) {
+	case ktrdr.CodeInvalid:
+		return http.StatusUnprocessableEntity
+	case ktrdr.CodeNotFound, ktrdr.CodeNoCheckpoint:
+		return http.StatusNotFound
+	case ktrdr.CodeConflict, ktrdr.CodeStaleEpoch, ktrdr.CodeKeyReused, ktrdr.CodeMismatch:
+		return http.StatusConflict
+	case ktrdr.CodeProtocol:
+		return http.StatusUpgradeRequired
+	case ktrdr.CodeUnauthorized:
+		return http.StatusUnauthorized
+	case ktrdr.CodeForbidden:
+		return http.StatusForbidden
+	case ktrdr.CodeTooLarge:
+		return http.StatusRequestEntityTooLarge
+	case ktrdr.CodeUnavailable, ktrdr.CodeUnknownResult:
+		return http.StatusServiceUnavailable
+	case ktrdr.CodeNoSpace:
+		return http.StatusInsufficientStorage
+	default: // internal, corrupt, and the codes of operations, which are no answers
+		return http.StatusInternalServerError
+	}
+}
+
+// failureOf describes err to a client. What went wrong inside stays inside.
+func failureOf(err error) *failure {
+	code := ktrdr.CodeOf(err)
+	f := &failure{
+		Code: code, Message: ktrdr.CleanText(err.Error()),
+		Class: code.Class(), Severity: code.Severity(), Retryable: code.Retryable(),
+	}
+	_, typed := errors.AsType[*ktrdr.Error](err)
+	te, transition := errors.AsType[*ktrdr.TransitionError](err)
+	switch {
+	case transition:
+		f.Details = &details{te.ID, te.From, te.Epoch, te.Given}
+	case code == ktrdr.CodeInternal:
+		f.Message = "something went wrong in the server; its log has the details"
+	case !typed: // a deadline or a cancelled wait, in the standard library's words
+		f.Message = "the server did not get to an answer in time; repeat the request"
+	}
+	return f
+}
+
+// fail answers with err, and ends its journey: this is where it is logged.
+func (s *Server) fail(ctx context.Context, c *call, err error) {
+	status := statusOf(err)
+	level := slog.LevelDebug
+	switch {
+	case ctx.Err() != nil: // whoever asked has left; that explains the rest
+	case status == http.StatusInternalServerError:
+		level = slog.LevelError
+	case status > http.StatusInternalServerError:
+		level = slog.LevelWarn
+	}
+	s.log.Log(ctx, level, "request refused", "method", c.Method, "route", c.spec.key(), "status", status, "err", err)
+	c.answerError(err)
+}
+
+func (c *call) answerError(err error) {
+	status := statusOf(err)
+	if c.sent != 0 { // too late for an envelope; end the connection so that nobody takes half for all
+		panic(http.ErrAbortHandler)
+	}
+	switch status {
+	case http.StatusUnauthorized:
+		c.Header().Set("WWW-Authenticate", `Bearer realm="ktrdr"`)
+	case http.StatusServiceUnavailable:
+		c.Header().Set("Retry-After", "1")
+	case http.StatusUpgradeRequired:
+		c.Header().Set("Upgrade", fmt.Sprintf("ktrdr-worker/%d", ktrdr.Protocol))
+	}
+	_ = c.send(status, envelope{Error: failureOf(err)}) // fails only when nobody is there to read it
+}
+
+// send writes v as JSON. The whole answer exists before its first byte is
+// written, so that a value JSON cannot hold (NaN) becomes a proper failure.
+func (c *call) send(status int, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode the answer: %w", err)
+	}
+	body = append(body, '\n')
+	c.Header().Set("Content-Type", "application/json")
+	c.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	if !c.spec.changes() {
+		c.WriteHeader(status)
+		_, err = c.Write(body)
+		return gone(err)
+	}
+	fault.Hit(fault.Answering)
+	c.WriteHeader(status)
+	if _, err = c.Write(body); err == nil {
+		err = http.NewResponseController(c).Flush()
+	}
+	fault.Hit(fault.Answered)
+	if errors.Is(err, http.ErrNotSupported) {
+		return nil
+	}
+	return gone(err)
+}
+
+// gone turns a failed write into CodeUnavailable: the reader went away, which
+// is nobody's fault here.
+func gone(err error) error {
+	if err == nil {
+		return nil
+	}
+	return ktrdr.Errorf(ktrdr.CodeUnavailable, "the client is gone: %w", err)
+}

@@ -1,0 +1,177 @@
+package httpapi
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"reflect"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+const (
+	contentJSON  = "application/json"
+	contentBytes = "application/octet-stream"
+
+	headerKey       = "Idempotency-Key"
+	headerReplay    = "Idempotent-Replay"
+	headerOperation = "Ktrdr-Operation"
+	headerEpoch     = "Ktrdr-Epoch"
+	headerEventID   = "Last-Event-ID"
+)
+
+// decode reads the body into what v points to. A body is wanted when v has
+// fields; one that is there is always checked.
+func (c *call) decode(v any) error {
+	body, err := c.readBody()
+	if err != nil {
+		return err
+	}
+	c.body = body
+	t := reflect.TypeOf(v).Elem()
+	if len(body) == 0 {
+		if t.NumField() == 0 {
+			return nil
+		}
+		return malformed("the body is empty; send a JSON object as %s describes it", openapiPath)
+	}
+	if c.spec.precheck != nil {
+		if err := c.spec.precheck(body); err != nil {
+			return err
+		}
+	}
+	if err := strictJSON(body, t); err != nil {
+		return err
+	}
+	return decodeError(json.Unmarshal(body, v))
+}
+
+// decodeError says which field did not fit. Everything else about the text was
+// checked before.
+func decodeError(err error) error {
+	if err == nil {
+		return nil
+	}
+	if te, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return malformed("the body does not fit: %s cannot hold a JSON %s", te.Field, te.Value)
+	}
+	return malformed("the body does not fit: %w", err)
+}
+
+// readBody returns the body, having checked its type and its size. The content
+// type matters only where there is content: `curl -X POST` sends neither.
+func (c *call) readBody() ([]byte, error) {
+	if c.Request.ContentLength == 0 {
+		return nil, nil
+	}
+	r, err := c.openBody()
+	if err != nil || r == nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(r)
+	if err != nil {
+		return nil, c.readError(err)
+	}
+	c.bodyRead()
+	return body, nil
+}
+
+// openBody returns the checked and limited body, or nil when there is none.
+func (c *call) openBody() (io.Reader, error) {
+	c.bodyDeadline()
+	if n := c.Request.ContentLength; n > c.spec.limit {
+		return nil, c.tooLarge()
+	}
+	limited := bufio.NewReader(http.MaxBytesReader(c, c.Request.Body, c.spec.limit))
+	if _, err := limited.Peek(1); err != nil {
+		if errors.Is(err, io.EOF) {
+			return nil, nil
+		}
+		return nil, c.readError(err)
+	}
+	want := c.spec.accepts
+	if want == "" {
+		want = contentJSON
+	}
+	given, params, err := mime.ParseMediaType(c.Request.Header.Get("Content-Type"))
+	if err != nil || given != want || len(c.Request.Header.Values("Content-Type")) != 1 || !utf8Charset(params) {
+		return nil, refuse(http.StatusUnsupportedMediaType, ktrdr.CodeInvalid, "send the body with the header Content-Type: %s", want)
+	}
+	if c.Request.Header.Get("Content-Encoding") != "" {
+		return nil, refuse(http.StatusUnsupportedMediaType, ktrdr.CodeInvalid, "send the body without a Content-Encoding")
+	}
+	return limited, nil
+}
+
+func utf8Charset(params map[string]string) bool {
+	charset, given := params["charset"]
+	return !given || charset == "utf-8" || charset == "UTF-8"
+}
+
+func (c *call) tooLarge() error {
+	if c.spec.limit == 0 {
+		return ktrdr.Errorf(ktrdr.CodeTooLarge, "this route takes no body")
+	}
+	return ktrdr.Errorf(ktrdr.CodeTooLarge, "the body is over this route's limit of %d bytes", c.spec.limit)
+}
+
+func (c *call) readError(err error) error {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return c.tooLarge()
+	}
+	return refuse(http.StatusBadRequest, ktrdr.CodeInvalid, "the body did not arrive whole: %w", err)
+}
+
+// The slowest body we wait for.
+const (
+	bodyGrace   = 30 * time.Second
+	bytesPerSec = 256 << 10
+)
+
+// bodyDeadline gives the body so long to arrive. Connections that cannot have
+// deadlines (in tests) go without.
+func (c *call) bodyDeadline() {
+	n := c.Request.ContentLength
+	if n < 0 || n > c.spec.limit {
+		n = c.spec.limit
+	}
+	_ = http.NewResponseController(c).SetReadDeadline(time.Now().Add(bodyGrace + transferTime(n)))
+}
+
+// bodyRead lifts the deadline: it would end the request's context while the
+// handler still works.
+func (c *call) bodyRead() {
+	_ = http.NewResponseController(c).SetReadDeadline(time.Time{})
+}
+
+func transferTime(n int64) time.Duration {
+	return time.Duration(n/bytesPerSec) * time.Second
+}
+
+const maxKey = 200
+
+// idempotencyKey returns the request's key, which counts only for this route,
+// this path and this token: nobody gets the answer to somebody else's request.
+func (c *call) idempotencyKey() (ktrdr.IdempotencyKey, error) {
+	given := c.Request.Header.Values(headerKey)
+	if len(given) == 0 {
+		return ktrdr.IdempotencyKey{}, nil
+	}
+	if len(given) > 1 || len(given[0]) == 0 || len(given[0]) > maxKey {
+		return ktrdr.IdempotencyKey{}, malformed("%s is given once and has 1 to %d visible ASCII characters", headerKey, maxKey)
+	}
+	for _, b := range []byte(given[0]) {
+		if b <= ' ' || b > '~' {
+			return ktrdr.IdempotencyKey{}, malformed("%s has only visible ASCII characters", headerKey)
+		}
+	}
+	return ktrdr.IdempotencyKey{
+		Key:  c.token.ID + " " + c.Method + " " + c.URL.Path + " " + given[0],
+		Body: sha256.Sum256(c.body),
+	}, nil
+}

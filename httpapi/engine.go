@@ -1,0 +1,90 @@
+package httpapi
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// Engine is what the API needs of the engine behind it.
+type Engine interface {
+	Work
+	Operations
+	Checkpoints
+	Blobs
+	Events
+	Tokens
+
+	// Saver keeps checkpoints for programs that are not ours.
+	Saver() ktrdr.Saver
+	// Health tells how things stand, and always answers.
+	Health(ctx context.Context) ktrdr.Health
+	// Counters tells what this backend did since it started.
+	Counters() ktrdr.Counters
+}
+
+// Work is a worker's side: what it says over HTTP it could say in process.
+type Work interface {
+	Register(ctx context.Context, r ktrdr.Registration) (ktrdr.Registered, error)
+	Heartbeat(ctx context.Context, h ktrdr.Heartbeat) (ktrdr.Orders, error)
+	// Claim is held open until there is something to say or the wait is over.
+	Claim(ctx context.Context, c ktrdr.ClaimRequest) (ktrdr.ClaimReply, error)
+	Progress(ctx context.Context, p ktrdr.ProgressReport) error
+	Checkpoint(ctx context.Context, c ktrdr.NewCheckpoint) (ktrdr.CheckpointInfo, error)
+	SkipCheckpoint(ctx context.Context, s ktrdr.Skip) (*ktrdr.StoredCheckpoint, error)
+	Finish(ctx context.Context, f ktrdr.Finished) error
+	Release(ctx context.Context, r ktrdr.Released) error
+	Unregister(ctx context.Context, id ktrdr.WorkerID) error
+	Workers(ctx context.Context) ([]ktrdr.Worker, error)
+}
+
+// Operations is a user's side.
+type Operations interface {
+	Submit(ctx context.Context, op ktrdr.NewOperation, key ktrdr.IdempotencyKey) (ktrdr.Operation, error)
+	Operation(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operation, error)
+	List(ctx context.Context, q ktrdr.OperationQuery) (ktrdr.OperationPage, error)
+	Cancel(ctx context.Context, id ktrdr.OperationID, reason string) (ktrdr.Operation, []ktrdr.OperationID, error)
+	Resume(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operation, error)
+	Retry(ctx context.Context, id ktrdr.OperationID, key ktrdr.IdempotencyKey) (ktrdr.Operation, error)
+	SetPaused(ctx context.Context, paused bool) error
+	Paused(ctx context.Context) (bool, error)
+}
+
+// Checkpoints is what operations left behind.
+type Checkpoints interface {
+	History(ctx context.Context, op ktrdr.OperationID) ([]ktrdr.CheckpointInfo, error)
+	// CheckpointAt returns one with its state, or the newest when id is "".
+	CheckpointAt(ctx context.Context, op ktrdr.OperationID, id string) (ktrdr.Checkpoint, error)
+	ListCheckpoints(ctx context.Context, q ktrdr.CheckpointQuery) (ktrdr.CheckpointPage, error)
+	DeleteCheckpoints(ctx context.Context, op ktrdr.OperationID) (int, error)
+	CheckpointStats(ctx context.Context) (ktrdr.CheckpointStats, error)
+	// Cleanup deletes checkpoints older than age and blobs that nothing names.
+	Cleanup(ctx context.Context, age time.Duration) (checkpoints, blobs int, err error)
+}
+
+// Blobs is content-addressed bytes.
+type Blobs interface {
+	// LiveClaim refuses with CodeStaleEpoch unless the epoch is the live one.
+	LiveClaim(ctx context.Context, op ktrdr.OperationID, epoch ktrdr.Epoch) error
+	// PutBlob stores r, verified while it is written: CodeCorrupt.
+	PutBlob(ctx context.Context, want ktrdr.Hash, r io.Reader) (int64, error)
+	OpenBlob(ctx context.Context, h ktrdr.Hash) (ktrdr.BlobReader, error)
+	StatBlob(ctx context.Context, h ktrdr.Hash) (int64, error)
+}
+
+// Events is the event log.
+type Events interface {
+	Events(ctx context.Context, q ktrdr.EventQuery) ([]ktrdr.Event, error)
+	LastEvent(ctx context.Context) (ktrdr.Cursor, error)
+	Changed() <-chan struct{}
+}
+
+// Tokens keeps API tokens by their hash.
+type Tokens interface {
+	AddToken(ctx context.Context, t ktrdr.Token) error
+	Tokens(ctx context.Context) ([]ktrdr.Token, error)
+	RevokeToken(ctx context.Context, id string) error
+	TokenByHash(ctx context.Context, h ktrdr.Hash) (ktrdr.Token, error)
+}

@@ -1,0 +1,246 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+const (
+	contentEvents = "text/event-stream"
+
+	streamPoll   = time.Second           // hints may get lost; this is the truth
+	streamPause  = 20 * time.Millisecond // between two looks, however many hints come
+	streamBeat   = 15 * time.Second      // a comment, so that both sides see that the other is there
+	streamStall  = time.Minute           // a reader that takes nothing for so long is gone
+	streamPage   = 500
+	streamEnding = "end"
+)
+
+func eventRoutes() []row {
+	stream := func(sp spec) spec {
+		sp.stream, sp.produces = true, contentEvents
+		sp.headers = []param{{name: headerEventID, kind: kindString, doc: "the id of the last event received; the stream goes on after it"}}
+		return sp
+	}
+	return []row{
+		&plain{stream(get("/api/v1/operations/{id}/events", "An operation's events from the beginning, as a stream or, with Accept: application/json, as pages",
+			paramAfter,
+			param{name: "until_terminal", kind: kindBoolean, doc: "end with an event named end when the operation has ended"})), (*Server).operationEvents},
+		&plain{stream(get("/api/v1/events", "All events from now on unless told from where, as a stream or, with Accept: application/json, as pages", paramAfter)), (*Server).allEvents},
+	}
+}
+
+// eventStream is one reader of the event log. It holds nothing while it
+// writes: no cursor, no transaction, no page but its own. A slow reader lags.
+type eventStream struct {
+	events Events
+	c      *call
+	op     ktrdr.OperationID // empty: all
+	after  ktrdr.Cursor
+	until  bool            // end when the operation has ended
+	ended  ktrdr.EventKind // how it ended, as far as the stream has told; "" when it has not
+}
+
+func (s *Server) operationEvents(c *call) error {
+	op, err := s.operation(c, none{})
+	if err != nil {
+		return err
+	}
+	after, _, err := c.eventCursor()
+	if err != nil {
+		return err
+	}
+	st := &eventStream{events: s.engine, c: c, op: op.ID, after: after, until: c.query.flag("until_terminal")}
+	if c.query.err != nil {
+		return c.query.err
+	}
+	if st.until {
+		if err := st.catchUp(c.Context()); err != nil {
+			return err
+		}
+	}
+	return s.stream(st)
+}
+
+func (s *Server) allEvents(c *call) error {
+	after, given, err := c.eventCursor()
+	if err != nil {
+		return err
+	}
+	if !given {
+		if after, err = s.engine.LastEvent(c.Context()); err != nil {
+			return err
+		}
+	}
+	return s.stream(&eventStream{events: s.engine, c: c, after: after})
+}
+
+// eventCursor returns where the reader stopped the last time.
+func (c *call) eventCursor() (after ktrdr.Cursor, given bool, err error) {
+	text := c.Request.Header.Get(headerEventID)
+	if text == "" {
+		text = c.query.Get("after")
+	}
+	if after, err = ktrdr.ParseCursor(text); err != nil {
+		return after, false, malformed("%w", err)
+	}
+	return after, text != "", nil
+}
+
+// catchUp learns how the operation stood at the event the reader had last, so
+// that a reader who has seen the end is not left waiting for it.
+func (st *eventStream) catchUp(ctx context.Context) error {
+	for at := (ktrdr.Cursor{}); before(at, st.after); {
+		events, err := st.events.Events(ctx, ktrdr.EventQuery{Operation: st.op, After: at, Limit: streamPage})
+		if err != nil {
+			return err
+		}
+		for _, e := range events {
+			if before(st.after, e.Cursor) {
+				return nil
+			}
+			st.note(e)
+			at = e.Cursor
+		}
+		if len(events) < streamPage {
+			return nil
+		}
+	}
+	return nil
+}
+
+func before(a, b ktrdr.Cursor) bool { return a.Tx < b.Tx || a.Tx == b.Tx && a.ID < b.ID }
+
+// note follows the operation's life by its events.
+func (st *eventStream) note(e ktrdr.Event) {
+	switch e.Kind {
+	case ktrdr.EventCompleted, ktrdr.EventFailed, ktrdr.EventCancelled:
+		st.ended = e.Kind
+	case ktrdr.EventResumed, ktrdr.EventClaimed:
+		st.ended = ""
+	}
+}
+
+// page answers a reader who asks for JSON: what there is now, and the cursor
+// from which to ask on. An empty page means: no more yet.
+func (st *eventStream) page() error {
+	events, err := st.read(st.c.Context())
+	if err != nil {
+		return err
+	}
+	if len(events) == 0 {
+		return st.c.send(http.StatusOK, envelope{Success: true, Data: []ktrdr.Event{}})
+	}
+	return st.c.send(http.StatusOK, envelope{Success: true, Data: events, Next: events[len(events)-1].Cursor.String()})
+}
+
+// stream writes events until the reader, the operation or the server ends.
+func (s *Server) stream(st *eventStream) error {
+	if st.c.Request.Header.Get("Accept") == contentJSON {
+		return st.page()
+	}
+	if s.streams.Add(1) > s.maxStreams {
+		s.streams.Add(-1)
+		return ktrdr.Errorf(ktrdr.CodeUnavailable, "%d event streams are open, which is as many as this server serves; close one or try again later", s.maxStreams)
+	}
+	defer s.streams.Add(-1)
+
+	ctx := st.c.Context()
+	hint := st.events.Changed()
+	page, err := st.read(ctx)
+	if err != nil {
+		return err // there is still time for a proper answer
+	}
+	st.c.Header().Set("Content-Type", contentEvents)
+	st.c.WriteHeader(http.StatusOK)
+	if st.c.Method == http.MethodHead {
+		return nil
+	}
+	// The first id lets a reader whose connection breaks before the first
+	// event come back to this place.
+	buf := bytes.NewBufferString("retry: 1000\nid: " + st.after.String() + "\n\n")
+	beat := time.NewTicker(streamBeat)
+	defer beat.Stop()
+	for {
+		for _, e := range page {
+			if err := st.append(buf, e); err != nil {
+				return err
+			}
+		}
+		drained := len(page) < streamPage
+		over := drained && st.until && st.ended != ""
+		if over {
+			fmt.Fprintf(buf, "event: %s\ndata: {\"operation_id\":%q,\"kind\":%q}\n\n", streamEnding, st.op, st.ended)
+		}
+		if !st.flush(buf) || over || drained && !st.pause(ctx, hint, beat.C, buf) {
+			return nil
+		}
+		hint = st.events.Changed() // taken before looking, so that nothing between is missed
+		away := err != nil
+		if page, err = st.read(ctx); err != nil && !away && ctx.Err() == nil {
+			s.log.WarnContext(ctx, "event stream waits for the store", "op", st.op, "err", err)
+		}
+	}
+}
+
+func (st *eventStream) read(ctx context.Context) ([]ktrdr.Event, error) {
+	return st.events.Events(ctx, ktrdr.EventQuery{Operation: st.op, After: st.after, Limit: streamPage})
+}
+
+func (st *eventStream) append(buf *bytes.Buffer, e ktrdr.Event) error {
+	data, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("event %s: %w", e.Cursor, err)
+	}
+	fmt.Fprintf(buf, "id: %s\nevent: %s\ndata: %s\n\n", e.Cursor, e.Kind, data)
+	st.after = e.Cursor
+	st.note(e)
+	return nil
+}
+
+// flush hands over what buf holds; false means that the reader is gone. It has
+// a while to take it.
+func (st *eventStream) flush(buf *bytes.Buffer) bool {
+	if buf.Len() == 0 {
+		return true
+	}
+	rc := http.NewResponseController(st.c)
+	_ = rc.SetWriteDeadline(time.Now().Add(streamStall)) // not on connections of tests
+	if _, err := buf.WriteTo(st.c); err != nil {
+		return false
+	}
+	return rc.Flush() == nil
+}
+
+// pause waits until there may be something new; false means that the stream is
+// over.
+func (st *eventStream) pause(ctx context.Context, hint <-chan struct{}, beat <-chan time.Time, buf *bytes.Buffer) bool {
+	short := time.NewTimer(streamPause)
+	defer short.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-stopping(ctx).Done():
+		return false
+	case <-short.C:
+	}
+	long := time.NewTimer(streamPoll)
+	defer long.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-stopping(ctx).Done():
+		return false
+	case <-hint:
+	case <-beat:
+		buf.WriteString(": still here\n\n")
+	case <-long.C:
+	}
+	return true
+}

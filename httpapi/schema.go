@@ -1,0 +1,97 @@
+package httpapi
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// schemaBook holds the schemas of our structs by name. A struct inside another
+// is referred to, which also lets one contain itself: jsonschema infers the
+// rest, but not cycles.
+type schemaBook struct {
+	schemas map[string]*jsonschema.Schema
+	known   map[reflect.Type]*jsonschema.Schema // how a type is written where it is used
+}
+
+func newSchemaBook() *schemaBook {
+	book := &schemaBook{schemas: make(map[string]*jsonschema.Schema), known: knownSchemas()}
+	book.known[reflect.TypeFor[time.Time]()] = &jsonschema.Schema{Type: "string", Format: "date-time"}
+	return book
+}
+
+// of returns the schema to write where t is used.
+func (b *schemaBook) of(t reflect.Type) (*jsonschema.Schema, error) {
+	if err := b.learn(t); err != nil {
+		return nil, err
+	}
+	if t.Kind() == reflect.Pointer { // null, or what it points to
+		s, err := b.of(t.Elem())
+		return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{s, {Type: "null"}}}, err
+	}
+	return jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: b.known})
+}
+
+// learn enters every struct that t reaches into the book.
+func (b *schemaBook) learn(t reflect.Type) error {
+	if b.known[t] != nil {
+		return nil
+	}
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		return b.learn(t.Elem())
+	case reflect.Struct:
+	default:
+		return nil
+	}
+	name := schemaName(t)
+	if b.schemas[name] != nil {
+		return fmt.Errorf("two types are named %s; one is %s", name, t)
+	}
+	b.known[t] = componentRef(name) // before its fields: it may contain itself
+	s := &jsonschema.Schema{Type: "object", Properties: make(map[string]*jsonschema.Schema)}
+	b.schemas[name] = s
+	for _, f := range reflect.VisibleFields(t) {
+		if err := b.field(s, f); err != nil {
+			return fmt.Errorf("%s.%s: %w", t, f.Name, err)
+		}
+	}
+	return nil
+}
+
+func (b *schemaBook) field(s *jsonschema.Schema, f reflect.StructField) error {
+	name, ok := jsonName(f)
+	if !ok {
+		return nil
+	}
+	ft := f.Type
+	_, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+	optional := strings.Contains(options, "omit")
+	if optional && ft.Kind() == reflect.Pointer {
+		ft = ft.Elem() // a nil one is absent, not null
+	}
+	fs, err := b.of(ft)
+	if err != nil {
+		return err
+	}
+	s.Properties[name] = fs
+	s.PropertyOrder = append(s.PropertyOrder, name)
+	if !optional {
+		s.Required = append(s.Required, name)
+	}
+	return nil
+}
+
+// schemaName is the type's name; ours inside this package are lower case.
+func schemaName(t reflect.Type) string {
+	if t == reflect.TypeFor[failure]() {
+		return "Error"
+	}
+	first, size := utf8.DecodeRuneInString(t.Name())
+	return string(unicode.ToUpper(first)) + t.Name()[size:]
+}

@@ -1,0 +1,229 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// Config is what a Server is made of.
+type Config struct {
+	Engine Engine
+	Log    *slog.Logger // required
+
+	Auth  bool        // ask for tokens; false is for loopback only, which the caller checks
+	Hosts []string    // names we answer to besides loopback's, with a port or without
+	TLS   *tls.Config // nil serves plain HTTP
+
+	MaxConns   int           // connections at once; 0 means 1024
+	MaxStreams int           // event streams at once; 0 means 256
+	Grace      time.Duration // how long a stop waits for requests to end; 0 means 10 s
+}
+
+// Server answers HTTP.
+type Server struct {
+	engine     Engine
+	log        *slog.Logger
+	auth       bool
+	hosts      map[string]bool
+	tls        *tls.Config
+	maxConns   int
+	maxStreams int64
+	grace      time.Duration
+
+	keys     keyring
+	rows     []row
+	mux      *http.ServeMux
+	document []byte // OpenAPI
+	metrics  *metrics
+
+	streams atomic.Int64
+}
+
+// New makes a server of the table of routes.
+func New(c Config) (*Server, error) {
+	s := &Server{
+		engine: c.Engine, log: c.Log, auth: c.Auth, tls: c.TLS,
+		maxConns:   cmp.Or(c.MaxConns, 1024),
+		maxStreams: int64(cmp.Or(c.MaxStreams, 256)),
+		grace:      cmp.Or(c.Grace, 10*time.Second),
+		hosts:      make(map[string]bool),
+		keys:       keyring{tokens: c.Engine},
+		rows:       table(),
+		mux:        http.NewServeMux(),
+		metrics:    newMetrics(),
+	}
+	for _, host := range c.Hosts {
+		if host == "" || strings.ContainsAny(host, "/ *") {
+			return nil, fmt.Errorf("KTRDR_HOSTS: %q is not a host name; give names or addresses, with a port or without, separated by commas", host)
+		}
+		s.hosts[strings.ToLower(host)] = true
+	}
+	for _, row := range s.rows {
+		s.mux.Handle(row.about().pattern(), &handler{s, row})
+	}
+	var err error
+	if s.document, err = openAPI(s.rows); err != nil {
+		return nil, fmt.Errorf("OpenAPI document: %w", err)
+	}
+	return s, nil
+}
+
+// handler is a row where the mux finds it.
+type handler struct {
+	server *Server
+	row    row
+}
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := w.(*call) // the mux is only ever called by Server.ServeHTTP
+	if err := h.row.serve(h.server, c); err != nil {
+		h.server.fail(r.Context(), c, err)
+	}
+}
+
+// unmatched stands for the route of requests that have none. Nobody but an
+// admin learns that there is none.
+var unmatched = &spec{path: "unmatched"}
+
+// ServeHTTP leads one request through the guard to its row.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := &call{Request: r, w: w, spec: unmatched}
+	start := time.Now()
+	defer func() { s.metrics.observe(c, time.Since(start)) }()
+	defer s.rescue(r.Context(), c)
+
+	setSecurityHeaders(w.Header())
+	found, _ := s.mux.Handler(r)
+	h, matched := found.(*handler)
+	if matched {
+		c.spec = h.row.about()
+	}
+	s.setDeadline(c)
+	if err := s.guard(c); err != nil {
+		s.fail(r.Context(), c, err)
+		return
+	}
+	if !matched {
+		s.fail(r.Context(), c, s.noRoute(c))
+		return
+	}
+	if err := c.query.check(c.spec.query); err != nil {
+		s.fail(r.Context(), c, err)
+		return
+	}
+	s.mux.ServeHTTP(c, r)
+}
+
+// setDeadline bounds how long the answer may take. A stream sets its own, per
+// write. Connections that cannot have deadlines (in tests) go without.
+func (s *Server) setDeadline(c *call) {
+	var until time.Time
+	if !c.spec.stream {
+		until = time.Now().Add(cmp.Or(c.spec.wait, defaultWait) + bodyGrace + transferTime(c.spec.limit))
+	}
+	_ = http.NewResponseController(c.w).SetWriteDeadline(until)
+}
+
+// noRoute says why nothing answers: the path is unknown, or the method is.
+func (s *Server) noRoute(c *call) error {
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete} {
+		other := *c.Request
+		other.Method = method
+		if found, _ := s.mux.Handler(&other); isHandler(found) {
+			allowed = append(allowed, method)
+		}
+	}
+	if len(allowed) == 0 {
+		return refuse(http.StatusNotFound, ktrdr.CodeNotFound, "there is nothing at this path; %s lists what there is", openapiPath)
+	}
+	c.Header().Set("Allow", strings.Join(allowed, ", "))
+	return refuse(http.StatusMethodNotAllowed, ktrdr.CodeInvalid, "this path takes %s", strings.Join(allowed, ", "))
+}
+
+func isHandler(h http.Handler) bool {
+	_, ok := h.(*handler)
+	return ok
+}
+
+// rescue turns a handler's panic into an answer: one broken request must not
+// take the others with it.
+func (s *Server) rescue(ctx context.Context, c *call) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(p) // net/http ends the connection, quietly
+	}
+	s.log.ErrorContext(ctx, "handler panicked", "method", c.Method, "route", c.spec.key(), "panic", p, "stack", string(debug.Stack()))
+	c.answerError(ktrdr.Errorf(ktrdr.CodeInternal, "panic: %v", p))
+}
+
+const (
+	headerTimeout  = 5 * time.Second
+	idleTimeout    = 2 * time.Minute
+	maxHeaderBytes = 64 << 10
+)
+
+// Serve answers requests on l until ctx ends, then lets the ones that are
+// being answered finish. It closes l.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	srv := &http.Server{
+		Handler:                      s,
+		ReadHeaderTimeout:            headerTimeout,
+		IdleTimeout:                  idleTimeout,
+		MaxHeaderBytes:               maxHeaderBytes,
+		TLSConfig:                    s.tls,
+		DisableGeneralOptionsHandler: true, // OPTIONS * passes the guard like everything else
+		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		BaseContext: func(net.Listener) context.Context {
+			return context.WithValue(context.WithoutCancel(ctx), stopKey{}, ctx)
+		},
+	}
+	l = capConnections(l, s.maxConns)
+	served := make(chan error, 1)
+	go func() {
+		if s.tls != nil {
+			served <- srv.ServeTLS(l, "", "")
+		} else {
+			served <- srv.Serve(l)
+		}
+	}()
+	select {
+	case err := <-served:
+		return fmt.Errorf("serve %s: %w", l.Addr(), err)
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.grace)
+	defer cancel()
+	if err := srv.Shutdown(grace); err != nil {
+		s.log.WarnContext(ctx, "requests were cut off by the stop", "grace", s.grace, "err", err)
+		_ = srv.Close()
+	}
+	<-served
+	return nil
+}
+
+// stopKey finds, in a request's context, the context that ends when the server
+// is asked to stop: streams and polls end then, everything else may finish.
+type stopKey struct{}
+
+func stopping(ctx context.Context) context.Context {
+	if stop, ok := ctx.Value(stopKey{}).(context.Context); ok {
+		return stop
+	}
+	return ctx
+}

@@ -1,0 +1,113 @@
+package httpapi
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+func TestServer_LetsRequestsFinishWhenItStops(t *testing.T) {
+	entered, goOn := make(chan struct{}), make(chan struct{})
+	st := serve(t, &fakeEngine{operation: func(id ktrdr.OperationID) (ktrdr.Operation, error) {
+		close(entered)
+		<-goOn
+		return ktrdr.Operation{ID: id, Spec: []byte(`{}`), Metadata: []byte(`{}`)}, nil
+	}}, func(c *Config) { c.Grace = time.Minute })
+	answered := make(chan *answer, 1)
+	go func() { answered <- st.send(t, http.MethodGet, "/api/v1/operations/"+string(testOp), "") }()
+	<-entered
+	stopped := make(chan struct{})
+	go func() {
+		st.stop()
+		close(stopped)
+	}()
+	select {
+	case <-stopped:
+		t.Error("the server stopped with a request in its hands")
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(goOn)
+	if a := <-answered; a.status != http.StatusOK {
+		t.Errorf("status = %d, want 200", a.status)
+	}
+	<-stopped
+}
+
+func TestServer_CutsOffWhatOutlastsTheGrace(t *testing.T) {
+	entered, goOn := make(chan struct{}), make(chan struct{})
+	st := serve(t, &fakeEngine{operation: func(ktrdr.OperationID) (ktrdr.Operation, error) {
+		close(entered)
+		<-goOn
+		return ktrdr.Operation{}, nil
+	}}, func(c *Config) { c.Grace = 20 * time.Millisecond })
+	cutOff := make(chan error, 1)
+	go func() {
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, st.url+"/api/v1/operations/"+string(testOp), nil)
+		as(st, ktrdr.ScopeRead)(req)
+		res, err := st.http.Do(req)
+		if err == nil {
+			_ = res.Body.Close()
+		}
+		cutOff <- err
+	}()
+	<-entered
+	st.stop()
+	if err := <-cutOff; err == nil {
+		t.Error("the request was answered, want a broken connection")
+	}
+	close(goOn)
+	eventually(t, "the stop was logged", func() bool { return strings.Contains(st.logged.String(), "cut off") })
+}
+
+func TestServer_TakesNoMoreConnectionsThanItMay(t *testing.T) {
+	st := serve(t, &fakeEngine{}, func(c *Config) { c.MaxConns = 2 })
+	var idle []net.Conn
+	for range 2 {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", st.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }()
+		// A request in progress keeps its connection.
+		if _, err := io.WriteString(conn, "GET /api/v1/health HTTP/1.1\r\nHost: "+st.addr+"\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+		idle = append(idle, conn)
+	}
+	answered := make(chan int, 1)
+	go func() { answered <- st.send(t, http.MethodGet, "/api/v1/health", "").status }()
+	select {
+	case <-answered:
+		t.Error("a third connection was served")
+	case <-time.After(50 * time.Millisecond):
+	}
+	_ = idle[0].Close()
+	if status := <-answered; status != http.StatusOK {
+		t.Errorf("status = %d, want 200 once a place is free", status)
+	}
+}
+
+func TestServer_HeadersThatNeverEndAreCutOff(t *testing.T) {
+	t.Parallel() // it waits for the timeout
+	st := serve(t, &fakeEngine{})
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", st.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := io.WriteString(conn, "GET /api/v1/health HTTP/1.1\r\nHost: "); err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(2 * headerTimeout))
+	if _, err := io.ReadAll(conn); err != nil {
+		t.Errorf("the connection was not closed: %v", err)
+	}
+}

@@ -1,0 +1,46 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+const openapiPath = "/api/v1/openapi.json"
+
+func systemRoutes() []row {
+	health := get("/api/v1/health", "How things stand; the one route that needs no token")
+	health.public, health.bare = true, true
+	numbers := get("/api/v1/metrics", "Numbers for Prometheus")
+	numbers.produces = "text/plain"
+	alias := numbers
+	alias.path = "/metrics"
+	document := get(openapiPath, "This document").allow(workers...)
+	document.produces = contentJSON
+	return []row{
+		on(health, (*Server).health),
+		&plain{numbers, (*Server).prometheus},
+		&plain{alias, (*Server).prometheus},
+		&plain{document, (*Server).openapi},
+	}
+}
+
+// health answers 503 when the store cannot be reached, so that a balancer
+// sends requests elsewhere; a backend that merely lacks workers stays in.
+func (s *Server) health(c *call, _ none) (ktrdr.Health, error) {
+	h := s.engine.Health(c.Context())
+	if !h.Store.OK {
+		c.answer = http.StatusServiceUnavailable
+	}
+	h.Operations = listed(h.Operations)
+	if h.Workers.ByType == nil {
+		h.Workers.ByType = map[ktrdr.Type]ktrdr.WorkerSlots{}
+	}
+	return h, nil
+}
+
+func (s *Server) openapi(c *call) error {
+	c.Header().Set("Content-Type", contentJSON)
+	_, err := c.Write(s.document)
+	return gone(err)
+}

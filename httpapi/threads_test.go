@@ -1,0 +1,101 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// fakeSaver notes what it is asked; what a test does not expect panics.
+type fakeSaver struct {
+	ktrdr.Saver
+	put     ktrdr.ThreadPut
+	deleted [2]string
+	pruned  bool
+}
+
+func (f *fakeSaver) Put(_ context.Context, p ktrdr.ThreadPut) (ktrdr.ThreadRef, error) {
+	f.put = p
+	return ktrdr.ThreadRef{Thread: p.Thread, NS: p.NS, Checkpoint: "c1"}, nil
+}
+
+func (f *fakeSaver) GetTuple(_ context.Context, ref ktrdr.ThreadRef) (ktrdr.ThreadTuple, error) {
+	if ref.Thread == "missing" {
+		return ktrdr.ThreadTuple{}, ktrdr.Errorf(ktrdr.CodeNotFound, "no checkpoint")
+	}
+	return ktrdr.ThreadTuple{Thread: ref.Thread, ID: "c1", Checkpoint: []byte(`{}`)}, nil
+}
+
+func (f *fakeSaver) List(context.Context, ktrdr.ThreadQuery) ([]ktrdr.ThreadTuple, error) {
+	return nil, nil
+}
+
+func (f *fakeSaver) DeleteThread(_ context.Context, tenant, thread string) error {
+	f.deleted = [2]string{tenant, thread}
+	return nil
+}
+
+func (f *fakeSaver) Prune(_ context.Context, _ string, _ []string, keepLatest bool) error {
+	f.pruned = keepLatest
+	return nil
+}
+
+func TestThreads_PassToTheSaver(t *testing.T) {
+	saver := &fakeSaver{}
+	st := serve(t, &fakeEngine{saver: saver})
+	a := st.send(t, http.MethodPost, "/api/v1/threads/put", `{"tenant":"me","thread_id":"t1","checkpoint_ns":"","checkpoint":{"id":"c1","v":4},"channel_values":{"Messages":{"t":"msgpack","b":"AQI="},"messages":{"t":"x","b":""}},"new_versions":{"messages":2}}`)
+	var ref ktrdr.ThreadRef
+	mustData(t, a, http.StatusOK, &ref)
+	if diff := cmp.Diff(ktrdr.ThreadRef{Thread: "t1", Checkpoint: "c1"}, ref); diff != "" {
+		t.Errorf("ref (-want +got):\n%s", diff)
+	}
+	if got := saver.put.Values["Messages"]; got.Type != "msgpack" || string(got.Bytes) != "\x01\x02" || saver.put.Tenant != "me" {
+		t.Errorf("put = %+v", saver.put)
+	}
+	if a := st.send(t, http.MethodPost, "/api/v1/threads/list", `{}`, as(st, ktrdr.ScopeRead)); string(a.parsed.Data) != "[]" {
+		t.Errorf("list = %s, want []", a.body)
+	}
+	refusedWith(t, "missing", st.send(t, http.MethodPost, "/api/v1/threads/get", `{"thread_id":"missing"}`), "", http.StatusNotFound, ktrdr.CodeNotFound)
+	if a := st.send(t, http.MethodDelete, "/api/v1/threads/a%2Fb?tenant=me", ""); a.status != http.StatusOK || saver.deleted != [2]string{"me", "a/b"} {
+		t.Errorf("delete = %d, deleted %v", a.status, saver.deleted)
+	}
+	if a := st.send(t, http.MethodPost, "/api/v1/threads/prune", `{"thread_ids":["t1"],"strategy":"keep_latest"}`); a.status != http.StatusOK || !saver.pruned {
+		t.Errorf("prune = %d %s", a.status, a.body)
+	}
+}
+
+func TestThreads_OfOperationsAreReadOnly(t *testing.T) {
+	st := serve(t, &fakeEngine{saver: &fakeSaver{}})
+	op := string(testOp)
+	for path, body := range map[string]string{
+		"put":    `{"thread_id":"` + op + `","checkpoint":{},"new_versions":{}}`,
+		"writes": `{"thread_id":"` + op + `","checkpoint_id":"c","task_id":"t","writes":[]}`,
+		"copy":   `{"source_thread_id":"t1","target_thread_id":"` + op + `"}`,
+		"prune":  `{"thread_ids":["t1","` + op + `"],"strategy":"delete"}`,
+	} {
+		refusedWith(t, path, st.send(t, http.MethodPost, "/api/v1/threads/"+path, body), "", http.StatusForbidden, ktrdr.CodeForbidden)
+	}
+	refusedWith(t, "delete", st.send(t, http.MethodDelete, "/api/v1/threads/"+op, ""), "", http.StatusForbidden, ktrdr.CodeForbidden)
+	if a := st.send(t, http.MethodPost, "/api/v1/threads/get", `{"thread_id":"`+op+`"}`); a.status != http.StatusOK {
+		t.Errorf("get = %d, want 200", a.status)
+	}
+}
+
+func TestThreads_NamesAreNeeded(t *testing.T) {
+	st := serve(t, &fakeEngine{saver: &fakeSaver{}})
+	for path, body := range map[string]string{
+		"put":    `{"checkpoint":{},"new_versions":{}}`,
+		"get":    `{"thread_id":"` + strings.Repeat("x", 513) + `"}`,
+		"writes": `{"thread_id":"t1","checkpoint_id":"c","writes":[]}`,
+		"prune":  `{"thread_ids":["t1"],"strategy":"maybe"}`,
+		"list":   `{"limit":-1}`,
+		"copy":   `{"target_thread_id":"t2"}`,
+	} {
+		refusedWith(t, path, st.send(t, http.MethodPost, "/api/v1/threads/"+path, body), "", http.StatusUnprocessableEntity, ktrdr.CodeInvalid)
+	}
+}

@@ -1,0 +1,86 @@
+# ktrdr. `make help` lists what can be asked for.
+# Everything needs Go 1.26 and make; what else a target wants it builds or names.
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+export CGO_ENABLED ?= 0
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -X main.version=$(VERSION)
+BIN     := $(CURDIR)/bin
+
+# Packages whose tests start real processes or a real PostgreSQL.
+SLOW := bench chaos cmd sqlstore
+PKGS  = $(shell go list ./...)
+slow  = $(foreach p,$(SLOW),$(filter %/ktrdr/$(p) %/ktrdr/$(p)/%,$(PKGS)))
+fast  = $(filter-out $(slow),$(PKGS))
+
+.PHONY: help build demo test test-unit test-integration quality soak bench dist clean needs-go
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: needs-go ## Build bin/ktrdr
+	@go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ktrdr ./cmd/ktrdr
+	@echo "built bin/ktrdr $(VERSION)"
+
+demo: build ## Run a tree of operations, kill a worker on the way, watch it recover
+	@$(BIN)/ktrdr demo
+
+test: quality test-unit test-integration ## Everything: linters, unit tests, real processes, both stores
+
+test-unit: needs-go $(BIN)/testrun ## Tests that need nothing but Go
+	@$(BIN)/testrun -timeout 5m $(fast)
+
+test-integration: needs-go $(BIN)/testrun ## Tests with real processes, SQLite and PostgreSQL
+	@$(BIN)/testrun -timeout 15m $(slow)
+
+quality: needs-go $(BIN)/golangci-lint $(BIN)/gofumpt ## Formatting, go vet, staticcheck, golangci-lint
+	@bad=$$($(BIN)/gofumpt -l .); if [ -n "$$bad" ]; then echo "not formatted; run bin/gofumpt -w ."; echo "$$bad"; exit 1; fi
+	@go vet ./... && go vet -tags failpoint ./...
+	@cd tools && go vet ./testrun && go test ./testrun
+	@$(BIN)/golangci-lint run ./...
+	@echo "quality: clean"
+
+soak: needs-go $(BIN)/testrun ## The long run: many more kills and sequences, with the race detector when there is a C compiler
+	@if command -v gcc >/dev/null || command -v clang >/dev/null; then \
+		race="-race"; export CGO_ENABLED=1; \
+	else \
+		race=""; echo "soak: no C compiler here, so without the race detector (install gcc to have it)"; \
+	fi; \
+	KTRDR_SOAK=1 $(BIN)/testrun $$race -count=1 -timeout 120m ./...
+
+bench: needs-go ## Figures of the engine, beside the raw commit rate of the same store
+	@go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./bench
+
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+
+dist: needs-go ## Release binaries for every platform, with checksums, in dist/
+	@rm -rf dist && mkdir -p dist
+	@for p in $(PLATFORMS); do \
+		out=dist/ktrdr_$(VERSION)_$${p%/*}_$${p#*/}; \
+		echo "$$out"; \
+		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 go build -trimpath -ldflags '-s -w $(LDFLAGS)' -o $$out ./cmd/ktrdr; \
+	done
+	@cd dist && if command -v sha256sum >/dev/null; then sha256sum ktrdr_*; else shasum -a 256 ktrdr_*; fi > SHA256SUMS
+
+clean: ## Remove what was built
+	@rm -rf bin dist
+
+needs-go:
+	@command -v go >/dev/null || { echo "Go is missing: install Go 1.26 or newer from https://go.dev/dl/"; exit 1; }
+
+# The tools live in a module of their own: their two hundred requirements stay
+# out of the product's. Each is built once and again when its version changes.
+$(BIN)/golangci-lint: tools/go.mod tools/go.sum
+	@echo "building golangci-lint, once (a few minutes)"
+	@go build -C tools -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+$(BIN)/gofumpt: tools/go.mod tools/go.sum
+	@go build -C tools -o $@ mvdan.cc/gofumpt
+
+$(BIN)/testrun: tools/testrun/main.go
+	@go build -C tools -o $@ ./testrun

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/httpapi"
+)
+
+// announcement is what serve prints once it is ready.
+type announcement struct {
+	URL      string          `json:"url"`
+	PID      int             `json:"pid"`
+	Data     string          `json:"data"`
+	Store    ktrdr.StoreInfo `json:"store"`
+	Blobs    string          `json:"blobs"`
+	Workers  int             `json:"workers"`
+	Token    string          `json:"token_file,omitempty"`
+	Warnings []string        `json:"warnings,omitempty"`
+}
+
+// announce makes sure that there is a token, and prints what was started.
+func (b *backend) announce(ctx context.Context, a *app) error {
+	info, err := b.store.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("database: %w", err)
+	}
+	said := announcement{
+		URL: b.url(), PID: os.Getpid(), Data: b.cfg.Data, Store: info, Blobs: withoutQuery(b.cfg.blobRoot()), Workers: b.cfg.Workers,
+	}
+	if b.cfg.NoAuth {
+		said.Warnings = append(said.Warnings, "everybody on this machine may use it (KTRDR_AUTH=none)")
+	} else if said.Token, err = b.ensureToken(ctx); err != nil {
+		return err
+	}
+	if host, _, _ := net.SplitHostPort(b.cfg.Addr); !loopback(host) && len(b.hosts()) == 0 {
+		said.Warnings = append(said.Warnings, "only loopback names are answered: set KTRDR_HOSTS to the names others call this machine by")
+	}
+	return a.print(said, func(w io.Writer) { a.checklist(w, said) })
+}
+
+func (a *app) checklist(w io.Writer, s announcement) {
+	p := a.palette()
+	done := func(what, detail string) { fmt.Fprintf(w, "%s %-9s %s\n", p.good("✔"), what, detail) }
+	done("data", s.Data)
+	done("database", fmt.Sprintf("%s %s at %s", s.Store.Kind, s.Store.Version, s.Store.Location))
+	done("schema", fmt.Sprintf("version %d", s.Store.Schema))
+	done("blobs", s.Blobs)
+	if s.Workers > 0 {
+		done("workers", fmt.Sprintf("%d in this process", s.Workers))
+	} else {
+		done("workers", "none in this process; start some with `ktrdr worker`")
+	}
+	if s.Token != "" {
+		done("token", s.Token)
+	}
+	for _, warning := range s.Warnings {
+		fmt.Fprintf(w, "%s %s\n", p.bad("⚠"), warning)
+	}
+	fmt.Fprintf(w, "→ %s  (try `ktrdr dummy --follow`; Ctrl-C stops)\n", s.URL)
+}
+
+func (b *backend) url() string {
+	scheme := "http"
+	if b.cfg.tls() {
+		scheme = "https"
+	}
+	return scheme + "://" + b.listener.Addr().String()
+}
+
+// ensureToken makes the first admin token, or makes the store know the one in
+// the folder: whoever can read the folder owns what is in it. It returns the
+// file's name.
+func (b *backend) ensureToken(ctx context.Context) (string, error) {
+	name := filepath.Join(b.cfg.Data, tokenFile)
+	secret, err := readToken(name)
+	var token ktrdr.Token
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		secret, token = httpapi.NewToken("first", ktrdr.ScopeAdmin)
+		// The file before the row: a token without a row is added below at the
+		// next start, a row without its secret would be of no use to anybody.
+		if err := writeOnce(name, secret.Reveal()+"\n"); err != nil {
+			return "", fmt.Errorf("token file: %w", err)
+		}
+	case err != nil:
+		return "", err
+	default:
+		_, token = httpapi.NewToken("data folder", ktrdr.ScopeAdmin)
+		token.Hash = httpapi.HashToken(secret)
+	}
+	_, err = b.store.TokenByHash(ctx, token.Hash)
+	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
+		err = b.store.AddToken(ctx, token)
+	}
+	if ktrdr.CodeOf(err) == ktrdr.CodeConflict { // not found, yet there: it was revoked
+		return "", fmt.Errorf("the token in %s was revoked: remove the file, and the next start makes a new one", name)
+	}
+	return name, err
+}
+
+// withoutQuery is a location that may be shown.
+func withoutQuery(location string) string {
+	shown, _, _ := strings.Cut(location, "?")
+	return shown
+}

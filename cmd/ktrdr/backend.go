@@ -1,0 +1,276 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/blob"
+	"github.com/ktrdr/ktrdr/dummy"
+	"github.com/ktrdr/ktrdr/engine"
+	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/memsaver"
+	"github.com/ktrdr/ktrdr/sqlstore"
+	"github.com/ktrdr/ktrdr/worker"
+)
+
+// A stop must be over within the 25 s after which supervisors lose patience;
+// workers and server stop side by side.
+const (
+	stopWorkersWithin = 20 * time.Second
+	stopServerWithin  = 10 * time.Second
+)
+
+// blobGrace is how long a blob may be without a row: far longer than any
+// worker takes between writing it and naming it.
+const blobGrace = 24 * time.Hour
+
+// plans and runners are what this build can do.
+func plans() map[ktrdr.Type]ktrdr.Plan { return map[ktrdr.Type]ktrdr.Plan{ktrdr.Dummy: dummy.Plan()} }
+
+func runners() map[ktrdr.Type]worker.Runner {
+	return map[ktrdr.Type]worker.Runner{ktrdr.Dummy: dummy.Runner()}
+}
+
+// backend is everything `ktrdr serve` is made of:
+//
+//	             ┌─────────── listener ── httpapi.Server ──┐
+//	data folder ─┤                                         ├─ engine ── store
+//	 (locked)    └─ in-process worker ── engine.Local() ───┘        └── blobs
+//
+// It is opened from the bottom up and closed in the opposite order.
+type backend struct {
+	cfg      Config
+	log      *slog.Logger
+	store    *sqlstore.Store
+	blobs    blob.Store
+	engine   *engine.Engine
+	self     ktrdr.Backend
+	listener net.Listener
+	server   *httpapi.Server
+	worker   *worker.Worker // nil when there are none
+	closers  []func() error
+}
+
+// serve opens a backend, runs it until ctx ends, and closes it.
+func (a *app) serve(ctx context.Context, cfg Config) error {
+	private()
+	b := &backend{cfg: cfg, log: newLog(cfg, a.verbose, a.err)}
+	err := b.open(ctx)
+	if err == nil {
+		if err = b.announce(ctx, a); err == nil {
+			err = b.run(ctx)
+		}
+	}
+	return errors.Join(err, b.close())
+}
+
+func (b *backend) open(ctx context.Context) error {
+	if err := b.openFolder(); err != nil {
+		return err
+	}
+	// The port is bound before anything is touched, so that a second backend
+	// on it changes nothing; nobody is answered before the engine has started.
+	if err := b.listen(ctx); err != nil {
+		return err
+	}
+	if err := b.openStores(ctx); err != nil {
+		return err
+	}
+	if err := b.startEngine(ctx); err != nil {
+		return err
+	}
+	if err := b.makeServer(); err != nil {
+		return err
+	}
+	return b.makeWorker()
+}
+
+func (b *backend) openFolder() error {
+	if err := makeFolder(b.cfg.Data); err != nil {
+		return err
+	}
+	unlock, err := sqlstore.LockFolder(b.cfg.Data)
+	if err != nil {
+		return err
+	}
+	b.later(unlock)
+	return nil
+}
+
+func (b *backend) listen(ctx context.Context) error {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", b.cfg.Addr)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%s is in use by another program: stop it, or choose another address, for example --addr 127.0.0.1:0 for any free port", b.cfg.Addr)
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("%s needs more rights than this user has: choose a port above 1023 with --addr", b.cfg.Addr)
+	case err != nil:
+		return fmt.Errorf("listen on %s: %w; choose another address with --addr", b.cfg.Addr, err)
+	}
+	b.listener = l
+	b.later(func() error { // the server closes it too
+		if err := l.Close(); !errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		return nil
+	})
+	return nil
+}
+
+func (b *backend) openStores(ctx context.Context) (err error) {
+	b.store, err = sqlstore.Open(ctx, sqlstore.Config{URL: b.cfg.database(), Plans: plans(), Log: b.log})
+	if err != nil {
+		return fmt.Errorf("database: %w", err)
+	}
+	b.later(b.store.Close)
+	b.blobs, err = blob.Open(ctx, b.cfg.blobRoot())
+	if err != nil {
+		return fmt.Errorf("blobs: %w", err)
+	}
+	b.later(b.blobs.Close)
+	identity, err := b.blobs.Identity(ctx)
+	if err != nil {
+		return fmt.Errorf("blobs: %w", err)
+	}
+	return b.store.BindBlobRoot(ctx, identity)
+}
+
+func (b *backend) startEngine(ctx context.Context) error {
+	id, err := backendID(b.cfg.Data)
+	if err != nil {
+		return fmt.Errorf("backend id: %w", err)
+	}
+	host, _ := os.Hostname() // for people; a machine without a name is no reason not to start
+	saver, err := b.openThreads(ctx)
+	if err != nil {
+		return err
+	}
+	b.self = ktrdr.Backend{
+		ID: id, Incarnation: ktrdr.Incarnation(id + "." + randomHex(8)), Addr: b.listener.Addr().String(),
+		Host: host, PID: os.Getpid(), Version: ourVersion(),
+	}
+	b.engine, err = engine.New(engine.Config{
+		Store: b.store, Blobs: b.blobs, Saver: saver, Backend: b.self, Settings: b.cfg.Engine, Log: b.log,
+		Collect:  b.collect,
+		FreeDisk: func() (int64, error) { return freeDisk(b.cfg.Data) },
+	})
+	if err != nil {
+		return err
+	}
+	return b.engine.Start(ctx)
+}
+
+// openThreads opens where programs that are not ours keep their checkpoints;
+// nil means the main store.
+func (b *backend) openThreads(ctx context.Context) (ktrdr.Saver, error) {
+	at := b.cfg.Threads.Path
+	switch b.cfg.Threads.Backend {
+	case "":
+		return nil, nil
+	case threadsMemory:
+		return memsaver.New(), nil
+	case threadsSQLite:
+		if !filepath.IsAbs(at) {
+			at = filepath.Join(b.cfg.Data, at)
+		}
+	}
+	s, err := sqlstore.Open(ctx, sqlstore.Config{URL: at, Log: b.log})
+	if err != nil {
+		return nil, fmt.Errorf("checkpointing.path: %w", err)
+	}
+	b.later(s.Close)
+	return s.Saver(), nil
+}
+
+// collect deletes blobs that no row names any more.
+func (b *backend) collect(ctx context.Context) (int, error) {
+	done, err := blob.Collect(ctx, b.blobs, b.store.BlobRefs(ctx), blobGrace, time.Now())
+	return done.Deleted, err
+}
+
+func (b *backend) makeServer() (err error) {
+	cfg := httpapi.Config{Engine: b.engine, Log: b.log, Auth: !b.cfg.NoAuth, Hosts: b.hosts(), Grace: stopServerWithin}
+	if b.cfg.tls() {
+		cert, err := tls.LoadX509KeyPair(b.cfg.TLSCert, b.cfg.TLSKey)
+		if err != nil {
+			return fmt.Errorf("--tls-cert and --tls-key: %w", err)
+		}
+		cfg.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
+	}
+	b.server, err = httpapi.New(cfg)
+	return err
+}
+
+// hosts are the names we answer to: those of the configuration, and the
+// address itself when it is one.
+func (b *backend) hosts() []string {
+	host, _, _ := net.SplitHostPort(b.cfg.Addr)
+	ip := net.ParseIP(host)
+	if loopback(host) || host == "" || ip != nil && ip.IsUnspecified() {
+		return b.cfg.Hosts
+	}
+	return append(slices.Clone(b.cfg.Hosts), host)
+}
+
+func (b *backend) makeWorker() (err error) {
+	if b.cfg.Workers == 0 {
+		return nil
+	}
+	every := b.cfg.CheckpointEvery
+	if b.cfg.NoAutoCheckpoint {
+		every = longest
+	}
+	b.worker, err = worker.New(worker.Config{
+		Name: "in-process", Runners: runners(), Slots: b.cfg.Workers, HeldBy: b.self.Incarnation,
+		Version: ourVersion(), Log: b.log, CheckpointEvery: every, StopWithin: stopWorkersWithin,
+	}, b.engine.Local())
+	return err
+}
+
+// run keeps everything running until ctx ends. The engine outlives workers and
+// server, because both need it to say goodbye.
+func (b *backend) run(ctx context.Context) error {
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	engineDone := make(chan error, 1)
+	go func() { engineDone <- b.engine.Run(life) }()
+
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return b.server.Serve(ctx, b.listener) })
+	if b.worker != nil {
+		g.Go(func() error { return b.worker.Run(ctx) })
+	}
+	g.Go(func() error {
+		<-ctx.Done()
+		b.log.Info("stopping")
+		b.engine.Drain()
+		return nil
+	})
+	err := g.Wait()
+	end()
+	return errors.Join(err, <-engineDone)
+}
+
+// later remembers how to close what was opened.
+func (b *backend) later(closer func() error) { b.closers = append(b.closers, closer) }
+
+func (b *backend) close() error {
+	var problems []error
+	for _, closer := range slices.Backward(b.closers) {
+		problems = append(problems, closer())
+	}
+	return errors.Join(problems...)
+}

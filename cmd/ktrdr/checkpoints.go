@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/httpapi"
+)
+
+func newCheckpoints(a *app) *cobra.Command {
+	return group("checkpoints", "What operations left behind to be resumed from",
+		newCheckpointsList(a), newCheckpointsShow(a), newCheckpointsDelete(a), newCheckpointsStats(a), newCheckpointsCleanup(a))
+}
+
+func newCheckpointsList(a *app) *cobra.Command {
+	var (
+		limit  int
+		cursor string
+	)
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the newest checkpoint of each operation", Args: noArgs,
+		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+			page, err := c.ListCheckpoints(ctx, ktrdr.CheckpointQuery{Limit: limit, Cursor: cursor})
+			if err != nil {
+				return err
+			}
+			return a.print(page, func(w io.Writer) {
+				if len(page.Checkpoints) == 0 {
+					fmt.Fprintln(w, "No checkpoints yet.")
+					return
+				}
+				table(w, "OPERATION\tCHECKPOINT\tTYPE\tSTEP\tSIZE\tCREATED", func(row func(...any)) {
+					for _, k := range page.Checkpoints {
+						row(k.Operation, k.ID, k.Type, k.Step, bytesText(k.Size), ago(k.CreatedAt))
+					}
+				})
+				if page.Next != "" {
+					fmt.Fprintf(w, "There are more: --cursor %s\n", page.Next)
+				}
+			})
+		}),
+	}
+	cmd.Flags().IntVar(&limit, "limit", 50, "at most so many")
+	cmd.Flags().StringVar(&cursor, "cursor", "", "go on after an earlier page")
+	return cmd
+}
+
+func newCheckpointsShow(a *app) *cobra.Command {
+	var (
+		id      string
+		history bool
+	)
+	cmd := a.onOperation("show", "Show an operation's newest checkpoint, or its history", func(ctx context.Context, c *httpapi.Client, op ktrdr.OperationID) error {
+		if history {
+			return a.checkpointHistory(ctx, c, op)
+		}
+		k, err := c.CheckpointAt(ctx, op, id)
+		if err != nil {
+			return err
+		}
+		return a.print(k, func(w io.Writer) { describeCheckpoint(w, k) })
+	})
+	cmd.Flags().StringVar(&id, "id", "", "this `CHECKPOINT` instead of the newest")
+	cmd.Flags().BoolVar(&history, "history", false, "list all of them")
+	return cmd
+}
+
+func (a *app) checkpointHistory(ctx context.Context, c *httpapi.Client, op ktrdr.OperationID) error {
+	all, err := c.History(ctx, op)
+	if err != nil {
+		return err
+	}
+	return a.print(all, func(w io.Writer) {
+		table(w, "CHECKPOINT\tTYPE\tEPOCH\tSTEP\tSIZE\tCREATED", func(row func(...any)) {
+			for _, k := range all {
+				row(k.ID, k.Type, k.Epoch, k.Step, bytesText(k.Size), ago(k.CreatedAt))
+			}
+		})
+	})
+}
+
+func describeCheckpoint(w io.Writer, k ktrdr.Checkpoint) {
+	fmt.Fprintf(w, "%s of %s: %s at step %d, epoch %d, %s, %s\n", k.ID, k.Operation, k.Type, k.Step, k.Epoch, bytesText(k.Size), when(k.CreatedAt))
+	for name, value := range k.Fingerprint {
+		fmt.Fprintf(w, "  made from %s %s\n", plain(name), plain(value))
+	}
+	for _, art := range k.Artifacts {
+		fmt.Fprintf(w, "  artifact %s %s %s\n", plain(art.Name), bytesText(art.Size), art.SHA256)
+	}
+	state, err := json.MarshalIndent(k.State, "  ", "  ")
+	if err != nil {
+		state = k.State
+	}
+	fmt.Fprintf(w, "  state %s\n", state)
+}
+
+func newCheckpointsDelete(a *app) *cobra.Command {
+	return a.onOperation("delete", "Delete an ended operation's checkpoints", func(ctx context.Context, c *httpapi.Client, op ktrdr.OperationID) error {
+		n, err := c.DeleteCheckpoints(ctx, op)
+		if err != nil {
+			return err
+		}
+		return a.print(httpapi.DeletedCheckpoints{Operation: op, Deleted: n}, func(w io.Writer) {
+			fmt.Fprintf(w, "%d checkpoints of %s deleted; it can no longer be resumed.\n", n, op)
+		})
+	})
+}
+
+func newCheckpointsStats(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "stats", Short: "Sum up all checkpoints", Args: noArgs,
+		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+			s, err := c.CheckpointStats(ctx)
+			if err != nil {
+				return err
+			}
+			return a.print(s, func(w io.Writer) {
+				fmt.Fprintf(w, "%d checkpoints, %s, the oldest %s\n", s.Total, bytesText(s.Bytes), ago(s.Oldest))
+			})
+		}),
+	}
+}
+
+func newCheckpointsCleanup(a *app) *cobra.Command {
+	var days float64
+	cmd := &cobra.Command{
+		Use: "cleanup", Short: "Delete old checkpoints and blobs that nothing names, now", Args: noArgs,
+		Long: `Delete checkpoints older than --days, and blobs that no row names any more. The
+newest two of an operation that has not ended and final ones are kept. The
+backend does the same by itself once an hour.`,
+		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+			if days <= 0 {
+				return usagef("--days must be positive, not %v", days)
+			}
+			done, err := c.Cleanup(ctx, time.Duration(days*24*float64(time.Hour)))
+			if err != nil {
+				return err
+			}
+			return a.print(done, func(w io.Writer) {
+				fmt.Fprintf(w, "%d checkpoints and %d blobs deleted.\n", done.Checkpoints, done.Blobs)
+			})
+		}),
+	}
+	cmd.Flags().Float64Var(&days, "days", 30, "age in days")
+	return cmd
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/httpapi"
+)
+
+const defaultURL = "http://127.0.0.1:8000"
+
+// serverURL is the server that the flag or the environment names.
+func (a *app) serverURL() (*url.URL, error) {
+	text := a.url
+	if text == "" {
+		text = a.getenv("KTRDR_URL")
+	}
+	if text == "" {
+		text = defaultURL
+	}
+	u, err := url.Parse(strings.TrimRight(text, "/"))
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
+		return nil, usagef("--url must look like %s, not %q", defaultURL, text)
+	}
+	return u, nil
+}
+
+// secret finds the token: the flag's, the environment's, or that of the data
+// folder. The last is sent only to this machine: another server has no business
+// with it.
+func (a *app) secret(to *url.URL) (ktrdr.Secret, error) {
+	if a.token != "" {
+		return ktrdr.Secret(a.token), nil
+	}
+	if t := a.getenv("KTRDR_TOKEN"); t != "" {
+		return ktrdr.Secret(t), nil
+	}
+	if !loopback(to.Hostname()) {
+		return "", nil
+	}
+	t, err := readToken(filepath.Join(a.dataDir(), tokenFile))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return "", nil // the server will say whether it wants one
+	}
+	return t, err
+}
+
+// connect makes a client of the server. It does not call it yet.
+func (a *app) connect() (*httpapi.Client, error) {
+	u, err := a.serverURL()
+	if err != nil {
+		return nil, err
+	}
+	token, err := a.secret(u)
+	if err != nil {
+		return nil, err
+	}
+	return a.clientFor(u, token)
+}
+
+func (a *app) clientFor(u *url.URL, token ktrdr.Secret) (*httpapi.Client, error) {
+	ca := a.ca
+	if ca == "" {
+		ca = a.getenv("KTRDR_CA")
+	}
+	c, err := httpapi.NewClient(u.String(), token, httpapi.ClientOptions{CAFile: ca, Version: ourVersion()})
+	if err != nil {
+		return nil, usagef("%w", err)
+	}
+	return c, nil
+}
+
+// asking makes a command's RunE of what it asks the server.
+func (a *app) asking(ask func(ctx context.Context, c *httpapi.Client, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c, err := a.connect()
+		if err != nil {
+			return err
+		}
+		return a.explain(cmd.Context(), ask(cmd.Context(), c, args))
+	}
+}
+
+// explain adds to an error what to do about it, where the server could not
+// know.
+func (a *app) explain(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[*exitError](err); ok {
+		return err
+	}
+	if cause := context.Cause(ctx); errors.Is(cause, errStopped) {
+		return cause
+	}
+	u, urlErr := a.serverURL()
+	if urlErr != nil {
+		return urlErr
+	}
+	switch code := ktrdr.CodeOf(err); {
+	case code == ktrdr.CodeUnauthorized:
+		return ktrdr.Errorf(code, "%s wants a token: set KTRDR_TOKEN, or run this where %s can be read (%w)", u, filepath.Join(a.dataDir(), tokenFile), err)
+	case isNetwork(err):
+		return &exitError{exitUnreachable, ktrdr.Errorf(code, "no server at %s: start one with `ktrdr serve`, or name another with --url (%w)", u, innermost(err))}
+	case code == ktrdr.CodeUnavailable:
+		return &exitError{exitUnreachable, err}
+	}
+	return err
+}
+
+// isNetwork says whether err came from the way to the server rather than from
+// the server.
+func isNetwork(err error) bool {
+	_, op := errors.AsType[*net.OpError](err)
+	_, dns := errors.AsType[*net.DNSError](err)
+	return op || dns
+}
+
+// innermost is the error that started it all, the only part of a network error
+// that people read.
+func innermost(err error) error {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err
+		}
+		err = inner
+	}
+}

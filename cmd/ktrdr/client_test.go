@@ -1,0 +1,146 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+func TestSecret_OfTheDataFolderStaysOnThisMachine(t *testing.T) {
+	dir := t.TempDir()
+	if err := writeOnce(filepath.Join(dir, tokenFile), "ktrdr_local\n"); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name, to, flag string
+		env            env
+		want           ktrdr.Secret
+	}{
+		{"this machine", "http://127.0.0.1:8000", "", nil, "ktrdr_local"},
+		{"this machine by name", "http://localhost:8000", "", nil, "ktrdr_local"},
+		{"another machine", "https://lab.example", "", nil, ""},
+		{"another machine that looks like this one", "http://127.0.0.1.evil.example", "", nil, ""},
+		{"the environment's, to anybody", "https://lab.example", "", env{"KTRDR_TOKEN": "ktrdr_env"}, "ktrdr_env"},
+		{"the flag's, before all", "https://lab.example", "ktrdr_flag", env{"KTRDR_TOKEN": "ktrdr_env"}, "ktrdr_flag"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			u, err := url.Parse(tc.to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := &app{getenv: tc.env.get, data: dir, token: tc.flag}
+			got, err := a.secret(u)
+			if err != nil || got.Reveal() != tc.want.Reveal() {
+				t.Errorf("secret = %q, %v; want %q", got.Reveal(), err, tc.want.Reveal())
+			}
+		})
+	}
+}
+
+func TestReadToken_RefusesWhatOthersCanRead(t *testing.T) {
+	name := filepath.Join(t.TempDir(), tokenFile)
+	if err := writeOnce(name, "ktrdr_x\n"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := readToken(name); err != nil || got.Reveal() != "ktrdr_x" {
+		t.Fatalf("readToken = %q, %v", got.Reveal(), err)
+	}
+	for _, mode := range []os.FileMode{0o640, 0o604, 0o620} {
+		if err := os.Chmod(name, mode); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readToken(name); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+			t.Errorf("mode %04o: err = %v, want one that says chmod 600", mode, err)
+		}
+	}
+}
+
+func TestWriteWhole_KeepsTheOldFileWhenItFails(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "f")
+	if err := writeOnce(name, "old"); err != nil {
+		t.Fatal(err)
+	}
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	if _, err := writeWhole(name, func(w io.Writer) error {
+		if _, err := w.Write([]byte("half of the new")); err != nil {
+			return err
+		}
+		_, err := full.Write([]byte("x"))
+		return err
+	}); err == nil {
+		t.Fatal("no error although the writer failed")
+	}
+	text, err := os.ReadFile(name)
+	entries, _ := os.ReadDir(dir)
+	if err != nil || string(text) != "old" || len(entries) != 1 {
+		t.Errorf("file holds %q (%v), folder %v; want the old file alone", text, err, entries)
+	}
+}
+
+func TestOffline_RefusesBesideABackendOfAnotherVersion(t *testing.T) {
+	health := ktrdr.Health{Status: "ok", Version: "v0-other"}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(health)
+	}))
+	defer srv.Close()
+	a := &app{getenv: env{}.get, url: srv.URL, data: t.TempDir()}
+	if err := a.sameVersion(t.Context()); err == nil || !strings.Contains(err.Error(), "v0-other") {
+		t.Errorf("err = %v, want one that names the other version", err)
+	}
+	health.Version = ourVersion()
+	if err := a.sameVersion(t.Context()); err != nil {
+		t.Errorf("beside its own version: %v", err)
+	}
+	srv.Close()
+	if err := a.sameVersion(t.Context()); err != nil {
+		t.Errorf("without a backend: %v", err)
+	}
+}
+
+func TestServe_RefusesARevokedTokenFile(t *testing.T) {
+	l := newLab(t)
+	p, said := l.serve("--workers", "0")
+	tokens := decode[[]ktrdr.Token](t, l.must("token", "list", "--json"))
+	if len(tokens) != 1 || tokens[0].Scope != ktrdr.ScopeAdmin {
+		t.Fatalf("first tokens = %+v, want one admin", tokens)
+	}
+	l.must("token", "revoke", tokens[0].ID)
+	p.stop(syscall.SIGTERM)
+	l.refused(exitFailed, "was revoked: remove the file", "serve", "--addr", "127.0.0.1:0")
+	if err := os.Remove(said.Token); err != nil {
+		t.Fatal(err)
+	}
+	l.serve("--workers", "0")
+	l.must("ops")
+}
+
+func TestWorker_WantsAFolderOfItsOwn(t *testing.T) {
+	l := newLab(t)
+	l.serve("--workers", "0")
+	l.refused(exitUsage, "belongs to a backend", "worker", "--data", l.data)
+	l.refused(exitUsage, "--token-file", "worker", "--token-file", filepath.Join(l.data, "none"))
+	w := l.begin(&workerSaid{}, "worker", "--token-file", filepath.Join(l.data, tokenFile)) // the default folder
+	id := l.start("--steps", "2", "--step-ms", "1")
+	l.must("follow", id)
+	if code := w.stop(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code = %d, want 0", code)
+	}
+	if _, err := os.Stat(filepath.Join(l.data, "worker", "spool")); err != nil {
+		t.Errorf("the spool is not in worker/ of the data folder: %v", err)
+	}
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ktrdr/ktrdr/engine"
+)
+
+// Config is everything a backend can be told. It comes from settings, in the
+// order flags, environment, file, default, and is checked once by Validate.
+type Config struct {
+	Addr    string
+	Data    string // the data folder
+	DB      string // empty means ktrdr.db in the data folder
+	Workers int    // in-process workers, one operation each
+
+	NoAuth      bool
+	Hosts       []string // names besides loopback under which the API may be called
+	TLSCert     string
+	TLSKey      string
+	TLSUpstream bool // a proxy in front of us speaks TLS
+
+	Blobs   string // empty means blobs/ in the data folder
+	Threads ThreadStore
+
+	NoAutoCheckpoint bool          // checkpoints only where the work itself asks for them
+	CheckpointEvery  time.Duration // between periodic checkpoints of in-process workers
+
+	Engine engine.Settings
+
+	LogLevel slog.Level
+	LogJSON  bool
+}
+
+// ThreadStore says where checkpoints of programs that are not ours are kept.
+type ThreadStore struct {
+	Backend string // memory, sqlite or postgres; empty means the main store
+	Path    string // of the SQLite file, or the PostgreSQL URL
+}
+
+// The backends of a ThreadStore.
+const (
+	threadsMemory   = "memory"
+	threadsSQLite   = "sqlite"
+	threadsPostgres = "postgres"
+)
+
+const maxWorkers = 1024
+
+// database returns the URL of the main store.
+func (c Config) database() string {
+	if c.DB != "" {
+		return c.DB
+	}
+	return filepath.Join(c.Data, "ktrdr.db")
+}
+
+// blobRoot returns where blobs are kept.
+func (c Config) blobRoot() string {
+	if c.Blobs != "" {
+		return c.Blobs
+	}
+	return filepath.Join(c.Data, "blobs")
+}
+
+// tls says whether we speak TLS ourselves.
+func (c Config) tls() bool { return c.TLSCert != "" }
+
+// Validate joins everything that is wrong, each as a sentence that names the
+// setting and what to do.
+func (c Config) Validate() error {
+	var problems []error
+	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+
+	if c.Data == "" {
+		bad("there is no data folder: give one with --data or KTRDR_DATA")
+	}
+	if scheme, _, ok := strings.Cut(c.DB, "://"); ok && scheme != "postgres" && scheme != "postgresql" {
+		bad("--db %s://… is no database we know: give a file, or a URL that begins with postgres://", scheme)
+	}
+	if c.Workers < 0 || c.Workers > maxWorkers {
+		bad("--workers must be 0 to %d, not %d", maxWorkers, c.Workers)
+	}
+	for _, h := range c.Hosts {
+		if strings.ContainsAny(h, "/ @*") {
+			bad("KTRDR_HOSTS holds names like lab.example or lab.example:8443, separated by commas, not %q", h)
+		}
+	}
+	problems = append(problems, c.validateAddr()...)
+	switch c.Threads.Backend {
+	case "", threadsMemory:
+		if c.Threads.Path != "" {
+			bad("checkpointing.path is only for checkpointing.backend sqlite or postgres: remove it, or choose one of them")
+		}
+	case threadsSQLite, threadsPostgres:
+		if c.Threads.Path == "" {
+			bad("checkpointing.backend %s needs checkpointing.path: a file for sqlite, a URL for postgres", c.Threads.Backend)
+		}
+	default:
+		bad("checkpointing.backend must be memory, sqlite or postgres, not %q", c.Threads.Backend)
+	}
+	return errors.Join(append(problems, c.Engine.Validate())...)
+}
+
+// validateAddr holds the rules of who may reach us: an address that others can
+// reach needs both a token and TLS.
+func (c Config) validateAddr() []error {
+	var problems []error
+	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+
+	host, port, err := net.SplitHostPort(c.Addr)
+	if n, convErr := strconv.Atoi(port); err != nil || convErr != nil || n < 0 || n > 65535 {
+		bad("--addr must be HOST:PORT such as 127.0.0.1:8000, not %q", c.Addr)
+		return problems
+	}
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		bad("--tls-cert and --tls-key belong together: give both, or neither")
+	}
+	if c.TLSCert != "" && c.TLSUpstream {
+		bad("--tls-terminated-upstream says that a proxy speaks TLS: leave out --tls-cert and --tls-key, or leave it out")
+	}
+	if loopback(host) {
+		return problems
+	}
+	if c.NoAuth {
+		bad("KTRDR_AUTH=none is only for a loopback address: %s can be reached by others, so remove it or use --addr 127.0.0.1:%s", c.Addr, port)
+	}
+	if !c.tls() && !c.TLSUpstream {
+		bad("%s can be reached by others, so it needs TLS: give --tls-cert and --tls-key, or --tls-terminated-upstream when a proxy does it, or use --addr 127.0.0.1:%s", c.Addr, port)
+	}
+	return problems
+}
+
+// loopback says whether only this machine can reach host. A name other than
+// localhost may resolve to anything, so it does not count.
+func loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// defaultData is the user's data directory, or "" when there is no home.
+func defaultData(getenv func(string) string) string {
+	if dir := getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "ktrdr")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	if runtime.GOOS == "darwin" {
+		return filepath.Join(home, "Library", "Application Support", "ktrdr")
+	}
+	return filepath.Join(home, ".local", "share", "ktrdr")
+}

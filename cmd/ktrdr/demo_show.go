@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/dummy"
+)
+
+// look reads the whole tree, children after their parents.
+func (d *demo) look(ctx context.Context) error {
+	page, err := d.client.List(ctx, ktrdr.OperationQuery{Limit: 100})
+	if ktrdr.CodeOf(err) == ktrdr.CodeUnavailable {
+		return nil // just killed
+	}
+	if err != nil {
+		return err
+	}
+	d.ops = slices.DeleteFunc(page.Operations, func(op ktrdr.Operation) bool { return op.Root != d.root })
+	if d.screen != nil {
+		d.screen.draw(d.table())
+	}
+	return nil
+}
+
+func (d *demo) find(id ktrdr.OperationID) *ktrdr.Operation {
+	i := slices.IndexFunc(d.ops, func(op ktrdr.Operation) bool { return op.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &d.ops[i]
+}
+
+// table draws the tree as it stands.
+func (d *demo) table() []string {
+	p := d.a.palette()
+	lines := []string{""}
+	var branch func(id ktrdr.OperationID, indent string)
+	branch = func(id ktrdr.OperationID, indent string) {
+		op := d.find(id)
+		if op == nil {
+			return
+		}
+		lines = append(lines, fmt.Sprintf("%-20s %s %3.0f%% epoch %d %s", indent+short(*op), bar(percent(*op)/100, 20), percent(*op), op.Epoch, p.status(op.Status)))
+		for _, child := range slices.Backward(d.ops) {
+			if child.Parent == id {
+				branch(child.ID, indent+"  ")
+			}
+		}
+	}
+	branch(d.root, "")
+	return lines
+}
+
+// tell tells the events that make the story; checkpoints would drown it.
+func (d *demo) tell(e ktrdr.Event) {
+	if e.Kind == ktrdr.EventFailed && strings.Contains(string(e.Data), ktrdr.MessageOrphaned) {
+		d.orphaned++
+	}
+	switch e.Kind {
+	case ktrdr.EventClaimed, ktrdr.EventFailed, ktrdr.EventResumed, ktrdr.EventReconciling, ktrdr.EventReported, ktrdr.EventCompleted, ktrdr.EventWriteRefused:
+		d.print(stamped(e))
+	}
+}
+
+func (d *demo) say(format string, args ...any) {
+	d.print(time.Now().Format(time.TimeOnly) + "  " + fmt.Sprintf(format, args...))
+}
+
+func (d *demo) print(line string) {
+	out := d.a.out
+	if d.a.json {
+		out = d.a.err // standard output is for the verdict
+	}
+	if d.screen == nil {
+		fmt.Fprintln(out, line)
+		return
+	}
+	d.screen.above(line)
+	d.screen.draw(d.table())
+}
+
+// demoVerdict is the demo's result.
+type demoVerdict struct {
+	Operations int        `json:"operations"`
+	Completed  int        `json:"completed"`
+	Orphaned   int        `json:"orphaned"`
+	Hash       ktrdr.Hash `json:"hash"`
+	Expected   string     `json:"expected_hash"`
+}
+
+// verdict compares the result with the one that nothing disturbed.
+func (d *demo) verdict(root ktrdr.Operation, tree dummy.Spec) error {
+	v := demoVerdict{Operations: len(d.ops), Orphaned: d.orphaned, Expected: dummy.Expected(tree)}
+	for _, op := range d.ops {
+		if op.Status == ktrdr.Completed {
+			v.Completed++
+		}
+	}
+	var result dummy.Result
+	if root.Status == ktrdr.Completed {
+		if err := json.Unmarshal(root.Result, &result); err != nil {
+			return fmt.Errorf("result of %s: %w", root.ID, err)
+		}
+	}
+	v.Hash = result.Hash
+	if d.screen != nil {
+		d.screen.draw(d.table())
+	}
+	err := d.a.print(v, func(w io.Writer) {
+		fmt.Fprintf(w, "\nresult  %s\nwithout any disturbance it is\n        %s\n", v.Hash, v.Expected)
+	})
+	switch {
+	case err != nil:
+		return err
+	case v.Completed < v.Operations:
+		return fmt.Errorf("%d of %d operations completed: %s", v.Completed, v.Operations, note(root))
+	case v.Hash.String() != v.Expected:
+		return errors.New("the result differs from the undisturbed one")
+	case v.Orphaned == 0 || d.act < 3:
+		return errors.New("nothing was disturbed, so nothing is shown")
+	}
+	d.screen = nil // what follows stays
+	d.print(d.a.palette().good(fmt.Sprintf("all %d operations completed, %d of them taken from a dead worker; result hash equals the undisturbed one ✔", v.Operations, v.Orphaned)))
+	return nil
+}

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/blob"
+)
+
+const doctorHelp = `Check everything that can be checked: folder and permissions, free disk, the
+database, the blobs in both directions, the server, its clock, and operations
+that do not move. It looks at the database and the blobs themselves and needs no
+running backend. Each ✗ says what to do; the exit code is 1 when there is one.`
+
+// finding is one thing the doctor looked at.
+type finding struct {
+	Check  string `json:"check"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+	Fix    string `json:"fix,omitempty"` // what to do; empty when it is OK
+}
+
+func newDoctor(a *app) *cobra.Command {
+	var deep bool
+	cmd := &cobra.Command{Use: "doctor", Short: "Check the installation and say how to repair it", Long: doctorHelp, Args: noArgs}
+	cmd.Flags().BoolVar(&deep, "deep", false, "read every blob to its end")
+	file := storageFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := a.serveConfig(cmd, *file)
+		if err != nil {
+			return &exitError{exitUsage, err}
+		}
+		d := &doctor{a: a, cfg: cfg, deep: deep}
+		d.examine(cmd.Context())
+		return d.report()
+	}
+	return cmd
+}
+
+// doctor collects findings.
+type doctor struct {
+	a        *app
+	cfg      Config
+	deep     bool
+	findings []finding
+}
+
+func (d *doctor) good(check, format string, args ...any) {
+	d.findings = append(d.findings, finding{Check: check, OK: true, Detail: fmt.Sprintf(format, args...)})
+}
+
+func (d *doctor) bad(check, fix, format string, args ...any) {
+	d.findings = append(d.findings, finding{Check: check, Detail: fmt.Sprintf(format, args...), Fix: fix})
+}
+
+func (d *doctor) examine(ctx context.Context) {
+	d.folder()
+	d.disk()
+	health, err := d.a.askHealth(ctx)
+	running := err == nil
+	if running && health.Version != ourVersion() {
+		d.bad("version", "use the binary of the same version", "the backend is %s, this binary %s; the database is not opened", health.Version, ourVersion())
+	} else {
+		d.storage(ctx, running)
+	}
+	if !running {
+		d.bad("server", "start one with `ktrdr serve`, or name it with --url", "none answers (%v)", innermost(err))
+		return
+	}
+	d.server(health)
+}
+
+// folder looks at who may read and write the data folder and the token.
+func (d *doctor) folder() {
+	dir := d.cfg.Data
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		d.bad("folder", "name it with --data, or start a backend with `ktrdr serve`", "%s does not exist", dir)
+		return
+	case err != nil:
+		d.bad("folder", "run this as the user who runs the backend", "%v", err)
+		return
+	case info.Mode().Perm()&0o022 != 0:
+		d.bad("folder", "chmod 700 "+dir, "%s can be written by other users (mode %04o)", dir, info.Mode().Perm())
+	default:
+		d.good("folder", "%s", dir)
+	}
+	switch _, err := readToken(filepath.Join(dir, tokenFile)); {
+	case errors.Is(err, fs.ErrNotExist) && d.cfg.NoAuth:
+		d.good("token", "none, and none wanted (KTRDR_AUTH=none)")
+	case errors.Is(err, fs.ErrNotExist):
+		d.good("token", "none yet; the next start of a backend makes one")
+	case err != nil:
+		d.bad("token", "chmod 600 "+filepath.Join(dir, tokenFile), "%v", err)
+	default:
+		d.good("token", "readable by its owner only")
+	}
+}
+
+func (d *doctor) disk() {
+	free, err := freeDisk(d.cfg.Data)
+	switch {
+	case err != nil:
+		return // the folder's finding says it
+	case free < max(d.cfg.Engine.DiskReserve, 0):
+		d.bad("disk", "free some space, or run `ktrdr checkpoints cleanup`", "%s free, less than the reserve of %s", bytesText(free), bytesText(d.cfg.Engine.DiskReserve))
+	default:
+		d.good("disk", "%s free", bytesText(free))
+	}
+}
+
+// storage opens the database, which checks its integrity, and compares its
+// rows with the blobs.
+func (d *doctor) storage(ctx context.Context, running bool) {
+	st, err := openStorage(ctx, d.cfg)
+	if err != nil {
+		d.bad("database", "restore a backup into an empty folder with `ktrdr restore FILE --data DIR`, or repair what is named", "%v", err)
+		return
+	}
+	defer st.close()
+	info, err := st.store.Info(ctx)
+	if err != nil {
+		d.bad("database", "check that it is running and reachable", "%v", err)
+		return
+	}
+	d.good("database", "%s %s at %s, schema %d", info.Kind, info.Version, info.Location, info.Schema)
+	d.blobs(ctx, st)
+	d.stuck(ctx, st, running)
+}
+
+func (d *doctor) blobs(ctx context.Context, st storage) {
+	r, err := blob.Check(ctx, st.blobs, st.store.BlobRefs(ctx), d.deep)
+	if err != nil {
+		d.bad("blobs", "check that the folder or bucket can be read", "%v", err)
+		return
+	}
+	const fix = "restore the file from a backup; without it a resume uses the checkpoint before"
+	for _, ref := range r.Missing {
+		d.bad("blobs", fix, "%s is missing; %s names it", ref.SHA256, ref.Operation)
+	}
+	for _, ref := range r.WrongSize {
+		d.bad("blobs", fix, "%s has another size than %s says", ref.SHA256, ref.Operation)
+	}
+	for _, ref := range r.Corrupt {
+		d.bad("blobs", fix, "%s has been changed; %s names it", ref.SHA256, dash(string(ref.Operation)))
+	}
+	if r.OK() {
+		how := "present, of the right size (--deep reads them)"
+		if d.deep {
+			how = "read and right"
+		}
+		d.good("blobs", "%d blobs, %s, %s; %d wait to be collected", r.Checked, bytesText(r.Bytes), how, len(r.Unreferenced))
+	}
+}
+
+// stuck looks for operations that should have moved long ago.
+func (d *doctor) stuck(ctx context.Context, st storage, running bool) {
+	page, err := st.store.List(ctx, ktrdr.OperationQuery{ActiveOnly: true, Limit: 1000})
+	if err != nil {
+		d.bad("operations", "see what the finding about the database says", "%v", err)
+		return
+	}
+	settings := d.cfg.Engine.WithDefaults()
+	limit := 2 * (settings.OrphanTimeout + settings.CheckInterval)
+	found := 0
+	for _, op := range page.Operations {
+		silent := time.Since(op.HeartbeatAt)
+		if !op.Status.Live() || op.HasPlan || op.HeartbeatAt.IsZero() || silent < limit {
+			continue
+		}
+		found++
+		fix := "start a backend with `ktrdr serve`; it recovers the operation"
+		if running {
+			fix = fmt.Sprintf("look at the backend's log, then `ktrdr cancel %s`", op.ID)
+		}
+		d.bad("operations", fix, "%s is %s but silent for %s", op.ID, op.Status, brief(silent))
+	}
+	if found == 0 {
+		d.good("operations", "%d active, none stuck", len(page.Operations))
+	}
+}
+
+// skew is how far the server's clock may be ahead of ours. It decides nothing
+// (only the database's clock does), but confuses people who compare times.
+const skew = 5 * time.Second
+
+func (d *doctor) server(h ktrdr.Health) {
+	if h.Status == "ok" {
+		d.good("server", "version %s, pid %d, up %s, %d workers", h.Version, h.Backend.PID, brief(time.Duration(h.UptimeSeconds*float64(time.Second))), h.Workers.Live)
+	}
+	for _, problem := range h.Problems {
+		d.bad("server", "see the sentence itself", "%s", problem)
+	}
+	if ahead := time.Until(h.OrphanDetector.LastCheck); ahead > skew {
+		d.bad("clock", "let both machines keep time by NTP", "the server's clock is %s ahead of this machine's", brief(ahead))
+	} else {
+		d.good("clock", "agrees with the server's")
+	}
+}
+
+func (d *doctor) report() error {
+	problems := 0
+	for _, f := range d.findings {
+		if !f.OK {
+			problems++
+		}
+	}
+	err := d.a.print(d.findings, func(w io.Writer) {
+		p := d.a.palette()
+		for _, f := range d.findings {
+			if f.OK {
+				fmt.Fprintf(w, "%s %-10s %s\n", p.good("✔"), f.Check, plain(f.Detail))
+			} else {
+				fmt.Fprintf(w, "%s %-10s %s\n             → %s\n", p.bad("✗"), f.Check, plain(f.Detail), plain(f.Fix))
+			}
+		}
+	})
+	if err == nil && problems > 0 {
+		return &exitError{code: exitFailed}
+	}
+	return err
+}

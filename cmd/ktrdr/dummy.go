@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ktrdr/ktrdr/dummy"
+	"github.com/ktrdr/ktrdr/httpapi"
+)
+
+const dummyHelp = `Start an operation that counts steps and sleeps between them. Its result is a
+hash over the steps, so that a lost or a doubled step shows. It is the engine's
+own test subject, and yours: kill what runs it and see it come back.`
+
+func newDummy(a *app) *cobra.Command {
+	var (
+		spec     dummy.Spec
+		children int
+		follow   bool
+		key      string
+	)
+	cmd := &cobra.Command{
+		Use: "dummy", Short: "Start a dummy operation", Long: dummyHelp, Args: noArgs,
+		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+			if children < 0 {
+				return usagef("--children must be 0 or more, not %d", children)
+			}
+			s := family(spec, children)
+			if err := s.Validate(); err != nil {
+				return usagef("%w", err)
+			}
+			started, err := c.StartDummy(ctx, s, key)
+			if err != nil {
+				return err
+			}
+			return a.started(ctx, c, started, follow)
+		}),
+	}
+	f := cmd.Flags()
+	f.IntVar(&spec.Steps, "steps", 100, "how many steps")
+	f.Float64Var(&spec.StepMS, "step-ms", 50, "how long each takes, in `MILLISECONDS`")
+	f.IntVar(&spec.CheckpointEvery, "checkpoint-every", 10, "steps between checkpoints; 0 means by time only")
+	f.IntVar(&spec.FailAt, "fail-at", 0, "fail at this step")
+	f.IntVar(&spec.PanicAt, "panic-at", 0, "panic at this step")
+	f.IntVar(&spec.CrashAt, "crash-at", 0, "kill the worker's process at this step; an in-process worker takes the backend with it")
+	f.BoolVar(&spec.Hang, "hang", false, "never end until cancelled")
+	f.BoolVar(&spec.BackendLocal, "backend-local", false, "run only inside a backend")
+	f.IntVar(&spec.ArtifactBytes, "artifact-bytes", 0, "size of a blob that each checkpoint carries")
+	f.Int64Var(&spec.Seed, "seed", 0, "another seed gives another result")
+	f.IntVar(&spec.Priority, "priority", 0, "higher is started first")
+	f.IntVar(&children, "children", 0, "make a parent of `N` such operations instead of one")
+	f.BoolVar(&spec.Parallel, "parallel", false, "run the children all at once instead of one after another")
+	f.BoolVarP(&follow, "follow", "f", false, "follow it to its end")
+	f.StringVar(&key, "key", "", "idempotency `KEY`: the same key again starts nothing new")
+	return cmd
+}
+
+// family makes a parent of n children like spec, or spec itself when n is 0.
+func family(spec dummy.Spec, n int) dummy.Spec {
+	if n == 0 {
+		return spec
+	}
+	parent := dummy.Spec{Parallel: spec.Parallel, Priority: spec.Priority}
+	spec.Parallel, spec.Priority = false, 0
+	for range n {
+		parent.Children = append(parent.Children, spec)
+	}
+	return parent
+}
+
+// started tells that an operation was started, or follows it.
+func (a *app) started(ctx context.Context, c *httpapi.Client, s httpapi.Started, follow bool) error {
+	if follow {
+		return a.follow(ctx, c, s.Operation)
+	}
+	return a.print(s, func(w io.Writer) {
+		fmt.Fprintf(w, "%s is %s.\nWatch it with `ktrdr follow %s`.\n", s.Operation, s.Status, s.Operation)
+	})
+}

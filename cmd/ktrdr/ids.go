@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/httpapi"
+)
+
+// fullID is an id as the store makes them.
+var fullID = regexp.MustCompile(`^op_[a-z_]+_\d{8}_\d{6}_[0-9a-f]{8}$`)
+
+// shortest is how many characters of an id's random tail name an operation.
+const shortest = 4
+
+// named says whether text is enough of an id: the beginning of all of it, or
+// of its random tail, which is the part people remember.
+func named(id ktrdr.OperationID, text string) bool {
+	if strings.HasPrefix(string(id), text) {
+		return true
+	}
+	return len(text) >= shortest && strings.HasPrefix(tail(id), text)
+}
+
+// tail is the random part of an id.
+func tail(id ktrdr.OperationID) string { return string(id)[strings.LastIndexByte(string(id), '_')+1:] }
+
+// short is an operation where there is no room for its id: commands take the
+// last word of it.
+func short(op ktrdr.Operation) string { return string(op.Type) + " " + tail(op.ID) }
+
+// searched bounds how many of the newest operations a short id is looked for
+// in; an older one needs its whole id.
+const searched = 10_000
+
+// resolve finds the operation that a whole or a short id means.
+func resolve(ctx context.Context, c *httpapi.Client, text string) (ktrdr.OperationID, error) {
+	if fullID.MatchString(text) {
+		return ktrdr.OperationID(text), nil
+	}
+	var found []ktrdr.OperationID
+	q := ktrdr.OperationQuery{Limit: 1000}
+	for seen := 0; seen < searched; {
+		page, err := c.List(ctx, q)
+		if err != nil {
+			return "", err
+		}
+		for _, op := range page.Operations {
+			if named(op.ID, text) {
+				found = append(found, op.ID)
+			}
+		}
+		seen += len(page.Operations)
+		if q.Cursor = page.Next; q.Cursor == "" {
+			break
+		}
+	}
+	return choose(text, found)
+}
+
+func choose(text string, found []ktrdr.OperationID) (ktrdr.OperationID, error) {
+	switch len(found) {
+	case 0:
+		return "", ktrdr.Errorf(ktrdr.CodeNotFound, "no operation begins with %q; `ktrdr ops` lists them", text)
+	case 1:
+		return found[0], nil
+	}
+	var b strings.Builder
+	for _, id := range found[:min(len(found), 5)] {
+		fmt.Fprintf(&b, "\n  %s", id)
+	}
+	return "", ktrdr.Errorf(ktrdr.CodeInvalid, "%q means %d operations; add a character or two:%s", text, len(found), b.String())
+}
+
+// completeIDs offers the newest operations that an argument may mean.
+func (a *app) completeIDs(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	const none = cobra.ShellCompDirectiveNoFileComp
+	if len(args) > 0 {
+		return nil, none
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), shortly)
+	defer cancel()
+	c, err := a.connect()
+	if err != nil {
+		return nil, none
+	}
+	page, err := c.List(ctx, ktrdr.OperationQuery{Limit: 100})
+	if err != nil {
+		return nil, none
+	}
+	var offers []string
+	for _, op := range page.Operations {
+		if named(op.ID, typed) {
+			offers = append(offers, fmt.Sprintf("%s\t%s, created %s", op.ID, op.Status, ago(op.CreatedAt)))
+		}
+	}
+	return offers, none | cobra.ShellCompDirectiveKeepOrder
+}
+
+// onOperation makes a command that asks the server about one operation.
+func (a *app) onOperation(use, short string, ask func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error) *cobra.Command {
+	return &cobra.Command{
+		Use: use + " OPERATION", Short: short,
+		Args: exactly(1, "one OPERATION: its id, or enough of it"), ValidArgsFunction: a.completeIDs,
+		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+			id, err := resolve(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
+			return ask(ctx, c, id)
+		}),
+	}
+}

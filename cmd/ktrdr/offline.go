@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/blob"
+	"github.com/ktrdr/ktrdr/sqlstore"
+)
+
+// storageFlags adds what a command needs that works on the database and the
+// blobs themselves, with or without a backend.
+func storageFlags(cmd *cobra.Command) (config *string) {
+	cmd.Flags().Var(&textFlag{kind: "URL"}, "db", "database: a SQLite file or postgres://… (KTRDR_DB; default DATA/ktrdr.db)")
+	return cmd.Flags().String("config", "", "the backend's configuration `FILE`")
+}
+
+// storage is a database and its blobs.
+type storage struct {
+	store *sqlstore.Store
+	blobs blob.Store
+}
+
+func (s storage) close() error {
+	return errors.Join(s.blobs.Close(), s.store.Close())
+}
+
+// openStorage opens what a backend with this configuration uses. It does not
+// make a database where there is none.
+func openStorage(ctx context.Context, cfg Config) (storage, error) {
+	if file, ok := sqliteFile(cfg.database()); ok {
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+			return storage{}, fmt.Errorf("there is no database at %s: name the folder with --data, or start a backend with `ktrdr serve`", file)
+		}
+	}
+	return makeStorage(ctx, cfg)
+}
+
+// makeStorage opens the database and the blobs, and makes them where they are
+// missing.
+func makeStorage(ctx context.Context, cfg Config) (storage, error) {
+	store, err := sqlstore.Open(ctx, sqlstore.Config{URL: cfg.database(), Plans: plans()})
+	if err != nil {
+		return storage{}, fmt.Errorf("database: %w", err)
+	}
+	blobs, err := blob.Open(ctx, cfg.blobRoot())
+	if err != nil {
+		return storage{}, errors.Join(fmt.Errorf("blobs: %w", err), store.Close())
+	}
+	return storage{store, blobs}, nil
+}
+
+// sqliteFile is the file of an SQLite database.
+func sqliteFile(db string) (string, bool) {
+	if strings.Contains(db, "://") {
+		return "", false
+	}
+	return strings.TrimPrefix(db, "sqlite:"), true
+}
+
+// sameVersion refuses to open a database under a running backend of another
+// version: opening may migrate it, and that backend would not know.
+func (a *app) sameVersion(ctx context.Context) error {
+	h, err := a.askHealth(ctx)
+	if err != nil || h.Version == ourVersion() {
+		return nil //nolint:nilerr // no backend answers, so none is disturbed
+	}
+	return fmt.Errorf("a backend of version %s is running and this is %s: use the binary of the same version, or stop it first", h.Version, ourVersion())
+}
+
+// askHealth asks the server how it is, briefly.
+func (a *app) askHealth(ctx context.Context) (ktrdr.Health, error) {
+	ctx, cancel := context.WithTimeout(ctx, shortly)
+	defer cancel()
+	c, err := a.connect()
+	if err != nil {
+		return ktrdr.Health{}, err
+	}
+	return c.Health(ctx)
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// table prints rows in columns. Cells must not be coloured: their colour would
+// count as width.
+func table(w io.Writer, head string, rows func(row func(cells ...any))) {
+	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(tw, head)
+	rows(func(cells ...any) {
+		texts := make([]string, len(cells))
+		for i, c := range cells {
+			texts[i] = plain(fmt.Sprint(c))
+		}
+		fmt.Fprintln(tw, strings.Join(texts, "\t"))
+	})
+	tw.Flush()
+}
+
+// plain makes text from outside safe to print: a worker's error must not move
+// the cursor or rename the terminal.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// brief is a duration as people say it: two digits matter.
+func brief(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "0s"
+	case d < 10*time.Second:
+		return d.Round(100 * time.Millisecond).String()
+	case d < time.Hour:
+		return d.Round(time.Second).String()
+	case d < 48*time.Hour:
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+// ago is how long ago an instant was, or a dash for never.
+func ago(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return brief(time.Since(t)) + " ago"
+}
+
+// bytesText is a size as people say it.
+func bytesText(n int64) string {
+	const unit = 1024
+	if n < unit {
+		return fmt.Sprintf("%d B", n)
+	}
+	value, suffix := float64(n)/unit, "KMGTPE"
+	for value >= unit && len(suffix) > 1 {
+		value, suffix = value/unit, suffix[1:]
+	}
+	return fmt.Sprintf("%.1f %cB", value, suffix[0])
+}
+
+// percent is how far an operation is.
+func percent(op ktrdr.Operation) float64 {
+	if op.Status == ktrdr.Completed {
+		return 100
+	}
+	return min(max(op.Progress.Percentage, 0), 100)
+}
+
+// listed prints operations as a table.
+func listed(w io.Writer, ops []ktrdr.Operation) {
+	table(w, "OPERATION\tSTATUS\tPROGRESS\tATTEMPTS\tWORKER\tCREATED\tNOTE", func(row func(...any)) {
+		for _, op := range ops {
+			row(op.ID, op.Status, fmt.Sprintf("%.0f%%", percent(op)), op.Attempts, dash(string(op.Worker)), ago(op.CreatedAt), note(op))
+		}
+	})
+}
+
+// note is the one thing to know about an operation besides its status.
+func note(op ktrdr.Operation) string {
+	switch {
+	case op.ErrorMessage != "":
+		return op.ErrorMessage
+	case op.Unschedulable != "":
+		return op.Unschedulable
+	case op.Status.Terminal():
+		return ""
+	case op.CancelRequested:
+		return "cancel requested"
+	case op.Phase != "":
+		return op.Phase
+	}
+	return op.Progress.CurrentStep
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// story tells an event as a line.
+func story(e ktrdr.Event) string {
+	var d struct {
+		Worker   string `json:"worker_id"`
+		Attempts int    `json:"attempts"`
+		Phase    string `json:"phase"`
+		Reason   string `json:"reason"`
+		Message  string `json:"error_message"`
+		ID       string `json:"checkpoint_id"`
+		Type     string `json:"checkpoint_type"`
+		Step     int64  `json:"step"`
+		Input    string `json:"input"`
+		Given    int64  `json:"given"`
+		Name     string `json:"name"`
+	}
+	_ = json.Unmarshal(e.Data, &d) // what is missing is simply not told
+	text := string(e.Kind)
+	switch e.Kind {
+	case ktrdr.EventClaimed:
+		text = fmt.Sprintf("claimed by %s (epoch %d)", d.Worker, e.Epoch)
+		if d.Worker == "" {
+			text = "moved by its plan from now on"
+		}
+	case ktrdr.EventCheckpoint:
+		text = fmt.Sprintf("checkpoint %s at step %d", d.Type, d.Step)
+	case ktrdr.EventCheckpointSkipped:
+		text = fmt.Sprintf("checkpoint %s could not be used: %s", d.ID, d.Reason)
+	case ktrdr.EventFailed, ktrdr.EventCancelled:
+		text += ": " + d.Message
+	case ktrdr.EventReleased, ktrdr.EventCancelRequested:
+		if d.Reason != "" {
+			text += ": " + d.Reason
+		}
+	case ktrdr.EventPhase:
+		text = "phase " + d.Phase
+	case ktrdr.EventReconciling:
+		text = "backend restarted; waiting for its worker to report"
+	case ktrdr.EventReported:
+		text = fmt.Sprintf("its worker reported; it goes on (epoch %d)", e.Epoch)
+	case ktrdr.EventWriteRefused:
+		text = fmt.Sprintf("%s from old epoch %d refused", d.Input, d.Given)
+	case ktrdr.EventWorkerRegistered:
+		text = "worker registered: " + d.Worker
+	}
+	return plain(strings.TrimRight(text, ": "))
+}
+
+// stamped puts the time, and for which operation, before an event's story.
+func stamped(e ktrdr.Event) string {
+	who := ""
+	if e.Operation != "" {
+		who = "  " + string(e.Operation)
+	}
+	return e.At.Local().Format(time.TimeOnly) + who + "  " + story(e)
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/dummy"
+)
+
+func TestExitCode_IsTheResult(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		err  error
+		want int
+	}{
+		{"nothing wrong", nil, exitOK},
+		{"an ordinary error", errors.New("disk full"), exitFailed},
+		{"a wrong flag", usagef("no such flag"), exitUsage},
+		{"wrapped usage", fmt.Errorf("serve: %w", usagef("no")), exitUsage},
+		{"a cancelled operation", &exitError{code: exitCancelled}, exitCancelled},
+		{"Ctrl-C", fmt.Errorf("follow: %w", errStopped), exitInterrupted},
+	} {
+		if got := exitCode(tc.err); got != tc.want {
+			t.Errorf("%s: exit code %d, want %d", tc.name, got, tc.want)
+		}
+	}
+}
+
+func TestComplain_SaysNothingTwice(t *testing.T) {
+	var b bytes.Buffer
+	a := &app{err: &b}
+	a.complain(&exitError{code: exitCancelled})
+	if b.Len() > 0 {
+		t.Errorf("complained %q about what was told already", b.String())
+	}
+	a.complain(errors.Join(errors.New("one"), errors.New("two")))
+	if got, want := b.String(), "ktrdr: one\n       two\n"; got != want {
+		t.Errorf("complaint = %q, want %q", got, want)
+	}
+}
+
+func TestClip_NeverWrapsAndNeverCutsAColour(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		parts := rapid.SliceOf(rapid.OneOf(
+			rapid.SampledFrom([]string{"\x1b[32m", "\x1b[0m", "█", "é"}), rapid.StringN(0, 5, -1),
+		)).Draw(rt, "parts")
+		line := strings.ReplaceAll(strings.Join(parts, ""), "\x1b", "")
+		coloured := palette(true).paint("31", line)
+		columns := rapid.IntRange(0, 40).Draw(rt, "columns")
+		got := clip(coloured, columns)
+		visible := strings.ReplaceAll(strings.ReplaceAll(got, "\x1b[31m", ""), "\x1b[0m", "")
+		if strings.ContainsRune(visible, 0x1b) {
+			rt.Fatalf("half an escape sequence in %q", got)
+		}
+		if n := utf8.RuneCountInString(visible); n > columns {
+			rt.Fatalf("%d columns in %q, want at most %d", n, got, columns)
+		}
+		if !strings.HasPrefix(line, visible) {
+			rt.Fatalf("%q is not the beginning of %q", visible, line)
+		}
+	})
+}
+
+func TestBar_IsAlwaysAsWideAsAsked(t *testing.T) {
+	for _, part := range []float64{-1, 0, 0.001, 0.5, 0.999, 1, 7} {
+		if n := utf8.RuneCountInString(bar(part, 20)); n != 20 {
+			t.Errorf("bar(%v) has %d columns, want 20", part, n)
+		}
+	}
+	if got, want := bar(0.5, 4), "██░░"; got != want {
+		t.Errorf("bar(0.5) = %s, want %s", got, want)
+	}
+}
+
+func TestScreen_RedrawsInPlace(t *testing.T) {
+	var b bytes.Buffer
+	s := screen{w: &b}
+	s.draw([]string{"one", "two"})
+	s.draw([]string{"three"})
+	s.above("an event")
+	s.draw([]string{"four"})
+	want := "one\ntwo\n" + "\x1b[2A\x1b[J" + "three\n" + "\x1b[1A\x1b[J" + "an event\n" + "four\n"
+	if got := b.String(); got != want {
+		t.Errorf("drawn %q, want %q", got, want)
+	}
+}
+
+func TestPlain_KeepsOthersFromTheTerminal(t *testing.T) {
+	if got := plain("evil\x1b]0;title\x07\r\nname\u009b1m"); strings.ContainsFunc(got, func(r rune) bool { return r < ' ' || r == 0x9b }) {
+		t.Errorf("plain left control characters in %q", got)
+	}
+	if got, want := plain("naïve ✔"), "naïve ✔"; got != want {
+		t.Errorf("plain = %q, want %q", got, want)
+	}
+}
+
+func TestBrief_SaysDurationsAsPeopleDo(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0s", 1234 * time.Millisecond: "1.2s", 59400 * time.Millisecond: "59s",
+		90 * time.Minute: "1h30m", 50 * time.Hour: "2d",
+	} {
+		if got := brief(d); got != want {
+			t.Errorf("brief(%v) = %s, want %s", d, got, want)
+		}
+	}
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1 << 20: "1.0 MB", 3 << 40: "3.0 TB"} {
+		if got := bytesText(n); got != want {
+			t.Errorf("bytesText(%d) = %s, want %s", n, got, want)
+		}
+	}
+}
+
+func TestChoose_TakesOnlyWhatIsUnambiguous(t *testing.T) {
+	ids := []ktrdr.OperationID{"op_dummy_20261114_010203_3fa90000", "op_dummy_20261114_010203_3fb00000", "op_training_20261114_010203_00001111"}
+	for _, tc := range []struct {
+		name, text string
+		want       ktrdr.OperationID
+		code       ktrdr.Code
+	}{
+		{"the beginning of one", "op_tr", ids[2], ""},
+		{"four characters of the tail", "3fa9", ids[0], ""},
+		{"a whole id", string(ids[1]), ids[1], ""},
+		{"the beginning of two", "op_dummy", "", ktrdr.CodeInvalid},
+		{"too little of the tail", "3fa", "", ktrdr.CodeNotFound},
+		{"nobody's", "ffff", "", ktrdr.CodeNotFound},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			found := slices.DeleteFunc(slices.Clone(ids), func(id ktrdr.OperationID) bool { return !named(id, tc.text) })
+			got, err := choose(tc.text, found)
+			if got != tc.want || ktrdr.CodeOf(err) != tc.code {
+				t.Errorf("choose(%q) = %q, %v; want %q, %q", tc.text, got, err, tc.want, tc.code)
+			}
+		})
+	}
+}
+
+func TestStory_TellsEveryKindOfEvent(t *testing.T) {
+	for _, tc := range []struct {
+		kind ktrdr.EventKind
+		data string
+		want string
+	}{
+		{ktrdr.EventClaimed, `{"worker_id":"w_1"}`, "claimed by w_1 (epoch 3)"},
+		{ktrdr.EventFailed, `{"error_message":"disk full"}`, "failed: disk full"},
+		{ktrdr.EventReleased, `{"reason":"Graceful shutdown"}`, "released: Graceful shutdown"},
+		{ktrdr.EventReleased, `{}`, "released"},
+		{ktrdr.EventCheckpoint, `{"checkpoint_type":"periodic","step":5}`, "checkpoint periodic at step 5"},
+		{ktrdr.EventCreated, ``, "created"},
+		{ktrdr.EventPaused, `not json`, "paused"},
+	} {
+		if got := story(ktrdr.Event{Kind: tc.kind, Epoch: 3, Data: json.RawMessage(tc.data)}); got != tc.want {
+			t.Errorf("story of %s = %q, want %q", tc.kind, got, tc.want)
+		}
+	}
+}
+
+func TestFamily_MakesAParentOnlyWhenAsked(t *testing.T) {
+	leaf := dummy.Spec{Steps: 5, Parallel: true, Priority: 2}
+	if got := family(leaf, 0); len(got.Children) != 0 || got.Steps != 5 {
+		t.Errorf("family of nobody = %+v", got)
+	}
+	got := family(leaf, 3)
+	if err := got.Validate(); err != nil || len(got.Children) != 3 || !got.Parallel || got.Priority != 2 || got.Children[0].Parallel {
+		t.Errorf("family of three = %+v (%v)", got, err)
+	}
+}

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/httpapi"
+)
+
+func newRetry(a *app) *cobra.Command {
+	var (
+		follow bool
+		key    string
+	)
+	cmd := a.onOperation("retry", "Start an ended operation over, as a new one", func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+		started, err := c.Retry(ctx, id, key)
+		if err != nil {
+			return err
+		}
+		return a.started(ctx, c, started, follow)
+	})
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "follow the new one to its end")
+	cmd.Flags().StringVar(&key, "key", "", "idempotency `KEY`: the same key again starts nothing new")
+	return cmd
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// app is what every command shares: where it prints, what it was told
+// globally, and the environment.
+type app struct {
+	out, err io.Writer
+	getenv   func(string) string
+
+	json    bool
+	verbose bool
+	url     string
+	token   string
+	ca      string
+	data    string
+}
+
+const rootHelp = `ktrdr keeps work alive: operations survive the death of the workers that run
+them and of the backend that keeps them, and end with the same result.
+
+  ktrdr serve                     start a backend with two workers inside
+  ktrdr dummy --steps 100 -f      start an operation and follow it
+  ktrdr ops                       list operations
+  ktrdr demo                      see a worker killed and its work recovered
+
+Exit codes: 0 done (or the followed operation COMPLETED), 1 failed (or FAILED),
+2 wrong usage or settings, 3 the followed operation was CANCELLED, 4 the server
+cannot be reached, 130 interrupted.
+
+Environment: KTRDR_URL, KTRDR_TOKEN, KTRDR_DATA, NO_COLOR; for the backend's see
+` + "`ktrdr serve --help`."
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:               "ktrdr",
+		Short:             "Durable operations in one binary",
+		Long:              rootHelp,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		Args:              unknownCommand,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+
+		SuggestionsMinimumDistance: 2,
+	}
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%w; see `%s --help`", err, cmd.CommandPath())
+	})
+	f := root.PersistentFlags()
+	f.BoolVar(&a.json, "json", false, "print JSON")
+	f.BoolVarP(&a.verbose, "verbose", "v", false, "say more")
+	f.StringVar(&a.url, "url", "", "`URL` of the server (KTRDR_URL; default "+defaultURL+")")
+	f.StringVar(&a.token, "token", "", "`TOKEN`; other users can see it in the process list, so prefer KTRDR_TOKEN")
+	f.StringVar(&a.ca, "ca", "", "certificate `FILE` that the server's certificate is checked against (KTRDR_CA)")
+	f.StringVar(&a.data, "data", "", "data folder `DIR` (KTRDR_DATA; default: ktrdr in the user's data directory)")
+
+	root.AddCommand(
+		newServe(a), newWorker(a), newDemo(a), newDummy(a),
+		newOps(a), newStatus(a), newFollow(a), newCancel(a), newResume(a), newRetry(a),
+		newPause(a), newUnpause(a), newCheckpoints(a), newWorkers(a), newEvents(a),
+		newBackup(a), newRestore(a), newDoctor(a), newToken(a), newVersion(a), newCompletion(a),
+	)
+	return root
+}
+
+// unknownCommand is what the root says to a word that is no command.
+func unknownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := "see `ktrdr --help`"
+	if s := cmd.SuggestionsFor(args[0]); len(s) > 0 {
+		hint = fmt.Sprintf("did you mean `ktrdr %s`?", s[0])
+	}
+	return usagef("there is no command %q; %s", args[0], hint)
+}
+
+// exactly asks for n arguments and names them when they are missing.
+func exactly(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usagef("`%s` takes %s; see `%s --help`", cmd.CommandPath(), what, cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+// noArgs refuses arguments.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("`%s` takes no argument %q; see `%s --help`", cmd.CommandPath(), args[0], cmd.CommandPath())
+	}
+	return nil
+}
+
+// group makes a command that only holds others.
+func group(use, short string, sub ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return usagef("there is no command `%s %s`; see `%s --help`", cmd.CommandPath(), args[0], cmd.CommandPath())
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(sub...)
+	return cmd
+}
+
+// print writes v as JSON when JSON was asked for, and otherwise what text
+// writes.
+func (a *app) print(v any, text func(w io.Writer)) error {
+	if a.json {
+		enc := json.NewEncoder(a.out)
+		enc.SetIndent("", "  ")
+		enc.SetEscapeHTML(false)
+		return enc.Encode(v)
+	}
+	text(a.out)
+	return nil
+}
+
+// complain is where an error's journey ends: one line for people, or an object
+// for programs, on standard error.
+func (a *app) complain(err error) {
+	if e, ok := errors.AsType[*exitError](err); ok && e.err == nil {
+		return
+	}
+	if a.json {
+		var body struct {
+			Error struct {
+				Code    ktrdr.Code `json:"code"`
+				Message string     `json:"message"`
+			} `json:"error"`
+		}
+		body.Error.Code, body.Error.Message = ktrdr.CodeOf(err), err.Error()
+		if exitCode(err) == exitUsage {
+			body.Error.Code = ktrdr.CodeInvalid
+		}
+		_ = json.NewEncoder(a.err).Encode(body)
+		return
+	}
+	lines := strings.Split(err.Error(), "\n")
+	fmt.Fprintln(a.err, "ktrdr:", strings.Join(lines, "\n       "))
+}
+
+// dataDir is the data folder that the flag, the environment or the system
+// gives.
+func (a *app) dataDir() string {
+	switch {
+	case a.data != "":
+		return a.data
+	case a.getenv("KTRDR_DATA") != "":
+		return a.getenv("KTRDR_DATA")
+	}
+	return defaultData(a.getenv)
+}
+
+// shortly bounds calls that should be quick, such as completion.
+const shortly = 2 * time.Second

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ktrdr/ktrdr/engine"
+)
+
+// setting is one thing a backend can be told, under the names it has in the
+// file, in the environment and on the command line. One table makes the flags,
+// the help and the precedence, so that they cannot disagree.
+type setting struct {
+	key  string // in the file; nested keys are joined by dots
+	env  string
+	flag string // empty: only environment and file
+	kind string // for the help: what a value looks like
+	def  string // for the help, and applied when nothing else is given
+	help string
+	set  func(c *Config, text string) error
+}
+
+func settings() []setting {
+	return []setting{
+		{"addr", "KTRDR_ADDR", "addr", "HOST:PORT", "127.0.0.1:8000", "address to listen on", setText(func(c *Config) *string { return &c.Addr })},
+		{"data", "KTRDR_DATA", "data", "DIR", "", "data folder (default: ktrdr in the user's data directory)", setText(func(c *Config) *string { return &c.Data })},
+		{"db", "KTRDR_DB", "db", "URL", "", "database: a SQLite file or postgres://… (default: DATA/ktrdr.db)", setText(func(c *Config) *string { return &c.DB })},
+		{"workers", "KTRDR_WORKERS", "workers", "N", "2", "compute workers inside this process", setInt(func(c *Config) *int { return &c.Workers })},
+		{"auth", "KTRDR_AUTH", "", "token|none", "token", "none lets everybody on this machine in; only on a loopback address", setAuth},
+		{"hosts", "KTRDR_HOSTS", "", "NAME,…", "", "names besides loopback under which the API may be called", setList(func(c *Config) *[]string { return &c.Hosts })},
+		{"tls_cert", "KTRDR_TLS_CERT", "tls-cert", "FILE", "", "certificate, PEM", setText(func(c *Config) *string { return &c.TLSCert })},
+		{"tls_key", "KTRDR_TLS_KEY", "tls-key", "FILE", "", "its key, PEM", setText(func(c *Config) *string { return &c.TLSKey })},
+		{"tls_terminated_upstream", "KTRDR_TLS_TERMINATED_UPSTREAM", "tls-terminated-upstream", "bool", "false", "a proxy in front speaks TLS", setBool(func(c *Config, v bool) { c.TLSUpstream = v })},
+		{"log_level", "KTRDR_LOG_LEVEL", "log-level", "LEVEL", "info", "debug, info, warn or error", setLevel},
+		{"log_format", "KTRDR_LOG_FORMAT", "log-format", "FORMAT", "text", "text or json", setLogFormat},
+		{"restart_policy", "RESTART_POLICY", "", "resume|fail", "resume", "what becomes of work that a dead backend ran itself", setRestartPolicy},
+		{"auto_resume", "AUTO_RESUME", "", "bool", "true", "resume children that lose their worker", setBool(func(c *Config, v bool) { c.Engine.NoAutoResume = !v })},
+		{"orphan_timeout_seconds", "ORPHAN_TIMEOUT_SECONDS", "", "SECONDS", "60", "silence after which a worker is given up", setSeconds(func(c *Config) *time.Duration { return &c.Engine.OrphanTimeout })},
+		{"orphan_check_interval_seconds", "ORPHAN_CHECK_INTERVAL_SECONDS", "", "SECONDS", "15", "between two looks of the orphan detector", setSeconds(func(c *Config) *time.Duration { return &c.Engine.CheckInterval })},
+		{"heartbeat_interval_seconds", "HEARTBEAT_INTERVAL_SECONDS", "", "SECONDS", "", "asked of workers (default: a sixth of the timeout, at most 10)", setSeconds(func(c *Config) *time.Duration { return &c.Engine.HeartbeatInterval })},
+		{"checkpoint_dir", "CHECKPOINT_DIR", "", "DIR|s3://…", "", "where blobs are kept (default: DATA/blobs)", setText(func(c *Config) *string { return &c.Blobs })},
+		{"checkpoint_retention_days", "CHECKPOINT_RETENTION_DAYS", "", "DAYS", "30", "age at which checkpoints are deleted", setDays(func(c *Config) *time.Duration { return &c.Engine.Retention })},
+		{"event_retention_days", "EVENT_RETENTION_DAYS", "", "DAYS", "90", "age at which events are deleted", setDays(func(c *Config) *time.Duration { return &c.Engine.EventRetention })},
+		{"disk_reserve_mb", "KTRDR_DISK_RESERVE_MB", "", "MB", "256", "free disk below which new work is refused; 0 means none", setReserve},
+		{"checkpointing.backend", "CHECKPOINTING_BACKEND", "", "NAME", "", "store of /threads: memory, sqlite or postgres (default: the main store)", setText(func(c *Config) *string { return &c.Threads.Backend })},
+		{"checkpointing.path", "CHECKPOINTING_PATH", "", "FILE|URL", "", "its file or URL", setText(func(c *Config) *string { return &c.Threads.Path })},
+		{"checkpointing.auto_checkpoint", "AUTO_CHECKPOINT", "", "bool", "true", "checkpoint periodically by time", setBool(func(c *Config, v bool) { c.NoAutoCheckpoint = !v })},
+		{"checkpointing.checkpoint_interval_seconds", "CHECKPOINT_INTERVAL_SECONDS", "", "SECONDS", "300", "between periodic checkpoints", setSeconds(func(c *Config) *time.Duration { return &c.CheckpointEvery })},
+	}
+}
+
+// given is a value and where it was written, so that a complaint can name it.
+type given struct {
+	text  string
+	where string // "--workers", "KTRDR_WORKERS", "ktrdr.yaml:3: workers"
+}
+
+// sources holds what was given, by the setting's key. The earlier wins.
+type sources struct {
+	flags, env, file map[string]given
+}
+
+func (s sources) find(key string) (given, bool) {
+	for _, from := range []map[string]given{s.flags, s.env, s.file} {
+		if g, ok := from[key]; ok {
+			return g, true
+		}
+	}
+	return given{}, false
+}
+
+// fromEnv collects the settings that the environment gives. An empty variable
+// counts as not set, as in a compose file that passes one on.
+func fromEnv(getenv func(string) string) map[string]given {
+	found := map[string]given{}
+	for _, s := range settings() {
+		if v := getenv(s.env); v != "" {
+			found[s.key] = given{v, s.env}
+		}
+	}
+	return found
+}
+
+// configFrom makes a Config of what was given and says everything that is
+// wrong with it at once.
+func configFrom(from sources) (Config, error) {
+	var (
+		c        Config
+		problems []error
+	)
+	for _, s := range settings() {
+		g, ok := from.find(s.key)
+		if !ok {
+			if s.def == "" {
+				continue
+			}
+			g = given{s.def, "default of " + s.key}
+		}
+		if err := s.set(&c, strings.TrimSpace(g.text)); err != nil {
+			problems = append(problems, fmt.Errorf("%s=%s: %w", g.where, g.text, err))
+		}
+	}
+	if len(problems) > 0 {
+		return Config{}, errors.Join(problems...)
+	}
+	return c, c.Validate()
+}
+
+func setText(field func(*Config) *string) func(*Config, string) error {
+	return func(c *Config, text string) error { *field(c) = text; return nil }
+}
+
+func setInt(field func(*Config) *int) func(*Config, string) error {
+	return func(c *Config, text string) error {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return errors.New("must be a whole number")
+		}
+		*field(c) = n
+		return nil
+	}
+}
+
+func setBool(set func(*Config, bool)) func(*Config, string) error {
+	return func(c *Config, text string) error {
+		v, err := strconv.ParseBool(strings.ToLower(text))
+		if err != nil {
+			return errors.New("must be true or false")
+		}
+		set(c, v)
+		return nil
+	}
+}
+
+func setList(field func(*Config) *[]string) func(*Config, string) error {
+	return func(c *Config, text string) error {
+		for item := range strings.SplitSeq(text, ",") {
+			if item = strings.TrimSpace(item); item != "" {
+				*field(c) = append(*field(c), item)
+			}
+		}
+		return nil
+	}
+}
+
+// longest keeps a number of seconds from overflowing a Duration; nobody means
+// more than a century.
+const longest = 100 * 365 * 24 * time.Hour
+
+func positive(text string, unit time.Duration) (time.Duration, error) {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(n) || n <= 0 || n > float64(longest)/float64(unit) {
+		return 0, errors.New("must be a positive number; fractions are allowed")
+	}
+	return max(time.Duration(n*float64(unit)), time.Microsecond), nil
+}
+
+func setSeconds(field func(*Config) *time.Duration) func(*Config, string) error {
+	return func(c *Config, text string) (err error) { *field(c), err = positive(text, time.Second); return err }
+}
+
+func setDays(field func(*Config) *time.Duration) func(*Config, string) error {
+	return func(c *Config, text string) (err error) { *field(c), err = positive(text, 24*time.Hour); return err }
+}
+
+func setAuth(c *Config, text string) error {
+	if text != "token" && text != "none" {
+		return errors.New("must be token or none")
+	}
+	c.NoAuth = text == "none"
+	return nil
+}
+
+func setLevel(c *Config, text string) error {
+	if c.LogLevel.UnmarshalText([]byte(text)) != nil {
+		return errors.New("must be debug, info, warn or error")
+	}
+	return nil
+}
+
+func setLogFormat(c *Config, text string) error {
+	if text != "text" && text != "json" {
+		return errors.New("must be text or json")
+	}
+	c.LogJSON = text == "json"
+	return nil
+}
+
+func setRestartPolicy(c *Config, text string) error {
+	c.Engine.RestartPolicy = engine.RestartPolicy(text)
+	return nil
+}
+
+func setReserve(c *Config, text string) error {
+	mb, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || mb < 0 || mb > math.MaxInt64>>20 {
+		return errors.New("must be a whole number of megabytes, 0 or more")
+	}
+	c.Engine.DiskReserve = mb << 20
+	if mb == 0 {
+		c.Engine.DiskReserve = -1
+	}
+	return nil
+}
+
+// newLog makes the logger that c asks for; verbose shows debug lines too.
+func newLog(c Config, verbose bool, out io.Writer) *slog.Logger {
+	level := c.LogLevel
+	if verbose {
+		level = min(level, slog.LevelDebug)
+	}
+	opts := &slog.HandlerOptions{Level: level}
+	if c.LogJSON {
+		return slog.New(slog.NewJSONHandler(out, opts))
+	}
+	return slog.New(slog.NewTextHandler(out, opts))
+}

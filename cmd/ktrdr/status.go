@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/httpapi"
+)
+
+func newStatus(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "status [OPERATION]", Short: "How the server is, or how an operation is",
+		ValidArgsFunction: a.completeIDs,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return exactly(1, "at most one OPERATION")(cmd, args)
+			}
+			return nil
+		},
+		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+			if len(args) == 0 {
+				return a.health(ctx, c)
+			}
+			id, err := resolve(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
+			return a.operation(ctx, c, id)
+		}),
+	}
+}
+
+// health prints how the server is; a degraded one makes the exit code 1.
+func (a *app) health(ctx context.Context, c *httpapi.Client) error {
+	h, err := c.Health(ctx)
+	if err != nil {
+		return err
+	}
+	err = a.print(h, func(w io.Writer) {
+		p := a.palette()
+		status := p.good(h.Status)
+		if h.Status != "ok" {
+			status = p.bad(h.Status)
+		}
+		fmt.Fprintf(w, "%s  version %s, up %s, store %s %s\n", status, h.Version, brief(time.Duration(h.UptimeSeconds*float64(time.Second))), h.Store.Kind, h.Store.Version)
+		if h.Paused {
+			fmt.Fprintln(w, "paused: no operation is started; go on with `ktrdr unpause`")
+		}
+		fmt.Fprintf(w, "workers: %d live", h.Workers.Live)
+		for _, t := range slices.Sorted(maps.Keys(h.Workers.ByType)) {
+			s := h.Workers.ByType[t]
+			fmt.Fprintf(w, "; %s %d of %d slots busy", t, s.Busy, s.Total)
+		}
+		d := h.OrphanDetector
+		fmt.Fprintf(w, "\norphan detector: running %v, last check %s, %d potential, %d orphaned since start\n", d.Running, ago(d.LastCheck), d.PotentialOrphans, d.OrphanedTotal)
+		for _, n := range h.Operations {
+			fmt.Fprintf(w, "%8d %s %s\n", n.N, n.Type, n.Status)
+		}
+		for _, problem := range h.Problems {
+			fmt.Fprintln(w, p.bad("✗"), plain(problem))
+		}
+	})
+	if err == nil && h.Status != "ok" {
+		return &exitError{code: exitFailed}
+	}
+	return err
+}
+
+// operation prints everything worth knowing about one operation.
+func (a *app) operation(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+	op, err := c.Operation(ctx, id)
+	if err != nil {
+		return err
+	}
+	return a.print(op, func(w io.Writer) { a.describe(w, op) })
+}
+
+func (a *app) describe(w io.Writer, op ktrdr.Operation) {
+	line := func(name string, value any) { fmt.Fprintf(w, "  %-12s %s\n", name, plain(fmt.Sprint(value))) }
+	fmt.Fprintf(w, "%s  %s  %.0f%%\n", op.ID, a.palette().status(op.Status), percent(op))
+	if op.Parent != "" {
+		line("parent", op.Parent)
+	}
+	if op.RetryOf != "" {
+		line("retry of", op.RetryOf)
+	}
+	if n := note(op); n != "" {
+		line("note", n)
+	}
+	line("epoch", fmt.Sprintf("%d after %d attempts, worker %s", op.Epoch, op.Attempts, dash(string(op.Worker))))
+	line("created", when(op.CreatedAt))
+	line("started", when(op.StartedAt))
+	if !op.Status.Terminal() {
+		line("heartbeat", when(op.HeartbeatAt))
+	} else {
+		line("ended", when(op.CompletedAt))
+	}
+	if c := op.Checkpoint; c != nil {
+		line("checkpoint", fmt.Sprintf("%s %s at step %d, %s, %s", c.ID, c.Type, c.Step, bytesText(c.Size), ago(c.CreatedAt)))
+	}
+	if op.Error != nil {
+		line("error", fmt.Sprintf("%s (%s, %s)", op.Error.Code, op.Error.Class, op.Error.Severity))
+		for _, cause := range op.Error.Chain {
+			line("", cause)
+		}
+	}
+	if len(op.Result) > 0 {
+		line("result", string(op.Result))
+	}
+	switch {
+	case (op.Status == ktrdr.Failed || op.Status == ktrdr.Cancelled) && op.Checkpoint != nil:
+		fmt.Fprintf(w, "Continue it with `ktrdr resume %s`.\n", op.ID)
+	case op.Status == ktrdr.Failed || op.Status == ktrdr.Cancelled:
+		fmt.Fprintf(w, "Start it over with `ktrdr retry %s`.\n", op.ID)
+	case !op.Status.Terminal():
+		fmt.Fprintf(w, "Watch it with `ktrdr follow %s`.\n", op.ID)
+	}
+}
+
+func when(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Local().Format(time.DateTime) + " (" + ago(t) + ")"
+}

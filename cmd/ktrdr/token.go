@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/httpapi"
+)
+
+func newToken(a *app) *cobra.Command {
+	return group("token", "Who may use the API", newTokenCreate(a), newTokenList(a), newTokenRevoke(a))
+}
+
+func newTokenCreate(a *app) *cobra.Command {
+	var scope string
+	cmd := &cobra.Command{
+		Use: "create NAME", Short: "Make a token; it is shown once",
+		Args: exactly(1, "one NAME, to know the token by"),
+		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+			secret, made, err := c.CreateToken(ctx, args[0], ktrdr.Scope(scope))
+			if err != nil {
+				return err
+			}
+			return a.print(httpapi.NewTokenReply{Token: made, Secret: secret.Reveal()}, func(w io.Writer) {
+				fmt.Fprintln(w, secret.Reveal())
+				fmt.Fprintf(a.err, "This is the only time it is shown. Use it as KTRDR_TOKEN; revoke it with `ktrdr token revoke %s`.\n", made.ID)
+			})
+		}),
+	}
+	cmd.Flags().StringVar(&scope, "scope", string(ktrdr.ScopeWorker), "admin, worker or read")
+	return cmd
+}
+
+func newTokenList(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List tokens, without their secrets", Args: noArgs,
+		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+			tokens, err := c.Tokens(ctx)
+			if err != nil {
+				return err
+			}
+			return a.print(tokens, func(w io.Writer) {
+				table(w, "TOKEN\tNAME\tSCOPE\tCREATED\tREVOKED", func(row func(...any)) {
+					for _, t := range tokens {
+						row(t.ID, t.Name, t.Scope, ago(t.CreatedAt), ago(t.RevokedAt))
+					}
+				})
+			})
+		}),
+	}
+}
+
+func newTokenRevoke(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "revoke TOKEN", Short: "Revoke a token by its id",
+		Args: exactly(1, "one TOKEN id from `ktrdr token list`"),
+		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+			if err := c.RevokeToken(ctx, args[0]); err != nil {
+				return err
+			}
+			return a.print(revoked{args[0]}, func(w io.Writer) {
+				fmt.Fprintf(w, "%s is revoked; it is refused within seconds.\n", args[0])
+			})
+		}),
+	}
+}
+
+// revoked is what revoke prints as JSON.
+type revoked struct {
+	ID string `json:"token_id"`
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestCLI_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
+	l := newLab(t)
+	for _, tc := range []struct {
+		name, says string
+		args       []string
+	}{
+		{"unknown command", "there is no command \"frobnicate\"", []string{"frobnicate"}},
+		{"misspelt command", "did you mean `ktrdr status`?", []string{"statsu"}},
+		{"unknown flag", "unknown flag: --fast; see `ktrdr serve --help`", []string{"serve", "--fast"}},
+		{"argument too many", "takes no argument", []string{"version", "please"}},
+		{"argument missing", "takes one OPERATION", []string{"follow"}},
+		{"unknown subcommand", "there is no command `ktrdr token steal`", []string{"token", "steal"}},
+		{"unknown status", "--status sleeping", []string{"ops", "--status", "sleeping"}},
+		{"unknown type", "--type juggling", []string{"ops", "--type", "juggling"}},
+		{"limit out of range", "--limit must be", []string{"ops", "--limit", "0"}},
+		{"spec out of range", "steps", []string{"dummy", "--steps", "0"}},
+		{"URL without scheme", "--url must look like", []string{"ops", "--url", "localhost"}},
+		{"CA that is not there", "no such file", []string{"ops", "--ca", "/nonexistent/ca.pem"}},
+		{"type this build cannot run", "this build can run [dummy]", []string{"worker", "--types", "training"}},
+		{"no slots", "--slots must be", []string{"worker", "--slots", "0"}},
+		{"shell we do not know", "no completion for", []string{"completion", "tcsh"}},
+		{"bad cursor", "--after", []string{"events", "--after", "yesterday"}},
+		{"not a number of days", "--days must be positive", []string{"checkpoints", "cleanup", "--days", "0"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			l := *l
+			l.t = t
+			l.refused(exitUsage, tc.says, tc.args...)
+		})
+	}
+}
+
+func TestCLI_WithoutAServerSaysHowToStartOne(t *testing.T) {
+	l := newLab(t, "KTRDR_URL=http://127.0.0.1:1")
+	l.refused(exitUnreachable, "no server at http://127.0.0.1:1: start one with `ktrdr serve`", "ops")
+	a := l.run("status", "--json")
+	type failure struct {
+		Error struct{ Code, Message string }
+	}
+	if got := decode[failure](t, a.err); a.code != exitUnreachable || got.Error.Code != "unavailable" {
+		t.Errorf("status --json: %v, want an error object with code unavailable", a)
+	}
+}
+
+func TestCLI_HelpNamesEverySettingAndExitCode(t *testing.T) {
+	l := newLab(t)
+	help := l.must("serve", "--help")
+	for _, s := range settings() {
+		if !strings.Contains(help, s.env) || !strings.Contains(help, s.key) || s.flag != "" && !strings.Contains(help, "--"+s.flag) {
+			t.Errorf("serve --help does not tell all of %s, %s, --%s", s.env, s.key, s.flag)
+		}
+	}
+	if help := l.must("--help"); !strings.Contains(help, "Exit codes: 0") {
+		t.Errorf("no exit codes in:\n%s", help)
+	}
+	if v := l.must("version"); !strings.HasPrefix(v, "ktrdr ") {
+		t.Errorf("version = %q", v)
+	}
+}
+
+func TestServe_RefusesToStart(t *testing.T) {
+	open := filepath.Join(t.TempDir(), "open")
+	if err := os.Mkdir(open, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(open, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	var lc net.ListenConfig
+	taken, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for _, tc := range []struct {
+		name, says string
+		code       int
+		env        []string
+		args       []string
+	}{
+		{"a negative timeout", "ORPHAN_TIMEOUT_SECONDS=-1", exitUsage, []string{"ORPHAN_TIMEOUT_SECONDS=-1"}, nil},
+		{"a timeout under three heartbeats", "HEARTBEAT_INTERVAL_SECONDS", exitUsage, []string{"HEARTBEAT_INTERVAL_SECONDS=10"}, nil},
+		{"an open address without TLS", "needs TLS", exitUsage, nil, []string{"--addr", "0.0.0.0:0"}},
+		{"an open address without token", "KTRDR_AUTH=none", exitUsage, []string{"KTRDR_AUTH=none"}, []string{"--addr", "0.0.0.0:0", "--tls-terminated-upstream"}},
+		{"a port in use", "is in use by another program", exitFailed, nil, []string{"--addr", taken.Addr().String()}},
+		{"a folder that others may write to", "chmod 700", exitFailed, nil, []string{"--data", open}},
+		{"a configuration that is not there", "none.yaml", exitUsage, nil, []string{"--config", "none.yaml"}},
+		{"a certificate that is not there", "--tls-cert", exitFailed, nil, []string{"--addr", "127.0.0.1:0", "--tls-cert", "none.pem", "--tls-key", "none.pem"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			l := newLab(t, tc.env...)
+			l.refused(tc.code, tc.says, append([]string{"serve"}, tc.args...)...)
+		})
+	}
+}
+
+func TestServe_KeepsItsFolderToItself(t *testing.T) {
+	l := newLab(t)
+	p, said := l.serve("--workers", "0")
+	l.refused(exitFailed, "already running here as pid", "serve", "--addr", "127.0.0.1:0")
+
+	for name, want := range map[string]os.FileMode{"": 0o700, "token": 0o600, "ktrdr.db": 0o600, "blobs": 0o700, "backend-id": 0o600, "lock": 0o600} {
+		info, err := os.Stat(filepath.Join(l.data, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Mode().Perm(); got != want {
+			t.Errorf("mode of %q = %04o, want %04o", name, got, want)
+		}
+	}
+	token, err := os.ReadFile(said.Token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code := p.stop(syscall.SIGTERM); code != 0 {
+		t.Fatalf("exit code after SIGTERM = %d, want 0", code)
+	}
+	log := p.log.String()
+	if !strings.Contains(log, "Orphan detector started") || !strings.Contains(log, "Orphan detector stopped") {
+		t.Errorf("the log does not tell of the orphan detector:\n%s", log)
+	}
+	if strings.Contains(log, strings.TrimSpace(string(token))) {
+		t.Error("the log shows the token")
+	}
+
+	if err := os.Chmod(said.Token, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	l.refused(exitFailed, "chmod 600", "serve", "--addr", "127.0.0.1:0")
+}

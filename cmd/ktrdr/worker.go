@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/blob"
+	"github.com/ktrdr/ktrdr/worker"
+)
+
+const workerHelp = `Start a worker: it needs only the backend's URL and a token. It goes on computing
+while the backend is away and delivers afterwards. Ctrl-C or SIGTERM stops it
+gracefully: it saves checkpoints and gives its operations back.
+
+Its folder (--data) holds what is not delivered yet; a new worker on the same
+folder delivers what a dead one left.`
+
+type workerFlags struct {
+	types     []string
+	slots     int
+	name      string
+	tokenFile string
+	interval  time.Duration
+}
+
+func newWorker(a *app) *cobra.Command {
+	var f workerFlags
+	cmd := &cobra.Command{
+		Use: "worker", Short: "Start a worker process", Long: workerHelp, Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.work(cmd.Context(), f) },
+	}
+	cmd.Flags().StringSliceVar(&f.types, "types", nil, "operation `TYPES` to run (default: all that this build can)")
+	cmd.Flags().IntVar(&f.slots, "slots", 1, "operations run at once")
+	cmd.Flags().StringVar(&f.name, "name", "", "`NAME`, for people")
+	cmd.Flags().StringVar(&f.tokenFile, "token-file", "", "`FILE` that holds the token")
+	cmd.Flags().DurationVar(&f.interval, "checkpoint-interval", 300*time.Second, "between periodic checkpoints")
+	return cmd
+}
+
+// work runs a worker until ctx ends.
+func (a *app) work(ctx context.Context, f workerFlags) error {
+	private()
+	chosen, err := f.runners()
+	if err != nil {
+		return err
+	}
+	dir, err := a.workerDir()
+	if err != nil {
+		return err
+	}
+	u, err := a.serverURL()
+	if err != nil {
+		return err
+	}
+	token, err := a.workerToken(f)
+	if err != nil {
+		return err
+	}
+	client, err := a.clientFor(u, token)
+	if err != nil {
+		return err
+	}
+	log := newLog(Config{LogLevel: slog.LevelInfo}, a.verbose, a.err)
+	cache, err := blob.NewCache(ctx, filepath.Join(dir, "blobs"), client.OpenBlob, blob.CacheConfig{})
+	if err != nil {
+		return err
+	}
+	w, err := worker.New(worker.Config{
+		Name: f.name, Runners: chosen, Slots: f.slots, Dir: dir, Blobs: cache,
+		Version: ourVersion(), Log: log, CheckpointEvery: f.interval, StopWithin: stopWorkersWithin,
+	}, client)
+	if err != nil {
+		return errors.Join(err, cache.Close())
+	}
+	types := slices.Sorted(maps.Keys(chosen))
+	err = a.print(workerSaid{w.ID(), u.String(), dir, types, f.slots}, func(out io.Writer) {
+		fmt.Fprintf(out, "worker %s runs %v, %d at once, for %s\n", w.ID(), types, f.slots, u)
+	})
+	if err == nil {
+		err = w.Run(ctx)
+	}
+	return errors.Join(err, cache.Close())
+}
+
+// workerSaid is what a worker prints at its start.
+type workerSaid struct {
+	ID    ktrdr.WorkerID `json:"worker_id"`
+	URL   string         `json:"url"`
+	Dir   string         `json:"data"`
+	Types []ktrdr.Type   `json:"types"`
+	Slots int            `json:"slots"`
+}
+
+// runners are those of the types asked for.
+func (f workerFlags) runners() (map[ktrdr.Type]worker.Runner, error) {
+	if f.slots < 1 {
+		return nil, usagef("--slots must be 1 or more, not %d", f.slots)
+	}
+	if f.interval <= 0 {
+		return nil, usagef("--checkpoint-interval must be positive, not %v", f.interval)
+	}
+	all := runners()
+	if len(f.types) == 0 {
+		return all, nil
+	}
+	chosen := map[ktrdr.Type]worker.Runner{}
+	for _, name := range f.types {
+		t := ktrdr.Type(strings.ToLower(strings.TrimSpace(name)))
+		r, ok := all[t]
+		if !ok {
+			return nil, usagef("--types %s: this build can run %v", name, slices.Sorted(maps.Keys(all)))
+		}
+		chosen[t] = r
+	}
+	return chosen, nil
+}
+
+// workerDir is the worker's own folder: the one it is given, or worker/ in the
+// data folder. A backend's folder is not for sharing.
+func (a *app) workerDir() (string, error) {
+	dir := a.data
+	if dir == "" {
+		dir = filepath.Join(a.dataDir(), "worker")
+	}
+	if _, err := os.Stat(filepath.Join(dir, backendIDFile)); err == nil {
+		return "", usagef("%s belongs to a backend: give the worker a folder of its own, for example --data %s", dir, filepath.Join(dir, "worker"))
+	}
+	return dir, makeFolder(dir)
+}
+
+// workerToken is the token of the file that was named, else what any command
+// would use.
+func (a *app) workerToken(f workerFlags) (ktrdr.Secret, error) {
+	if f.tokenFile != "" {
+		t, err := readToken(f.tokenFile)
+		if errors.Is(err, fs.ErrNotExist) {
+			return "", usagef("--token-file: %w", err)
+		}
+		return t, err
+	}
+	u, err := a.serverURL()
+	if err != nil {
+		return "", err
+	}
+	elsewhere := *a
+	elsewhere.data = "" // --data is the worker's folder; the token is in the backend's
+	return elsewhere.secret(u)
+}

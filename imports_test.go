@@ -1,0 +1,161 @@
+package ktrdr_test
+
+import (
+	"go/build"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/ktrdr/ktrdr"
+
+// rule says what a package may import: ours by path under the module ("." is
+// the root), and which third-party modules. The standard library is free.
+type rule struct {
+	ours    []string
+	modules []string
+}
+
+// arrows holds every package and whom it may know. They point down: commands
+// know adapters, adapters know the domain, the domain knows nobody; adapters
+// do not know each other. A new package is added here on purpose or not at all.
+var arrows = map[string]rule{
+	".":     {},
+	"fault": {},
+
+	// mechanisms
+	"engine": {ours: []string{"."}, modules: []string{"golang.org/x/sync"}},
+	"worker": {ours: []string{".", "fault"}, modules: []string{"golang.org/x/sys"}},
+	"dummy":  {ours: []string{".", "worker"}},
+	"saver":  {ours: []string{"."}}, // what every checkpoint saver decides alike
+
+	// adapters
+	"blob":     {ours: []string{".", "fault"}, modules: []string{"github.com/minio/minio-go/v7", "golang.org/x/sys"}},
+	"memsaver": {ours: []string{".", "saver"}},
+	"sqlstore": {ours: []string{".", "fault", "saver"}, modules: []string{
+		"github.com/jackc/pgx/v5", "github.com/pressly/goose/v3", "modernc.org/sqlite", "golang.org/x/sys",
+	}},
+	"httpapi": {ours: []string{".", "fault", "dummy"}, modules: []string{
+		"github.com/google/jsonschema-go", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
+	}},
+
+	// proof
+	"sqlstore/pgtest":   {modules: []string{"github.com/jackc/pgx/v5"}},
+	"worker/workertest": {ours: []string{"."}},
+	"storetest":         {ours: []string{"."}, modules: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
+	"savertest":         {ours: []string{".", "memsaver"}, modules: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
+	"bench":             {ours: []string{".", "dummy", "engine", "worker"}},
+	"chaos":             {ours: []string{".", "blob", "dummy", "httpapi", "sqlstore", "sqlstore/pgtest"}},
+
+	// wiring
+	"cmd/ktrdr": {
+		ours: []string{".", "fault", "engine", "worker", "dummy", "blob", "memsaver", "sqlstore", "httpapi"},
+		modules: []string{
+			"github.com/goccy/go-yaml", "github.com/spf13/cobra",
+			"golang.org/x/sync", "golang.org/x/sys", "golang.org/x/term",
+		},
+	},
+}
+
+func TestImports_FollowTheArrows(t *testing.T) {
+	seen := map[string]bool{}
+	for file := range goFiles(t) {
+		pkg := path.Dir(file)
+		seen[pkg] = true
+		r, known := arrows[pkg]
+		if !known {
+			t.Errorf("package %s is not in the table of arrows: say there whom it may import", pkg)
+			continue
+		}
+		for _, imp := range importsOf(t, file) {
+			if !allowed(imp, r) {
+				t.Errorf("%s imports %s, which package %s may not know", file, imp, pkg)
+			}
+		}
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(arrows)) {
+		if !seen[pkg] {
+			t.Errorf("package %s is in the table of arrows but not in the tree", pkg)
+		}
+	}
+}
+
+func TestImports_NobodyKnowsACommand(t *testing.T) {
+	for pkg, r := range arrows {
+		for _, imp := range r.ours {
+			if strings.HasPrefix(imp, "cmd/") {
+				t.Errorf("package %s may import %s: commands are at the top", pkg, imp)
+			}
+		}
+	}
+}
+
+func allowed(imp string, r rule) bool {
+	if imp == module {
+		return slices.Contains(r.ours, ".")
+	}
+	if ours, ok := strings.CutPrefix(imp, module+"/"); ok {
+		return slices.Contains(r.ours, ours)
+	}
+	host, _, _ := strings.Cut(imp, "/")
+	if !strings.Contains(host, ".") {
+		return true // standard library
+	}
+	return slices.ContainsFunc(r.modules, func(m string) bool { return imp == m || strings.HasPrefix(imp, m+"/") })
+}
+
+// goFiles yields the product's Go files: no tests, which may use every proof
+// package, and nothing of the tools module.
+func goFiles(t *testing.T) func(yield func(string) bool) {
+	t.Helper()
+	ctx := build.Default
+	ctx.BuildTags = []string{"failpoint"}
+	return func(yield func(string) bool) {
+		err := fs.WalkDir(os.DirFS("."), ".", func(p string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && (p == "tools" || p == "bin" || p == "dist" || strings.HasPrefix(d.Name(), ".") && p != "."):
+				return fs.SkipDir
+			case d.IsDir() || !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go"):
+				return nil
+			}
+			match, err := ctx.MatchFile(filepath.Dir(p), d.Name())
+			if err != nil || !match {
+				return err
+			}
+			if !yield(p) {
+				return fs.SkipAll
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func importsOf(t *testing.T, file string) []string {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	for _, spec := range f.Imports {
+		p, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, p)
+	}
+	return paths
+}

@@ -1,0 +1,154 @@
+// Command testrun runs `go test -json` with the arguments it is given and
+// prints what a person wants of it: the ordinary closing line of each package,
+// everything a failed test said, and at the end every skipped test with its
+// reason, so that what a machine lacks is never mistaken for what passed.
+//
+// With KTRDR_TEST_REQUIRE=all a skipped test is a failure.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Getenv("KTRDR_TEST_REQUIRE") == "all", os.Stdout))
+}
+
+// run returns the exit code: that of go test, or 1 when a test was skipped
+// although none may be.
+func run(ctx context.Context, args []string, requireAll bool, out io.Writer) int {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...) //nolint:gosec // the Makefile's arguments
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.Stderr = os.Stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		fmt.Fprintln(out, "testrun:", err)
+		return 1
+	}
+	if err := cmd.Start(); err != nil {
+		fmt.Fprintln(out, "testrun:", err)
+		return 1
+	}
+	r := report{out: out, said: map[test][]string{}}
+	r.read(stdout)
+	code := 0
+	if err := cmd.Wait(); err != nil {
+		code = 1
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() > 0 {
+			code = exit.ExitCode()
+		}
+	}
+	r.summary(requireAll)
+	if requireAll && len(r.skipped) > 0 && code == 0 {
+		code = 1
+	}
+	return code
+}
+
+// event is what go test -json writes; see `go doc test2json`.
+type event struct {
+	Action, Package, Test, Output string
+	ImportPath                    string
+}
+
+type test struct{ pkg, name string }
+
+// report collects what tests said until it is known whether it matters.
+type report struct {
+	out      io.Writer
+	said     map[test][]string
+	skipped  []test
+	reasons  []string
+	failures int
+}
+
+func (r *report) read(stdout io.Reader) {
+	lines := bufio.NewScanner(stdout)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		var e event
+		if json.Unmarshal(lines.Bytes(), &e) != nil {
+			fmt.Fprintln(r.out, lines.Text()) // not ours: pass it on
+			continue
+		}
+		r.take(e)
+	}
+}
+
+func (r *report) take(e event) {
+	t := test{e.Package, e.Test}
+	switch e.Action {
+	case "build-output":
+		fmt.Fprint(r.out, e.Output)
+	case "output":
+		if e.Test == "" {
+			if packageLine(e.Output) {
+				fmt.Fprint(r.out, e.Output)
+			}
+			return
+		}
+		r.said[t] = append(r.said[t], e.Output)
+	case "pass":
+		delete(r.said, t)
+	case "fail":
+		if e.Test != "" {
+			r.failures++
+			fmt.Fprint(r.out, strings.Join(r.said[t], ""))
+		}
+		delete(r.said, t)
+	case "skip":
+		if e.Test != "" {
+			r.skipped = append(r.skipped, t)
+			r.reasons = append(r.reasons, reason(r.said[t]))
+		}
+		delete(r.said, t)
+	}
+}
+
+// packageLine says whether a line that belongs to no test is worth showing:
+// all but the closing PASS, which the ok line repeats, and packages that hold
+// no test.
+func packageLine(s string) bool {
+	return s != "PASS\n" && !strings.Contains(s, "[no test files]")
+}
+
+// reason returns what a skipped test gave as its reason.
+func reason(said []string) string {
+	said = slices.DeleteFunc(slices.Clone(said), func(s string) bool {
+		s = strings.TrimSpace(s)
+		return strings.HasPrefix(s, "===") || strings.HasPrefix(s, "---") || s == ""
+	})
+	text := strings.TrimSpace(strings.Join(said, " "))
+	if file, rest, ok := strings.Cut(text, ": "); ok && strings.Contains(file, ".go:") {
+		text = rest
+	}
+	return strings.Join(strings.Fields(text), " ")
+}
+
+func (r *report) summary(requireAll bool) {
+	if r.failures > 0 {
+		fmt.Fprintf(r.out, "\n%d failed\n", r.failures)
+	}
+	if len(r.skipped) == 0 {
+		return
+	}
+	fmt.Fprintf(r.out, "\nSKIPPED: %d tests did not run, so what they prove is not proved here:\n", len(r.skipped))
+	for i, t := range r.skipped {
+		fmt.Fprintf(r.out, "  %s %s: %s\n", t.pkg, t.name, r.reasons[i])
+	}
+	if requireAll {
+		fmt.Fprintln(r.out, "KTRDR_TEST_REQUIRE=all: no test may skip. Install what is named above.")
+	}
+}

@@ -1,0 +1,248 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/dummy"
+)
+
+const inFlight = 32
+
+func step() dummy.Spec { return dummy.Spec{Steps: 1} }
+
+func chainOfFour() dummy.Spec {
+	return dummy.Spec{Children: []dummy.Spec{step(), step(), step(), step()}}
+}
+
+// chains measures a chain of four dependent operations, alone and with 32 in
+// flight, with raw commits before and after: the aim is a ratio to them.
+func (r *rig) chains(ctx context.Context) error {
+	raw1, err := r.raw(ctx, 1)
+	if err != nil {
+		return err
+	}
+	raw32, err := r.raw(ctx, inFlight)
+	if err != nil {
+		return err
+	}
+	perCommit := time.Duration(float64(time.Second) / raw1)
+	r.printf("raw single-row commits           %8.0f /s on 1 connection (%v each), %.0f /s on %d\n", raw1, perCommit.Round(time.Microsecond), raw32, inFlight)
+
+	stop, err := r.crew(ctx, 2)
+	if err != nil {
+		return err
+	}
+	alone, _, err := r.rate(ctx, 1, func(ctx context.Context) error { return r.chain(ctx) })
+	stop()
+	if err != nil {
+		return err
+	}
+	latency := time.Duration(float64(time.Second) / alone)
+	r.printf("chain of 4, alone                %8v  = %.2f x (%d raw commits)   aim <= 3\n",
+		latency.Round(time.Microsecond), latency.Seconds()/(Commits*perCommit.Seconds()), Commits)
+
+	if stop, err = r.crew(ctx, inFlight); err != nil {
+		return err
+	}
+	many, used, err := r.rate(ctx, inFlight, func(ctx context.Context) error { return r.chain(ctx) })
+	stop()
+	if err != nil {
+		return err
+	}
+	transition := time.Duration(used.Seconds() / (many * Commits) * float64(time.Second))
+	r.printf("chains, %d in flight             %8.0f /s = %.2f x (raw/s / %d) on 1 connection, %.2f x on %d; %v CPU of this process per transition\n",
+		inFlight, many, many/(raw1/Commits), Commits, many/(raw32/Commits), inFlight, transition.Round(time.Microsecond))
+	return nil
+}
+
+func (r *rig) chain(ctx context.Context) error {
+	id, err := r.submit(ctx, chainOfFour())
+	if err != nil {
+		return err
+	}
+	return r.wait(ctx, id)
+}
+
+func (r *rig) raw(ctx context.Context, conns int) (perSecond float64, err error) {
+	n, err := r.Raw(ctx, conns, r.Each)
+	return float64(n) / r.Each.Seconds(), err
+}
+
+// rate runs f from n goroutines for a while: how often per second, and how
+// much CPU per second.
+func (r *rig) rate(ctx context.Context, n int, f func(context.Context) error) (perSecond float64, cpuPerSecond time.Duration, err error) {
+	var done atomic.Int64
+	var first atomic.Pointer[error]
+	var wg sync.WaitGroup
+	begun, used := time.Now(), cpu()
+	until := begun.Add(r.Each)
+	for range n {
+		wg.Go(func() {
+			for time.Now().Before(until) && first.Load() == nil {
+				if err := f(ctx); err != nil {
+					first.CompareAndSwap(nil, &err)
+					return
+				}
+				done.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	took := time.Since(begun).Seconds()
+	if e := first.Load(); e != nil {
+		return 0, 0, *e
+	}
+	return float64(done.Load()) / took, time.Duration(float64(cpu()-used) / took), nil
+}
+
+// starts measures how long a submitted operation waits for an idle worker.
+func (r *rig) starts(ctx context.Context) error {
+	stop, err := r.crew(ctx, 2)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	var waits []time.Duration
+	for until := time.Now().Add(r.Each); time.Now().Before(until); {
+		begun := time.Now()
+		id, err := r.submit(ctx, step())
+		if err != nil {
+			return err
+		}
+		if err := r.wait(ctx, id); err != nil {
+			return err
+		}
+		r.ends.mu.Lock()
+		waits = append(waits, r.ends.started[id].Sub(begun))
+		clear(r.ends.started)
+		r.ends.mu.Unlock()
+	}
+	sorted(waits)
+	r.printf("insert to start                  p50 %v, p99 %v (n = %d; the insert's own commit included)\n",
+		quantile(waits, .5).Round(time.Microsecond), quantile(waits, .99).Round(time.Microsecond), len(waits))
+	return nil
+}
+
+// held claims n operations for a worker that only exists here.
+func (r *rig) held(ctx context.Context, name ktrdr.WorkerID, n int) ([]ktrdr.Claimed, error) {
+	types := []ktrdr.Type{ktrdr.Dummy}
+	if _, err := r.eng.Register(ctx, ktrdr.Registration{Protocol: ktrdr.Protocol, Worker: ktrdr.Worker{ID: name, Types: types, Slots: n}}); err != nil {
+		return nil, err
+	}
+	var claims []ktrdr.Claimed
+	for i := range n {
+		if _, err := r.submit(ctx, step()); err != nil {
+			return nil, err
+		}
+		reply, err := r.eng.Claim(ctx, ktrdr.ClaimRequest{Worker: name, Key: fmt.Sprintf("%s-%d", name, i), Types: types, Free: 1, Wait: 5})
+		if err != nil {
+			return nil, err
+		}
+		if reply.Task == nil {
+			return nil, fmt.Errorf("%s got no operation", name)
+		}
+		claims = append(claims, ktrdr.Claimed{Operation: reply.Task.Operation, Epoch: reply.Task.Epoch})
+	}
+	return claims, nil
+}
+
+// heartbeats measures calls of workers that run ten operations each.
+func (r *rig) heartbeats(ctx context.Context) error {
+	const workers, each = 8, 10
+	var claims [workers][]ktrdr.Claimed
+	for i := range claims {
+		var err error
+		if claims[i], err = r.held(ctx, ktrdr.WorkerID(fmt.Sprintf("beat-%d", i)), each); err != nil {
+			return err
+		}
+	}
+	var turn atomic.Int64
+	rate, used, err := r.rate(ctx, workers, func(ctx context.Context) error {
+		i := int(turn.Add(1)) % workers
+		orders, err := r.eng.Heartbeat(ctx, ktrdr.Heartbeat{Worker: ktrdr.WorkerID(fmt.Sprintf("beat-%d", i)), Running: claims[i]})
+		if err == nil && !orders.Empty() {
+			err = fmt.Errorf("unexpected orders %+v", orders)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	r.printf("heartbeats of 10 operations      %8.0f /s, %v CPU each\n", rate, time.Duration(used.Seconds()/rate*float64(time.Second)).Round(time.Microsecond))
+	return nil
+}
+
+// checkpoints measures 4 KB states, put durably and read back.
+func (r *rig) checkpoints(ctx context.Context) error {
+	claims, err := r.held(ctx, "ckpt", inFlight)
+	if err != nil {
+		return err
+	}
+	state, err := json.Marshal(map[string]string{"state": strings.Repeat("x", 4096-len(`{"state":""}`))})
+	if err != nil {
+		return err
+	}
+	var turn, seq atomic.Int64
+	put := func(ctx context.Context) error {
+		c := claims[int(turn.Add(1))%len(claims)]
+		_, err := r.eng.Checkpoint(ctx, ktrdr.NewCheckpoint{Operation: c.Operation, Epoch: c.Epoch, Seq: seq.Add(1), Type: ktrdr.CheckpointPeriodic, State: state})
+		return err
+	}
+	get := func(ctx context.Context) error {
+		_, err := r.eng.CheckpointAt(ctx, claims[int(turn.Add(1))%len(claims)].Operation, "")
+		return err
+	}
+	for _, m := range []struct {
+		what string
+		f    func(context.Context) error
+	}{{"puts", put}, {"gets", get}} {
+		rate, used, err := r.rate(ctx, inFlight, m.f)
+		if err != nil {
+			return err
+		}
+		r.printf("checkpoint %s of 4 KB          %8.0f /s with %d clients, %v CPU each\n", m.what, rate, inFlight, time.Duration(used.Seconds()/rate*float64(time.Second)).Round(time.Microsecond))
+	}
+	return nil
+}
+
+// listing measures the first page of many operations.
+func (r *rig) listing(ctx context.Context) error {
+	var made atomic.Int64
+	var wg sync.WaitGroup
+	var first atomic.Pointer[error]
+	for range inFlight {
+		wg.Go(func() {
+			for made.Add(1) <= int64(r.Listing) && first.Load() == nil {
+				if _, err := r.submit(ctx, step()); err != nil {
+					first.CompareAndSwap(nil, &err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := first.Load(); err != nil {
+		return *err
+	}
+	var times []time.Duration
+	for range 50 {
+		begun := time.Now()
+		page, err := r.eng.List(ctx, ktrdr.OperationQuery{Limit: 50})
+		if err != nil {
+			return err
+		}
+		if len(page.Operations) != 50 {
+			return fmt.Errorf("a page of %d operations", len(page.Operations))
+		}
+		times = append(times, time.Since(begun))
+	}
+	sorted(times)
+	r.printf("first page, 50 of %d        p50 %v, p99 %v   aim <= 20ms\n", r.Listing, quantile(times, .5).Round(time.Microsecond), quantile(times, .99).Round(time.Microsecond))
+	return nil
+}

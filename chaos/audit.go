@@ -1,0 +1,125 @@
+package chaos
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/dummy"
+)
+
+// Audit checks, from outside, everything that must hold after any night: every
+// acknowledged operation exists; every history is a path of the state machine
+// with epochs that only grow; every result is the one an undisturbed run gives;
+// and the store and the blobs agree.
+func (l *Lab) Audit() {
+	l.t.Helper()
+	for _, s := range l.acked {
+		l.auditTree(s.id, &s.spec)
+	}
+	if out, code := l.Command("doctor", "--deep"); code != 0 {
+		l.t.Errorf("doctor found problems (exit %d):\n%s", code, out)
+	}
+}
+
+func (l *Lab) auditTree(id ktrdr.OperationID, spec *dummy.Spec) {
+	l.t.Helper()
+	status, out, err := call[ktrdr.Operation](l, http.MethodGet, "/api/v1/operations/"+string(id), nil)
+	if err != nil || status != http.StatusOK {
+		l.t.Errorf("acknowledged %s is lost: %d %+v %v", id, status, out.Error, err)
+		return
+	}
+	op := out.Data
+	l.auditPath(op)
+	if op.Status == ktrdr.Completed {
+		var got struct {
+			Hash string `json:"hash"`
+		}
+		if err := json.Unmarshal(op.Result, &got); err != nil {
+			l.t.Errorf("%s: result %s: %v", id, op.Result, err)
+		}
+		if want := dummy.Expected(*spec); got.Hash != want {
+			l.t.Errorf("%s: result hash %s, want %s as undisturbed", id, got.Hash, want)
+		}
+	}
+	if len(spec.Children) == 0 {
+		return
+	}
+	_, children, err := call[[]ktrdr.Operation](l, http.MethodGet, "/api/v1/operations/"+string(id)+"/children", nil)
+	if err != nil {
+		l.t.Errorf("children of %s: %v", id, err)
+		return
+	}
+	seen := map[int]ktrdr.OperationID{}
+	for _, child := range children.Data {
+		if other, twice := seen[child.Ordinal]; twice {
+			l.t.Errorf("%s has two children in place %d: %s and %s", id, child.Ordinal, other, child.ID)
+			continue
+		}
+		seen[child.Ordinal] = child.ID
+		if op.Status.Terminal() && !child.Status.Terminal() {
+			l.t.Errorf("%s is %s while its child %s is %s", id, op.Status, child.ID, child.Status)
+		}
+		if child.Ordinal >= 0 && child.Ordinal < len(spec.Children) {
+			l.auditTree(child.ID, &spec.Children[child.Ordinal])
+		}
+	}
+	if op.Status == ktrdr.Completed && len(seen) != len(spec.Children) {
+		l.t.Errorf("%s completed with %d of %d children", id, len(seen), len(spec.Children))
+	}
+}
+
+// Transition is what an event's data says of a status change.
+type Transition struct {
+	From ktrdr.Status `json:"from"`
+	To   ktrdr.Status `json:"to"`
+}
+
+// auditPath replays an operation's events.
+func (l *Lab) auditPath(op ktrdr.Operation) {
+	l.t.Helper()
+	at, epoch, claims := ktrdr.Pending, ktrdr.Epoch(0), 0
+	for i, ev := range l.Events(op.ID) {
+		if ev.Epoch < epoch && ev.Kind != ktrdr.EventWriteRefused {
+			l.t.Errorf("%s: event %d (%s) goes back from epoch %d to %d", op.ID, i, ev.Kind, epoch, ev.Epoch)
+		}
+		if ev.Kind != ktrdr.EventWriteRefused {
+			epoch = max(epoch, ev.Epoch)
+		}
+		var tr Transition
+		_ = json.Unmarshal(ev.Data, &tr) // other events have other data
+		if tr.From == "" || tr.To == "" || tr.From == tr.To {
+			continue
+		}
+		if tr.From != at || !slices.Contains(ktrdr.Transitions[tr.From], tr.To) {
+			l.t.Errorf("%s: event %d (%s) moves %s to %s, but it was %s", op.ID, i, ev.Kind, tr.From, tr.To, at)
+		}
+		if ev.Kind == ktrdr.EventClaimed {
+			claims++
+		}
+		at = tr.To
+	}
+	if at != op.Status {
+		l.t.Errorf("%s is %s but its events end at %s", op.ID, op.Status, at)
+	}
+	if claims != op.Attempts || int64(claims) != int64(op.Epoch) {
+		l.t.Errorf("%s was claimed %d times by its events, has %d attempts and epoch %d", op.ID, claims, op.Attempts, op.Epoch)
+	}
+}
+
+// Events returns the whole history of an operation, page by page.
+func (l *Lab) Events(id ktrdr.OperationID) []ktrdr.Event {
+	l.t.Helper()
+	var all []ktrdr.Event
+	for after := ""; ; {
+		status, out, err := call[[]ktrdr.Event](l, http.MethodGet, "/api/v1/operations/"+string(id)+"/events?after="+after, nil, "Accept", "application/json")
+		if err != nil || status != http.StatusOK {
+			l.t.Fatalf("events of %s: %d %+v %v", id, status, out.Error, err)
+		}
+		if len(out.Data) == 0 {
+			return all
+		}
+		all, after = append(all, out.Data...), out.Next
+	}
+}

@@ -1,0 +1,265 @@
+package chaos_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/dummy"
+)
+
+// long is work that outlives whatever a test does to its worker.
+func long() dummy.Spec { return dummy.Spec{Steps: 600, StepMS: 10, CheckpointEvery: 20} }
+
+func TestWorkerKilled_OperationFailsAfterTheTimeoutAndNotBefore(t *testing.T) {
+	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
+		lab.Serve()
+		worker := lab.Worker()
+		id := lab.Submit(long())
+		lab.Step(id, 25)
+		worker.Kill()
+
+		op := lab.Ends(id, ktrdr.Failed)
+		if op.ErrorMessage != ktrdr.MessageOrphaned {
+			t.Errorf("error_message %q, want %q", op.ErrorMessage, ktrdr.MessageOrphaned)
+		}
+		if op.Error == nil || op.Error.Code != ktrdr.CodeOrphaned {
+			t.Errorf("error %+v, want code %s", op.Error, ktrdr.CodeOrphaned)
+		}
+		// The instants are the store's own: last accepted heartbeat and end.
+		silent := op.CompletedAt.Sub(op.HeartbeatAt)
+		if silent < chaos.Quick.Timeout || silent > chaos.Quick.Timeout+chaos.Quick.Interval {
+			t.Errorf("failed after %v of silence, want between %v and %v", silent, chaos.Quick.Timeout, chaos.Quick.Timeout+chaos.Quick.Interval)
+		}
+
+		lab.Worker()
+		lab.Resume(id)
+		if op := lab.Ends(id, ktrdr.Completed); op.Epoch != 2 {
+			t.Errorf("epoch %d after one loss and one resume, want 2", op.Epoch)
+		}
+		lab.Audit()
+	})
+}
+
+func TestBackendKilled_WorkerGoesOnUnderTheSameEpoch(t *testing.T) {
+	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
+		backend := lab.Serve()
+		lab.Worker()
+		id := lab.Submit(dummy.Spec{Steps: 300, StepMS: 10, CheckpointEvery: 20})
+		lab.Step(id, 25)
+		backend.Kill()
+		lab.Serve()
+
+		op := lab.Ends(id, ktrdr.Completed)
+		if op.Epoch != 1 || op.Attempts != 1 {
+			t.Errorf("epoch %d, attempts %d after a backend restart, want 1 and 1: the worker never stopped", op.Epoch, op.Attempts)
+		}
+		reconciled := false
+		for _, ev := range lab.Events(id) {
+			reconciled = reconciled || ev.Kind == ktrdr.EventReconciling
+		}
+		if !reconciled {
+			t.Error("the operation was never PENDING_RECONCILIATION: the restart was not noticed")
+		}
+		lab.Audit()
+	})
+}
+
+func TestWorkerFinishesWhileBackendIsDown_ResultIsAccepted(t *testing.T) {
+	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
+		backend := lab.Serve()
+		lab.Worker()
+		id := lab.Submit(dummy.Spec{Steps: 60, StepMS: 10, CheckpointEvery: 10, ArtifactBytes: 100_000})
+		lab.Step(id, 1)
+		backend.Kill()
+		waitForSpooledFinish(t, lab.WorkerDir(1))
+		lab.Serve()
+
+		if op := lab.Ends(id, ktrdr.Completed); op.Epoch != 1 {
+			t.Errorf("epoch %d, want 1: the work was done once", op.Epoch)
+		}
+		lab.Audit()
+	})
+}
+
+func TestDeadWorkersSpool_IsDeliveredByTheNextWorker(t *testing.T) {
+	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
+		backend := lab.Serve()
+		worker := lab.Worker()
+		id := lab.Submit(dummy.Spec{Steps: 60, StepMS: 10, CheckpointEvery: 10, ArtifactBytes: 100_000})
+		lab.Step(id, 1)
+		backend.Kill()
+		waitForSpooledFinish(t, lab.WorkerDir(1))
+		worker.Kill()
+		lab.Serve()
+		lab.WorkerIn(lab.WorkerDir(1))
+
+		op := lab.Ends(id, ktrdr.Completed)
+		if op.Epoch != 1 {
+			t.Errorf("epoch %d, want 1: the dead worker had finished it", op.Epoch)
+		}
+		lab.Audit()
+	})
+}
+
+// waitForSpooledFinish waits until a worker has spooled a result: its folder
+// then holds an entry that says so.
+func waitForSpooledFinish(t *testing.T, dir string) {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for time.Now().Before(deadline) {
+		entries, _ := filepath.Glob(filepath.Join(dir, "spool", "*", "*.json"))
+		for _, name := range entries {
+			if b, err := os.ReadFile(name); err == nil && containsOutcome(b) {
+				return
+			}
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+	t.Fatalf("no result in the spool of %s", dir)
+}
+
+func TestStoppedWorkerContinued_ItsWritesAreRefusedAndCounted(t *testing.T) {
+	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
+		lab.Serve()
+		zombie := lab.Worker()
+		id := lab.Submit(long())
+		lab.Step(id, 25)
+		zombie.Stop()
+		lab.Ends(id, ktrdr.Failed)
+		lab.Worker()
+		lab.Resume(id)
+		lab.Until(id, time.Minute, "claimed again", func(op ktrdr.Operation) bool { return op.Epoch == 2 })
+		zombie.Cont()
+
+		lab.Ends(id, ktrdr.Completed)
+		if refused := lab.Metric("ktrdr_writes_refused_total"); refused < 1 {
+			t.Errorf("%v writes refused; the zombie's must have been", refused)
+		}
+		lab.Audit()
+	})
+}
+
+func TestWorkerTerminated_ChecksPointsReleasesAndExitsZero(t *testing.T) {
+	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
+		lab.Serve()
+		worker := lab.Worker()
+		id := lab.Submit(dummy.Spec{Steps: 300, StepMS: 10, CheckpointEvery: 1000})
+		lab.Step(id, 5)
+		if code := worker.Term(25 * time.Second); code != 0 {
+			t.Errorf("exit code %d, want 0\n%s", code, worker.Log())
+		}
+		op := lab.Op(id)
+		if op.Status != ktrdr.Pending || op.Checkpoint == nil || op.Checkpoint.Type != ktrdr.CheckpointShutdown {
+			t.Fatalf("after SIGTERM: %s with checkpoint %+v, want PENDING with a shutdown checkpoint", op.Status, op.Checkpoint)
+		}
+		lab.Worker()
+		op = lab.Ends(id, ktrdr.Completed)
+		if op.Epoch != 2 || op.Losses != 0 {
+			t.Errorf("epoch %d, losses %d, want 2 and 0: a release is no loss", op.Epoch, op.Losses)
+		}
+		lab.Audit()
+	})
+}
+
+func TestBackendAndWorkerKilledAtOnce_NothingAcknowledgedIsLost(t *testing.T) {
+	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
+		backend, worker := lab.Serve(), lab.Worker()
+		var ids []ktrdr.OperationID
+		for range 8 {
+			ids = append(ids, lab.Submit(dummy.Spec{Steps: 80, StepMS: 5, CheckpointEvery: 10}))
+		}
+		lab.Step(ids[0], 15)
+		backend.Kill()
+		worker.Kill()
+
+		lab.Serve()
+		lab.Worker()
+		for _, id := range ids {
+			op := lab.Until(id, time.Minute, "ended", func(op ktrdr.Operation) bool { return op.Status.Terminal() })
+			if op.Status == ktrdr.Failed { // it was running when the lights went out
+				lab.Resume(id)
+				lab.Ends(id, ktrdr.Completed)
+			}
+		}
+		lab.Audit()
+	})
+}
+
+func TestTwoBackends_TheSecondRecoversTheFirstsLocalWork(t *testing.T) {
+	t.Parallel()
+	lab := chaos.New(t, binary, chaos.Postgres, chaos.Quick)
+	first := lab.ServeWith(1)
+	id := lab.Submit(dummy.Spec{Steps: 400, StepMS: 10, CheckpointEvery: 20, BackendLocal: true})
+	lab.Step(id, 25)
+	other := lab.Second()
+	other.ServeWith(1)
+	first.Kill()
+
+	op := other.Ends(id, ktrdr.Completed)
+	if op.Epoch != 2 || op.Losses != 0 {
+		t.Errorf("epoch %d, losses %d, want 2 and 0: a dead backend is no worker loss", op.Epoch, op.Losses)
+	}
+	other.Adopt(lab)
+	other.Audit()
+}
+
+func TestBackendKilled_ItsOwnWorkGoesByThePolicy(t *testing.T) {
+	for _, policy := range []string{"resume", "fail"} {
+		t.Run(policy, func(t *testing.T) {
+			onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
+				backend := lab.ServeWith(1, "RESTART_POLICY="+policy)
+				id := lab.Submit(dummy.Spec{Steps: 200, StepMS: 10, CheckpointEvery: 20, BackendLocal: true})
+				lab.Step(id, 25)
+				backend.Kill()
+				lab.ServeWith(1, "RESTART_POLICY="+policy)
+
+				if policy == "fail" {
+					if op := lab.Ends(id, ktrdr.Failed); op.ErrorMessage != ktrdr.MessageRestartResumable {
+						t.Errorf("error_message %q, want %q", op.ErrorMessage, ktrdr.MessageRestartResumable)
+					}
+					lab.Resume(id)
+				}
+				lab.Ends(id, ktrdr.Completed)
+				lab.Audit()
+			})
+		})
+	}
+}
+
+func TestChildLosesItsWorker_TheTreeCompletesByItself(t *testing.T) {
+	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
+		lab.Serve()
+		worker := lab.Worker()
+		child := dummy.Spec{Steps: 120, StepMS: 10, CheckpointEvery: 10}
+		id := lab.Submit(dummy.Spec{Children: []dummy.Spec{child, child, {Parallel: true, Children: []dummy.Spec{child, child}}}})
+		lab.Until(id, time.Minute, "past its first child", func(op ktrdr.Operation) bool { return op.Progress.StepsCompleted >= 1 })
+		worker.Kill()
+		lab.Worker()
+		lab.Ends(id, ktrdr.Completed)
+		lab.Audit()
+	})
+}
+
+func TestPoison_ThreeLossesIsolateTheOperation(t *testing.T) {
+	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
+		lab.Serve()
+		bad := dummy.Spec{Steps: 50, StepMS: 1, CrashAt: 10}
+		id := lab.Submit(dummy.Spec{Children: []dummy.Spec{bad}})
+		good := lab.Submit(dummy.Spec{Steps: 5, StepMS: 1})
+		for range 3 { // the operation kills each worker that takes it
+			w := lab.Worker()
+			w.Exit(time.Minute)
+		}
+		lab.Worker()
+		op := lab.Ends(id, ktrdr.Failed)
+		if op.Error == nil {
+			t.Errorf("the parent of a poisoned child failed without a cause: %+v", op)
+		}
+		lab.Ends(good, ktrdr.Completed)
+		lab.Audit()
+	})
+}

@@ -1,0 +1,215 @@
+package chaos_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/dummy"
+)
+
+// kills is how many processes a night takes.
+func kills() int {
+	if soak() {
+		return 200
+	}
+	return 50
+}
+
+// seed is printed with every run; KTRDR_SEED repeats one.
+func seed(t *testing.T) uint64 {
+	t.Helper()
+	s := uint64(time.Now().UnixNano())
+	if text := os.Getenv("KTRDR_SEED"); text != "" {
+		v, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatalf("KTRDR_SEED=%s is not a number", text)
+		}
+		s = v
+	}
+	t.Logf("KTRDR_SEED=%d repeats this run", s)
+	return s
+}
+
+// TestNight_RandomKillsLoseNothingAndChangeNothing kills backends and workers
+// at random while work is submitted, and then wants every operation completed
+// with the result of an undisturbed run, none lost and none doubled.
+func TestNight_RandomKillsLoseNothingAndChangeNothing(t *testing.T) {
+	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
+		night := &night{t: t, lab: lab, rng: rand.New(rand.NewPCG(seed(t), 1))} //nolint:gosec // a seeded test, not a secret
+		night.begin()
+		for night.killed < kills() {
+			night.submit()
+			night.strike()
+		}
+		night.heal()
+		night.morning()
+	})
+}
+
+type night struct {
+	t       *testing.T
+	lab     *chaos.Lab
+	rng     *rand.Rand
+	backend *chaos.Proc
+	workers [2]*chaos.Proc
+
+	killed, zombies, keys int
+	unsure                []attempt // submits without an answer
+}
+
+type attempt struct {
+	key  string
+	spec dummy.Spec
+}
+
+func (n *night) begin() {
+	n.backend = n.lab.Serve()
+	for i := range n.workers {
+		n.workers[i] = n.lab.Worker()
+	}
+}
+
+// spec draws small work: single operations and trees, with checkpoints,
+// artifacts and none.
+func (n *night) spec() dummy.Spec {
+	leaf := func() dummy.Spec {
+		return dummy.Spec{
+			Steps: 10 + n.rng.IntN(40), StepMS: float64(n.rng.IntN(8)),
+			CheckpointEvery: n.rng.IntN(8), ArtifactBytes: n.rng.IntN(2) * 70_000,
+		}
+	}
+	if n.rng.IntN(4) > 0 {
+		return leaf()
+	}
+	tree := dummy.Spec{Parallel: n.rng.IntN(2) == 0}
+	for range 2 + n.rng.IntN(2) {
+		tree.Children = append(tree.Children, leaf())
+	}
+	return tree
+}
+
+// submit submits under a key. Without an answer the same key is tried again
+// later: one operation must come of it.
+func (n *night) submit() {
+	n.keys++
+	a := attempt{key: fmt.Sprintf("night-%d", n.keys), spec: n.spec()}
+	if _, err := n.lab.TrySubmit(a.spec, a.key); err != nil {
+		n.unsure = append(n.unsure, a)
+	}
+}
+
+// strike does one bad thing and lets the system live a little.
+func (n *night) strike() {
+	i := n.rng.IntN(len(n.workers))
+	switch n.rng.IntN(6) {
+	case 0, 1:
+		n.backend.Kill()
+		n.killed++
+		n.wait(200)
+		n.backend = n.lab.Serve()
+	case 2, 3:
+		n.workers[i].Kill()
+		n.killed++
+		n.wait(100)
+		n.workers[i] = n.lab.WorkerIn(n.lab.WorkerDir(i + 1))
+	case 4:
+		n.backend.Kill()
+		n.workers[i].Kill()
+		n.killed += 2
+		n.backend = n.lab.Serve()
+		n.workers[i] = n.lab.WorkerIn(n.lab.WorkerDir(i + 1))
+	case 5: // a zombie: frozen past the timeout, then continued
+		if n.zombies++; n.zombies > kills()/15 {
+			n.zombies--
+			return
+		}
+		n.workers[i].Stop()
+		n.wait(int(chaos.Quick.Timeout.Milliseconds()) + 700)
+		n.workers[i].Cont()
+	}
+	n.wait(400)
+}
+
+func (n *night) wait(ms int) {
+	<-time.After(time.Duration(n.rng.IntN(ms+1)) * time.Millisecond)
+}
+
+// heal resumes what the night left FAILED until everything has completed.
+func (n *night) heal() {
+	n.t.Helper()
+	for _, a := range n.unsure {
+		if _, err := n.lab.TrySubmit(a.spec, a.key); err != nil {
+			n.t.Fatalf("repeat of %s: %v", a.key, err)
+		}
+	}
+	deadline := time.Now().Add(3 * time.Minute)
+	for {
+		open := 0
+		for _, op := range n.lab.Roots() {
+			switch op.Status {
+			case ktrdr.Completed:
+			case ktrdr.Failed:
+				n.lab.TryResume(op.ID)
+				open++
+			case ktrdr.Pending, ktrdr.Running, ktrdr.Reconciling, ktrdr.Cancelled:
+				open++
+			}
+		}
+		if open == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			n.t.Fatalf("%d operations have not completed three minutes after the last kill", open)
+		}
+		<-time.After(100 * time.Millisecond)
+	}
+}
+
+func (n *night) morning() {
+	n.t.Helper()
+	roots := n.lab.Roots()
+	if len(roots) != n.keys {
+		n.t.Errorf("%d operations from %d keys: submits were lost or doubled", len(roots), n.keys)
+	}
+	resumed := 0
+	for _, op := range roots {
+		resumed += max(0, op.Attempts-1)
+	}
+	n.t.Logf("%d kills, %d zombies, %d operations, %d further claims, %v writes refused by the last backend",
+		n.killed, n.zombies, len(roots), resumed, n.lab.Metric("ktrdr_writes_refused_total"))
+	if resumed == 0 {
+		n.t.Error("no operation was ever claimed twice: the night hit nothing")
+	}
+	n.lab.Audit()
+}
+
+func TestConcurrentResumes_OneWins(t *testing.T) {
+	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
+		lab.Serve()
+		worker := lab.Worker()
+		id := lab.Submit(long())
+		lab.Step(id, 25)
+		worker.Kill()
+		lab.Ends(id, ktrdr.Failed)
+
+		const callers = 100
+		answers := make(chan int, callers)
+		for range callers {
+			go func() { answers <- lab.TryResume(id) }()
+		}
+		count := map[int]int{}
+		for range callers {
+			count[<-answers]++
+		}
+		if count[http.StatusOK] != 1 || count[http.StatusConflict] != callers-1 {
+			t.Errorf("100 resumes answered %v, want one 200 and 99 times 409", count)
+		}
+	})
+}

@@ -179,7 +179,9 @@ func (m *model) holdTransition(op uint8, before, after ktrdr.State, a ktrdr.Act,
 	}
 }
 
-// holdEffects checks who was heard, and what was asked for because of it.
+// holdEffects checks who was heard, and what was asked for because of it. A
+// worker may write for the claim it remembers at any time; so that only the
+// newest is ever heard also means that at most one claim is live.
 func (m *model) holdEffects(w *world, op uint8, a ktrdr.Act, eff ktrdr.Effects, number uint8) {
 	o := w.ops[op]
 	switch a.Input {

@@ -115,8 +115,8 @@ type ProgressReport struct {
 	Progress  Progress    `json:"progress"`
 }
 
-// Finished ends an operation. Checkpoint, if any, is stored in the same
-// transaction.
+// Finished ends an operation. Checkpoint and Progress, if any, are stored in
+// the same transaction.
 type Finished struct {
 	Operation    OperationID     `json:"operation_id"`
 	Epoch        Epoch           `json:"epoch"`
@@ -125,6 +125,7 @@ type Finished struct {
 	ErrorMessage string          `json:"error_message,omitempty"`
 	Error        *Failure        `json:"error,omitempty"`
 	Checkpoint   *NewCheckpoint  `json:"checkpoint,omitempty"`
+	Progress     *Progress       `json:"progress,omitempty"`
 
 	// StateBlob is the checkpoint's state when it was too large for a row; the
 	// engine fills it in.

@@ -59,10 +59,12 @@ type Store interface {
 	// Saver returns the LangGraph saver over the same tables.
 	Saver() Saver
 
-	// Changed returns a channel that is closed after the next committed write
-	// that could let somebody go on: a new PENDING operation, a cancel, an
-	// event. It is a hint; polling is the truth.
+	// Changed returns a channel that is closed after the next committed event;
+	// Ready one that is closed after the next commit that concerns workers: an
+	// operation became PENDING, or a claim was cancelled or lost. Both are
+	// hints; polling is the truth.
 	Changed() <-chan struct{}
+	Ready() <-chan struct{}
 
 	// Info describes the store for health and doctor.
 	Info(ctx context.Context) (StoreInfo, error)

@@ -5,10 +5,12 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -94,72 +96,89 @@ func (r *rig) crew(ctx context.Context, n int) (stop func(), err error) {
 	return func() { cancel(); wg.Wait() }, nil
 }
 
-// ends is the engine's contract for local workers, with an ear for when an
-// operation's tree has come to its end.
+// ends is the engine's contract for local workers, with an ear for when what
+// was submitted has come to its end: the seed in a spec tells whose it is.
 type ends struct {
 	engine.Local
+	seeds   atomic.Int64
 	mu      sync.Mutex
-	started map[ktrdr.OperationID]time.Time
-	waiting map[ktrdr.OperationID]chan struct{}
+	runs    map[int64]*run
+	claimed map[ktrdr.OperationID]*run
+}
+
+// run is one submitted tree on its way.
+type run struct {
+	left    int // operations of it that have not finished
+	started time.Time
+	done    chan struct{}
 }
 
 func newEnds(l engine.Local) *ends {
-	return &ends{Local: l, started: map[ktrdr.OperationID]time.Time{}, waiting: map[ktrdr.OperationID]chan struct{}{}}
+	return &ends{Local: l, runs: map[int64]*run{}, claimed: map[ktrdr.OperationID]*run{}}
 }
 
 // Claim notes when the operation reached its worker.
 func (e *ends) Claim(ctx context.Context, c ktrdr.ClaimRequest) (ktrdr.ClaimReply, error) {
 	reply, err := e.Local.Claim(ctx, c)
-	if reply.Task != nil {
-		e.mu.Lock()
-		e.started[reply.Task.Operation] = time.Now()
-		e.mu.Unlock()
+	if reply.Task == nil {
+		return reply, err
+	}
+	var spec dummy.Spec
+	if err := json.Unmarshal(reply.Task.Spec, &spec); err != nil {
+		return reply, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if r := e.runs[spec.Seed]; r != nil {
+		e.claimed[reply.Task.Operation] = r
+		if r.started.IsZero() {
+			r.started = time.Now()
+		}
 	}
 	return reply, err
 }
 
-// Finish wakes whoever waits for the tree to move.
+// Finish tells whoever waits when the last operation of a run has ended.
 func (e *ends) Finish(ctx context.Context, f ktrdr.Finished) error {
 	err := e.Local.Finish(ctx, f)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, ch := range e.waiting {
-		select {
-		case ch <- struct{}{}:
-		default:
+	if r := e.claimed[f.Operation]; r != nil {
+		delete(e.claimed, f.Operation)
+		if r.left--; r.left == 0 {
+			close(r.done)
 		}
 	}
 	return err
 }
 
-// wait returns when the operation has ended.
-func (r *rig) wait(ctx context.Context, id ktrdr.OperationID) error {
-	ch := make(chan struct{}, 1)
+// finish submits a tree of n operations and returns when all have ended: how
+// long it was until the first began.
+func (r *rig) finish(ctx context.Context, n int, spec func(seed int64) dummy.Spec) (start time.Duration, err error) {
+	seed := r.ends.seeds.Add(1)
+	mine := &run{left: n, done: make(chan struct{})}
 	r.ends.mu.Lock()
-	r.ends.waiting[id] = ch
+	r.ends.runs[seed] = mine
 	r.ends.mu.Unlock()
-	defer func() {
-		r.ends.mu.Lock()
-		delete(r.ends.waiting, id)
-		r.ends.mu.Unlock()
-	}()
-	for {
-		op, err := r.Store.Operation(ctx, id)
-		if err != nil {
-			return err
-		}
-		if op.Status.Terminal() {
-			if op.Status != ktrdr.Completed {
-				return fmt.Errorf("%s ended %s: %s", id, op.Status, op.ErrorMessage)
-			}
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-ch:
-		}
+	begun := time.Now()
+	id, err := r.submit(ctx, spec(seed))
+	if err != nil {
+		return 0, err
 	}
+	select {
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case <-mine.done:
+	}
+	r.ends.mu.Lock()
+	start = mine.started.Sub(begun)
+	delete(r.ends.runs, seed)
+	r.ends.mu.Unlock()
+	op, err := r.Store.Operation(ctx, id)
+	if err == nil && op.Status != ktrdr.Completed {
+		err = fmt.Errorf("%s ended %s: %s", id, op.Status, op.ErrorMessage)
+	}
+	return start, err
 }
 
 func (r *rig) submit(ctx context.Context, spec dummy.Spec) (ktrdr.OperationID, error) {

@@ -15,10 +15,10 @@ import (
 
 const inFlight = 32
 
-func step() dummy.Spec { return dummy.Spec{Steps: 1} }
+func step(seed int64) dummy.Spec { return dummy.Spec{Steps: 1, Seed: seed} }
 
-func chainOfFour() dummy.Spec {
-	return dummy.Spec{Children: []dummy.Spec{step(), step(), step(), step()}}
+func chainOfFour(seed int64) dummy.Spec {
+	return dummy.Spec{Children: []dummy.Spec{step(seed), step(seed), step(seed), step(seed)}}
 }
 
 // chains measures a chain of four dependent operations, alone and with 32 in
@@ -39,7 +39,7 @@ func (r *rig) chains(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	alone, _, err := r.rate(ctx, 1, func(ctx context.Context) error { return r.chain(ctx) })
+	alone, _, err := r.rate(ctx, 1, r.chain)
 	stop()
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (r *rig) chains(ctx context.Context) error {
 	if stop, err = r.crew(ctx, inFlight); err != nil {
 		return err
 	}
-	many, used, err := r.rate(ctx, inFlight, func(ctx context.Context) error { return r.chain(ctx) })
+	many, used, err := r.rate(ctx, inFlight, r.chain)
 	stop()
 	if err != nil {
 		return err
@@ -63,11 +63,8 @@ func (r *rig) chains(ctx context.Context) error {
 }
 
 func (r *rig) chain(ctx context.Context) error {
-	id, err := r.submit(ctx, chainOfFour())
-	if err != nil {
-		return err
-	}
-	return r.wait(ctx, id)
+	_, err := r.finish(ctx, 4, chainOfFour)
+	return err
 }
 
 func (r *rig) raw(ctx context.Context, conns int) (perSecond float64, err error) {
@@ -111,18 +108,11 @@ func (r *rig) starts(ctx context.Context) error {
 	defer stop()
 	var waits []time.Duration
 	for until := time.Now().Add(r.Each); time.Now().Before(until); {
-		begun := time.Now()
-		id, err := r.submit(ctx, step())
+		start, err := r.finish(ctx, 1, step)
 		if err != nil {
 			return err
 		}
-		if err := r.wait(ctx, id); err != nil {
-			return err
-		}
-		r.ends.mu.Lock()
-		waits = append(waits, r.ends.started[id].Sub(begun))
-		clear(r.ends.started)
-		r.ends.mu.Unlock()
+		waits = append(waits, start)
 	}
 	sorted(waits)
 	r.printf("insert to start                  p50 %v, p99 %v (n = %d; the insert's own commit included)\n",
@@ -138,7 +128,7 @@ func (r *rig) held(ctx context.Context, name ktrdr.WorkerID, n int) ([]ktrdr.Cla
 	}
 	var claims []ktrdr.Claimed
 	for i := range n {
-		if _, err := r.submit(ctx, step()); err != nil {
+		if _, err := r.submit(ctx, step(0)); err != nil {
 			return nil, err
 		}
 		reply, err := r.eng.Claim(ctx, ktrdr.ClaimRequest{Worker: name, Key: fmt.Sprintf("%s-%d", name, i), Types: types, Free: 1, Wait: 5})
@@ -220,7 +210,7 @@ func (r *rig) listing(ctx context.Context) error {
 	for range inFlight {
 		wg.Go(func() {
 			for made.Add(1) <= int64(r.Listing) && first.Load() == nil {
-				if _, err := r.submit(ctx, step()); err != nil {
+				if _, err := r.submit(ctx, step(0)); err != nil {
 					first.CompareAndSwap(nil, &err)
 				}
 			}

@@ -96,12 +96,9 @@ func Open(ctx context.Context, location string) (Store, error) {
 }
 
 // PutBytes stores b and returns the artifact that refers to it, without a name.
-func PutBytes(ctx context.Context, s ktrdr.Blobs, b []byte) (ktrdr.Artifact, error) {
-	h := ktrdr.Hash(sha256.Sum256(b))
-	if _, err := s.Put(ctx, h, bytes.NewReader(b)); err != nil {
-		return ktrdr.Artifact{}, err
-	}
-	return ktrdr.Artifact{SHA256: h, Size: int64(len(b))}, nil
+func PutBytes(ctx context.Context, s Store, b []byte) (ktrdr.Artifact, error) {
+	h, size, err := s.PutAny(ctx, bytes.NewReader(b))
+	return ktrdr.Artifact{SHA256: h, Size: size}, err
 }
 
 // Read returns a blob's bytes, verified. CodeTooLarge when there are more than

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -145,6 +146,30 @@ func TestCollect_UnreadableRowsChangeNothing(t *testing.T) {
 	})
 }
 
+// watched is a store that tells when it has been listed.
+type watched struct {
+	Store
+	listed func()
+}
+
+func (s watched) List(ctx context.Context) iter.Seq2[ktrdr.BlobInfo, error] {
+	return func(yield func(ktrdr.BlobInfo, error) bool) {
+		s.Store.List(ctx)(yield)
+		s.listed()
+	}
+}
+
+func TestCollect_RowWrittenMeanwhileSavesItsBlob(t *testing.T) {
+	onEveryRoot(t, func(t *testing.T, r root) {
+		s, table := r.open(t, 0), rowsFor()
+		h := put(t, s, []byte("about to be named"))
+		busy := watched{Store: s, listed: func() { table.add(h, 1) }}
+		if got := collect(t, busy, table, time.Now().Add(2*grace)); got != (Collected{}) {
+			t.Errorf("%+v, want nothing done", got)
+		}
+	})
+}
+
 // stubborn is a store that cannot trash some of its blobs.
 type stubborn struct {
 	Store
@@ -204,10 +229,14 @@ func TestCollect_StopsWhenCancelled(t *testing.T) {
 // and then name it in a row, as the engine does. As long as a row follows its
 // blob within the grace, the blob of a row can be read at every moment.
 func TestCollect_NeverTakesABlobFromARow(t *testing.T) {
-	const grace = 50 * time.Millisecond
+	const (
+		grace     = 200 * time.Millisecond
+		rowsMin   = 100
+		deletions = 10
+	)
 	onEveryRoot(t, func(t *testing.T, r root) {
 		s, table := r.open(t, 0), rowsFor()
-		ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
 		var deleted, named atomic.Int64
 		var wg sync.WaitGroup
@@ -222,20 +251,20 @@ func TestCollect_NeverTakesABlobFromARow(t *testing.T) {
 				}
 			})
 		}
-		for w := range 4 {
+		for range 4 {
 			wg.Go(func() {
-				for i := 0; ctx.Err() == nil; i++ {
-					if nameOne(ctx, t, s, table, bytesOf(uint64((i*7+w)%40), 2000), grace) {
+				for ctx.Err() == nil {
+					if nameOne(ctx, t, s, table, bytesOf(rand.Uint64N(60), 2000), grace) {
 						named.Add(1)
 					}
-					if t.Failed() || named.Load() >= 300 && deleted.Load() >= 20 {
+					if t.Failed() || named.Load() >= rowsMin && deleted.Load() >= deletions {
 						stop()
 					}
 				}
 			})
 		}
 		wg.Wait()
-		if named.Load() < 300 || deleted.Load() < 20 {
+		if named.Load() < rowsMin || deleted.Load() < deletions {
 			t.Errorf("only %d rows and %d deletions: the race was not run", named.Load(), deleted.Load())
 		}
 	})

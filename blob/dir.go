@@ -3,10 +3,8 @@ package blob
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"iter"
 	"os"
@@ -16,16 +14,11 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/fault"
 )
 
 // tempAge is how long a temporary file may lie without a write before it is
 // taken for the leftover of a process that died.
 const tempAge = time.Hour
-
-// maxKnown bounds what is remembered of durable blobs; to forget one costs a
-// sync, nothing else.
-const maxKnown = 10_000
 
 // looks is how often a blob is looked for in its place and in the trash before
 // it is called missing.
@@ -78,179 +71,39 @@ func newDir(k disk, c Config) *Dir {
 // sweepTemp removes temporary files last written before the instant.
 func (d *Dir) sweepTemp(before time.Time) error {
 	entries, err := d.disk.ReadDir(tempDir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	for _, e := range entries {
 		fi, err := e.Info()
-		if err != nil || fi.ModTime().After(before) {
-			continue // gone meanwhile, or somebody's
+		if err != nil || !fi.Mode().IsRegular() || fi.ModTime().After(before) {
+			continue // gone meanwhile, not ours, or being written
 		}
-		if err := d.disk.Remove(path.Join(tempDir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := d.remove(path.Join(tempDir, e.Name())); err != nil {
 			return err
 		}
 	}
-	return err
-}
-
-// Put implements ktrdr.Blobs. CodeCorrupt, CodeTooLarge, CodeNoSpace.
-func (d *Dir) Put(ctx context.Context, want ktrdr.Hash, r io.Reader) (int64, error) {
-	_, size, err := d.put(ctx, r, func(got ktrdr.Hash) error { return match(want, got) })
-	if err != nil {
-		return 0, fmt.Errorf("put blob %s: %w", want, err)
-	}
-	return size, nil
-}
-
-// PutAny implements Store. CodeTooLarge, CodeNoSpace.
-func (d *Dir) PutAny(ctx context.Context, r io.Reader) (ktrdr.Hash, int64, error) {
-	h, size, err := d.put(ctx, r, func(ktrdr.Hash) error { return nil })
-	if err != nil {
-		return ktrdr.Hash{}, 0, fmt.Errorf("put blob: %w", err)
-	}
-	return h, size, nil
-}
-
-// put writes a temporary file, makes it durable, and only then gives it its
-// name and makes the name durable: after a crash at any instant there is the
-// whole blob or none.
-func (d *Dir) put(ctx context.Context, r io.Reader, accept func(ktrdr.Hash) error) (h ktrdr.Hash, size int64, err error) {
-	temp := path.Join(tempDir, rand.Text())
-	defer func() {
-		if err != nil {
-			_ = d.disk.Remove(temp) // what stays is swept at a later start
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			d.settled.Clear() // somebody removed directories; make them anew next time
-		}
-	}()
-	if err := d.settle(tempDir); err != nil {
-		return h, 0, diskError(err)
-	}
-	if h, size, err = d.write(ctx, temp, r, accept); err != nil {
-		return h, 0, err
-	}
-	if err := d.place(temp, h); err != nil {
-		return h, 0, diskError(err)
-	}
-	return h, size, nil
-}
-
-// place gives a durable file the name of its blob, durably.
-func (d *Dir) place(temp string, h ktrdr.Hash) error {
-	if err := d.settle(shard(h)); err != nil {
-		return err
-	}
-	if err := d.disk.Rename(temp, blobName(h)); err != nil {
-		return err
-	}
-	fault.Hit(fault.BlobRenamed)
-	if err := d.disk.SyncDir(shard(h)); err != nil {
-		return err
-	}
-	fault.Hit(fault.BlobDurable)
-	d.remember(h)
-	return nil
-}
-
-// secure makes a blob's name durable, unless it is known to be. Whoever gave it
-// its name may have died before syncing, or be about to sync; a row must not
-// name it before.
-func (d *Dir) secure(h ktrdr.Hash) error {
-	d.mu.Lock()
-	known := d.known[h]
-	d.mu.Unlock()
-	if known {
-		return nil
-	}
-	if err := d.settle(shard(h)); err != nil {
-		return err
-	}
-	if err := d.disk.SyncDir(shard(h)); err != nil {
-		return err
-	}
-	d.remember(h)
-	return nil
-}
-
-func (d *Dir) remember(h ktrdr.Hash) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.known) >= maxKnown {
-		clear(d.known)
-	}
-	d.known[h] = true
-}
-
-// write fills a new file with what r holds and, if its hash is accepted, syncs
-// it.
-func (d *Dir) write(ctx context.Context, name string, r io.Reader, accept func(ktrdr.Hash) error) (ktrdr.Hash, int64, error) {
-	f, err := d.disk.Create(name)
-	if err != nil {
-		return ktrdr.Hash{}, 0, diskError(err)
-	}
-	fault.Hit(fault.BlobCreated)
-	h, size, err := receive(ctx, f, r, d.maxSize)
-	if err == nil {
-		fault.Hit(fault.BlobWritten)
-		err = accept(h)
-	}
-	if err == nil {
-		err = diskError(f.Sync())
-	}
-	if closed := f.Close(); err == nil {
-		err = diskError(closed)
-	}
-	if err == nil {
-		fault.Hit(fault.BlobSynced)
-	}
-	return h, size, err
-}
-
-// settle makes a directory and those above it, durably. One that is there
-// already may have been made by a process that died before it synced, so each
-// is synced once in the life of this process, whoever made it.
-func (d *Dir) settle(dir string) error {
-	if dir == "." {
-		return nil
-	}
-	if _, ok := d.settled.Load(dir); ok {
-		return nil
-	}
-	parent := path.Dir(dir)
-	if err := d.settle(parent); err != nil {
-		return err
-	}
-	if err := d.disk.Mkdir(dir); err != nil {
-		return err
-	}
-	if err := d.disk.SyncDir(parent); err != nil {
-		return err
-	}
-	d.settled.Store(dir, true)
 	return nil
 }
 
 // Open implements ktrdr.Blobs. CodeNotFound; CodeCorrupt when something that is
 // no regular file stands in the blob's place.
 func (d *Dir) Open(ctx context.Context, h ktrdr.Hash) (ktrdr.BlobReader, error) {
-	var r *fileReader
-	err := d.find(ctx, h, func() error {
-		fi, err := d.lstat(h)
-		if err != nil {
-			return err
+	var f *os.File
+	err := d.find(ctx, h, func() (err error) {
+		if _, err = d.lstat(h); err == nil {
+			f, err = d.disk.Open(blobName(h))
 		}
-		f, err := d.disk.Open(blobName(h))
-		if err != nil {
-			return err
-		}
-		r = &fileReader{File: f, size: fi.Size()}
-		return nil
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return r, nil
+	fi, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("blob %s: %w", h, err), f.Close())
+	}
+	return &fileReader{File: f, size: fi.Size()}, nil
 }
 
 // fileReader embeds the file, so that net/http can hand it to sendfile.
@@ -315,6 +168,7 @@ func (d *Dir) Delete(ctx context.Context, h ktrdr.Hash) error {
 	if err != nil {
 		return fmt.Errorf("delete blob %s: %w", h, err)
 	}
+	d.forget(h)
 	if err := d.remove(blobName(h)); err != nil {
 		return fmt.Errorf("delete blob %s: %w", h, err)
 	}

@@ -2,16 +2,12 @@ package blob
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"iter"
 	"path"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -23,6 +19,7 @@ func (d *Dir) Trash(_ context.Context, h ktrdr.Hash, at time.Time) error {
 	if err := d.settle(path.Dir(to)); err != nil {
 		return fmt.Errorf("trash blob %s: %w", h, diskError(err))
 	}
+	d.forget(h)
 	if err := d.disk.Rename(blobName(h), to); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("trash blob %s: %w", h, diskError(err))
 	}
@@ -90,77 +87,4 @@ func (d *Dir) restore(h ktrdr.Hash) error {
 		return diskError(err)
 	}
 	return nil
-}
-
-// Identity implements ktrdr.Blobs. Two processes that ask an empty directory at
-// once get the same answer: a hard link, unlike a rename, does not replace.
-func (d *Dir) Identity(context.Context) (string, error) {
-	id, err := d.readIdentity()
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = d.makeIdentity(); err == nil {
-			id, err = d.readIdentity()
-		}
-	}
-	if err == nil {
-		err = d.disk.SyncDir(".") // also for one who linked it and died: what is told once must stay
-	}
-	if err != nil {
-		return "", fmt.Errorf("identity of the blob directory: %w", err)
-	}
-	return id, nil
-}
-
-func (d *Dir) readIdentity() (string, error) {
-	f, err := d.disk.Open(identityName)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, 1<<10))
-	if err != nil {
-		return "", err
-	}
-	return parseIdentity(b)
-}
-
-func (d *Dir) makeIdentity() error {
-	if err := d.settle(tempDir); err != nil {
-		return diskError(err)
-	}
-	temp := path.Join(tempDir, rand.Text())
-	defer func() { _ = d.disk.Remove(temp) }() // what stays is swept at a later start
-	f, err := d.disk.Create(temp)
-	if err != nil {
-		return diskError(err)
-	}
-	_, err = io.WriteString(f, newIdentity())
-	if err == nil {
-		err = f.Sync()
-	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = d.disk.Link(temp, identityName)
-	}
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return diskError(err)
-	}
-	return nil
-}
-
-func newIdentity() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails since Go 1.24
-	return hex.EncodeToString(b[:]) + "\n"
-}
-
-// parseIdentity refuses what we did not write: a root whose identity changes
-// would no longer be the one that the database knows.
-func parseIdentity(b []byte) (string, error) {
-	id := strings.TrimSuffix(string(b), "\n")
-	if raw, err := hex.DecodeString(id); err != nil || len(raw) != 16 {
-		return "", ktrdr.Errorf(ktrdr.CodeCorrupt, "%q holds something else than 32 hex digits; put back the one that was there", identityName)
-	}
-	return id, nil
 }

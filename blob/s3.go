@@ -68,7 +68,7 @@ func OpenS3(ctx context.Context, c S3Config) (*S3, error) {
 	}
 	s := &S3{
 		client: *client, transport: transport,
-		bucket: c.Bucket, prefix: c.Prefix,
+		bucket: c.Bucket, prefix: strings.Trim(path.Clean("/"+c.Prefix), "/"),
 		spoolDir: c.SpoolDir, maxSize: cmp.Or(c.MaxSize, DefaultMaxSize),
 	}
 	if err := s.checkBucket(ctx); err != nil {
@@ -240,46 +240,6 @@ func (s *S3) objects(ctx context.Context, under string) iter.Seq2[minio.ObjectIn
 			yield(minio.ObjectInfo{}, context.Cause(ctx)) // a listing cut short must not look complete
 		}
 	}
-}
-
-// Identity implements ktrdr.Blobs. Servers that know conditional puts give two
-// processes that ask an empty bucket at once the same answer; on others both
-// read back who was last.
-func (s *S3) Identity(ctx context.Context) (string, error) {
-	id, err := s.readIdentity(ctx)
-	if isMissing(err) {
-		if err = s.makeIdentity(ctx); err == nil {
-			id, err = s.readIdentity(ctx)
-		}
-	}
-	if err != nil {
-		return "", fmt.Errorf("identity of bucket %s: %w", s.bucket, s3Error(ctx, err))
-	}
-	return id, nil
-}
-
-func (s *S3) readIdentity(ctx context.Context) (string, error) {
-	body, _, _, err := s.client.GetObject(ctx, s.bucket, s.key(identityName), minio.GetObjectOptions{})
-	if err != nil {
-		return "", err
-	}
-	defer body.Close()
-	b, err := io.ReadAll(io.LimitReader(body, 1<<10))
-	if err != nil {
-		return "", err
-	}
-	return parseIdentity(b)
-}
-
-func (s *S3) makeIdentity(ctx context.Context) error {
-	id := newIdentity()
-	var opts minio.PutObjectOptions
-	opts.SetMatchETagExcept("*")
-	_, err := s.client.Client.PutObject(ctx, s.bucket, s.key(identityName), strings.NewReader(id), int64(len(id)), opts)
-	if r, ok := errors.AsType[minio.ErrorResponse](err); ok && r.StatusCode == http.StatusPreconditionFailed {
-		return nil // somebody else was first
-	}
-	return err
 }
 
 // Close releases idle connections.

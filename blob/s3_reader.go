@@ -47,26 +47,28 @@ func (r *s3Reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (r *s3Reader) request() error {
+// request asks for the bytes from the offset on. Collectors with old news may
+// trash the blob after Open; it is brought back as Open would.
+func (r *s3Reader) request() (err error) {
 	var opts minio.GetObjectOptions
 	if r.offset > 0 {
 		if err := opts.SetRange(r.offset, r.size-1); err != nil {
 			return err
 		}
 	}
-	key := r.store.key(blobName(r.hash))
-	body, _, _, err := r.store.client.GetObject(r.ctx, r.store.bucket, key, opts)
-	if isMissing(err) {
-		// Trashed since Open, which only a collector with old news does.
+	for range looks {
+		r.body, _, _, err = r.store.client.GetObject(r.ctx, r.store.bucket, r.store.key(blobName(r.hash)), opts)
+		if !isMissing(err) {
+			break
+		}
 		if _, err := r.store.Stat(r.ctx, r.hash); err != nil {
 			return err
 		}
-		body, _, _, err = r.store.client.GetObject(r.ctx, r.store.bucket, key, opts)
 	}
 	if err != nil {
+		r.body = nil
 		return fmt.Errorf("blob %s: %w", r.hash, s3Error(r.ctx, err))
 	}
-	r.body = body
 	return nil
 }
 

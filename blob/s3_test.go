@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -143,6 +142,19 @@ func TestOpen_S3ByLocationAndEnvironment(t *testing.T) {
 	mustRead(t, s, []byte("x"))
 }
 
+func TestOpenS3_PrefixMayBeSpelledAnyWay(t *testing.T) {
+	srv := newS3Server(t)
+	for _, prefix := range []string{"", "/", "a/b", "/a/b/", "a//b", "./a/../a/b"} {
+		c := srv.config(t)
+		c.Prefix = prefix
+		s := srv.open(t, c)
+		put(t, s, []byte("x"))
+		if got := listed(t, s); len(got) != 1 {
+			t.Errorf("prefix %q: listed %d blobs, want the one that was put", prefix, len(got))
+		}
+	}
+}
+
 func TestOpenS3_SaysWhatIsWrong(t *testing.T) {
 	srv := newS3Server(t)
 	c := srv.config(t)
@@ -252,13 +264,11 @@ func TestS3_RestoredBlobSurvivesASlowCollector(t *testing.T) {
 	s, b, at := srv.open(t, srv.config(t)), bytesOf(1, 1000), time.Now()
 	h := put(t, s, b)
 	reached, release := make(chan struct{}), make(chan struct{})
-	var once sync.Once
+	var held atomic.Bool
 	srv.breakWith(func(_ http.ResponseWriter, r *http.Request) bool {
-		if r.Method == http.MethodDelete {
-			once.Do(func() {
-				close(reached)
-				<-release
-			})
+		if r.Method == http.MethodDelete && held.CompareAndSwap(false, true) {
+			close(reached)
+			<-release
 		}
 		return false
 	})

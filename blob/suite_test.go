@@ -69,7 +69,7 @@ func bytesOf(seed uint64, n int) []byte {
 	return b
 }
 
-func put(t *testing.T, s ktrdr.Blobs, b []byte) ktrdr.Hash {
+func put(t *testing.T, s Store, b []byte) ktrdr.Hash {
 	t.Helper()
 	a, err := PutBytes(t.Context(), s, b)
 	if err != nil {

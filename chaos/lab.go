@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -377,6 +378,39 @@ func (l *Lab) TryResume(id ktrdr.OperationID) int {
 		return 0
 	}
 	return status
+}
+
+// Completes waits for an operation to complete. One that lost its worker is
+// continued: from its checkpoint, or, when it never came to one, anew.
+func (l *Lab) Completes(id ktrdr.OperationID) {
+	l.t.Helper()
+	op := l.Until(id, time.Minute, "ended", func(op ktrdr.Operation) bool { return op.Status.Terminal() })
+	switch {
+	case op.Status == ktrdr.Completed:
+		return
+	case op.Checkpoint == nil:
+		id = l.Retry(id)
+	default:
+		l.Resume(id)
+	}
+	l.Ends(id, ktrdr.Completed)
+}
+
+// Retry starts an operation over and remembers what came of it.
+func (l *Lab) Retry(id ktrdr.OperationID) ktrdr.OperationID {
+	l.t.Helper()
+	status, out, err := call[struct {
+		ID ktrdr.OperationID `json:"operation_id"`
+	}](l, http.MethodPost, "/api/v1/operations/"+string(id)+"/retry", nil, "Idempotency-Key", "retry-"+string(id))
+	if err != nil || status != http.StatusAccepted {
+		l.t.Fatalf("retry %s: %d %+v %v", id, status, out.Error, err)
+	}
+	i := slices.IndexFunc(l.acked, func(s submitted) bool { return s.id == id })
+	if i < 0 {
+		l.t.Fatalf("%s exists but was never acknowledged to this lab", id)
+	}
+	l.acked = append(l.acked, submitted{out.Data.ID, l.acked[i].spec})
+	return out.Data.ID
 }
 
 // Roots lists every operation without a parent.

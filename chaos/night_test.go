@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,6 +63,7 @@ type night struct {
 
 	killed, zombies, keys int
 	unsure                []attempt // submits without an answer
+	retried               map[ktrdr.OperationID]bool
 }
 
 type attempt struct {
@@ -81,8 +83,8 @@ func (n *night) begin() {
 func (n *night) spec() dummy.Spec {
 	leaf := func() dummy.Spec {
 		return dummy.Spec{
-			Steps: 10 + n.rng.IntN(40), StepMS: float64(n.rng.IntN(8)),
-			CheckpointEvery: n.rng.IntN(8), ArtifactBytes: n.rng.IntN(2) * 70_000,
+			Steps: 20 + n.rng.IntN(80), StepMS: float64(5 + n.rng.IntN(15)),
+			CheckpointEvery: n.rng.IntN(10), ArtifactBytes: n.rng.IntN(2) * 70_000,
 		}
 	}
 	if n.rng.IntN(4) > 0 {
@@ -134,14 +136,15 @@ func (n *night) strike() {
 		n.wait(int(chaos.Quick.Timeout.Milliseconds()) + 700)
 		n.workers[i].Cont()
 	}
-	n.wait(400)
+	n.wait(800)
 }
 
 func (n *night) wait(ms int) {
 	<-time.After(time.Duration(n.rng.IntN(ms+1)) * time.Millisecond)
 }
 
-// heal resumes what the night left FAILED until everything has completed.
+// heal continues what the night left FAILED until everything has completed:
+// from its checkpoint, or, when it never came to one, from the beginning.
 func (n *night) heal() {
 	n.t.Helper()
 	for _, a := range n.unsure {
@@ -149,24 +152,27 @@ func (n *night) heal() {
 			n.t.Fatalf("repeat of %s: %v", a.key, err)
 		}
 	}
-	deadline := time.Now().Add(3 * time.Minute)
+	deadline := time.Now().Add(2 * time.Minute)
+	n.retried = map[ktrdr.OperationID]bool{}
 	for {
-		open := 0
+		var open []string
 		for _, op := range n.lab.Roots() {
-			switch op.Status {
-			case ktrdr.Completed:
-			case ktrdr.Failed:
+			switch {
+			case op.Status == ktrdr.Completed || n.retried[op.ID]:
+				continue
+			case op.Status == ktrdr.Failed && op.Checkpoint == nil:
+				n.retried[op.ID] = true
+				n.lab.Retry(op.ID)
+			case op.Status == ktrdr.Failed:
 				n.lab.TryResume(op.ID)
-				open++
-			case ktrdr.Pending, ktrdr.Running, ktrdr.Reconciling, ktrdr.Cancelled:
-				open++
 			}
+			open = append(open, fmt.Sprintf("%s %s epoch %d step %d: %s", op.ID, op.Status, op.Epoch, op.MaxStep, op.ErrorMessage))
 		}
-		if open == 0 {
+		if len(open) == 0 {
 			return
 		}
 		if time.Now().After(deadline) {
-			n.t.Fatalf("%d operations have not completed three minutes after the last kill", open)
+			n.t.Fatalf("%d operations have not completed two minutes after the last kill:\n%s", len(open), strings.Join(open, "\n"))
 		}
 		<-time.After(100 * time.Millisecond)
 	}
@@ -175,8 +181,8 @@ func (n *night) heal() {
 func (n *night) morning() {
 	n.t.Helper()
 	roots := n.lab.Roots()
-	if len(roots) != n.keys {
-		n.t.Errorf("%d operations from %d keys: submits were lost or doubled", len(roots), n.keys)
+	if want := n.keys + len(n.retried); len(roots) != want {
+		n.t.Errorf("%d operations from %d keys and %d retries: submits were lost or doubled", len(roots), n.keys, len(n.retried))
 	}
 	resumed := 0
 	for _, op := range roots {

@@ -27,7 +27,7 @@ type Proc struct {
 func start(t testing.TB, name, bin string, env []string, args ...string) *Proc {
 	t.Helper()
 	p := &Proc{t: t, name: name, done: make(chan struct{}), log: &tail{}}
-	p.cmd = exec.CommandContext(t.Context(), bin, args...)
+	p.cmd = exec.CommandContext(t.Context(), bin, args...) //nolint:gosec // the binary that the test built
 	p.cmd.Cancel = func() error { return p.cmd.Process.Kill() }
 	p.cmd.Env = env
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log

@@ -86,7 +86,7 @@ func (r runner) Run(ctx context.Context, t *worker.Task) (json.RawMessage, error
 
 // restore returns the state to start from.
 func restore(ctx context.Context, t *worker.Task, spec Spec) (state, error) {
-	fingerprint, err := spec.fingerprint()
+	fingerprint, err := Fingerprint(t.Spec)
 	if err != nil {
 		return state{}, err
 	}

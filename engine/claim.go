@@ -15,9 +15,15 @@ const (
 	pollStep = time.Second      // the store's hints may get lost; this is the truth
 )
 
+// lookers is how many polls look into the store at once. One is woken for
+// every operation, but all of them are; the few that look first find what there
+// is, and the rest are told that it is gone.
+const lookers = 4
+
 // queue remembers for which types the store had nothing, so that a wake-up
 // does not send every waiting worker to it with the same question.
 type queue struct {
+	turn  chan struct{} // holds a place for each that looks
 	mu    sync.Mutex
 	empty map[string]<-chan struct{} // types asked for -> the hint that will tell of something new
 }
@@ -67,7 +73,7 @@ func (e *Engine) claim(ctx context.Context, req ktrdr.ClaimRequest, heldBy ktrdr
 	poll := time.NewTimer(pollStep)
 	defer poll.Stop()
 	for first := true; ; first = false {
-		hint := e.store.Changed() // taken before looking, so that nothing between is missed
+		hint := e.store.Ready() // taken before looking, so that nothing between is missed
 		reply, err := e.look(ctx, req, heldBy, hint, first)
 		if ended(ctx, err) {
 			return ktrdr.ClaimReply{}, nil
@@ -105,6 +111,12 @@ func (e *Engine) look(ctx context.Context, req ktrdr.ClaimRequest, heldBy ktrdr.
 	default:
 	}
 	key := typesKey(req.Types, heldBy)
+	select {
+	case e.waiting.turn <- struct{}{}:
+		defer func() { <-e.waiting.turn }()
+	case <-ctx.Done():
+		return ktrdr.ClaimReply{}, nil
+	}
 	if !first && e.waiting.known(key, hint) {
 		return ktrdr.ClaimReply{}, nil
 	}

@@ -67,7 +67,7 @@ func New(c Config) (*Engine, error) {
 	e := &Engine{
 		store: c.Store, blobs: c.Blobs, saver: c.Saver, backend: c.Backend,
 		settings: c.Settings.WithDefaults(), log: c.Log, config: c,
-		started: time.Now(), draining: make(chan struct{}),
+		started: time.Now(), draining: make(chan struct{}), waiting: queue{turn: make(chan struct{}, lookers)},
 	}
 	e.detector = newDetector(e)
 	return e, nil

@@ -182,7 +182,7 @@ func (e *Engine) CheckpointStats(ctx context.Context) (ktrdr.CheckpointStats, er
 	return e.store.CheckpointStats(ctx)
 }
 
-// AddToken, Tokens, RevokeToken and TokenByHash keep the API's tokens.
+// AddToken keeps an API token: its hash, never its secret.
 func (e *Engine) AddToken(ctx context.Context, t ktrdr.Token) error { return e.store.AddToken(ctx, t) }
 
 // Tokens lists them, without their secrets.

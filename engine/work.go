@@ -88,10 +88,17 @@ func (e *Engine) Heartbeat(ctx context.Context, h ktrdr.Heartbeat) (ktrdr.Orders
 
 // Progress overwrites an operation's progress.
 func (e *Engine) Progress(ctx context.Context, p ktrdr.ProgressReport) error {
-	if p.Progress.Percentage != p.Progress.Percentage || p.Progress.Percentage < 0 || p.Progress.Percentage > 100 {
-		return ktrdr.Errorf(ktrdr.CodeInvalid, "a percentage lies between 0 and 100")
+	if err := checkProgress(p.Progress); err != nil {
+		return err
 	}
 	return e.refusal(e.store.SaveProgress(ctx, p))
+}
+
+func checkProgress(p ktrdr.Progress) error {
+	if !(p.Percentage >= 0 && p.Percentage <= 100) { // so that NaN is refused too
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "a percentage lies between 0 and 100")
+	}
+	return nil
 }
 
 // Checkpoint stores a checkpoint. Its artifacts must have been uploaded; a
@@ -199,6 +206,11 @@ func (e *Engine) Finish(ctx context.Context, f ktrdr.Finished) error {
 	}
 	if len(f.Result) > 0 && !json.Valid(f.Result) {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "a result is JSON")
+	}
+	if f.Progress != nil {
+		if err := checkProgress(*f.Progress); err != nil {
+			return err
+		}
 	}
 	f.ErrorMessage = ktrdr.CleanText(f.ErrorMessage)
 	if c := f.Checkpoint; c != nil {

@@ -151,6 +151,19 @@ func TestEvents_EndWithTheOperation(t *testing.T) {
 	}
 }
 
+func TestEvents_AnEndAtAPagesEndIsNotTheEnd(t *testing.T) {
+	st := serve(t, &fakeEngine{operation: known})
+	for range streamPage - 1 {
+		st.engine.happen(event(ktrdr.EventCheckpoint))
+	}
+	st.engine.happen(event(ktrdr.EventFailed)) // the page's last
+	st.engine.happen(event(ktrdr.EventResumed), event(ktrdr.EventCompleted))
+	r := st.open(t, opEvents+"?until_terminal=1")
+	if got, _ := r.kinds(streamPage + 3); !slices.Equal(got[streamPage-1:], []string{"failed", "resumed", "completed", "end"}) {
+		t.Errorf("the last events = %v, want failed, resumed, completed, end", got[streamPage-1:])
+	}
+}
+
 func TestEvents_RefusalsComeAsEnvelopes(t *testing.T) {
 	st := serve(t, &fakeEngine{operation: known}, func(c *Config) { c.MaxStreams = 1 })
 	refusedWith(t, "unknown", st.send(t, http.MethodGet, "/api/v1/operations/op_x/events", ""), "", http.StatusNotFound, ktrdr.CodeNotFound)

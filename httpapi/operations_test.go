@@ -50,16 +50,21 @@ func TestErrors_EachCodeHasItsStatus(t *testing.T) {
 }
 
 func TestErrors_WhatHappensInsideStaysInside(t *testing.T) {
-	st := serve(t, &fakeEngine{operation: func(ktrdr.OperationID) (ktrdr.Operation, error) {
-		return ktrdr.Operation{}, errors.New("pq: password authentication failed for hunter2")
-	}})
-	a := st.send(t, http.MethodGet, "/api/v1/operations/"+string(testOp), "")
-	refusedWith(t, "internal", a, "", http.StatusInternalServerError, ktrdr.CodeInternal)
-	if strings.Contains(string(a.body), "hunter2") {
-		t.Errorf("the client was told %s", a.body)
-	}
-	if !strings.Contains(st.logged.String(), "hunter2") {
-		t.Error("the log does not have the details")
+	for name, err := range map[string]error{
+		"an error of another package": errors.New("password authentication failed for hunter2"),
+		"one of ours":                 ktrdr.Errorf(ktrdr.CodeInternal, "row 7 of hunter2 cannot be read"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			st := serve(t, &fakeEngine{operation: func(ktrdr.OperationID) (ktrdr.Operation, error) { return ktrdr.Operation{}, err }})
+			a := st.send(t, http.MethodGet, "/api/v1/operations/"+string(testOp), "")
+			refusedWith(t, name, a, "", http.StatusInternalServerError, ktrdr.CodeInternal)
+			if strings.Contains(string(a.body), "hunter2") {
+				t.Errorf("the client was told %s", a.body)
+			}
+			if !strings.Contains(st.logged.String(), "hunter2") {
+				t.Error("the log does not have the details")
+			}
+		})
 	}
 }
 

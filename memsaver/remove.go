@@ -61,10 +61,12 @@ func (sp *space) prune() {
 	}
 	maps.DeleteFunc(sp.writes, func(id string, _ []write) bool { return id < latest && !keep[id] })
 	sp.remove(func(id string, _ *row) bool { return !keep[id] })
+	sp.trim()
 }
 
-// remove deletes checkpoints and the values that no other one holds.
-func (sp *space) remove(gone func(id string, r *row) bool) {
+// remove deletes checkpoints and says whether there were any.
+func (sp *space) remove(gone func(id string, r *row) bool) bool {
+	before := len(sp.ids)
 	sp.ids = slices.DeleteFunc(sp.ids, func(id string) bool {
 		if !gone(id, sp.rows[id]) {
 			return false
@@ -72,6 +74,11 @@ func (sp *space) remove(gone func(id string, r *row) bool) {
 		delete(sp.rows, id)
 		return true
 	})
+	return len(sp.ids) < before
+}
+
+// trim forgets the values that no checkpoint holds.
+func (sp *space) trim() {
 	held := make(map[*ktrdr.Value]bool)
 	for _, r := range sp.rows {
 		for _, slot := range r.slots {
@@ -101,13 +108,16 @@ func (s *Saver) DeleteRuns(ctx context.Context, tenant string, runs []string) er
 			continue
 		}
 		for _, sp := range t.spaces {
-			sp.remove(func(id string, r *row) bool {
+			removed := sp.remove(func(id string, r *row) bool {
 				gone := r.hasRun && slices.Contains(runs, r.run)
 				if gone {
 					delete(sp.writes, id)
 				}
 				return gone
 			})
+			if removed {
+				sp.trim()
+			}
 		}
 	}
 	return nil

@@ -1,9 +1,9 @@
 package savertest
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"sync/atomic"
 	"testing"
 
@@ -62,7 +62,7 @@ func stateOf(thread string, i int) ktrdr.ThreadPut {
 		Thread:      thread,
 		Checkpoint:  json.RawMessage(fmt.Sprintf(`{"v":4,"id":%q,"ts":"2026-01-01T00:00:00Z","channel_versions":{"state":%d,"brief":1},"versions_seen":{}}`, step(i), i+1)),
 		NewVersions: map[string]json.RawMessage{"state": json.RawMessage(fmt.Sprint(i + 1))},
-		Values:      map[string]ktrdr.Value{"state": {Type: "json", Bytes: letters(stateSize)}},
+		Values:      map[string]ktrdr.Value{"state": {Type: "json", Bytes: state(thread, i)}},
 		Metadata:    json.RawMessage(fmt.Sprintf(`{"source":"loop","step":%d}`, i)),
 	}
 	if i > 0 {
@@ -74,12 +74,15 @@ func stateOf(thread string, i int) ktrdr.ThreadPut {
 	return p
 }
 
-// letters returns text that is no two times the same and does not compress to
-// nothing.
-func letters(n int) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = 'a' + byte(rand.IntN(26))
+// noise is text that does not compress to nothing.
+var noise = func() (b []byte) {
+	for i := 0; len(b) < stateSize; i++ {
+		b = fmt.Appendf(b, "%x", sha256.Sum256([]byte{byte(i)}))
 	}
-	return b
+	return b[:stateSize]
+}()
+
+// state returns a state that nobody had before.
+func state(thread string, i int) []byte {
+	return append(fmt.Appendf(nil, "%-16s", fmt.Sprint(thread, "-", i)), noise[16:]...)
 }

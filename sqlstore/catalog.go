@@ -19,7 +19,7 @@ type table struct {
 	booleans []string // columns that hold true and false here, and 1 and 0 in a backup
 }
 
-// Tables that are no data: goose's record, the writer's mark, and who is
+// Tables that are no data: goose's record, the writers' marks, and who is
 // connected, which is true only of the place it was written in.
 const notBackedUp = `('goose_db_version', 'commit_mark', 'backends', 'workers')`
 

@@ -3,9 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
-	"slices"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -196,95 +194,6 @@ func (r checkpointRow) storedBefore(ctx context.Context, q queryer) (*ktrdr.Chec
 		return nil, ktrdr.Errorf(ktrdr.CodeKeyReused, "checkpoint %d of %s at epoch %d was stored before with other content", r.info.Seq, r.op, r.info.Epoch)
 	}
 	return &stored.CheckpointInfo, nil
-}
-
-// checkpointColumns is what scanCheckpoint reads, in its order.
-const checkpointColumns = `c.thread_id, c.id, c.parent_id, c.put_at, c.checkpoint_type, c.epoch, c.seq, c.step, c.size,
-	c.fingerprint, c.artifacts, c.state_blob, c.state`
-
-func scanCheckpoint(row scanner) (c ktrdr.StoredCheckpoint, err error) {
-	var putAt int64
-	var fingerprint, artifacts, blob, state sql.NullString
-	err = row.Scan(&c.Operation, &c.ID, &c.Parent, &putAt, &c.Type, &c.Epoch, &c.Seq, &c.Step, &c.Size,
-		&fingerprint, &artifacts, &blob, &state)
-	if err != nil {
-		return c, err
-	}
-	c.CreatedAt, c.State = instant(putAt), rawJSON(state)
-	for _, part := range []struct {
-		text sql.NullString
-		into any
-	}{{fingerprint, &c.Fingerprint}, {artifacts, &c.Artifacts}, {blob, &c.StateBlob}} {
-		if part.text.Valid {
-			if err := json.Unmarshal([]byte(part.text.String), part.into); err != nil {
-				return c, ktrdr.Errorf(ktrdr.CodeCorrupt, "checkpoint %s of %s: %w", c.ID, c.Operation, err)
-			}
-		}
-	}
-	return c, nil
-}
-
-const (
-	selectCheckpoint query = `SELECT ` + checkpointColumns + ` FROM checkpoints c WHERE ` + ofOperation + ` AND c.id = $2`
-	selectNewest     query = `SELECT ` + checkpointColumns + ` FROM checkpoints c WHERE ` + ofOperation + ` AND c.skipped = 0 ORDER BY c.id DESC LIMIT 1`
-	selectHistory    query = `SELECT c.id, c.put_at, c.checkpoint_type, c.epoch, c.seq, c.step, c.size FROM checkpoints c
-		WHERE ` + ofOperation + ` ORDER BY c.id DESC`
-)
-
-// newestCheckpoint returns what an operation is resumed from; nil when there
-// is nothing.
-func newestCheckpoint(ctx context.Context, q queryer, op ktrdr.OperationID) (*ktrdr.StoredCheckpoint, error) {
-	c, err := scanCheckpoint(q.row(ctx, selectNewest, op))
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	}
-	return &c, nil
-}
-
-// Checkpoint implements ktrdr.Checkpoints.
-func (s *Store) Checkpoint(ctx context.Context, op ktrdr.OperationID, id string) (c ktrdr.StoredCheckpoint, err error) {
-	if !op.Valid() {
-		return c, notFound(op)
-	}
-	if !storable(id, 255) {
-		return c, ktrdr.Errorf(ktrdr.CodeNotFound, "operation %s has no such checkpoint", op)
-	}
-	err = s.readOne(ctx, func(r queryer) error {
-		if id == "" {
-			c, err = scanCheckpoint(r.row(ctx, selectNewest, op))
-		} else {
-			c, err = scanCheckpoint(r.row(ctx, selectCheckpoint, op, id))
-		}
-		return err
-	})
-	switch {
-	case errors.Is(err, sql.ErrNoRows) && id == "":
-		return c, ktrdr.Errorf(ktrdr.CodeNotFound, "operation %s has no checkpoint", op)
-	case errors.Is(err, sql.ErrNoRows):
-		return c, ktrdr.Errorf(ktrdr.CodeNotFound, "operation %s has no checkpoint %s", op, clip(id))
-	}
-	return c, err
-}
-
-// History implements ktrdr.Checkpoints.
-func (s *Store) History(ctx context.Context, op ktrdr.OperationID) (all []ktrdr.CheckpointInfo, err error) {
-	err = s.read(ctx, func(r queryer) error {
-		if _, err := load(ctx, r, op); err != nil {
-			return err
-		}
-		rows, err := r.rows(ctx, selectHistory, op)
-		all, err = gather(rows, err, func(row scanner) (i ktrdr.CheckpointInfo, err error) {
-			var putAt int64
-			err = row.Scan(&i.ID, &putAt, &i.Type, &i.Epoch, &i.Seq, &i.Step, &i.Size)
-			i.CreatedAt = instant(putAt)
-			return i, err
-		})
-		return err
-	})
-	return slices.Clip(all), err
 }
 
 const (

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"time"
 
@@ -27,29 +26,36 @@ func unknownResult(cause error) error {
 	return ktrdr.Errorf(ktrdr.CodeUnknownResult, "the database did not say whether it committed; repeat the same request: %w", cause)
 }
 
-// On SQLite every batch that changes something writes its number into a table
-// of one row. It is the writer's own: no migration makes it and no backup
-// holds it.
+// On SQLite every batch that changes something writes its number into a row of
+// its writer's own; there may be a second writer, a command beside the backend.
+// The table is the writers' too: no migration makes it and no backup holds it.
 
-func (w *writer) loadMark(ctx context.Context) error {
-	if err := w.conn.control(ctx, `CREATE TABLE IF NOT EXISTS commit_mark (batch INTEGER NOT NULL)`); err != nil {
+const (
+	sqlMarks  query = `CREATE TABLE IF NOT EXISTS commit_mark (writer TEXT PRIMARY KEY, batch INTEGER NOT NULL, at INTEGER NOT NULL) STRICT`
+	sqlForget query = `DELETE FROM commit_mark WHERE at < {now} - 86400000000`
+	sqlMark   query = `INSERT INTO commit_mark (writer, batch, at) VALUES ($1, $2, {now})
+		ON CONFLICT (writer) DO UPDATE SET batch = excluded.batch, at = excluded.at`
+	sqlMarked query = `SELECT COALESCE(MAX(batch), 0) FROM commit_mark WHERE writer = $1`
+
+	sqlChanges query = `SELECT total_changes()`
+)
+
+// prepareMarks makes the table, without what writers of past days left there.
+func (w *writer) prepareMarks(ctx context.Context) error {
+	if err := w.conn.control(ctx, sqlMarks); err != nil {
 		return err
 	}
-	err := w.conn.row(ctx, `SELECT batch FROM commit_mark`).Scan(&w.mark)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = w.conn.control(ctx, `INSERT INTO commit_mark (batch) VALUES (0)`)
-	}
-	if err != nil {
+	if err := w.conn.control(ctx, sqlForget); err != nil {
 		return err
 	}
-	return w.conn.row(ctx, `SELECT total_changes()`).Scan(&w.changes)
+	return w.conn.row(ctx, sqlChanges).Scan(&w.changes)
 }
 
 // markBatch numbers the batch. One that changed nothing gets no number: its
 // COMMIT is then free.
 func (w *writer) markBatch(ctx context.Context) (wrote bool, err error) {
 	var changes int64
-	if err := w.conn.row(ctx, `SELECT total_changes()`).Scan(&changes); err != nil {
+	if err := w.conn.row(ctx, sqlChanges).Scan(&changes); err != nil {
 		return true, err
 	}
 	if changes == w.changes {
@@ -60,10 +66,10 @@ func (w *writer) markBatch(ctx context.Context) (wrote bool, err error) {
 
 func (w *writer) writeMark(ctx context.Context) error {
 	w.mark++ // even when it fails: a number is never used twice
-	if _, err := w.conn.exec(ctx, `UPDATE commit_mark SET batch = $1`, w.mark); err != nil {
+	if _, err := w.conn.exec(ctx, sqlMark, w.name, w.mark); err != nil {
 		return err
 	}
-	return w.conn.row(ctx, `SELECT total_changes()`).Scan(&w.changes)
+	return w.conn.row(ctx, sqlChanges).Scan(&w.changes)
 }
 
 // resolve says what became of the newest batch, whose COMMIT failed because of
@@ -78,7 +84,7 @@ func (w *writer) resolve(ctx context.Context, cause error) error {
 		return notCommitted(sqliteError(cause)) // the end of the batch had no room in the log
 	}
 	var found int64
-	if err := w.conn.row(ctx, `SELECT batch FROM commit_mark`).Scan(&found); err != nil {
+	if err := w.conn.row(ctx, sqlMarked, w.name).Scan(&found); err != nil {
 		return unknownResult(errors.Join(cause, err))
 	}
 	if found == w.mark {

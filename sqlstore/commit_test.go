@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
@@ -55,6 +56,36 @@ func TestCommit_AmbiguousOnSQLite(t *testing.T) {
 			w.interpose = nil
 			mustPut(t, s, "b")
 		})
+	}
+}
+
+func TestCommit_AnotherWriterIsNoProof(t *testing.T) {
+	path := sqlitePath(t)
+	s, other := openTest(t, path, testSteps()), openTest(t, path, testSteps())
+	lost := errors.New("the answer was lost")
+	for _, committed := range []bool{true, false} {
+		calls := 0
+		sqliteOf(t, s).writer.interpose = func(commit func() error) error {
+			if calls++; calls > 1 {
+				return commit()
+			}
+			if !committed {
+				if _, err := sqliteOf(t, s).writer.conn.exec(t.Context(), `ROLLBACK`); err != nil {
+					t.Error(err)
+				}
+			} else if err := commit(); err != nil {
+				t.Error(err)
+			}
+			mustPut(t, other, fmt.Sprint("theirs ", committed)) // before we can look
+			return lost
+		}
+		err := put(t.Context(), s, normal, fmt.Sprint("ours ", committed))
+		if committed != (err == nil) || !committed && ktrdr.CodeOf(err) != ktrdr.CodeUnavailable {
+			t.Errorf("committed %v: err = %v", committed, err)
+		}
+	}
+	if got := count(t, s); got != 3 {
+		t.Errorf("%d rows, want 3", got)
 	}
 }
 

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/url"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // asks the server, past the store
+
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
@@ -29,7 +31,8 @@ func TestPostgres_CrowdOnOneTreeDoesNotDeadlock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	crowd(t, s)
+	c := crowd{T: t, s: s, backend: life("a", "1")}
+	c.run()
 	if err := s.Close(); err != nil { // a server process counts what it met when it ends
 		t.Fatal(err)
 	}
@@ -52,75 +55,86 @@ func counting(n int) planFunc {
 	}
 }
 
-func crowd(t *testing.T, s *Store) {
-	var parents []ktrdr.OperationID
-	for range 3 {
-		parents = append(parents, createParent(t, s).ID)
+// crowd is everybody, on the same few trees.
+type crowd struct {
+	*testing.T
+	s       *Store
+	backend ktrdr.Backend
+	parents []ktrdr.OperationID
+
+	mu   sync.Mutex
+	held []ktrdr.Claimed
+}
+
+func (c *crowd) claim(*rand.Rand) error {
+	task, err := c.s.Claim(c.Context(), ktrdr.ClaimRequest{Worker: "w1", Types: []ktrdr.Type{ktrdr.Dummy}}, "")
+	if task != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.held = append(c.held, ktrdr.Claimed{Operation: task.Operation, Epoch: task.Epoch})
 	}
-	b := life("a", "1")
-	start(t, s, b, policy)
-	var mu sync.Mutex
-	var held []ktrdr.Claimed
-	acts := map[string]func(r *rand.Rand) error{
-		"claim": func(*rand.Rand) error {
-			task, err := s.Claim(t.Context(), ktrdr.ClaimRequest{Worker: "w1", Types: []ktrdr.Type{ktrdr.Dummy}}, "")
-			if task != nil {
-				mu.Lock()
-				held = append(held, ktrdr.Claimed{Operation: task.Operation, Epoch: task.Epoch})
-				mu.Unlock()
-			}
-			return err
-		},
-		"report": func(r *rand.Rand) error {
-			mu.Lock()
-			claims := append([]ktrdr.Claimed(nil), held...)
-			mu.Unlock()
-			r.Shuffle(len(claims), func(i, j int) { claims[i], claims[j] = claims[j], claims[i] })
-			_, err := s.Report(t.Context(), ktrdr.Heartbeat{Worker: "w1", Running: claims})
-			return err
-		},
-		"finish": func(r *rand.Rand) error {
-			mu.Lock()
-			defer mu.Unlock()
-			if len(held) == 0 {
-				return nil
-			}
-			i := r.IntN(len(held))
-			c := held[i]
-			held = append(held[:i], held[i+1:]...)
-			outcome := []ktrdr.Status{ktrdr.Completed, ktrdr.Completed, ktrdr.Failed}[r.IntN(3)]
-			mu.Unlock()
-			_, err := s.Finish(t.Context(), ktrdr.Finished{Operation: c.Operation, Epoch: c.Epoch, Outcome: outcome})
-			mu.Lock()
-			return err
-		},
-		"cancel": func(r *rand.Rand) error {
-			_, _, err := s.Cancel(t.Context(), parents[r.IntN(len(parents))], "")
-			return err
-		},
-		"resume": func(r *rand.Rand) error {
-			_, err := s.Resume(t.Context(), parents[r.IntN(len(parents))])
-			return err
-		},
-		"sweep": func(*rand.Rand) error {
-			_, err := s.Sweep(t.Context(), b, within(5*time.Millisecond), true)
-			return err
-		},
-		"start": func(*rand.Rand) error {
-			_, err := s.Start(t.Context(), b, policy)
-			return err
-		},
+	return err
+}
+
+// report names the claims in any order, ended ones among them.
+func (c *crowd) report(r *rand.Rand) error {
+	c.mu.Lock()
+	claims := slices.Clone(c.held)
+	c.mu.Unlock()
+	r.Shuffle(len(claims), func(i, j int) { claims[i], claims[j] = claims[j], claims[i] })
+	_, err := c.s.Report(c.Context(), ktrdr.Heartbeat{Worker: "w1", Running: claims})
+	return err
+}
+
+func (c *crowd) finish(r *rand.Rand) error {
+	c.mu.Lock()
+	if len(c.held) == 0 {
+		c.mu.Unlock()
+		return nil
+	}
+	i := r.IntN(len(c.held))
+	claim := c.held[i]
+	c.held = slices.Delete(c.held, i, i+1)
+	c.mu.Unlock()
+	outcome := []ktrdr.Status{ktrdr.Completed, ktrdr.Completed, ktrdr.Failed}[r.IntN(3)]
+	_, err := c.s.Finish(c.Context(), ktrdr.Finished{Operation: claim.Operation, Epoch: claim.Epoch, Outcome: outcome})
+	return err
+}
+
+func (c *crowd) cancel(r *rand.Rand) error {
+	_, _, err := c.s.Cancel(c.Context(), c.parents[r.IntN(len(c.parents))], "")
+	return err
+}
+
+func (c *crowd) resume(r *rand.Rand) error {
+	_, err := c.s.Resume(c.Context(), c.parents[r.IntN(len(c.parents))])
+	return err
+}
+
+func (c *crowd) sweep(*rand.Rand) error {
+	_, err := c.s.Sweep(c.Context(), c.backend, within(5*time.Millisecond), true)
+	return err
+}
+
+func (c *crowd) restart(*rand.Rand) error {
+	_, err := c.s.Start(c.Context(), c.backend, policy)
+	return err
+}
+
+func (c *crowd) run() {
+	for range 3 {
+		c.parents = append(c.parents, createParent(c.T, c.s).ID)
 	}
 	var wg sync.WaitGroup
-	for name, act := range acts {
-		for lane := range 2 {
+	for i, act := range []func(*rand.Rand) error{c.claim, c.report, c.finish, c.cancel, c.resume, c.sweep, c.restart} {
+		for twin := range 2 {
 			wg.Go(func() {
-				r := rand.New(rand.NewPCG(uint64(lane), uint64(len(name))))
+				r := rand.New(rand.NewPCG(uint64(i), uint64(twin)))
 				for range 60 {
 					switch err := act(r); ktrdr.CodeOf(err) {
 					case "", ktrdr.CodeConflict, ktrdr.CodeStaleEpoch, ktrdr.CodeNoCheckpoint:
 					default:
-						t.Errorf("%s: %v", name, err)
+						c.Errorf("act %d: %v", i, err)
 						return
 					}
 				}

@@ -3,12 +3,11 @@
 //
 // A write goes through Store.write and is durable when it returns:
 //
-//	             ┌ urgent ┐                        SQLite: one writer goroutine,
-//	caller ──────┤        ├──▶ BEGIN ─▶ body ─▶ COMMIT   each body in its own SAVEPOINT,
-//	             └ normal ┘         (SAVEPOINT)            one COMMIT for all who came
+//	SQLite      callers ─┬─ urgent ─┬─▶ BEGIN ─▶ SAVEPOINT, body, RELEASE … ─▶ COMMIT
+//	                     └─ normal ─┘   one goroutine; one COMMIT for all who came
 //
-//	caller ──▶ BEGIN, xid ─▶ body ─▶ COMMIT        PostgreSQL: one transaction each,
-//	                                               urgent ones on a connection of their own
+//	PostgreSQL  caller ───▶ BEGIN, id ─▶ body ─▶ COMMIT
+//	                        one transaction each; urgent ones have their own connection
 //
 // A COMMIT that fails may have committed. Neither database is asked to guess:
 // SQLite writes the number of the batch in the batch and reads it back,

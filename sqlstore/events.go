@@ -46,10 +46,10 @@ func insertRefused(ctx context.Context, t *tx, te *ktrdr.TransitionError) error 
 	return err
 }
 
-// eventTexts is where one text cannot serve both databases. On PostgreSQL a
-// transaction with a lower id may commit later; what every transaction below
-// the snapshot has settled cannot change any more, so a reader that stops
-// there skips nothing. On SQLite one writer makes the ids enough.
+// eventTexts is where one text cannot serve both databases. On PostgreSQL an
+// event may become visible after others that were written later; what lies
+// below the oldest open transaction is settled, so a reader that stops there
+// skips nothing. On SQLite one writer makes the ids enough.
 type eventTexts struct{ all, ofOne, last, prune query }
 
 const (

@@ -60,21 +60,27 @@ func TestStore_QuestionsHaveTheirIndex(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "ktrdr.db"), nil)
 	for name, q := range questions {
 		text, args := q.ask()
-		var plan []string
-		err := s.readOne(t.Context(), func(r queryer) (err error) {
-			rows, err := r.rows(t.Context(), "EXPLAIN QUERY PLAN "+text, args...)
-			plan, err = gather(rows, err, func(row scanner) (line string, err error) {
-				var id, parent, unused int
-				return line, row.Scan(&id, &parent, &unused, &line)
-			})
-			return err
-		})
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		lines := strings.Join(plan, "\n")
-		if !strings.Contains(lines, q.index) || name != "workers" && strings.Contains(lines, "TEMP B-TREE") {
-			t.Errorf("%s is not answered by %s alone:\n%s", name, q.index, lines)
+		plan := planOf(t, s, text, args)
+		if !strings.Contains(plan, q.index) || name != "workers" && strings.Contains(plan, "TEMP B-TREE") {
+			t.Errorf("%s is not answered by %s alone:\n%s", name, q.index, plan)
 		}
 	}
+}
+
+func planOf(t *testing.T, s *Store, text query, args []any) string {
+	t.Helper()
+	var plan []string
+	err := s.readOne(t.Context(), func(r queryer) (err error) {
+		rows, err := r.rows(t.Context(), "EXPLAIN QUERY PLAN "+text, args...)
+		plan, err = gather(rows, err, func(row scanner) (line string, err error) {
+			var id, parent, unused int
+			err = row.Scan(&id, &parent, &unused, &line)
+			return line, err
+		})
+		return err
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return strings.Join(plan, "\n")
 }

@@ -41,6 +41,7 @@ const endOne query = `UPDATE operations SET
 		result = ` + ifCancelled + `NULL ELSE $5 END,
 		error_message = ` + ifCancelled + cancelledMessage + ` ELSE $6 END,
 		error = ` + ifCancelled + `$1 ELSE $7 END,
+		progress = COALESCE($9, progress),
 		completed_at = {now}, ended_by = 'finish', ending = NULL
 	WHERE id = $2 AND epoch = $3 AND has_plan = $8 AND ` + isLive + `
 	RETURNING ` + operationColumns
@@ -52,9 +53,17 @@ func end(ctx context.Context, t *tx, f ktrdr.Finished, plan bool) (operationRow,
 	if f.Error != nil {
 		failure = optional(failureText(f.Error))
 	}
+	var progress sql.NullString
+	if f.Progress != nil {
+		text, err := marshal(f.Progress)
+		if err != nil {
+			return operationRow{}, ktrdr.Errorf(ktrdr.CodeInvalid, "the progress of %s cannot be stored: %w", f.Operation, err)
+		}
+		progress = optional(text)
+	}
 	t.wake()
 	return scanOperation(t.row(ctx, endOne, cancelledFailure, f.Operation, f.Epoch,
-		f.Outcome, optional(f.Result), f.ErrorMessage, failure, bit(plan)))
+		f.Outcome, optional(f.Result), f.ErrorMessage, failure, bit(plan), progress))
 }
 
 // tidy makes what a worker or a plan says about an end fit to be stored: a bad
@@ -168,7 +177,7 @@ func (s *Store) Release(ctx context.Context, r ktrdr.Released) error {
 		if err != nil {
 			return err
 		}
-		t.wake()
+		t.wakeWorkers()
 		if op.Status == ktrdr.Pending {
 			return nil
 		}

@@ -6,9 +6,14 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// Changed returns a channel that is closed after the next committed write that
-// could let somebody go on, in this backend or, on PostgreSQL, in another.
-func (s *Store) Changed() <-chan struct{} { return s.news.next() }
+// Changed returns a channel that is closed after the next committed event, in
+// this backend or, on PostgreSQL, in another.
+func (s *Store) Changed() <-chan struct{} { return s.news.next(forReaders) }
+
+// Ready is Changed for what concerns workers. The two are apart because every
+// transition is an event, and waking every idle worker for each of them costs
+// more than the transition.
+func (s *Store) Ready() <-chan struct{} { return s.news.next(forWorkers) }
 
 // Info describes the store. It asks the database, so that an error of Info is
 // the health of the store.

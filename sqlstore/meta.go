@@ -33,6 +33,7 @@ func (s *Store) SetPaused(ctx context.Context, paused bool) error {
 		if err != nil || changed == 0 {
 			return err
 		}
+		t.wakeWorkers()
 		return insertEvent(ctx, t, "", kind, 0, struct{}{})
 	})
 }

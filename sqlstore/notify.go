@@ -6,6 +6,8 @@ import (
 	"database/sql"
 	"log/slog"
 	mathrand "math/rand/v2"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,27 +15,45 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// news is a broadcast that keeps nothing: a channel that is closed, once, for
-// everybody who holds it.
+// audience is whom news is for.
+type audience int
+
+const (
+	nobody     audience = iota
+	forReaders          // of events
+	forWorkers          // there is something to claim, to cancel or to drop; readers are told too
+)
+
+// news is a broadcast that keeps nothing: a channel for each audience that is
+// closed, once, for everybody who holds it.
 type news struct {
 	mu sync.Mutex
-	ch chan struct{}
+	ch [forWorkers + 1]chan struct{}
 }
 
-func newNews() *news { return &news{ch: make(chan struct{})} }
-
-// next returns the channel that the next tell closes.
-func (n *news) next() <-chan struct{} {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.ch
+func newNews() *news {
+	n := &news{}
+	for who := range n.ch {
+		n.ch[who] = make(chan struct{})
+	}
+	return n
 }
 
-func (n *news) tell() {
+// next returns the channel that the next tell for the audience closes.
+func (n *news) next(who audience) <-chan struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	close(n.ch)
-	n.ch = make(chan struct{})
+	return n.ch[who]
+}
+
+// tell tells the audience and all before it.
+func (n *news) tell(who audience) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for ; who > nobody; who-- {
+		close(n.ch[who])
+		n.ch[who] = make(chan struct{})
+	}
 }
 
 // channel is the one on which backends tell each other that something changed.
@@ -60,6 +80,7 @@ type bus struct {
 	news    *news
 	self    string // in our own notifications, so that we need not hear them
 	pending chan struct{}
+	whom    atomic.Int64            // the widest audience of what is pending
 	witness atomic.Pointer[witness] // nil while nobody listens
 
 	cancel context.CancelFunc
@@ -85,8 +106,14 @@ func (b *bus) stop() {
 }
 
 // tell tells this process now and the others soon.
-func (b *bus) tell() {
-	b.news.tell()
+func (b *bus) tell(who audience) {
+	b.news.tell(who)
+	for {
+		old := b.whom.Load()
+		if old >= int64(who) || b.whom.CompareAndSwap(old, int64(who)) {
+			break
+		}
+	}
 	select {
 	case b.pending <- struct{}{}:
 	default: // one is on its way already
@@ -102,7 +129,8 @@ func (b *bus) speak(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if _, err := b.pool.ExecContext(ctx, `SELECT pg_notify($1, $2)`, channel, b.self); err != nil && ctx.Err() == nil {
+		payload := b.self + " " + strconv.FormatInt(b.whom.Swap(0), 10)
+		if _, err := b.pool.ExecContext(ctx, `SELECT pg_notify($1, $2)`, channel, payload); err != nil && ctx.Err() == nil {
 			b.log.WarnContext(ctx, "other backends were not notified", "err", err)
 		}
 		if !pause(ctx, notifyPause) {
@@ -147,9 +175,9 @@ func (b *bus) hear(ctx context.Context, conn *pgx.Conn) {
 			}
 			b.log.InfoContext(ctx, "listening for other backends again")
 			wait = minReconnect
-			b.news.tell() // whatever was said meanwhile was not heard
+			b.news.tell(forWorkers) // whatever was said meanwhile was not heard
 		}
-		heard, err := b.await(ctx, conn)
+		who, err := b.await(ctx, conn)
 		if err != nil {
 			b.witness.Store(nil)
 			_ = conn.Close(ctx)
@@ -159,28 +187,39 @@ func (b *bus) hear(ctx context.Context, conn *pgx.Conn) {
 			}
 			continue
 		}
-		if heard {
-			b.news.tell()
-		}
+		b.news.tell(who)
 	}
 }
 
 // await waits for news from another backend. In a long silence it asks whether
 // the connection is still there: one that was cut without a word stays silent
 // for ever.
-func (b *bus) await(ctx context.Context, conn *pgx.Conn) (heard bool, err error) {
+func (b *bus) await(ctx context.Context, conn *pgx.Conn) (who audience, err error) {
 	silence, cancel := context.WithTimeout(ctx, maxSilence)
 	defer cancel()
 	n, err := conn.WaitForNotification(silence)
 	switch {
 	case err == nil:
-		return n.Payload != b.self, nil
+		return b.whomFor(n.Payload), nil
 	case silence.Err() == nil || ctx.Err() != nil:
-		return false, err
+		return nobody, err
 	}
 	ping, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	return false, conn.Ping(ping)
+	return nobody, conn.Ping(ping)
+}
+
+// whomFor reads a notification. One that cannot be read is for everybody: it
+// may come from another version of us.
+func (b *bus) whomFor(payload string) audience {
+	from, whom, _ := strings.Cut(payload, " ")
+	if from == b.self {
+		return nobody
+	}
+	if n, err := strconv.Atoi(whom); err == nil && n >= int(nobody) && n <= int(forWorkers) {
+		return audience(n)
+	}
+	return forWorkers
 }
 
 // jitter is about d, so that those who failed together do not come back

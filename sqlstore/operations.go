@@ -134,7 +134,7 @@ func insertOperation(ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr.N
 	if parent != nil {
 		root, depth = parent.Root, parent.depth+1
 	}
-	t.wake()
+	t.wakeWorkers()
 	op, err := scanOperation(t.row(ctx, insertNew, id, n.Type, n.Priority, optional(n.Parent), root,
 		n.Ordinal, depth, bit(n.BackendLocal), bit(n.HasPlan),
 		orObject(n.Spec), optional(n.State), orObject(n.Metadata), optional(n.RetryOf)))
@@ -205,7 +205,8 @@ func (s *Store) Counts(ctx context.Context) ([]ktrdr.Count, error) {
 	err := s.readOne(ctx, func(r queryer) (err error) {
 		rows, err := r.rows(ctx, selectCounts)
 		counts, err = gather(rows, err, func(row scanner) (c ktrdr.Count, err error) {
-			return c, row.Scan(&c.Type, &c.Status, &c.N)
+			err = row.Scan(&c.Type, &c.Status, &c.N)
+			return c, err
 		})
 		return err
 	})

@@ -60,6 +60,8 @@ var postgresWords = dialect{
 	now:  "(EXTRACT(EPOCH FROM statement_timestamp()) * 1000000)::bigint",
 	lock: "FOR UPDATE",
 	skip: "FOR UPDATE SKIP LOCKED",
+
+	equals: "= $",
 }
 
 func openPostgres(ctx context.Context, c Config, news *news, steps fs.FS) (_ *postgres, err error) {
@@ -218,8 +220,8 @@ func (p *postgres) transact(ctx context.Context, pool *sql.DB, body func(t *tx) 
 		}
 	}
 	fault.Hit(fault.TxCommitted)
-	if t.woken {
-		p.bus.tell()
+	if t.woken > nobody {
+		p.bus.tell(t.woken)
 	}
 	return nil
 }

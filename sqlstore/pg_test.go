@@ -42,6 +42,44 @@ func TestPostgres_WritesAgainAfterACrash(t *testing.T) {
 	}
 }
 
+func TestPostgres_CutConnectionsAreReplacedUnnoticed(t *testing.T) {
+	s := openTest(t, pgtest.URL(t), testSteps())
+	const crowd = 4
+	for range 2 { // the driver looks at a connection when it is first used again; later ones are trusted for a second
+		occupy(t, s, crowd)
+	}
+	cut := `SELECT COUNT(pg_terminate_backend(pid)) FROM pg_stat_activity
+		WHERE datname = current_database() AND pid <> pg_backend_pid() AND pid <> $1`
+	var n int
+	p := s.db.(*postgres)
+	if err := p.normal.QueryRowContext(t.Context(), cut, int64(p.bus.witness.Load().pid)).Scan(&n); err != nil || n < crowd-1 {
+		t.Fatalf("cut %d connections, %v, want at least %d", n, err, crowd-1)
+	}
+	occupy(t, s, crowd)
+}
+
+// occupy writes in n transactions that are open at the same time, so that each
+// has a connection of its own.
+func occupy(t *testing.T, s *Store, n int) {
+	t.Helper()
+	var in, work sync.WaitGroup
+	in.Add(n)
+	for range n {
+		work.Go(func() {
+			arrived := sync.OnceFunc(in.Done)
+			defer arrived() // whoever fails keeps nobody waiting
+			if err := s.write(t.Context(), normal, func(*tx) error {
+				arrived()
+				in.Wait()
+				return nil
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	work.Wait()
+}
+
 // What is acknowledged stays, what is refused is not there, and only what is
 // called unknown may be either, whenever the server crashes.
 func TestPostgres_CrashUnderWritersLosesNothingAcknowledged(t *testing.T) {
@@ -206,12 +244,12 @@ func TestPostgres_OwnNotificationsAreNotNews(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
-	for payload, want := range map[string]bool{"me": false, "you": true} {
+	for payload, want := range map[string]audience{"me 2": nobody, "you 1": forReaders, "you 2": forWorkers, "you": forWorkers} {
 		if _, err := p.normal.ExecContext(t.Context(), `SELECT pg_notify($1, $2)`, channel, payload); err != nil {
 			t.Fatal(err)
 		}
-		if heard, err := b.await(t.Context(), conn); err != nil || heard != want {
-			t.Errorf("news from %q: heard = %v, %v, want %v", payload, heard, err, want)
+		if who, err := b.await(t.Context(), conn); err != nil || who != want {
+			t.Errorf("news %q is for %v, %v, want %v", payload, who, err, want)
 		}
 	}
 }

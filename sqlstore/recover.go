@@ -158,7 +158,7 @@ func (s *Store) askWaiting(ctx context.Context) error {
 		var waiting []ktrdr.OperationID
 		err := s.readOne(ctx, func(r queryer) (err error) {
 			rows, err := r.rows(ctx, selectWaiting, after, batch)
-			waiting, err = gather(rows, err, func(row scanner) (id ktrdr.OperationID, err error) { return id, row.Scan(&id) })
+			waiting, err = gather(rows, err, scanID)
 			return err
 		})
 		if err != nil {

@@ -73,7 +73,7 @@ func (r *restore) run(ctx context.Context) error {
 		}
 	}
 	_, err = r.tx.exec(ctx, `DELETE FROM meta WHERE key = $1`, metaRestoring)
-	r.tx.wake()
+	r.tx.wakeWorkers()
 	return err
 }
 

@@ -51,7 +51,7 @@ func resume(ctx context.Context, t *tx, id ktrdr.OperationID) ([]ask, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.wake()
+	t.wakeWorkers()
 	if !op.HasPlan {
 		return nil, nil
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -213,70 +212,3 @@ func (s *Store) collectStrays(ctx context.Context, grace time.Duration) error {
 		return nil
 	})
 }
-
-const selectStats query = `SELECT COUNT(*), CAST(COALESCE(SUM(size), 0) AS BIGINT), COALESCE(MIN(put_at), 0)
-	FROM checkpoints WHERE checkpoint_type IS NOT NULL`
-
-// CheckpointStats implements ktrdr.Checkpoints.
-func (s *Store) CheckpointStats(ctx context.Context) (stats ktrdr.CheckpointStats, err error) {
-	err = s.readOne(ctx, func(r queryer) error {
-		var oldest int64
-		err := r.row(ctx, selectStats).Scan(&stats.Total, &stats.Bytes, &oldest)
-		stats.Oldest = instant(oldest)
-		return err
-	})
-	return stats, err
-}
-
-// ListCheckpoints implements ktrdr.Checkpoints.
-func (s *Store) ListCheckpoints(ctx context.Context, q ktrdr.CheckpointQuery) (page ktrdr.CheckpointPage, err error) {
-	if q.Limit == 0 {
-		q.Limit = defaultPage
-	}
-	if q.Limit < 1 || q.Limit > largestPage || q.OlderThan < 0 {
-		return page, ktrdr.Errorf(ktrdr.CodeInvalid, "limit must be 1 to %d and an age cannot be negative", largestPage)
-	}
-	args := []any{q.Limit + 1}
-	where := []string{"o.ckpt_id IS NOT NULL"}
-	if q.OlderThan > 0 {
-		args = append(args, q.OlderThan.Microseconds())
-		where = append(where, "o.ckpt_at <= {now} - CAST($2 AS BIGINT)")
-	}
-	if q.Cursor != "" {
-		created, id, err := parseListCursor(q.Cursor)
-		if err != nil {
-			return page, err
-		}
-		where = append(where, "(o.created_at, o.id) < ("+placeholders(len(args)+1, 2)+")")
-		args = append(args, created, id)
-	}
-	text := query(`SELECT o.created_at, ` + strings.Replace(checkpointColumns, "c.state_blob, c.state", "c.state_blob, NULL", 1) + `
-		FROM operations o JOIN checkpoints c ON c.tenant = '' AND c.thread_id = o.id AND c.ns = '' AND c.id = o.ckpt_id
-		WHERE ` + strings.Join(where, " AND ") + ` ORDER BY o.created_at DESC, o.id DESC LIMIT $1`)
-	var created []int64
-	err = s.readOne(ctx, func(r queryer) error {
-		created = nil
-		rows, err := r.rows(ctx, text, args...)
-		page.Checkpoints, err = gather(rows, err, func(row scanner) (ktrdr.Checkpoint, error) {
-			var at int64
-			c, err := scanCheckpoint(prefixed{row, &at})
-			created = append(created, at)
-			return c.Checkpoint, err
-		})
-		return err
-	})
-	if err == nil && len(page.Checkpoints) > q.Limit {
-		page.Checkpoints = page.Checkpoints[:q.Limit]
-		last := q.Limit - 1
-		page.Next = listCursor(ktrdr.Operation{ID: page.Checkpoints[last].Operation, CreatedAt: instant(created[last])})
-	}
-	return page, err
-}
-
-// prefixed is a row with one column before those the scanner knows.
-type prefixed struct {
-	scanner
-	first any
-}
-
-func (p prefixed) Scan(dest ...any) error { return p.scanner.Scan(append([]any{p.first}, dest...)...) }

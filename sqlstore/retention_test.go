@@ -128,7 +128,12 @@ func TestExpire_ThreadsOnlyByTheirOwnTTL(t *testing.T) {
 		x.sql(`UPDATE threads SET expires_at = expires_at - 61000000`)
 		x.sql(`UPDATE checkpoints SET put_at = put_at - 86400000000`)
 		putFor(t, s, "renewed", "2", "v", time.Minute)
-		putFor(t, s, "kept", "2", "v", 0)
+		next := threadPut("kept", "2", "", 0) // goes on from its parent and brings nothing new
+		next.Parent, next.NewVersions, next.Values = "1", nil, nil
+		next.Checkpoint = json.RawMessage(`{"id":"2","v":4,"channel_versions":{"a":"1"}}`)
+		if _, err := s.Saver().Put(t.Context(), next); err != nil {
+			t.Fatal(err)
+		}
 		if n, err := s.ExpireCheckpoints(t.Context(), time.Hour); err != nil || n == 0 {
 			t.Errorf("expired %d rows, %v", n, err)
 		}
@@ -220,7 +225,9 @@ func TestCollect_NeverTakesWhatIsBeingPut(t *testing.T) {
 		<-put
 		go func() { done <- s.collectStrays(t.Context(), strayGrace) }()
 		if s.isPostgres() { // on SQLite it waits for its turn
-			eventually(t, "the collector waits for the put", func() bool { return rowCount(t, s, "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") > 0 })
+			eventually(t, "the collector waits for the put", func() bool {
+				return rowCount(t, s, "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") > 0
+			})
 		}
 		close(commit)
 		for range 2 {

@@ -110,6 +110,11 @@ func gather[T any](rows *sql.Rows, err error, scan func(scanner) (T, error)) ([]
 	return all, rows.Err()
 }
 
+func scanID(row scanner) (id ktrdr.OperationID, err error) {
+	err = row.Scan(&id)
+	return id, err
+}
+
 const selectOperation query = `SELECT ` + operationColumns + ` FROM operations WHERE id = $1`
 
 // load reads one operation; CodeNotFound.

@@ -29,7 +29,11 @@ type cursor struct {
 
 // sqliteWords: 'subsec' gives milliseconds, and is the same in all of one
 // statement.
-var sqliteWords = dialect{now: "CAST(unixepoch('subsec') * 1000000 AS INTEGER)"}
+//
+// The plus does nothing but hide the argument from SQLite's planner. It would
+// look at the value to guess how many rows it selects, and then prepare the
+// statement again whenever another value is bound: a quarter of all the time.
+var sqliteWords = dialect{now: "CAST(unixepoch('subsec') * 1000000 AS INTEGER)", equals: "= +$"}
 
 // connect makes the connection, if there is none.
 func (s *session) connect(ctx context.Context) (err error) {

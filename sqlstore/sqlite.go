@@ -122,7 +122,8 @@ func dsn(path string, more string) string {
 		"journal_mode(WAL)",
 		"synchronous(FULL)",
 		"foreign_keys(1)",
-		"mmap_size(0)", // a mapped file turns one bad page into a crash
+		"mmap_size(0)",             // a mapped file turns one bad page into a crash
+		"wal_autocheckpoint(8000)", // a busy page is copied back once for many commits, not for every few
 		"journal_size_limit(67108864)",
 		more,
 	}}

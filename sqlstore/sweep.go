@@ -23,7 +23,8 @@ type found struct {
 }
 
 func scanFound(row scanner) (f found, err error) {
-	return f, row.Scan(&f.Operation, &f.Epoch, &f.kind, &f.root)
+	err = row.Scan(&f.Operation, &f.Epoch, &f.kind, &f.root)
+	return f, err
 }
 
 // treatQuery finds the next batch of those that satisfy where, which has n
@@ -56,7 +57,7 @@ func (s *Store) treat(ctx context.Context, where string, args []any, r *ktrdr.Re
 			if err := s.lockTrees(ctx, t, roots); err != nil {
 				return err
 			}
-			t.wake()
+			t.wakeWorkers()
 			part, err = do(t, all)
 			return err
 		})

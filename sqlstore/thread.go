@@ -25,7 +25,7 @@ import (
 // store, and live as long as thread_values names them. Whoever adds to a
 // thread or takes from it holds the thread's row in threads, so that a value
 // about to be carried over cannot be collected meanwhile.
-type threads struct{ *Store }
+type threads struct{ store *Store }
 
 // Saver implements ktrdr.Store.
 func (s *Store) Saver() ktrdr.Saver { return threads{s} }
@@ -119,7 +119,7 @@ func (s threads) Put(ctx context.Context, p ktrdr.ThreadPut) (ktrdr.ThreadRef, e
 		return ktrdr.ThreadRef{}, err
 	}
 	own := ownHashes(d) // hashing is not for the writer's time
-	err = s.write(ctx, normal, func(t *tx) error { return putThread(ctx, t, d, own, p) })
+	err = s.store.write(ctx, normal, func(t *tx) error { return putThread(ctx, t, d, own, p) })
 	return d.Ref, err
 }
 
@@ -206,7 +206,8 @@ func adopt(ctx context.Context, t *tx, d saver.Draft, all slots, left []string) 
 				err = errors.Join(err, e)
 				return h, false
 			}
-			return ktrdr.Hash(found), true
+			copy(h[:], found)
+			return h, true
 		})
 	}
 	return err
@@ -287,7 +288,7 @@ func (s threads) PutWrites(ctx context.Context, w ktrdr.ThreadWrites) error {
 	if len(w.Writes) == 0 {
 		return nil
 	}
-	return s.write(ctx, normal, func(t *tx) error {
+	return s.store.write(ctx, normal, func(t *tx) error {
 		for _, one := range w.Writes {
 			_, err := t.exec(ctx, insertWrite, w.Tenant, w.Thread, w.NS, w.Checkpoint, w.Task, one.Idx, w.TaskPath,
 				one.Channel, one.Value.Type, notNil(one.Value.Bytes))

@@ -53,7 +53,7 @@ func (s threads) CopyThread(ctx context.Context, tenant, src, dst string) error 
 	if saver.OfOperation(tenant, src) {
 		return s.copyOperation(ctx, src, dst)
 	}
-	return s.write(ctx, normal, func(t *tx) error {
+	return s.store.write(ctx, normal, func(t *tx) error {
 		if _, err := t.exec(ctx, openCopy, tenant, src, dst); err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (s threads) copyOperation(ctx context.Context, src, dst string) error {
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, normal, func(t *tx) error {
+	return s.store.write(ctx, normal, func(t *tx) error {
 		for _, one := range tuples {
 			p := ktrdr.ThreadPut{
 				Thread: dst, Parent: one.Parent, Checkpoint: one.Checkpoint, Metadata: one.Metadata,

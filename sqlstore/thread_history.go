@@ -82,7 +82,7 @@ func (s threads) History(ctx context.Context, ref ktrdr.ThreadRef, channels []st
 	if err := saver.CheckHistory(ref, channels); err != nil {
 		return nil, err
 	}
-	err = s.read(ctx, func(r queryer) (err error) {
+	err = s.store.read(ctx, func(r queryer) (err error) {
 		histories, err = historyOf(ctx, r, ref, channels)
 		return err
 	})

@@ -42,7 +42,7 @@ func (s *Store) lockTrees(ctx context.Context, t *tx, roots []ktrdr.OperationID)
 	}
 	values, args := rowsOf(1, distinct(roots), []string{"TEXT"}, func(id ktrdr.OperationID) []any { return []any{id} })
 	rows, err := t.rows(ctx, query(strings.Replace(string(lockRoots), "{ids}", values, 1)), args...)
-	_, err = gather(rows, err, func(row scanner) (id string, err error) { return id, row.Scan(&id) })
+	_, err = gather(rows, err, scanID)
 	return err
 }
 
@@ -86,7 +86,7 @@ func cancelFrom(ctx context.Context, t *tx, id ktrdr.OperationID, belowOnly bool
 	if err != nil {
 		return nil, nil, err
 	}
-	t.wake()
+	t.wakeWorkers()
 	slices.SortFunc(reached, func(a, b operationRow) int {
 		if a.depth != b.depth {
 			return b.depth - a.depth

@@ -37,12 +37,13 @@ type execer interface {
 // tx is one write transaction, or one caller's part of a group's.
 type tx struct {
 	execer
-	woken bool
+	woken audience
 }
 
 // wake makes the commit of this transaction close the Changed channel, here
-// and in every other backend.
-func (t *tx) wake() { t.woken = true }
+// and in every other backend; wakeWorkers the Ready channel too.
+func (t *tx) wake()        { t.woken = max(t.woken, forReaders) }
+func (t *tx) wakeWorkers() { t.woken = forWorkers }
 
 // write runs body in one transaction that is durable when write returns nil.
 // An error of body undoes what body did, and nothing else, and is returned as

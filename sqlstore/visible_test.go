@@ -43,7 +43,11 @@ func hold(t *testing.T, s *Store, op ktrdr.OperationID) (write, commit func()) {
 func TestEvents_LateCommitIsNotSkipped(t *testing.T) {
 	s := openStore(t, pgtest.URL(t), nil)
 	const older, younger = ktrdr.OperationID("op_dummy_older"), ktrdr.OperationID("op_dummy_younger")
-	for name, olderWritesFirst := range map[string]bool{"lower id commits last": true, "higher id commits last": false} {
+	for name, olderWritesFirst := range map[string]bool{"the first to write commits last": true, "the first to begin writes last": false} {
+		want := []ktrdr.OperationID{younger, older}
+		if olderWritesFirst {
+			slices.Reverse(want)
+		}
 		t.Run(name, func(t *testing.T) {
 			after, err := s.LastEvent(t.Context())
 			if err != nil {
@@ -80,11 +84,35 @@ func TestEvents_LateCommitIsNotSkipped(t *testing.T) {
 			for deadline := time.Now().Add(10 * time.Second); len(got) < 2 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 				read()
 			}
-			if !slices.Equal(got, []ktrdr.OperationID{older, younger}) {
-				t.Errorf("a reader saw %v, want both in the order of their transactions", got)
+			if !slices.Equal(got, want) {
+				t.Errorf("a reader saw %v, want both as they were written, %v", got, want)
 			}
 		})
 	}
+}
+
+// A transaction that began first may have to wait for its turn at a row. The
+// log tells the row's life, not the transactions' age.
+func TestEvents_TellOneOperationsLifeInItsOrder(t *testing.T) {
+	s := openStore(t, pgtest.URL(t), nil)
+	op := create(t, s, ktrdr.NewOperation{Type: ktrdr.Dummy})
+	begun, claimed := make(chan bool), make(chan bool)
+	released := make(chan error, 1)
+	go func() {
+		released <- s.write(t.Context(), normal, func(x *tx) error {
+			begun <- true
+			<-claimed
+			_, err := scanOperation(x.row(t.Context(), releaseOne, cancelledFailure, "", op.ID, 1))
+			return err
+		})
+	}()
+	<-begun
+	claimDummy(t, s, "")
+	close(claimed)
+	if err := <-released; err != nil {
+		t.Fatal(err)
+	}
+	wantEvents(t, s, op.ID, ktrdr.EventCreated, ktrdr.EventClaimed, ktrdr.EventReleased)
 }
 
 func TestEvents_PruningTakesTheOldOnly(t *testing.T) {

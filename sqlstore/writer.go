@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -36,8 +37,9 @@ type writer struct {
 	conn   *session
 	queues [2]chan *job // by lane
 
-	mark    int64 // of the newest batch, as commit.go explains
-	changes int64 // SQLite's count of changed rows when it was last asked
+	name    string // in commit_mark, as commit.go explains
+	mark    int64  // of the newest batch
+	changes int64  // SQLite's count of changed rows when it was last asked
 
 	commits, answered atomic.Int64
 
@@ -53,20 +55,20 @@ type job struct {
 	body  func(t *tx) error
 	taken atomic.Bool // by the writer, or by the caller who gave up
 	err   error       // of the body
-	woken bool
+	woken audience
 	done  chan error
 }
 
 func startWriter(ctx context.Context, db *sqlite, log *slog.Logger, news *news) (*writer, error) {
 	w := &writer{
-		db: db, log: log, news: news, conn: &session{pool: db.writes},
+		db: db, log: log, news: news, name: rand.Text(), conn: &session{pool: db.writes},
 		queues: [2]chan *job{make(chan *job, queueLength), make(chan *job, queueLength)},
 		quit:   make(chan struct{}), ended: make(chan struct{}),
 	}
 	if err := w.conn.connect(ctx); err != nil {
 		return nil, err
 	}
-	if err := w.loadMark(ctx); err != nil {
+	if err := w.prepareMarks(ctx); err != nil {
 		w.conn.discard()
 		return nil, err
 	}
@@ -165,13 +167,13 @@ func (w *writer) batch(ctx context.Context, first *job) {
 	} else {
 		jobs = w.drain(first)
 	}
-	woken := false
+	woken := nobody
 	for _, j := range jobs {
-		woken = woken || err == nil && j.err == nil && j.woken
+		if err == nil && j.err == nil {
+			woken = max(woken, j.woken)
+		}
 	}
-	if woken {
-		w.news.tell()
-	}
+	w.news.tell(woken)
 	w.answered.Add(int64(len(jobs)))
 	for _, j := range jobs {
 		if err != nil {

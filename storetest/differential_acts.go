@@ -4,24 +4,25 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/ktrdr/ktrdr"
 )
 
-// acts is what may happen in a random life. The first changes nothing: a life
-// that went wrong is shrunk towards it. What happens often is there twice.
-func (w *twins) acts() []func(*twins) {
-	return []func(*twins){
-		(*twins).look, (*twins).create, (*twins).create, (*twins).plant,
-		(*twins).claim, (*twins).claim, (*twins).claim, (*twins).claim,
-		(*twins).report, (*twins).progress, (*twins).checkpoint, (*twins).checkpoint,
-		(*twins).finish, (*twins).finish, (*twins).finish, (*twins).release,
-		(*twins).cancel, (*twins).resume, (*twins).resume, (*twins).sweep, (*twins).lose,
-		(*twins).start, (*twins).pause, (*twins).register, (*twins).forget, (*twins).skip, (*twins).list,
-	}
-}
+// acts is what may happen in a random life, as often as it is listed. The
+// first changes nothing: a life that went wrong is shrunk towards it.
+var acts = slices.Concat(
+	[]func(*twins){(*twins).look},
+	slices.Repeat([]func(*twins){(*twins).claim}, 6),
+	slices.Repeat([]func(*twins){(*twins).finish}, 6),
+	slices.Repeat([]func(*twins){(*twins).create}, 3),
+	slices.Repeat([]func(*twins){(*twins).plant, (*twins).checkpoint, (*twins).report, (*twins).resume}, 2),
+	[]func(*twins){
+		(*twins).cancel, (*twins).release, (*twins).start, (*twins).register, (*twins).progress,
+		(*twins).lose, (*twins).sweep, (*twins).skip, (*twins).list, (*twins).pause, (*twins).forget,
+	})
 
 func (w *twins) look() {
 	id := w.someOp()
@@ -107,7 +108,7 @@ func (w *twins) checkpoint() {
 }
 
 func (w *twins) newCheckpoint(c ktrdr.Claimed) ktrdr.NewCheckpoint {
-	n := checkpoint(ktrdr.Task{Operation: c.Operation, Epoch: c.Epoch}, int64(rapid.IntRange(1, 3).Draw(w.T, "seq")), c.Step)
+	n := checkpoint(ktrdr.Task{Operation: c.Operation, Epoch: c.Epoch}, int64(rapid.IntRange(1, 9).Draw(w.T, "seq")), c.Step)
 	n.Type = draw(w, "checkpoint type", ktrdr.CheckpointPeriodic, ktrdr.CheckpointFinal)
 	return n
 }
@@ -159,10 +160,11 @@ func (w *twins) sweep() {
 // the store has passed it too.
 func (w *twins) lose() {
 	p := forced
+	p.Late = keep.Late // the backend itself is there
 	p.AutoResume = draw(w, "auto-resume", true, true, false)
 	_, _ = w.both("lose", func(s ktrdr.Store) (any, error) {
 		var sum ktrdr.Recovered
-		for {
+		for end := time.Now().Add(patience); ; {
 			r, err := s.Sweep(w.ctx, w.backend, p, true)
 			if err != nil {
 				return sum, err
@@ -172,6 +174,9 @@ func (w *twins) lose() {
 			sum.Failed = append(sum.Failed, r.Failed...)
 			if r.NextOrphan == 0 {
 				return sorted(sum), nil
+			}
+			if time.Now().After(end) {
+				return sum, fmt.Errorf("%d operations still run after %v", r.Potential, patience)
 			}
 		}
 	})
@@ -197,7 +202,7 @@ func (w *twins) restart(p ktrdr.RecoveryPolicy) {
 }
 
 func (w *twins) pause() {
-	paused := draw(w, "paused", false, false, true)
+	paused := draw(w, "paused", false, false, false, true)
 	_, _ = w.both("pause", func(s ktrdr.Store) (any, error) { return nil, s.SetPaused(w.ctx, paused) })
 	_, _ = w.both("paused", func(s ktrdr.Store) (any, error) { return s.Paused(w.ctx) })
 }
@@ -218,7 +223,7 @@ func (w *twins) skip() {
 	c := w.someClaim()
 	k := ktrdr.Skip{
 		Operation: c.Operation, Epoch: c.Epoch, Reason: "unreadable",
-		Checkpoint: ktrdr.CheckpointID(max(1, c.Epoch-draw[ktrdr.Epoch](w, "epochs ago", 0, 1)), int64(rapid.IntRange(1, 3).Draw(w.T, "seq"))),
+		Checkpoint: ktrdr.CheckpointID(max(1, c.Epoch-draw[ktrdr.Epoch](w, "epochs ago", 0, 1)), int64(rapid.IntRange(1, 9).Draw(w.T, "seq"))),
 	}
 	_, _ = w.both("skip", func(s ktrdr.Store) (any, error) { return nil, s.SkipCheckpoint(w.ctx, k) })
 }

@@ -64,6 +64,22 @@ var finishes = map[string]func(*lab){
 		}
 	},
 
+	"FinishMayNameItsStateAsABlob": func(l *lab) {
+		task := l.running()
+		last := checkpoint(task, 1, 1)
+		last.State, last.Type = nil, ktrdr.CheckpointFinal
+		f := ending(task, ktrdr.Completed)
+		f.Checkpoint = &last
+		f.StateBlob = &ktrdr.Artifact{Name: "state", SHA256: ktrdr.Hash{5}, Size: ktrdr.InlineState + 1}
+		_, err := l.Finish(l.ctx(), f)
+		l.must(err)
+		got, err := l.Checkpoint(l.ctx(), task.Operation, "")
+		l.must(err)
+		if got.StateBlob == nil || got.StateBlob.SHA256 != f.StateBlob.SHA256 || got.Size != f.StateBlob.Size {
+			l.Errorf("stored with blob %+v", got.StateBlob)
+		}
+	},
+
 	"TheSameFinishAgainIsAnsweredAsTheFirstWas": func(l *lab) {
 		for _, outcome := range []ktrdr.Status{ktrdr.Completed, ktrdr.Failed, ktrdr.Cancelled} {
 			task := l.running()

@@ -87,12 +87,14 @@ var settings = map[string]func(*lab){
 			if what == "a cancel" {
 				l.create(ktrdr.NewOperation{})
 			}
-			changed := l.Changed()
+			changed, ready := l.Changed(), l.Ready()
 			do()
-			select {
-			case <-changed:
-			case <-time.After(patience):
-				l.Errorf("%s was not told", what)
+			for whom, hint := range map[string]<-chan struct{}{"readers": changed, "workers": ready} {
+				select {
+				case <-hint:
+				case <-time.After(patience):
+					l.Errorf("%s was not told to %s", what, whom)
+				}
 			}
 		}
 	},

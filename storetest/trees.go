@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"sync"
@@ -71,36 +72,19 @@ var trees = map[string]func(*lab){
 	"TheEndOfAChildAndTheBeginningOfTheNextAreSeenTogether": func(l *lab) {
 		const n = 12
 		top := l.plant(treeSpec{Children: n})
-		done := make(chan struct{})
+		ctx, stop := context.WithCancel(l.ctx())
 		var watch sync.WaitGroup
 		defer watch.Wait()
+		defer stop()
 		for range 3 {
 			watch.Go(func() {
-				for seen := 0; ; seen++ {
-					page, err := l.List(l.ctx(), ktrdr.OperationQuery{Parent: top.ID, Limit: n})
-					if err != nil {
-						l.Error(err)
-						return
-					}
-					kids := byOrdinal(page.Operations)
-					for i, child := range kids {
-						if last := i == len(kids)-1; last != (child.Status != ktrdr.Completed) && i < n-1 {
-							l.Errorf("child %d of %d is %s", i+1, len(kids), child.Status)
-							return
-						}
-					}
-					select {
-					case <-done:
-						return
-					default:
-					}
+				for ctx.Err() == nil && l.chainIsWhole(top.ID, n) {
 				}
 			})
 		}
 		for range n {
 			l.finish(l.claim("w"), ktrdr.Completed)
 		}
-		close(done)
 		l.is(top.ID, ktrdr.Completed)
 	},
 
@@ -146,6 +130,20 @@ var trees = map[string]func(*lab){
 		}
 	},
 
+	"ATreeHasBounds": func(l *lab) {
+		wide := l.plant(treeSpec{Children: 1001, Parallel: true})
+		if wide.Status != ktrdr.Failed || !strings.Contains(wide.ErrorMessage, "1000") || len(l.children(wide.ID)) != 0 {
+			l.Errorf("a tree of 1001 children is %s: %q", wide.Status, wide.ErrorMessage)
+		}
+		deep := l.plant(treeSpec{Children: 1, Depth: 30})
+		if deep.Status != ktrdr.Failed {
+			l.Errorf("a tree of 30 levels is %s", deep.Status)
+		}
+		if task := l.try("w"); task != nil {
+			l.Errorf("a tree out of bounds has work: %s", task.Operation)
+		}
+	},
+
 	"NobodyButItsPlanWritesAParent": func(l *lab) {
 		top := l.plant(treeSpec{Children: 1})
 		task := ktrdr.Task{Operation: top.ID, Epoch: top.Epoch}
@@ -154,6 +152,25 @@ var trees = map[string]func(*lab){
 		l.refused(l.Release(l.ctx(), ktrdr.Released{Operation: top.ID, Epoch: top.Epoch}), ktrdr.CodeConflict, ktrdr.CodeStaleEpoch)
 		same(l, "the parent", l.op(top.ID), top)
 	},
+}
+
+// chainIsWhole requires that every child but the newest has completed, and
+// that the newest has not, unless it is the last of all.
+func (l *lab) chainIsWhole(top ktrdr.OperationID, n int) bool {
+	page, err := l.List(l.ctx(), ktrdr.OperationQuery{Parent: top, Limit: n})
+	if err != nil {
+		l.Error(err)
+		return false
+	}
+	kids := byOrdinal(page.Operations)
+	for i, child := range kids {
+		newest, completed := i == len(kids)-1, child.Status == ktrdr.Completed
+		if newest == completed && i < n-1 {
+			l.Errorf("child %d of %d is %s", i+1, len(kids), child.Status)
+			return false
+		}
+	}
+	return true
 }
 
 // trouble plants a tree whose plan goes wrong beside one whose plan does not.

@@ -214,9 +214,12 @@ func (j *job) conclude(ctx context.Context, result json.RawMessage, err error) *
 	}
 }
 
-// end delivers the end of the claim, preceded by the last progress.
+// end delivers the end of the claim, and with a result the last progress: it
+// costs no write of its own.
 func (j *job) end(e *entry) {
-	j.lastProgress()
+	if e.Finished != nil {
+		e.Finished.Progress = j.progress.take()
+	}
 	fault.Hit(fault.WorkerEnding)
 	acknowledged, err := j.w.deliver(j.writes, e)
 	if judge(err) == refused {

@@ -47,7 +47,7 @@ func TestOutage_ResultComesAfterwardsInOrder(t *testing.T) {
 				story = append(story, c.Name)
 			}
 		}
-		if got, want := strings.Join(story, " "), "Register Checkpoint Checkpoint Checkpoint Progress Finish"; got != want {
+		if got, want := strings.Join(story, " "), "Register Checkpoint Checkpoint Progress Checkpoint Finish"; got != want {
 			t.Errorf("after the outage: %s, want %s", got, want)
 		}
 		r := b.Calls("Register")[1].Arg.(ktrdr.Registration)

@@ -117,14 +117,6 @@ func (j *job) sendProgress() (spooled bool) {
 	return true
 }
 
-// lastProgress sends what was reported last before the operation ends. Work
-// too short to have been watched is not worth the write.
-func (j *job) lastProgress() {
-	if time.Since(j.began) >= progressEvery {
-		j.sendProgress()
-	}
-}
-
 // sane keeps numbers and JSON out that no store would take.
 func sane(p ktrdr.Progress) ktrdr.Progress {
 	if math.IsNaN(p.Percentage) {

@@ -185,7 +185,7 @@ func (r *configReader) value(key string, n ast.Node) (string, bool) {
 
 // didYouMean suggests the setting that a misspelt name is closest to.
 func didYouMean(key string) string {
-	best, distance := "", 4
+	best, distance := "", min(4, len(key)/2+1)
 	for _, s := range settings() {
 		if d := editDistance(key, s.key); d < distance {
 			best, distance = s.key, d

@@ -198,6 +198,9 @@ func (b *Backend) Finish(_ context.Context, f ktrdr.Finished) error {
 			return err
 		}
 		op.Result, op.ErrorMessage, op.Error = f.Result, f.ErrorMessage, f.Error
+		if f.Progress != nil {
+			op.Progress = *f.Progress
+		}
 		b.ended[key] = true
 		return nil
 	})

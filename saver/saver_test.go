@@ -1,0 +1,119 @@
+package saver
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+func TestCanonical_EqualValuesHaveOneText(t *testing.T) {
+	for want, texts := range map[string][]string{
+		`1`:                              {"1", "1.0", "10e-1", "0.1E+1", "1.000e0", "100e-2"},
+		`1e3`:                            {"1000", "1e3", "1.0E3", "1000.000"},
+		`-25e-1`:                         {"-2.5", "-25e-1", "-2.50"},
+		`0`:                              {"0", "-0", "0.0", "0e99", "-0.00e-7"},
+		`123456789012345678901234567891`: {"123456789012345678901234567891", "123456789012345678901234567891.0"},
+		`123456789012345678901234567892`: {"123456789012345678901234567892"},
+		`1e9223372036854775808`:          {"1e9223372036854775808"},
+		`"é"`:                            {`"é"`, `"\u00e9"`, ` "\u00E9"`},
+		`{"a":[1,{}],"b":null}`:          {`{"b":null,"a":[1.0,{}]}`, "{ \"a\" : [ 1 ,{ }],\n\"b\":null }", `{"b":7,"b":null,"a":[1,{}]}`},
+	} {
+		for _, text := range texts {
+			if got, err := Canonical(json.RawMessage(text)); err != nil || got != want {
+				t.Errorf("Canonical(%s) = %s, %v; want %s", text, got, err, want)
+			}
+		}
+	}
+}
+
+func TestCanonical_RefusesWhatIsNotOneValue(t *testing.T) {
+	for _, text := range []string{"", " ", "1 2", "{", "[1,]", "nul", "\"\xff\"", "01", "NaN"} {
+		if got, err := Canonical(json.RawMessage(text)); ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
+			t.Errorf("Canonical(%q) = %s, %v; want code invalid", text, got, err)
+		}
+	}
+}
+
+func FuzzCanonical(f *testing.F) {
+	for _, seed := range []string{`1.50e-3`, `{"b":[1,2.0],"a":"x"}`, `-0`, `1e99999999999999999999`, `"\ud800"`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		once, err := Canonical(text)
+		if err != nil {
+			return
+		}
+		if twice, err := Canonical(json.RawMessage(once)); err != nil || twice != once {
+			t.Errorf("Canonical(%s) = %s, %v; want itself", once, twice, err)
+		}
+	})
+}
+
+func FuzzReadPut(f *testing.F) {
+	f.Add([]byte(`{"id":"1","v":4,"channel_versions":{"a":1}}`), []byte(`{"a":1}`), []byte(`{"run_id":"r"}`))
+	f.Add([]byte(`{"id":1}`), []byte(`null`), []byte(`{"counters_since_delta_snapshot":{"a":[1,1]}}`))
+	f.Fuzz(func(t *testing.T, checkpoint, news, metadata []byte) {
+		p := ktrdr.ThreadPut{Thread: "t", Checkpoint: checkpoint, Metadata: metadata}
+		if json.Unmarshal(news, &p.NewVersions) != nil {
+			return
+		}
+		DeltaChannels(metadata)
+		d, err := ReadPut(p)
+		switch {
+		case err != nil && ktrdr.CodeOf(err) != ktrdr.CodeInvalid:
+			t.Errorf("error %v has code %s, want invalid", err, ktrdr.CodeOf(err))
+		case err == nil && (d.Ref.Checkpoint == "" || CheckRef(d.Ref) != nil):
+			t.Errorf("accepted a checkpoint that cannot be stored: %+v", d)
+		}
+	})
+}
+
+func TestFilter_FindsTheRunItAsksFor(t *testing.T) {
+	for text, want := range map[string]string{`{"run_id":"r"}`: "r", `{"run_id":""}`: "", `{"run_id":7}`: "none", `{"run_id":null}`: "none", `{}`: "none", `{"run_id":"\u0000"}`: "none"} {
+		var q ktrdr.ThreadQuery
+		if err := json.Unmarshal([]byte(text), &q.Filter); err != nil {
+			t.Fatal(err)
+		}
+		f, err := ReadQuery(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := "none"
+		if run, ok := f.Run(); ok {
+			got = run
+		}
+		if got != want {
+			t.Errorf("run of %s = %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestTrail_TakesTheWritesOfTheCheckpointThatHoldsTheSeed(t *testing.T) {
+	trail := NewTrail([]string{"a", "b"})
+	write := func(channel, value string) ktrdr.PendingWrite {
+		return ktrdr.PendingWrite{Task: "t", Channel: channel, Value: ktrdr.Value{Bytes: []byte(value)}}
+	}
+	none := func(string) *ktrdr.Value { return nil }
+	seed := &ktrdr.Value{Bytes: []byte("seed")}
+	trail.Step([]ktrdr.PendingWrite{write("a", "a3"), write("a", "a4"), write("b", "b2")}, none)
+	trail.Step([]ktrdr.PendingWrite{write("a", "a1"), write("a", "a2"), write("c", "c1"), write("b", "b1")}, func(channel string) *ktrdr.Value {
+		if channel == "a" {
+			return seed
+		}
+		return nil
+	})
+	if diff := cmp.Diff([]string{"b"}, trail.Open()); diff != "" {
+		t.Errorf("open channels (-want +got):\n%s", diff)
+	}
+	trail.Step([]ktrdr.PendingWrite{write("a", "older than the seed"), write("b", "b0")}, none)
+	want := map[string]ktrdr.ChannelHistory{
+		"a": {Seed: seed, Writes: []ktrdr.PendingWrite{write("a", "a1"), write("a", "a2"), write("a", "a3"), write("a", "a4")}},
+		"b": {Writes: []ktrdr.PendingWrite{write("b", "b0"), write("b", "b1"), write("b", "b2")}},
+	}
+	if diff := cmp.Diff(want, trail.Histories()); diff != "" {
+		t.Errorf("histories (-want +got):\n%s", diff)
+	}
+}

@@ -34,6 +34,10 @@ func Bench(b *testing.B, open func(b *testing.B) ktrdr.Saver) {
 				each(b.Loop)
 				return
 			}
+			if _, err := s.Put(b.Context(), stateOf("first", 0)); err != nil { // connecting is not measured
+				b.Fatal(err)
+			}
+			b.ResetTimer()
 			b.RunParallel(func(pb *testing.PB) { each(pb.Next) })
 		})
 	}

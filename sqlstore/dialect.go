@@ -20,7 +20,7 @@ type query string
 // dialect is how one database says the words of a query.
 type dialect struct {
 	now, lock, skip string
-	equals          string // how a comparison with an argument begins; the query says "= $"
+	compared        string // what an argument begins with when something is compared with it
 
 	texts sync.Map // query to string: what is said often is put into words once
 	kept  atomic.Int64
@@ -38,7 +38,9 @@ func (d *dialect) text(q query) string {
 	text := strings.ReplaceAll(string(q), "{now}", d.now)
 	text = strings.ReplaceAll(text, "{lock}", d.lock)
 	text = strings.ReplaceAll(text, "{skip}", d.skip)
-	text = strings.ReplaceAll(text, "= $", d.equals)
+	for _, sign := range []string{"= ", "> ", "< "} {
+		text = strings.ReplaceAll(text, sign+"$", sign+d.compared)
+	}
 	if d.kept.Add(1) <= maxTexts {
 		d.texts.Store(q, text)
 	}

@@ -61,7 +61,7 @@ var postgresWords = dialect{
 	lock: "FOR UPDATE",
 	skip: "FOR UPDATE SKIP LOCKED",
 
-	equals: "= $",
+	compared: "$",
 }
 
 func openPostgres(ctx context.Context, c Config, news *news, steps fs.FS) (_ *postgres, err error) {

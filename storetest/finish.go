@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"unicode/utf8"
 
@@ -78,6 +79,28 @@ var finishes = map[string]func(*lab){
 		if got.StateBlob == nil || got.StateBlob.SHA256 != f.StateBlob.SHA256 || got.Size != f.StateBlob.Size {
 			l.Errorf("stored with blob %+v", got.StateBlob)
 		}
+	},
+
+	"FinishStoresItsProgress": func(l *lab) {
+		task := l.running()
+		f := ending(task, ktrdr.Completed)
+		f.Progress = &ktrdr.Progress{Percentage: 100, CurrentStep: "done", StepsCompleted: 3, StepsTotal: 3}
+		op, err := l.Finish(l.ctx(), f)
+		l.must(err)
+		same(l, "progress", op.Progress, *f.Progress)
+
+		old := l.finish(l.running(), ktrdr.Failed)
+		late := ending(ktrdr.Task{Operation: old.ID, Epoch: old.Epoch}, ktrdr.Failed)
+		late.Progress = f.Progress
+		_, _ = l.Finish(l.ctx(), late) // a repetition changes nothing
+		same(l, "the operation", l.op(old.ID), old)
+
+		task = l.running()
+		bad := ending(task, ktrdr.Completed)
+		bad.Progress = &ktrdr.Progress{Percentage: math.Inf(1)}
+		_, err = l.Finish(l.ctx(), bad)
+		l.refused(err, ktrdr.CodeInvalid)
+		l.is(task.Operation, ktrdr.Running)
 	},
 
 	"TheSameFinishAgainIsAnsweredAsTheFirstWas": func(l *lab) {

@@ -13,10 +13,9 @@ LDFLAGS := -X main.version=$(VERSION)
 BIN     := $(CURDIR)/bin
 
 # Packages whose tests start real processes or a real PostgreSQL.
-SLOW := bench chaos cmd sqlstore
-PKGS  = $(shell go list ./...)
-slow  = $(foreach p,$(SLOW),$(filter %/ktrdr/$(p) %/ktrdr/$(p)/%,$(PKGS)))
-fast  = $(filter-out $(slow),$(PKGS))
+SLOW := (bench|chaos|cmd|sqlstore)
+slow  = $(shell go list ./... | grep -E '/ktrdr/$(SLOW)(/|$$)')
+fast  = $(shell go list ./... | grep -vE '/ktrdr/$(SLOW)(/|$$)')
 
 .PHONY: help build demo test test-unit test-integration quality soak bench dist clean needs-go
 

@@ -2,8 +2,10 @@ package chaos
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/dummy"
@@ -76,36 +78,61 @@ type Transition struct {
 	To   ktrdr.Status `json:"to"`
 }
 
-// auditPath replays an operation's events.
+// auditPath replays an operation's events. On PostgreSQL an event can be read
+// only when every transaction that was open at its commit has ended, so the
+// last ones may come a little after the row shows what they tell.
 func (l *Lab) auditPath(op ktrdr.Operation) {
 	l.t.Helper()
-	at, epoch, claims := ktrdr.Pending, ktrdr.Epoch(0), 0
-	for i, ev := range l.Events(op.ID) {
-		if ev.Epoch < epoch && ev.Kind != ktrdr.EventWriteRefused {
-			l.t.Errorf("%s: event %d (%s) goes back from epoch %d to %d", op.ID, i, ev.Kind, epoch, ev.Epoch)
+	var p path
+	for deadline := time.Now().Add(30 * time.Second); ; pace() {
+		p = replay(l.Events(op.ID))
+		if p.at == op.Status || time.Now().After(deadline) {
+			break
 		}
-		if ev.Kind != ktrdr.EventWriteRefused {
-			epoch = max(epoch, ev.Epoch)
+	}
+	for _, wrong := range p.wrong {
+		l.t.Errorf("%s: %s", op.ID, wrong)
+	}
+	if p.at != op.Status {
+		l.t.Errorf("%s is %s but its events end at %s", op.ID, op.Status, p.at)
+	}
+	if p.claims != op.Attempts || int64(p.claims) != int64(op.Epoch) {
+		l.t.Errorf("%s was claimed %d times by its events, has %d attempts and epoch %d", op.ID, p.claims, op.Attempts, op.Epoch)
+	}
+}
+
+// path is where an operation's events lead.
+type path struct {
+	at     ktrdr.Status
+	epoch  ktrdr.Epoch
+	claims int
+	wrong  []string
+}
+
+func replay(events []ktrdr.Event) path {
+	p := path{at: ktrdr.Pending}
+	for i, ev := range events {
+		if ev.Kind == ktrdr.EventWriteRefused {
+			continue // it tells of an old epoch
 		}
+		if ev.Epoch < p.epoch {
+			p.wrong = append(p.wrong, fmt.Sprintf("event %d (%s) goes back from epoch %d to %d", i, ev.Kind, p.epoch, ev.Epoch))
+		}
+		p.epoch = max(p.epoch, ev.Epoch)
 		var tr Transition
 		_ = json.Unmarshal(ev.Data, &tr) // other events have other data
-		if tr.From == "" || tr.To == "" || tr.From == tr.To {
+		if !tr.From.Known() || !tr.To.Known() || tr.From == tr.To {
 			continue
 		}
-		if tr.From != at || !slices.Contains(ktrdr.Transitions[tr.From], tr.To) {
-			l.t.Errorf("%s: event %d (%s) moves %s to %s, but it was %s", op.ID, i, ev.Kind, tr.From, tr.To, at)
+		if tr.From != p.at || !slices.Contains(ktrdr.Transitions[tr.From], tr.To) {
+			p.wrong = append(p.wrong, fmt.Sprintf("event %d (%s) moves %s to %s, but it was %s", i, ev.Kind, tr.From, tr.To, p.at))
 		}
 		if ev.Kind == ktrdr.EventClaimed {
-			claims++
+			p.claims++
 		}
-		at = tr.To
+		p.at = tr.To
 	}
-	if at != op.Status {
-		l.t.Errorf("%s is %s but its events end at %s", op.ID, op.Status, at)
-	}
-	if claims != op.Attempts || int64(claims) != int64(op.Epoch) {
-		l.t.Errorf("%s was claimed %d times by its events, has %d attempts and epoch %d", op.ID, claims, op.Attempts, op.Epoch)
-	}
+	return p
 }
 
 // Events returns the whole history of an operation, page by page.

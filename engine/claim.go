@@ -66,10 +66,8 @@ func (e *Engine) claim(ctx context.Context, req ktrdr.ClaimRequest, heldBy ktrdr
 		return ktrdr.ClaimReply{}, err
 	}
 	slices.Sort(req.Types)
-	wait := min(time.Duration(req.Wait*float64(time.Second)), maxWait)
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-
+	over := time.NewTimer(min(time.Duration(req.Wait*float64(time.Second)), maxWait))
+	defer over.Stop()
 	poll := time.NewTimer(pollStep)
 	defer poll.Stop()
 	for first := true; ; first = false {
@@ -83,6 +81,8 @@ func (e *Engine) claim(ctx context.Context, req ktrdr.ClaimRequest, heldBy ktrdr
 		}
 		poll.Reset(pollStep)
 		select {
+		case <-over.C: // not before a first look: no wait still asks
+			return ktrdr.ClaimReply{}, nil
 		case <-ctx.Done():
 			return ktrdr.ClaimReply{}, nil
 		case <-e.draining:

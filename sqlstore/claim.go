@@ -138,14 +138,18 @@ func (s *Store) claimedBefore(ctx context.Context, id ktrdr.OperationID) (task *
 }
 
 func taskOf(ctx context.Context, q queryer, op operationRow) (*ktrdr.Task, error) {
-	from, err := newestCheckpoint(ctx, q, op.ID)
-	if err != nil {
+	task := &ktrdr.Task{
+		Operation: op.ID, Type: op.Type, Epoch: op.Epoch, Attempts: op.Attempts,
+		Spec: op.Spec, Cancel: op.CancelRequested,
+	}
+	if op.Checkpoint == nil {
+		return task, nil
+	}
+	var err error
+	if task.Checkpoint, err = newestCheckpoint(ctx, q, op.ID); err != nil {
 		return nil, fmt.Errorf("checkpoint of %s: %w", op.ID, err)
 	}
-	return &ktrdr.Task{
-		Operation: op.ID, Type: op.Type, Epoch: op.Epoch, Attempts: op.Attempts,
-		Spec: op.Spec, Checkpoint: from, Cancel: op.CancelRequested,
-	}, nil
+	return task, nil
 }
 
 const claimParent query = `UPDATE operations SET status = 'RUNNING', epoch = epoch + 1, attempts = attempts + 1,

@@ -129,10 +129,10 @@ func (s *Store) finish(ctx context.Context, t *tx, f ktrdr.Finished) (operationR
 			return op, err
 		}
 	}
-	if err := s.settle(ctx, t, parentOf(op)...); err != nil {
+	if err := s.settle(ctx, t, parentOf(op)...); err != nil || f.Checkpoint == nil {
 		return op, err
 	}
-	return load(ctx, t, op.ID)
+	return load(ctx, t, op.ID) // which names the checkpoint now
 }
 
 // finishedBefore answers a finish whose first answer was lost.

@@ -90,6 +90,8 @@ func (op *operationRow) whyNone() string {
 		return "its checkpoints have expired"
 	case op.lostTo == "deleted":
 		return "its checkpoints were deleted"
+	case op.lostTo == "skipped":
+		return "none of its checkpoints could be read"
 	case op.Attempts == 0:
 		return "it was cancelled before it began, so there is no checkpoint"
 	default:

@@ -61,6 +61,8 @@ type backend struct {
 	server   *httpapi.Server
 	worker   *worker.Worker // nil when there are none
 	closers  []func() error
+
+	expireThreads func(context.Context) (int, error) // nil when the main store keeps them
 }
 
 // serve opens a backend, runs it until ctx ends, and closes it.
@@ -182,7 +184,9 @@ func (b *backend) openThreads(ctx context.Context) (ktrdr.Saver, error) {
 	case "":
 		return nil, nil
 	case threadsMemory:
-		return memsaver.New(), nil
+		m := memsaver.New()
+		b.expireThreads = m.Expire
+		return m, nil
 	case threadsSQLite:
 		if !filepath.IsAbs(at) {
 			at = filepath.Join(b.cfg.Data, at)
@@ -193,11 +197,21 @@ func (b *backend) openThreads(ctx context.Context) (ktrdr.Saver, error) {
 		return nil, fmt.Errorf("checkpointing.path: %w", err)
 	}
 	b.later(s.Close)
+	b.expireThreads = func(ctx context.Context) (int, error) {
+		return s.ExpireCheckpoints(ctx, b.cfg.Engine.WithDefaults().Retention)
+	}
 	return s.Saver(), nil
 }
 
-// collect deletes blobs that no row names any more.
+// collect deletes blobs that no row names any more, and threads that have
+// expired in a store of their own; the main store sees to its own.
 func (b *backend) collect(ctx context.Context) (int, error) {
+	for expired := 1; expired > 0 && b.expireThreads != nil; {
+		var err error
+		if expired, err = b.expireThreads(ctx); err != nil {
+			return 0, fmt.Errorf("expire threads: %w", err)
+		}
+	}
 	done, err := blob.Collect(ctx, b.blobs, b.store.BlobRefs(ctx), blobGrace, time.Now())
 	return done.Deleted, err
 }

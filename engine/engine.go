@@ -88,11 +88,12 @@ func (e *Engine) Start(ctx context.Context) error {
 }
 
 // Run keeps the engine's loops going until ctx ends, then says goodbye to the
-// store. It returns nil on an ordinary stop.
+// store. It returns nil on an ordinary stop and an error when a newer life of
+// this backend has started elsewhere.
 func (e *Engine) Run(ctx context.Context) error {
 	g, loops := errgroup.WithContext(ctx)
 	g.Go(func() error { e.detector.run(loops); return nil })
-	g.Go(func() error { e.beat(loops); return nil })
+	g.Go(func() error { return e.beat(loops) })
 	g.Go(func() error { e.cleanup(loops); return nil })
 	err := g.Wait()
 
@@ -108,17 +109,23 @@ func (e *Engine) Run(ctx context.Context) error {
 // goes on.
 func (e *Engine) Drain() { e.drain.Do(func() { close(e.draining) }) }
 
-// beat tells the other backends that this one is alive.
-func (e *Engine) beat(ctx context.Context) {
+// beat tells the other backends that this one is alive. It ends with an error
+// when a newer life of this backend has started: two that believe to be the
+// same must not go on side by side.
+func (e *Engine) beat(ctx context.Context) error {
 	tick := time.NewTicker(e.settings.HeartbeatInterval)
 	defer tick.Stop()
 	for {
-		if err := e.store.Beat(ctx, e.backend); err != nil && ctx.Err() == nil {
+		err := e.store.Beat(ctx, e.backend)
+		if ktrdr.CodeOf(err) == ktrdr.CodeConflict {
+			return fmt.Errorf("stopping: %w", err)
+		}
+		if err != nil && ctx.Err() == nil {
 			e.log.WarnContext(ctx, "backend heartbeat not stored", "err", err)
 		}
 		select {
 		case <-ctx.Done():
-			return
+			return nil
 		case <-tick.C:
 		}
 	}

@@ -394,3 +394,17 @@ func TestDrain_EndsOpenPollsAndHandsOutNothing(t *testing.T) {
 		t.Errorf("got %+v, %v after Drain, want nothing", reply.Task, err)
 	}
 }
+
+func TestRun_EndsWhenANewerLifeOfTheBackendHasStarted(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, func(c *engine.Config) { c.Settings.HeartbeatInterval = 5 * time.Millisecond })
+	done := make(chan error)
+	go func() { done <- l.Run(t.Context()) }()
+	newer := ktrdr.Backend{ID: "b", Incarnation: "b.2"}
+	if _, err := l.store.Start(t.Context(), newer, ktrdr.RecoveryPolicy{Timeout: time.Minute}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; ktrdr.CodeOf(err) != ktrdr.CodeConflict {
+		t.Errorf("Run returned %v, want CodeConflict", err)
+	}
+}

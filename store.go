@@ -206,6 +206,7 @@ type Recovered struct {
 	Requeued    []OperationID
 	Failed      []OperationID // of a dead backend, by policy
 	Reconciling []OperationID
+	Whole       bool          // every silence was looked at; an error beside it is about the rest
 	Potential   int           // live operations two heartbeats late
 	NextOrphan  time.Duration // until the oldest heartbeat reaches the timeout; 0 when nothing is live
 }

@@ -48,13 +48,8 @@ func (l *Lab) auditTree(id ktrdr.OperationID, spec *dummy.Spec) {
 	if len(spec.Children) == 0 {
 		return
 	}
-	_, children, err := call[[]ktrdr.Operation](l, http.MethodGet, "/api/v1/operations/"+string(id)+"/children", nil)
-	if err != nil {
-		l.t.Errorf("children of %s: %v", id, err)
-		return
-	}
 	seen := map[int]ktrdr.OperationID{}
-	for _, child := range children.Data {
+	for _, child := range l.Children(id) {
 		if other, twice := seen[child.Ordinal]; twice {
 			l.t.Errorf("%s has two children in place %d: %s and %s", id, child.Ordinal, other, child.ID)
 			continue

@@ -49,6 +49,7 @@ type Lab struct {
 	t     testing.TB
 	kind  Kind
 	dir   string
+	data  string // the backend's folder
 	db    string // URL; empty for SQLite
 	bin   string
 	addr  string
@@ -68,12 +69,13 @@ type submitted struct {
 func New(t testing.TB, bin string, kind Kind, times Times) *Lab {
 	t.Helper()
 	l := &Lab{t: t, kind: kind, dir: t.TempDir(), bin: bin, addr: freeAddr(t), times: times}
+	l.data = filepath.Join(l.dir, "data")
 	if kind == Postgres {
 		l.db = pgtest.URL(t)
 	}
 	l.env = append(os.Environ(),
 		"KTRDR_AUTH=none",
-		"KTRDR_DATA="+filepath.Join(l.dir, "data"),
+		"KTRDR_DATA="+l.data,
 		"KTRDR_URL=http://"+l.addr,
 		"ORPHAN_TIMEOUT_SECONDS="+seconds(times.Timeout),
 		"ORPHAN_CHECK_INTERVAL_SECONDS="+seconds(times.Interval),
@@ -146,12 +148,28 @@ func (l *Lab) Healthy(p *Proc) {
 func (l *Lab) Second() *Lab {
 	l.t.Helper()
 	other := *l
-	other.addr = freeAddr(l.t)
+	other.addr, other.data = freeAddr(l.t), filepath.Join(l.dir, "data2")
 	other.env = join(l.env,
-		"KTRDR_DATA="+filepath.Join(l.dir, "data2"),
+		"KTRDR_DATA="+other.data,
 		"KTRDR_URL=http://"+other.addr,
 		"CHECKPOINT_DIR="+filepath.Join(l.dir, "data", "blobs"))
 	return &other
+}
+
+// CopyIdentity makes this lab's backend the same as the other's, as copying a
+// data folder does.
+func (l *Lab) CopyIdentity(other *Lab) {
+	l.t.Helper()
+	id, err := os.ReadFile(filepath.Join(other.data, "backend-id"))
+	if err == nil {
+		err = os.MkdirAll(l.data, 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(l.data, "backend-id"), id, 0o600)
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
 }
 
 // Worker starts a worker process with its own folder.
@@ -282,6 +300,17 @@ func (l *Lab) Op(id ktrdr.OperationID) ktrdr.Operation {
 	if err != nil || status != http.StatusOK {
 		l.t.Fatalf("get %s: %d %+v %v", id, status, out.Error, err)
 	}
+	return out.Data
+}
+
+// Children returns an operation's children, in their order.
+func (l *Lab) Children(id ktrdr.OperationID) []ktrdr.Operation {
+	l.t.Helper()
+	status, out, err := call[[]ktrdr.Operation](l, http.MethodGet, "/api/v1/operations/"+string(id)+"/children", nil)
+	if err != nil || status != http.StatusOK {
+		l.t.Fatalf("children of %s: %d %+v %v", id, status, out.Error, err)
+	}
+	slices.SortFunc(out.Data, func(a, b ktrdr.Operation) int { return a.Ordinal - b.Ordinal })
 	return out.Data
 }
 

@@ -31,7 +31,7 @@ func start(t testing.TB, name, bin string, env []string, args ...string) *Proc {
 	p.cmd.Cancel = func() error { return p.cmd.Process.Kill() }
 	p.cmd.Env = env
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	p.cmd.SysProcAttr = dieWithTest()
 	if err := p.cmd.Start(); err != nil {
 		t.Fatalf("start %s: %v", name, err)
 	}

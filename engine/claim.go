@@ -70,9 +70,9 @@ func (e *Engine) claim(ctx context.Context, req ktrdr.ClaimRequest, heldBy ktrdr
 	defer over.Stop()
 	poll := time.NewTimer(pollStep)
 	defer poll.Stop()
-	for first := true; ; first = false {
+	for ask := true; ; {
 		hint := e.store.Ready() // taken before looking, so that nothing between is missed
-		reply, err := e.look(ctx, req, heldBy, hint, first)
+		reply, err := e.look(ctx, req, heldBy, hint, ask)
 		if ended(ctx, err) {
 			return ktrdr.ClaimReply{}, nil
 		}
@@ -88,14 +88,18 @@ func (e *Engine) claim(ctx context.Context, req ktrdr.ClaimRequest, heldBy ktrdr
 		case <-e.draining:
 			return ktrdr.ClaimReply{}, nil
 		case <-hint:
+			ask = false // others may have looked already
 		case <-poll.C:
+			ask = true // whatever the hints say
 		}
 	}
 }
 
-// look asks the store once. A first look always asks: its key may name a claim
-// whose answer was lost.
-func (e *Engine) look(ctx context.Context, req ktrdr.ClaimRequest, heldBy ktrdr.Incarnation, hint <-chan struct{}, first bool) (ktrdr.ClaimReply, error) {
+// look asks the store once, unless others have just found that there is
+// nothing. A first look always asks, because its key may name a claim whose
+// answer was lost, and so does a look at the end of a step, because a hint may
+// have been.
+func (e *Engine) look(ctx context.Context, req ktrdr.ClaimRequest, heldBy ktrdr.Incarnation, hint <-chan struct{}, ask bool) (ktrdr.ClaimReply, error) {
 	if len(req.Running) > 0 {
 		orders, err := e.store.Orders(ctx, req.Running)
 		if err != nil || !orders.Empty() {
@@ -117,7 +121,7 @@ func (e *Engine) look(ctx context.Context, req ktrdr.ClaimRequest, heldBy ktrdr.
 	case <-ctx.Done():
 		return ktrdr.ClaimReply{}, nil
 	}
-	if !first && e.waiting.known(key, hint) {
+	if !ask && e.waiting.known(key, hint) {
 		return ktrdr.ClaimReply{}, nil
 	}
 	task, err := e.store.Claim(context.WithoutCancel(ctx), req, heldBy) // a claim made must be handed out

@@ -85,16 +85,18 @@ func (d *detector) run(ctx context.Context) {
 		now := time.Now()
 		judge := w.begin(now)
 		rec, err := d.e.store.Sweep(ctx, d.e.backend, s.policy(), judge)
+		d.e.note(ctx, rec) // what a sweep did before it failed was done
+		d.saw(rec)
+		if rec.Whole {
+			w.last = now // else it stands still, and a long outage becomes a gap
+		}
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
 			d.e.log.WarnContext(ctx, "orphan sweep", "err", err)
-			timer.Reset(min(w.interval, time.Second)) // w.last stands still: a long outage becomes a gap
+			timer.Reset(min(w.interval, time.Second))
 		default:
-			w.last = now
-			d.saw(rec)
-			d.e.note(ctx, rec)
 			timer.Reset(w.pause(time.Now(), rec.NextOrphan))
 		}
 	}
@@ -102,10 +104,29 @@ func (d *detector) run(ctx context.Context) {
 
 func (d *detector) saw(rec ktrdr.Recovered) {
 	d.orphaned.Add(int64(len(rec.Orphaned)))
+	if !rec.Whole {
+		return
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.lastCheck, d.potential = time.Now().UTC(), rec.Potential
 }
+
+// overdue says how long ago the detector should have finished a sweep; not
+// positive when it is in its rhythm.
+func (d *detector) overdue() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	last := d.lastCheck
+	if last.IsZero() {
+		last = d.e.started
+	}
+	return time.Since(last) - max(2*d.e.settings.CheckInterval, overdueAtLeast)
+}
+
+// overdueAtLeast keeps a busy moment from looking like a dead detector where
+// intervals are short.
+const overdueAtLeast = 5 * time.Second
 
 func (d *detector) setRunning(running bool) {
 	d.mu.Lock()

@@ -51,6 +51,8 @@ type Engine struct {
 	drain    sync.Once
 
 	refused, heartbeats, skipped, recovered, lateness atomic.Int64
+
+	unwritable atomic.Pointer[error] // why the last beat was not stored; nil when it was
 }
 
 // New checks the configuration and makes an engine that does nothing yet.
@@ -120,7 +122,9 @@ func (e *Engine) beat(ctx context.Context) error {
 		if ktrdr.CodeOf(err) == ktrdr.CodeConflict {
 			return fmt.Errorf("stopping: %w", err)
 		}
+		e.unwritable.Store(nil)
 		if err != nil && ctx.Err() == nil {
+			e.unwritable.Store(&err)
 			e.log.WarnContext(ctx, "backend heartbeat not stored", "err", err)
 		}
 		select {

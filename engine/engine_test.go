@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -157,6 +158,45 @@ func TestClaim_OpenPollHearsNewWorkAndCancelsAtOnce(t *testing.T) {
 		if got, err := l.Operation(t.Context(), op.ID); err != nil || got.Status != ktrdr.Cancelled {
 			t.Fatalf("%s is %s after a cancel and a finish, want CANCELLED", op.ID, got.Status)
 		}
+	}
+}
+
+// sameHint is a store whose hints get lost: it always gives out the same one,
+// and nobody ever sends it.
+type sameHint struct {
+	ktrdr.Store
+	hint   chan struct{}
+	looked chan struct{}
+}
+
+func (s sameHint) Ready() <-chan struct{} { return s.hint }
+
+func (s sameHint) Claim(ctx context.Context, c ktrdr.ClaimRequest, by ktrdr.Incarnation) (*ktrdr.Task, error) {
+	task, err := s.Store.Claim(ctx, c, by)
+	select {
+	case s.looked <- struct{}{}:
+	default:
+	}
+	return task, err
+}
+
+func TestClaim_PollingIsTheTruthWhenHintsAreLost(t *testing.T) {
+	t.Parallel()
+	looked := make(chan struct{}, 1)
+	l := newLab(t, func(c *engine.Config) { c.Store = sameHint{c.Store, make(chan struct{}), looked} })
+	l.register("w")
+	replies := make(chan ktrdr.ClaimReply)
+	go func() {
+		reply, err := l.Claim(t.Context(), ktrdr.ClaimRequest{Worker: "w", Key: "k", Types: dummies, Free: 1, Wait: 30})
+		if err != nil {
+			t.Error(err)
+		}
+		replies <- reply
+	}()
+	<-looked // and found nothing
+	op := l.submit()
+	if reply := <-replies; reply.Task == nil || reply.Task.Operation != op.ID {
+		t.Errorf("the poll ended with %+v, want %s", reply.Task, op.ID)
 	}
 }
 
@@ -406,5 +446,47 @@ func TestRun_EndsWhenANewerLifeOfTheBackendHasStarted(t *testing.T) {
 	}
 	if err := <-done; ktrdr.CodeOf(err) != ktrdr.CodeConflict {
 		t.Errorf("Run returned %v, want CodeConflict", err)
+	}
+}
+
+func TestStepsOutOfRange_AreRefused(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, nil)
+	l.submit()
+	task := l.claimOne()
+	for _, step := range []int64{-1, 1<<53 + 1, math.MaxInt64} {
+		claim := ktrdr.Claimed{Operation: task.Operation, Epoch: task.Epoch, Step: step}
+		_, beat := l.Heartbeat(t.Context(), ktrdr.Heartbeat{Worker: "w", Running: []ktrdr.Claimed{claim}})
+		_, save := l.Checkpoint(t.Context(), ktrdr.NewCheckpoint{
+			Operation: task.Operation, Epoch: task.Epoch, Seq: 1, Type: ktrdr.CheckpointPeriodic, Step: step, State: json.RawMessage(`{}`),
+		})
+		progress := l.Progress(t.Context(), ktrdr.ProgressReport{Operation: task.Operation, Epoch: task.Epoch, Progress: ktrdr.Progress{StepsCompleted: step}})
+		for what, err := range map[string]error{"heartbeat": beat, "checkpoint": save, "progress": progress} {
+			if ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
+				t.Errorf("%s at step %d: %v, want CodeInvalid", what, step, err)
+			}
+		}
+	}
+	if op, err := l.Operation(t.Context(), task.Operation); err != nil || op.MaxStep != 0 {
+		t.Errorf("max_step is %d after refused steps, %v", op.MaxStep, err)
+	}
+}
+
+func TestRevokeToken_KeepsTheLastAdmin(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, nil)
+	for i, scope := range []ktrdr.Scope{ktrdr.ScopeAdmin, ktrdr.ScopeRead, ktrdr.ScopeAdmin} {
+		token := ktrdr.Token{ID: "tok_" + string(rune('a'+i)), Name: "t", Scope: scope, Hash: ktrdr.Hash{byte(i + 1)}}
+		if err := l.AddToken(t.Context(), token); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, id := range []string{"tok_b", "tok_c"} {
+		if err := l.RevokeToken(t.Context(), id); err != nil {
+			t.Errorf("revoke %s: %v", id, err)
+		}
+	}
+	if err := l.RevokeToken(t.Context(), "tok_a"); ktrdr.CodeOf(err) != ktrdr.CodeConflict {
+		t.Errorf("revoke of the last admin token: %v, want CodeConflict", err)
 	}
 }

@@ -30,6 +30,12 @@ func (e *Engine) Health(ctx context.Context) ktrdr.Health {
 	if !h.OrphanDetector.Running {
 		problem("the orphan detector is not running; restart this backend")
 	}
+	if late := e.detector.overdue(); late > 0 {
+		problem("the orphan detector has not finished a sweep for %v longer than it should; the log says why", late.Round(time.Second))
+	}
+	if err := e.unwritable.Load(); err != nil {
+		problem("the store does not take writes: %v", *err)
+	}
 	if free, ok := e.freeDisk(); ok {
 		if h.DiskFreeBytes = free; free < e.settings.DiskReserve {
 			problem("only %d MB of disk are free; new work is refused until there are %d MB", free>>20, e.settings.DiskReserve>>20)

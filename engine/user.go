@@ -188,8 +188,19 @@ func (e *Engine) AddToken(ctx context.Context, t ktrdr.Token) error { return e.s
 // Tokens lists them, without their secrets.
 func (e *Engine) Tokens(ctx context.Context) ([]ktrdr.Token, error) { return e.store.Tokens(ctx) }
 
-// RevokeToken ends one.
+// RevokeToken ends one, but not the last that may make others: nobody could
+// get in any more.
 func (e *Engine) RevokeToken(ctx context.Context, id string) error {
+	tokens, err := e.store.Tokens(ctx)
+	if err != nil {
+		return err
+	}
+	others := slices.ContainsFunc(tokens, func(t ktrdr.Token) bool {
+		return t.Scope == ktrdr.ScopeAdmin && t.RevokedAt.IsZero() && t.ID != id
+	})
+	if !others && slices.ContainsFunc(tokens, func(t ktrdr.Token) bool { return t.ID == id }) {
+		return ktrdr.Errorf(ktrdr.CodeConflict, "%s is the last admin token; make another first with `ktrdr token create NAME --scope admin`", id)
+	}
 	return e.store.RevokeToken(ctx, id)
 }
 

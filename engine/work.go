@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -30,6 +31,9 @@ func (e *Engine) register(ctx context.Context, r ktrdr.Registration) (ktrdr.Regi
 			"the worker speaks protocol %d and this backend %d; upgrade the %s to the %s's version", r.Protocol, ktrdr.Protocol, older, newer)
 	}
 	if err := checkWorker(r.Worker); err != nil {
+		return ktrdr.Registered{}, err
+	}
+	if err := checkClaims(slices.Concat(r.Running, r.Finished)); err != nil {
 		return ktrdr.Registered{}, err
 	}
 	orders, err := e.store.RegisterWorker(ctx, r)
@@ -76,6 +80,9 @@ func (e *Engine) Unregister(ctx context.Context, id ktrdr.WorkerID) error {
 
 // Heartbeat refreshes everything a worker runs.
 func (e *Engine) Heartbeat(ctx context.Context, h ktrdr.Heartbeat) (ktrdr.Orders, error) {
+	if err := checkClaims(h.Running); err != nil {
+		return ktrdr.Orders{}, err
+	}
 	orders, err := e.store.Report(ctx, h)
 	if err != nil {
 		return ktrdr.Orders{}, fmt.Errorf("heartbeat of %s: %w", h.Worker, err)
@@ -94,7 +101,33 @@ func (e *Engine) Progress(ctx context.Context, p ktrdr.ProgressReport) error {
 	return e.refusal(e.store.SaveProgress(ctx, p))
 }
 
+// maxStep bounds what a worker may call a step, so that one wrong report
+// cannot make every later one look like no progress.
+const maxStep = 1 << 53
+
+func checkStep(step int64) error {
+	if step < 0 || step > maxStep {
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "a step is a number from 0 to 2^53, not %d", step)
+	}
+	return nil
+}
+
+func checkClaims(all []ktrdr.Claimed) error {
+	for _, c := range all {
+		if err := checkStep(c.Step); err != nil {
+			return fmt.Errorf("%s: %w", c.Operation, err)
+		}
+	}
+	return nil
+}
+
 func checkProgress(p ktrdr.Progress) error {
+	if err := checkStep(p.StepsCompleted); err != nil {
+		return err
+	}
+	if err := checkStep(p.StepsTotal); err != nil {
+		return err
+	}
 	if !(p.Percentage >= 0 && p.Percentage <= 100) { // so that NaN is refused too
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "a percentage lies between 0 and 100")
 	}
@@ -124,6 +157,9 @@ func (e *Engine) prepare(ctx context.Context, c *ktrdr.NewCheckpoint) (*ktrdr.Ar
 		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "a checkpoint's state is JSON")
 	case c.Seq < 1:
 		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "a checkpoint's seq counts from 1")
+	}
+	if err := checkStep(c.Step); err != nil {
+		return nil, err
 	}
 	for _, a := range c.Artifacts {
 		info, err := e.blobs.Stat(ctx, a.SHA256)

@@ -2,7 +2,8 @@
 // kill the process at each of them. In an ordinary build Hit is empty and
 // disappears; with the build tag "failpoint" the environment variable
 // KTRDR_FAILPOINT=name[@n] makes the n-th Hit of that name (the first, if n is
-// not given) end the process with SIGKILL.
+// not given) end the process with SIGKILL. Passings count only once the file
+// named by KTRDR_FAILPOINT_ARMED_BY exists, if it is set.
 package fault
 
 // Point names a durable step.

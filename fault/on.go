@@ -13,11 +13,12 @@ import (
 var (
 	target Point
 	left   atomic.Int64
+	armed  string
 )
 
 func init() {
 	name, n, counted := strings.Cut(os.Getenv("KTRDR_FAILPOINT"), "@")
-	target = Point(name)
+	target, armed = Point(name), os.Getenv("KTRDR_FAILPOINT_ARMED_BY")
 	left.Store(1)
 	if counted {
 		if v, err := strconv.ParseInt(n, 10, 64); err == nil {
@@ -28,7 +29,15 @@ func init() {
 
 // Hit ends the process when p is the chosen point and its turn has come.
 func Hit(p Point) {
-	if p == target && left.Add(-1) == 0 {
+	if p != target {
+		return
+	}
+	if armed != "" {
+		if _, err := os.Stat(armed); err != nil {
+			return
+		}
+	}
+	if left.Add(-1) == 0 {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {} // the signal is on its way; no statement after this point may run
 	}

@@ -124,14 +124,14 @@ func (s *Store) Sweep(ctx context.Context, b ktrdr.Backend, p ktrdr.RecoveryPoli
 		if err := s.orphan(ctx, p, &r); err != nil {
 			return r, err
 		}
-		if err := s.forget(ctx, b, max(forgotten, p.Timeout)); err != nil {
-			return r, err
-		}
 	}
-	if err := s.askWaiting(ctx); err != nil {
-		return r, err
+	r.Whole = true
+	var errs []error // what follows is for its own sake: one that fails keeps no other from being done
+	if judge {
+		errs = append(errs, s.forget(ctx, b, max(forgotten, p.Timeout)))
 	}
-	return r, s.outlook(ctx, p, &r)
+	errs = append(errs, s.askWaiting(ctx), s.outlook(ctx, p, &r))
+	return r, errors.Join(errs...)
 }
 
 func (s *Store) forget(ctx context.Context, b ktrdr.Backend, silence time.Duration) error {

@@ -3,7 +3,10 @@ package worker
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"syscall"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -12,7 +15,8 @@ import (
 
 // deliver makes e durable before it returns nil: acknowledged by the backend,
 // or in the spool when the backend is away or something of the same claim is
-// already waiting there. Without a spool it tries until ctx ends. A stale or
+// already waiting there. A spool that cannot be written keeps it in memory and
+// says so: that is all that is left to do. Without a spool it tries until ctx ends. A stale or
 // refused write is returned as the backend's error.
 func (w *Worker) deliver(ctx context.Context, e *entry) (acknowledged bool, err error) {
 	for try := 0; ; try++ {
@@ -111,6 +115,11 @@ func (w *Worker) drain(ctx context.Context) (postponed bool) {
 func (w *Worker) deliverSpooled(ctx context.Context, s *spool, x *spooled, at touch) verdict {
 	log := w.log.With("op", x.claim.op, "epoch", x.claim.epoch, "kind", x.kind)
 	e, err := s.read(x)
+	if _, unreadable := errors.AsType[syscall.Errno](err); unreadable && !errors.Is(err, fs.ErrNotExist) {
+		log.Warn("spooled write cannot be read now", "err", err) // the disk, or too many open files: it may pass
+		s.unmark(x)
+		return later
+	}
 	if err != nil {
 		s.setAside(entryName(x.seq), err)
 		s.remove(x)

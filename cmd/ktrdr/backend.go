@@ -1,15 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -168,12 +171,32 @@ func (b *backend) startEngine(ctx context.Context) error {
 		Store: b.store, Blobs: b.blobs, Saver: saver, Backend: b.self, Settings: b.cfg.Engine, Log: b.log,
 		Fingerprint: map[ktrdr.Type]func([]byte) (map[string]string, error){ktrdr.Dummy: dummy.Fingerprint},
 		Collect:     b.collect,
-		FreeDisk:    func() (int64, error) { return freeDisk(b.cfg.Data) },
+		FreeDisk:    b.freeDisk,
 	})
 	if err != nil {
 		return err
 	}
 	return b.engine.Start(ctx)
+}
+
+// freeDisk is the free space of the fullest disk that we write to ourselves.
+func (b *backend) freeDisk() (int64, error) {
+	dirs := []string{b.cfg.Data}
+	if !strings.Contains(b.cfg.blobRoot(), "://") {
+		dirs = append(dirs, b.cfg.blobRoot())
+	}
+	if file, ok := sqliteFile(b.cfg.database()); ok {
+		dirs = append(dirs, filepath.Dir(file))
+	}
+	least := int64(math.MaxInt64)
+	for _, dir := range dirs {
+		free, err := freeDisk(dir)
+		if err != nil {
+			return 0, err
+		}
+		least = min(least, free)
+	}
+	return least, nil
 }
 
 // openThreads opens where programs that are not ours keep their checkpoints;
@@ -260,8 +283,12 @@ func (b *backend) makeWorker() (err error) {
 func (b *backend) run(ctx context.Context) error {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
-	engineDone := make(chan error, 1)
-	go func() { engineDone <- b.engine.Run(life) }()
+	var engineErr error
+	engineDone := make(chan struct{})
+	go func() {
+		defer close(engineDone)
+		engineErr = b.engine.Run(life)
+	}()
 
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return b.server.Serve(ctx, b.listener) })
@@ -269,14 +296,23 @@ func (b *backend) run(ctx context.Context) error {
 		g.Go(func() error { return b.worker.Run(ctx) })
 	}
 	g.Go(func() error {
-		<-ctx.Done()
+		select {
+		case <-ctx.Done():
+		case <-engineDone: // only an error ends it first; the rest then stops too
+		}
 		b.log.Info("stopping")
 		b.engine.Drain()
-		return nil
+		select {
+		case <-engineDone:
+			return engineErr
+		default:
+			return nil
+		}
 	})
 	err := g.Wait()
 	end()
-	return errors.Join(err, <-engineDone)
+	<-engineDone
+	return cmp.Or(err, engineErr)
 }
 
 // later remembers how to close what was opened.

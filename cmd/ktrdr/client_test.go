@@ -119,6 +119,8 @@ func TestServe_RefusesARevokedTokenFile(t *testing.T) {
 	if len(tokens) != 1 || tokens[0].Scope != ktrdr.ScopeAdmin {
 		t.Fatalf("first tokens = %+v, want one admin", tokens)
 	}
+	l.refused(exitFailed, "last admin token", "token", "revoke", tokens[0].ID)
+	l.must("token", "create", "second", "--scope", "admin")
 	l.must("token", "revoke", tokens[0].ID)
 	p.stop(syscall.SIGTERM)
 	l.refused(exitFailed, "was revoked: remove the file", "serve", "--addr", "127.0.0.1:0")

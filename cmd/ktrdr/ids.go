@@ -43,6 +43,9 @@ func resolve(ctx context.Context, c *httpapi.Client, text string) (ktrdr.Operati
 	if fullID.MatchString(text) {
 		return ktrdr.OperationID(text), nil
 	}
+	if len(text) < shortest { // an unset variable must not mean whatever there is
+		return "", usagef("%q is too short for an operation's id; give at least %d characters of one that `ktrdr ops` shows", text, shortest)
+	}
 	var found []ktrdr.OperationID
 	q := ktrdr.OperationQuery{Limit: 1000}
 	for seen := 0; seen < searched; {

@@ -170,87 +170,6 @@ var starts = map[string]func(*lab){
 }
 
 var lives = map[string]func(*lab){
-	"StartTakesOverFromAnyBackendWhenAlone": func(l *lab) {
-		if l.several {
-			l.Skip("here other backends may be alive")
-		}
-		l.start("b1", "i1", keep)
-		l.create(ktrdr.NewOperation{})
-		task := l.claimLocal("i1")
-		r := l.start("b2", "i2", keep)
-		same(l, "requeued", r.Requeued, []ktrdr.OperationID{task.Operation})
-		l.is(task.Operation, ktrdr.Pending)
-	},
-
-	"StartLeavesTheWorkOfALiveBackendAlone": func(l *lab) {
-		if !l.several {
-			l.Skip("here a backend is always alone")
-		}
-		l.start("b1", "i1", keep)
-		outside := l.running()
-		l.create(ktrdr.NewOperation{})
-		inside := l.claimLocal("i1")
-		r := l.start("b2", "i2", keep)
-		same(l, "recovered", len(r.Reconciling)+len(r.Requeued)+len(r.Failed), 0)
-		l.is(outside.Operation, ktrdr.Running)
-		l.is(inside.Operation, ktrdr.Running)
-		l.sweep("b2", "i2", keep)
-		l.is(inside.Operation, ktrdr.Running)
-	},
-
-	"StartQuestionsALateWorkerBesideALiveBackend": func(l *lab) {
-		if !l.several {
-			l.Skip("here a backend is always alone")
-		}
-		l.start("b1", "i1", keep)
-		outside := l.running()
-		p := keep
-		p.Late = time.Microsecond
-		r := l.start("b2", "i2", p)
-		same(l, "reconciling", r.Reconciling, []ktrdr.OperationID{outside.Operation})
-	},
-
-	"StartQuestionsEveryWorkerWhenTheOtherBackendIsSilent": func(l *lab) {
-		if !l.several {
-			l.Skip("here a backend is always alone")
-		}
-		l.start("b1", "i1", keep)
-		outside := l.running()
-		p := keep
-		p.Timeout = time.Microsecond // b1 has been silent for longer
-		r := l.start("b2", "i2", p)
-		same(l, "reconciling", r.Reconciling, []ktrdr.OperationID{outside.Operation})
-	},
-
-	"ABackendThatLeftIsNotAlive": func(l *lab) {
-		if !l.several {
-			l.Skip("here a backend is always alone")
-		}
-		l.start("b1", "i1", keep)
-		outside := l.running()
-		l.must(l.Leave(l.ctx(), ktrdr.Backend{ID: "b1", Incarnation: "i1"}))
-		l.must(l.Leave(l.ctx(), ktrdr.Backend{ID: "b1", Incarnation: "i1"}))
-		r := l.start("b2", "i2", keep)
-		same(l, "reconciling", r.Reconciling, []ktrdr.OperationID{outside.Operation})
-	},
-
-	"SweepRecoversWhatASilentBackendHeld": func(l *lab) {
-		if !l.several {
-			l.Skip("here a backend is always alone")
-		}
-		l.start("b1", "i1", keep)
-		l.create(ktrdr.NewOperation{})
-		task := l.claimLocal("i1")
-		l.start("b2", "i2", keep)
-		l.is(task.Operation, ktrdr.Running)
-		r, err := l.Sweep(l.ctx(), ktrdr.Backend{ID: "b2", Incarnation: "i2"}, forced, true)
-		l.must(err)
-		same(l, "requeued", r.Requeued, []ktrdr.OperationID{task.Operation})
-		if op := l.is(task.Operation, ktrdr.Pending); op.Losses != 0 {
-			l.Errorf("the lost backend counts as %d lost workers", op.Losses)
-		}
-	},
-
 	"SweepRecoversWhatAnUnknownLifeHeld": func(l *lab) {
 		l.start("b", "i2", keep)
 		l.create(ktrdr.NewOperation{})
@@ -271,5 +190,74 @@ var lives = map[string]func(*lab){
 			l.Errorf("a live backend was recovered from itself: %+v", r)
 		}
 		l.is(task.Operation, ktrdr.Running)
+	},
+}
+
+// aloneInIt holds where a backend has the store to itself.
+var aloneInIt = map[string]func(*lab){
+	"StartTakesOverFromAnyBackendWhenAlone": func(l *lab) {
+		l.start("b1", "i1", keep)
+		l.create(ktrdr.NewOperation{})
+		task := l.claimLocal("i1")
+		r := l.start("b2", "i2", keep)
+		same(l, "requeued", r.Requeued, []ktrdr.OperationID{task.Operation})
+		l.is(task.Operation, ktrdr.Pending)
+	},
+}
+
+// shared holds where several backends have it together.
+var shared = map[string]func(*lab){
+	"StartLeavesTheWorkOfALiveBackendAlone": func(l *lab) {
+		l.start("b1", "i1", keep)
+		outside := l.running()
+		l.create(ktrdr.NewOperation{})
+		inside := l.claimLocal("i1")
+		r := l.start("b2", "i2", keep)
+		same(l, "recovered", len(r.Reconciling)+len(r.Requeued)+len(r.Failed), 0)
+		l.is(outside.Operation, ktrdr.Running)
+		l.is(inside.Operation, ktrdr.Running)
+		l.sweep("b2", "i2", keep)
+		l.is(inside.Operation, ktrdr.Running)
+	},
+
+	"StartQuestionsALateWorkerBesideALiveBackend": func(l *lab) {
+		l.start("b1", "i1", keep)
+		outside := l.running()
+		p := keep
+		p.Late = time.Microsecond
+		r := l.start("b2", "i2", p)
+		same(l, "reconciling", r.Reconciling, []ktrdr.OperationID{outside.Operation})
+	},
+
+	"StartQuestionsEveryWorkerWhenTheOtherBackendIsSilent": func(l *lab) {
+		l.start("b1", "i1", keep)
+		outside := l.running()
+		p := keep
+		p.Timeout = time.Microsecond // b1 has been silent for longer
+		r := l.start("b2", "i2", p)
+		same(l, "reconciling", r.Reconciling, []ktrdr.OperationID{outside.Operation})
+	},
+
+	"ABackendThatLeftIsNotAlive": func(l *lab) {
+		l.start("b1", "i1", keep)
+		outside := l.running()
+		l.must(l.Leave(l.ctx(), ktrdr.Backend{ID: "b1", Incarnation: "i1"}))
+		l.must(l.Leave(l.ctx(), ktrdr.Backend{ID: "b1", Incarnation: "i1"}))
+		r := l.start("b2", "i2", keep)
+		same(l, "reconciling", r.Reconciling, []ktrdr.OperationID{outside.Operation})
+	},
+
+	"SweepRecoversWhatASilentBackendHeld": func(l *lab) {
+		l.start("b1", "i1", keep)
+		l.create(ktrdr.NewOperation{})
+		task := l.claimLocal("i1")
+		l.start("b2", "i2", keep)
+		l.is(task.Operation, ktrdr.Running)
+		r, err := l.Sweep(l.ctx(), ktrdr.Backend{ID: "b2", Incarnation: "i2"}, forced, true)
+		l.must(err)
+		same(l, "requeued", r.Requeued, []ktrdr.OperationID{task.Operation})
+		if op := l.is(task.Operation, ktrdr.Pending); op.Losses != 0 {
+			l.Errorf("the lost backend counts as %d lost workers", op.Losses)
+		}
 	},
 }

@@ -33,15 +33,19 @@ const SeveralBackends Capability = "several backends"
 // Run tests the stores that open returns: an empty one for each case, closed
 // by open's own cleanup.
 func Run(t *testing.T, open func(t *testing.T, plans map[ktrdr.Type]ktrdr.Plan) ktrdr.Store, can ...Capability) {
-	for _, group := range []map[string]func(*lab){
+	groups := []map[string]func(*lab){
 		creations, lists, claims, keys, reports, saves, finishes, releases, cancels, races, resumes,
 		starts, lives, sweeps, orphans, trees, adoptions, logs,
-		checkpoints, skips, retention, settings, workers, badInput,
-	} {
+		checkpoints, skips, retention, settings, workers, badInput, aloneInIt,
+	}
+	if slices.Contains(can, SeveralBackends) {
+		groups[len(groups)-1] = shared
+	}
+	for _, group := range groups {
 		for _, name := range slices.Sorted(maps.Keys(group)) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				l := &lab{T: t, several: slices.Contains(can, SeveralBackends)}
+				l := &lab{T: t}
 				l.Store = open(t, map[ktrdr.Type]ktrdr.Plan{ktrdr.AgentResearch: &tree{gate: &l.gate}})
 				group[name](l)
 			})
@@ -53,9 +57,8 @@ func Run(t *testing.T, open func(t *testing.T, plans map[ktrdr.Type]ktrdr.Plan) 
 type lab struct {
 	*testing.T
 	ktrdr.Store
-	several bool
-	gate    atomic.Bool // opened, it lets the plans of gated trees go on
-	names   atomic.Int64
+	gate  atomic.Bool // opened, it lets the plans of gated trees go on
+	names atomic.Int64
 }
 
 func (l *lab) ctx() context.Context { return l.T.Context() }

@@ -53,7 +53,7 @@ var arrows = map[string]rule{
 	"storetest":         {ours: []string{"."}, modules: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
 	"savertest":         {ours: []string{".", "memsaver"}, modules: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
 	"bench":             {ours: []string{".", "dummy", "engine", "worker"}},
-	"chaos":             {ours: []string{".", "blob", "dummy", "httpapi", "sqlstore", "sqlstore/pgtest"}},
+	"chaos":             {ours: []string{".", "dummy", "httpapi", "sqlstore/pgtest"}},
 
 	// wiring
 	"cmd/ktrdr": {

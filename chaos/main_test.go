@@ -34,7 +34,7 @@ func run(m *testing.M) int {
 }
 
 // soak says whether the long runs were asked for.
-func soak() bool { return os.Getenv("KTRDR_SOAK") != "" }
+func soak() bool { return os.Getenv("KTRDR_SOAK") == "1" }
 
 // onBoth runs a test on both stores, side by side.
 func onBoth(t *testing.T, times chaos.Times, test func(t *testing.T, lab *chaos.Lab)) {

@@ -3,7 +3,6 @@ package chaos_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -194,28 +193,4 @@ func (n *night) morning() {
 		n.t.Error("no operation was ever claimed twice: the night hit nothing")
 	}
 	n.lab.Audit()
-}
-
-func TestConcurrentResumes_OneWins(t *testing.T) {
-	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
-		lab.Serve()
-		worker := lab.Worker()
-		id := lab.Submit(long())
-		lab.Step(id, 25)
-		worker.Kill()
-		lab.Ends(id, ktrdr.Failed)
-
-		const callers = 100
-		answers := make(chan int, callers)
-		for range callers {
-			go func() { answers <- lab.TryResume(id) }()
-		}
-		count := map[int]int{}
-		for range callers {
-			count[<-answers]++
-		}
-		if count[http.StatusOK] != 1 || count[http.StatusConflict] != callers-1 {
-			t.Errorf("100 resumes answered %v, want one 200 and 99 times 409", count)
-		}
-	})
 }

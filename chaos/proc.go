@@ -140,8 +140,8 @@ func eventually(t testing.TB, within time.Duration, what string, ok func() bool)
 	}
 }
 
-// pace is the one place where this package waits without a signal: the thing
-// waited for is in another process.
+// pace is between two looks at something in another process, which sends no
+// signal.
 func pace() { <-time.After(20 * time.Millisecond) }
 
 func join(env []string, more ...string) []string {

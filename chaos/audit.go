@@ -145,3 +145,19 @@ func (l *Lab) Events(id ktrdr.OperationID) []ktrdr.Event {
 		all, after = append(all, out.Data...), out.Next
 	}
 }
+
+// RefusedWrite waits for the event that says that a checkpoint or a result of
+// an old epoch was refused.
+func (l *Lab) RefusedWrite(id ktrdr.OperationID, epoch ktrdr.Epoch) {
+	l.t.Helper()
+	eventually(l.t, 30*time.Second, fmt.Sprintf("a refused write of epoch %d of %s", epoch, id), func() bool {
+		return slices.ContainsFunc(l.Events(id), func(ev ktrdr.Event) bool {
+			var refused struct {
+				Input ktrdr.Input `json:"input"`
+				Given ktrdr.Epoch `json:"given_epoch"`
+			}
+			return ev.Kind == ktrdr.EventWriteRefused && json.Unmarshal(ev.Data, &refused) == nil && refused.Given == epoch &&
+				(refused.Input == ktrdr.Save || refused.Input == ktrdr.Finish)
+		})
+	})
+}

@@ -126,16 +126,19 @@ func waitForSpooledFinish(t *testing.T, dir string) {
 func TestStoppedWorkerContinued_ItsWritesAreRefusedAndCounted(t *testing.T) {
 	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
 		lab.Serve()
-		zombie := lab.Worker()
+		line := lab.Line()
+		zombie := lab.WorkerOn(line)
 		id := lab.Submit(long())
 		lab.Step(id, 25)
 		zombie.Stop()
+		line.Deafen() // else the first answer it reads tells it, and it writes nothing
 		lab.Ends(id, ktrdr.Failed)
 		lab.Worker()
 		lab.Resume(id)
 		lab.Until(id, time.Minute, "claimed again", func(op ktrdr.Operation) bool { return op.Epoch == 2 })
 		zombie.Cont()
 
+		lab.RefusedWrite(id, 1)
 		lab.Ends(id, ktrdr.Completed)
 		if refused := lab.Metric("ktrdr_writes_refused_total"); refused < 1 {
 			t.Errorf("%v writes refused; the zombie's must have been", refused)
@@ -256,7 +259,7 @@ func TestChildLosesItsWorker_TheTreeCompletesByItself(t *testing.T) {
 func TestPoison_ThreeLossesIsolateTheOperation(t *testing.T) {
 	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
 		lab.Serve()
-		bad := dummy.Spec{Steps: 50, StepMS: 1, CrashAt: 10}
+		bad := dummy.Spec{Steps: 50, StepMS: 1, CrashAt: 1} // before any step that would count as getting further
 		id := lab.Submit(dummy.Spec{Children: []dummy.Spec{bad}})
 		good := lab.Submit(dummy.Spec{Steps: 5, StepMS: 1})
 		for range 3 { // the operation kills each worker that takes it

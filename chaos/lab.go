@@ -183,8 +183,13 @@ func (l *Lab) Worker(env ...string) *Proc {
 // used.
 func (l *Lab) WorkerIn(dir string, env ...string) *Proc {
 	l.t.Helper()
-	return start(l.t, "worker", l.bin, join(l.env, env...),
-		"worker", "--url", "http://"+l.addr, "--types", "dummy", "--slots", "2", "--data", dir)
+	return start(l.t, "worker", l.bin, join(l.env, env...), "worker", "--types", "dummy", "--slots", "2", "--data", dir)
+}
+
+// WorkerOn starts a worker that reaches the backend over the given line.
+func (l *Lab) WorkerOn(line *Line) *Proc {
+	l.t.Helper()
+	return l.Worker("KTRDR_URL=" + line.URL)
 }
 
 // WorkerDir is the folder of the n-th worker that Worker started.

@@ -12,12 +12,14 @@ import (
 type Blobs interface {
 	// Put stores what r holds under want, verified while it is written:
 	// CodeCorrupt, and nothing stored, when the bytes are others. Putting what
-	// is there already changes nothing but its age.
+	// is there already makes it young again, and whole if it was damaged.
 	Put(ctx context.Context, want Hash, r io.Reader) (size int64, err error)
 	// Open returns the bytes; CodeNotFound. They are not verified: whoever
 	// reads them to the end compares the hash.
 	Open(ctx context.Context, h Hash) (BlobReader, error)
-	// Stat tells size and age; CodeNotFound.
+	// Stat tells size and age, but not whether the bytes are right. A blob that
+	// it tells of is as durable as one that was just put: a row may name it.
+	// CodeNotFound.
 	Stat(ctx context.Context, h Hash) (BlobInfo, error)
 	// Delete removes a blob; a missing one is no error.
 	Delete(ctx context.Context, h Hash) error

@@ -45,8 +45,9 @@ const (
 	EventWorkerRegistered  EventKind = "worker_registered"
 )
 
-// Cursor is a place in the event log. On PostgreSQL sequence order is not
-// commit order, so a cursor is the writing transaction's id, then the event's.
+// Cursor is a place in the event log. Cursors are ordered by the writing
+// transaction's id, then the event's: on PostgreSQL the event's alone is not
+// enough, because a later one may be committed earlier. On SQLite Tx is 0.
 type Cursor struct {
 	Tx, ID int64
 }

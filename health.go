@@ -2,7 +2,8 @@ package ktrdr
 
 import "time"
 
-// Health is what /health answers: a bare object, true at the moment of asking.
+// Health is what /health answers: a bare object. The detector's account is true
+// at the moment of asking; what the store was asked is at most a second old.
 type Health struct {
 	Status         string         `json:"status"` // ok, or degraded with Problems
 	Version        string         `json:"version"`
@@ -13,7 +14,8 @@ type Health struct {
 	OrphanDetector OrphanDetector `json:"orphan_detector"`
 	Workers        WorkerCounts   `json:"workers"`
 	Operations     []Count        `json:"operations"`
-	Unschedulable  int            `json:"unschedulable_operations"`
+	Unschedulable  int64          `json:"unschedulable_operations"`
+	Stalled        int            `json:"stalled_operations"` // live, and not moving although their workers beat
 	Store          StoreHealth    `json:"store"`
 	DiskFreeBytes  int64          `json:"disk_free_bytes"`
 }
@@ -40,7 +42,7 @@ type WorkerSlots struct {
 	Total int `json:"total"`
 }
 
-// StoreHealth says whether the store answers.
+// StoreHealth says whether the store answers and takes writes.
 type StoreHealth struct {
 	OK    bool   `json:"ok"`
 	Error string `json:"error,omitempty"`
@@ -50,8 +52,9 @@ type StoreHealth struct {
 // Counters are totals since this backend started.
 type Counters struct {
 	Orphaned           int64         // operations that lost their worker
-	WritesRefused      int64         // writes from an epoch that was not live
+	WritesRefused      int64         // progress, checkpoints, results and releases from an epoch that was not live
 	Heartbeats         int64         // heartbeat calls accepted
+	HeartbeatsLost     int64         // claims that a heartbeat named and that were not live
 	HeartbeatLateness  time.Duration // how far the last heartbeat was past its interval
 	CheckpointsSkipped int64         // checkpoints that could not be used
 	Recovered          int64         // operations taken over from a dead backend

@@ -113,6 +113,11 @@ type Operation struct {
 	// Unschedulable says why a PENDING operation cannot start; it is derived
 	// when the operation is read, so that it is never out of date.
 	Unschedulable string `json:"unschedulable_reason,omitempty"`
+
+	// StalledSeconds is for how long a live operation has not moved although
+	// its worker beats; zero while that is no longer than usual. It is derived
+	// when the operation is read.
+	StalledSeconds float64 `json:"stalled_seconds,omitempty"`
 }
 
 // Progress is the latest word on how far an operation is. It overwrites

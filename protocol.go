@@ -55,9 +55,10 @@ type Registration struct {
 // Registered is the answer. Durations cross the wire in seconds; instants do
 // not cross it, because only the database's clock decides.
 type Registered struct {
-	HeartbeatSeconds float64     `json:"heartbeat_seconds"`
-	TimeoutSeconds   float64     `json:"timeout_seconds"`
-	Backend          Incarnation `json:"backend"`
+	HeartbeatSeconds  float64     `json:"heartbeat_seconds"`
+	TimeoutSeconds    float64     `json:"timeout_seconds"`
+	CheckpointSeconds float64     `json:"checkpoint_seconds,omitempty"` // between periodic checkpoints, unless the worker has its own; negative: none by time
+	Backend           Incarnation `json:"backend"`
 	Orders
 }
 

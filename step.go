@@ -91,14 +91,14 @@ type Act struct {
 	Outcome Status // Finish: Completed, Failed or Cancelled
 	Step    int64  // Report, Save: how far the work is
 
-	Child        bool // the operation has a parent that is neither ended nor being cancelled
-	ParentClosed bool // the operation has a parent that is cancelled or being cancelled
+	Child        bool // the operation has an open parent: not ended, not being cancelled, not about to end
+	ParentClosed bool // the operation has a parent that is cancelled, being cancelled, or about to end
 }
 
 // Effects is what a transition asks of whoever made it, in the same
 // transaction.
 type Effects struct {
-	Advance    bool // the operation ended and its open parent must be told
+	Advance    bool // the operation ended and its open parent's plan is asked; a parent being cancelled is not asked, it ends with its last child
 	AutoResume bool // the operation lost its worker but its open parent still wants it: Resume follows
 	Cascade    bool // cancel the children too
 	Poison     bool // it failed because it keeps losing its workers
@@ -112,6 +112,10 @@ type Effects struct {
 // A refused act returns the state unchanged and a *TransitionError whose Code
 // says how: CodeStaleEpoch when the writer's claim is no longer the live one,
 // CodeConflict when the operation is not where the act needs it to be.
+//
+// It is one long switch on purpose: the whole life of an operation on one page,
+// one case per input, to be read beside the drawing above. Cut into functions it
+// would be longer, and no case would be simpler.
 func Step(s State, a Act) (State, Effects, error) {
 	next, eff := s, Effects{}
 	refuse := func(code Code) (State, Effects, error) {

@@ -11,7 +11,9 @@ import (
 // one transaction that is durable before it returns; a refused write changes
 // nothing but, for a stale epoch, adds one write_refused event. Refusals are
 // *TransitionError or *Error; CodeUnavailable and CodeUnknownResult mean that
-// the same call may be repeated, and every write is idempotent so that it may.
+// the same call may be repeated, and every write is idempotent so that it may:
+// done twice it leaves what it leaves when done once. The second answer is the
+// first one's, except that a repeated Release is CodeStaleEpoch.
 //
 // Only the store's clock decides: no instant is passed in.
 //
@@ -23,15 +25,17 @@ type Store interface {
 	Recovery
 
 	// RegisterWorker records the worker and treats Running and Finished as
-	// reports.
+	// reports. An id stays where it was registered first, inside one backend or
+	// outside all of them: from anywhere else it is CodeForbidden.
 	RegisterWorker(ctx context.Context, r Registration) (Orders, error)
 	// RemoveWorker forgets a worker that has stopped for good.
 	RemoveWorker(ctx context.Context, id WorkerID) error
 	// Workers lists them by id; Live is judged by the timeout.
 	Workers(ctx context.Context, timeout time.Duration) ([]Worker, error)
 
-	// Events returns events after a cursor in commit order; it never skips one
-	// that commits later. It does not wait.
+	// Events returns events after a cursor in the order of their cursors. An
+	// event is shown only when none can come before it any more, so that
+	// whoever goes on from the last one misses nothing. It does not wait.
 	Events(ctx context.Context, q EventQuery) ([]Event, error)
 	// LastEvent returns the cursor of the newest visible event.
 	LastEvent(ctx context.Context) (Cursor, error)
@@ -42,8 +46,13 @@ type Store interface {
 	SetPaused(ctx context.Context, paused bool) error
 	Paused(ctx context.Context) (bool, error)
 
-	// Counts counts operations by type and status.
+	// Counts counts operations by type and status; Waiting those of them that
+	// a worker could claim, by what it would have to offer.
 	Counts(ctx context.Context) ([]Count, error)
+	Waiting(ctx context.Context) ([]Waiting, error)
+	// Stalled lists live operations, parents aside, whose claims and reports
+	// have told of no other step for so long.
+	Stalled(ctx context.Context, after time.Duration) ([]Stall, error)
 
 	// AddToken, Tokens, RevokeToken and TokenByHash keep API tokens. Only the
 	// sha256 of a token is ever stored.
@@ -104,10 +113,12 @@ type Operations interface {
 
 	// Finish ends an operation and, in the same transaction, stores its last
 	// checkpoint and advances its open parent. The same finish again is
-	// answered as the first was.
+	// answered as the first was; one with another outcome, result or error is
+	// CodeKeyReused and changes nothing. After a cancel all are the same.
 	Finish(ctx context.Context, f Finished) (Operation, error)
 
-	// Release gives an operation back.
+	// Release gives an operation back. Whoever repeats it no longer holds the
+	// operation and gets CodeStaleEpoch: there is nothing left to give back.
 	Release(ctx context.Context, r Released) error
 
 	// Cancel cancels an operation and its open descendants; the ids of those
@@ -174,10 +185,12 @@ type Recovery interface {
 	// Leave says that the backend is stopping and holds nothing.
 	Leave(ctx context.Context, b Backend) error
 
-	// Sweep recovers what dead backends held, asks the plans of parents that
-	// wait for nobody, and, when judge is true, fails operations whose last
-	// heartbeat is older than the timeout: conditional updates whose WHERE
-	// holds status, epoch and staleness, on the store's clock.
+	// Sweep recovers what backends held that are known to be gone, and asks the
+	// plans of parents that wait for nobody. Only when judge is true does
+	// silence count: then it also recovers what backends held that were silent
+	// for the timeout, and fails operations whose last heartbeat is that old,
+	// or ends them CANCELLED if that was asked: conditional updates whose
+	// WHERE holds status, epoch and staleness, on the store's clock.
 	Sweep(ctx context.Context, b Backend, p RecoveryPolicy, judge bool) (Recovered, error)
 }
 
@@ -290,6 +303,19 @@ type Count struct {
 	Type   Type   `json:"operation_type"`
 	Status Status `json:"status"`
 	N      int64  `json:"count"`
+}
+
+// Waiting is how many PENDING operations need a worker of a kind.
+type Waiting struct {
+	Type         Type
+	BackendLocal bool
+	N            int64
+}
+
+// Stall is how long a live operation has not moved.
+type Stall struct {
+	Operation OperationID
+	For       time.Duration
 }
 
 // Scope says what a token may do. Admin may do everything.

@@ -3,6 +3,7 @@ package ktrdr
 import (
 	"context"
 	"encoding/json"
+	"strings"
 )
 
 // Saver keeps checkpoints for programs that are not ours, with LangGraph's
@@ -64,6 +65,37 @@ type ThreadRef struct {
 type Value struct {
 	Type  string `json:"t"`
 	Bytes []byte `json:"b"`
+}
+
+// InlineValue is the largest value that a row of the main store holds. A larger
+// one becomes a blob that the row names.
+const InlineValue = 64 << 10
+
+// BlobMark begins the type of a value that stands for a blob. No client's own
+// type may.
+const BlobMark = `{"ktrdr_blob":`
+
+// blobType is that type.
+type blobType struct {
+	Blob Artifact `json:"ktrdr_blob"`
+}
+
+// BlobValue is what a row holds of a value of the given type that is a blob:
+// its type names the blob, so that whoever looks for references finds them all
+// in texts, and its bytes are the type that the value has.
+func BlobValue(kind string, blob Artifact) Value {
+	text, _ := json.Marshal(blobType{blob}) // a name, a hash and a number always marshal
+	return Value{Type: string(text), Bytes: []byte(kind)}
+}
+
+// Blob returns the type of the value that v stands for and the blob that holds
+// its bytes; false when v is an ordinary value.
+func (v Value) Blob() (kind string, blob Artifact, ok bool) {
+	var t blobType
+	if !strings.HasPrefix(v.Type, BlobMark) || json.Unmarshal([]byte(v.Type), &t) != nil {
+		return "", Artifact{}, false
+	}
+	return string(v.Bytes), t.Blob, true
 }
 
 // ThreadPut is a checkpoint to store under Thread and NS. Checkpoint is the

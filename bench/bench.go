@@ -27,8 +27,11 @@ const Commits = 9
 
 // Config says what to measure.
 type Config struct {
-	Name    string // of the store, for the heading
-	Store   ktrdr.Store
+	Name  string // of the store, for the heading
+	Store ktrdr.Store
+
+	OneWriter bool // the store's commits are made by one writer for all
+
 	Blobs   ktrdr.Blobs
 	Raw     func(ctx context.Context, conns int, d time.Duration) (commits int, err error)
 	Each    time.Duration // how long each rate is measured; 0 means 3 s

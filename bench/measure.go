@@ -45,8 +45,9 @@ func (r *rig) chains(ctx context.Context) error {
 		return err
 	}
 	latency := time.Duration(float64(time.Second) / alone)
-	r.printf("chain of 4, alone                %8v  = %.2f x (%d raw commits)   aim <= 3\n",
-		latency.Round(time.Microsecond), latency.Seconds()/(Commits*perCommit.Seconds()), Commits)
+	times := latency.Seconds() / (Commits * perCommit.Seconds())
+	r.printf("chain of 4, alone                %8v  = %.2f x (%d raw commits)%s\n",
+		latency.Round(time.Microsecond), times, Commits, aim(times <= 3, "<= 3 x"))
 
 	if stop, err = r.crew(ctx, inFlight); err != nil {
 		return err
@@ -57,9 +58,30 @@ func (r *rig) chains(ctx context.Context) error {
 		return err
 	}
 	transition := time.Duration(used.Seconds() / (many * Commits) * float64(time.Second))
-	r.printf("chains, %d in flight             %8.0f /s = %.2f x (raw/s / %d) on 1 connection, %.2f x on %d; %v CPU of this process per transition\n",
-		inFlight, many, many/(raw1/Commits), Commits, many/(raw32/Commits), inFlight, transition.Round(time.Microsecond))
+	r.printf("chains, %d in flight             %8.0f /s = %.2f x (raw/s / %d) on 1 connection, %.2f x on %d; %v CPU of this process per transition%s\n",
+		inFlight, many, many/(raw1/Commits), Commits, many/(raw32/Commits), inFlight, transition.Round(time.Microsecond),
+		r.chainAim(many, raw1, raw32, transition))
 	return nil
+}
+
+// chainAim says whether chains in flight reach what the store should give.
+// One writer that commits for many should beat single commits, where those
+// are dear; where they are not, the work itself is what counts.
+func (r *rig) chainAim(many, raw1, raw32 float64, transition time.Duration) string {
+	switch {
+	case !r.OneWriter:
+		return aim(many >= .5*raw32/Commits, fmt.Sprintf(">= 0.5 x on %d", inFlight))
+	case raw1 <= 2000: // commits of half a millisecond and more
+		return aim(many > raw1/Commits, "> 1 x on 1 connection")
+	}
+	return aim(transition <= 250*time.Microsecond, "<= 250µs CPU, as a raw commit costs < 0.5ms")
+}
+
+func aim(met bool, what string) string {
+	if met {
+		return "   aim " + what + ": met"
+	}
+	return "   aim " + what + ": NOT met"
 }
 
 func (r *rig) chain(ctx context.Context) error {
@@ -233,6 +255,8 @@ func (r *rig) listing(ctx context.Context) error {
 		times = append(times, time.Since(begun))
 	}
 	sorted(times)
-	r.printf("first page, 50 of %d        p50 %v, p99 %v   aim <= 20ms\n", r.Listing, quantile(times, .5).Round(time.Microsecond), quantile(times, .99).Round(time.Microsecond))
+	p99 := quantile(times, .99)
+	r.printf("first page, 50 of %d        p50 %v, p99 %v%s\n", r.Listing, quantile(times, .5).Round(time.Microsecond), p99.Round(time.Microsecond),
+		aim(p99 <= 20*time.Millisecond, "<= 20ms"))
 	return nil
 }

@@ -144,7 +144,9 @@ func checkClaim(req ktrdr.ClaimRequest) error {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "a claim names its worker_id")
 	case len(req.Key) > 128 || req.Free > 0 && req.Key == "":
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "a claim carries a key of 1 to 128 characters, new for every attempt to get work and the same when the attempt is repeated")
-	case req.Free < 0 || req.Free > 0 && len(req.Types) == 0:
+	case req.Free < 0:
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "free is the number of free slots, 0 or more, not %d", req.Free)
+	case req.Free > 0 && len(req.Types) == 0:
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "a claim with free slots names the types it can run")
 	case req.Wait < 0 || req.Wait != req.Wait:
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "wait_seconds must not be negative")

@@ -50,7 +50,10 @@ type Engine struct {
 	draining chan struct{}
 	drain    sync.Once
 
-	refused, heartbeats, skipped, recovered, lateness atomic.Int64
+	account memo[account]       // of the store, for health
+	stalls  memo[[]ktrdr.Stall] // what does not move
+
+	refused, heartbeats, lost, skipped, recovered, lateness atomic.Int64
 
 	unwritable atomic.Pointer[error] // why the last beat was not stored; nil when it was
 }
@@ -64,7 +67,7 @@ func New(c Config) (*Engine, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	if c.Saver == nil {
-		c.Saver = c.Store.Saver()
+		c.Saver = spilling{c.Store.Saver(), c.Blobs, ktrdr.InlineValue}
 	}
 	e := &Engine{
 		store: c.Store, blobs: c.Blobs, saver: c.Saver, backend: c.Backend,
@@ -165,6 +168,7 @@ func (e *Engine) Counters() ktrdr.Counters {
 		Orphaned:           e.detector.orphaned.Load(),
 		WritesRefused:      e.refused.Load(),
 		Heartbeats:         e.heartbeats.Load(),
+		HeartbeatsLost:     e.lost.Load(),
 		HeartbeatLateness:  time.Duration(e.lateness.Load()),
 		CheckpointsSkipped: e.skipped.Load(),
 		Recovered:          e.recovered.Load(),

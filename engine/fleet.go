@@ -77,8 +77,12 @@ func (e *Engine) Workers(ctx context.Context) ([]ktrdr.Worker, error) {
 	return e.store.Workers(ctx, min(e.settings.OrphanTimeout, minHeartbeats*e.settings.HeartbeatInterval))
 }
 
-// explain fills in why PENDING operations cannot start.
+// explain fills in why PENDING operations cannot start, and which live ones do
+// not move.
 func (e *Engine) explain(ctx context.Context, ops []ktrdr.Operation) error {
+	if err := e.explainLive(ctx, ops); err != nil {
+		return err
+	}
 	pending := slices.ContainsFunc(ops, func(op ktrdr.Operation) bool { return op.Status == ktrdr.Pending })
 	if !pending {
 		return nil
@@ -99,6 +103,24 @@ func (e *Engine) explain(ctx context.Context, ops []ktrdr.Operation) error {
 	return nil
 }
 
+func (e *Engine) explainLive(ctx context.Context, ops []ktrdr.Operation) error {
+	if !slices.ContainsFunc(ops, func(op ktrdr.Operation) bool { return op.Status.Live() }) {
+		return nil
+	}
+	stalls, err := e.stalls.get(ctx, e.askStalls)
+	if err != nil {
+		return err
+	}
+	for _, stall := range stalls {
+		for i := range ops {
+			if ops[i].ID == stall.Operation && ops[i].Status.Live() {
+				ops[i].StalledSeconds = stall.For.Round(time.Second).Seconds()
+			}
+		}
+	}
+	return nil
+}
+
 func reason(op ktrdr.Operation, workers []ktrdr.Worker, paused bool) string {
 	if paused {
 		return "claims are paused; run `ktrdr unpause`"
@@ -113,10 +135,17 @@ func reason(op ktrdr.Operation, workers []ktrdr.Worker, paused bool) string {
 			return ""
 		}
 	}
-	if op.BackendLocal {
-		return fmt.Sprintf("no backend runs %s operations itself (%d live workers of other kinds); start one with `ktrdr serve --workers 1`", op.Type, live)
+	others := "there is none of any type"
+	switch {
+	case live == 1:
+		others = "the one live worker cannot run it"
+	case live > 1:
+		others = fmt.Sprintf("none of the %d live workers can run it", live)
 	}
-	return fmt.Sprintf("no live worker offers %s (%d live workers offer other types); start one with `ktrdr worker --types %s`", op.Type, live, op.Type)
+	if op.BackendLocal {
+		return fmt.Sprintf("no backend runs %s operations itself (%s); start one with `ktrdr serve --workers 1`", op.Type, others)
+	}
+	return fmt.Sprintf("no live worker offers %s (%s); start one with `ktrdr worker --types %s`", op.Type, others, op.Type)
 }
 
 // slots counts live workers' slots by type.

@@ -8,14 +8,9 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// healthTimeout bounds a health answer: a store that hangs is not healthy.
-const healthTimeout = 3 * time.Second
-
 // Health tells how things stand. It always answers: a store that cannot be
 // reached is part of the answer.
 func (e *Engine) Health(ctx context.Context) ktrdr.Health {
-	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
-	defer cancel()
 	h := ktrdr.Health{
 		Status:         "ok",
 		Version:        e.backend.Version,
@@ -33,47 +28,73 @@ func (e *Engine) Health(ctx context.Context) ktrdr.Health {
 	if late := e.detector.overdue(); late > 0 {
 		problem("the orphan detector has not finished a sweep for %v longer than it should; the log says why", late.Round(time.Second))
 	}
-	if err := e.unwritable.Load(); err != nil {
-		problem("the store does not take writes: %v", *err)
-	}
 	if free, ok := e.freeDisk(); ok {
 		if h.DiskFreeBytes = free; free < e.settings.DiskReserve {
 			problem("only %d MB of disk are free; new work is refused until there are %d MB", free>>20, e.settings.DiskReserve>>20)
 		}
 	}
-	if err := e.healthOfStore(ctx, &h); err != nil {
-		h.Store.OK, h.Store.Error = false, ktrdr.CleanText(err.Error())
-		problem("the store does not answer: %v", err)
-	} else if h.Unschedulable > 0 {
-		problem("%d operations wait for a worker that does not exist; `ktrdr ops` says of which type", h.Unschedulable)
-	}
+	e.healthOfStore(ctx, &h, problem)
 	return h
 }
 
-func (e *Engine) healthOfStore(ctx context.Context, h *ktrdr.Health) (err error) {
-	if h.Store.StoreInfo, err = e.store.Info(ctx); err != nil {
-		return err
-	}
-	if h.Operations, err = e.store.Counts(ctx); err != nil {
-		return err
-	}
-	if h.Paused, err = e.store.Paused(ctx); err != nil {
-		return err
-	}
-	workers, err := e.list(ctx)
+// healthOfStore fills in what the store says, and that it says nothing or takes
+// nothing.
+func (e *Engine) healthOfStore(ctx context.Context, h *ktrdr.Health, problem func(format string, args ...any)) {
+	all, err := e.account.get(ctx, e.askStore)
 	if err != nil {
-		return err
+		h.Store.Error = ktrdr.CleanText(err.Error())
+		problem("the store does not answer: %v", err)
+		return
 	}
-	h.Workers = slots(workers)
-	waiting, err := e.List(ctx, ktrdr.OperationQuery{Status: []ktrdr.Status{ktrdr.Pending}, Limit: 1000})
+	h.Store.StoreInfo, h.Store.OK = all.info, true
+	h.Operations, h.Paused, h.Workers = all.counts, all.paused, slots(all.workers)
+	h.Unschedulable, h.Stalled = all.unschedulable, all.stalled
+	if err := e.unwritable.Load(); err != nil {
+		h.Store.OK, h.Store.Error = false, ktrdr.CleanText((*err).Error())
+		problem("the store does not take writes: %v", *err)
+	}
+	if h.Unschedulable > 0 {
+		problem("%d operations wait for a worker that does not exist; `ktrdr ops` says of which type", h.Unschedulable)
+	}
+}
+
+// account is what the store says of everything it holds.
+type account struct {
+	info          ktrdr.StoreInfo
+	counts        []ktrdr.Count
+	paused        bool
+	workers       []ktrdr.Worker
+	unschedulable int64
+	stalled       int
+}
+
+func (e *Engine) askStore(ctx context.Context) (a account, err error) {
+	if a.info, err = e.store.Info(ctx); err != nil {
+		return a, err
+	}
+	if a.counts, err = e.store.Counts(ctx); err != nil {
+		return a, err
+	}
+	if a.paused, err = e.store.Paused(ctx); err != nil {
+		return a, err
+	}
+	if a.workers, err = e.list(ctx); err != nil {
+		return a, err
+	}
+	waiting, err := e.store.Waiting(ctx)
 	if err != nil {
-		return err
+		return a, err
 	}
-	for _, op := range waiting.Operations {
-		if op.Unschedulable != "" && !h.Paused {
-			h.Unschedulable++
+	for _, w := range waiting {
+		if !a.paused && reason(ktrdr.Operation{Type: w.Type, BackendLocal: w.BackendLocal}, a.workers, false) != "" {
+			a.unschedulable += w.N
 		}
 	}
-	h.Store.OK = true
-	return nil
+	stalls, err := e.stalls.get(ctx, e.askStalls)
+	a.stalled = len(stalls)
+	return a, err
+}
+
+func (e *Engine) askStalls(ctx context.Context) ([]ktrdr.Stall, error) {
+	return e.store.Stalled(ctx, e.settings.StalledAfter)
 }

@@ -21,6 +21,11 @@ func (l Local) Register(ctx context.Context, r ktrdr.Registration) (ktrdr.Regist
 	return l.register(ctx, r)
 }
 
+// Unregister forgets a worker of this process.
+func (l Local) Unregister(ctx context.Context, id ktrdr.WorkerID) error {
+	return l.unregister(ctx, id)
+}
+
 // Claim also hands out work that runs only inside a backend.
 func (l Local) Claim(ctx context.Context, req ktrdr.ClaimRequest) (ktrdr.ClaimReply, error) {
 	return l.claim(ctx, req, l.backend.Incarnation)

@@ -29,7 +29,10 @@ type Settings struct {
 	Retention         time.Duration // of checkpoints; 30 days
 	EventRetention    time.Duration // 90 days
 	CleanupInterval   time.Duration // between retention runs; 1 h
-	DiskReserve       int64         // free bytes below which new work is refused; 256 MiB, negative means none
+	DiskReserve       int64         // free bytes below which new work is refused; 1 GiB, negative means none
+
+	CheckpointInterval time.Duration // asked of workers; 300 s, negative means none by time
+	StalledAfter       time.Duration // without a step after which running work is called stalled; 10 min
 }
 
 const (
@@ -50,7 +53,9 @@ func (s Settings) WithDefaults() Settings {
 	s.Retention = cmp.Or(s.Retention, 30*day)
 	s.EventRetention = cmp.Or(s.EventRetention, 90*day)
 	s.CleanupInterval = cmp.Or(s.CleanupInterval, time.Hour)
-	s.DiskReserve = cmp.Or(s.DiskReserve, 256<<20)
+	s.DiskReserve = cmp.Or(s.DiskReserve, 1<<30)
+	s.CheckpointInterval = cmp.Or(s.CheckpointInterval, 300*time.Second)
+	s.StalledAfter = cmp.Or(s.StalledAfter, 10*time.Minute)
 	return s
 }
 
@@ -75,8 +80,8 @@ func (s Settings) Validate() error {
 	if s.RestartPolicy != RestartResume && s.RestartPolicy != RestartFail {
 		bad("RESTART_POLICY must be resume or fail, not %q", s.RestartPolicy)
 	}
-	if s.Retention < 0 || s.EventRetention < 0 || s.CleanupInterval < 0 {
-		bad("retention and cleanup intervals must be positive")
+	if s.Retention < 0 || s.EventRetention < 0 || s.CleanupInterval < 0 || s.StalledAfter < 0 {
+		bad("retention, cleanup and stall intervals must be positive")
 	}
 	return errors.Join(problems...)
 }

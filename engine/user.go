@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -69,49 +67,6 @@ func (e *Engine) Cancel(ctx context.Context, id ktrdr.OperationID, why string) (
 	return e.store.Cancel(ctx, id, ktrdr.CleanText(why))
 }
 
-// Resume continues a failed or cancelled operation from its newest checkpoint,
-// unless that was made from something else than would be run now.
-func (e *Engine) Resume(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operation, error) {
-	op, err := e.store.Operation(ctx, id)
-	if err != nil {
-		return ktrdr.Operation{}, err
-	}
-	if err := e.sameMaking(ctx, op); err != nil {
-		return ktrdr.Operation{}, err
-	}
-	return e.store.Resume(ctx, id)
-}
-
-// sameMaking compares what the newest checkpoint was made from with what the
-// operation would be run with now, and names what differs.
-func (e *Engine) sameMaking(ctx context.Context, op ktrdr.Operation) error {
-	now := e.config.Fingerprint[op.Type]
-	if now == nil || op.Checkpoint == nil || op.HasPlan {
-		return nil
-	}
-	c, err := e.store.Checkpoint(ctx, op.ID, "")
-	if err != nil {
-		if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
-			return nil // the store's Resume says why there is none
-		}
-		return err
-	}
-	want, err := now(op.Spec)
-	if err != nil {
-		return fmt.Errorf("fingerprint of %s: %w", op.ID, err)
-	}
-	var differs []string
-	for _, part := range slices.Sorted(maps.Keys(c.Fingerprint)) {
-		if now, known := want[part]; !known || now != c.Fingerprint[part] {
-			differs = append(differs, fmt.Sprintf("%s (checkpoint %.16s, now %.16s)", part, c.Fingerprint[part], now))
-		}
-	}
-	if len(differs) > 0 {
-		return ktrdr.Errorf(ktrdr.CodeMismatch, "%s cannot be resumed: its checkpoint was made with another %s; start over with `ktrdr retry %s`", op.ID, strings.Join(differs, ", "), op.ID)
-	}
-	return nil
-}
-
 // Retry makes a new operation with the same spec and no checkpoint.
 func (e *Engine) Retry(ctx context.Context, id ktrdr.OperationID, key ktrdr.IdempotencyKey) (ktrdr.Operation, error) {
 	op, err := e.store.Operation(ctx, id)
@@ -129,6 +84,7 @@ func (e *Engine) Retry(ctx context.Context, id ktrdr.OperationID, key ktrdr.Idem
 
 // SetPaused stops or allows new claims everywhere.
 func (e *Engine) SetPaused(ctx context.Context, paused bool) error {
+	defer e.account.forget()
 	return e.store.SetPaused(ctx, paused)
 }
 

@@ -44,10 +44,11 @@ func (e *Engine) register(ctx context.Context, r ktrdr.Registration) (ktrdr.Regi
 	e.log.InfoContext(ctx, "worker registered", "worker", r.Worker.ID, "types", r.Worker.Types, "slots", r.Worker.Slots,
 		"running", len(r.Running), "finished", len(r.Finished), "lost", len(orders.Lost))
 	return ktrdr.Registered{
-		HeartbeatSeconds: e.settings.HeartbeatInterval.Seconds(),
-		TimeoutSeconds:   e.settings.OrphanTimeout.Seconds(),
-		Backend:          e.backend.Incarnation,
-		Orders:           orders,
+		HeartbeatSeconds:  e.settings.HeartbeatInterval.Seconds(),
+		TimeoutSeconds:    e.settings.OrphanTimeout.Seconds(),
+		CheckpointSeconds: e.settings.CheckpointInterval.Seconds(),
+		Backend:           e.backend.Incarnation,
+		Orders:            orders,
 	}, nil
 }
 
@@ -73,7 +74,19 @@ func checkWorker(w ktrdr.Worker) error {
 }
 
 // Unregister forgets a worker that has released everything and is stopping.
+// CodeForbidden for one inside a backend: only Local speaks for it.
 func (e *Engine) Unregister(ctx context.Context, id ktrdr.WorkerID) error {
+	workers, err := e.Workers(ctx)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(workers, func(w ktrdr.Worker) bool { return w.ID == id && w.HeldBy != "" }) {
+		return ktrdr.Errorf(ktrdr.CodeForbidden, "worker %s lives inside a backend; it leaves with it", id)
+	}
+	return e.unregister(ctx, id)
+}
+
+func (e *Engine) unregister(ctx context.Context, id ktrdr.WorkerID) error {
 	defer e.fleet.forget()
 	return e.store.RemoveWorker(ctx, id)
 }
@@ -89,7 +102,7 @@ func (e *Engine) Heartbeat(ctx context.Context, h ktrdr.Heartbeat) (ktrdr.Orders
 	}
 	e.heartbeats.Add(1)
 	e.lateness.Store(int64(e.fleet.beat(h.Worker, e.settings.HeartbeatInterval)))
-	e.refused.Add(int64(len(orders.Lost)))
+	e.lost.Add(int64(len(orders.Lost)))
 	return orders, nil
 }
 

@@ -118,7 +118,7 @@ func (f *fakeEngine) LiveClaim(_ context.Context, op ktrdr.OperationID, e ktrdr.
 func (f *fakeEngine) Saver() ktrdr.Saver { return f.saver }
 
 func (f *fakeEngine) Counters() ktrdr.Counters {
-	return ktrdr.Counters{Orphaned: 3, WritesRefused: 5, HeartbeatLateness: 1500 * time.Millisecond}
+	return ktrdr.Counters{Orphaned: 3, WritesRefused: 5, HeartbeatsLost: 7, HeartbeatLateness: 1500 * time.Millisecond}
 }
 
 func (f *fakeEngine) Health(context.Context) ktrdr.Health {

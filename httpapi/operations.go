@@ -26,7 +26,7 @@ func operationRoutes() []row {
 		on(get(base+"/{id}/results", "What an operation ended with"), (*Server).results),
 		on(del(base+"/{id}", "Cancel an operation and everything below it",
 			param{name: "reason", kind: kindString, doc: "why, for people"}), (*Server).cancel),
-		on(post(base+"/{id}/resume", "Continue a failed or cancelled operation from its newest checkpoint"), (*Server).resume),
+		on(post(base+"/{id}/resume", "Continue a failed or cancelled operation from its newest checkpoint whose blobs are there; should its worker find them damaged, from the one before"), (*Server).resume),
 		on(post(base+"/{id}/retry", "Make a new operation with the same spec, from the beginning").makes(http.StatusAccepted), (*Server).retry),
 		on(post("/api/v1/dummy/start", "Start a dummy operation: steps and sleeps, with a hash chain as its result").makes(http.StatusAccepted), (*Server).startDummy),
 		on(post("/api/v1/pause", "Stop or allow new claims everywhere"), (*Server).setPaused),
@@ -49,7 +49,9 @@ type CancelReply struct {
 	Children  []ktrdr.OperationID `json:"cancelled_children"`
 }
 
-// ResumeReply says where an operation goes on from.
+// ResumeReply says where an operation goes on from: the newest checkpoint whose
+// blobs are there. They are read by the worker; if it finds them damaged, it
+// begins from the one before, and an event says so.
 type ResumeReply struct {
 	Operation   ktrdr.OperationID     `json:"operation_id"`
 	Status      ktrdr.Status          `json:"status"`

@@ -305,7 +305,7 @@ func TestMetrics_ShowTheEngineAndTheServer(t *testing.T) {
 	for _, path := range []string{"/metrics", "/api/v1/metrics"} {
 		text := string(st.send(t, http.MethodGet, path, "").body)
 		for _, want := range []string{
-			`ktrdr_operations{status="RUNNING",type="dummy"} 2`, "ktrdr_orphans_total 3", "ktrdr_writes_refused_total 5",
+			`ktrdr_operations{status="RUNNING",type="dummy"} 2`, "ktrdr_orphans_total 3", "ktrdr_writes_refused_total 5", "ktrdr_heartbeats_lost_total 7",
 			"ktrdr_workers_live 4", "ktrdr_potential_orphans 0", "ktrdr_heartbeat_lateness_seconds 1.5", "go_goroutines",
 			`ktrdr_http_requests_total{code="404",method="other",route="unmatched"} 1`, "ktrdr_http_request_seconds_count",
 		} {

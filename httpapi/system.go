@@ -25,8 +25,10 @@ func systemRoutes() []row {
 	}
 }
 
-// health answers 503 when the store cannot be reached, so that a balancer
-// sends requests elsewhere; a backend that merely lacks workers stays in.
+// health answers 503 when the store cannot be reached or takes no writes, so
+// that a balancer sends requests elsewhere. A backend that merely lacks workers,
+// or refuses new work because the disk is nearly full, stays in: through it
+// running work must be able to end.
 func (s *Server) health(c *call, _ none) (ktrdr.Health, error) {
 	h := s.engine.Health(c.Context())
 	if !h.Store.OK {

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,17 +38,29 @@ func (s *Store) settle(ctx context.Context, t *tx, asks ...ask) error {
 	return nil
 }
 
-const selectChildren query = `SELECT ` + operationColumns + ` FROM operations
-	WHERE parent_id = $1 ORDER BY ordinal, id`
+// selectFamily finds a parent and its children.
+const selectFamily query = `SELECT ` + operationColumns + ` FROM operations WHERE id = $1
+	UNION ALL SELECT ` + operationColumns + ` FROM operations WHERE parent_id = $1`
+
+// family returns a parent and its children, these in their order.
+func family(ctx context.Context, q queryer, id ktrdr.OperationID) (p operationRow, children []operationRow, err error) {
+	all, err := scanOperations(q.rows(ctx, selectFamily, id))
+	if err != nil {
+		return p, nil, err
+	}
+	slices.SortFunc(all, func(a, b operationRow) int {
+		return cmp.Or(cmp.Compare(a.depth, b.depth), cmp.Compare(a.Ordinal, b.Ordinal), cmp.Compare(a.ID, b.ID))
+	})
+	if len(all) == 0 || all[0].ID != id {
+		return p, nil, notFound(id)
+	}
+	return all[0], all[1:], nil
+}
 
 // advance asks one parent's plan and does what it decides.
 func (s *Store) advance(ctx context.Context, t *tx, a ask) ([]ask, error) {
-	p, err := load(ctx, t, a.id)
+	p, children, err := family(ctx, t, a.id)
 	if err != nil || !p.HasPlan || p.Status.Terminal() {
-		return nil, err
-	}
-	children, err := scanOperations(t.rows(ctx, selectChildren, p.ID))
-	if err != nil {
 		return nil, err
 	}
 	if p.closed() {
@@ -64,7 +77,7 @@ func (s *Store) advance(ctx context.Context, t *tx, a ask) ([]ask, error) {
 	if err != nil {
 		return s.stop(ctx, t, p, failedPlan(p, err))
 	}
-	return s.apply(ctx, t, p, d)
+	return s.apply(ctx, t, p, children, d)
 }
 
 // consult asks the plan. Its panic is its parent's failure and nobody else's.
@@ -89,6 +102,9 @@ func (s *Store) checkDecision(d ktrdr.Decision, p operationRow, children []opera
 	}
 	if p.depth >= maxDepth && len(d.Create) > 0 {
 		return fmt.Errorf("plan wants children %d levels below the root; there are at most %d", p.depth+1, maxDepth)
+	}
+	if _, err := marshal(d.Progress); err != nil {
+		return fmt.Errorf("plan's progress: %w", err)
 	}
 	if len(d.State) > ktrdr.InlineState || d.State != nil && !validJSON(d.State) {
 		return fmt.Errorf("plan's state is not JSON of at most %d bytes", ktrdr.InlineState)
@@ -121,37 +137,38 @@ func failedPlan(p operationRow, err error) ktrdr.Finished {
 	return ktrdr.Finished{Outcome: ktrdr.Failed, ErrorMessage: err.Error(), Error: ktrdr.NewFailure(ktrdr.CodeOf(err), err)}
 }
 
-const updateParent query = `UPDATE operations SET phase = CASE WHEN $3 = '' THEN phase ELSE $3 END,
-		state = COALESCE($4, state), progress = COALESCE($5, progress)
-	WHERE id = $1 AND epoch = $2 AND has_plan = 1 AND ` + isLive
+const (
+	updateParent query = `UPDATE operations SET phase = CASE WHEN $3 = '' THEN phase ELSE $3 END,
+			state = COALESCE($4, state), progress = COALESCE($5, progress)
+		WHERE ` + plans
+	updatePhase query = `UPDATE operations SET phase = CASE WHEN $3 = '' THEN phase ELSE $3 END,
+			state = COALESCE($4, state), progress = COALESCE($5, progress),
+			ckpt_id = $6, ckpt_type = $7, ckpt_epoch = $2, ckpt_seq = $8, ckpt_step = $9, ckpt_size = $10, ckpt_at = $11
+		WHERE ` + plans
+
+	// plans is the condition under which a plan moves its parent.
+	plans = `id = $1 AND epoch = $2 AND has_plan = 1 AND ` + isLive
+)
 
 // apply does what a plan decided, all of it or nothing.
-func (s *Store) apply(ctx context.Context, t *tx, p operationRow, d ktrdr.Decision) (asks []ask, err error) {
+func (s *Store) apply(ctx context.Context, t *tx, p operationRow, children []operationRow, d ktrdr.Decision) (asks []ask, err error) {
 	if !d.Changes() {
 		return nil, nil
 	}
 	t.wake()
-	if d.Phase != "" || d.State != nil || d.Progress != nil {
-		var progress string
-		if d.Progress != nil {
-			if progress, err = marshal(d.Progress); err != nil {
-				return s.stop(ctx, t, p, failedPlan(p, err))
-			}
-		}
-		if _, err := t.exec(ctx, updateParent, p.ID, p.Epoch, ktrdr.CleanText(d.Phase), optional(d.State), optional(progress)); err != nil {
-			return nil, err
-		}
+	if err := moveParent(ctx, t, p, d); err != nil {
+		return nil, err
 	}
 	for _, n := range d.Create {
-		child, err := createChild(ctx, t, p, n)
+		id, err := createChild(ctx, t, p, n)
 		if errors.Is(err, errTaken) { // by the plan: made-up ids were tried again
 			return s.stop(ctx, t, p, failedPlan(p, fmt.Errorf("new child %s: %w", n.ID, err)))
 		}
 		if err != nil {
 			return nil, err
 		}
-		if child.HasPlan {
-			asks = append(asks, ask{child.ID, ktrdr.WhyCreated})
+		if n.HasPlan {
+			asks = append(asks, ask{id, ktrdr.WhyCreated})
 		}
 	}
 	for _, id := range d.Resume {
@@ -161,51 +178,43 @@ func (s *Store) apply(ctx context.Context, t *tx, p operationRow, d ktrdr.Decisi
 		}
 		asks = append(asks, more...)
 	}
-	if err := savePhase(ctx, t, p, d); err != nil {
-		return nil, err
+	if d.Finish == nil {
+		return asks, nil
 	}
-	if d.Finish != nil {
-		more, err := s.stop(ctx, t, p, *d.Finish)
-		return append(asks, more...), err
+	if slices.ContainsFunc(children, func(c operationRow) bool { return !c.Status.Terminal() }) {
+		return s.stop(ctx, t, p, *d.Finish)
 	}
-	return asks, nil
+	return endParent(ctx, t, p, *d.Finish)
 }
 
-// createChild adds a child to p. One with a plan of its own runs at once.
-func createChild(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperation) (child operationRow, err error) {
-	n.Parent = p.ID
-	for range idTries {
-		id := n.ID
-		if id == "" {
-			id = ktrdr.NewOperationID(n.Type, time.Now())
-		}
-		child, err = insertOperation(ctx, t, id, n, &p)
-		if n.ID != "" || !errors.Is(err, errTaken) {
-			break
+// moveParent writes what the decision says of the parent itself, and leaves a
+// checkpoint of it as the decision makes it, so that it can be resumed
+// whatever comes next. Progress alone is no phase.
+func moveParent(ctx context.Context, t *tx, p operationRow, d ktrdr.Decision) error {
+	var progress string
+	if d.Progress != nil {
+		var err error
+		if progress, err = marshal(d.Progress); err != nil {
+			return err
 		}
 	}
-	if err == nil && n.HasPlan {
-		err = claimPlan(ctx, t, child.ID)
-	}
-	return child, err
-}
-
-// resumeChild resumes an ended child for its parent, which needs no checkpoint
-// for it. One that is open already needs nothing.
-func resumeChild(ctx context.Context, t *tx, id ktrdr.OperationID) ([]ask, error) {
-	child, err := load(ctx, t, id)
-	if err != nil || !child.Status.Terminal() {
-		return nil, err
-	}
-	return resume(ctx, t, id)
-}
-
-// savePhase leaves a checkpoint of the parent as the decision makes it, so
-// that it can be resumed whatever comes next. Progress alone is no phase.
-func savePhase(ctx context.Context, t *tx, p operationRow, d ktrdr.Decision) error {
+	args := []any{p.ID, p.Epoch, ktrdr.CleanText(d.Phase), optional(d.State), optional(progress)}
 	if d.Phase == "" && d.State == nil && len(d.Create)+len(d.Resume) == 0 && d.Finish == nil {
-		return nil
+		return t.later(ctx, updateParent, args...)
 	}
+	row, err := rowOf(phaseOf(p, d), nil)
+	if err != nil {
+		return err
+	}
+	c, err := row.store(ctx, t)
+	if err != nil {
+		return err
+	}
+	return t.later(ctx, updatePhase, append(args, c.ID, c.Type, c.Seq, c.Step, c.Size, micros(c.CreatedAt))...)
+}
+
+// phaseOf is the checkpoint of a parent that a decision moves.
+func phaseOf(p operationRow, d ktrdr.Decision) ktrdr.NewCheckpoint {
 	c := ktrdr.NewCheckpoint{Type: ktrdr.CheckpointPhase, Step: p.MaxStep}
 	if d.Finish != nil && d.Finish.Checkpoint != nil {
 		c = *d.Finish.Checkpoint
@@ -219,6 +228,44 @@ func savePhase(ctx context.Context, t *tx, p operationRow, d ktrdr.Decision) err
 			c.State = state
 		}
 	}
-	_, err := insertCheckpoint(ctx, t, c, nil)
-	return err
+	return c
+}
+
+// createChild adds a child to p. One with a plan of its own runs at once.
+func createChild(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperation) (id ktrdr.OperationID, err error) {
+	n.Parent = p.ID
+	if n.ID == "" {
+		id, err = insertChild(ctx, t, p, n)
+	} else {
+		id = n.ID
+		_, err = insertOperation(ctx, t, id, n, &p)
+	}
+	if err == nil && n.HasPlan {
+		err = t.later(ctx, claimParent, id)
+	}
+	return id, err
+}
+
+// insertChild stores a child under an id of our own making. Should that be
+// taken, SQLite says so at once, and PostgreSQL when the transaction ends,
+// which is then run again.
+func insertChild(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperation) (id ktrdr.OperationID, err error) {
+	t.wakeWorkers()
+	for range idTries {
+		id = ktrdr.NewOperationID(n.Type, time.Now())
+		if err = t.later(ctx, insertNew, newArgs(id, n, &p)...); !isDuplicate(err) {
+			break
+		}
+	}
+	return id, err
+}
+
+// resumeChild resumes an ended child for its parent, which needs no checkpoint
+// for it. One that is open already needs nothing.
+func resumeChild(ctx context.Context, t *tx, id ktrdr.OperationID) ([]ask, error) {
+	child, err := load(ctx, t, id)
+	if err != nil || !child.Status.Terminal() {
+		return nil, err
+	}
+	return resume(ctx, t, id)
 }

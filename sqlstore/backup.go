@@ -6,8 +6,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"hash"
 	"io"
 	"maps"
 	"runtime/debug"
@@ -22,13 +24,14 @@ import (
 //	manifest.json           what made it, the schema, the tables and their columns
 //	tables/NAME/000001.ndjson  rows, one JSON array each, in pieces of about a megabyte
 //	blobs/SHA256            the bytes of every blob that a row names
-//	end.json                how much there was: an archive without it is cut off
+//	end.json                how much there was, and which blobs were damaged
+//	sha256                  the proof of all that: an archive without it is cut off
 //
 // In a row, text is a string, an integer a number, bytes are {"b": base64} and
 // other numbers {"f": number}; true and false are 1 and 0.
 
 // backupFormat is the version of the above.
-const backupFormat = 1
+const backupFormat = 2
 
 // pieceSize bounds what is held in memory: tar wants to know the size of what
 // follows.
@@ -37,6 +40,7 @@ const pieceSize = 1 << 20
 const (
 	manifestName = "manifest.json"
 	endName      = "end.json"
+	sumName      = "sha256"
 	tablesDir    = "tables/"
 	blobsDir     = "blobs/"
 )
@@ -62,25 +66,26 @@ type BlobSource interface {
 
 // Backup writes everything that s holds, as of one instant, while others go on
 // reading and writing. A blob that is missing or damaged does not keep the
-// rest from being saved: it is logged, and noted in the archive.
-func Backup(ctx context.Context, s *Store, blobs BlobSource, w io.Writer) error {
-	err := s.db.readOnce(ctx, func(r queryer) error {
-		b := &backup{store: s, archive: tar.NewWriter(w), blobs: blobs, end: ending{Rows: map[string]int64{}}}
+// rest from being saved: it is noted in the archive, and returned.
+func Backup(ctx context.Context, s *Store, blobs BlobSource, w io.Writer) (damaged []ktrdr.Hash, err error) {
+	b := &backup{store: s, archive: tar.NewWriter(w), sum: sha256.New(), blobs: blobs, end: ending{Rows: map[string]int64{}}}
+	err = s.db.readOnce(ctx, func(r queryer) error {
 		if err := b.write(ctx, r); err != nil {
 			return err
 		}
 		return b.archive.Close()
 	})
 	if err != nil {
-		return fmt.Errorf("backup: %w", err)
+		return nil, fmt.Errorf("backup: %w", err)
 	}
-	return nil
+	return b.end.Damaged, nil
 }
 
 // backup is one that is being written.
 type backup struct {
 	store   *Store
 	archive *tar.Writer
+	sum     hash.Hash // over what was written; see archive
 	blobs   BlobSource
 	at      time.Time
 	end     ending
@@ -119,7 +124,10 @@ func (b *backup) write(ctx context.Context, r queryer) error {
 			return fmt.Errorf("blob %s: %w", h, err)
 		}
 	}
-	return b.addJSON(endName, b.end)
+	if err := b.addJSON(endName, b.end); err != nil {
+		return err
+	}
+	return b.add(sumName, []byte(hex.EncodeToString(b.sum.Sum(nil))+"\n"))
 }
 
 func createdBy() string {
@@ -141,11 +149,19 @@ func (b *backup) add(name string, data []byte) error {
 	if err := b.header(name, int64(len(data))); err != nil {
 		return err
 	}
-	_, err := b.archive.Write(data)
+	_, err := b.Write(data)
 	return err
 }
 
+// Write adds to the entry.
+func (b *backup) Write(p []byte) (int, error) {
+	n, err := b.archive.Write(p)
+	b.sum.Write(p[:n])
+	return n, err
+}
+
 func (b *backup) header(name string, size int64) error {
+	sumEntry(b.sum, name, size)
 	return b.archive.WriteHeader(&tar.Header{Name: name, Size: size, Mode: 0o600, ModTime: b.at, Format: tar.FormatPAX})
 }
 
@@ -203,11 +219,12 @@ func scanRow(rows *sql.Rows, n int) ([]cell, error) {
 // addBlob copies one blob, looking at what it copies.
 func (b *backup) addBlob(ctx context.Context, h ktrdr.Hash) error {
 	blob, err := b.blobs.Open(ctx, h)
-	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
-		b.damaged(ctx, h, "it is missing")
+	switch ktrdr.CodeOf(err) {
+	case "":
+	case ktrdr.CodeNotFound, ktrdr.CodeCorrupt:
+		b.end.Damaged = append(b.end.Damaged, h)
 		return nil
-	}
-	if err != nil {
+	default:
 		return err
 	}
 	defer blob.Close()
@@ -215,19 +232,14 @@ func (b *backup) addBlob(ctx context.Context, h ktrdr.Hash) error {
 		return err
 	}
 	sum := sha256.New()
-	if _, err := io.Copy(io.MultiWriter(b.archive, sum), blob); err != nil {
+	if _, err := io.Copy(io.MultiWriter(b, sum), blob); err != nil {
 		return err
 	}
 	b.end.Blobs++
 	if !bytes.Equal(sum.Sum(nil), h[:]) {
-		b.damaged(ctx, h, "its bytes are not those of its name")
+		b.end.Damaged = append(b.end.Damaged, h)
 	}
 	return nil
-}
-
-func (b *backup) damaged(ctx context.Context, h ktrdr.Hash, why string) {
-	b.end.Damaged = append(b.end.Damaged, h)
-	b.store.log.WarnContext(ctx, "blob is not in the backup", "blob", h.String(), "reason", why)
 }
 
 // sqlBlobs finds the texts that may name blobs, the same that BlobRefs looks
@@ -236,7 +248,9 @@ const sqlBlobs query = `SELECT artifacts FROM checkpoints WHERE artifacts IS NOT
 	UNION ALL SELECT state_blob FROM checkpoints WHERE state_blob IS NOT NULL
 	UNION ALL SELECT spec FROM operations WHERE spec LIKE '%"sha256"%'
 	UNION ALL SELECT state FROM operations WHERE state LIKE '%"sha256"%'
-	UNION ALL SELECT result FROM operations WHERE result LIKE '%"sha256"%'`
+	UNION ALL SELECT result FROM operations WHERE result LIKE '%"sha256"%'
+	UNION ALL SELECT type FROM contents WHERE ` + isBlobValue + `
+	UNION ALL SELECT type FROM checkpoint_writes WHERE ` + isBlobValue
 
 // blobsNamed lists, once each and sorted, the blobs that rows of this snapshot
 // name.

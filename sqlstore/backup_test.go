@@ -128,6 +128,7 @@ func contentsOfBackup(t *testing.T, archive []byte) map[string][]string {
 				}
 				entries["rows "+name] = append(entries["rows "+name], line)
 			}
+		case h.Name == sumName: // of another instant, so another sum
 		default:
 			entries[h.Name] = []string{string(data)}
 		}
@@ -155,7 +156,7 @@ func withoutTx(t *testing.T, line string, events table) string {
 func mustBackup(t *testing.T, s *Store, blobs BlobSource) []byte {
 	t.Helper()
 	var archive bytes.Buffer
-	if err := Backup(t.Context(), s, blobs, &archive); err != nil {
+	if _, err := Backup(t.Context(), s, blobs, &archive); err != nil {
 		t.Fatal(err)
 	}
 	return archive.Bytes()
@@ -171,7 +172,7 @@ func TestBackup_RestoresToTheSameRows(t *testing.T) {
 				archive := mustBackup(t, source, blobs)
 
 				target, restored := openTest(t, toURL(t), migrations), blobMap{}
-				if err := Restore(t.Context(), target, restored, bytes.NewReader(archive)); err != nil {
+				if _, err := Restore(t.Context(), target, restored, bytes.NewReader(archive)); err != nil {
 					t.Fatal(err)
 				}
 				want, got := contentsOfBackup(t, archive), contentsOfBackup(t, mustBackup(t, target, restored))
@@ -237,7 +238,7 @@ func TestBackup_IsOneInstantWhileOthersWrite(t *testing.T) {
 					return err
 				})
 			}}
-			if err := Backup(t.Context(), s, blobs, during); err != nil {
+			if _, err := Backup(t.Context(), s, blobs, during); err != nil {
 				t.Fatal(err)
 			}
 			archive := during.Bytes()
@@ -270,10 +271,16 @@ func TestBackup_NotesDamagedBlobsAndGoesOn(t *testing.T) {
 	missing, flipped := ktrdr.Hash(sha256.Sum256([]byte("weights"))), ktrdr.Hash(sha256.Sum256([]byte("trades")))
 	delete(blobs, missing)
 	blobs[flipped] = []byte("tradez")
-	archive := mustBackup(t, s, blobs)
+	want := []ktrdr.Hash{missing, flipped}
+	slices.SortFunc(want, func(a, b ktrdr.Hash) int { return bytes.Compare(a[:], b[:]) })
+
+	var archive bytes.Buffer
+	if damaged, err := Backup(t.Context(), s, blobs, &archive); err != nil || !slices.Equal(damaged, want) {
+		t.Errorf("the backup tells of %v, %v; want %v", damaged, err, want)
+	}
 	target, restored := openTest(t, sqlitePath(t), migrations), blobMap{}
-	if err := Restore(t.Context(), target, restored, bytes.NewReader(archive)); err != nil {
-		t.Fatal(err)
+	if damaged, err := Restore(t.Context(), target, restored, &archive); err != nil || !slices.Equal(damaged, want) {
+		t.Errorf("the restore tells of %v, %v; want %v", damaged, err, want)
 	}
 	if len(restored) != 2 {
 		t.Errorf("%d blobs were restored, want the two that were whole", len(restored))
@@ -284,10 +291,20 @@ func TestRestore_RefusesAndChangesNothing(t *testing.T) {
 	source := openTest(t, sqlitePath(t), migrations)
 	blobs := populate(t, source)
 	archive := mustBackup(t, source, blobs)
-	flipped := bytes.Clone(archive)
-	flipped[bytes.Index(flipped, []byte("weights"))]++
-	later := bytes.Replace(archive, []byte(`"format": 1`), []byte(`"format": 9`), 1)
+	changed := func(old, now string) []byte {
+		if len(old) != len(now) || !bytes.Contains(archive, []byte(old)) {
+			t.Fatalf("%q cannot become %q", old, now)
+		}
+		return bytes.Replace(archive, []byte(old), []byte(now), 1)
+	}
 	entry := func(name string) int { return bytes.Index(archive, []byte(name)) }
+	var added bytes.Buffer
+	added.Write(bytes.TrimRight(archive, "\x00"))
+	added.Write(make([]byte, -added.Len()&511)) // to the end of the last entry's block
+	more := tar.NewWriter(&added)
+	if err := errors.Join(more.WriteHeader(&tar.Header{Name: "more", Mode: 0o600}), more.Close()); err != nil {
+		t.Fatal(err)
+	}
 
 	for name, c := range map[string]struct {
 		archive []byte
@@ -295,29 +312,70 @@ func TestRestore_RefusesAndChangesNothing(t *testing.T) {
 		says    string
 	}{
 		"not a backup":            {[]byte("hello"), ktrdr.CodeInvalid, "not a backup"},
-		"a later format":          {later, ktrdr.CodeInvalid, "format 9"},
-		"another schema":          {bytes.Replace(archive, fmt.Appendf(nil, `"schema_version": %d`, source.schema), []byte(`"schema_version": 0`), 1), ktrdr.CodeInvalid, "schema 0"},
+		"a later format":          {changed(`"format": 2`, `"format": 9`), ktrdr.CodeInvalid, "format 9"},
 		"cut off":                 {archive[:len(archive)/2], ktrdr.CodeCorrupt, "cut off"},
 		"cut off between entries": {archive[:entry(endName)], ktrdr.CodeCorrupt, "cut off"},
-		"a damaged blob":          {flipped, ktrdr.CodeCorrupt, "damaged in the backup"},
+		"without its proof":       {archive[:bytes.LastIndex(archive, []byte(sumName))], ktrdr.CodeCorrupt, "cut off"},
+		"a changed row":           {changed(`"op_003"`, `"op_999"`), ktrdr.CodeCorrupt, "changed or damaged"},
+		"a changed count":         {changed(`"blobs": 4`, `"blobs": 5`), ktrdr.CodeCorrupt, "changed or damaged"},
+		"a changed name":          {changed("tables/events/", "tables/tokens/"), ktrdr.CodeCorrupt, "cannot be read"},
+		"a changed blob":          {changed("weights", "weightz"), ktrdr.CodeCorrupt, "changed or damaged"},
+		"a changed proof":         {changed(sumOf(t, archive), strings.Repeat("0", 64)), ktrdr.CodeCorrupt, "changed or damaged"},
+		"something added":         {added.Bytes(), ktrdr.CodeCorrupt, "added"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			refused(t, VerifyBackup(t.Context(), bytes.NewReader(c.archive)), c.code, c.says)
 			target := openTest(t, sqlitePath(t), migrations)
-			err := Restore(t.Context(), target, blobMap{}, bytes.NewReader(c.archive))
-			if ktrdr.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("err = %v, want %s that says %q", err, c.code, c.says)
-			}
-			for name, rows := range contentsOfBackup(t, mustBackup(t, target, blobMap{})) {
-				if strings.HasPrefix(name, "rows ") {
-					t.Errorf("%s: %d were left behind", name, len(rows))
-				}
-			}
+			_, err := Restore(t.Context(), target, blobMap{}, bytes.NewReader(c.archive))
+			refused(t, err, c.code, c.says)
+			leftEmpty(t, target)
 		})
 	}
+	t.Run("another schema", func(t *testing.T) {
+		target := openTest(t, sqlitePath(t), migrations)
+		other := changed(fmt.Sprintf(`"schema_version": %d`, source.schema), `"schema_version": 0`)
+		_, err := Restore(t.Context(), target, blobMap{}, bytes.NewReader(other))
+		refused(t, err, ktrdr.CodeInvalid, "schema 0")
+		leftEmpty(t, target)
+	})
 	t.Run("not empty", func(t *testing.T) {
-		err := Restore(t.Context(), source, blobs, bytes.NewReader(archive))
+		_, err := Restore(t.Context(), source, blobs, bytes.NewReader(archive))
 		if ktrdr.CodeOf(err) != ktrdr.CodeConflict || !strings.Contains(err.Error(), "not empty") {
 			t.Errorf("err = %v, want CodeConflict", err)
 		}
 	})
+}
+
+func refused(t *testing.T, err error, code ktrdr.Code, says string) {
+	t.Helper()
+	if ktrdr.CodeOf(err) != code || !strings.Contains(err.Error(), says) {
+		t.Errorf("err = %v, want %s that says %q", err, code, says)
+	}
+}
+
+func leftEmpty(t *testing.T, s *Store) {
+	t.Helper()
+	for name, rows := range contentsOfBackup(t, mustBackup(t, s, blobMap{})) {
+		if strings.HasPrefix(name, "rows ") {
+			t.Errorf("%s: %d were left behind", name, len(rows))
+		}
+	}
+}
+
+// sumOf is what the last entry of an archive holds.
+func sumOf(t *testing.T, archive []byte) string {
+	t.Helper()
+	for r := tar.NewReader(bytes.NewReader(archive)); ; {
+		h, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Name == sumName {
+			text, err := io.ReadAll(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return strings.TrimSpace(string(text))
+		}
+	}
 }

@@ -44,6 +44,7 @@ func (s *Store) BlobRefs(ctx context.Context) iter.Seq2[ktrdr.BlobRef, error] {
 				after = last
 			}
 		}
+		s.valueRefs(ctx, yield)
 	}
 }
 

@@ -149,9 +149,18 @@ func checkCheckpoint(c ktrdr.NewCheckpoint, state *ktrdr.Artifact) error {
 	return nil
 }
 
-// insert writes the row, makes it the operation's newest and tells of it; or
-// answers as when it was written before.
+// insert stores the row and makes it the operation's newest; or answers as
+// when it was stored before.
 func (r checkpointRow) insert(ctx context.Context, t *tx) (ktrdr.CheckpointInfo, error) {
+	i, err := r.store(ctx, t)
+	if err != nil {
+		return i, err
+	}
+	return i, t.later(ctx, setNewest, r.op, i.ID, i.Type, i.Epoch, i.Seq, i.Step, i.Size, micros(i.CreatedAt))
+}
+
+// store writes the row and tells of it.
+func (r checkpointRow) store(ctx context.Context, t *tx) (ktrdr.CheckpointInfo, error) {
 	i := r.info
 	var putAt int64
 	err := t.row(ctx, insertCheckpointRow, r.op, i.ID, i.Type, i.Epoch, i.Seq, i.Step, i.Size,
@@ -164,9 +173,6 @@ func (r checkpointRow) insert(ctx context.Context, t *tx) (ktrdr.CheckpointInfo,
 		return *before, nil
 	}
 	if err != nil {
-		return ktrdr.CheckpointInfo{}, err
-	}
-	if _, err := t.exec(ctx, setNewest, r.op, i.ID, i.Type, i.Epoch, i.Seq, i.Step, i.Size, putAt); err != nil {
 		return ktrdr.CheckpointInfo{}, err
 	}
 	i.CreatedAt = instant(putAt)

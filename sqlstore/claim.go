@@ -29,7 +29,8 @@ const claimNext query = `UPDATE operations SET status = 'RUNNING', epoch = epoch
 	WHERE id = (SELECT id FROM operations WHERE ` + claimable + `$2` + queueOrder + ` {skip}) AND status = 'PENDING'
 	RETURNING ` + operationColumns
 
-// claimTries is how often a claimer looks again when others are always faster.
+// claimTries is how often a claimer looks again while the same key is being
+// claimed elsewhere.
 const claimTries = 3
 
 // Claim implements ktrdr.Operations. Looking comes before writing: a poll that
@@ -54,10 +55,7 @@ func (s *Store) Claim(ctx context.Context, c ktrdr.ClaimRequest, heldBy ktrdr.In
 			return s.claimedBefore(ctx, held)
 		}
 		task, err := s.claim(ctx, c, heldBy, queues)
-		if isDuplicate(err) { // the same key is being claimed elsewhere at this moment
-			task, err = nil, nil
-		}
-		if task != nil || err != nil || try == claimTries {
+		if !isDuplicate(err) || try == claimTries {
 			return task, err
 		}
 	}
@@ -71,7 +69,7 @@ func (s *Store) claim(ctx context.Context, c ktrdr.ClaimRequest, heldBy ktrdr.In
 		for _, queue := range queues {
 			op, err := scanOperation(t.row(ctx, claimNext, bit(heldBy != ""), queue, c.Worker, heldBy, c.Key))
 			if errors.Is(err, sql.ErrNoRows) {
-				continue // somebody else was faster
+				continue // others are taking, or have taken, all there is
 			}
 			if err != nil {
 				return err
@@ -172,7 +170,7 @@ func isDuplicate(err error) bool {
 		return e.Code == "23505" // unique_violation
 	}
 	if e, ok := errors.AsType[*sqlitedriver.Error](err); ok {
-		return e.Code() == sqlitelib.SQLITE_CONSTRAINT_UNIQUE
+		return e.Code() == sqlitelib.SQLITE_CONSTRAINT_UNIQUE || e.Code() == sqlitelib.SQLITE_CONSTRAINT_PRIMARYKEY
 	}
 	return false
 }

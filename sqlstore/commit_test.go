@@ -99,22 +99,44 @@ func TestCommit_AmbiguousOnPostgres(t *testing.T) {
 		"it had not, and is done again":    {cut: cutRequest, rows: 1},
 		"it never arrived and nobody hung": {cut: swallowRequest, rows: 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			proxy := newProxy(t, pgtest.URL(t))
-			s := openTest(t, proxy.url, testSteps())
-			proxy.atCommit(c.cut)
-			err := put(t.Context(), s, normal, "a")
-			if ktrdr.CodeOf(err) != c.code {
-				t.Errorf("err = %v, want code %q", err, c.code)
-			}
-			if got := count(t, s); got != c.rows {
-				t.Errorf("%d rows, want %d: %v", got, c.rows, err)
-			}
-			if got := proxy.cuts(); got != 1 {
-				t.Errorf("%d commits were cut, want 1", got)
-			}
-		})
+		for _, together := range []bool{false, true} { // the row and its COMMIT sent at once, as owed, or one after the other
+			t.Run(fmt.Sprintf("%s, together %v", name, together), func(t *testing.T) {
+				proxy := newProxy(t, pgtest.URL(t))
+				s := openTest(t, proxy.url, testSteps())
+				proxy.atCommit(c.cut)
+				err := s.write(t.Context(), normal, func(tx *tx) error {
+					if together {
+						return tx.later(t.Context(), sqlPut, "a", 1)
+					}
+					_, err := tx.exec(t.Context(), sqlPut, "a", 1)
+					return err
+				})
+				if ktrdr.CodeOf(err) != c.code {
+					t.Errorf("err = %v, want code %q", err, c.code)
+				}
+				if got := count(t, s); got != c.rows {
+					t.Errorf("%d rows, want %d: %v", got, c.rows, err)
+				}
+				if got := proxy.cuts(); got != 1 {
+					t.Errorf("%d commits were cut, want 1", got)
+				}
+			})
+		}
 	}
+}
+
+func TestCommit_ErrorOfWhatIsOwedUndoesEverything(t *testing.T) {
+	s := openTest(t, pgtest.URL(t), testSteps())
+	err := s.write(t.Context(), normal, func(tx *tx) error {
+		if _, err := tx.exec(t.Context(), sqlPut, "a", 1); err != nil {
+			return err
+		}
+		return tx.later(t.Context(), sqlPut, "a", 1) // the same key again: refused together with COMMIT
+	})
+	if !isDuplicate(err) || count(t, s) != 0 {
+		t.Errorf("err = %v and %d rows, want a duplicate and none", err, count(t, s))
+	}
+	mustPut(t, s, "b") // on the same connection
 }
 
 func TestCommit_AllConnectionsLostAtOnce(t *testing.T) {

@@ -17,21 +17,16 @@ const (
 // children: what is still open below it is cancelled, and the parent ends when
 // the last of it has.
 func (s *Store) stop(ctx context.Context, t *tx, p operationRow, how ktrdr.Finished) ([]ask, error) {
-	how.Operation, how.Epoch, how.Checkpoint = p.ID, p.Epoch, nil
-	how, err := tidy(how)
-	if err != nil {
-		how, err = tidy(failedPlan(p, err))
-		how.Operation, how.Epoch = p.ID, p.Epoch
-	}
-	if err != nil {
-		return nil, err
-	}
 	var busy int
 	if err := t.row(ctx, countOpen, p.ID).Scan(&busy); err != nil {
 		return nil, err
 	}
 	if busy == 0 {
 		return endParent(ctx, t, p, how)
+	}
+	how, err := endOf(p, how)
+	if err != nil {
+		return nil, err
 	}
 	text, err := marshal(how)
 	if err != nil {
@@ -57,9 +52,23 @@ func endClosed(ctx context.Context, t *tx, p operationRow, children []operationR
 	return endParent(ctx, t, p, how)
 }
 
+// endOf makes how a parent's end: one that cannot be stored is a failure.
+func endOf(p operationRow, how ktrdr.Finished) (ktrdr.Finished, error) {
+	how, err := tidy(how)
+	if err != nil {
+		how, err = tidy(failedPlan(p, err))
+	}
+	how.Operation, how.Epoch, how.Checkpoint = p.ID, p.Epoch, nil
+	return how, err
+}
+
 // endParent makes Step's Finish transition for a parent; its own parent is to
 // be asked.
 func endParent(ctx context.Context, t *tx, p operationRow, how ktrdr.Finished) ([]ask, error) {
+	how, err := endOf(p, how)
+	if err != nil {
+		return nil, err
+	}
 	op, err := end(ctx, t, how, true)
 	if err != nil {
 		return nil, err

@@ -25,8 +25,7 @@ func insertEvent(ctx context.Context, t *tx, op ktrdr.OperationID, kind ktrdr.Ev
 		return err
 	}
 	t.wake()
-	_, err = t.exec(ctx, insertOneEvent, op, kind, epoch, text)
-	return err
+	return t.later(ctx, insertOneEvent, op, kind, epoch, text)
 }
 
 // insertRefused writes that a stale writer was refused, once for each input of

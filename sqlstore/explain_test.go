@@ -50,7 +50,7 @@ func TestStore_QuestionsHaveTheirIndex(t *testing.T) {
 		"a later page":   {"operations_page", func() (query, []any) { return listed(later) }},
 		"active page":    {"operations_active", func() (query, []any) { return listed(active) }},
 		"resumable page": {"operations_stopped", func() (query, []any) { return listed(stopped) }},
-		"children":       {"operations_children", func() (query, []any) { return selectChildren, []any{"op_dummy_1"} }},
+		"family":         {"operations_children", func() (query, []any) { return selectFamily, []any{"op_dummy_1"} }},
 		"counts":         {"operations_counts", func() (query, []any) { return selectCounts, nil }},
 		"outlook":        {"operations_live", func() (query, []any) { return selectOutlook, []any{int64(1), int64(1)} }},
 		"events of one": {"events_operation", func() (query, []any) {

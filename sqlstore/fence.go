@@ -32,9 +32,13 @@ func (s *Store) fenced(ctx context.Context, l lane, body func(t *tx) error) erro
 	return refused
 }
 
-// step is Step's newStep: a step beyond the furthest forgives the losses.
+// step is Step's newStep: a step beyond the furthest forgives the losses. Any
+// other step than the last, even one that is done again after a resume, is a
+// sign that the work moves.
 const step = `losses = CASE WHEN $3 > max_step THEN 0 ELSE losses END,
-	max_step = CASE WHEN $3 > max_step THEN $3 ELSE max_step END`
+	max_step = CASE WHEN $3 > max_step THEN $3 ELSE max_step END,
+	moved_at = CASE WHEN $3 <> last_step THEN {now} ELSE moved_at END,
+	last_step = $3`
 
 // held is the condition of every write that speaks for a claim. A parent is
 // moved by its plan; no worker holds it.

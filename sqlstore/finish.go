@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"database/sql"
@@ -141,10 +142,29 @@ func finishedBefore(ctx context.Context, t *tx, f ktrdr.Finished) (operationRow,
 	if err != nil {
 		return op, err
 	}
-	if op.Epoch == f.Epoch && op.Status.Terminal() && op.endedBy == ktrdr.Finish && f.Outcome.Terminal() {
-		return op, nil
+	if op.Epoch != f.Epoch || !op.Status.Terminal() || op.endedBy != ktrdr.Finish || !f.Outcome.Terminal() {
+		return operationRow{}, refusal(ctx, t, f.Operation, ktrdr.Act{Input: ktrdr.Finish, Epoch: f.Epoch, Outcome: f.Outcome})
 	}
-	return operationRow{}, refusal(ctx, t, f.Operation, ktrdr.Act{Input: ktrdr.Finish, Epoch: f.Epoch, Outcome: f.Outcome})
+	if !op.endedAs(f) {
+		return operationRow{}, ktrdr.Errorf(ktrdr.CodeKeyReused, "epoch %d of operation %s has already ended %s with another result; the first one stands", f.Epoch, op.ID, op.Status)
+	}
+	return op, nil
+}
+
+// endedAs says whether f, which is tidy, could be what ended the operation. A
+// cancelled one kept nothing of its finish, so that any could.
+func (op *operationRow) endedAs(f ktrdr.Finished) bool {
+	if op.CancelRequested {
+		return true
+	}
+	return op.Status == f.Outcome && op.ErrorMessage == f.ErrorMessage && sameJSON(op.Result, f.Result) &&
+		(op.Error == nil) == (f.Error == nil) && (f.Error == nil || failureText(op.Error) == failureText(f.Error))
+}
+
+// sameJSON compares two valid texts, or none, but for their white space.
+func sameJSON(a, b json.RawMessage) bool {
+	var x, y bytes.Buffer
+	return len(a) == 0 && len(b) == 0 || json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
 }
 
 // release gives operations back; $1 is the failure of a cancelled one and $2

@@ -76,30 +76,6 @@ func (s *Store) create(ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr
 	return load(ctx, t, op.ID)
 }
 
-const (
-	insertKey query = `INSERT INTO idempotency (key, body, operation_id, created_at)
-		VALUES ($1, $2, $3, {now}) ON CONFLICT (key) DO NOTHING`
-	selectKey query = `SELECT body, operation_id FROM idempotency WHERE key = $1`
-)
-
-// remember takes the key for id. If it was taken before, the operation of that
-// time is returned: PostgreSQL waits for whoever is taking it, so that one of
-// many wins.
-func remember(ctx context.Context, t *tx, key ktrdr.IdempotencyKey, id ktrdr.OperationID) (before ktrdr.OperationID, err error) {
-	taken, err := t.exec(ctx, insertKey, key.Key, key.Body.String(), id)
-	if err != nil || taken == 1 {
-		return "", err
-	}
-	var body string
-	if err := t.row(ctx, selectKey, key.Key).Scan(&body, &before); err != nil {
-		return "", err
-	}
-	if body != key.Body.String() {
-		return "", ktrdr.Errorf(ktrdr.CodeKeyReused, "idempotency key %q was used with another request, which made %s; use a new key", key.Key, before)
-	}
-	return before, nil
-}
-
 // openParent locks the parent's tree and refuses a parent that wants no more
 // children.
 func (s *Store) openParent(ctx context.Context, t *tx, id ktrdr.OperationID) (operationRow, error) {
@@ -121,27 +97,34 @@ func (s *Store) openParent(ctx context.Context, t *tx, id ktrdr.OperationID) (op
 
 // A root's own creation time is not known before the statement runs, hence the
 // COALESCE.
-const insertNew query = `INSERT INTO operations (id, operation_type, status, priority, parent_id, root_id, root_created_at,
-		ordinal, depth, is_backend_local, has_plan, spec, state, metadata, retry_of, created_at)
-	VALUES ($1, $2, 'PENDING', $3, $4, $5, COALESCE((SELECT root_created_at FROM operations WHERE id = $5), {now}),
-		$6, $7, $8, $9, $10, $11, $12, $13, {now})
-	ON CONFLICT (id) DO NOTHING
-	RETURNING ` + operationColumns
+const (
+	insertNew query = `INSERT INTO operations (id, operation_type, status, priority, parent_id, root_id, root_created_at,
+			ordinal, depth, is_backend_local, has_plan, spec, state, metadata, retry_of, created_at)
+		VALUES ($1, $2, 'PENDING', $3, $4, $5, COALESCE((SELECT root_created_at FROM operations WHERE id = $5), {now}),
+			$6, $7, $8, $9, $10, $11, $12, $13, {now})`
+	insertUnlessTaken = insertNew + ` ON CONFLICT (id) DO NOTHING RETURNING ` + operationColumns
+)
 
 // insertOperation stores a new PENDING operation; errTaken when the id is.
 func insertOperation(ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr.NewOperation, parent *operationRow) (operationRow, error) {
-	root, depth := id, 0
-	if parent != nil {
-		root, depth = parent.Root, parent.depth+1
-	}
 	t.wakeWorkers()
-	op, err := scanOperation(t.row(ctx, insertNew, id, n.Type, n.Priority, optional(n.Parent), root,
-		n.Ordinal, depth, bit(n.BackendLocal), bit(n.HasPlan),
-		orObject(n.Spec), optional(n.State), orObject(n.Metadata), optional(n.RetryOf)))
+	op, err := scanOperation(t.row(ctx, insertUnlessTaken, newArgs(id, n, parent)...))
 	if errors.Is(err, sql.ErrNoRows) {
 		return op, errTaken
 	}
 	return op, err
+}
+
+// newArgs are the arguments of insertNew.
+func newArgs(id ktrdr.OperationID, n ktrdr.NewOperation, parent *operationRow) []any {
+	root, depth := id, 0
+	if parent != nil {
+		root, depth = parent.Root, parent.depth+1
+	}
+	return []any{
+		id, n.Type, n.Priority, optional(n.Parent), root, n.Ordinal, depth, bit(n.BackendLocal), bit(n.HasPlan),
+		orObject(n.Spec), optional(n.State), orObject(n.Metadata), optional(n.RetryOf),
+	}
 }
 
 func orObject(text json.RawMessage) string {
@@ -194,21 +177,4 @@ func (s *Store) Operation(ctx context.Context, id ktrdr.OperationID) (ktrdr.Oper
 		return err
 	})
 	return op.Operation, err
-}
-
-const selectCounts query = `SELECT operation_type, status, COUNT(*) FROM operations
-	GROUP BY operation_type, status ORDER BY operation_type, status`
-
-// Counts implements ktrdr.Store.
-func (s *Store) Counts(ctx context.Context) ([]ktrdr.Count, error) {
-	var counts []ktrdr.Count
-	err := s.readOne(ctx, func(r queryer) (err error) {
-		rows, err := r.rows(ctx, selectCounts)
-		counts, err = gather(rows, err, func(row scanner) (c ktrdr.Count, err error) {
-			err = row.Scan(&c.Type, &c.Status, &c.N)
-			return c, err
-		})
-		return err
-	})
-	return counts, err
 }

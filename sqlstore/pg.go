@@ -196,16 +196,18 @@ func (p *postgres) retry(ctx context.Context, attempt func(ctx context.Context) 
 // transact runs body in one transaction, once.
 func (p *postgres) transact(ctx context.Context, pool *sql.DB, body func(t *tx) error) error {
 	tr := transaction{witness: p.bus.witness.Load()}
-	c, err := p.begin(ctx, pool, &tr)
+	c, err := begin(ctx, pool, &tr)
 	if err != nil {
 		return err
 	}
 	defer c.release()
-	fault.Hit(fault.TxBegun)
 
 	t := &tx{execer: c}
 	err = call(p.log, body, t)
 	c.closeRows()
+	if err == nil && tr.id == "" { // nothing needed an answer yet, but a lost COMMIT will need the id
+		err = c.pay(ctx)
+	}
 	if err != nil {
 		return c.undo(ctx, err)
 	}
@@ -226,30 +228,23 @@ func (p *postgres) transact(ctx context.Context, pool *sql.DB, body func(t *tx) 
 	return nil
 }
 
-// begin opens a transaction and learns its id in the same round trip. An id
-// that turns out not to be needed costs nothing: a transaction that wrote
-// nothing is not waited for at COMMIT.
-func (p *postgres) begin(ctx context.Context, pool *sql.DB, tr *transaction) (*pgConn, error) {
+// begin owes the beginning of a transaction and the question for its id: they
+// go with the first statement. An id that turns out not to be needed costs
+// nothing: a transaction that wrote nothing is not waited for at COMMIT.
+func begin(ctx context.Context, pool *sql.DB, tr *transaction) (*pgConn, error) {
 	c, err := connect(ctx, pool)
 	if err != nil {
 		return nil, err
 	}
-	err = c.raw(func(pg *pgconn.PgConn) error {
-		results, err := pg.Exec(ctx, "BEGIN; SELECT pg_current_xact_id()::text").ReadAll()
-		if err != nil {
-			return err
-		}
-		tr.id, tr.pid = string(results[1].Rows[0][0]), pg.PID()
+	_ = c.raw(func(pg *pgconn.PgConn) error {
+		tr.pid = pg.PID()
 		return nil
 	})
-	if err != nil {
-		lost := c.lost()
-		c.release()
-		if lost {
-			return nil, again{err}
-		}
-		return nil, err
-	}
+	c.owed.Queue("BEGIN").Exec(func(pgconn.CommandTag) error {
+		fault.Hit(fault.TxBegun)
+		return nil
+	})
+	c.owed.Queue("SELECT pg_current_xact_id()::text").QueryRow(func(row pgx.Row) error { return row.Scan(&tr.id) })
 	return c, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 
@@ -16,9 +17,14 @@ import (
 
 // pgConn is one PostgreSQL connection, for the time of one transaction. pgx
 // keeps the statements prepared.
+//
+// A round trip costs more than most statements do, so nothing is sent before
+// an answer is needed: what is owed goes with the next statement that needs
+// one, and the last of it with COMMIT.
 type pgConn struct {
 	conn *sql.Conn
 	open *sql.Rows // the newest; there cannot be two
+	owed pgx.Batch
 }
 
 func connect(ctx context.Context, pool *sql.DB) (*pgConn, error) {
@@ -32,19 +38,52 @@ func connect(ctx context.Context, pool *sql.DB) (*pgConn, error) {
 	return nil, again{ktrdr.Errorf(ktrdr.CodeUnavailable, "no connection to the database: %w", err)}
 }
 
-func (c *pgConn) exec(ctx context.Context, q query, args ...any) (int64, error) {
-	result, err := c.conn.ExecContext(ctx, postgresWords.text(q), args...)
-	if err != nil {
-		return 0, err
+func (c *pgConn) exec(ctx context.Context, q query, args ...any) (affected int64, err error) {
+	c.owed.Queue(postgresWords.text(q), args...).Exec(func(tag pgconn.CommandTag) error {
+		affected = tag.RowsAffected()
+		return nil
+	})
+	return affected, c.pay(ctx)
+}
+
+func (c *pgConn) later(_ context.Context, q query, args ...any) error {
+	c.owed.Queue(postgresWords.text(q), args...)
+	return nil
+}
+
+// pay sends what is owed and reads all the answers.
+func (c *pgConn) pay(ctx context.Context) error {
+	owed := c.owed
+	c.owed = pgx.Batch{}
+	if owed.Len() == 0 {
+		return nil
 	}
-	return result.RowsAffected()
+	return c.conn.Raw(func(dc any) error { return dc.(*stdlib.Conn).Conn().SendBatch(ctx, &owed).Close() })
 }
 
 func (c *pgConn) row(ctx context.Context, q query, args ...any) scanner {
-	return c.conn.QueryRowContext(ctx, postgresWords.text(q), args...)
+	return pgRow{ctx, c, q, args}
+}
+
+// pgRow is a row that is asked for when it is scanned: only then is it known
+// where its answer goes.
+type pgRow struct {
+	ctx  context.Context //nolint:containedctx // of the call that Scan is the second half of
+	c    *pgConn
+	q    query
+	args []any
+}
+
+// Scan asks for the row.
+func (r pgRow) Scan(dest ...any) error {
+	r.c.owed.Queue(postgresWords.text(r.q), r.args...).QueryRow(func(row pgx.Row) error { return row.Scan(dest...) })
+	return r.c.pay(r.ctx)
 }
 
 func (c *pgConn) rows(ctx context.Context, q query, args ...any) (*sql.Rows, error) {
+	if err := c.pay(ctx); err != nil {
+		return nil, err
+	}
 	rows, err := c.conn.QueryContext(ctx, postgresWords.text(q), args...)
 	if err == nil {
 		c.open = rows
@@ -79,19 +118,20 @@ func (c *pgConn) control(ctx context.Context, text string) error {
 func (c *pgConn) commit(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
-	return c.raw(func(pg *pgconn.PgConn) error {
-		results, err := pg.Exec(ctx, "COMMIT").ReadAll()
-		if err == nil && results[0].CommandTag.String() != "COMMIT" {
-			err = errors.New("the transaction had failed before its COMMIT: an error of a statement was ignored")
+	c.owed.Queue("COMMIT").Exec(func(tag pgconn.CommandTag) error {
+		if tag.String() != "COMMIT" {
+			return errors.New("the transaction had failed before its COMMIT: an error of a statement was ignored")
 		}
-		return err
+		return nil
 	})
+	return c.pay(ctx)
 }
 
 // undo rolls back and returns cause, marked when the same may be tried again.
 // A nil cause is that of a reader who is done.
 func (c *pgConn) undo(ctx context.Context, cause error) error {
 	lost := c.lost()
+	c.owed = pgx.Batch{}
 	if !lost {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTime)
 		defer cancel()
@@ -124,10 +164,11 @@ func (c *pgConn) drop() {
 // release gives the connection back to the pool, which throws a lost one away.
 func (c *pgConn) release() { _ = c.conn.Close() }
 
-// collided says whether the server refused because of another transaction.
+// collided says whether the server refused because of another transaction; or
+// because of an id that we made up and that was taken.
 func collided(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && (e.Code == "40001" || e.Code == "40P01")
+	return ok && (e.Code == "40001" || e.Code == "40P01" || e.Code == "23505" && e.ConstraintName == "operations_pkey")
 }
 
 // postgresError gives errors that are not about one statement the code their

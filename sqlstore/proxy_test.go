@@ -2,6 +2,9 @@ package sqlstore
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"net"
 	"net/url"
 	"sync"
@@ -116,14 +119,17 @@ func (p *proxy) serve(client net.Conn) {
 		}
 	})
 
-	commit := []byte("Q\x00\x00\x00\x0bCOMMIT\x00") // a simple query message
+	// A Bind message names its portal, which has no name here, and then its
+	// statement, to which pgx gives a name that is made from the text.
+	digest := sha256.Sum256([]byte("COMMIT"))
+	commit := fmt.Appendf(nil, "\x00stmtcache_%s\x00", hex.EncodeToString(digest[:24]))
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := client.Read(buf)
 		if err != nil {
 			return
 		}
-		if bytes.Equal(buf[:n], commit) {
+		if bytes.Contains(buf[:n], commit) {
 			switch p.take() {
 			case cutRequest:
 				return

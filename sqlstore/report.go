@@ -132,7 +132,9 @@ const (
 
 	refreshClaims = `UPDATE operations SET status = 'RUNNING', heartbeat_at = {now},
 			losses = CASE WHEN claim.column3 > max_step THEN 0 ELSE losses END,
-			max_step = CASE WHEN claim.column3 > max_step THEN claim.column3 ELSE max_step END
+			max_step = CASE WHEN claim.column3 > max_step THEN claim.column3 ELSE max_step END,
+			moved_at = CASE WHEN claim.column3 <> last_step THEN {now} ELSE moved_at END,
+			last_step = claim.column3
 		FROM ({claims}) AS claim
 		WHERE operations.id = claim.column1 AND operations.epoch = claim.column2 AND has_plan = 0 AND ` + isLive
 	returningClaims = ` RETURNING id, epoch, cancel_requested`

@@ -1,10 +1,8 @@
 package sqlstore
 
 import (
-	"archive/tar"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -35,15 +33,19 @@ type BlobSink interface {
 
 // Restore loads what Backup wrote, from either database, into an empty store
 // of the same schema: all of it, or nothing but some blobs that nobody names.
-func Restore(ctx context.Context, s *Store, blobs BlobSink, from io.Reader) error {
-	err := s.db.writeOnce(ctx, func(t *tx) error {
-		r := &restore{store: s, tx: t, blobs: blobs, archive: tar.NewReader(from), found: ending{Rows: map[string]int64{}}}
-		return r.run(ctx)
+// It returns the blobs that rows name and that were damaged when they were
+// saved. CodeConflict when the store is not empty; otherwise as VerifyBackup.
+func Restore(ctx context.Context, s *Store, blobs BlobSink, from io.Reader) (damaged []ktrdr.Hash, err error) {
+	err = s.db.writeOnce(ctx, func(t *tx) error {
+		r := &restore{store: s, tx: t, blobs: blobs, archive: newArchive(from), found: ending{Rows: map[string]int64{}}}
+		err := r.run(ctx)
+		damaged = r.sent.Damaged
+		return err
 	})
 	if err != nil {
-		return fmt.Errorf("restore: %w", err)
+		return nil, fmt.Errorf("restore: %w", err)
 	}
-	return nil
+	return damaged, nil
 }
 
 // restore is one under way.
@@ -51,15 +53,19 @@ type restore struct {
 	store   *Store
 	tx      *tx
 	blobs   BlobSink
-	archive *tar.Reader
+	archive *archive
 	tables  map[string]table // of this database
 	found   ending           // what the archive held so far
+	sent    ending           // what it says that it holds; known at its end
 }
 
 func (r *restore) run(ctx context.Context) error {
-	m, err := r.manifest()
+	m, err := r.archive.manifest()
 	if err != nil {
 		return err
+	}
+	if m.Schema != r.store.schema {
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "the backup holds schema %d and this ktrdr makes %d: restore it with the ktrdr that made it (%s), then open it with this one", m.Schema, r.store.schema, m.CreatedBy)
 	}
 	if err := r.prepare(ctx, m); err != nil {
 		return err
@@ -75,25 +81,6 @@ func (r *restore) run(ctx context.Context) error {
 	_, err = r.tx.exec(ctx, `DELETE FROM meta WHERE key = $1`, metaRestoring)
 	r.tx.wakeWorkers()
 	return err
-}
-
-// manifest reads the first entry and refuses what is not for us.
-func (r *restore) manifest() (manifest, error) {
-	var m manifest
-	h, err := r.archive.Next()
-	if err != nil || h.Name != manifestName {
-		return m, ktrdr.Errorf(ktrdr.CodeInvalid, "this is not a backup of ktrdr")
-	}
-	if err := json.NewDecoder(r.archive).Decode(&m); err != nil {
-		return m, ktrdr.Errorf(ktrdr.CodeInvalid, "the backup's manifest cannot be read: %w", err)
-	}
-	switch {
-	case m.Format != backupFormat:
-		return m, ktrdr.Errorf(ktrdr.CodeInvalid, "the backup is in format %d and this ktrdr knows only %d: use the ktrdr that made it (%s)", m.Format, backupFormat, m.CreatedBy)
-	case m.Schema != r.store.schema:
-		return m, ktrdr.Errorf(ktrdr.CodeInvalid, "the backup holds schema %d and this ktrdr makes %d: restore it with the ktrdr that made it (%s), then open it with this one", m.Schema, r.store.schema, m.CreatedBy)
-	}
-	return m, nil
 }
 
 // prepare makes sure that the database is empty and has the backup's tables.
@@ -129,33 +116,28 @@ func (r *restore) entries(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		h, err := r.archive.Next()
+		entry, err := r.archive.next()
 		if err != nil {
-			return unreadable(err)
+			return err
 		}
-		name, isTable := strings.CutPrefix(h.Name, tablesDir)
-		blob, isBlob := strings.CutPrefix(h.Name, blobsDir)
+		name, isTable := strings.CutPrefix(entry, tablesDir)
+		blob, isBlob := strings.CutPrefix(entry, blobsDir)
 		switch {
 		case isTable:
 			err = r.rows(ctx, name)
 		case isBlob:
 			err = r.blob(ctx, blob)
-		case h.Name == endName:
-			return r.end()
+		case entry == endName:
+			err = r.end()
+		case entry == sumName:
+			return r.complete()
 		default:
 			err = ktrdr.Errorf(ktrdr.CodeCorrupt, "the backup holds something unknown")
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", h.Name, err)
+			return fmt.Errorf("%s: %w", entry, err)
 		}
 	}
-}
-
-func unreadable(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return ktrdr.Errorf(ktrdr.CodeCorrupt, "the backup is cut off: its end is missing")
-	}
-	return ktrdr.Errorf(ktrdr.CodeCorrupt, "the backup cannot be read: %w", err)
 }
 
 // rows loads one piece of a table.
@@ -244,20 +226,27 @@ func (r *restore) blob(ctx context.Context, name string) error {
 	return err
 }
 
-// end compares what came with what was sent.
+// end reads what was sent.
 func (r *restore) end() error {
-	var want ending
-	if err := json.NewDecoder(r.archive).Decode(&want); err != nil {
+	if err := json.NewDecoder(r.archive).Decode(&r.sent); err != nil {
 		return unreadable(err)
 	}
+	return nil
+}
+
+// complete compares what came with what was sent.
+func (r *restore) complete() error {
+	if err := r.archive.proven(); err != nil {
+		return err
+	}
 	for _, h := range r.found.Damaged {
-		if !slices.Contains(want.Damaged, h) {
+		if !slices.Contains(r.sent.Damaged, h) {
 			return ktrdr.Errorf(ktrdr.CodeCorrupt, "blob %s was damaged in the backup", h)
 		}
 	}
-	if !maps.Equal(r.found.Rows, want.Rows) || r.found.Blobs != want.Blobs {
+	if !maps.Equal(r.found.Rows, r.sent.Rows) || r.found.Blobs != r.sent.Blobs {
 		return ktrdr.Errorf(ktrdr.CodeCorrupt, "the backup is incomplete: it holds %d blobs and the rows %v, and should hold %d and %v",
-			r.found.Blobs, r.found.Rows, want.Blobs, want.Rows)
+			r.found.Blobs, r.found.Rows, r.sent.Blobs, r.sent.Rows)
 	}
 	return nil
 }

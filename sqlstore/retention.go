@@ -66,7 +66,7 @@ const selectExpired query = `SELECT c.thread_id, c.id FROM checkpoints c
 	WHERE c.put_at <= {now} - CAST($1 AS BIGINT) AND ` + expirable + ` ORDER BY c.put_at LIMIT $2`
 
 // ExpireCheckpoints implements ktrdr.Checkpoints. Values that nobody refers to
-// any more go with it.
+// any more go with it, and so do idempotency keys whose life is over.
 func (s *Store) ExpireCheckpoints(ctx context.Context, age time.Duration) (int, error) {
 	if age < 0 {
 		return 0, ktrdr.Errorf(ktrdr.CodeInvalid, "checkpoints cannot expire at an age of %v", age)
@@ -79,6 +79,9 @@ func (s *Store) ExpireCheckpoints(ctx context.Context, age time.Duration) (int, 
 	}
 	if err == nil {
 		err = s.collectStrays(ctx, strayGrace)
+	}
+	if err == nil {
+		err = s.forgetKeys(ctx)
 	}
 	return n, err
 }

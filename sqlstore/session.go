@@ -75,6 +75,11 @@ func (s *session) exec(ctx context.Context, q query, args ...any) (int64, error)
 	return result.RowsAffected()
 }
 
+func (s *session) later(ctx context.Context, q query, args ...any) error {
+	_, err := s.exec(ctx, q, args...)
+	return err
+}
+
 func (s *session) rows(ctx context.Context, q query, args ...any) (*sql.Rows, error) {
 	rows, err := s.query(ctx, q, args...)
 	if err == nil {
@@ -163,6 +168,11 @@ func (s autonomous) exec(ctx context.Context, q query, args ...any) (int64, erro
 		return 0, err
 	}
 	return s.session.exec(context.WithoutCancel(ctx), q, args...)
+}
+
+func (s autonomous) later(ctx context.Context, q query, args ...any) error {
+	_, err := s.exec(ctx, q, args...)
+	return err
 }
 
 func (s autonomous) rows(ctx context.Context, q query, args ...any) (*sql.Rows, error) {

@@ -125,6 +125,7 @@ func dsn(path string, more string) string {
 		"mmap_size(0)",             // a mapped file turns one bad page into a crash
 		"wal_autocheckpoint(8000)", // a busy page is copied back once for many commits, not for every few
 		"journal_size_limit(67108864)",
+		"temp_store(MEMORY)", // what a savepoint may have to undo is kept in memory, not in a file
 		more,
 	}}
 	u := url.URL{Scheme: "file", Path: path, RawQuery: v.Encode()}

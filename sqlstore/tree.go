@@ -3,8 +3,6 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"database/sql"
-	"errors"
 	"slices"
 	"strings"
 
@@ -28,11 +26,7 @@ func (s *Store) lockTree(ctx context.Context, t *tx, id ktrdr.OperationID) error
 	if !s.isPostgres() {
 		return nil // the transaction has the whole file
 	}
-	var root string
-	if err := t.row(ctx, lockRoot, id).Scan(&root); err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return err
-	}
-	return nil
+	return t.later(ctx, lockRoot, id)
 }
 
 // lockTrees is lockTree for several roots.

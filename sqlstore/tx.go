@@ -28,10 +28,14 @@ type queryer interface {
 	rows(ctx context.Context, q query, args ...any) (*sql.Rows, error)
 }
 
-// execer is a queryer that also writes.
+// execer is a queryer that also writes. Later is exec for a statement that must
+// not be refused and whose answer nobody needs: PostgreSQL is sent it with the
+// next statement that needs an answer, or with COMMIT, and so may tell of its
+// error only there.
 type execer interface {
 	queryer
 	exec(ctx context.Context, q query, args ...any) (affected int64, err error)
+	later(ctx context.Context, q query, args ...any) error
 }
 
 // tx is one write transaction, or one caller's part of a group's.

@@ -16,9 +16,11 @@ func hold(t *testing.T, s *Store, op ktrdr.OperationID) (write, commit func()) {
 	done := make(chan error, 1)
 	go func() {
 		done <- s.write(t.Context(), normal, func(x *tx) error {
+			reach(t, x)
 			begun <- true
 			<-goOn
 			err := insertEvent(t.Context(), x, op, ktrdr.EventCheckpoint, 1, struct{}{})
+			reach(t, x)
 			wrote <- true
 			<-end
 			return err
@@ -36,6 +38,13 @@ func hold(t *testing.T, s *Store, op ktrdr.OperationID) (write, commit func()) {
 		}
 	}
 	return write, commit
+}
+
+// reach makes the server know all that the transaction has said so far.
+func reach(t *testing.T, x *tx) {
+	if _, err := x.exec(t.Context(), `SELECT 1`); err != nil {
+		t.Error(err)
+	}
 }
 
 // Two transactions overlap; whichever of them writes first, and whichever
@@ -100,6 +109,7 @@ func TestEvents_TellOneOperationsLifeInItsOrder(t *testing.T) {
 	released := make(chan error, 1)
 	go func() {
 		released <- s.write(t.Context(), normal, func(x *tx) error {
+			reach(t, x)
 			begun <- true
 			<-claimed
 			_, err := scanOperation(x.row(t.Context(), releaseOne, cancelledFailure, "", op.ID, 1))

@@ -13,8 +13,8 @@ import (
 const (
 	insertWorker query = `INSERT INTO workers (id, name, types, slots, held_by, host, pid, version, registered_at, seen_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, {now}, {now}) ON CONFLICT (id) DO NOTHING`
-	updateWorker query = `UPDATE workers SET name = $2, types = $3, slots = $4, held_by = $5, host = $6, pid = $7, version = $8,
-		seen_at = {now} WHERE id = $1`
+	updateWorker query = `UPDATE workers SET name = $2, types = $3, slots = $4, host = $6, pid = $7, version = $8,
+		seen_at = {now} WHERE id = $1 AND held_by = $5`
 	seenWorker    query = `UPDATE workers SET seen_at = {now} WHERE id = $1`
 	deleteWorker  query = `DELETE FROM workers WHERE id = $1`
 	selectWorkers query = `SELECT id, name, types, slots, held_by, host, pid, version, registered_at, seen_at,
@@ -64,7 +64,10 @@ func (s *Store) RegisterWorker(ctx context.Context, r ktrdr.Registration) (ktrdr
 			return err
 		}
 		if first == 0 {
-			_, err = t.exec(ctx, updateWorker, args...)
+			known, err := t.exec(ctx, updateWorker, args...)
+			if err == nil && known == 0 {
+				err = ktrdr.Errorf(ktrdr.CodeForbidden, "worker id %s belongs to a worker that lives elsewhere: inside a backend, or outside this one; choose another", w.ID)
+			}
 			return err
 		}
 		return insertEvent(ctx, t, "", ktrdr.EventWorkerRegistered, 0, registration{w.ID, w.Name, w.Types, w.Slots, w.Host})

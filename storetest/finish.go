@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"strings"
 	"unicode/utf8"
@@ -112,11 +113,33 @@ var finishes = map[string]func(*lab){
 		l.logIsLegal()
 	},
 
-	"AnotherFinishDoesNotOverwriteTheFirst": func(l *lab) {
+	"AnotherFinishIsRefusedAndTheFirstStands": func(l *lab) {
+		for _, outcome := range []ktrdr.Status{ktrdr.Completed, ktrdr.Failed, ktrdr.Cancelled} {
+			task := l.running()
+			first := l.finish(task, outcome)
+			for name, f := range map[string]ktrdr.Finished{
+				"another outcome": ending(task, map[ktrdr.Status]ktrdr.Status{ktrdr.Completed: ktrdr.Failed, ktrdr.Failed: ktrdr.Cancelled, ktrdr.Cancelled: ktrdr.Completed}[outcome]),
+				"another result":  {Operation: task.Operation, Epoch: task.Epoch, Outcome: outcome, Result: json.RawMessage(`{"ok":false}`)},
+				"another failure": {Operation: task.Operation, Epoch: task.Epoch, Outcome: outcome, Error: ktrdr.NewFailure(ktrdr.CodePanic, errors.New("boom"))},
+			} {
+				_, err := l.Finish(l.ctx(), f)
+				if ktrdr.CodeOf(err) != ktrdr.CodeKeyReused {
+					l.Errorf("%s after %s: got %v, want %s", name, outcome, err, ktrdr.CodeKeyReused)
+				}
+			}
+			same(l, "the operation", l.op(task.Operation), first)
+		}
+		l.logIsLegal()
+	},
+
+	"TheSameFinishInOtherWhiteSpaceIsTheSame": func(l *lab) {
 		task := l.running()
-		first := l.finish(task, ktrdr.Failed)
-		_, _ = l.Finish(l.ctx(), ending(task, ktrdr.Completed)) // refused, or answered as the first was
-		same(l, "the operation", l.op(task.Operation), first)
+		first := l.finish(task, ktrdr.Completed)
+		f := ending(task, ktrdr.Completed)
+		f.Result = json.RawMessage(" { \"ok\" : true }\n")
+		again, err := l.Finish(l.ctx(), f)
+		l.must(err)
+		same(l, "second answer", again, first)
 	},
 
 	"TheFinishOfAnEndThatWasResumedIsRefused": func(l *lab) {

@@ -306,12 +306,16 @@ func (m *matrix) compareParent(c *situation, now ktrdr.Operation, eff ktrdr.Effe
 }
 
 // compareRefusal requires Step's error. A finish that repeats the one that
-// ended the operation is answered as the first was: that is the store's own
-// promise, beyond Step's.
+// ended the operation is answered as the first was, and another one is told
+// apart from it: that is the store's own promise, beyond Step's. After a cancel
+// every finish is the same.
 func (m *matrix) compareRefusal(c *situation, got, want error, what func(string, ...any)) {
 	repeated := m.input == ktrdr.Finish && m.outcome.Terminal() && c.match == 0 && c.status.Terminal() && c.group() == isClaimed
-	if repeated {
+	switch {
+	case repeated && (c.flagged || c.status == m.outcome):
 		want = nil
+	case repeated:
+		want = &ktrdr.Error{Code: ktrdr.CodeKeyReused}
 	}
 	if ktrdr.CodeOf(got) != ktrdr.CodeOf(want) {
 		what("got the error %v, want %v", got, want)

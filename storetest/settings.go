@@ -143,6 +143,28 @@ var workers = map[string]func(*lab){
 		same(l, "events", kinds(l.logOf("")), []ktrdr.EventKind{ktrdr.EventWorkerRegistered, ktrdr.EventWorkerRegistered}) // the second is the marker
 	},
 
+	"AWorkerStaysWhereItWasRegistered": func(l *lab) {
+		inside := ktrdr.Worker{ID: "inside", Types: []ktrdr.Type{ktrdr.Dummy}, Slots: 1, HeldBy: "i1"}
+		outside := ktrdr.Worker{ID: "outside", Types: []ktrdr.Type{ktrdr.Dummy}, Slots: 1}
+		task := l.running()
+		l.register(ktrdr.Registration{Worker: inside})
+		l.register(ktrdr.Registration{Worker: outside})
+		before := l.op(task.Operation)
+		for _, as := range []struct {
+			id ktrdr.WorkerID
+			by ktrdr.Incarnation
+		}{{"inside", ""}, {"inside", "i2"}, {"outside", "i1"}} {
+			w := outside
+			w.ID, w.HeldBy, w.Slots = as.id, as.by, 9
+			_, err := l.RegisterWorker(l.ctx(), ktrdr.Registration{Protocol: ktrdr.Protocol, Worker: w, Running: []ktrdr.Claimed{held(task, 8)}})
+			l.refused(err, ktrdr.CodeForbidden)
+		}
+		same(l, "the operation", l.op(task.Operation), before)
+		same(l, "inside", l.worker("inside").Slots, 1)
+		same(l, "inside", l.worker("inside").HeldBy, "i1")
+		same(l, "outside", l.worker("outside").Slots, 1)
+	},
+
 	"RegisteringCountsAsAReport": func(l *lab) {
 		runs, cancelled, lost, finished := l.running(), l.running(), l.running(), l.running()
 		l.cancel(cancelled.Operation)

@@ -36,7 +36,7 @@ func Run(t *testing.T, open func(t *testing.T, plans map[ktrdr.Type]ktrdr.Plan) 
 	groups := []map[string]func(*lab){
 		creations, lists, claims, keys, reports, saves, finishes, releases, cancels, races, resumes,
 		starts, lives, sweeps, orphans, trees, adoptions, logs,
-		checkpoints, skips, retention, settings, workers, badInput, aloneInIt,
+		checkpoints, skips, retention, settings, workers, counts, badInput, aloneInIt,
 	}
 	if slices.Contains(can, SeveralBackends) {
 		groups[len(groups)-1] = shared

@@ -136,8 +136,11 @@ func failed(c claim, err error) *ktrdr.Finished {
 // nil when there is nothing simpler left to say.
 func insteadOf(e *entry, why error) *entry {
 	f := e.Finished
-	if f == nil || f.Outcome == ktrdr.Failed && f.Checkpoint == nil {
+	switch {
+	case f == nil || f.Outcome == ktrdr.Failed && f.Checkpoint == nil:
 		return nil
+	case ktrdr.CodeOf(why) == ktrdr.CodeKeyReused:
+		return nil // the claim has ended, and not like this
 	}
 	return &entry{Finished: failed(e.claim(), ktrdr.Errorf(ktrdr.CodeFailed, "the work ended %s, but the backend refused that: %w", f.Outcome, why))}
 }

@@ -47,7 +47,7 @@ func (s *saves) identify(fingerprint map[string]string) {
 func (s *saves) due(step, every int64, after time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return step > s.lastStep && (every > 0 && step-s.lastStep >= every || time.Since(s.lastAt) >= after)
+	return step > s.lastStep && (every > 0 && step-s.lastStep >= every || after > 0 && time.Since(s.lastAt) >= after)
 }
 
 func (s *saves) done(kind ktrdr.CheckpointType, step int64) {

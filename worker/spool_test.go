@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -43,7 +46,7 @@ func entries() []*entry {
 // deadSpool writes the entries and lets the folder go, as a killed process does.
 func deadSpool(t testing.TB, root string, es []*entry) string {
 	t.Helper()
-	s, err := openSpool(root, "dead", quiet)
+	s, err := openSpool(t.Context(), root, "dead", quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +266,7 @@ func TestSpool_KeepsTheNewestProgressAndAFewCheckpoints(t *testing.T) {
 func TestSpool_KeepsInMemoryWhatTheDiskRefuses(t *testing.T) {
 	var log bytes.Buffer
 	root := filepath.Join(t.TempDir(), "spool")
-	s, err := openSpool(root, "w", slog.New(slog.NewTextHandler(&log, nil)))
+	s, err := openSpool(t.Context(), root, "w", slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +303,7 @@ func TestSpool_KeepsInMemoryWhatTheDiskRefuses(t *testing.T) {
 
 func TestSpool_WhatMemoryHeldReachesTheDiskAtTheEnd(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "spool")
-	s, err := openSpool(root, "w", quiet)
+	s, err := openSpool(t.Context(), root, "w", quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,13 +323,30 @@ func TestSpool_WhatMemoryHeldReachesTheDiskAtTheEnd(t *testing.T) {
 	}
 }
 
+func TestSpool_WaitForALockEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		root := filepath.Join(t.TempDir(), "spool")
+		held := must(openSpool(t.Context(), root, "w", quiet))
+		defer held.close()
+		ctx, cancel := context.WithTimeout(t.Context(), 3*lockPause/2)
+		defer cancel()
+		began := time.Now()
+		if _, err := openSpool(ctx, root, "w", quiet); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("err = %v, want the end of the context", err)
+		}
+		if took := time.Since(began); took != 3*lockPause/2 {
+			t.Errorf("gave up after %v, want %v", took, 3*lockPause/2)
+		}
+	})
+}
+
 func TestSpool_StartAndAdoptionDoNotMeet(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "spool")
 	var all sync.WaitGroup
 	for g := range 4 {
 		all.Go(func() {
 			for i := range 100 {
-				s, err := openSpool(root, ktrdr.WorkerID(fmt.Sprintf("w-%d-%d", g, i)), quiet)
+				s, err := openSpool(t.Context(), root, ktrdr.WorkerID(fmt.Sprintf("w-%d-%d", g, i)), quiet)
 				if err != nil {
 					t.Error(err)
 					return
@@ -377,7 +397,7 @@ func TestSpool_OneWriteRefusedForNowHoldsUpOnlyItsOperation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.own, err = openSpool(filepath.Join(dir, "spool"), w.ID(), quiet); err != nil {
+	if w.own, err = openSpool(t.Context(), filepath.Join(dir, "spool"), w.ID(), quiet); err != nil {
 		t.Fatal(err)
 	}
 	defer w.own.close()

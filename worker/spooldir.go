@@ -2,6 +2,7 @@ package worker
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -33,7 +34,7 @@ const (
 )
 
 // openSpool makes the folder of a new life and locks it.
-func openSpool(root string, id ktrdr.WorkerID, log *slog.Logger) (*spool, error) {
+func openSpool(ctx context.Context, root string, id ktrdr.WorkerID, log *slog.Logger) (*spool, error) {
 	s := &spool{root: root, dir: filepath.Join(root, string(id)), log: log}
 	for range lockTries {
 		if err := os.MkdirAll(s.dir, 0o700); err != nil {
@@ -46,7 +47,9 @@ func openSpool(root string, id ktrdr.WorkerID, log *slog.Logger) (*spool, error)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // gone: the empty folder was taken for a dead worker's
 			return nil, fmt.Errorf("spool: %w", err)
 		}
-		time.Sleep(lockPause)
+		if !pause(ctx, lockPause) {
+			return nil, fmt.Errorf("spool: lock %s: %w", s.dir, context.Cause(ctx))
+		}
 	}
 	return nil, fmt.Errorf("spool: worker id %s is in use in %s; an id is for one life only", id, root)
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -21,8 +22,8 @@ type Task struct {
 	Spec       json.RawMessage
 	Checkpoint *Checkpoint // where to start from; nil means from nothing
 
-	// Every makes a checkpoint due after so many steps, besides the worker's
-	// CheckpointEvery; 0 leaves it to time alone. The runner sets it.
+	// Every makes a checkpoint due after so many steps, besides the interval
+	// in force; 0 leaves it to time alone. The runner sets it.
 	Every int64
 
 	job *job
@@ -72,7 +73,7 @@ func (t *Task) Progress(p ktrdr.Progress) {
 
 // Due says whether a checkpoint should be saved at this step.
 func (t *Task) Due(step int64) bool {
-	return t.job.saves.due(step, t.Every, t.job.w.cfg.CheckpointEvery)
+	return t.job.saves.due(step, t.Every, time.Duration(t.job.w.saveDue.Load()))
 }
 
 // Save stores a periodic checkpoint. The state is marshalled and the files are

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -12,8 +13,11 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// defaultBeat is used when the backend names no interval.
-const defaultBeat = 10 * time.Second
+// These are used when the backend names no interval.
+const (
+	defaultBeat       = 10 * time.Second
+	defaultCheckpoint = 300 * time.Second
+)
 
 // keepInTouch registers, delivers the spool, and does both again whenever the
 // backend has been away. It returns nil when life ends, or the refusal of a
@@ -82,15 +86,18 @@ func (w *Worker) registerOnce(life context.Context) error {
 	if err != nil {
 		return err
 	}
-	every := time.Duration(answer.HeartbeatSeconds * float64(time.Second))
+	every := seconds(answer.HeartbeatSeconds)
 	if every <= 0 {
 		every = defaultBeat
 	}
+	w.saveDue.Store(int64(cmp.Or(w.cfg.CheckpointEvery, seconds(answer.CheckpointSeconds), defaultCheckpoint)))
 	w.link.raise(every)
 	w.log.Info("worker registered", "backend", answer.Backend, "heartbeat", every, "running", len(r.Running), "finished", len(r.Finished))
 	w.obey(answer.Orders)
 	return nil
 }
+
+func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
 func (w *Worker) registration() ktrdr.Registration {
 	host, _ := os.Hostname() // for people; empty will do

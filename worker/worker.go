@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -28,7 +29,7 @@ type Config struct {
 	Version string                // of the program
 	Log     *slog.Logger          // nil discards
 
-	CheckpointEvery time.Duration // a checkpoint is due after so long; 0 means 300 s
+	CheckpointEvery time.Duration // a checkpoint is due after so long; 0 means as the backend says, negative never
 	StopWithin      time.Duration // a graceful stop takes at most so long; 0 means 25 s
 	Grace           time.Duration // a runner that ignores its context is warned about after so long; 0 means 60 s
 	CallTimeout     time.Duration // for one call, beyond the time it asks the backend to wait; 0 means 10 s
@@ -45,6 +46,7 @@ type Worker struct {
 	added   chan struct{} // something was spooled
 
 	running sync.WaitGroup // the jobs
+	saveDue atomic.Int64   // the checkpoint interval in force, a time.Duration
 
 	mu      sync.Mutex
 	jobs    map[claim]*job
@@ -77,7 +79,6 @@ func New(c Config, b Backend) (*Worker, error) {
 	}
 	c.Slots = cmp.Or(c.Slots, 1)
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
-	c.CheckpointEvery = cmp.Or(c.CheckpointEvery, 300*time.Second)
 	c.StopWithin = cmp.Or(c.StopWithin, 25*time.Second)
 	c.Grace = cmp.Or(c.Grace, 60*time.Second)
 	c.CallTimeout = cmp.Or(c.CallTimeout, 10*time.Second)
@@ -107,11 +108,15 @@ func (w *Worker) Stats() Stats {
 // can be called once.
 func (w *Worker) Run(ctx context.Context) error {
 	if w.cfg.Dir != "" {
-		own, err := openSpool(filepath.Join(w.cfg.Dir, "spool"), w.cfg.ID, w.log)
-		if err != nil {
+		own, err := openSpool(ctx, filepath.Join(w.cfg.Dir, "spool"), w.cfg.ID, w.log)
+		switch {
+		case err == nil:
+			w.own = own
+		case ctx.Err() != nil:
+			return nil // stopped before it began
+		default:
 			return err
 		}
-		w.own = own
 	}
 	claiming, stopClaiming := context.WithCancel(ctx)
 	defer stopClaiming()

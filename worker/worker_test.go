@@ -141,6 +141,44 @@ func TestWorker_RunsToTheEnd(t *testing.T) {
 	})
 }
 
+// byTheClock counts ten seconds and saves whenever the clock alone says so.
+func byTheClock(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
+	for n := int64(1); n <= 10; n++ {
+		time.Sleep(time.Second)
+		if t.Due(n) {
+			if err := t.Save(ctx, n, n); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return json.RawMessage("10"), nil
+}
+
+func TestWorker_CheckpointsAsOftenAsTheBackendSaysUnlessToldOtherwise(t *testing.T) {
+	for name, is := range map[string]struct {
+		backend, own time.Duration
+		want         int
+	}{
+		"the backend's word": {backend: 3 * time.Second, want: 3},
+		"its own word":       {backend: 3 * time.Second, own: 5 * time.Second, want: 2},
+		"none by time":       {backend: -time.Second, want: 0},
+		"no word at all":     {want: 0}, // 300 s
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := workertest.New()
+				b.SaveEvery = is.backend
+				b.Create("op_a", ktrdr.Dummy, nil)
+				start(t, b, worker.Config{Runners: oneRunner(byTheClock), CheckpointEvery: is.own})
+				ended(t, b, "op_a")
+				if n := len(b.History("op_a")); n != is.want {
+					t.Errorf("%d checkpoints in ten seconds, want %d", n, is.want)
+				}
+			})
+		})
+	}
+}
+
 func TestWorker_RunsAsManyAsItHasSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := workertest.New()

@@ -37,8 +37,14 @@ func (b *backend) announce(ctx context.Context, a *app) error {
 	}
 	if b.cfg.NoAuth {
 		said.Warnings = append(said.Warnings, "everybody on this machine may use it (KTRDR_AUTH=none)")
-	} else if said.Token, err = b.ensureToken(ctx); err != nil {
-		return err
+	} else {
+		var warning string
+		if said.Token, warning, err = b.ensureToken(ctx); err != nil {
+			return err
+		}
+		if warning != "" {
+			said.Warnings = append(said.Warnings, warning)
+		}
 	}
 	if host, _, _ := net.SplitHostPort(b.cfg.Addr); !loopback(host) && len(b.hosts()) == 0 {
 		said.Warnings = append(said.Warnings, "only loopback names are answered: set KTRDR_HOSTS to the names others call this machine by")
@@ -75,35 +81,29 @@ func (b *backend) url() string {
 	return scheme + "://" + b.listener.Addr().String()
 }
 
-// ensureToken makes the first admin token, or makes the store know the one in
-// the folder: whoever can read the folder owns what is in it. It returns the
-// file's name.
-func (b *backend) ensureToken(ctx context.Context) (string, error) {
-	name := filepath.Join(b.cfg.Data, tokenFile)
+// ensureToken makes the first admin token, and another when the database does
+// not accept the one in the folder: one that was revoked stays revoked. It
+// returns the file's name, and a warning when its token was replaced.
+func (b *backend) ensureToken(ctx context.Context) (name, warning string, err error) {
+	name = filepath.Join(b.cfg.Data, tokenFile)
 	secret, err := readToken(name)
-	var token ktrdr.Token
 	switch {
-	case errors.Is(err, os.ErrNotExist):
-		secret, token = httpapi.NewToken("first", ktrdr.ScopeAdmin)
-		// The file before the row: a token without a row is added below at the
-		// next start, a row without its secret would be of no use to anybody.
-		if err := writeOnce(name, secret.Reveal()+"\n"); err != nil {
-			return "", fmt.Errorf("token file: %w", err)
+	case err == nil:
+		_, err = b.store.TokenByHash(ctx, httpapi.HashToken(secret))
+		if ktrdr.CodeOf(err) != ktrdr.CodeNotFound {
+			return name, "", err
 		}
-	case err != nil:
-		return "", err
-	default:
-		_, token = httpapi.NewToken("data folder", ktrdr.ScopeAdmin)
-		token.Hash = httpapi.HashToken(secret)
+		warning = fmt.Sprintf("the token in %s was revoked, or is not one of this database; a new one is there now", name)
+	case !errors.Is(err, os.ErrNotExist):
+		return "", "", err
 	}
-	_, err = b.store.TokenByHash(ctx, token.Hash)
-	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
-		err = b.store.AddToken(ctx, token)
+	secret, token := httpapi.NewToken("first", ktrdr.ScopeAdmin)
+	// The file before the row: a token without a row is replaced at the next
+	// start, a row without its secret would be of no use to anybody.
+	if err := writeOnce(name, secret.Reveal()+"\n"); err != nil {
+		return "", "", fmt.Errorf("token file: %w", err)
 	}
-	if ktrdr.CodeOf(err) == ktrdr.CodeConflict { // not found, yet there: it was revoked
-		return "", fmt.Errorf("the token in %s was revoked: remove the file, and the next start makes a new one", name)
-	}
-	return name, err
+	return name, warning, b.store.AddToken(ctx, token)
 }
 
 // withoutQuery is a location that may be shown.

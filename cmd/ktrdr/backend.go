@@ -111,7 +111,7 @@ func (b *backend) openFolder() error {
 		return err
 	}
 	b.later(unlock)
-	return nil
+	return refuseRestoring(b.cfg.Data)
 }
 
 func (b *backend) listen(ctx context.Context) error {
@@ -168,7 +168,7 @@ func (b *backend) startEngine(ctx context.Context) error {
 		Host: host, PID: os.Getpid(), Version: ourVersion(),
 	}
 	b.engine, err = engine.New(engine.Config{
-		Store: b.store, Blobs: b.blobs, Saver: saver, Backend: b.self, Settings: b.cfg.Engine, Log: b.log,
+		Store: b.store, Blobs: b.blobs, Saver: saver, Backend: b.self, Settings: b.cfg.settings(), Log: b.log,
 		Fingerprint: map[ktrdr.Type]func([]byte) (map[string]string, error){ktrdr.Dummy: dummy.Fingerprint},
 		Collect:     b.collect,
 		FreeDisk:    b.freeDisk,
@@ -267,13 +267,9 @@ func (b *backend) makeWorker() (err error) {
 	if b.cfg.Workers == 0 {
 		return nil
 	}
-	every := b.cfg.CheckpointEvery
-	if b.cfg.NoAutoCheckpoint {
-		every = longest
-	}
 	b.worker, err = worker.New(worker.Config{
 		Name: "in-process", Runners: runners(), Slots: b.cfg.Workers, HeldBy: b.self.Incarnation,
-		Version: ourVersion(), Log: b.log, CheckpointEvery: every, StopWithin: stopWorkersWithin,
+		Version: ourVersion(), Log: b.log, StopWithin: stopWorkersWithin,
 	}, b.engine.Local())
 	return err
 }

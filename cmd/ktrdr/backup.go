@@ -1,23 +1,26 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/sqlstore"
 )
 
 const backupHelp = `Write everything (operations, events, checkpoints, tokens, blobs) into one file,
 while the backend runs. The file is the same for SQLite and PostgreSQL, so that a
 lab can move from one to the other with restore. "-" writes to standard output.
-The file is as private as the database: it is readable by you only.`
+The file is as private as the database: it is readable by you only. A blob that is
+missing or damaged keeps nothing else from being saved; the exit code is then 1.`
 
 func newBackup(a *app) *cobra.Command {
 	var force bool
@@ -49,45 +52,53 @@ func (a *app) backup(ctx context.Context, cfg Config, name string, force bool) e
 	if err != nil {
 		return err
 	}
-	if name == "-" {
-		return errors.Join(sqlstore.Backup(ctx, st.store, st.blobs, a.out), st.close())
+	var damaged []ktrdr.Hash
+	write := func(w io.Writer) (err error) {
+		damaged, err = sqlstore.Backup(ctx, st.store, st.blobs, w)
+		return err
 	}
-	size, err := writeWhole(name, func(w io.Writer) error { return sqlstore.Backup(ctx, st.store, st.blobs, w) })
+	if name == "-" {
+		if err := errors.Join(write(a.out), st.close()); err != nil {
+			return err
+		}
+		return damage("backup written", damaged)
+	}
+	size, err := writeWhole(name, write)
 	if err := errors.Join(err, st.close()); err != nil {
 		return err
 	}
-	return a.print(backedUp{name, size}, func(w io.Writer) {
+	err = a.print(backedUp{name, size, damaged}, func(w io.Writer) {
 		fmt.Fprintf(w, "%s written, %s. Restore it with `ktrdr restore %s --data DIR`.\n", name, bytesText(size), name)
 	})
+	return cmp.Or(err, damage("backup written", damaged))
 }
 
 // backedUp is what backup prints as JSON.
 type backedUp struct {
-	File string `json:"file"`
-	Size int64  `json:"size_bytes"`
+	File    string       `json:"file"`
+	Size    int64        `json:"size_bytes"`
+	Damaged []ktrdr.Hash `json:"damaged_blobs,omitempty"`
 }
 
-// writeWhole writes a file durably and whole, or leaves what was there.
-func writeWhole(name string, write func(io.Writer) error) (size int64, err error) {
-	dir := filepath.Dir(name)
-	f, err := os.CreateTemp(dir, "."+filepath.Base(name)+".*.tmp") // 0600 by itself
-	if err != nil {
-		return 0, err
+// damage says, after something was done, which blobs it had to do without.
+func damage(done string, blobs []ktrdr.Hash) error {
+	const most = 5
+	var names strings.Builder
+	for i, h := range blobs[:min(len(blobs), most)] {
+		if i > 0 {
+			names.WriteString(", ")
+		}
+		names.WriteString(h.String())
 	}
-	defer func() { _ = os.Remove(f.Name()) }()
-	err = write(f)
-	if err == nil {
-		size, err = f.Seek(0, io.SeekCurrent)
+	if more := len(blobs) - most; more > 0 {
+		fmt.Fprintf(&names, " and %d more", more)
 	}
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return 0, err
+	const then = "`ktrdr doctor --deep` tells whose they are, and a resume uses the checkpoint before"
+	switch len(blobs) {
+	case 0:
+		return nil
+	case 1:
+		return ktrdr.Errorf(ktrdr.CodeCorrupt, "%s, but 1 blob is missing or damaged: %s; %s", done, &names, then)
 	}
-	if err := os.Rename(f.Name(), name); err != nil {
-		return 0, err
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return 0, err
-	}
-	return size, errors.Join(d.Sync(), d.Close())
+	return ktrdr.Errorf(ktrdr.CodeCorrupt, "%s, but %d blobs are missing or damaged: %s; %s", done, len(blobs), &names, then)
 }

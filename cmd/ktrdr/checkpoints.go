@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -135,10 +134,11 @@ func newCheckpointsCleanup(a *app) *cobra.Command {
 newest two of an operation that has not ended and final ones are kept. The
 backend does the same by itself once an hour.`,
 		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
-			if days <= 0 {
-				return usagef("--days must be positive, not %v", days)
+			age, err := positive(fmt.Sprint(days), day, longest)
+			if err != nil {
+				return usagef("--days %v: %w", days, err)
 			}
-			done, err := c.Cleanup(ctx, time.Duration(days*24*float64(time.Hour)))
+			done, err := c.Cleanup(ctx, age)
 			if err != nil {
 				return err
 			}

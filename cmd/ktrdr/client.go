@@ -35,22 +35,31 @@ func (a *app) serverURL() (*url.URL, error) {
 
 // secret finds the token: the flag's, the environment's, or that of the data
 // folder. The last is sent only to this machine: another server has no business
-// with it.
-func (a *app) secret(to *url.URL) (ktrdr.Secret, error) {
-	if a.token != "" {
-		return ktrdr.Secret(a.token), nil
-	}
-	if t := a.getenv("KTRDR_TOKEN"); t != "" {
-		return ktrdr.Secret(t), nil
+// with it. It also tells where the token is from.
+func (a *app) secret(to *url.URL) (token ktrdr.Secret, from string, err error) {
+	for _, given := range []given{{a.token, "--token"}, {a.getenv("KTRDR_TOKEN"), "KTRDR_TOKEN"}} {
+		if given.text == "" {
+			continue
+		}
+		if !visible(given.text) {
+			return "", "", usagef("%s holds a space or another character that no token has: copy it again", given.where)
+		}
+		return ktrdr.Secret(given.text), given.where, nil
 	}
 	if !loopback(to.Hostname()) {
-		return "", nil
+		return "", "", nil
 	}
-	t, err := readToken(filepath.Join(a.dataDir(), tokenFile))
+	from = filepath.Join(a.dataDir(), tokenFile)
+	token, err = readToken(from)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return "", nil // the server will say whether it wants one
+		return "", "", nil // the server will say whether it wants one
 	}
-	return t, err
+	return token, from, err
+}
+
+// visible says whether text has only visible ASCII characters, as tokens do.
+func visible(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // connect makes a client of the server. It does not call it yet.
@@ -59,7 +68,7 @@ func (a *app) connect() (*httpapi.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	token, err := a.secret(u)
+	token, _, err := a.secret(u)
 	if err != nil {
 		return nil, err
 	}
@@ -107,13 +116,28 @@ func (a *app) explain(ctx context.Context, err error) error {
 	}
 	switch code := ktrdr.CodeOf(err); {
 	case code == ktrdr.CodeUnauthorized:
-		return ktrdr.Errorf(code, "%s wants a token: set KTRDR_TOKEN, or run this where %s can be read (%w)", u, filepath.Join(a.dataDir(), tokenFile), err)
+		_, from, _ := a.secret(u)
+		return a.unauthorized(u, from, err)
 	case isNetwork(err):
 		return &exitError{exitUnreachable, ktrdr.Errorf(code, "no server at %s: start one with `ktrdr serve`, or name another with --url (%w)", u, innermost(err))}
 	case code == ktrdr.CodeUnavailable:
 		return &exitError{exitUnreachable, err}
 	}
 	return err
+}
+
+// unauthorized says which token was refused, and how to come by another.
+func (a *app) unauthorized(u *url.URL, from string, err error) error {
+	const code = ktrdr.CodeUnauthorized
+	file := filepath.Join(a.dataDir(), tokenFile)
+	switch from {
+	case "":
+		return ktrdr.Errorf(code, "%s wants a token: set KTRDR_TOKEN, or run this where %s can be read (%w)", u, file, err)
+	case file:
+		return ktrdr.Errorf(code, "%s does not accept the token in %s: name the folder of that server with --data, or set KTRDR_TOKEN to one of its tokens (%w)", u, file, err)
+	default:
+		return ktrdr.Errorf(code, "%s does not accept the token of %s: it was revoked, or belongs to another server; an admin makes one with `ktrdr token create` (%w)", u, from, err)
+	}
 }
 
 // isNetwork says whether err came from the way to the server rather than from

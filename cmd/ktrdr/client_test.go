@@ -20,17 +20,19 @@ func TestSecret_OfTheDataFolderStaysOnThisMachine(t *testing.T) {
 	if err := writeOnce(filepath.Join(dir, tokenFile), "ktrdr_local\n"); err != nil {
 		t.Fatal(err)
 	}
+	file := filepath.Join(dir, tokenFile)
 	for _, tc := range []struct {
 		name, to, flag string
 		env            env
 		want           ktrdr.Secret
+		from           string
 	}{
-		{"this machine", "http://127.0.0.1:8000", "", nil, "ktrdr_local"},
-		{"this machine by name", "http://localhost:8000", "", nil, "ktrdr_local"},
-		{"another machine", "https://lab.example", "", nil, ""},
-		{"another machine that looks like this one", "http://127.0.0.1.evil.example", "", nil, ""},
-		{"the environment's, to anybody", "https://lab.example", "", env{"KTRDR_TOKEN": "ktrdr_env"}, "ktrdr_env"},
-		{"the flag's, before all", "https://lab.example", "ktrdr_flag", env{"KTRDR_TOKEN": "ktrdr_env"}, "ktrdr_flag"},
+		{"this machine", "http://127.0.0.1:8000", "", nil, "ktrdr_local", file},
+		{"this machine by name", "http://localhost:8000", "", nil, "ktrdr_local", file},
+		{"another machine", "https://lab.example", "", nil, "", ""},
+		{"another machine that looks like this one", "http://127.0.0.1.evil.example", "", nil, "", ""},
+		{"the environment's, to anybody", "https://lab.example", "", env{"KTRDR_TOKEN": "ktrdr_env"}, "ktrdr_env", "KTRDR_TOKEN"},
+		{"the flag's, before all", "https://lab.example", "ktrdr_flag", env{"KTRDR_TOKEN": "ktrdr_env"}, "ktrdr_flag", "--token"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			u, err := url.Parse(tc.to)
@@ -38,9 +40,9 @@ func TestSecret_OfTheDataFolderStaysOnThisMachine(t *testing.T) {
 				t.Fatal(err)
 			}
 			a := &app{getenv: tc.env.get, data: dir, token: tc.flag}
-			got, err := a.secret(u)
-			if err != nil || got.Reveal() != tc.want.Reveal() {
-				t.Errorf("secret = %q, %v; want %q", got.Reveal(), err, tc.want.Reveal())
+			got, from, err := a.secret(u)
+			if err != nil || got.Reveal() != tc.want.Reveal() || from != tc.from {
+				t.Errorf("secret = %q from %q, %v; want %q from %q", got.Reveal(), from, err, tc.want.Reveal(), tc.from)
 			}
 		})
 	}
@@ -91,6 +93,34 @@ func TestWriteWhole_KeepsTheOldFileWhenItFails(t *testing.T) {
 	}
 }
 
+func TestWriteWhole_RemovesWhatAKilledWriterLeft(t *testing.T) {
+	dir := t.TempDir()
+	dead, alive := filepath.Join(dir, "monday.tar"+partialSuffix), filepath.Join(dir, "tuesday.tar"+partialSuffix)
+	if err := os.WriteFile(dead, []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := createPartial(alive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := writeOnce(filepath.Join(dir, "wednesday.tar"), "whole"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dead); !os.IsNotExist(err) {
+		t.Errorf("the leftover is still there: %v", err)
+	}
+	if _, err := os.Stat(alive); err != nil {
+		t.Errorf("what another process is writing was removed: %v", err)
+	}
+	if err := writeOnce(filepath.Join(dir, "tuesday.tar"), "other"); err == nil || !strings.Contains(err.Error(), "another process") {
+		t.Errorf("err = %v, want one that tells of the other writer", err)
+	}
+	if _, err := os.Stat(alive); err != nil {
+		t.Errorf("what another process is writing was removed: %v", err)
+	}
+}
+
 func TestOffline_RefusesBesideABackendOfAnotherVersion(t *testing.T) {
 	health := ktrdr.Health{Status: "ok", Version: "v0-other"}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -112,23 +142,67 @@ func TestOffline_RefusesBesideABackendOfAnotherVersion(t *testing.T) {
 	}
 }
 
-func TestServe_RefusesARevokedTokenFile(t *testing.T) {
+func TestServe_ReplacesATokenThatWasRevoked(t *testing.T) {
 	l := newLab(t)
 	p, said := l.serve("--workers", "0")
 	tokens := decode[[]ktrdr.Token](t, l.must("token", "list", "--json"))
 	if len(tokens) != 1 || tokens[0].Scope != ktrdr.ScopeAdmin {
 		t.Fatalf("first tokens = %+v, want one admin", tokens)
 	}
+	old, err := os.ReadFile(said.Token)
+	if err != nil {
+		t.Fatal(err)
+	}
 	l.refused(exitFailed, "last admin token", "token", "revoke", tokens[0].ID)
 	l.must("token", "create", "second", "--scope", "admin")
 	l.must("token", "revoke", tokens[0].ID)
 	p.stop(syscall.SIGTERM)
-	l.refused(exitFailed, "was revoked: remove the file", "serve", "--addr", "127.0.0.1:0")
-	if err := os.Remove(said.Token); err != nil {
+
+	p, said = l.serve("--workers", "0")
+	if len(said.Warnings) != 1 || !strings.Contains(said.Warnings[0], "was revoked") {
+		t.Errorf("warnings = %q, want one that says that the token was replaced", said.Warnings)
+	}
+	l.must("ops")
+	l.refused(exitFailed, "does not accept the token of --token", "ops", "--token", strings.TrimSpace(string(old)))
+	p.stop(syscall.SIGTERM)
+	if _, said = l.serve("--workers", "0"); len(said.Warnings) != 0 {
+		t.Errorf("warnings = %q at the next start, want none", said.Warnings)
+	}
+	if tokens := decode[[]ktrdr.Token](t, l.must("token", "list", "--json")); len(tokens) != 3 {
+		t.Errorf("%d tokens, want the revoked one, the second and the new first", len(tokens))
+	}
+}
+
+func TestServe_ReplacesATokenOfAnotherDatabase(t *testing.T) {
+	l := newLab(t)
+	if err := os.Mkdir(l.data, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	l.serve("--workers", "0")
+	if err := writeOnce(filepath.Join(l.data, tokenFile), "ktrdr_of_another\n"); err != nil {
+		t.Fatal(err)
+	}
+	_, said := l.serve("--workers", "0")
 	l.must("ops")
+	l.refused(exitFailed, "does not accept", "ops", "--token", "ktrdr_of_another")
+	if len(said.Warnings) != 1 {
+		t.Errorf("warnings = %q, want one", said.Warnings)
+	}
+}
+
+func TestUnauthorized_NamesTheTokenThatWasRefused(t *testing.T) {
+	l := newLab(t)
+	l.serve("--workers", "0")
+	l.refused(exitFailed, "does not accept the token of --token: it was revoked, or belongs to another server", "ops", "--token", "ktrdr_x")
+	other := *l
+	other.env = append([]string{"KTRDR_TOKEN=ktrdr_x"}, l.env...)
+	other.refused(exitFailed, "does not accept the token of KTRDR_TOKEN", "ops")
+	other.refused(exitFailed, "does not accept the token of KTRDR_TOKEN", "worker", "--data", filepath.Join(t.TempDir(), "worker"))
+	dir := t.TempDir()
+	l.refused(exitFailed, "wants a token: set KTRDR_TOKEN, or run this where "+filepath.Join(dir, tokenFile)+" can be read", "ops", "--data", dir)
+	if err := writeOnce(filepath.Join(dir, tokenFile), "ktrdr_x\n"); err != nil {
+		t.Fatal(err)
+	}
+	l.refused(exitFailed, "does not accept the token in "+filepath.Join(dir, tokenFile)+": name the folder of that server with --data", "ops", "--data", dir)
 }
 
 func TestWorker_WantsAFolderOfItsOwn(t *testing.T) {

@@ -9,8 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr/engine"
@@ -34,7 +32,7 @@ type Config struct {
 	Threads ThreadStore
 
 	NoAutoCheckpoint bool          // checkpoints only where the work itself asks for them
-	CheckpointEvery  time.Duration // between periodic checkpoints of in-process workers
+	CheckpointEvery  time.Duration // between periodic checkpoints, asked of every worker
 
 	Engine engine.Settings
 
@@ -55,8 +53,6 @@ const (
 	threadsPostgres = "postgres"
 )
 
-const maxWorkers = 1024
-
 // database returns the URL of the main store.
 func (c Config) database() string {
 	if c.DB != "" {
@@ -73,28 +69,27 @@ func (c Config) blobRoot() string {
 	return filepath.Join(c.Data, "blobs")
 }
 
+// settings returns what the engine is to keep to.
+func (c Config) settings() engine.Settings {
+	s := c.Engine
+	s.CheckpointInterval = c.CheckpointEvery
+	if c.NoAutoCheckpoint {
+		s.CheckpointInterval = -1
+	}
+	return s
+}
+
 // tls says whether we speak TLS ourselves.
 func (c Config) tls() bool { return c.TLSCert != "" }
 
-// Validate joins everything that is wrong, each as a sentence that names the
-// setting and what to do.
+// Validate joins everything that is wrong about settings that must fit each
+// other, each as a sentence that names them and what to do.
 func (c Config) Validate() error {
 	var problems []error
 	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 
 	if c.Data == "" {
 		bad("there is no data folder: give one with --data or KTRDR_DATA")
-	}
-	if scheme, _, ok := strings.Cut(c.DB, "://"); ok && scheme != "postgres" && scheme != "postgresql" {
-		bad("--db %s://… is no database we know: give a file, or a URL that begins with postgres://", scheme)
-	}
-	if c.Workers < 0 || c.Workers > maxWorkers {
-		bad("--workers must be 0 to %d, not %d", maxWorkers, c.Workers)
-	}
-	for _, h := range c.Hosts {
-		if strings.ContainsAny(h, "/ @*") {
-			bad("KTRDR_HOSTS holds names like lab.example or lab.example:8443, separated by commas, not %q", h)
-		}
 	}
 	problems = append(problems, c.validateAddr()...)
 	switch c.Threads.Backend {
@@ -106,8 +101,6 @@ func (c Config) Validate() error {
 		if c.Threads.Path == "" {
 			bad("checkpointing.backend %s needs checkpointing.path: a file for sqlite, a URL for postgres", c.Threads.Backend)
 		}
-	default:
-		bad("checkpointing.backend must be memory, sqlite or postgres, not %q", c.Threads.Backend)
 	}
 	return errors.Join(append(problems, c.Engine.Validate())...)
 }
@@ -118,11 +111,7 @@ func (c Config) validateAddr() []error {
 	var problems []error
 	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 
-	host, port, err := net.SplitHostPort(c.Addr)
-	if n, convErr := strconv.Atoi(port); err != nil || convErr != nil || n < 0 || n > 65535 {
-		bad("--addr must be HOST:PORT such as 127.0.0.1:8000, not %q", c.Addr)
-		return problems
-	}
+	host, port, _ := net.SplitHostPort(c.Addr)
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		bad("--tls-cert and --tls-key belong together: give both, or neither")
 	}

@@ -49,7 +49,7 @@ func TestConfig_HasUsefulDefaults(t *testing.T) {
 		Addr: "127.0.0.1:8000", Data: "/data", Workers: 2, CheckpointEvery: 5 * time.Minute,
 		Engine: engine.Settings{
 			OrphanTimeout: time.Minute, CheckInterval: 15 * time.Second, RestartPolicy: engine.RestartResume,
-			Retention: 30 * 24 * time.Hour, EventRetention: 90 * 24 * time.Hour, DiskReserve: 256 << 20,
+			Retention: 30 * 24 * time.Hour, EventRetention: 90 * 24 * time.Hour, DiskReserve: 1 << 30,
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -130,6 +130,22 @@ checkpointing:
 	}
 }
 
+func TestConfig_CheckpointIntervalIsForEveryWorker(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		`{}`: 5 * time.Minute,
+		`{"checkpointing": {"checkpoint_interval_seconds": 12}}`:                           12 * time.Second,
+		`{"checkpointing": {"checkpoint_interval_seconds": 12, "auto_checkpoint": false}}`: -1,
+	} {
+		c, err := configOf(t, nil, nil, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.settings().CheckpointInterval; got != want {
+			t.Errorf("%s: the engine asks for %v, want %v", text, got, want)
+		}
+	}
+}
+
 func TestConfig_FileMayBeJSON(t *testing.T) {
 	got, err := configOf(t, nil, nil, `{"workers": 4, "checkpointing": {"backend": "memory", "auto_checkpoint": true}}`)
 	if err != nil {
@@ -149,7 +165,10 @@ func TestConfig_EachInvalidSettingIsNamed(t *testing.T) {
 		{"negative timeout", env{"ORPHAN_TIMEOUT_SECONDS": "-1"}, "ORPHAN_TIMEOUT_SECONDS=-1: must be a positive number"},
 		{"zero timeout", env{"ORPHAN_TIMEOUT_SECONDS": "0"}, "ORPHAN_TIMEOUT_SECONDS=0"},
 		{"timeout not a number", env{"ORPHAN_TIMEOUT_SECONDS": "NaN"}, "ORPHAN_TIMEOUT_SECONDS=NaN"},
-		{"timeout beyond all time", env{"ORPHAN_TIMEOUT_SECONDS": "1e300"}, "ORPHAN_TIMEOUT_SECONDS=1e300"},
+		{"timeout beyond all time", env{"ORPHAN_TIMEOUT_SECONDS": "1e300"}, "ORPHAN_TIMEOUT_SECONDS=1e300: must be at most 31536000"},
+		{"timeout beyond all numbers", env{"ORPHAN_TIMEOUT_SECONDS": "1e999"}, "ORPHAN_TIMEOUT_SECONDS=1e999: must be at most 31536000"},
+		{"heartbeats that overflow", env{"HEARTBEAT_INTERVAL_SECONDS": "3100000000", "ORPHAN_TIMEOUT_SECONDS": "3100000000"}, "HEARTBEAT_INTERVAL_SECONDS=3100000000: must be at most"},
+		{"retention beyond a century", env{"CHECKPOINT_RETENTION_DAYS": "1e9"}, "CHECKPOINT_RETENTION_DAYS=1e9: must be at most 36500"},
 		{"negative interval", env{"ORPHAN_CHECK_INTERVAL_SECONDS": "-0.5"}, "ORPHAN_CHECK_INTERVAL_SECONDS=-0.5"},
 		{"heartbeat in words", env{"HEARTBEAT_INTERVAL_SECONDS": "often"}, "HEARTBEAT_INTERVAL_SECONDS=often"},
 		{"timeout under three heartbeats", env{"ORPHAN_TIMEOUT_SECONDS": "2", "HEARTBEAT_INTERVAL_SECONDS": "1"}, "HEARTBEAT_INTERVAL_SECONDS"},
@@ -162,13 +181,17 @@ func TestConfig_EachInvalidSettingIsNamed(t *testing.T) {
 		{"a name is not loopback", env{"KTRDR_ADDR": "localhost.example:8000"}, "needs TLS"},
 		{"certificate without key", env{"KTRDR_TLS_CERT": "c.pem"}, "--tls-key"},
 		{"certificate and upstream", env{"KTRDR_TLS_CERT": "c.pem", "KTRDR_TLS_KEY": "k.pem", "KTRDR_TLS_TERMINATED_UPSTREAM": "1"}, "--tls-terminated-upstream"},
-		{"address without port", env{"KTRDR_ADDR": "127.0.0.1"}, "--addr must be HOST:PORT"},
-		{"port out of range", env{"KTRDR_ADDR": "127.0.0.1:70000"}, "--addr must be HOST:PORT"},
-		{"too many workers", env{"KTRDR_WORKERS": "5000"}, "--workers must be 0 to 1024"},
+		{"address without port", env{"KTRDR_ADDR": "127.0.0.1"}, "KTRDR_ADDR=127.0.0.1: must be HOST:PORT"},
+		{"port out of range", env{"KTRDR_ADDR": "127.0.0.1:70000"}, "KTRDR_ADDR=127.0.0.1:70000: must be HOST:PORT"},
+		{"too many workers", env{"KTRDR_WORKERS": "5000"}, "KTRDR_WORKERS=5000: must be a whole number from 0 to 1024"},
+		{"workers below zero", env{"KTRDR_WORKERS": "-1"}, "KTRDR_WORKERS=-1: must be a whole number from 0 to 1024"},
 		{"workers in words", env{"KTRDR_WORKERS": "two"}, "KTRDR_WORKERS=two"},
-		{"unknown database", env{"KTRDR_DB": "mysql://root@db/x"}, "--db mysql://"},
+		{"unknown database", env{"KTRDR_DB": "mysql://root@db/x"}, "KTRDR_DB=mysql://…: is no database we know"},
+		{"a bucket without a name", env{"CHECKPOINT_DIR": "s3://"}, "CHECKPOINT_DIR=s3://…: blob location names no bucket"},
+		{"a bucket's unknown setting", env{"CHECKPOINT_DIR": "s3://lab/blobs?reggion=x"}, "unknown setting reggion"},
+		{"blobs in another cloud", env{"CHECKPOINT_DIR": "gs://lab/blobs"}, "CHECKPOINT_DIR=gs://…"},
 		{"a URL as host", env{"KTRDR_HOSTS": "https://lab.example"}, "KTRDR_HOSTS"},
-		{"unknown thread store", env{"CHECKPOINTING_BACKEND": "redis"}, "checkpointing.backend must be"},
+		{"unknown thread store", env{"CHECKPOINTING_BACKEND": "redis"}, "CHECKPOINTING_BACKEND=redis: must be"},
 		{"thread store without path", env{"CHECKPOINTING_BACKEND": "postgres"}, "checkpointing.path"},
 		{"path without thread store", env{"CHECKPOINTING_PATH": "x.db"}, "checkpointing.path"},
 		{"checkpoint interval zero", env{"CHECKPOINT_INTERVAL_SECONDS": "0"}, "CHECKPOINT_INTERVAL_SECONDS=0"},
@@ -183,6 +206,18 @@ func TestConfig_EachInvalidSettingIsNamed(t *testing.T) {
 				t.Errorf("err = %v, want one that says %q", err, tc.names)
 			}
 		})
+	}
+}
+
+func TestConfig_NamesTheSourceAndNoSecret(t *testing.T) {
+	_, err := configOf(t, map[string]given{"workers": {"-1", "--workers"}}, nil, "db: mysql://root:hunter2@db/x\n")
+	if err == nil || !strings.Contains(err.Error(), "--workers=-1: must be") || !strings.Contains(err.Error(), "ktrdr.yaml:1: db=mysql://…: is no") {
+		t.Errorf("err = %v, want it to name the flag, and the line of the file", err)
+	}
+	for _, secret := range []env{{"KTRDR_DB": "mysql://root:hunter2@db/x"}, {"CHECKPOINT_DIR": "s3://key:hunter2@lab/blobs"}} {
+		if _, err := configOf(t, nil, secret, ""); err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("err = %v, want one without the password", err)
+		}
 	}
 }
 

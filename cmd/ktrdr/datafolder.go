@@ -56,8 +56,8 @@ func readToken(name string) (ktrdr.Secret, error) {
 		return "", err
 	}
 	token := strings.TrimSpace(string(text))
-	if token == "" {
-		return "", fmt.Errorf("token file %s is empty: remove it, and the next start makes a new one", name)
+	if token == "" || !visible(token) {
+		return "", fmt.Errorf("token file %s holds no token: remove it, and the next start makes a new one", name)
 	}
 	return ktrdr.Secret(token), nil
 }

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -144,22 +146,41 @@ func (d *doctor) blobs(ctx context.Context, st storage) {
 		d.bad("blobs", "check that the folder or bucket can be read", "%v", err)
 		return
 	}
-	const fix = "restore the file from a backup; without it a resume uses the checkpoint before"
-	for _, ref := range r.Missing {
-		d.bad("blobs", fix, "%s is missing; %s names it", ref.SHA256, ref.Operation)
-	}
-	for _, ref := range r.WrongSize {
-		d.bad("blobs", fix, "%s has another size than %s says", ref.SHA256, ref.Operation)
-	}
-	for _, ref := range r.Corrupt {
-		d.bad("blobs", fix, "%s has been changed; %s names it", ref.SHA256, dash(string(ref.Operation)))
-	}
+	d.damaged("is missing", r.Missing)
+	d.damaged("has another size than was written", r.WrongSize)
+	d.damaged("has been changed", r.Corrupt)
 	if r.OK() {
 		how := "present, of the right size (--deep reads them)"
 		if d.deep {
 			how = "read and right"
 		}
 		d.good("blobs", "%d blobs, %s, %s; %d wait to be collected", r.Checked, bytesText(r.Bytes), how, len(r.Unreferenced))
+	}
+}
+
+// damaged tells of each blob once, however many checkpoints name it.
+func (d *doctor) damaged(what string, refs []ktrdr.BlobRef) {
+	const most = 3
+	owners := map[ktrdr.Hash][]string{}
+	for _, ref := range refs {
+		if owner := string(ref.Operation); !slices.Contains(owners[ref.SHA256], owner) {
+			owners[ref.SHA256] = append(owners[ref.SHA256], owner)
+		}
+	}
+	for _, ref := range refs {
+		all, untold := owners[ref.SHA256]
+		if !untold {
+			continue
+		}
+		delete(owners, ref.SHA256)
+		names := strings.Join(all[:min(len(all), most)], ", ")
+		if more := len(all) - most; more > 0 {
+			names += fmt.Sprintf(" and %d more", more)
+		}
+		if names == "" {
+			names = "nothing"
+		}
+		d.bad("blobs", "restore the file from a backup; without it a resume uses the checkpoint before", "%s %s; named by %s", ref.SHA256, what, names)
 	}
 }
 

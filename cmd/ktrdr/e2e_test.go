@@ -202,7 +202,7 @@ func TestCLI_TokensOpenWhatTheirScopeAllows(t *testing.T) {
 
 	nobody := *l
 	nobody.env = append([]string{"KTRDR_TOKEN=ktrdr_" + strings.Repeat("A", 43)}, l.env...)
-	nobody.refused(exitFailed, "wants a token: set KTRDR_TOKEN", "ops")
+	nobody.refused(exitFailed, "does not accept the token of KTRDR_TOKEN", "ops")
 
 	l.must("token", "revoke", made.ID)
 	for deadline := time.Now().Add(15 * time.Second); stranger.run("ops").code == exitOK; {
@@ -298,6 +298,9 @@ func TestDoctor_FindsAChangedBlob(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.refused(exitFailed, name, "doctor", "--deep")
+	if a := l.run("doctor", "--deep"); strings.Count(a.out, name) != 1 {
+		t.Errorf("the same blob is told of more than once:\n%s", a.out)
+	}
 
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
@@ -350,6 +353,23 @@ func TestDemo_RecoversAndLeavesNothingBehind(t *testing.T) {
 	}
 }
 
+func TestFollow_InterruptedSaysSoInJSON(t *testing.T) {
+	l := newLab(t)
+	l.serve("--workers", "0")
+	id := l.start("--steps", "2")
+	var first eventLine
+	p := l.begin(&first, "follow", id)
+	if code := p.stop(syscall.SIGINT); code != exitInterrupted {
+		t.Errorf("exit code = %d, want %d", code, exitInterrupted)
+	}
+	type failure struct {
+		Error struct{ Code, Message string }
+	}
+	if got := decode[failure](t, p.log.String()); got.Error.Code != "interrupted" { // and nothing but JSON
+		t.Errorf("it said %s, want the code interrupted", p.log)
+	}
+}
+
 func TestFollow_PrintsEventsAsJSONLines(t *testing.T) {
 	l := newLab(t)
 	l.serve("--workers", "1")
@@ -363,32 +383,4 @@ func TestFollow_PrintsEventsAsJSONLines(t *testing.T) {
 	if _, err := ktrdr.ParseCursor(first.ID); err != nil || first.Kind != ktrdr.EventCreated {
 		t.Errorf("first line = %+v (%v), want the created event with its id", first, fmt.Sprint(err))
 	}
-}
-
-func TestBackup_MovesALabToAnotherFolder(t *testing.T) {
-	l := newLab(t)
-	p, _ := l.serve("--workers", "1")
-	id := l.start("--steps", "20", "--step-ms", "1", "--checkpoint-every", "5", "--artifact-bytes", "70000", "--fail-at", "19")
-	l.refused(exitFailed, "FAILED", "follow", id)
-	file := filepath.Join(t.TempDir(), "lab.tar")
-	l.must("backup", file)
-	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("backup file: %v %v, want mode 0600", info, err)
-	}
-	l.refused(exitUsage, "exists", "backup", file)
-	l.refused(exitFailed, "already running here", "restore", file)
-	p.stop(syscall.SIGTERM)
-	l.refused(exitFailed, "restore:", "restore", file) // not empty
-
-	other := newLab(t)
-	other.must("restore", file)
-	other.serve("--workers", "1")
-	before, after := decode[ktrdr.Operation](t, other.must("status", id, "--json")), ktrdr.Failed
-	if before.Status != after || before.Checkpoint == nil || before.Checkpoint.Step != 18 {
-		t.Fatalf("restored operation: %s, checkpoint %+v", before.Status, before.Checkpoint)
-	}
-	if out := other.must("doctor", "--deep"); strings.Contains(out, "✗") {
-		t.Errorf("after restore:\n%s", out)
-	}
-	l.refused(exitFailed, "there is no database", "backup", file+"2", "--data", filepath.Join(t.TempDir(), "nothing"))
 }

@@ -52,7 +52,7 @@ func (a *app) follow(ctx context.Context, c *httpapi.Client, id ktrdr.OperationI
 		return err
 	}
 	if err := f.watch(ctx); err != nil {
-		if errors.Is(context.Cause(ctx), errStopped) {
+		if errors.Is(context.Cause(ctx), errStopped) && !a.json {
 			fmt.Fprintf(a.err, "The operation goes on. Watch it again with `ktrdr follow %s`.\n", id)
 		}
 		return err
@@ -148,7 +148,9 @@ func (f *follower) lookAgain(ctx context.Context) error {
 		return err
 	case f.away.IsZero():
 		f.away = time.Now()
-		fmt.Fprintln(f.a.err, "The server is out of reach; waiting for it.")
+		if !f.a.json {
+			fmt.Fprintln(f.a.err, "The server is out of reach; waiting for it.")
+		}
 	case time.Since(f.away) > patience:
 		return err
 	}

@@ -31,7 +31,7 @@ func main() {
 	}()
 
 	a := &app{out: os.Stdout, err: os.Stderr, getenv: os.Getenv}
-	err := newRoot(a).ExecuteContext(ctx)
+	err := interrupted(ctx, newRoot(a).ExecuteContext(ctx))
 	if err != nil {
 		a.complain(err)
 	}
@@ -67,6 +67,14 @@ func (e *exitError) Unwrap() error { return e.err }
 // usagef says that the command line or a setting is wrong.
 func usagef(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// interrupted makes one error of all the ways in which a signal is felt.
+func interrupted(ctx context.Context, err error) error {
+	if errors.Is(err, context.Canceled) && errors.Is(context.Cause(ctx), errStopped) {
+		return errStopped
+	}
+	return err
 }
 
 func exitCode(err error) int {

@@ -35,6 +35,9 @@ func (s storage) close() error {
 // openStorage opens what a backend with this configuration uses. It does not
 // make a database where there is none.
 func openStorage(ctx context.Context, cfg Config) (storage, error) {
+	if err := refuseRestoring(cfg.Data); err != nil {
+		return storage{}, err
+	}
 	if file, ok := sqliteFile(cfg.database()); ok {
 		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 			return storage{}, fmt.Errorf("there is no database at %s: name the folder with --data, or start a backend with `ktrdr serve`", file)

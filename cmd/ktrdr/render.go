@@ -101,6 +101,8 @@ func note(op ktrdr.Operation) string {
 		return ""
 	case op.CancelRequested:
 		return "cancel requested"
+	case op.StalledSeconds > 0:
+		return "has not moved for " + brief(time.Duration(op.StalledSeconds*float64(time.Second)))
 	case op.Phase != "":
 		return op.Phase
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,11 +11,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/sqlstore"
 )
 
-const restoreHelp = `Load a backup into an empty database and blob folder, of this or the other kind of
-database. No backend may be running on them. "-" reads standard input.`
+const restoreHelp = `Load a backup into a new SQLite file or an empty PostgreSQL database, of the same or
+the other kind. No backend may be running on them. "-" reads standard input.
+
+The backup is read to its end and proved before anything is changed. A restore that
+was stopped leaves a folder that no other command takes; repeat it.`
 
 func newRestore(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -49,20 +54,81 @@ func (a *app) restore(ctx context.Context, cfg Config, name string) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	st, err := makeStorage(ctx, cfg)
+	left, err := leftBehind(cfg.Data)
 	if err != nil {
 		return err
 	}
-	err = sqlstore.Restore(ctx, st.store, st.blobs, bufio.NewReaderSize(in, 1<<20))
-	if err := errors.Join(err, st.close()); err != nil {
+	if err := refuseDatabase(cfg, left); err != nil {
 		return err
 	}
-	return a.print(restored{cfg.Data}, func(w io.Writer) {
+	in, done, err := proved(ctx, in, cfg.Data)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	if err := beginRestore(cfg, left); err != nil {
+		return err
+	}
+	damaged, err := load(ctx, cfg, in)
+	switch {
+	case err == nil:
+		err = endRestore(cfg.Data)
+	case ktrdr.CodeOf(err) == ktrdr.CodeConflict || used(cfg.Data):
+		// There is something in the database or in the folder that is whole
+		// without us. A new folder, in contrast, must not be taken for a lab.
+		err = errors.Join(err, undoRestore(cfg.Data))
+	}
+	if err != nil {
+		return err
+	}
+	err = a.print(restored{cfg.Data, damaged}, func(w io.Writer) {
 		fmt.Fprintf(w, "Restored. Start a backend on it with `ktrdr serve --data %s`.\n", cfg.Data)
 	})
+	return cmp.Or(err, damage("restored", damaged))
+}
+
+// proved reads a backup to its end, refuses one that is not whole, and returns
+// it to be read again. What cannot be read twice is kept in the folder
+// meanwhile, without a name, so that it goes with this process.
+func proved(ctx context.Context, in *os.File, dir string) (again *os.File, done func() error, err error) {
+	done = func() error { return nil }
+	info, err := in.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	var from io.Reader = in
+	if again = in; !info.Mode().IsRegular() {
+		if again, err = os.CreateTemp(dir, "*"+partialSuffix); err != nil {
+			return nil, nil, err
+		}
+		done = again.Close
+		if err := os.Remove(again.Name()); err != nil {
+			return nil, nil, errors.Join(err, done())
+		}
+		from = io.TeeReader(in, again)
+	}
+	err = sqlstore.VerifyBackup(ctx, bufio.NewReaderSize(from, 1<<20))
+	if err == nil {
+		_, err = again.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("restore: %w", err), done())
+	}
+	return again, done, nil
+}
+
+// load makes the database and the blobs of what a backup holds.
+func load(ctx context.Context, cfg Config, in io.Reader) ([]ktrdr.Hash, error) {
+	st, err := makeStorage(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	damaged, err := sqlstore.Restore(ctx, st.store, st.blobs, bufio.NewReaderSize(in, 1<<20))
+	return damaged, errors.Join(err, st.close())
 }
 
 // restored is what restore prints as JSON.
 type restored struct {
-	Data string `json:"data"`
+	Data    string       `json:"data"`
+	Damaged []ktrdr.Hash `json:"damaged_blobs,omitempty"`
 }

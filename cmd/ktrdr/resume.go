@@ -24,7 +24,7 @@ func newResume(a *app) *cobra.Command {
 		return a.print(r, func(w io.Writer) {
 			fmt.Fprintf(w, "%s is %s", id, r.Status)
 			if r.ResumedFrom != nil {
-				fmt.Fprintf(w, " and goes on from step %d", r.ResumedFrom.Step)
+				fmt.Fprintf(w, " and goes on from the checkpoint at step %d", r.ResumedFrom.Step)
 			}
 			fmt.Fprintf(w, ".\nWatch it with `ktrdr follow %s`.\n", id)
 		})

@@ -43,14 +43,20 @@ Environment: KTRDR_URL, KTRDR_TOKEN, KTRDR_DATA, NO_COLOR; for the backend's see
 ` + "`ktrdr serve --help`."
 
 func newRoot(a *app) *cobra.Command {
+	var showVersion bool
 	root := &cobra.Command{
-		Use:               "ktrdr",
-		Short:             "Durable operations in one binary",
-		Long:              rootHelp,
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		Args:              unknownCommand,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:           "ktrdr",
+		Short:         "Durable operations in one binary",
+		Long:          rootHelp,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          unknownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if showVersion {
+				return a.version()
+			}
+			return cmd.Help()
+		},
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 
 		SuggestionsMinimumDistance: 2,
@@ -60,6 +66,7 @@ func newRoot(a *app) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w; see `%s --help`", err, cmd.CommandPath())
 	})
+	root.Flags().BoolVar(&showVersion, "version", false, "print the version")
 	f := root.PersistentFlags()
 	f.BoolVar(&a.json, "json", false, "print JSON")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "say more")
@@ -74,7 +81,25 @@ func newRoot(a *app) *cobra.Command {
 		newPause(a), newUnpause(a), newCheckpoints(a), newWorkers(a), newEvents(a),
 		newBackup(a), newRestore(a), newDoctor(a), newToken(a), newVersion(a), newCompletion(a),
 	)
+	strictHelp(root)
 	return root
+}
+
+// strictHelp lets the help command refuse what it cannot explain.
+func strictHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, err := root.Find([]string{"help"})
+	if err != nil {
+		return
+	}
+	help.Run = nil
+	help.RunE = func(_ *cobra.Command, args []string) error {
+		cmd, rest, err := root.Find(args)
+		if err != nil || len(rest) > 0 {
+			return usagef("there is no command `ktrdr %s`; see `ktrdr --help`", strings.Join(args, " "))
+		}
+		return cmd.Help()
+	}
 }
 
 // unknownCommand is what the root says to a word that is no command.
@@ -136,6 +161,9 @@ func (a *app) print(v any, text func(w io.Writer)) error {
 	return nil
 }
 
+// codeInterrupted is of this program only: no server is interrupted.
+const codeInterrupted ktrdr.Code = "interrupted"
+
 // complain is where an error's journey ends: one line for people, or an object
 // for programs, on standard error.
 func (a *app) complain(err error) {
@@ -150,8 +178,11 @@ func (a *app) complain(err error) {
 			} `json:"error"`
 		}
 		body.Error.Code, body.Error.Message = ktrdr.CodeOf(err), err.Error()
-		if exitCode(err) == exitUsage {
+		switch exitCode(err) {
+		case exitUsage:
 			body.Error.Code = ktrdr.CodeInvalid
+		case exitInterrupted:
+			body.Error.Code = codeInterrupted
 		}
 		_ = json.NewEncoder(a.err).Encode(body)
 		return

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/ktrdr/ktrdr/engine"
 )
 
 // setting is one thing a backend can be told, under the names it has in the
@@ -28,12 +26,12 @@ type setting struct {
 
 func settings() []setting {
 	return []setting{
-		{"addr", "KTRDR_ADDR", "addr", "HOST:PORT", "127.0.0.1:8000", "address to listen on", setText(func(c *Config) *string { return &c.Addr })},
+		{"addr", "KTRDR_ADDR", "addr", "HOST:PORT", "127.0.0.1:8000", "address to listen on", setAddr},
 		{"data", "KTRDR_DATA", "data", "DIR", "", "data folder (default: ktrdr in the user's data directory)", setText(func(c *Config) *string { return &c.Data })},
-		{"db", "KTRDR_DB", "db", "URL", "", "database: a SQLite file or postgres://… (default: DATA/ktrdr.db)", setText(func(c *Config) *string { return &c.DB })},
-		{"workers", "KTRDR_WORKERS", "workers", "N", "2", "compute workers inside this process", setInt(func(c *Config) *int { return &c.Workers })},
+		{"db", "KTRDR_DB", "db", "URL", "", "database: a SQLite file or postgres://… (default: DATA/ktrdr.db)", setDB},
+		{"workers", "KTRDR_WORKERS", "workers", "N", "2", "compute workers inside this process", setWorkers},
 		{"auth", "KTRDR_AUTH", "", "token|none", "token", "none lets everybody on this machine in; only on a loopback address", setAuth},
-		{"hosts", "KTRDR_HOSTS", "", "NAME,…", "", "names besides loopback under which the API may be called", setList(func(c *Config) *[]string { return &c.Hosts })},
+		{"hosts", "KTRDR_HOSTS", "", "NAME,…", "", "names besides loopback under which the API may be called", setHosts},
 		{"tls_cert", "KTRDR_TLS_CERT", "tls-cert", "FILE", "", "certificate, PEM", setText(func(c *Config) *string { return &c.TLSCert })},
 		{"tls_key", "KTRDR_TLS_KEY", "tls-key", "FILE", "", "its key, PEM", setText(func(c *Config) *string { return &c.TLSKey })},
 		{"tls_terminated_upstream", "KTRDR_TLS_TERMINATED_UPSTREAM", "tls-terminated-upstream", "bool", "false", "a proxy in front speaks TLS", setBool(func(c *Config, v bool) { c.TLSUpstream = v })},
@@ -44,14 +42,14 @@ func settings() []setting {
 		{"orphan_timeout_seconds", "ORPHAN_TIMEOUT_SECONDS", "", "SECONDS", "60", "silence after which a worker is given up", setSeconds(func(c *Config) *time.Duration { return &c.Engine.OrphanTimeout })},
 		{"orphan_check_interval_seconds", "ORPHAN_CHECK_INTERVAL_SECONDS", "", "SECONDS", "15", "between two looks of the orphan detector", setSeconds(func(c *Config) *time.Duration { return &c.Engine.CheckInterval })},
 		{"heartbeat_interval_seconds", "HEARTBEAT_INTERVAL_SECONDS", "", "SECONDS", "", "asked of workers (default: a sixth of the timeout, at most 10)", setSeconds(func(c *Config) *time.Duration { return &c.Engine.HeartbeatInterval })},
-		{"checkpoint_dir", "CHECKPOINT_DIR", "", "DIR|s3://…", "", "where blobs are kept (default: DATA/blobs)", setText(func(c *Config) *string { return &c.Blobs })},
+		{"checkpoint_dir", "CHECKPOINT_DIR", "", "DIR|s3://…", "", "where blobs are kept (default: DATA/blobs)", setBlobs},
 		{"checkpoint_retention_days", "CHECKPOINT_RETENTION_DAYS", "", "DAYS", "30", "age at which checkpoints are deleted", setDays(func(c *Config) *time.Duration { return &c.Engine.Retention })},
 		{"event_retention_days", "EVENT_RETENTION_DAYS", "", "DAYS", "90", "age at which events are deleted", setDays(func(c *Config) *time.Duration { return &c.Engine.EventRetention })},
-		{"disk_reserve_mb", "KTRDR_DISK_RESERVE_MB", "", "MB", "256", "free disk below which new work is refused; 0 means none", setReserve},
-		{"checkpointing.backend", "CHECKPOINTING_BACKEND", "", "NAME", "", "store of /threads: memory, sqlite or postgres (default: the main store)", setText(func(c *Config) *string { return &c.Threads.Backend })},
+		{"disk_reserve_mb", "KTRDR_DISK_RESERVE_MB", "", "MB", "1024", "free disk below which new work is refused; 0 means none", setReserve},
+		{"checkpointing.backend", "CHECKPOINTING_BACKEND", "", "NAME", "", "store of /threads: memory, sqlite or postgres (default: the main store)", setThreads},
 		{"checkpointing.path", "CHECKPOINTING_PATH", "", "FILE|URL", "", "its file or URL", setText(func(c *Config) *string { return &c.Threads.Path })},
 		{"checkpointing.auto_checkpoint", "AUTO_CHECKPOINT", "", "bool", "true", "checkpoint periodically by time", setBool(func(c *Config, v bool) { c.NoAutoCheckpoint = !v })},
-		{"checkpointing.checkpoint_interval_seconds", "CHECKPOINT_INTERVAL_SECONDS", "", "SECONDS", "300", "between periodic checkpoints", setSeconds(func(c *Config) *time.Duration { return &c.CheckpointEvery })},
+		{"checkpointing.checkpoint_interval_seconds", "CHECKPOINT_INTERVAL_SECONDS", "", "SECONDS", "300", "between periodic checkpoints, asked of every worker", setSeconds(func(c *Config) *time.Duration { return &c.CheckpointEvery })},
 	}
 }
 
@@ -59,6 +57,14 @@ func settings() []setting {
 type given struct {
 	text  string
 	where string // "--workers", "KTRDR_WORKERS", "ktrdr.yaml:3: workers"
+}
+
+// shown is the value as it may be told: a URL may hold a password.
+func (g given) shown() string {
+	if scheme, _, ok := strings.Cut(g.text, "://"); ok {
+		return scheme + "://…"
+	}
+	return g.text
 }
 
 // sources holds what was given, by the setting's key. The earlier wins.
@@ -103,7 +109,7 @@ func configFrom(from sources) (Config, error) {
 			g = given{s.def, "default of " + s.key}
 		}
 		if err := s.set(&c, strings.TrimSpace(g.text)); err != nil {
-			problems = append(problems, fmt.Errorf("%s=%s: %w", g.where, g.text, err))
+			problems = append(problems, fmt.Errorf("%s=%s: %w", g.where, g.shown(), err))
 		}
 	}
 	if len(problems) > 0 {
@@ -114,17 +120,6 @@ func configFrom(from sources) (Config, error) {
 
 func setText(field func(*Config) *string) func(*Config, string) error {
 	return func(c *Config, text string) error { *field(c) = text; return nil }
-}
-
-func setInt(field func(*Config) *int) func(*Config, string) error {
-	return func(c *Config, text string) error {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			return errors.New("must be a whole number")
-		}
-		*field(c) = n
-		return nil
-	}
 }
 
 func setBool(set func(*Config, bool)) func(*Config, string) error {
@@ -138,75 +133,34 @@ func setBool(set func(*Config, bool)) func(*Config, string) error {
 	}
 }
 
-func setList(field func(*Config) *[]string) func(*Config, string) error {
-	return func(c *Config, text string) error {
-		for item := range strings.SplitSeq(text, ",") {
-			if item = strings.TrimSpace(item); item != "" {
-				*field(c) = append(*field(c), item)
-			}
-		}
-		return nil
-	}
-}
+// Bounds of what is given as a number of seconds or days: nobody means more,
+// and sums and small multiples of them are still Durations.
+const (
+	day     = 24 * time.Hour
+	year    = 365 * day
+	longest = 100 * year
+)
 
-// longest keeps a number of seconds from overflowing a Duration; nobody means
-// more than a century.
-const longest = 100 * 365 * 24 * time.Hour
-
-func positive(text string, unit time.Duration) (time.Duration, error) {
+func positive(text string, unit, most time.Duration) (time.Duration, error) {
 	n, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.IsNaN(n) || n <= 0 || n > float64(longest)/float64(unit) {
+	if n > float64(most)/float64(unit) { // also when it is out of range
+		return 0, fmt.Errorf("must be at most %d", most/unit)
+	}
+	if err != nil || math.IsNaN(n) || n <= 0 {
 		return 0, errors.New("must be a positive number; fractions are allowed")
 	}
 	return max(time.Duration(n*float64(unit)), time.Microsecond), nil
 }
 
 func setSeconds(field func(*Config) *time.Duration) func(*Config, string) error {
-	return func(c *Config, text string) (err error) { *field(c), err = positive(text, time.Second); return err }
+	return func(c *Config, text string) (err error) {
+		*field(c), err = positive(text, time.Second, year)
+		return err
+	}
 }
 
 func setDays(field func(*Config) *time.Duration) func(*Config, string) error {
-	return func(c *Config, text string) (err error) { *field(c), err = positive(text, 24*time.Hour); return err }
-}
-
-func setAuth(c *Config, text string) error {
-	if text != "token" && text != "none" {
-		return errors.New("must be token or none")
-	}
-	c.NoAuth = text == "none"
-	return nil
-}
-
-func setLevel(c *Config, text string) error {
-	if c.LogLevel.UnmarshalText([]byte(text)) != nil {
-		return errors.New("must be debug, info, warn or error")
-	}
-	return nil
-}
-
-func setLogFormat(c *Config, text string) error {
-	if text != "text" && text != "json" {
-		return errors.New("must be text or json")
-	}
-	c.LogJSON = text == "json"
-	return nil
-}
-
-func setRestartPolicy(c *Config, text string) error {
-	c.Engine.RestartPolicy = engine.RestartPolicy(text)
-	return nil
-}
-
-func setReserve(c *Config, text string) error {
-	mb, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || mb < 0 || mb > math.MaxInt64>>20 {
-		return errors.New("must be a whole number of megabytes, 0 or more")
-	}
-	c.Engine.DiskReserve = mb << 20
-	if mb == 0 {
-		c.Engine.DiskReserve = -1
-	}
-	return nil
+	return func(c *Config, text string) (err error) { *field(c), err = positive(text, day, longest); return err }
 }
 
 // newLog makes the logger that c asks for; verbose shows debug lines too.

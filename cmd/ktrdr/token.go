@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +22,9 @@ func newTokenCreate(a *app) *cobra.Command {
 		Use: "create NAME", Short: "Make a token; it is shown once",
 		Args: exactly(1, "one NAME, to know the token by"),
 		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+			if !slices.Contains([]ktrdr.Scope{ktrdr.ScopeAdmin, ktrdr.ScopeWorker, ktrdr.ScopeRead}, ktrdr.Scope(scope)) {
+				return usagef("--scope must be admin, worker or read, not %q", scope)
+			}
 			secret, made, err := c.CreateToken(ctx, args[0], ktrdr.Scope(scope))
 			if err != nil {
 				return err

@@ -31,13 +31,50 @@ func TestCLI_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 		{"no slots", "--slots must be", []string{"worker", "--slots", "0"}},
 		{"shell we do not know", "no completion for", []string{"completion", "tcsh"}},
 		{"bad cursor", "--after", []string{"events", "--after", "yesterday"}},
-		{"not a number of days", "--days must be positive", []string{"checkpoints", "cleanup", "--days", "0"}},
+		{"not a number of days", "--days 0: must be a positive number", []string{"checkpoints", "cleanup", "--days", "0"}},
+		{"more days than there are", "--days 1e+300: must be at most 36500", []string{"checkpoints", "cleanup", "--days", "1e300"}},
+		{"help on nothing there is", "there is no command `ktrdr nosuch`", []string{"help", "nosuch"}},
+		{"help on no subcommand", "there is no command `ktrdr token nosuch`", []string{"help", "token", "nosuch"}},
+		{"unknown scope", "--scope must be admin, worker or read", []string{"token", "create", "x", "--scope", "root"}},
+		{"token that is none", "--token holds a space", []string{"ops", "--token", "two words"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			l := *l
 			l.t = t
 			l.refused(exitUsage, tc.says, tc.args...)
 		})
+	}
+}
+
+func TestCLI_SaysWhatIsWrongWithTheEnvironment(t *testing.T) {
+	for _, tc := range []struct {
+		name, env, says string
+		args            []string
+	}{
+		{"token that is none", "KTRDR_TOKEN=ktrdr_\x01", "KTRDR_TOKEN holds a space or another character", []string{"ops"}},
+		{"token with a line end", "KTRDR_TOKEN=ktrdr_x\n", "KTRDR_TOKEN holds a space or another character", []string{"worker"}},
+		{"bucket without a name", "CHECKPOINT_DIR=s3://", "CHECKPOINT_DIR=s3://…: blob location names no bucket", []string{"serve"}},
+		{"bucket that backup reads", "CHECKPOINT_DIR=s3://lab?x=y", "unknown setting x", []string{"backup", "-"}},
+		{"workers below zero", "KTRDR_WORKERS=-1", "KTRDR_WORKERS=-1: must be", []string{"serve"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			newLab(t, tc.env).refused(exitUsage, tc.says, tc.args...)
+		})
+	}
+}
+
+func TestCLI_HelpKnowsEveryCommand(t *testing.T) {
+	l := newLab(t)
+	for _, args := range [][]string{{"help"}, {"help", "serve"}, {"help", "token", "create"}} {
+		if out := l.must(args...); !strings.Contains(out, "Usage:") {
+			t.Errorf("%v:\n%s", args, out)
+		}
+	}
+	if a, b := l.must("--version"), l.must("version"); a != b || a == "" {
+		t.Errorf("--version says %q, version %q", a, b)
+	}
+	if a, b := l.must("--version", "--json"), l.must("version", "--json"); a != b || a == "" {
+		t.Errorf("--version says %q, version %q", a, b)
 	}
 }
 

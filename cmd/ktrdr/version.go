@@ -28,16 +28,18 @@ func ourVersion() string {
 func newVersion(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			v := struct {
-				Version  string `json:"version"`
-				Protocol int    `json:"protocol"`
-				Go       string `json:"go"`
-				Platform string `json:"platform"`
-			}{ourVersion(), ktrdr.Protocol, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
-			return a.print(v, func(w io.Writer) {
-				fmt.Fprintf(w, "ktrdr %s (worker protocol %d, %s, %s)\n", v.Version, v.Protocol, v.Go, v.Platform)
-			})
-		},
+		RunE: func(*cobra.Command, []string) error { return a.version() },
 	}
+}
+
+func (a *app) version() error {
+	v := struct {
+		Version  string `json:"version"`
+		Protocol int    `json:"protocol"`
+		Go       string `json:"go"`
+		Platform string `json:"platform"`
+	}{ourVersion(), ktrdr.Protocol, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+	return a.print(v, func(w io.Writer) {
+		fmt.Fprintf(w, "ktrdr %s (worker protocol %d, %s, %s)\n", v.Version, v.Protocol, v.Go, v.Platform)
+	})
 }

@@ -46,7 +46,7 @@ func newWorker(a *app) *cobra.Command {
 	cmd.Flags().IntVar(&f.slots, "slots", 1, "operations run at once")
 	cmd.Flags().StringVar(&f.name, "name", "", "`NAME`, for people")
 	cmd.Flags().StringVar(&f.tokenFile, "token-file", "", "`FILE` that holds the token")
-	cmd.Flags().DurationVar(&f.interval, "checkpoint-interval", 300*time.Second, "between periodic checkpoints")
+	cmd.Flags().DurationVar(&f.interval, "checkpoint-interval", 0, "between periodic checkpoints (default: as the backend says)")
 	return cmd
 }
 
@@ -65,7 +65,7 @@ func (a *app) work(ctx context.Context, f workerFlags) error {
 	if err != nil {
 		return err
 	}
-	token, err := a.workerToken(f)
+	token, from, err := a.workerToken(f)
 	if err != nil {
 		return err
 	}
@@ -92,6 +92,9 @@ func (a *app) work(ctx context.Context, f workerFlags) error {
 	if err == nil {
 		err = w.Run(ctx)
 	}
+	if ktrdr.CodeOf(err) == ktrdr.CodeUnauthorized {
+		err = a.ofBackend().unauthorized(u, from, err)
+	}
 	return errors.Join(err, cache.Close())
 }
 
@@ -109,7 +112,7 @@ func (f workerFlags) runners() (map[ktrdr.Type]worker.Runner, error) {
 	if f.slots < 1 {
 		return nil, usagef("--slots must be 1 or more, not %d", f.slots)
 	}
-	if f.interval <= 0 {
+	if f.interval < 0 {
 		return nil, usagef("--checkpoint-interval must be positive, not %v", f.interval)
 	}
 	all := runners()
@@ -142,20 +145,26 @@ func (a *app) workerDir() (string, error) {
 }
 
 // workerToken is the token of the file that was named, else what any command
-// would use.
-func (a *app) workerToken(f workerFlags) (ktrdr.Secret, error) {
+// would use, and where it is from.
+func (a *app) workerToken(f workerFlags) (token ktrdr.Secret, from string, err error) {
 	if f.tokenFile != "" {
 		t, err := readToken(f.tokenFile)
 		if errors.Is(err, fs.ErrNotExist) {
-			return "", usagef("--token-file: %w", err)
+			return "", "", usagef("--token-file: %w", err)
 		}
-		return t, err
+		return t, "--token-file", err
 	}
 	u, err := a.serverURL()
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	elsewhere := *a
-	elsewhere.data = "" // --data is the worker's folder; the token is in the backend's
-	return elsewhere.secret(u)
+	return a.ofBackend().secret(u)
+}
+
+// ofBackend is a without --data, which is the worker's folder: the token is in
+// the backend's.
+func (a *app) ofBackend() *app {
+	b := *a
+	b.data = ""
+	return &b
 }

@@ -36,6 +36,7 @@ type Backend struct {
 	Before, After func(c Call) error
 
 	Every      time.Duration // the heartbeat interval given to workers; 0 means 1 s
+	SaveEvery  time.Duration // the checkpoint interval given to workers
 	StateBlobs bool          // hand states out as blobs, as if they were large
 }
 

@@ -15,6 +15,7 @@ func (b *Backend) Register(_ context.Context, r ktrdr.Registration) (ktrdr.Regis
 	err := b.carry(Call{Name: "Register", Worker: r.Worker.ID, Arg: r}, func() error {
 		b.workers[r.Worker.ID] = r.Worker
 		answer.HeartbeatSeconds = cmp.Or(b.Every, time.Second).Seconds()
+		answer.CheckpointSeconds = b.SaveEvery.Seconds()
 		answer.Orders = b.report(r.Running, true)
 		answer.Lost = append(answer.Lost, b.report(r.Finished, true).Lost...)
 		return nil

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// restoringFile is in a data folder from before a restore changes anything
+// there until everything is there: a folder with it is not for use.
+const restoringFile = "restoring"
+
+// restoring is what that file holds.
+type restoring struct {
+	// Made are the names of what the restore makes in the folder. Another
+	// restore may remove them: nobody else has used the folder since.
+	Made []string `json:"made"`
+}
+
+// refuseRestoring refuses a folder into which a restore has begun and not
+// ended.
+func refuseRestoring(dir string) error {
+	name := filepath.Join(dir, restoringFile)
+	_, err := os.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("data folder: %w", err)
+	}
+	otherwise := "remove the folder"
+	if used(dir) {
+		otherwise = "remove " + name + " to go on with what was there before"
+	}
+	return fmt.Errorf("a restore into %s has not finished, so not everything is there: run `ktrdr restore FILE --data %s` again, which begins anew, or %s", dir, dir, otherwise)
+}
+
+// used says whether a backend has ever run on the folder.
+func used(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, backendIDFile))
+	return err == nil
+}
+
+// leftBehind reads what an earlier restore into the folder made before it was
+// stopped.
+func leftBehind(dir string) (restoring, error) {
+	var r restoring
+	name := filepath.Join(dir, restoringFile)
+	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	for _, made := range r.Made {
+		if err == nil && !filepath.IsLocal(made) {
+			err = fmt.Errorf("%q is not in the folder", made)
+		}
+	}
+	if err != nil {
+		return r, fmt.Errorf("%s: %w; remove the folder, or restore into another", name, err)
+	}
+	return r, nil
+}
+
+// refuseDatabase refuses to restore where there is an SQLite database that no
+// earlier restore made. Whether another database is empty is asked of itself.
+func refuseDatabase(cfg Config, left restoring) error {
+	file, ok := sqliteFile(cfg.database())
+	if !ok || slices.Contains(left.Made, within(cfg.Data, file)) {
+		return nil
+	}
+	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("restore: there is a database at %s already: name a new folder with --data, or move the database away", file)
+	}
+	return nil
+}
+
+// beginRestore removes what an earlier restore left and marks the folder.
+func beginRestore(cfg Config, left restoring) error {
+	if err := left.remove(cfg.Data); err != nil {
+		return err
+	}
+	var now restoring
+	places := []string{cfg.blobRoot()}
+	if file, ok := sqliteFile(cfg.database()); ok {
+		places = append(places, file)
+	}
+	for _, place := range places {
+		if name := within(cfg.Data, place); name != "" {
+			if _, err := os.Lstat(place); errors.Is(err, fs.ErrNotExist) {
+				now.Made = append(now.Made, name)
+			}
+		}
+	}
+	text, err := json.Marshal(now)
+	if err != nil {
+		return err
+	}
+	return writeOnce(filepath.Join(cfg.Data, restoringFile), string(text)+"\n")
+}
+
+// remove removes what the restore made.
+func (r restoring) remove(dir string) error {
+	for _, made := range r.Made {
+		for _, beside := range []string{"", "-wal", "-shm", "-journal"} { // of SQLite
+			if err := os.RemoveAll(filepath.Join(dir, made) + beside); err != nil {
+				return fmt.Errorf("remove what a restore left: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// undoRestore leaves the folder as it was before a restore that was refused.
+func undoRestore(dir string) error {
+	left, err := leftBehind(dir)
+	if err == nil {
+		err = left.remove(dir)
+	}
+	if err == nil {
+		err = endRestore(dir)
+	}
+	return err
+}
+
+// endRestore says that everything is there, or that nothing was changed.
+func endRestore(dir string) error {
+	return errors.Join(os.Remove(filepath.Join(dir, restoringFile)), syncFolder(dir))
+}
+
+// within is the name of place relative to dir, or "" when it is not in it.
+func within(dir, place string) string {
+	from, err1 := filepath.Abs(dir)
+	to, err2 := filepath.Abs(place)
+	name, err := filepath.Rel(from, to)
+	if errors.Join(err, err1, err2) != nil || name == "." || !filepath.IsLocal(name) {
+		return ""
+	}
+	return name
+}

@@ -1,0 +1,42 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+const (
+	memoAge    = time.Second     // an answer may be so old
+	askTimeout = 3 * time.Second // a store that hangs is an answer too
+)
+
+// memo keeps an answer, or the lack of one, for a moment: those who ask at the
+// same time wait for one asking.
+type memo[T any] struct {
+	mu   sync.Mutex
+	at   time.Time // when it was answered
+	last T
+	err  error
+}
+
+// get returns the answer, asking when there is none that is fresh. Whoever asks
+// does so for all: their own leaving must not become everybody's failure.
+func (m *memo[T]) get(ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.at.IsZero() || time.Since(m.at) >= memoAge {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+		defer cancel()
+		m.last, m.err = ask(ctx)
+		m.at = time.Now()
+	}
+	return m.last, m.err
+}
+
+// forget drops the answer: it has just changed.
+func (m *memo[T]) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.at = time.Time{}
+}

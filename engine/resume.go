@@ -1,0 +1,92 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// Resume continues a failed or cancelled operation from its newest checkpoint
+// whose blobs are there, unless that was made from something else than would
+// be run now. The answer names that checkpoint. It is where the work begins
+// unless its worker finds other bytes in the blobs than their names say: then
+// it falls back to the one before, and an event says so.
+func (e *Engine) Resume(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operation, error) {
+	op, err := e.store.Operation(ctx, id)
+	if err != nil {
+		return ktrdr.Operation{}, err
+	}
+	var from *ktrdr.CheckpointInfo
+	if op.Status == ktrdr.Failed || op.Status == ktrdr.Cancelled { // else the store says why not
+		if from, err = e.startingPoint(ctx, op); err != nil {
+			return ktrdr.Operation{}, err
+		}
+	}
+	op, err = e.store.Resume(ctx, id)
+	if te, ok := errors.AsType[*ktrdr.TransitionError](err); ok && te.From == ktrdr.Completed {
+		return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeNoCheckpoint, "%s cannot be resumed: it has completed, so there is nothing to go on from; run it again with `ktrdr retry %s`", id, id)
+	}
+	if err == nil && from != nil {
+		op.Checkpoint = from
+	}
+	return op, err
+}
+
+// startingPoint finds what a claim after a resume would begin from, as far as
+// that can be told without reading the blobs; nil when the operation has no
+// checkpoint, or is a parent, whose plan decides.
+func (e *Engine) startingPoint(ctx context.Context, op ktrdr.Operation) (*ktrdr.CheckpointInfo, error) {
+	if op.Checkpoint == nil || op.HasPlan {
+		return nil, nil //nolint:nilnil // none is an answer: the store's Resume says why there is none
+	}
+	var missing error
+	for id := ""; ; {
+		c, err := e.store.Checkpoint(ctx, op.ID, id)
+		switch {
+		case ktrdr.CodeOf(err) == ktrdr.CodeNotFound && missing == nil:
+			return nil, nil //nolint:nilnil // deleted meanwhile
+		case ktrdr.CodeOf(err) == ktrdr.CodeNotFound:
+			return nil, beyondRepair(op.ID, missing)
+		case err != nil:
+			return nil, err
+		}
+		if missing = e.missingBlob(ctx, &c); missing == nil {
+			return &c.CheckpointInfo, e.sameMaking(op, c)
+		}
+		if id = c.Parent; id == "" {
+			return nil, beyondRepair(op.ID, missing)
+		}
+	}
+}
+
+func beyondRepair(id ktrdr.OperationID, why error) error {
+	return ktrdr.Errorf(ktrdr.CodeNoCheckpoint, "%s cannot be resumed: none of its checkpoints is whole (%w); begin from nothing with `ktrdr retry %s`", id, why, id)
+}
+
+// sameMaking compares what a checkpoint was made from with what the operation
+// would be run with now, and names what differs.
+func (e *Engine) sameMaking(op ktrdr.Operation, c ktrdr.StoredCheckpoint) error {
+	now := e.config.Fingerprint[op.Type]
+	if now == nil {
+		return nil
+	}
+	want, err := now(op.Spec)
+	if err != nil {
+		return fmt.Errorf("fingerprint of %s: %w", op.ID, err)
+	}
+	var differs []string
+	for _, part := range slices.Sorted(maps.Keys(c.Fingerprint)) {
+		if now, known := want[part]; !known || now != c.Fingerprint[part] {
+			differs = append(differs, fmt.Sprintf("%s (checkpoint %.16s, now %.16s)", part, c.Fingerprint[part], now))
+		}
+	}
+	if len(differs) > 0 {
+		return ktrdr.Errorf(ktrdr.CodeMismatch, "%s cannot be resumed: its checkpoint was made with another %s; start over with `ktrdr retry %s`", op.ID, strings.Join(differs, ", "), op.ID)
+	}
+	return nil
+}

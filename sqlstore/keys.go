@@ -1,0 +1,76 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// keyLife is how long an idempotency key is answered with the operation that
+// it made; after that it is as new.
+const keyLife = 7 * 24 * time.Hour
+
+const (
+	insertKey query = `INSERT INTO idempotency (key, body, operation_id, created_at)
+		VALUES ($1, $2, $3, {now}) ON CONFLICT (key) DO NOTHING`
+	selectKey     query = `SELECT body, operation_id FROM idempotency WHERE key = $1`
+	selectOldKeys query = `SELECT key FROM idempotency WHERE created_at <= {now} - CAST($1 AS BIGINT) LIMIT $2`
+)
+
+// remember takes the key for id. If it was taken before, the operation of that
+// time is returned: PostgreSQL waits for whoever is taking it, so that one of
+// many wins.
+func remember(ctx context.Context, t *tx, key ktrdr.IdempotencyKey, id ktrdr.OperationID) (before ktrdr.OperationID, err error) {
+	for range 2 { // one that was taken may be forgotten before it is read
+		taken, err := t.exec(ctx, insertKey, key.Key, key.Body.String(), id)
+		if err != nil || taken == 1 {
+			return "", err
+		}
+		var body string
+		err = t.row(ctx, selectKey, key.Key).Scan(&body, &before)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			continue
+		case err != nil:
+			return "", err
+		case body != key.Body.String():
+			return "", ktrdr.Errorf(ktrdr.CodeKeyReused, "this idempotency key was used before with another request, which made %s; use a new key", before)
+		}
+		return before, nil
+	}
+	return "", ktrdr.Errorf(ktrdr.CodeUnavailable, "the idempotency key is being taken and forgotten; try again")
+}
+
+// forgetKeys deletes keys whose life is over.
+func (s *Store) forgetKeys(ctx context.Context) error {
+	for {
+		var old []string
+		err := s.readOne(ctx, func(r queryer) (err error) { // looking does not need the writer
+			old, err = firstColumn(ctx, r, selectOldKeys, keyLife.Microseconds(), removeAtOnce)
+			return err
+		})
+		if err == nil && len(old) > 0 {
+			err = s.write(ctx, normal, func(t *tx) error { return deleteKeys(ctx, t, old) })
+		}
+		if err != nil || len(old) < removeAtOnce {
+			return err
+		}
+	}
+}
+
+// deleteKeys deletes those of the keys that are old still: one may have been
+// forgotten and taken anew.
+func deleteKeys(ctx context.Context, t *tx, keys []string) error {
+	for some := range slices.Chunk(keys, keysAtOnce) {
+		list, args := padded(2, some, func(key string) any { return key })
+		text := query(`DELETE FROM idempotency WHERE created_at <= {now} - CAST($1 AS BIGINT) AND key IN (` + list + `)`)
+		if _, err := t.exec(ctx, text, append([]any{keyLife.Microseconds()}, args...)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -31,6 +31,9 @@ var arrows = map[string]rule{
 	".":     {},
 	"fault": {},
 
+	// compute
+	"num": {},
+
 	// mechanisms
 	"engine": {ours: []string{"."}, modules: []string{"golang.org/x/sync"}},
 	"worker": {ours: []string{".", "fault"}, modules: []string{"golang.org/x/sys"}},

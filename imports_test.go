@@ -33,6 +33,9 @@ var arrows = map[string]rule{
 
 	// compute
 	"num": {},
+	"market": {ours: []string{"num"}, modules: []string{
+		"github.com/parquet-go/parquet-go", "github.com/klauspost/compress", "golang.org/x/sys",
+	}},
 
 	// mechanisms
 	"engine": {ours: []string{"."}, modules: []string{"golang.org/x/sync"}},

@@ -1,0 +1,259 @@
+package market
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"unsafe"
+)
+
+// A bars file holds one series so that it can be used where it lies: opening
+// it maps the columns into memory and reads nothing. Numbers are
+// little-endian.
+//
+//	offset  size
+//	     0     8  "ktrdrbar"
+//	     8     4  version, 1
+//	    12     4  size of this header, 256
+//	    16     8  number of bars, n
+//	    24     8  size of the file
+//	    32    32  Bars.Hash
+//	    64    32  symbol, filled up with zeros
+//	    96     8  timeframe, filled up with zeros
+//	   104   120  zeros
+//	   224    32  SHA-256 of the 224 bytes before
+//	   256        time: n signed 64-bit Unix seconds
+//	              open, high, low, close, volume: n 64-bit floats each
+//
+// Each column begins at a multiple of 64 bytes, the space before it being
+// zeros. The file is named by its hash, {hash}.bars, is written whole before it
+// gets that name, and is never changed after.
+const (
+	barsMagic   = "ktrdrbar"
+	barsVersion = 1
+	headerSize  = 256
+	headerSum   = 224 // where the header's own hash stands
+	columnAlign = 64
+	maxSymbol   = 32
+	maxBars     = math.MaxInt32 // indexes into a series are int32 here and there
+)
+
+// Suffix ends the name of a bars file.
+const Suffix = ".bars"
+
+// header is what a bars file says of itself.
+type header struct {
+	bars      int
+	hash      [32]byte
+	symbol    string
+	timeframe Timeframe
+}
+
+// columnSize is the space that one column takes.
+func (h header) columnSize() int64 {
+	return (8*int64(h.bars) + columnAlign - 1) / columnAlign * columnAlign
+}
+
+// fileSize is the size of the whole file.
+func (h header) fileSize() int64 { return headerSize + 6*h.columnSize() }
+
+// encode is the header as it stands in the file.
+func (h header) encode() []byte {
+	b := make([]byte, headerSize)
+	copy(b, barsMagic)
+	binary.LittleEndian.PutUint32(b[8:], barsVersion)
+	binary.LittleEndian.PutUint32(b[12:], headerSize)
+	binary.LittleEndian.PutUint64(b[16:], uint64(h.bars))
+	binary.LittleEndian.PutUint64(b[24:], uint64(h.fileSize()))
+	copy(b[32:], h.hash[:])
+	copy(b[64:64+maxSymbol], h.symbol)
+	copy(b[96:104], h.timeframe)
+	sum := sha256.Sum256(b[:headerSum])
+	copy(b[headerSum:], sum[:])
+	return b
+}
+
+// decodeHeader reads a header and checks it against the size of its file.
+func decodeHeader(b []byte, size int64) (h header, err error) {
+	switch {
+	case len(b) < headerSize:
+		return h, fmt.Errorf("it has %d bytes, less than a header: it was cut short", len(b))
+	case string(b[:8]) != barsMagic:
+		return h, errors.New("it is not a bars file")
+	case binary.LittleEndian.Uint32(b[8:]) != barsVersion:
+		return h, fmt.Errorf("it is of version %d, and this program reads version %d; import the data again", binary.LittleEndian.Uint32(b[8:]), barsVersion)
+	case sha256.Sum256(b[:headerSum]) != [32]byte(b[headerSum:headerSize]):
+		return h, errors.New("its header is damaged")
+	}
+	n := binary.LittleEndian.Uint64(b[16:])
+	if n > maxBars || binary.LittleEndian.Uint32(b[12:]) != headerSize {
+		return h, errors.New("its header makes no sense")
+	}
+	h.bars = int(n)
+	h.hash = [32]byte(b[32:64])
+	h.symbol = string(bytes.TrimRight(b[64:64+maxSymbol], "\x00"))
+	h.timeframe, err = ParseTimeframe(string(bytes.TrimRight(b[96:104], "\x00")))
+	if err != nil {
+		return h, err
+	}
+	if err := checkSymbol(h.symbol); err != nil {
+		return h, err
+	}
+	if want := h.fileSize(); size != want || binary.LittleEndian.Uint64(b[24:]) != uint64(want) {
+		return h, fmt.Errorf("it has %d bytes where its %d bars need %d: it was cut short or written over", size, n, want)
+	}
+	return h, nil
+}
+
+// checkSymbol refuses names that could not be part of a file's name.
+func checkSymbol(s string) error {
+	ok := s != "" && len(s) <= maxSymbol && !strings.ContainsRune("._-", rune(s[0]))
+	for _, c := range []byte(s) {
+		ok = ok && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-')
+	}
+	if !ok {
+		return fmt.Errorf("symbol %q is not 1 to %d letters, digits, dots, hyphens and underscores beginning with a letter or digit", s, maxSymbol)
+	}
+	return nil
+}
+
+// write writes the file of a series.
+func (b *Bars) write(w io.Writer, h header) error {
+	if _, err := w.Write(h.encode()); err != nil {
+		return err
+	}
+	padding := make([]byte, h.columnSize()-8*int64(h.bars))
+	buf := make([]byte, 0, 64<<10)
+	column := func(n int, bits func(i int) uint64) error {
+		for i := range n {
+			buf = binary.LittleEndian.AppendUint64(buf, bits(i))
+			if len(buf) == cap(buf) || i == n-1 {
+				if _, err := w.Write(buf); err != nil {
+					return err
+				}
+				buf = buf[:0]
+			}
+		}
+		_, err := w.Write(padding)
+		return err
+	}
+	err := column(h.bars, func(i int) uint64 { return uint64(b.Time[i]) })
+	for _, c := range b.prices() {
+		if err == nil {
+			err = column(h.bars, func(i int) uint64 { return math.Float64bits(c[i]) })
+		}
+	}
+	return err
+}
+
+// Open opens a bars file. The bars live in the file: they must not be used
+// once the closer is closed. The header and the size are checked, the columns
+// are not: see OpenVerified.
+func Open(path string) (*Bars, io.Closer, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	b, c, _, err := open(f)
+	if err != nil {
+		return nil, nil, fmt.Errorf("bars file %s: %w", path, err)
+	}
+	return b, c, nil
+}
+
+// OpenVerified is Open that also checks the columns: that they have the hash
+// of the header, and are a series by the rules of Check.
+func OpenVerified(path string) (*Bars, io.Closer, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	b, c, h, err := open(f)
+	if err == nil {
+		if err = verify(b, h, path); err != nil {
+			err = errors.Join(err, c.Close())
+		}
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("bars file %s: %w", path, err)
+	}
+	return b, c, nil
+}
+
+// verify checks columns against their header.
+func verify(b *Bars, h header, source string) error {
+	if got := b.Hash(); got != h.hash {
+		return fmt.Errorf("its columns have hash %x and not %x as its header says: it is damaged; import the data again", got[:8], h.hash[:8])
+	}
+	_, err := Check(b, source)
+	return err
+}
+
+// open maps the file f, whose handle may be closed after.
+func open(f *os.File) (*Bars, io.Closer, header, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, header{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, header{}, errors.New("it is not a regular file")
+	}
+	h, err := readHeader(f, info.Size())
+	if err != nil {
+		return nil, nil, h, err
+	}
+	data, c, err := mapFile(f, h.fileSize())
+	if err != nil {
+		return nil, nil, h, err
+	}
+	return h.bind(data), c, h, nil
+}
+
+// readHeader reads the header of a file of a size.
+func readHeader(f io.ReaderAt, size int64) (header, error) {
+	b := make([]byte, min(headerSize, size))
+	if _, err := f.ReadAt(b, 0); err != nil {
+		return header{}, err
+	}
+	return decodeHeader(b, size)
+}
+
+// bind makes a series of the bytes of a file, which begin at a multiple of 8.
+func (h header) bind(data []byte) *Bars {
+	b := &Bars{Symbol: h.symbol, Timeframe: h.timeframe}
+	at := int64(headerSize)
+	next := func() []byte {
+		c := data[at : at+8*int64(h.bars)]
+		at += h.columnSize()
+		return c
+	}
+	b.Time = numbers[int64](next(), h.bars)
+	for _, c := range []*[]float64{&b.Open, &b.High, &b.Low, &b.Close, &b.Volume} {
+		*c = numbers[float64](next(), h.bars)
+	}
+	return b
+}
+
+// numbers sees bytes as numbers: in place where the machine orders bytes as
+// the file does, else by copying.
+func numbers[T int64 | float64](data []byte, n int) []T {
+	if n == 0 {
+		return nil
+	}
+	if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
+		return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), n) //nolint:gosec // the length is checked and the address a multiple of 8
+	}
+	words := make([]uint64, n)
+	for i := range words {
+		words[i] = binary.LittleEndian.Uint64(data[8*i:])
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(words))), n) //nolint:gosec // both types have 8 bytes
+}

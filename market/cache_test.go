@@ -1,0 +1,156 @@
+package market
+
+import (
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestHash_IsStable pins the byte layout: data pinned by hash must be found by
+// every later version.
+func TestHash_IsStable(t *testing.T) {
+	h := twoBars.Hash()
+	if got, want := hex.EncodeToString(h[:]), "b291427d1d205d12e0180ce0a214cd59c8d7c6d194723f3d0ecf14dab2d80197"; got != want {
+		t.Errorf("hash %s, want %s", got, want)
+	}
+}
+
+func TestHash_SeesEveryPart(t *testing.T) {
+	seen := map[[32]byte]string{}
+	try := func(name string, change func(b *Bars)) {
+		b := Synth(SynthConfig{Symbol: "AB", Bars: 5000, Seed: 3}) // more than a buffer
+		change(b)
+		h := b.Hash()
+		if other, ok := seen[h]; ok {
+			t.Errorf("%s has the hash of %s", name, other)
+		}
+		seen[h] = name
+	}
+	try("the series", func(*Bars) {})
+	try("another symbol", func(b *Bars) { b.Symbol = "AC" })
+	try("another timeframe", func(b *Bars) { b.Timeframe = H2 })
+	try("a letter moved", func(b *Bars) { b.Symbol, b.Timeframe = "A", "B1h" })
+	try("the first time", func(b *Bars) { b.Time[0]-- })
+	try("the last volume", func(b *Bars) { b.Volume[4999]++ })
+	try("a middle close", func(b *Bars) { b.Close[2500] += 1e-5 })
+	try("one less", func(b *Bars) { *b = *b.Slice(0, 4999) })
+	try("columns exchanged", func(b *Bars) { b.High, b.Low = b.Low, b.High })
+}
+
+func written(t testing.TB, b *Bars) string {
+	t.Helper()
+	path, err := Write(t.TempDir(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestFile_GivesBackWhatWasWritten(t *testing.T) {
+	for _, n := range []int{1, 7, 8, 9, 3000} {
+		b := Synth(SynthConfig{Symbol: "GBP.USD_x-1", Timeframe: M15, Bars: n, Seed: 2})
+		path := written(t, b)
+		for _, open := range []func(string) (*Bars, io.Closer, error){Open, OpenVerified} {
+			got, c, err := open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(b, got); diff != "" {
+				t.Error(diff)
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		h := b.Hash()
+		if want := hex.EncodeToString(h[:]) + Suffix; filepath.Base(path) != want {
+			t.Errorf("file %s, want %s", filepath.Base(path), want)
+		}
+	}
+}
+
+func TestFile_WrittenTwiceIsOneFile(t *testing.T) {
+	b := Synth(SynthConfig{Bars: 100})
+	path := written(t, b)
+	again, err := Write(filepath.Dir(path), b)
+	if err != nil || again != path {
+		t.Errorf("%s, %v", again, err)
+	}
+	if err := os.Truncate(path, 1000); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Write(filepath.Dir(path), b); err != nil {
+		t.Fatal(err)
+	}
+	if _, c, err := OpenVerified(path); err != nil {
+		t.Errorf("a damaged file was not replaced: %v", err)
+	} else {
+		c.Close()
+	}
+	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
+		t.Errorf("%d files, want 1", len(entries))
+	}
+}
+
+func TestFile_RefusesWhatIsNoSeries(t *testing.T) {
+	unsorted := Synth(SynthConfig{Bars: 100})
+	unsorted.Time[3], unsorted.Time[4] = unsorted.Time[4], unsorted.Time[3]
+	nameless := Synth(SynthConfig{Bars: 100})
+	nameless.Symbol = "../x"
+	for name, b := range map[string]*Bars{"out of order": unsorted, "a path for a symbol": nameless, "no bars": {Symbol: "X", Timeframe: H1}} {
+		if _, err := Write(t.TempDir(), b); err == nil {
+			t.Errorf("%s: written", name)
+		}
+	}
+}
+
+// TestFile_DamageIsASentence cuts the file at every length around its parts
+// and changes each byte of the header, and bytes of the columns.
+func TestFile_DamageIsASentence(t *testing.T) {
+	whole, err := os.ReadFile(written(t, Synth(SynthConfig{Bars: 20, Seed: 4})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "x.bars")
+	try := func(name string, data []byte, open func(string) (*Bars, io.Closer, error)) {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		b, c, err := open(path)
+		if err == nil {
+			c.Close()
+			t.Errorf("%s: accepted %d bars", name, b.Len())
+		} else if !strings.HasPrefix(err.Error(), "bars file "+path+": it") {
+			t.Errorf("%s: %q is no sentence", name, err)
+		}
+	}
+	for n := range len(whole) {
+		if n < 300 || n%37 == 0 || n > len(whole)-10 {
+			try("cut", whole[:n], Open)
+		}
+	}
+	try("longer", append(append([]byte{}, whole...), 0), Open)
+	for i := range headerSize {
+		bad := append([]byte{}, whole...)
+		bad[i] ^= 0x40
+		try("header", bad, Open)
+	}
+	for column := range 6 {
+		bad := append([]byte{}, whole...)
+		bad[headerSize+192*column+8] ^= 1
+		try("column", bad, OpenVerified)
+	}
+	if _, _, err := Open(filepath.Dir(path)); err == nil {
+		t.Error("a folder was opened")
+	}
+	if _, _, err := Open(path + "x"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("err = %v, want fs.ErrNotExist", err)
+	}
+}

@@ -1,0 +1,218 @@
+package market
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// Mode says what happens to a file with something wrong in it.
+type Mode int
+
+// The modes.
+const (
+	// Refuse answers with an InvalidError.
+	Refuse Mode = iota
+	// Normalise leaves out rows that cannot be read, that are not finite or not
+	// positive, and those between the openings of the timeframe; it sorts; it
+	// keeps the last of several rows with one time; it moves high and low to
+	// hold open and close; it makes a negative volume 0. It never invents a bar.
+	Normalise
+)
+
+// Check examines a series by the rules of an import and changes nothing. A
+// finding's line is the number of the bar, from 1. The error is an
+// InvalidError, or says why the timeframe cannot be that of the bars.
+func Check(b *Bars, source string) (Report, error) {
+	r := rows{Bars: Bars{
+		Symbol: b.Symbol, Timeframe: b.Timeframe, Time: slices.Clone(b.Time),
+		Open: slices.Clone(b.Open), High: slices.Clone(b.High), Low: slices.Clone(b.Low),
+		Close: slices.Clone(b.Close), Volume: slices.Clone(b.Volume),
+	}, line: make([]int32, b.Len())}
+	for i := range r.line {
+		r.line[i] = int32(i + 1)
+	}
+	_, rep, err := r.settle(ImportOptions{Source: source, Symbol: b.Symbol, Timeframe: b.Timeframe}, Report{Source: source, Rows: b.Len()})
+	return rep, err
+}
+
+// settle makes a series of rows, or says what is wrong with them. rep holds
+// what reading them found.
+func (r *rows) settle(opt ImportOptions, rep Report) (*Bars, Report, error) {
+	r.divided(opt.Divide)
+	r.inspect(&rep)
+	r.sort(&rep)
+	err := r.frame(opt, &rep)
+	rep.order()
+	rep.Bars = r.Len()
+	switch {
+	case opt.Mode == Refuse && rep.Wrong() > 0:
+		rep.Bars, rep.Sorted, rep.Dropped, rep.Widened, rep.Cleared = 0, false, 0, 0, 0 // nothing was done
+		return nil, rep, &InvalidError{rep}
+	case err != nil:
+		return nil, rep, fmt.Errorf("%s: %w", rep.Source, err)
+	}
+	rep.Timeframe = r.Timeframe
+	rep.findGaps(&r.Bars, r.line)
+	rep.order()
+	b := r.Bars
+	b.Symbol = opt.Symbol
+	return &b, rep, nil
+}
+
+// inspect looks at each row by itself, mends what Normalise mends and drops
+// what cannot be mended.
+func (r *rows) inspect(rep *Report) {
+	w := 0
+	newest := int64(math.MinInt64)
+	for i := range r.Time {
+		o, h, l, c, v := r.Open[i], r.High[i], r.Low[i], r.Close[i], r.Volume[i]
+		clean := l > 0 && l <= o && l <= c && h >= o && h >= c && h <= math.MaxFloat64 && v >= 0 && v <= math.MaxFloat64
+		if !clean && !r.mend(i, rep) {
+			rep.Dropped++
+			continue
+		}
+		if r.Time[i] < newest {
+			rep.add(int(r.line[i]), OutOfOrder, "%s comes after %s", clock(r.Time[i]), clock(newest))
+			rep.Sorted = true
+		}
+		newest = max(newest, r.Time[i])
+		if w != i {
+			r.put(w, i)
+		}
+		w++
+	}
+	r.cut(w)
+}
+
+// mend notes what is wrong with row i and tells whether the row can stay.
+func (r *rows) mend(i int, rep *Report) bool {
+	line := int(r.line[i])
+	names := [...]string{"open", "high", "low", "close", "volume"}
+	for k, column := range r.prices() {
+		v := column[i]
+		switch {
+		case math.IsNaN(v):
+			rep.add(line, NaN, "%s is not a number", names[k])
+			return false
+		case math.IsInf(v, 0):
+			rep.add(line, Infinite, "%s is %v", names[k], v)
+			return false
+		case k < 4 && v <= 0:
+			rep.add(line, NonPositive, "%s is %v", names[k], v)
+			return false
+		case k == 4 && v < 0:
+			rep.add(line, Negative, "volume is %v", v)
+			column[i] = 0
+			rep.Cleared++
+		}
+	}
+	o, h, l, c := r.Open[i], r.High[i], r.Low[i], r.Close[i]
+	if hi, lo := max(o, h, l, c), min(o, h, l, c); h != hi || l != lo {
+		rep.add(line, Inconsistent, "open %v and close %v do not both lie between low %v and high %v", o, c, l, h)
+		r.High[i], r.Low[i] = hi, lo
+		rep.Widened++
+	}
+	return true
+}
+
+// sort brings the rows into order and keeps the last of those with one time.
+func (r *rows) sort(rep *Report) {
+	if rep.Sorted {
+		at := make([]int32, r.Len())
+		for i := range at {
+			at[i] = int32(i)
+		}
+		slices.SortStableFunc(at, func(a, b int32) int { return cmp.Compare(r.Time[a], r.Time[b]) })
+		sorted := rows{line: make([]int32, 0, len(at))}
+		for _, i := range at {
+			sorted.add(int(r.line[i]), r.At(int(i)))
+		}
+		*r = sorted
+	}
+	w := 0
+	for i := range r.Time {
+		if w > 0 && r.Time[i] == r.Time[w-1] {
+			rep.add(int(r.line[w-1]), Duplicate, "%s comes again at %d", clock(r.Time[i]), r.line[i])
+			rep.Dropped++
+			w--
+		}
+		if w != i {
+			r.put(w, i)
+		}
+		w++
+	}
+	r.cut(w)
+}
+
+// frame settles the timeframe and drops rows that do not stand where its bars
+// open.
+func (r *rows) frame(opt ImportOptions, rep *Report) error {
+	if r.Len() == 0 {
+		return fmt.Errorf("no usable rows of %d", rep.Rows)
+	}
+	shown, usual := infer(r.Time)
+	r.Timeframe = cmp.Or(opt.Timeframe, shown)
+	switch {
+	case r.Timeframe == "" && r.Len() == 1:
+		return fmt.Errorf("one bar does not show its timeframe; give it")
+	case r.Timeframe == "":
+		return fmt.Errorf("bars are mostly %v apart, which is no timeframe; give the one of %v that it is", usual, Timeframes)
+	case shown != "" && shown != r.Timeframe:
+		return fmt.Errorf("bars are mostly %v apart, as of timeframe %s and not %s as asked", usual, shown, r.Timeframe)
+	case shown == "" && r.Len() > 1 && (r.Timeframe == Mo1 || int64(usual/time.Second)%r.Timeframe.seconds() != 0):
+		return fmt.Errorf("bars are mostly %v apart, which is no multiple of %s as asked", usual, r.Timeframe)
+	}
+	r.align(rep)
+	if r.Len() == 0 {
+		return fmt.Errorf("none of the times is the opening of a %s bar", r.Timeframe)
+	}
+	return nil
+}
+
+// align drops rows that stand between the openings of the timeframe: a price of
+// the moment at the end of a download is the common case.
+func (r *rows) align(rep *Report) {
+	cal := r.Timeframe.calendar()
+	usual := r.phase(cal)
+	w := 0
+	for i, t := range r.Time {
+		if !cal.opens(t, usual) {
+			rep.add(int(r.line[i]), Misaligned, "%s is not where a %s bar opens", clock(t), r.Timeframe)
+			rep.Dropped++
+			continue
+		}
+		if w != i {
+			r.put(w, i)
+		}
+		w++
+	}
+	r.cut(w)
+}
+
+// phase is how far after the UTC openings of the timeframe the bars usually
+// open: half an hour for hourly bars of an exchange that opens at half past.
+func (r *rows) phase(cal calendar) int64 {
+	var phases tally
+	for _, t := range r.Time {
+		phases.add(t - cal.start(t))
+	}
+	return phases.commonest()
+}
+
+// opens tells whether a bar may open at t. Bars longer than an hour may be an
+// hour off, as those of an exchange with summer time are; months always open
+// on the first, UTC, since their length hangs on it.
+func (c calendar) opens(t, phase int64) bool {
+	off := t - c.start(t) - phase
+	switch {
+	case c.tf == Mo1:
+		return t == c.start(t)
+	case c.length > 3600:
+		off = mod(off, c.length)
+		return off == 0 || off == 3600 || off == c.length-3600
+	}
+	return off == 0
+}

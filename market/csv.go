@@ -1,0 +1,198 @@
+package market
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// ReadCSV reads bars from text, plain or gzipped. Columns may be separated by
+// comma, semicolon or tab, be quoted, and stand under a header in the usual
+// names (timestamp, date, datetime, time, or date and time; open, high, low,
+// close; volume, tick_volume, vol; MetaTrader's <DATE> <TIME> <OPEN>…) or
+// without one as time, open, high, low, close, volume, where time may take two
+// columns. A missing volume is 0. The error is an InvalidError where rows are
+// wrong and opt.Mode is Refuse.
+func ReadCSV(r io.Reader, opt CSVOptions) (*Bars, Report, error) {
+	opt, err := opt.withDefaults()
+	rep := Report{Source: opt.Source}
+	if err != nil {
+		return nil, rep, fmt.Errorf("%s: %w", rep.Source, err)
+	}
+	text, err := plain(r)
+	if err != nil {
+		return nil, rep, fmt.Errorf("%s: %w", rep.Source, err)
+	}
+	c := csvReader{lines: lineReader{r: text, buf: make([]byte, 2*maxLine)}, opt: opt, rep: rep}
+	c.stamps.zone = opt.Zone
+	if err := c.read(); err != nil {
+		return nil, c.rep, fmt.Errorf("%s: %w", rep.Source, err)
+	}
+	return c.rows.settle(opt, c.rep)
+}
+
+// plain undoes gzip, which its first two bytes give away.
+func plain(r io.Reader) (io.Reader, error) {
+	b := bufio.NewReader(r)
+	if head, _ := b.Peek(2); !bytes.Equal(head, []byte{0x1f, 0x8b}) {
+		return b, nil
+	}
+	z, err := gzip.NewReader(b)
+	if err != nil {
+		return nil, fmt.Errorf("gzip: %w", err)
+	}
+	return z, nil
+}
+
+// csvReader turns lines into rows.
+type csvReader struct {
+	lines  lineReader
+	opt    CSVOptions
+	rep    Report
+	layout layout
+	stamps stampReader
+	rows   rows
+}
+
+// read reads all lines.
+func (c *csvReader) read() error {
+	for {
+		line, err := c.lines.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if len(line) == 0 || line[0] <= ' ' && len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		if c.layout.columns == nil {
+			line = bytes.TrimPrefix(line, []byte("\ufeff"))
+			header := false
+			if c.layout, header, err = layoutOf(line); err != nil {
+				return fmt.Errorf("line %d: %w", c.lines.line, err)
+			}
+			if header {
+				continue
+			}
+		}
+		if c.rep.Rows == c.opt.MaxRows {
+			return fmt.Errorf("line %d: there are more than %d rows; split the file or raise the limit", c.lines.line, c.opt.MaxRows)
+		}
+		c.rep.Rows++
+		c.row(line)
+	}
+	if c.layout.columns == nil {
+		return errors.New("the file is empty")
+	}
+	return nil
+}
+
+// row reads one row, or notes why it cannot be read.
+func (c *csvReader) row(line []byte) {
+	var b Bar
+	var f fields
+	problem := c.layout.split(line, &b, &f)
+	if problem == "" {
+		s, why := c.stamps.read(f.time, f.clock)
+		b.Time, problem = s.sec, why
+		if why == "" && !c.sameZone(s) {
+			return
+		}
+	}
+	if problem != "" {
+		c.rep.add(c.lines.line, Unreadable, "%s", problem)
+		c.rep.Dropped++
+		return
+	}
+	c.rows.add(c.lines.line, b)
+}
+
+// sameZone compares the zone of a time with that of the first one, and tells
+// whether the row can be placed. Times with several offsets are instants all
+// the same, and stay when the rest is normalised; a time without a zone among
+// others that have one could mean anything.
+func (c *csvReader) sameZone(s stamp) bool {
+	first := &c.stamps.first
+	if !c.stamps.any {
+		c.stamps.any = true
+		*first = s
+	}
+	if s.zoned == first.zoned && s.offset == first.offset {
+		return true
+	}
+	c.rep.add(c.lines.line, MixedZone, "this time has %s, the first row has %s", s.zoneName(), first.zoneName())
+	if s.zoned != first.zoned {
+		c.rep.Dropped++
+		return false
+	}
+	return true
+}
+
+// maxLine is the longest line a price file may have.
+const maxLine = 64 << 10
+
+// lineReader splits text into lines within a buffer of fixed size.
+type lineReader struct {
+	r          io.Reader
+	buf        []byte
+	start, end int
+	line       int // number of the line that next gave last
+	err        error
+}
+
+// next gives the next line without its end, valid until the following call.
+func (l *lineReader) next() ([]byte, error) {
+	for scanned := 0; ; {
+		if i := bytes.IndexByte(l.buf[l.start+scanned:l.end], '\n'); i >= 0 {
+			return l.take(scanned+i, 1), nil
+		}
+		scanned = l.end - l.start
+		if l.err != nil {
+			return l.rest()
+		}
+		if scanned >= maxLine {
+			return nil, fmt.Errorf("line %d is longer than %d bytes: this is no price file", l.line+1, maxLine)
+		}
+		l.fill()
+	}
+}
+
+// rest gives the last line, if it has no end, and then why there are no more.
+func (l *lineReader) rest() ([]byte, error) {
+	if n := l.end - l.start; n > 0 && errors.Is(l.err, io.EOF) {
+		return l.take(n, 0), nil
+	}
+	return nil, l.err
+}
+
+// take gives the next n bytes as a line and skips the end behind it.
+func (l *lineReader) take(n, end int) []byte {
+	line := l.buf[l.start : l.start+n]
+	l.start += n + end
+	l.line++
+	return bytes.TrimSuffix(line, []byte{'\r'})
+}
+
+// fill reads more into the buffer.
+func (l *lineReader) fill() {
+	copy(l.buf, l.buf[l.start:l.end])
+	l.end -= l.start
+	l.start = 0
+	for tries := 0; ; tries++ {
+		n, err := l.r.Read(l.buf[l.end:])
+		l.end += n
+		if err == nil && n == 0 && tries < 100 {
+			continue
+		}
+		if err == nil && n == 0 {
+			err = io.ErrNoProgress
+		}
+		l.err = err
+		return
+	}
+}

@@ -1,0 +1,250 @@
+package market
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+)
+
+// stamp is a time as a file gives it.
+type stamp struct {
+	sec    int64 // Unix seconds
+	zoned  bool  // the text named its zone
+	offset int   // which is so many seconds east of UTC
+}
+
+// zoneName tells the zone in messages.
+func (s stamp) zoneName() string {
+	if !s.zoned {
+		return "no zone"
+	}
+	return "zone " + time.Unix(0, 0).In(time.FixedZone("", s.offset)).Format("-07:00")
+}
+
+// stampReader reads times, all in the unit of the first where they are numbers.
+type stampReader struct {
+	zone  *time.Location // of texts without one
+	first stamp
+	any   bool  // first is set
+	unit  int64 // numbers count so many to the second; 0 until one was read
+}
+
+// Years that a price may come from. Beyond them a text was misread.
+const firstYear, lastYear = 1800, 2200
+
+// read reads a time from one text, or a date and a time of day from two. It
+// returns what is wrong, or "".
+func (s *stampReader) read(text, clock []byte) (st stamp, problem string) {
+	date, rest, ok := readDate(text)
+	if !ok {
+		if st.sec, ok = s.number(text); ok && clock == nil {
+			return st, ""
+		}
+		return st, fmt.Sprintf("time %q is none of the known forms, such as 2006-01-02 15:04:05, 20060102 150405 or Unix seconds", clip(text))
+	}
+	if clock == nil {
+		if len(rest) > 0 && (rest[0] == ' ' || rest[0] == 'T') {
+			rest = rest[1:]
+		}
+		clock = rest
+	} else if len(rest) > 0 {
+		return st, fmt.Sprintf("date %q is followed by more than a date", clip(text))
+	}
+	sec, zone, ok := readClock(clock)
+	if ok {
+		st.offset, st.zoned, ok = readZone(zone)
+	}
+	switch {
+	case !ok:
+		return st, fmt.Sprintf("time of day %q is none of the known forms, such as 15:04:05", clip(clock))
+	case st.zoned || s.zone == time.UTC:
+		st.sec = date.days()*day + int64(sec-st.offset)
+	default:
+		st.sec = time.Date(date.year, time.Month(date.month), date.day, 0, 0, sec, 0, s.zone).Unix()
+	}
+	return st, ""
+}
+
+// number reads Unix time in seconds, or in the thousandths, millionths or
+// billionths that the size of the first one suggests.
+func (s *stampReader) number(text []byte) (sec int64, ok bool) {
+	whole, fraction, _ := bytes.Cut(text, []byte{'.'})
+	digits := bytes.TrimPrefix(whole, []byte{'-'})
+	if len(digits) == 0 || len(digits) > 18 && (len(digits) != 19 || digits[0] > '8') || len(bytes.Trim(fraction, "0")) > 0 {
+		return 0, false
+	}
+	var v int64
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		v = v*10 + int64(c-'0')
+	}
+	if s.unit == 0 {
+		s.unit = unitOf(v)
+	}
+	if v%s.unit != 0 {
+		return 0, false
+	}
+	v /= s.unit
+	if len(whole) > len(digits) {
+		v = -v
+	}
+	return v, plausible(v)
+}
+
+// plausible tells whether an instant lies in the years that prices come from.
+func plausible(sec int64) bool {
+	const from, to = -5364662400, 7289654400 // the first instants of 1800 and 2201
+	return sec >= from && sec < to
+}
+
+// unitOf guesses what a number counts: in seconds it would lie before 5138.
+func unitOf(v int64) int64 {
+	switch {
+	case v < 1e11:
+		return 1
+	case v < 1e14:
+		return 1e3
+	case v < 1e17:
+		return 1e6
+	}
+	return 1e9
+}
+
+// date is a day of the calendar.
+type date struct{ year, month, day int }
+
+// days is the number of days since 1 January 1970, by counting years from
+// March so that the leap day comes last.
+func (d date) days() int64 {
+	y, m := d.year, d.month-3
+	if m < 0 {
+		y, m = y-1, m+12
+	}
+	return int64(365*y + y/4 - y/100 + y/400 + (153*m+2)/5 + d.day - 719469)
+}
+
+// readDate reads 2006-01-02, with - . or / between, or 20060102, and gives
+// what follows.
+func readDate(b []byte) (d date, rest []byte, ok bool) {
+	if len(b) < 8 {
+		return d, nil, false
+	}
+	year, a := pair(b, 0), pair(b, 2)
+	month, from := 4, 8
+	if c := b[4]; c == '-' || c == '.' || c == '/' {
+		if len(b) < 10 || b[7] != c {
+			return d, nil, false
+		}
+		month, from = 5, 10
+	}
+	d = date{100*year + a, pair(b, month), pair(b, from-2)}
+	switch {
+	case year < 0 || a < 0 || d.year < firstYear || d.year > lastYear || d.month < 1 || d.month > 12 || d.day < 1 || d.day > daysIn(d.year, d.month):
+		return d, nil, false
+	case from == 8 && !compactEnd(b[8:]):
+		return d, nil, false // a longer number, not a date
+	}
+	return d, b[from:], true
+}
+
+// compactEnd tells whether 20060102 can be followed by b: nothing, a time of
+// day behind a space or T, or six more digits.
+func compactEnd(b []byte) bool {
+	return len(b) == 0 || b[0] == ' ' || b[0] == 'T' || len(b) == 6
+}
+
+func daysIn(year, month int) int {
+	switch month {
+	case 4, 6, 9, 11:
+		return 30
+	case 2:
+		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
+			return 29
+		}
+		return 28
+	}
+	return 31
+}
+
+// readClock reads 15:04, 15:04:05, 150405 or 1504, with a fraction of nothing
+// but zeros, and gives what follows. No text at all is midnight.
+func readClock(b []byte) (sec int, rest []byte, ok bool) {
+	if len(b) == 0 {
+		return 0, nil, true
+	}
+	width, parts := 2, [3]int{}
+	if len(b) > 2 && b[2] == ':' {
+		width = 3
+	}
+	n, at := 0, 0
+	for ; n < 3 && pair(b, at) >= 0; n++ {
+		parts[n] = pair(b, at)
+		at += 2
+		if width == 3 {
+			if at == len(b) || b[at] != ':' || pair(b, at+1) < 0 {
+				n++
+				break
+			}
+			at++
+		}
+	}
+	rest = b[at:]
+	if n == 3 && len(rest) > 0 && rest[0] == '.' {
+		rest = bytes.TrimLeft(rest[1:], "0")
+		if len(rest) > 0 && rest[0] >= '1' && rest[0] <= '9' {
+			return 0, nil, false
+		}
+	}
+	ok = n >= 2 && parts[0] < 24 && parts[1] < 60 && parts[2] < 60
+	return parts[0]*3600 + parts[1]*60 + parts[2], rest, ok
+}
+
+// readZone reads Z, UTC, GMT, +02:00, +0200 or +02, or nothing.
+func readZone(b []byte) (offset int, zoned, ok bool) {
+	b = bytes.TrimSpace(b)
+	switch string(b) {
+	case "":
+		return 0, false, true
+	case "Z", "z", "UTC", "GMT":
+		return 0, true, true
+	}
+	if b[0] != '+' && b[0] != '-' {
+		return 0, false, false
+	}
+	h, m, rest := pair(b, 1), 0, b[min(3, len(b)):]
+	if len(rest) > 0 && rest[0] == ':' {
+		rest = rest[1:]
+	}
+	if len(rest) > 0 {
+		m = pair(rest, 0)
+		rest = rest[min(2, len(rest)):]
+	}
+	if h < 0 || h > 15 || m < 0 || m > 59 || len(rest) > 0 {
+		return 0, false, false
+	}
+	offset = h*3600 + m*60
+	if b[0] == '-' {
+		offset = -offset
+	}
+	return offset, true, true
+}
+
+// isClock tells whether a cell is a time of day.
+func isClock(b []byte) bool {
+	_, rest, ok := readClock(b)
+	return ok && len(b) > 0 && len(rest) == 0
+}
+
+// pair is the number that two digits at i of b make, or -1.
+func pair(b []byte, i int) int {
+	if i+1 >= len(b) {
+		return -1
+	}
+	x, y := b[i]-'0', b[i+1]-'0'
+	if x > 9 || y > 9 {
+		return -1
+	}
+	return int(x)*10 + int(y)
+}

@@ -1,0 +1,92 @@
+package market
+
+import "time"
+
+// session is when a market trades, learnt from its bars: for each place in the
+// week, whether a bar is usual there. A market closes on weekends, some close
+// every night, and no file says so; but what is open three weeks in four and
+// has no bar in this one is a hole.
+type session struct {
+	step   int64 // length of a bar
+	before []int // open places before each place of the week; one more entry than places
+}
+
+// observe learns the session of the ascending times t.
+func observe(t []int64, tf Timeframe) session {
+	step := tf.seconds()
+	n := int(week / step)
+	seen := make([]int, n)
+	weeks, last := 0, int64(-1<<62)
+	for _, x := range t {
+		if w := floor(x-firstMonday, week); w != last {
+			weeks, last = weeks+1, w
+		}
+		seen[mod(x-firstMonday, week)/step]++
+	}
+	s := session{step: step, before: make([]int, n+1)}
+	for i := range n {
+		open := seen[i]*4 >= weeks*3
+		if weeks < 3 { // too little to learn from: Monday to Friday
+			open = int64(i)*step < 5*day
+		}
+		s.before[i+1] = s.before[i]
+		if open {
+			s.before[i+1]++
+		}
+	}
+	return s
+}
+
+// missing is the number of bars that should stand between a bar at a and the
+// next at b.
+func (s session) missing(a, b int64) int {
+	first, last := a+s.step-firstMonday, b-firstMonday
+	return s.upTo(last) - s.upTo(first)
+}
+
+// upTo counts the open places from firstMonday to t.
+func (s session) upTo(t int64) int {
+	n := len(s.before) - 1
+	weeks := floor(t, week) / week
+	return int(weeks)*s.before[n] + s.before[mod(t, week)/s.step]
+}
+
+// findGaps notes the gaps between the bars: holes inside the trading week one
+// by one, times at which the market is closed as a count.
+func (r *Report) findGaps(b *Bars, line []int32) {
+	tf, cal := b.Timeframe, b.Timeframe.calendar()
+	var s session
+	if cal.length > 0 && cal.length <= day {
+		s = observe(b.Time, tf)
+	}
+	for i := 1; i < b.Len(); i++ {
+		from, to := b.Time[i-1], b.Time[i]
+		next := cal.end(from)
+		if to <= next {
+			continue
+		}
+		n := 0
+		switch {
+		case s.step > 0:
+			n = s.missing(from, to)
+		case tf == W1:
+			n = int((to - next) / week)
+		default:
+			n = months(next, to)
+		}
+		if n <= 0 {
+			r.Closed++
+			continue
+		}
+		r.add(int(line[i]), Missing, "%d bars are missing between %s and %s", n, clock(from), clock(to))
+		if len(r.Holes) < keptFindings {
+			r.Holes = append(r.Holes, Gap{from, to, n})
+		}
+	}
+}
+
+// months is the number of months from a to b.
+func months(a, b int64) int {
+	x, y := time.Unix(a, 0).UTC(), time.Unix(b, 0).UTC()
+	return 12*(y.Year()-x.Year()) + int(y.Month()) - int(x.Month())
+}

@@ -1,0 +1,74 @@
+package market
+
+import "fmt"
+
+// Resample makes longer bars of shorter ones, on the UTC calendar. A bar is
+// made of what there is: hours without trading leave no trace. The last one is
+// left out unless b reaches its end, since more may still come; see
+// ResampleAll. It refuses a timeframe that is no multiple, and bars that
+// reach across the end of a longer one.
+func Resample(b *Bars, tf Timeframe) (*Bars, error) {
+	out, err := ResampleAll(b, tf)
+	if err != nil || out.Len() == 0 {
+		return out, err
+	}
+	last := out.Len() - 1
+	if b.Timeframe.End(b.Time[b.Len()-1]) < tf.End(out.Time[last]) {
+		return out.Slice(0, last), nil
+	}
+	return out, nil
+}
+
+// ResampleAll is Resample that keeps the last bar as it stands, finished or
+// not.
+func ResampleAll(b *Bars, tf Timeframe) (*Bars, error) {
+	if _, err := ParseTimeframe(string(tf)); err != nil {
+		return nil, err
+	}
+	if !tf.divides(b.Timeframe) {
+		return nil, fmt.Errorf("bars of %s cannot be made of whole bars of %s", tf, b.Timeframe)
+	}
+	if tf == b.Timeframe {
+		return b, nil
+	}
+	out := &Bars{Symbol: b.Symbol, Timeframe: tf}
+	longer, shorter := tf.calendar(), b.Timeframe.calendar()
+	var x Bar
+	var end int64
+	for i, t := range b.Time {
+		if i == 0 || t >= end {
+			if i > 0 {
+				out.Append(x)
+			}
+			start := longer.start(t)
+			end = longer.end(start)
+			x = Bar{start, b.Open[i], b.High[i], b.Low[i], b.Close[i], 0}
+		}
+		if shorter.end(t) > end {
+			return nil, fmt.Errorf("the %s bar at %s reaches across %s, where a %s bar ends", b.Timeframe, clock(t), clock(end), tf)
+		}
+		x.High, x.Low, x.Close = max(x.High, b.High[i]), min(x.Low, b.Low[i]), b.Close[i]
+		x.Volume += b.Volume[i]
+	}
+	if b.Len() > 0 {
+		out.Append(x)
+	}
+	return out, nil
+}
+
+// Align tells, for each bar of base, which bar of higher was the last to have
+// closed when it closed: the newest that a decision at that moment may use. It
+// is -1 where none had.
+func Align(base, higher *Bars) []int32 {
+	at := make([]int32, base.Len())
+	short, long := base.Timeframe.calendar(), higher.Timeframe.calendar()
+	next := 0 // the first of higher that has not closed
+	for i, t := range base.Time {
+		end := short.end(t)
+		for next < higher.Len() && long.end(higher.Time[next]) <= end {
+			next++
+		}
+		at[i] = int32(next - 1)
+	}
+	return at
+}

@@ -1,0 +1,119 @@
+package market
+
+import (
+	"bufio"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Write stores a series in a folder as {hash}.bars and gives the file's path.
+// The file appears whole or not at all, and stays after a power cut. The error
+// is an InvalidError where b breaks a rule.
+func Write(dir string, b *Bars) (string, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	h, err := store(root, ".", b)
+	if err != nil {
+		return "", fmt.Errorf("store %s %s: %w", b.Symbol, b.Timeframe, err)
+	}
+	return filepath.Join(dir, fileName(h.hash)), nil
+}
+
+// fileName is the name of the bars file with a hash.
+func fileName(hash [32]byte) string { return hex.EncodeToString(hash[:]) + Suffix }
+
+// store writes the file of a series into a folder of root, unless it is there.
+func store(root *os.Root, dir string, b *Bars) (header, error) {
+	if err := checkSymbol(b.Symbol); err != nil {
+		return header{}, err
+	}
+	if _, err := Check(b, b.Symbol); err != nil {
+		return header{}, err
+	}
+	h := header{b.Len(), b.Hash(), b.Symbol, b.Timeframe}
+	name := path.Join(dir, fileName(h.hash))
+	if f, err := root.Open(name); err == nil {
+		defer f.Close()
+		if intact(f) {
+			return h, nil
+		}
+	}
+	return h, replace(root, name, func(w io.Writer) error { return b.write(w, h) })
+}
+
+// intact tells whether the bars file f holds what its header says.
+func intact(f *os.File) bool {
+	b, c, h, err := open(f)
+	if err != nil {
+		return false
+	}
+	defer c.Close()
+	return b.Hash() == h.hash
+}
+
+// tempPrefix begins the names of files that are being written.
+const tempPrefix = ".tmp-"
+
+// replace gives name the content that write writes. Readers see the old file
+// or the new one, and so does whoever starts after a crash.
+func replace(root *os.Root, name string, write func(io.Writer) error) (err error) {
+	temp := path.Join(path.Dir(name), tempPrefix+rand.Text())
+	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, root.Remove(temp))
+		}
+	}()
+	w := bufio.NewWriterSize(f, 64<<10)
+	err = write(w)
+	if err == nil {
+		err = w.Flush()
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := root.Rename(temp, name); err != nil {
+		return err
+	}
+	return syncDir(root, path.Dir(name))
+}
+
+// sweep removes what writers that died left in a folder.
+func sweep(root *os.Root, dir string) error {
+	const abandoned = time.Hour
+	entries, err := fs.ReadDir(root.FS(), dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), tempPrefix) {
+			continue
+		}
+		info, err := e.Info()
+		if err == nil && time.Since(info.ModTime()) > abandoned {
+			err = root.Remove(path.Join(dir, e.Name()))
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // another may have swept it
+			return err
+		}
+	}
+	return nil
+}

@@ -36,6 +36,7 @@ var arrows = map[string]rule{
 	"market": {ours: []string{"num"}, modules: []string{
 		"github.com/parquet-go/parquet-go", "github.com/klauspost/compress", "golang.org/x/sys",
 	}},
+	"indicator": {ours: []string{"num", "market"}},
 
 	// mechanisms
 	"engine": {ours: []string{"."}, modules: []string{"golang.org/x/sync"}},

@@ -1,0 +1,50 @@
+package indicator
+
+import "github.com/ktrdr/ktrdr/market"
+
+func init() {
+	register(Definition{
+		Name:    "atr",
+		Params:  []Param{period(14, 1, 100)},
+		Outputs: []string{single}, Units: []Unit{InPrice},
+		Doc: "Average true range, smoothed as Wilder does: begun with the mean of the true ranges of the bars 1 to period, " +
+			"then (before*(period-1)+new)/period. The first bar has no true range, for it has no close before it.",
+		Follows: "TA-Lib",
+		Make:    makeATR,
+	})
+}
+
+func makeATR(a Args) Indicator {
+	p := a.Int("period")
+	return built{
+		outputs: []string{single}, warm: []int{p}, reads: highs | lows | closes, cost: 4, memory: 8,
+		start: func() machine {
+			mean := newWilder(p)
+			mean.lead = 1
+			r := atr{mean: mean}
+			return r.run
+		},
+	}
+}
+
+type atr struct {
+	before float64 // the close of the bar before
+	mean   ema
+}
+
+func (r *atr) run(in *market.Bars, out [][]float64) {
+	n := in.Len()
+	h, l, c, y := in.High[:n], in.Low[:n], in.Close[:n], out[0][:n]
+	i := 0
+	for ; i < n && !r.mean.begun(); i++ {
+		y[i] = r.mean.next(reach(h[i], l[i], r.before))
+		r.before = c[i]
+	}
+	before, value, near, far := r.before, r.mean.value, r.mean.near, r.mean.far
+	for ; i < n; i++ {
+		value = float64(far*value) + float64(near*reach(h[i], l[i], before))
+		before = c[i]
+		y[i] = value
+	}
+	r.before, r.mean.value = before, value
+}

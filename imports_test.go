@@ -37,6 +37,7 @@ var arrows = map[string]rule{
 		"github.com/parquet-go/parquet-go", "github.com/klauspost/compress", "golang.org/x/sys",
 	}},
 	"indicator": {ours: []string{"num", "market"}},
+	"fuzzy":     {ours: []string{"num"}},
 
 	// mechanisms
 	"engine": {ours: []string{"."}, modules: []string{"golang.org/x/sync"}},

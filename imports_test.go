@@ -38,6 +38,7 @@ var arrows = map[string]rule{
 	}},
 	"indicator": {ours: []string{"num", "market"}},
 	"fuzzy":     {ours: []string{"num"}},
+	"label":     {ours: []string{"num", "market"}},
 
 	// mechanisms
 	"engine": {ours: []string{"."}, modules: []string{"golang.org/x/sync"}},

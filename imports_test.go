@@ -39,6 +39,9 @@ var arrows = map[string]rule{
 	"indicator": {ours: []string{"num", "market"}},
 	"fuzzy":     {ours: []string{"num"}},
 	"label":     {ours: []string{"num", "market"}},
+	"neural":    {ours: []string{"num"}, modules: []string{"golang.org/x/sys"}},
+
+	"neural/internal/asmgen": {}, // writes neural's assembly
 
 	// mechanisms
 	"engine": {ours: []string{"."}, modules: []string{"golang.org/x/sync"}},

@@ -1,0 +1,138 @@
+package neural
+
+import (
+	"math"
+
+	"github.com/ktrdr/ktrdr/num"
+)
+
+// The loops over elements in plain Go. Both plain kernels use them; the SIMD
+// kernels give the same bits. Each operation rounds to float32 at once and
+// flushes a denormal result to zero.
+
+var reference = &ops{name: "reference", class: ClassFMA, gemm: gemmReference}
+
+var portable = &ops{name: "portable", class: ClassPortable, gemm: gemmPortable}
+
+func init() {
+	for _, k := range []*ops{reference, portable} {
+		k.transpose, k.colSum, k.sumSquare, k.multiply = transposeGo, colSumGo, sumSquareGo, multiplyGo
+		k.apply, k.applyGrad, k.dropMask, k.adam = applyGo, applyGradGo, dropMaskGo, adamGo
+		k.lstm, k.lstmGrad, k.gru, k.gruGrad = lstmGo, lstmGradGo, gruGo, gruGradGo
+	}
+}
+
+// mul is x*y, flushed. What is far from denormal is decided here, where the
+// compiler inlines it.
+func mul(x, y float32) float32 {
+	r := float32(x * y)
+	if r <= 0x1p-126 && r >= -0x1p-126 {
+		return num.Mul32FTZ(x, y)
+	}
+	return r
+}
+
+// add is x+y, flushed: a sum that is denormal is exact, so that what to flush is
+// plain to see.
+func add(x, y float32) float32 {
+	s := x + y
+	if s < 0x1p-126 && s > -0x1p-126 {
+		s *= 0 // keeps the sign
+	}
+	return s
+}
+
+// div is x/y, flushed.
+func div(x, y float32) float32 {
+	q := x / y
+	if q <= 0x1p-126 && q >= -0x1p-126 && x != 0 {
+		return divTiny(x, y)
+	}
+	return q
+}
+
+// divTiny looks at the quotient in float64, where it shows whether rounded to 24
+// bits it is below 2^-126. Rounding to float64 first does no harm: the quotient of
+// two 24-bit numbers is never that close to a tie.
+func divTiny(x, y float32) float32 {
+	const tiny = 0x1p-126 - 0x1p-151 // see num.FMA32FTZ
+	q := float64(x) / float64(y)
+	if q > -tiny && q < tiny {
+		return float32(math.Copysign(0, q))
+	}
+	return float32(q)
+}
+
+func transposeGo(dst, src []float32, rows, cols, dstStride, srcStride int) {
+	for r := range rows {
+		row := src[r*srcStride:][:cols]
+		for c, v := range row {
+			dst[c*dstStride+r] = v
+		}
+	}
+}
+
+// colSumGo sums the rows of src, first to last.
+func colSumGo(dst, src []float32, rows, stride int) {
+	clear(dst)
+	for r := range rows {
+		row := src[r*stride:][:len(dst)]
+		for c, v := range row {
+			dst[c] = add(dst[c], v)
+		}
+	}
+}
+
+// sumSquareGo sums the squares in float64, in which each is exact: element i goes
+// to sum i%16, and the sixteen are added as foldLanes says.
+func sumSquareGo(x []float32) float64 {
+	var sums [lanes]float64
+	for ; len(x) >= lanes; x = x[lanes:] {
+		for i, v := range x[:lanes] {
+			d := float64(num.Normal32(v))
+			sums[i] += float64(d * d)
+		}
+	}
+	return foldLanes(&sums)
+}
+
+// foldLanes adds sixteen sums as a tree: halves, quarters, eighths.
+func foldLanes(s *[lanes]float64) float64 {
+	for half := lanes / 2; half > 0; half /= 2 {
+		for i := range half {
+			s[i] += s[i+half]
+		}
+	}
+	return s[0]
+}
+
+func multiplyGo(dst, x, y []float32) {
+	x, y = x[:len(dst)], y[:len(dst)]
+	for i := range dst {
+		dst[i] = mul(x[i], y[i])
+	}
+}
+
+// dropMaskGo fills a mask with 0, where a hash of the key and the element's number
+// is below a bound, and scale elsewhere. The hash is murmur3's finish of the
+// number times an odd constant: a mask needs no state but its key, and any lane
+// can compute any element.
+func dropMaskGo(mask []float32, key uint64, below uint32, scale float32) {
+	lo, hi := uint32(key), uint32(key>>32)
+	for i := range mask {
+		h := (uint32(i)+lo)*dropStep ^ hi
+		h = (h ^ h>>16) * dropMix1
+		h = (h ^ h>>13) * dropMix2
+		h ^= h >> 16
+		mask[i] = scale
+		if h < below {
+			mask[i] = 0
+		}
+	}
+}
+
+const (
+	dropStep = 0x9e3779b1
+	dropMix1 = 0x85ebca6b
+	dropMix2 = 0xc2b2ae35
+)

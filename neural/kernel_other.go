@@ -1,0 +1,5 @@
+//go:build !amd64
+
+package neural
+
+func simdKernels() []Kernel { return nil }

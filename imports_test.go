@@ -43,6 +43,8 @@ var arrows = map[string]rule{
 
 	"neural/internal/asmgen": {}, // writes neural's assembly
 
+	"backtest": {ours: []string{"num", "market"}},
+
 	// mechanisms
 	"engine": {ours: []string{"."}, modules: []string{"golang.org/x/sync"}},
 	"worker": {ours: []string{".", "fault"}, modules: []string{"golang.org/x/sys"}},

@@ -1,0 +1,249 @@
+package backtest
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/ktrdr/ktrdr/market"
+)
+
+// Run carries a run on to bar until, which is excluded, or to its ruin. It
+// needs the signals and the bars up to there, the bars complete. The state may
+// be fresh, or come from an earlier Run with the same configuration and bars,
+// through storage or not: how a run is cut into calls leaves no trace.
+//
+// After an error the state is not to be gone on with.
+func Run(bars *market.Bars, signals []Signal, cfg Config, st *State, until int) error {
+	cfg, err := cfg.complete()
+	if err != nil {
+		return err
+	}
+	if err := checkColumns(bars); err != nil {
+		return err
+	}
+	if err := st.begin(cfg, bars, until); err != nil {
+		return err
+	}
+	if st.Ruined || st.Bar >= until {
+		return nil
+	}
+	if len(signals) < until {
+		return fmt.Errorf("run until bar %d: there are only %d signals", until, len(signals))
+	}
+	if err := checkSignals(signals, st.Bar, until); err != nil {
+		return err
+	}
+	st.grow(until, bars.Len())
+	e := newEngine(bars, signals, st, until)
+	if err := e.run(); err != nil {
+		return err
+	}
+	if bad := notFinite(st.Equity[st.Bar:e.i]); bad >= 0 {
+		return fmt.Errorf("the equity at bar %d is not a number; check the prices there and before", st.Bar+bad)
+	}
+	st.Bar, st.Equity, st.LastTime = e.i, st.Equity[:e.i], bars.Time[e.i-1]
+	return nil
+}
+
+// notFinite is the index of the first NaN or infinity, or -1.
+func notFinite(xs []float64) int {
+	var a, b float64 // x - x is 0 for numbers only; two chains, to add them twice as fast
+	k := 0
+	for ; k+1 < len(xs); k += 2 {
+		a += xs[k] - xs[k]
+		b += xs[k+1] - xs[k+1]
+	}
+	if a+b == 0 && (k == len(xs) || xs[k]-xs[k] == 0) {
+		return -1
+	}
+	for i, x := range xs {
+		if !finite(x) {
+			return i
+		}
+	}
+	return -1
+}
+
+func checkColumns(b *market.Bars) error {
+	n := b.Len()
+	if n == 0 {
+		return fmt.Errorf("bars of %s: there are none", b.Symbol)
+	}
+	if n > math.MaxInt32 {
+		return fmt.Errorf("bars of %s: %d are more than a run can number; take a part of them", b.Symbol, n)
+	}
+	if len(b.Open) != n || len(b.High) != n || len(b.Low) != n || len(b.Close) != n {
+		return fmt.Errorf("bars of %s: the columns have different lengths", b.Symbol)
+	}
+	return nil
+}
+
+func checkSignals(signals []Signal, from, until int) error {
+	bad := false
+	for _, s := range signals[from:until] {
+		bad = bad || uint8(s+1) > 2
+	}
+	if !bad {
+		return nil
+	}
+	for i, s := range signals[from:until] {
+		if s < Sell || s > Buy {
+			return fmt.Errorf("signal %d at bar %d is none of %d, %d and %d", s, from+i, Sell, Hold, Buy)
+		}
+	}
+	return nil
+}
+
+// engine is one call of Run. It goes from phase to phase, flat, long or short,
+// each a tight loop over bars in which nothing happens but marking; the broker
+// does what happens in between.
+type engine struct {
+	*State
+	time                           []int64
+	open, high, low, close, equity []float64
+	signals                        []Signal
+
+	i, until   int
+	friction   float64
+	separation int64 // seconds
+}
+
+func newEngine(b *market.Bars, signals []Signal, st *State, until int) *engine {
+	return &engine{
+		State: st, i: st.Bar, until: until,
+		time: b.Time, open: b.Open, high: b.High, low: b.Low, close: b.Close, equity: st.Equity, signals: signals,
+		friction: st.Config.friction(), separation: int64(st.Config.MinSeparation / time.Second),
+	}
+}
+
+func (e *engine) run() error {
+	for warm := min(e.Config.StartBar, e.until); e.i < warm; e.i++ {
+		e.equity[e.i] = e.Cash
+	}
+	for e.i < e.until && !e.Ruined {
+		if e.Pending != Hold {
+			if err := e.fill(); err != nil {
+				return err
+			}
+		}
+		switch {
+		case e.Ruined:
+		case e.Holding.Units == 0:
+			e.flat()
+		case e.Holding.Units > 0:
+			e.long()
+		default:
+			e.short()
+		}
+		if e.Ruined {
+			e.equity[e.i] = e.Cash
+			e.i++
+		}
+	}
+	return nil
+}
+
+// flat marks bars until one decides to enter.
+func (e *engine) flat() {
+	from, cash := e.i, e.Cash
+	signals := e.signals[from:e.until]
+	equity := e.equity[from:e.until][:len(signals)]
+	floor := Sell // a signal below it enters
+	if e.Config.AllowShort {
+		floor = Hold
+	}
+	for k, s := range signals {
+		equity[k] = cash
+		if s > Hold || s < floor {
+			e.i = from + k + 1
+			e.decide(s)
+			return
+		}
+	}
+	e.i = e.until
+}
+
+// long marks bars until a stop, a target or a Sell. The stop can only be
+// reached by a new low and the target only by a new high, so that keeping the
+// extremes costs no comparison more than watching the two prices.
+func (e *engine) long() {
+	from, h := e.i, &e.Holding
+	closes := e.close[from:e.until]
+	high, low := e.high[from:e.until][:len(closes)], e.low[from:e.until][:len(closes)]
+	equity, signals := e.equity[from:e.until][:len(closes)], e.signals[from:e.until][:len(closes)]
+	cash, units, stop, target, lo, hi := e.Cash, h.Units, h.Stop, h.Target, h.Low, h.High
+	for k, c := range closes {
+		if x := low[k]; x < lo {
+			if x <= stop {
+				h.High = hi
+				e.i = from + k
+				e.exit(min(e.open[e.i], stop), h.stopReason())
+				return
+			}
+			lo = x
+		}
+		if x := high[k]; x > hi {
+			if x >= target {
+				h.Low = lo
+				e.i = from + k
+				e.exit(max(e.open[e.i], target), OnTarget)
+				return
+			}
+			hi = x
+		}
+		equity[k] = cash + float64(units*c)
+		if signals[k] == Sell {
+			h.Low, h.High, e.i = lo, hi, from+k+1
+			e.decide(Sell)
+			return
+		}
+	}
+	h.Low, h.High, e.i = lo, hi, e.until
+}
+
+// short is long upside down.
+func (e *engine) short() {
+	from, h := e.i, &e.Holding
+	closes := e.close[from:e.until]
+	high, low := e.high[from:e.until][:len(closes)], e.low[from:e.until][:len(closes)]
+	equity, signals := e.equity[from:e.until][:len(closes)], e.signals[from:e.until][:len(closes)]
+	cash, units, stop, target, lo, hi := e.Cash, h.Units, h.Stop, h.Target, h.Low, h.High
+	for k, c := range closes {
+		if x := high[k]; x > hi {
+			if x >= stop {
+				h.Low = lo
+				e.i = from + k
+				e.exit(max(e.open[e.i], stop), h.stopReason())
+				return
+			}
+			hi = x
+		}
+		if x := low[k]; x < lo {
+			if x <= target {
+				h.High = hi
+				e.i = from + k
+				e.exit(min(e.open[e.i], target), OnTarget)
+				return
+			}
+			lo = x
+		}
+		equity[k] = cash + float64(units*c)
+		if signals[k] == Buy {
+			h.Low, h.High, e.i = lo, hi, from+k+1
+			e.decide(Buy)
+			return
+		}
+	}
+	h.Low, h.High, e.i = lo, hi, e.until
+}
+
+// decide makes the signal of the bar just marked an order, unless the last
+// fill is too near. The phases ask only about signals that would change the
+// position.
+func (e *engine) decide(s Signal) {
+	if e.LastFill >= 0 && e.time[e.i-1]-e.time[e.LastFill] < e.separation {
+		return
+	}
+	e.Pending = s
+}

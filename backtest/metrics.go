@@ -1,0 +1,195 @@
+package backtest
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/ktrdr/ktrdr/num"
+)
+
+// Metrics are the figures of a run. Money is in the account's currency; names
+// in _pct are percentages, other rates are fractions; what is undefined (a
+// Sharpe ratio without variance, a profit factor without losses) is null, never
+// a number that looks like one. Everything per year uses the bars that the
+// series really has in a year.
+type Metrics struct {
+	Bars        int      `json:"bars"`          // from the first that could decide
+	BarsPerYear *float64 `json:"bars_per_year"` // measured: see BarsPerYear
+
+	InitialCapital   float64  `json:"initial_capital"`
+	FinalEquity      float64  `json:"final_equity"` // after the forced exit
+	TotalReturn      float64  `json:"total_return"`
+	TotalReturnPct   float64  `json:"total_return_pct"`
+	AnnualizedReturn *float64 `json:"annualized_return"` // compound
+
+	BuyAndHoldReturn    *float64 `json:"buy_and_hold_return"` // same capital and costs, from the first open to the last close
+	BuyAndHoldReturnPct *float64 `json:"buy_and_hold_return_pct"`
+
+	// Of the returns from close to close; deviations divide by n-1.
+	Volatility *float64 `json:"volatility"`
+	Sharpe     *float64 `json:"sharpe_ratio"`
+	Sortino    *float64 `json:"sortino_ratio"` // over the root mean square of the negative returns, the others counting as 0
+	Skew       *float64 `json:"skew"`
+	Kurtosis   *float64 `json:"kurtosis"` // 3 for a normal distribution
+
+	MaxDrawdown         float64  `json:"max_drawdown"`          // deepest fall below the highest equity until then
+	MaxDrawdownPct      float64  `json:"max_drawdown_pct"`      // deepest in proportion to that height; may be another fall
+	MaxDrawdownDuration int      `json:"max_drawdown_duration"` // longest stretch of bars below an earlier height
+	Calmar              *float64 `json:"calmar_ratio"`          // annualized return over the proportional drawdown
+	RecoveryFactor      *float64 `json:"recovery_factor"`       // total return over the drawdown
+
+	TotalTrades    int      `json:"total_trades"`
+	WinningTrades  int      `json:"winning_trades"` // net of all costs above 0
+	LosingTrades   int      `json:"losing_trades"`  // below 0
+	UnfilledOrders int      `json:"unfilled_orders"`
+	WinRate        *float64 `json:"win_rate"`
+	ProfitFactor   *float64 `json:"profit_factor"`
+	AvgTrade       *float64 `json:"avg_trade"`
+	AvgWin         *float64 `json:"avg_win"`
+	AvgLoss        *float64 `json:"avg_loss"` // negative
+	LargestWin     *float64 `json:"largest_win"`
+	LargestLoss    *float64 `json:"largest_loss"` // negative
+	TradeTStat     *float64 `json:"trade_t_stat"` // of the net returns on the entry values, against 0
+
+	AvgHoldingPeriod     *float64 `json:"avg_holding_period"` // hours, from bar to bar
+	AvgWinHoldingPeriod  *float64 `json:"avg_win_holding_period"`
+	AvgLossHoldingPeriod *float64 `json:"avg_loss_holding_period"`
+
+	Exposure  *float64 `json:"exposure"`   // share of the bars with a position
+	Turnover  *float64 `json:"turnover"`   // traded value, entries and exits, over the mean equity
+	CostTotal float64  `json:"cost_total"` // commission, spread and slippage
+}
+
+const percent = 100
+
+// figure is x, or nothing if x is not a number that can be told.
+func figure(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
+}
+
+// Measure computes the figures from the equity at each close, which begins
+// with the capital before the first trade, from the closed trades, and from
+// the number of bars in a year, 0 if unknown. What needs prices is left null.
+func Measure(equity []float64, trades []Trade, barsPerYear float64) (Metrics, error) {
+	if len(equity) == 0 {
+		return Metrics{}, fmt.Errorf("metrics: the equity curve is empty")
+	}
+	for i, x := range [2]float64{equity[0], equity[len(equity)-1]} {
+		if math.IsNaN(x) || math.IsInf(x, 0) || i == 0 && x <= 0 {
+			return Metrics{}, fmt.Errorf("metrics: the equity curve goes from %v to %v; it must begin above 0 and hold numbers only", equity[0], x)
+		}
+	}
+	r := newMoments(equity)
+	if math.IsNaN(r.mean) || math.IsInf(r.mean, 0) {
+		return Metrics{}, fmt.Errorf("metrics: the equity at %s is not a number; check the bars there", firstBad(equity))
+	}
+	m := Metrics{Bars: len(equity), InitialCapital: equity[0], FinalEquity: equity[len(equity)-1]}
+	if barsPerYear > 0 {
+		m.BarsPerYear = figure(barsPerYear)
+	}
+	m.TotalReturn = m.FinalEquity - m.InitialCapital
+	m.TotalReturnPct = m.TotalReturn / m.InitialCapital * percent
+	m.returns(r, barsPerYear)
+	m.drawdown(equity)
+	m.trades(trades)
+	if periods := len(equity) - 1; periods > 0 {
+		held := 0
+		for k := range trades {
+			held += trades[k].bars()
+		}
+		m.Exposure = figure(float64(held) / float64(periods))
+	}
+	m.turnover(equity, trades)
+	return m, nil
+}
+
+func firstBad(equity []float64) string {
+	for i, x := range equity {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return fmt.Sprintf("bar %d of the curve", i)
+		}
+	}
+	return "some bar" // numbers all, but too far apart for a return
+}
+
+// returns sets what follows from the returns per bar.
+func (m *Metrics) returns(r moments, barsPerYear float64) {
+	if r.n < 1 {
+		return
+	}
+	if barsPerYear > 0 {
+		years := float64(r.n) / barsPerYear
+		switch growth := m.FinalEquity / m.InitialCapital; {
+		case growth <= 0:
+			m.AnnualizedReturn = figure(-1)
+		default:
+			m.AnnualizedReturn = figure(num.Exp(num.Log(growth)/years) - 1)
+		}
+	}
+	if r.n < 2 {
+		return
+	}
+	sd, year := r.deviation(), math.Sqrt(barsPerYear)
+	if barsPerYear > 0 {
+		m.Volatility = figure(sd * year)
+	}
+	if !r.vary() {
+		return
+	}
+	m.Skew, m.Kurtosis = figure(r.skew()), figure(r.kurtosis())
+	if barsPerYear <= 0 {
+		return
+	}
+	m.Sharpe = figure(r.mean / sd * year)
+	if down := r.downside(); down > 0 {
+		m.Sortino = figure(r.mean / down * year)
+	}
+}
+
+// drawdown sets the falls below the running peak, and what is divided by them.
+func (m *Metrics) drawdown(equity []float64) {
+	peak, at := equity[0], 0
+	var deepest, worst float64
+	for i, x := range equity {
+		if x >= peak {
+			peak, at = x, i
+			continue
+		}
+		fall := peak - x
+		if fall > deepest {
+			deepest = fall
+		}
+		if fall > float64(worst*peak) {
+			worst = fall / peak
+		}
+		if i-at > m.MaxDrawdownDuration {
+			m.MaxDrawdownDuration = i - at
+		}
+	}
+	m.MaxDrawdown, m.MaxDrawdownPct = deepest, worst*percent
+	if deepest == 0 {
+		return
+	}
+	m.RecoveryFactor = figure(m.TotalReturn / deepest)
+	if m.AnnualizedReturn != nil {
+		m.Calmar = figure(*m.AnnualizedReturn / worst)
+	}
+}
+
+// turnover sets the traded value over the mean equity.
+func (m *Metrics) turnover(equity []float64, trades []Trade) {
+	var sum, traded float64
+	for _, x := range equity {
+		sum += x
+	}
+	for k := range trades {
+		t := &trades[k]
+		traded += float64(t.Quantity*t.EntryPrice) + float64(t.Quantity*t.ExitPrice)
+	}
+	if mean := sum / float64(len(equity)); mean > 0 {
+		m.Turnover = figure(traded / mean)
+	}
+}

@@ -44,6 +44,7 @@ var arrows = map[string]rule{
 	"neural/internal/asmgen": {}, // writes neural's assembly
 
 	"backtest": {ours: []string{"num", "market"}},
+	"strategy": {ours: []string{"market", "indicator", "fuzzy", "label"}, modules: []string{"github.com/goccy/go-yaml"}},
 
 	// mechanisms
 	"engine": {ours: []string{"."}, modules: []string{"golang.org/x/sync"}},

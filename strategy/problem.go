@@ -1,0 +1,58 @@
+package strategy
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Problem is one thing that is wrong with a strategy, and where.
+type Problem struct {
+	File         string // as given to Parse
+	Line, Column int    // from 1
+	Path         string // the key, as in training.labels.source; empty for the whole document
+	Message      string // a sentence that says what is wrong and what to do
+}
+
+// String reads as compilers write it.
+func (p Problem) String() string {
+	where := fmt.Sprintf("%s:%d:%d: ", p.File, p.Line, p.Column)
+	if p.Path == "" {
+		return where + p.Message
+	}
+	return where + p.Path + ": " + p.Message
+}
+
+// Warning is something that is allowed and probably not meant.
+type Warning Problem
+
+// String reads as compilers write it.
+func (w Warning) String() string { return Problem(w).String() }
+
+// maxProblems is how many are told at once: who has more than that to mend
+// will ask again.
+const maxProblems = 20
+
+// Problems is the error of a strategy that is not valid: all that is wrong
+// with it, in the order of the text, the first twenty.
+type Problems []Problem
+
+// Error lists the problems, one a line.
+func (p Problems) Error() string {
+	lines := make([]string, len(p))
+	for i, x := range p {
+		lines[i] = x.String()
+	}
+	if len(p) == maxProblems {
+		lines = append(lines, fmt.Sprintf("(the first %d problems are listed)", maxProblems))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func sorted(list []Problem) []Problem {
+	slices.SortStableFunc(list, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return list
+}

@@ -45,6 +45,7 @@ var arrows = map[string]rule{
 
 	"backtest": {ours: []string{"num", "market"}},
 	"strategy": {ours: []string{"market", "indicator", "fuzzy", "label"}, modules: []string{"github.com/goccy/go-yaml"}},
+	"feature":  {ours: []string{"market", "indicator", "fuzzy", "strategy"}},
 
 	// mechanisms
 	"engine": {ours: []string{"."}, modules: []string{"golang.org/x/sync"}},

@@ -46,6 +46,9 @@ var arrows = map[string]rule{
 	"backtest": {ours: []string{"num", "market"}},
 	"strategy": {ours: []string{"market", "indicator", "fuzzy", "label"}, modules: []string{"github.com/goccy/go-yaml"}},
 	"feature":  {ours: []string{"market", "indicator", "fuzzy", "strategy"}},
+	"train": {ours: []string{
+		"num", "market", "indicator", "fuzzy", "label", "neural", "strategy", "feature", "backtest",
+	}},
 
 	// mechanisms
 	"engine": {ours: []string{"."}, modules: []string{"golang.org/x/sync"}},

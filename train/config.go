@@ -1,0 +1,89 @@
+package train
+
+import (
+	"fmt"
+	"sort"
+
+	"github.com/ktrdr/ktrdr/backtest"
+	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/strategy"
+)
+
+// Overrides are what a backtest may be asked to do otherwise than its strategy
+// says. nil leaves the strategy's.
+type Overrides struct {
+	InitialCapital *float64 `json:"initial_capital,omitempty"`
+	Commission     *float64 `json:"commission,omitempty"`
+	Slippage       *float64 `json:"slippage,omitempty"`
+	Spread         *float64 `json:"spread,omitempty"`
+}
+
+// BacktestConfig is how the strategy's signals are traded. Where its figures
+// begin is left at the first bar: see Plan.
+func BacktestConfig(s *strategy.Strategy, o Overrides) backtest.Config {
+	b := s.Backtest
+	return backtest.Config{
+		InitialCapital: override(b.InitialCapital, o.InitialCapital),
+		Commission:     override(b.Commission, o.Commission),
+		Slippage:       override(b.Slippage, o.Slippage),
+		Spread:         override(b.Spread, o.Spread),
+		SizeMode:       backtest.SizeMode(b.SizeMode),
+		PositionSize:   b.PositionSize,
+		LotSize:        b.LotSize,
+		Leverage:       b.Leverage,
+		StopLoss:       b.StopLoss,
+		TakeProfit:     b.TakeProfit,
+		AllowShort:     s.Decisions.AllowShort,
+		Flip:           b.Flip,
+		MinSeparation:  s.Decisions.Separation,
+	}
+}
+
+func override(value float64, by *float64) float64 {
+	if by != nil {
+		return *by
+	}
+	return value
+}
+
+// Plan is a backtest ready to run: backtest.Backtest(p.Bars, p.Signals.Signal,
+// p.Config), or bar by bar with backtest.Run.
+type Plan struct {
+	Bars    *market.Bars
+	Signals *Signals
+	Config  backtest.Config
+}
+
+// NewPlan asks a model about the bars of a symbol and prepares the backtest over
+// a span; a bound that is not set is the strategy's. Bars before the span serve
+// as history only, bars that close after it are not looked at, and trading
+// begins at the first bar of which the model can say something.
+func NewPlan(m *Model, data Series, span strategy.Span, o Overrides) (*Plan, error) {
+	if span.Start.IsZero() {
+		span.Start = m.Strategy.Backtest.Span.Start
+	}
+	if span.End.IsZero() {
+		span.End = m.Strategy.Backtest.Span.End
+	}
+	data = data.before(instant(span.End))
+	base, err := data.frame(m.Strategy.Data.Base)
+	if err != nil {
+		return nil, err
+	}
+	signals, err := Predict(m, data)
+	if err != nil {
+		return nil, err
+	}
+	start := instant(span.Start)
+	begin := sort.Search(base.Len(), func(i int) bool { return base.Time[i] >= start })
+	first := max(signals.First, begin)
+	if first >= base.Len() {
+		return nil, fmt.Errorf("%s: no bar is left to decide at: of %d bars up to the end of the span, %d lie before it and %d before the first answer of the model", data.Symbol, base.Len(), begin, signals.First)
+	}
+	p := &Plan{Bars: base, Signals: signals, Config: BacktestConfig(m.Strategy, o)}
+	p.Config.StartBar = first
+	if err := p.Config.Validate(); err != nil {
+		return nil, fmt.Errorf("backtest of strategy %s: %w", m.Strategy.Name, err)
+	}
+	return p, nil
+}

@@ -1,0 +1,136 @@
+package train
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"sort"
+
+	"github.com/ktrdr/ktrdr/feature"
+	"github.com/ktrdr/ktrdr/neural"
+)
+
+// Dataset is what a network is trained and judged on. Its table has a row for
+// every bar of the base timeframe, one symbol after the other:
+//
+//	row   0 1 2 3 4 5 6 7 8 9 …
+//	      EURUSD ────▶│GBPUSD ────▶
+//
+// A row holds the features of its bar and, where there is one, its label: both
+// are written by (symbol, bar), so they cannot belong to different bars. The
+// parts of the split list rows. A recurrent network reads the rows before a
+// sample's row too; samples are chosen such that these are of the same symbol
+// and have all their features.
+type Dataset struct {
+	Table    neural.Dataset
+	Symbols  []Block
+	Features []string
+	Norm     feature.Norm // fitted on the training samples; the table is normalised with it
+
+	Classes      []string  // of a classification; nil for a regression
+	ClassWeights []float32 // what the loss weighs classes with; nil for none
+
+	Split                   Split
+	Train, Validation, Test []int32 // rows, symbol by symbol, each in order of time
+
+	purged   [3]int
+	strategy [32]byte // hash of what it was prepared for
+	options  Options
+}
+
+// Block is the rows of one symbol.
+type Block struct {
+	Symbol  string
+	First   int     // its first row in the table
+	Time    []int64 // opening instants of its bars, one for each row
+	Sources []Source
+}
+
+func (ds *Dataset) parts() [3][]int32 { return [3][]int32{ds.Train, ds.Validation, ds.Test} }
+
+// where tells which bar a row is.
+func (ds *Dataset) where(row int32) (symbol string, at int64) {
+	i := sort.Search(len(ds.Symbols), func(i int) bool { return ds.Symbols[i].First > int(row) }) - 1
+	b := ds.Symbols[i]
+	return b.Symbol, b.Time[int(row)-b.First]
+}
+
+// Sources lists the bars that the dataset was made from.
+func (ds *Dataset) Sources() []Source {
+	var list []Source
+	for _, b := range ds.Symbols {
+		list = append(list, b.Sources...)
+	}
+	return list
+}
+
+// Hash identifies the dataset by what it was made from: strategy, bars, span and
+// split.
+func (ds *Dataset) Hash() [32]byte {
+	h := sha256.New()
+	h.Write([]byte(versions()))
+	h.Write(ds.strategy[:])
+	for _, s := range ds.Sources() {
+		sum, err := hex.DecodeString(s.Hash)
+		if err != nil {
+			panic("train: a hash that is not hex: " + s.Hash)
+		}
+		h.Write(sum)
+	}
+	for _, at := range []int64{ds.options.start(), ds.options.end(), ds.Split.Validation, ds.Split.Test, ds.Split.End} {
+		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(at)))
+	}
+	return [32]byte(h.Sum(nil))
+}
+
+func (ds *Dataset) summary() DataSummary {
+	return DataSummary{Sources: ds.Sources(), Features: ds.Features, Split: ds.Split, Parts: ds.partReports()}
+}
+
+func (ds *Dataset) partReports() []PartReport {
+	var list []PartReport
+	for p, rows := range ds.parts() {
+		r := PartReport{Name: partNames[p], Samples: len(rows), Purged: ds.purged[p]}
+		r.From, r.To = ds.extent(rows)
+		if ds.Classes != nil {
+			r.Classes = make([]int, len(ds.Classes))
+			for _, row := range rows {
+				r.Classes[ds.Table.Class[row]]++
+			}
+		} else if len(rows) > 0 {
+			r.Mean, r.Up = ds.targets(rows)
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+// extent is the first and the last instant of rows; 0 of none.
+func (ds *Dataset) extent(rows []int32) (from, to int64) {
+	for _, b := range ds.Symbols {
+		i := sort.Search(len(rows), func(i int) bool { return int(rows[i]) >= b.First })
+		j := sort.Search(len(rows), func(i int) bool { return int(rows[i]) >= b.First+len(b.Time) })
+		if i == j {
+			continue
+		}
+		first, last := b.Time[int(rows[i])-b.First], b.Time[int(rows[j-1])-b.First]
+		if from == 0 || first < from {
+			from = first
+		}
+		to = max(to, last)
+	}
+	return from, to
+}
+
+// targets is the mean of the targets of rows, and the share of those above 0.
+func (ds *Dataset) targets(rows []int32) (mean, up float64) {
+	for _, row := range rows {
+		x := float64(ds.Table.Target[row])
+		mean += x
+		if x > 0 {
+			up++
+		}
+	}
+	n := float64(len(rows))
+	return mean / n, up / n
+}

@@ -1,0 +1,169 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/ktrdr/ktrdr/backtest"
+	"github.com/ktrdr/ktrdr/feature"
+	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/neural"
+	"github.com/ktrdr/ktrdr/strategy"
+)
+
+// Signals are what a model says of a series of bars: of each bar, known at its
+// close. They do not know of a position; package backtest does.
+type Signals struct {
+	Symbol    string
+	Timeframe market.Timeframe
+	Time      []int64 // opening instants of the bars; shared with them
+
+	Outputs    int       // answers per bar
+	Answers    []float32 // probabilities of the classes, or forecast returns, bar after bar; NaN where there are none
+	Signal     []backtest.Signal
+	Confidence []float32
+
+	First int // the first bar with an answer; the number of bars if none has
+	Holds Holds
+}
+
+// Holds counts the bars at which the signal is to hold, by the reason.
+type Holds struct {
+	WarmUp    int `json:"warm_up"`   // before the first bar with an answer
+	Undefined int `json:"undefined"` // later bars at which a feature has no value
+	Unsure    int `json:"unsure"`    // the answer would trade, and is below the confidence threshold or the cost
+	Answered  int `json:"answered"`  // hold is the answer
+}
+
+// Answer is what the model says of one bar.
+func (s *Signals) Answer(bar int) []float32 { return s.Answers[bar*s.Outputs:][:s.Outputs] }
+
+// Predict asks a model about every bar of a symbol, as far as the strategy may
+// be used on it. What it says of a bar depends on the bars up to it alone.
+func Predict(m *Model, data Series) (*Signals, error) {
+	s := m.Strategy
+	if err := m.allows(data.Symbol); err != nil {
+		return nil, err
+	}
+	data, err := data.reading(s)
+	if err != nil {
+		return nil, err
+	}
+	matrix, err := feature.Build(s, data.Bars)
+	if err != nil {
+		return nil, fmt.Errorf("features of %s: %w", data.Symbol, err)
+	}
+	if err := m.Info.Norm.Apply(matrix); err != nil {
+		return nil, fmt.Errorf("features of %s: %w", data.Symbol, err)
+	}
+	out := &Signals{
+		Symbol: data.Symbol, Timeframe: data.base().Timeframe, Time: data.base().Time, Outputs: m.Net.Spec().Outputs,
+	}
+	if err := out.ask(m, matrix); err != nil {
+		return nil, fmt.Errorf("%s: %w", data.Symbol, err)
+	}
+	if err := out.decide(s); err != nil {
+		return nil, fmt.Errorf("decisions of strategy %s: %w", s.Name, err)
+	}
+	out.count(s)
+	return out, nil
+}
+
+// allows holds to the strategy's deployment. The symbols it was trained on are
+// those of the data, which a request may have chosen.
+func (m *Model) allows(symbol string) error {
+	if m.Strategy.Deployment.Symbols != strategy.TrainingOnly {
+		return m.Strategy.Allows(symbol, m.Strategy.Data.Base)
+	}
+	var trained []string
+	for _, s := range m.Info.Sources {
+		if s.Symbol == symbol {
+			return nil
+		}
+		if !slices.Contains(trained, s.Symbol) {
+			trained = append(trained, s.Symbol)
+		}
+	}
+	return fmt.Errorf("strategy %s may be used only on the symbols it was trained on (%s), and %s is not one: see its deployment.target_symbols", m.Strategy.Name, strings.Join(trained, ", "), symbol)
+}
+
+// asked is how many bars the network is asked about at once. The answers do not
+// depend on it.
+const asked = 8192
+
+// ask fills in the answers, run by run of usable rows.
+func (s *Signals) ask(model *Model, m *feature.Matrix) error {
+	s.Answers = make([]float32, m.Rows*s.Outputs)
+	table := neural.Dataset{Rows: m.Rows, Inputs: m.Cols, Stride: m.Stride, X: m.X}
+	predictor, need := neural.NewPredictor(model.Net, 0), needOf(model.Strategy)
+	rows := make([]int32, 0, asked)
+	s.First = m.Rows
+	for row := 0; row < m.Rows; {
+		if !need.met(m, row) {
+			for i := range s.Answer(row) {
+				s.Answers[row*s.Outputs+i] = float32(math.NaN())
+			}
+			row++
+			continue
+		}
+		s.First = min(s.First, row)
+		for rows = rows[:0]; row < m.Rows && len(rows) < asked && need.met(m, row); row++ {
+			rows = append(rows, int32(row))
+		}
+		piece := s.Answers[int(rows[0])*s.Outputs : row*s.Outputs]
+		if err := predictor.Predict(&table, rows, piece); err != nil {
+			return err
+		}
+		if s.Outputs > 1 {
+			neural.Softmax(piece, s.Outputs)
+		}
+	}
+	return nil
+}
+
+// decide makes signals of the answers, as the strategy says.
+func (s *Signals) decide(st *strategy.Strategy) (err error) {
+	d := st.Decisions
+	if d.Output == strategy.Regression {
+		s.Signal, s.Confidence, err = backtest.FromRegression(s.Answers, backtest.CostModel{
+			RoundTripCost: d.Cost.RoundTrip, MinEdgeMultiplier: d.Cost.MinEdge,
+		})
+		return err
+	}
+	classes := signalsOf(st)
+	if len(classes) != s.Outputs {
+		return errors.New("the network has another number of classes than the labels")
+	}
+	s.Signal, s.Confidence, err = backtest.FromProbabilities(s.Answers, backtest.Decision{Threshold: d.Confidence, Classes: classes})
+	return err
+}
+
+// signalsOf is what each class of the strategy's labels means for a trader.
+func signalsOf(s *strategy.Strategy) []backtest.Signal {
+	var list []backtest.Signal
+	for _, x := range s.Training.Labels.Signals() {
+		list = append(list, backtest.Signal(x))
+	}
+	return list
+}
+
+// count says why there was no signal.
+func (s *Signals) count(st *strategy.Strategy) {
+	classes := signalsOf(st)
+	for bar, signal := range s.Signal {
+		switch {
+		case bar < s.First:
+			s.Holds.WarmUp++
+		case math.IsNaN(float64(s.Answers[bar*s.Outputs])):
+			s.Holds.Undefined++
+		case signal != backtest.Hold:
+		case s.Outputs > 1 && classes[argmax(s.Answer(bar))] == backtest.Hold:
+			s.Holds.Answered++
+		default:
+			s.Holds.Unsure++
+		}
+	}
+}

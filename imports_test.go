@@ -49,6 +49,7 @@ var arrows = map[string]rule{
 	"train": {ours: []string{
 		"num", "market", "indicator", "fuzzy", "label", "neural", "strategy", "feature", "backtest",
 	}},
+	"evidence": {ours: []string{"num", "market", "backtest"}},
 
 	// mechanisms
 	"engine": {ours: []string{"."}, modules: []string{"golang.org/x/sync"}},

@@ -1,0 +1,120 @@
+package evidence
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/ktrdr/ktrdr/num"
+)
+
+// Moments describe how a series of returns is distributed.
+type Moments struct {
+	Bars      int      `json:"bars"`
+	Mean      *float64 `json:"mean"`
+	Deviation *float64 `json:"deviation"` // divides by n-1
+	Skew      *float64 `json:"skew"`
+	Kurtosis  *float64 `json:"kurtosis"` // 3 for a normal distribution
+	Undefined string   `json:"undefined,omitempty"`
+}
+
+// MomentsOf measures returns.
+func MomentsOf(returns []float64) Moments {
+	s, err := measure(returns)
+	m := Moments{Bars: len(returns)}
+	if err != nil {
+		m.Undefined = err.Error()
+		return m
+	}
+	m.Mean, m.Deviation = figure(s.mean), figure(s.deviation)
+	m.Skew, m.Kurtosis = figure(s.skew), figure(s.kurtosis)
+	return m
+}
+
+// sample is a series whose moments all exist.
+type sample struct {
+	x                               []float64
+	n                               float64
+	mean, deviation, skew, kurtosis float64
+}
+
+// fewest is the least number of returns of which a spread can be told.
+const fewest = 3
+
+// noise is the spread, in proportion to the largest return, that rounding
+// alone can give to returns that are all the same.
+const noise = 1e-9
+
+// measure fails, with a sentence, where the returns have no Sharpe ratio.
+func measure(returns []float64) (sample, error) {
+	s := sample{x: returns, n: float64(len(returns))}
+	if len(returns) < fewest {
+		return s, fmt.Errorf("%d returns are too few; there must be %d at least", len(returns), fewest)
+	}
+	largest := 0.0
+	for i, v := range returns {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return s, fmt.Errorf("return %d is %v, which is not a number", i, v)
+		}
+		largest = max(largest, math.Abs(v))
+	}
+	s.mean = num.Sum(returns) / s.n
+	var m2, m3, m4 float64
+	for _, v := range returns {
+		d := v - s.mean
+		d2 := float64(d * d)
+		m2 += d2
+		m3 += float64(d2 * d)
+		m4 += float64(d2 * d2)
+	}
+	s.deviation = math.Sqrt(m2 / (s.n - 1))
+	v := m2 / s.n
+	if !(s.deviation > noise*largest) || v*v == 0 || math.IsInf(m4, 0) {
+		return s, fmt.Errorf("the %d returns do not vary, so nothing can be said per unit of risk", len(returns))
+	}
+	s.skew = m3 / s.n / (v * math.Sqrt(v))
+	s.kurtosis = m4 / s.n / (v * v)
+	return s, nil
+}
+
+// figure is x, or nothing if x is not a number that can be told.
+func figure(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
+}
+
+// Autocorrelations are those of x with itself 1 to lags bars earlier. A series
+// that does not vary has none and gives nil.
+func Autocorrelations(x []float64, lags int) []float64 {
+	s, err := measure(x)
+	if err != nil {
+		return nil
+	}
+	whole := s.deviation * s.deviation * (s.n - 1)
+	rho := make([]float64, min(lags, len(x)-1))
+	for k := range rho {
+		sum := 0.0
+		for i := k + 1; i < len(x); i++ {
+			sum += float64((x[i] - s.mean) * (x[i-k-1] - s.mean))
+		}
+		rho[k] = sum / whole
+	}
+	return rho
+}
+
+// LongRun is how many times larger the variance of the mean of x is than it
+// would be if the bars were independent: above 1 where good bars follow good
+// bars. It weighs the autocorrelations as Newey and West (1987) do, up to the
+// lag 4(n/100)^(2/9). For a series that does not vary it is 1.
+func LongRun(x []float64) float64 {
+	if len(x) < fewest {
+		return 1
+	}
+	lags := int(4 * num.Pow(float64(len(x))/100, 2.0/9))
+	ratio := 1.0
+	for k, rho := range Autocorrelations(x, lags) {
+		ratio += float64(2 * (1 - float64(k+1)/float64(lags+1)) * rho)
+	}
+	return max(ratio, 0)
+}

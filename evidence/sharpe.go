@@ -1,0 +1,73 @@
+package evidence
+
+import "math"
+
+// Sharpe is a Sharpe ratio with what is known about its error.
+type Sharpe struct {
+	Bars            int      `json:"bars"`
+	PerBar          *float64 `json:"per_bar"`
+	Annualized      *float64 `json:"annualized"`       // nil where the number of bars in a year is unknown
+	Error           *float64 `json:"standard_error"`   // of PerBar
+	AnnualizedError *float64 `json:"annualized_error"` // of Annualized
+	LongRun         *float64 `json:"long_run"`         // see LongRun; above 1 it has widened the error
+	Skew            *float64 `json:"skew"`
+	Kurtosis        *float64 `json:"kurtosis"`
+	Z               *float64 `json:"z"`                   // PerBar over the largest of its errors: see EstimateSharpe
+	Undefined       string   `json:"undefined,omitempty"` // why there is no ratio
+}
+
+// EstimateSharpe measures the Sharpe ratio of returns per bar. barsPerYear is 0
+// where it is unknown.
+//
+// The error is SharpeError's, widened where the bars hang together. Z is what
+// verdicts use, and takes the side of doubt: its error is never smaller than
+// that of normal independent returns without an edge, although a lucky jump
+// upwards, by its skew, would make it so.
+func EstimateSharpe(returns []float64, barsPerYear float64) Sharpe {
+	r := Sharpe{Bars: len(returns)}
+	s, err := measure(returns)
+	if err != nil {
+		r.Undefined = err.Error()
+		return r
+	}
+	sr, together := s.mean/s.deviation, LongRun(returns)
+	widen := math.Sqrt(max(together, 1))
+	e := SharpeError(sr, len(returns), s.skew, s.kurtosis)
+	r.PerBar, r.Error, r.LongRun = figure(sr), figure(e*widen), figure(together)
+	r.Skew, r.Kurtosis = figure(s.skew), figure(s.kurtosis)
+	r.Z = figure(sr / (max(e, 1/math.Sqrt(s.n-1)) * widen))
+	if barsPerYear > 0 {
+		year := math.Sqrt(barsPerYear)
+		r.Annualized, r.AnnualizedError = figure(sr*year), figure(e*widen*year)
+	}
+	return r
+}
+
+// SharpeError is the standard error of a Sharpe ratio sr that n independent
+// returns of this skew and kurtosis gave (Mertens 2002; for normal returns,
+// skew 0 and kurtosis 3, it is that of Lo 2002 but for n-1 in place of n).
+func SharpeError(sr float64, n int, skew, kurtosis float64) float64 {
+	if n < 2 {
+		return math.NaN()
+	}
+	v := 1 - float64(skew*sr) + float64((kurtosis-1)/4*sr*sr)
+	return math.Sqrt(max(v, 0) / float64(n-1))
+}
+
+// LoFactor is what a Sharpe ratio per bar is multiplied by to be one over q
+// bars when the bars' autocorrelations are rho (Lo 2002): the square root of q
+// if they are all 0, less if good bars follow good bars. Lags beyond rho count
+// as 0. It is nil where the correlations given are those of no series.
+func LoFactor(q int, rho []float64) *float64 {
+	v := float64(q)
+	for k, r := range rho {
+		if k+1 >= q {
+			break
+		}
+		v += float64(2 * float64(q-k-1) * r)
+	}
+	if !(v > 0) {
+		return nil
+	}
+	return figure(float64(q) / math.Sqrt(v))
+}

@@ -25,6 +25,7 @@ const (
 	CodeUnavailable   Code = "unavailable"    // the store cannot be reached; try again
 	CodeUnknownResult Code = "unknown_result" // a commit failed and could not be re-read; repeat the same request
 	CodeNoSpace       Code = "no_space"       // free disk is below the reserve
+	CodeAtCapacity    Code = "at_capacity"    // as many are active as may be; the figures are in a Capacity
 	CodeCorrupt       Code = "corrupt"        // bytes do not match their hash
 	CodeInternal      Code = "internal"       // ours
 
@@ -96,7 +97,7 @@ func CodeOf(err error) Code {
 // Retryable says whether repeating the same request unchanged may succeed.
 func (c Code) Retryable() bool {
 	switch c {
-	case CodeUnavailable, CodeUnknownResult, CodeNoSpace, CodeOrphaned, CodeBackendRestart:
+	case CodeUnavailable, CodeUnknownResult, CodeNoSpace, CodeAtCapacity, CodeOrphaned, CodeBackendRestart:
 		return true
 	}
 	return false
@@ -105,7 +106,7 @@ func (c Code) Retryable() bool {
 // Class returns the class of c.
 func (c Code) Class() Class {
 	switch c {
-	case CodeUnavailable, CodeUnknownResult, CodeOrphaned, CodeBackendRestart:
+	case CodeUnavailable, CodeUnknownResult, CodeAtCapacity, CodeOrphaned, CodeBackendRestart:
 		return Transient
 	case CodeInvalid, CodeNotFound, CodeKeyReused, CodeTooLarge, CodeUnauthorized, CodeForbidden, CodeMismatch, CodeNoCheckpoint:
 		return BadInput

@@ -18,6 +18,8 @@ type Health struct {
 	Stalled        int            `json:"stalled_operations"` // live, and not moving although their workers beat
 	Store          StoreHealth    `json:"store"`
 	DiskFreeBytes  int64          `json:"disk_free_bytes"`
+
+	Queues map[string]QueueHealth `json:"queues,omitempty"` // by name
 }
 
 // OrphanDetector is the detector's own account of itself.

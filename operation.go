@@ -82,6 +82,9 @@ type Operation struct {
 	BackendLocal bool `json:"is_backend_local"`
 	HasPlan      bool `json:"has_plan"`
 
+	Queue   *QueuePlace `json:"queue,omitempty"`      // nil unless it is a parent that stood in a line
+	Session int64       `json:"session_id,omitempty"` // its number among all who ever stood in one, from 1; 0 for others
+
 	Worker WorkerID    `json:"worker_id,omitempty"` // who holds or last held it
 	HeldBy Incarnation `json:"held_by,omitempty"`   // the backend process whose own worker holds it; empty for an outside worker
 
@@ -139,6 +142,7 @@ type NewOperation struct {
 	Ordinal      int
 	BackendLocal bool
 	HasPlan      bool
+	Queue        *Queue // only for a parent without a parent of its own; nil starts at once
 	Spec         json.RawMessage
 	State        json.RawMessage
 	Metadata     json.RawMessage

@@ -21,6 +21,8 @@ import (
 // suite, storetest.Run.
 type Store interface {
 	Operations
+	Queues
+	Notes
 	Checkpoints
 	Recovery
 
@@ -84,7 +86,9 @@ type Store interface {
 // Operations is the life of operations, one method per Input of Step.
 type Operations interface {
 	// Create stores a new PENDING operation. One with a plan is claimed and
-	// its plan asked in the same transaction. A key seen before returns the
+	// its plan asked in the same transaction, unless it has to wait in its
+	// queue; where there is no room and it was not forced, it is
+	// CodeAtCapacity and nothing is created. A key seen before returns the
 	// operation it made; with another body it is CodeKeyReused.
 	Create(ctx context.Context, op NewOperation, key IdempotencyKey) (Operation, error)
 
@@ -129,6 +133,31 @@ type Operations interface {
 	// concurrent caller wins and the rest get CodeConflict. CodeNoCheckpoint
 	// when it has no checkpoint.
 	Resume(ctx context.Context, id OperationID) (Operation, error)
+}
+
+// Queues is where parents wait for their turn.
+type Queues interface {
+	// StartQueued starts the waiting parents of a queue whose turn has come,
+	// one transaction each, until so many are live. However many call it at
+	// once, together with Create they never start more; only a resume does.
+	StartQueued(ctx context.Context, name string, limit int) (started int, err error)
+
+	// QueueCounts counts every queue that somebody is or waits in, by name.
+	QueueCounts(ctx context.Context) ([]QueueCount, error)
+}
+
+// Notes is what plans have noted. Nothing deletes them.
+type Notes interface {
+	// Notes returns a page. A note is there as soon as the transaction that
+	// wrote it has ended.
+	Notes(ctx context.Context, q NoteQuery) (NotePage, error)
+
+	// CountNotes counts by kind what a query selects, all pages of it.
+	CountNotes(ctx context.Context, q NoteQuery) (map[string]int64, error)
+
+	// Horizon is the newest note, to be pinned: the set of notes at or before
+	// it never changes, not even by way of a backup.
+	Horizon(ctx context.Context) (string, error)
 }
 
 // Checkpoints is what operations leave behind.
@@ -185,8 +214,13 @@ type Recovery interface {
 	// Leave says that the backend is stopping and holds nothing.
 	Leave(ctx context.Context, b Backend) error
 
+	// AskPlans asks the plan of every live parent whether there is something
+	// to do that no event told of, and does it; moved says for how many there
+	// was. It writes nothing where there is not.
+	AskPlans(ctx context.Context) (moved int, err error)
+
 	// Sweep recovers what backends held that are known to be gone, and asks the
-	// plans of parents that wait for nobody. Only when judge is true does
+	// plans as AskPlans does. Only when judge is true does
 	// silence count: then it also recovers what backends held that were silent
 	// for the timeout, and fails operations whose last heartbeat is that old,
 	// or ends them CANCELLED if that was asked: conditional updates whose

@@ -26,6 +26,8 @@ type Config struct {
 	// Fingerprint tells what an operation of a type would be run with now; a
 	// checkpoint made from anything else is not resumed.
 	Fingerprint map[ktrdr.Type]func(spec []byte) (map[string]string, error)
+	// Queues are the lines that parents stand in; there are no others.
+	Queues []Queue
 	// Collect deletes blobs that no row names; nil means never.
 	Collect func(ctx context.Context) (deleted int, err error)
 	// FreeDisk tells the free bytes where the data is; nil means unknown.
@@ -100,6 +102,8 @@ func (e *Engine) Run(ctx context.Context) error {
 	g.Go(func() error { e.detector.run(loops); return nil })
 	g.Go(func() error { return e.beat(loops) })
 	g.Go(func() error { e.cleanup(loops); return nil })
+	g.Go(func() error { e.startQueued(loops); return nil })
+	g.Go(func() error { e.askPlans(loops); return nil })
 	err := g.Wait()
 
 	bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)

@@ -83,8 +83,7 @@ func (e *Engine) explain(ctx context.Context, ops []ktrdr.Operation) error {
 	if err := e.explainLive(ctx, ops); err != nil {
 		return err
 	}
-	pending := slices.ContainsFunc(ops, func(op ktrdr.Operation) bool { return op.Status == ktrdr.Pending })
-	if !pending {
+	if !slices.ContainsFunc(ops, awaitsWorker) {
 		return nil
 	}
 	workers, err := e.list(ctx)
@@ -96,12 +95,16 @@ func (e *Engine) explain(ctx context.Context, ops []ktrdr.Operation) error {
 		return err
 	}
 	for i := range ops {
-		if ops[i].Status == ktrdr.Pending {
+		if awaitsWorker(ops[i]) {
 			ops[i].Unschedulable = reason(ops[i], workers, paused)
 		}
 	}
 	return nil
 }
+
+// awaitsWorker is true of what a worker would have to claim; a parent that is
+// PENDING waits for its turn.
+func awaitsWorker(op ktrdr.Operation) bool { return op.Status == ktrdr.Pending && !op.HasPlan }
 
 func (e *Engine) explainLive(ctx context.Context, ops []ktrdr.Operation) error {
 	if !slices.ContainsFunc(ops, func(op ktrdr.Operation) bool { return op.Status.Live() }) {

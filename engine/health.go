@@ -48,7 +48,7 @@ func (e *Engine) healthOfStore(ctx context.Context, h *ktrdr.Health, problem fun
 	}
 	h.Store.StoreInfo, h.Store.OK = all.info, true
 	h.Operations, h.Paused, h.Workers = all.counts, all.paused, slots(all.workers)
-	h.Unschedulable, h.Stalled = all.unschedulable, all.stalled
+	h.Unschedulable, h.Stalled, h.Queues = all.unschedulable, all.stalled, all.queues
 	if err := e.unwritable.Load(); err != nil {
 		h.Store.OK, h.Store.Error = false, ktrdr.CleanText((*err).Error())
 		problem("the store does not take writes: %v", *err)
@@ -66,6 +66,7 @@ type account struct {
 	workers       []ktrdr.Worker
 	unschedulable int64
 	stalled       int
+	queues        map[string]ktrdr.QueueHealth
 }
 
 func (e *Engine) askStore(ctx context.Context) (a account, err error) {
@@ -91,7 +92,11 @@ func (e *Engine) askStore(ctx context.Context) (a account, err error) {
 		}
 	}
 	stalls, err := e.stalls.get(ctx, e.askStalls)
+	if err != nil {
+		return a, err
+	}
 	a.stalled = len(stalls)
+	a.queues, err = e.healthOfQueues(ctx, a.workers)
 	return a, err
 }
 

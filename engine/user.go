@@ -15,7 +15,8 @@ import (
 // This file is the user's side of the engine.
 
 // Submit creates an operation. It is refused while free disk is below the
-// reserve, because work that cannot save itself is work lost.
+// reserve, because work that cannot save itself is work lost. The limit of its
+// queue, if it stands in one, is the engine's to say.
 func (e *Engine) Submit(ctx context.Context, op ktrdr.NewOperation, key ktrdr.IdempotencyKey) (ktrdr.Operation, error) {
 	switch {
 	case !op.Type.Known():
@@ -26,6 +27,13 @@ func (e *Engine) Submit(ctx context.Context, op ktrdr.NewOperation, key ktrdr.Id
 	if free, ok := e.freeDisk(); ok && free < e.settings.DiskReserve {
 		return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeNoSpace, "only %d MB of disk are free, less than the reserve of %d MB; free some space, or run `ktrdr checkpoints cleanup`, and try again",
 			free>>20, e.settings.DiskReserve>>20)
+	}
+	if op.Queue != nil {
+		q, err := e.limited(ctx, *op.Queue)
+		if err != nil {
+			return ktrdr.Operation{}, err
+		}
+		op.Queue = &q
 	}
 	made, err := e.store.Create(ctx, op, key)
 	if err != nil {
@@ -67,7 +75,8 @@ func (e *Engine) Cancel(ctx context.Context, id ktrdr.OperationID, why string) (
 	return e.store.Cancel(ctx, id, ktrdr.CleanText(why))
 }
 
-// Retry makes a new operation with the same spec and no checkpoint.
+// Retry makes a new operation with the same spec and no checkpoint. It stands
+// in the same place of the same queue, and is refused when there is no room.
 func (e *Engine) Retry(ctx context.Context, id ktrdr.OperationID, key ktrdr.IdempotencyKey) (ktrdr.Operation, error) {
 	op, err := e.store.Operation(ctx, id)
 	if err != nil {
@@ -76,10 +85,14 @@ func (e *Engine) Retry(ctx context.Context, id ktrdr.OperationID, key ktrdr.Idem
 	if !op.Status.Terminal() {
 		return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeConflict, "%s is %s; only an operation that has ended can be retried (cancel it first with `ktrdr cancel %s`)", id, op.Status, id)
 	}
-	return e.Submit(ctx, ktrdr.NewOperation{
+	n := ktrdr.NewOperation{
 		Type: op.Type, Priority: op.Priority, BackendLocal: op.BackendLocal, HasPlan: op.HasPlan,
 		Spec: op.Spec, Metadata: op.Metadata, RetryOf: op.ID,
-	}, key)
+	}
+	if q := op.Queue; q != nil {
+		n.Queue = &ktrdr.Queue{Name: q.Name, Run: q.Run, Generation: q.Generation, Index: q.Index}
+	}
+	return e.Submit(ctx, n, key)
 }
 
 // SetPaused stops or allows new claims everywhere.
@@ -101,6 +114,19 @@ func (e *Engine) LastEvent(ctx context.Context) (ktrdr.Cursor, error) { return e
 
 // Changed returns a hint that there may be new events.
 func (e *Engine) Changed() <-chan struct{} { return e.store.Changed() }
+
+// Notes returns a page of what plans have noted.
+func (e *Engine) Notes(ctx context.Context, q ktrdr.NoteQuery) (ktrdr.NotePage, error) {
+	return e.store.Notes(ctx, q)
+}
+
+// CountNotes counts them by kind.
+func (e *Engine) CountNotes(ctx context.Context, q ktrdr.NoteQuery) (map[string]int64, error) {
+	return e.store.CountNotes(ctx, q)
+}
+
+// Horizon pins the notes there are.
+func (e *Engine) Horizon(ctx context.Context) (string, error) { return e.store.Horizon(ctx) }
 
 // History lists an operation's checkpoints, newest first.
 func (e *Engine) History(ctx context.Context, op ktrdr.OperationID) ([]ktrdr.CheckpointInfo, error) {

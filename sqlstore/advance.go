@@ -57,10 +57,11 @@ func family(ctx context.Context, q queryer, id ktrdr.OperationID) (p operationRo
 	return all[0], all[1:], nil
 }
 
-// advance asks one parent's plan and does what it decides.
+// advance asks one parent's plan and does what it decides. One that waits in
+// its queue is asked when its turn comes.
 func (s *Store) advance(ctx context.Context, t *tx, a ask) ([]ask, error) {
 	p, children, err := family(ctx, t, a.id)
-	if err != nil || !p.HasPlan || p.Status.Terminal() {
+	if err != nil || !p.HasPlan || !p.Status.Live() {
 		return nil, err
 	}
 	if p.closed() {
@@ -118,9 +119,13 @@ func (s *Store) checkDecision(d ktrdr.Decision, p operationRow, children []opera
 		}
 	}
 	for _, n := range d.Create {
+		n.Parent = p.ID
 		if err := s.checkNew(n); err != nil {
 			return fmt.Errorf("plan's new child: %w", err)
 		}
+	}
+	if err := checkNotes(d.Notes); err != nil {
+		return err
 	}
 	for _, id := range d.Resume {
 		i := slices.IndexFunc(children, func(c operationRow) bool { return c.ID == id })
@@ -157,6 +162,9 @@ func (s *Store) apply(ctx context.Context, t *tx, p operationRow, children []ope
 	}
 	t.wake()
 	if err := moveParent(ctx, t, p, d); err != nil {
+		return nil, err
+	}
+	if err := s.addNotes(ctx, t, p.ID, d.Notes); err != nil {
 		return nil, err
 	}
 	for _, n := range d.Create {
@@ -200,6 +208,9 @@ func moveParent(ctx context.Context, t *tx, p operationRow, d ktrdr.Decision) er
 	}
 	args := []any{p.ID, p.Epoch, ktrdr.CleanText(d.Phase), optional(d.State), optional(progress)}
 	if d.Phase == "" && d.State == nil && len(d.Create)+len(d.Resume) == 0 && d.Finish == nil {
+		if d.Progress == nil {
+			return nil
+		}
 		return t.later(ctx, updateParent, args...)
 	}
 	row, err := rowOf(phaseOf(p, d), nil)
@@ -238,7 +249,7 @@ func createChild(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperatio
 		id, err = insertChild(ctx, t, p, n)
 	} else {
 		id = n.ID
-		_, err = insertOperation(ctx, t, id, n, &p)
+		_, err = insertOperation(ctx, t, id, n, &p, unnumbered)
 	}
 	if err == nil && n.HasPlan {
 		err = t.later(ctx, claimParent, id)
@@ -253,7 +264,7 @@ func insertChild(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperatio
 	t.wakeWorkers()
 	for range idTries {
 		id = ktrdr.NewOperationID(n.Type, time.Now())
-		if err = t.later(ctx, insertNew, newArgs(id, n, &p)...); !isDuplicate(err) {
+		if err = t.later(ctx, insertNew, newArgs(id, n, &p, unnumbered)...); !isDuplicate(err) {
 			break
 		}
 	}

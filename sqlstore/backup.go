@@ -249,6 +249,7 @@ const sqlBlobs query = `SELECT artifacts FROM checkpoints WHERE artifacts IS NOT
 	UNION ALL SELECT spec FROM operations WHERE spec LIKE '%"sha256"%'
 	UNION ALL SELECT state FROM operations WHERE state LIKE '%"sha256"%'
 	UNION ALL SELECT result FROM operations WHERE result LIKE '%"sha256"%'
+	UNION ALL SELECT data FROM notes WHERE data LIKE '%"sha256"%'
 	UNION ALL SELECT type FROM contents WHERE ` + isBlobValue + `
 	UNION ALL SELECT type FROM checkpoint_writes WHERE ` + isBlobValue
 
@@ -266,7 +267,7 @@ func blobsNamed(ctx context.Context, r queryer) ([]ktrdr.Hash, error) {
 		if err := rows.Scan(&text); err != nil {
 			return nil, err
 		}
-		for _, a := range artifactsIn(json.RawMessage(text)) {
+		for _, a := range ktrdr.ArtifactsIn(json.RawMessage(text)) {
 			named[a.SHA256] = true
 		}
 	}

@@ -82,6 +82,9 @@ func populate(t *testing.T, s *Store) blobMap {
 			"["+name("weights")+","+name("trades")+"]", name("state"))
 		exec(tx, `INSERT INTO contents (hash, used_at, type, bytes) VALUES ($1, 1, 'json', $2), ($3, 1, 'none', $4)`,
 			[]byte{0, 1, 255}, []byte("a\x00b"), []byte("empty"), []byte{})
+		exec(tx, `INSERT INTO notes (id, kind, key, run, generation, idx, operation_id, at, data)
+			VALUES (1, 'trial', 'a', 'r', 2, 3, 'op_003', 7, '{}'), (5, 'trial', 'b', 'r', 2, 4, 'op_004', 8, $1)`, `{"plot":`+name("plot")+`}`)
+		exec(tx, `INSERT INTO meta (key, value) VALUES ($1, '41')`, metaSessions)
 		exec(tx, `INSERT INTO workers (id, name, types, slots, held_by, host, pid, version, registered_at, seen_at) VALUES ('w', '', '[]', 1, '', '', 1, '', 1, 1)`)
 		exec(tx, `DELETE FROM meta WHERE key = $1`, metaRestoring)
 		return nil
@@ -176,9 +179,9 @@ func TestBackup_RestoresToTheSameRows(t *testing.T) {
 					t.Fatal(err)
 				}
 				want, got := contentsOfBackup(t, archive), contentsOfBackup(t, mustBackup(t, target, restored))
-				if len(want["rows operations"]) != 120 || len(want["rows events"]) != 101 || len(restored) != 4 {
-					t.Errorf("the backup holds %d operations, %d events and %d blobs, want 120, 101 and 4",
-						len(want["rows operations"]), len(want["rows events"]), len(restored))
+				if len(want["rows operations"]) != 120 || len(want["rows events"]) != 101 || len(want["rows notes"]) != 2 || len(restored) != 5 {
+					t.Errorf("the backup holds %d operations, %d events, %d notes and %d blobs, want 120, 101, 2 and 5",
+						len(want["rows operations"]), len(want["rows events"]), len(want["rows notes"]), len(restored))
 				}
 				for name := range want {
 					if !slices.Equal(got[name], want[name]) {
@@ -199,7 +202,10 @@ func checkRestored(t *testing.T, s *Store) {
 	t.Helper()
 	ctx := t.Context()
 	err := s.write(ctx, normal, func(tx *tx) error {
-		var next, txs, left int64
+		var next, txs, left, session int64
+		if err := tx.row(ctx, nextSession, metaSessions).Scan(&session); err != nil || session != 42 {
+			t.Errorf("the next session is %d, %v, want 42", session, err)
+		}
 		if err := tx.row(ctx, `INSERT INTO events (operation_id, kind, at, epoch, data) VALUES ('op_new', 'x', 0, 0, '{}') RETURNING id`).Scan(&next); err != nil {
 			return err
 		}
@@ -222,6 +228,9 @@ func checkRestored(t *testing.T, s *Store) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if horizon, err := s.Horizon(ctx); err != nil || horizon != "5" {
+		t.Errorf("the horizon is %q, %v, want the 5 of the other place", horizon, err)
 	}
 }
 
@@ -282,8 +291,8 @@ func TestBackup_NotesDamagedBlobsAndGoesOn(t *testing.T) {
 	if damaged, err := Restore(t.Context(), target, restored, &archive); err != nil || !slices.Equal(damaged, want) {
 		t.Errorf("the restore tells of %v, %v; want %v", damaged, err, want)
 	}
-	if len(restored) != 2 {
-		t.Errorf("%d blobs were restored, want the two that were whole", len(restored))
+	if len(restored) != 3 {
+		t.Errorf("%d blobs were restored, want the three that were whole", len(restored))
 	}
 }
 
@@ -317,7 +326,7 @@ func TestRestore_RefusesAndChangesNothing(t *testing.T) {
 		"cut off between entries": {archive[:entry(endName)], ktrdr.CodeCorrupt, "cut off"},
 		"without its proof":       {archive[:bytes.LastIndex(archive, []byte(sumName))], ktrdr.CodeCorrupt, "cut off"},
 		"a changed row":           {changed(`"op_003"`, `"op_999"`), ktrdr.CodeCorrupt, "changed or damaged"},
-		"a changed count":         {changed(`"blobs": 4`, `"blobs": 5`), ktrdr.CodeCorrupt, "changed or damaged"},
+		"a changed count":         {changed(`"blobs": 5`, `"blobs": 6`), ktrdr.CodeCorrupt, "changed or damaged"},
 		"a changed name":          {changed("tables/events/", "tables/tokens/"), ktrdr.CodeCorrupt, "cannot be read"},
 		"a changed blob":          {changed("weights", "weightz"), ktrdr.CodeCorrupt, "changed or damaged"},
 		"a changed proof":         {changed(sumOf(t, archive), strings.Repeat("0", 64)), ktrdr.CodeCorrupt, "changed or damaged"},

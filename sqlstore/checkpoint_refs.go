@@ -1,10 +1,8 @@
 package sqlstore
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"iter"
 
 	"github.com/ktrdr/ktrdr"
@@ -44,7 +42,9 @@ func (s *Store) BlobRefs(ctx context.Context) iter.Seq2[ktrdr.BlobRef, error] {
 				after = last
 			}
 		}
-		s.valueRefs(ctx, yield)
+		if s.noteRefs(ctx, yield) {
+			s.valueRefs(ctx, yield)
+		}
 	}
 }
 
@@ -69,7 +69,7 @@ func (s *Store) checkpointRefs(ctx context.Context, after ktrdr.BlobRef) (refs [
 	}
 	for _, n := range found {
 		for _, text := range []sql.NullString{n.blob, n.artifacts} {
-			for _, a := range artifactsIn(rawJSON(text)) {
+			for _, a := range ktrdr.ArtifactsIn(rawJSON(text)) {
 				refs = append(refs, ktrdr.BlobRef{Artifact: a, Operation: n.Operation, Checkpoint: n.Checkpoint})
 			}
 		}
@@ -100,7 +100,7 @@ func (s *Store) operationRefs(ctx context.Context, after ktrdr.BlobRef) (refs []
 	}
 	for _, n := range found {
 		for _, text := range n.texts {
-			for _, a := range artifactsIn(rawJSON(text)) {
+			for _, a := range ktrdr.ArtifactsIn(rawJSON(text)) {
 				refs = append(refs, ktrdr.BlobRef{Artifact: a, Operation: n.Operation})
 			}
 		}
@@ -109,38 +109,4 @@ func (s *Store) operationRefs(ctx context.Context, after ktrdr.BlobRef) (refs []
 		last = &found[refsPage-1].BlobRef
 	}
 	return refs, last, nil
-}
-
-// artifactsIn finds every object in a JSON text that has an artifact's three
-// members: name, sha256 and size.
-func artifactsIn(text json.RawMessage) []ktrdr.Artifact {
-	var v any
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
-	if dec.Decode(&v) != nil {
-		return nil
-	}
-	return appendArtifacts(nil, v)
-}
-
-func appendArtifacts(found []ktrdr.Artifact, v any) []ktrdr.Artifact {
-	switch v := v.(type) {
-	case []any:
-		for _, item := range v {
-			found = appendArtifacts(found, item)
-		}
-	case map[string]any:
-		name, named := v["name"].(string)
-		text, _ := v["sha256"].(string)
-		number, _ := v["size"].(json.Number)
-		hash, badHash := ktrdr.ParseHash(text)
-		size, badSize := number.Int64()
-		if named && badHash == nil && badSize == nil {
-			found = append(found, ktrdr.Artifact{Name: name, SHA256: hash, Size: size})
-		}
-		for _, member := range v {
-			found = appendArtifacts(found, member)
-		}
-	}
-	return found
 }

@@ -41,7 +41,10 @@ func TestStore_QuestionsHaveTheirIndex(t *testing.T) {
 		"page of a status": {"operations_page", func() (query, []any) {
 			return listed(ktrdr.OperationQuery{Limit: 50, Status: []ktrdr.Status{ktrdr.Completed}})
 		}},
-		"waiting parents": {"operations_live", func() (query, []any) { return selectWaiting, []any{"", batch} }},
+		"live parents":   {"operations_live", func() (query, []any) { return selectLiveParents, []any{"", parentsAtOnce} }},
+		"next in line":   {"operations_line", func() (query, []any) { return selectTurn, []any{"q", 1} }},
+		"room in line":   {"operations_started", func() (query, []any) { return countTaken, []any{"q", 1} }},
+		"older of a run": {"operations_run", func() (query, []any) { return selectTurn, []any{"q", 1} }},
 		"silent workers": {"operations_live", func() (query, []any) {
 			return treatQuery(`has_plan = 0 AND `+isLive+` AND COALESCE(heartbeat_at, claimed_at) <= {now} - $1`, 1), []any{int64(1), ""}
 		}},

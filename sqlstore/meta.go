@@ -10,14 +10,31 @@ const (
 	setMeta    query = `INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING`
 	deleteMeta query = `DELETE FROM meta WHERE key = $1`
 	selectMeta query = `SELECT value FROM meta WHERE key = $1`
+	lockOfMeta query = `SELECT key FROM meta WHERE key = $1 {lock}`
 	countMeta  query = `SELECT COUNT(*) FROM meta WHERE key = $1`
 )
 
-// The keys of meta; the third, restoring, belongs to the backup.
+// The keys of meta; another, restoring, belongs to the backup. The last two say
+// nothing: they are there to be locked.
 const (
 	metaPaused   = "paused"
 	metaBlobRoot = "blob_root"
+	metaSessions = "sessions" // the last number that was given out
+	metaQueue    = "queue "   // and the queue's name
+	metaNotes    = "notes"
 )
+
+// lockMeta keeps everybody else from locking the same until the transaction
+// ends.
+func (s *Store) lockMeta(ctx context.Context, t *tx, key string) error {
+	if !s.isPostgres() {
+		return nil // the transaction has the whole file
+	}
+	if err := t.later(ctx, setMeta, key, ""); err != nil {
+		return err
+	}
+	return t.later(ctx, lockOfMeta, key)
+}
 
 // SetPaused implements ktrdr.Store.
 func (s *Store) SetPaused(ctx context.Context, paused bool) error {

@@ -55,6 +55,9 @@ func (s *Store) create(ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr
 			return load(ctx, t, before)
 		}
 	}
+	if n.Queue != nil {
+		return s.createQueued(ctx, t, id, n)
+	}
 	var parent *operationRow
 	if n.Parent != "" {
 		p, err := s.openParent(ctx, t, n.Parent)
@@ -63,17 +66,22 @@ func (s *Store) create(ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr
 		}
 		parent = &p
 	}
-	op, err := insertOperation(ctx, t, id, n, parent)
+	op, err := insertOperation(ctx, t, id, n, parent, unnumbered)
 	if err != nil || !n.HasPlan {
 		return op, err
 	}
-	if err := claimPlan(ctx, t, op.ID); err != nil {
-		return op, err
+	return s.setOut(ctx, t, op.ID)
+}
+
+// setOut claims a PENDING parent for its plan and asks it for the first time.
+func (s *Store) setOut(ctx context.Context, t *tx, id ktrdr.OperationID) (operationRow, error) {
+	if err := claimPlan(ctx, t, id); err != nil {
+		return operationRow{}, err
 	}
-	if err := s.settle(ctx, t, ask{op.ID, ktrdr.WhyCreated}); err != nil {
-		return op, err
+	if err := s.settle(ctx, t, ask{id, ktrdr.WhyCreated}); err != nil {
+		return operationRow{}, err
 	}
-	return load(ctx, t, op.ID)
+	return load(ctx, t, id)
 }
 
 // openParent locks the parent's tree and refuses a parent that wants no more
@@ -99,31 +107,40 @@ func (s *Store) openParent(ctx context.Context, t *tx, id ktrdr.OperationID) (op
 // COALESCE.
 const (
 	insertNew query = `INSERT INTO operations (id, operation_type, status, priority, parent_id, root_id, root_created_at,
-			ordinal, depth, is_backend_local, has_plan, spec, state, metadata, retry_of, created_at)
+			ordinal, depth, is_backend_local, has_plan, spec, state, metadata, retry_of,
+			queue, run, generation, idx, session, created_at)
 		VALUES ($1, $2, 'PENDING', $3, $4, $5, COALESCE((SELECT root_created_at FROM operations WHERE id = $5), {now}),
-			$6, $7, $8, $9, $10, $11, $12, $13, {now})`
+			$6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, {now})`
 	insertUnlessTaken = insertNew + ` ON CONFLICT (id) DO NOTHING RETURNING ` + operationColumns
 )
 
 // insertOperation stores a new PENDING operation; errTaken when the id is.
-func insertOperation(ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr.NewOperation, parent *operationRow) (operationRow, error) {
+func insertOperation(ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr.NewOperation, parent *operationRow, session sql.NullInt64) (operationRow, error) {
 	t.wakeWorkers()
-	op, err := scanOperation(t.row(ctx, insertUnlessTaken, newArgs(id, n, parent)...))
+	op, err := scanOperation(t.row(ctx, insertUnlessTaken, newArgs(id, n, parent, session)...))
 	if errors.Is(err, sql.ErrNoRows) {
 		return op, errTaken
 	}
 	return op, err
 }
 
+// unnumbered is the session of an operation that stands in no queue.
+var unnumbered sql.NullInt64
+
 // newArgs are the arguments of insertNew.
-func newArgs(id ktrdr.OperationID, n ktrdr.NewOperation, parent *operationRow) []any {
+func newArgs(id ktrdr.OperationID, n ktrdr.NewOperation, parent *operationRow, session sql.NullInt64) []any {
 	root, depth := id, 0
 	if parent != nil {
 		root, depth = parent.Root, parent.depth+1
 	}
+	var place ktrdr.Queue
+	if n.Queue != nil {
+		place = *n.Queue
+	}
 	return []any{
 		id, n.Type, n.Priority, optional(n.Parent), root, n.Ordinal, depth, bit(n.BackendLocal), bit(n.HasPlan),
 		orObject(n.Spec), optional(n.State), orObject(n.Metadata), optional(n.RetryOf),
+		place.Name, place.Run, place.Generation, place.Index, session,
 	}
 }
 
@@ -151,7 +168,7 @@ func (s *Store) checkNew(n ktrdr.NewOperation) error {
 			return ktrdr.Errorf(ktrdr.CodeInvalid, "the %s of a new operation is not valid JSON", what)
 		}
 	}
-	return nil
+	return checkQueue(n)
 }
 
 // validJSON also asks for valid UTF-8, which encoding/json does not inside

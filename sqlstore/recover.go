@@ -130,7 +130,8 @@ func (s *Store) Sweep(ctx context.Context, b ktrdr.Backend, p ktrdr.RecoveryPoli
 	if judge {
 		errs = append(errs, s.forget(ctx, b, max(forgotten, p.Timeout)))
 	}
-	errs = append(errs, s.askWaiting(ctx), s.outlook(ctx, p, &r))
+	_, err := s.AskPlans(ctx)
+	errs = append(errs, err, s.outlook(ctx, p, &r))
 	return r, errors.Join(errs...)
 }
 
@@ -142,41 +143,6 @@ func (s *Store) forget(ctx context.Context, b ktrdr.Backend, silence time.Durati
 		_, err := t.exec(ctx, forgetBackends, silence.Microseconds(), b.Incarnation)
 		return err
 	})
-}
-
-const selectWaiting query = `SELECT id FROM operations WHERE has_plan = 1 AND id > $1 AND ` + isLive + `
-		AND NOT EXISTS (SELECT 1 FROM operations AS child WHERE child.parent_id = operations.id
-			AND child.status IN ('PENDING', 'RUNNING', 'PENDING_RECONCILIATION'))
-	ORDER BY id LIMIT $2`
-
-// askWaiting asks the plans of parents that wait for nobody: whatever made
-// them miss an end, the rows tell. Each has a transaction of its own, so that
-// one that cannot be asked keeps no other from going on.
-func (s *Store) askWaiting(ctx context.Context) error {
-	var errs []error
-	for after := ktrdr.OperationID(""); ; {
-		var waiting []ktrdr.OperationID
-		err := s.readOne(ctx, func(r queryer) (err error) {
-			rows, err := r.rows(ctx, selectWaiting, after, batch)
-			waiting, err = gather(rows, err, scanID)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		for _, id := range waiting {
-			errs = append(errs, s.write(ctx, normal, func(t *tx) error {
-				if err := s.lockTree(ctx, t, id); err != nil {
-					return err
-				}
-				return s.settle(ctx, t, ask{id, ktrdr.WhyChild})
-			}))
-			after = id
-		}
-		if len(waiting) < batch {
-			return errors.Join(errs...)
-		}
-	}
 }
 
 const selectOutlook query = `SELECT COALESCE(SUM(CASE WHEN heard <= {now} - $1 THEN 1 ELSE 0 END), 0),

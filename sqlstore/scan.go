@@ -29,7 +29,7 @@ const operationColumns = `id, operation_type, status, phase, epoch, attempts, pr
 	COALESCE(claimed_at, 0), COALESCE(heartbeat_at, 0), COALESCE(completed_at, 0),
 	ckpt_id, COALESCE(ckpt_type, ''), COALESCE(ckpt_epoch, 0), COALESCE(ckpt_seq, 0),
 	COALESCE(ckpt_step, 0), COALESCE(ckpt_size, 0), COALESCE(ckpt_at, 0),
-	depth, ended_by, ending`
+	depth, ended_by, ending, queue, run, generation, idx, COALESCE(session, 0)`
 
 // operationRow is an operation with what the store alone knows about it.
 type operationRow struct {
@@ -50,6 +50,7 @@ func scanOperation(row scanner) (operationRow, error) {
 		heartbeat, completed, savedAt int64
 		checkpointID, ending          sql.NullString
 		saved                         ktrdr.CheckpointInfo
+		place                         ktrdr.QueuePlace
 	)
 	err := row.Scan(&op.ID, &op.Type, &op.Status, &op.Phase, &op.Epoch, &op.Attempts, &op.Priority,
 		&op.Parent, &op.Root, &op.Ordinal, &local, &plan, &op.Worker, &op.HeldBy,
@@ -57,7 +58,7 @@ func scanOperation(row scanner) (operationRow, error) {
 		&result, &op.ErrorMessage, &failure, &op.RetryOf, &created, &started,
 		&claimed, &heartbeat, &completed,
 		&checkpointID, &saved.Type, &saved.Epoch, &saved.Seq, &saved.Step, &saved.Size, &savedAt,
-		&op.depth, &op.endedBy, &ending)
+		&op.depth, &op.endedBy, &ending, &place.Name, &place.Run, &place.Generation, &place.Index, &op.Session)
 	if err != nil {
 		return operationRow{}, err
 	}
@@ -66,6 +67,9 @@ func scanOperation(row scanner) (operationRow, error) {
 	op.State, op.Result = rawJSON(state), rawJSON(result)
 	op.CreatedAt, op.StartedAt, op.ClaimedAt = instant(created), instant(started), instant(claimed)
 	op.HeartbeatAt, op.CompletedAt = instant(heartbeat), instant(completed)
+	if place.Name != "" {
+		op.Queue = &place
+	}
 	if checkpointID.Valid {
 		saved.ID, saved.CreatedAt = checkpointID.String, instant(savedAt)
 		op.Checkpoint = &saved

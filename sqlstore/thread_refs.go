@@ -40,7 +40,7 @@ func (s *Store) valueRefs(ctx context.Context, yield func(ktrdr.BlobRef, error) 
 				return
 			}
 			for _, n := range found {
-				for _, a := range artifactsIn(json.RawMessage(n.text)) {
+				for _, a := range ktrdr.ArtifactsIn(json.RawMessage(n.text)) {
 					if !yield(ktrdr.BlobRef{Artifact: a, Operation: ktrdr.OperationID(n.thread)}, nil) {
 						return
 					}

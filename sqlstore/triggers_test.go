@@ -199,6 +199,10 @@ func TestTriggers_RefuseWhatNoStatementMayDo(t *testing.T) {
 		"another spec":                {ktrdr.Pending, `UPDATE operations SET spec = '{"steps":1}' WHERE id = $1`},
 		"another parent":              {ktrdr.Pending, `UPDATE operations SET parent_id = 'op_dummy_parent' WHERE id = $1`},
 		"another birthday":            {ktrdr.Pending, `UPDATE operations SET created_at = 2 WHERE id = $1`},
+		"another queue":               {ktrdr.Pending, `UPDATE operations SET queue = 'q', session = 1 WHERE id = $1`},
+		"another run":                 {ktrdr.Pending, `UPDATE operations SET run = 'r' WHERE id = $1`},
+		"another generation":          {ktrdr.Pending, `UPDATE operations SET generation = 1 WHERE id = $1`},
+		"another index":               {ktrdr.Pending, `UPDATE operations SET idx = 1 WHERE id = $1`},
 		"deleting a running one":      {ktrdr.Running, `DELETE FROM operations WHERE id = $1`},
 		"deleting a reconciling one":  {ktrdr.Reconciling, `DELETE FROM operations WHERE id = $1`},
 		"being born running": {ktrdr.Failed, `INSERT INTO operations (id, operation_type, status, root_id, root_created_at, spec, created_at, heartbeat_at)
@@ -218,6 +222,12 @@ func TestTriggers_RefuseWhatNoStatementMayDo(t *testing.T) {
 			op, err := s.Operation(t.Context(), id)
 			if err != nil || op.Status != c.in || op.Epoch != 7 {
 				t.Errorf("%s: the operation is %s at epoch %d (%v), want it unchanged", name, op.Status, op.Epoch, err)
+			}
+		}
+		mustRaw(t, s, `INSERT INTO notes (id, kind, key, run, generation, idx, operation_id, at, data) VALUES (1, 'k', 'a', '', 0, 0, '', 1, '{}')`)
+		for _, text := range []query{`UPDATE notes SET data = '[]'`, `DELETE FROM notes`} {
+			if err := raw(t, s, text); err == nil {
+				t.Errorf("%s was allowed", text)
 			}
 		}
 		plant(t, s, "op_dummy_done", ktrdr.Completed)

@@ -188,6 +188,8 @@ func (w *twins) compareAll() {
 		_, _ = w.both("operation "+string(id), func(s ktrdr.Store) (any, error) { return s.Operation(w.ctx, id) })
 		_, _ = w.both("history of "+string(id), func(s ktrdr.Store) (any, error) { return s.History(w.ctx, id) })
 	}
+	_, _ = w.both("horizon", func(s ktrdr.Store) (any, error) { return s.Horizon(w.ctx) })
+	_, _ = w.both("notes", func(s ktrdr.Store) (any, error) { return s.Notes(w.ctx, ktrdr.NoteQuery{Limit: actsEach}) })
 	w.caughtUp()
 	for _, id := range w.ops {
 		events, _ := w.both("events of "+string(id), func(s ktrdr.Store) (any, error) {

@@ -18,10 +18,10 @@ var acts = slices.Concat(
 	slices.Repeat([]func(*twins){(*twins).claim}, 6),
 	slices.Repeat([]func(*twins){(*twins).finish}, 6),
 	slices.Repeat([]func(*twins){(*twins).create}, 3),
-	slices.Repeat([]func(*twins){(*twins).plant, (*twins).checkpoint, (*twins).report, (*twins).resume}, 2),
+	slices.Repeat([]func(*twins){(*twins).plant, (*twins).stand, (*twins).startQueued, (*twins).checkpoint, (*twins).report, (*twins).resume}, 2),
 	[]func(*twins){
 		(*twins).cancel, (*twins).release, (*twins).start, (*twins).register, (*twins).progress,
-		(*twins).lose, (*twins).sweep, (*twins).skip, (*twins).list, (*twins).pause, (*twins).forget,
+		(*twins).lose, (*twins).sweep, (*twins).skip, (*twins).list, (*twins).pause, (*twins).forget, (*twins).askPlans,
 	})
 
 func (w *twins) look() {
@@ -67,6 +67,33 @@ func (w *twins) plant() {
 	if _, err := w.both("plant", func(s ktrdr.Store) (any, error) { return s.Create(w.ctx, n, ktrdr.IdempotencyKey{}) }); err == nil {
 		w.ops = append(w.ops, n.ID)
 	}
+}
+
+// stand plants a tree that stands in a line and notes what becomes of it.
+func (w *twins) stand() {
+	n := parentOf(treeSpec{
+		Named: true, Children: draw(w, "children", 1, 2), Noted: w.lifeName(draw(w, "noted", "n1", "n2", "n3")),
+		Trouble: draw(w, "trouble", "", "", "", "", "panic"), When: draw(w, "when", ktrdr.WhyReconcile, ktrdr.WhyCreated),
+	})
+	n.ID = ktrdr.OperationID(w.name("op_queued"))
+	n.Priority = draw(w, "priority", 0, 0, 1)
+	n.Queue = &ktrdr.Queue{
+		Name: w.lifeName("line"), Limit: draw(w, "limit", 1, 2), Force: draw(w, "force", true, true, false),
+		Run: draw(w, "run", "", w.lifeName("run")), Generation: draw(w, "generation", 0, 0, 1, 2), Index: len(w.ops),
+	}
+	if _, err := w.both("stand", func(s ktrdr.Store) (any, error) { return s.Create(w.ctx, n, ktrdr.IdempotencyKey{}) }); err == nil {
+		w.ops = append(w.ops, n.ID)
+	}
+}
+
+func (w *twins) startQueued() {
+	limit := draw(w, "limit", 1, 2, 3)
+	_, _ = w.both("start queued", func(s ktrdr.Store) (any, error) { return s.StartQueued(w.ctx, w.lifeName("line"), limit) })
+	_, _ = w.both("queues", func(s ktrdr.Store) (any, error) { return s.QueueCounts(w.ctx) })
+}
+
+func (w *twins) askPlans() {
+	_, _ = w.both("ask plans", func(s ktrdr.Store) (any, error) { return s.AskPlans(w.ctx) })
 }
 
 func (w *twins) claim() {

@@ -38,7 +38,10 @@ func Matrix(t *testing.T, open func(t *testing.T, plans map[ktrdr.Type]ktrdr.Pla
 type pair struct{}
 
 // Next implements ktrdr.Plan.
-func (pair) Next(parent ktrdr.Operation, children []ktrdr.Operation, _ ktrdr.Why) (ktrdr.Decision, error) {
+func (pair) Next(parent ktrdr.Operation, children []ktrdr.Operation, why ktrdr.Why) (ktrdr.Decision, error) {
+	if why == ktrdr.WhyReconcile {
+		return ktrdr.Decision{}, nil // no end
+	}
 	if len(children) == 0 {
 		return ktrdr.Decision{State: json.RawMessage(`{"ended":0}`), Create: []ktrdr.NewOperation{
 			{Type: ktrdr.Dummy, Ordinal: 1, Priority: parent.Priority},

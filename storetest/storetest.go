@@ -35,7 +35,7 @@ const SeveralBackends Capability = "several backends"
 func Run(t *testing.T, open func(t *testing.T, plans map[ktrdr.Type]ktrdr.Plan) ktrdr.Store, can ...Capability) {
 	groups := []map[string]func(*lab){
 		creations, lists, claims, keys, reports, saves, finishes, releases, cancels, races, resumes,
-		starts, lives, sweeps, orphans, trees, adoptions, logs,
+		starts, lives, sweeps, asks, orphans, trees, adoptions, queues, queuesAtOnce, notes, noteQueries, logs,
 		checkpoints, skips, retention, settings, workers, counts, badInput, aloneInIt,
 	}
 	if slices.Contains(can, SeveralBackends) {

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,6 +27,8 @@ type treeSpec struct {
 	Trouble  string    `json:"trouble,omitempty"`  // "error" or "panic"
 	When     ktrdr.Why `json:"when,omitempty"`     // asked for this reason it makes trouble
 	Named    bool      `json:"named,omitempty"`    // children's ids follow from their parent's
+	Noted    string    `json:"noted,omitempty"`    // the key under which its beginning and its end are noted
+	Saying   string    `json:"saying,omitempty"`   // the data of these notes
 }
 
 // treeState is the state of a tree's parent.
@@ -80,7 +83,25 @@ func (p *tree) Next(parent ktrdr.Operation, children []ktrdr.Operation, why ktrd
 		d.Create = spec.next(parent, len(children))
 		d.Phase = fmt.Sprintf("CHILD_%d", len(children)+1)
 	}
+	if spec.Noted != "" {
+		d.Notes = spec.notes(parent, d.Finish != nil)
+	}
 	return d, nil
+}
+
+// notes is what the plan notes: that its parent began, whenever it is asked,
+// and that it ends.
+func (spec treeSpec) notes(parent ktrdr.Operation, ends bool) []ktrdr.Note {
+	n := ktrdr.Note{Kind: "began", Key: spec.Noted, Data: json.RawMessage(cmp.Or(spec.Saying, "{}"))}
+	if q := parent.Queue; q != nil {
+		n.Run, n.Generation, n.Index = q.Run, q.Generation, q.Index
+	}
+	all := []ktrdr.Note{n}
+	if ends {
+		n.Kind = "ended"
+		all = append(all, n)
+	}
+	return all
 }
 
 // next is the children that come after the first so many.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -62,6 +63,31 @@ func (t *Task) Identify(fingerprint map[string]string) error {
 	slices.Sort(differ)
 	return ktrdr.Errorf(ktrdr.CodeMismatch, "checkpoint %s was made from another %s; retry the operation to start it over",
 		t.Checkpoint.ID, strings.Join(differ, " and another "))
+}
+
+// Open reads a blob that the spec names: its bars, its model. Any other is
+// CodeForbidden: an operation reads what it was given and nothing else. The
+// bytes are checked on the way, and a mismatch is CodeCorrupt instead of the
+// end of the file. While the backend is away it waits, as there is nothing to
+// go on with; then the end of ctx is its cause.
+func (t *Task) Open(ctx context.Context, a ktrdr.Artifact) (io.ReadCloser, error) {
+	given := ktrdr.ArtifactsIn(t.job.task.Spec) // not the runner's, which it may have changed
+	if !slices.ContainsFunc(given, func(g ktrdr.Artifact) bool { return g.SHA256 == a.SHA256 }) {
+		return nil, ktrdr.Errorf(ktrdr.CodeForbidden, "%s was not given %s (blob %s): an operation reads only the inputs that its spec names", t.Operation, a.Name, a.SHA256)
+	}
+	for try := 0; ; try++ {
+		r, err := t.job.w.openBlob(ctx, a.SHA256)
+		if err == nil {
+			return r, nil
+		}
+		if v := judge(err); v != away && v != later {
+			return nil, fmt.Errorf("%s: %w", a.Name, err)
+		}
+		t.job.log.Warn("input cannot be read yet", "name", a.Name, "err", err)
+		if !pause(ctx, delay(try, t.job.w.patience())) {
+			return nil, context.Cause(ctx)
+		}
+	}
 }
 
 // Progress tells how far the work is. It never waits: only the newest word is

@@ -1,0 +1,72 @@
+-- +goose Up
+
+-- Parents that wait for their turn, and the number that each got when it came.
+-- Whoever moves a line holds the row of meta that is named after it, whoever
+-- gives a number the row named sessions, and whoever notes the row named notes.
+ALTER TABLE operations ADD COLUMN queue      TEXT NOT NULL DEFAULT '';
+ALTER TABLE operations ADD COLUMN run        TEXT NOT NULL DEFAULT '';
+ALTER TABLE operations ADD COLUMN generation INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE operations ADD COLUMN idx        INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE operations ADD COLUMN session    INTEGER CHECK ((session IS NULL) = (queue = ''));
+
+CREATE UNIQUE INDEX operations_session ON operations (session) WHERE session IS NOT NULL;
+CREATE INDEX operations_line    ON operations (queue, priority DESC, session) WHERE queue <> '' AND status = 'PENDING';
+CREATE INDEX operations_started ON operations (queue) WHERE queue <> '' AND status IN ('RUNNING', 'PENDING_RECONCILIATION');
+CREATE INDEX operations_run     ON operations (run, generation) WHERE run <> '' AND status IN ('PENDING', 'RUNNING', 'PENDING_RECONCILIATION');
+
+-- +goose StatementBegin
+CREATE TRIGGER operations_place BEFORE UPDATE OF queue, run, generation, idx, session ON operations
+WHEN NOT EXISTS (SELECT 1 FROM meta WHERE key = 'restoring')
+BEGIN
+    SELECT RAISE(ABORT, 'operations: where an operation stands in its queue cannot be changed');
+END;
+-- +goose StatementEnd
+
+-- What plans want remembered. Ids are given under a lock that is held until the
+-- transaction ends: whoever sees a note sees every note with a lower id, for
+-- ever, and also where a backup of it is restored.
+CREATE TABLE notes (
+    id           INTEGER NOT NULL PRIMARY KEY,
+    kind         TEXT NOT NULL,
+    key          TEXT NOT NULL,
+    run          TEXT NOT NULL,
+    generation   INTEGER NOT NULL,
+    idx          INTEGER NOT NULL,
+    operation_id TEXT NOT NULL,
+    at           INTEGER NOT NULL,
+    data         TEXT NOT NULL,
+
+    UNIQUE (kind, key)
+) STRICT;
+
+CREATE INDEX notes_kind      ON notes (kind, id);
+CREATE INDEX notes_operation ON notes (operation_id, id);
+CREATE INDEX notes_place     ON notes (kind, generation, idx, key);
+CREATE INDEX notes_run       ON notes (run, generation, idx, kind, key);
+
+-- +goose StatementBegin
+CREATE TRIGGER notes_update BEFORE UPDATE ON notes
+BEGIN
+    SELECT RAISE(ABORT, 'notes: what was noted cannot be changed');
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE TRIGGER notes_delete BEFORE DELETE ON notes
+BEGIN
+    SELECT RAISE(ABORT, 'notes: what was noted cannot be changed');
+END;
+-- +goose StatementEnd
+
+-- +goose Down
+DROP TABLE notes;
+DROP TRIGGER operations_place;
+DROP INDEX operations_run;
+DROP INDEX operations_started;
+DROP INDEX operations_line;
+DROP INDEX operations_session;
+ALTER TABLE operations DROP COLUMN session;
+ALTER TABLE operations DROP COLUMN idx;
+ALTER TABLE operations DROP COLUMN generation;
+ALTER TABLE operations DROP COLUMN run;
+ALTER TABLE operations DROP COLUMN queue;

@@ -1,0 +1,284 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// maxNotes bounds one decision.
+const maxNotes = 1000
+
+const (
+	insertNote query = `INSERT INTO notes (id, kind, key, run, generation, idx, operation_id, at, data)
+		VALUES ((SELECT COALESCE(MAX(id), 0) + 1 FROM notes), $1, $2, $3, $4, $5, $6, {now}, $7)
+		ON CONFLICT (kind, key) DO NOTHING`
+
+	noteColumns = `id, kind, key, run, generation, idx, operation_id, at, data`
+
+	selectHorizon query = `SELECT COALESCE(MAX(id), 0) FROM notes`
+)
+
+// addNotes stores what a plan noted. The lock makes the order of ids that of
+// the commits, without which a horizon would not hold.
+func (s *Store) addNotes(ctx context.Context, t *tx, op ktrdr.OperationID, notes []ktrdr.Note) error {
+	if len(notes) == 0 {
+		return nil
+	}
+	if err := s.lockMeta(ctx, t, metaNotes); err != nil {
+		return err
+	}
+	for _, n := range notes {
+		if err := t.later(ctx, insertNote, n.Kind, n.Key, n.Run, n.Generation, n.Index, op, string(n.Data)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unnoted says whether some of the notes are not there yet.
+func (s *Store) unnoted(ctx context.Context, notes []ktrdr.Note) (bool, error) {
+	if checkNotes(notes) != nil {
+		return true, nil //nolint:nilerr // asking again tells it where it can be written
+	}
+	wanted := map[[2]string]bool{}
+	for _, n := range notes {
+		wanted[[2]string{n.Kind, n.Key}] = true
+	}
+	values, args := rowsOf(1, notes, []string{"TEXT", "TEXT"}, func(n ktrdr.Note) []any { return []any{n.Kind, n.Key} })
+	var there int
+	err := s.readOne(ctx, func(r queryer) error {
+		return r.row(ctx, query(`SELECT COUNT(*) FROM notes WHERE (kind, key) IN (`+values+`)`), args...).Scan(&there)
+	})
+	return there < len(wanted), err
+}
+
+// checkNotes refuses what could not be stored.
+func checkNotes(notes []ktrdr.Note) error {
+	if len(notes) > maxNotes {
+		return fmt.Errorf("plan notes %d things at once; at most %d can be", len(notes), maxNotes)
+	}
+	for _, n := range notes {
+		switch {
+		case n.Kind == "" || !storable(n.Kind, 64) || n.Key == "" || !storable(n.Key, 255) || !storable(n.Run, 255):
+			return errors.New("plan's note has no kind of 1 to 64 bytes of text, no key of 1 to 255, or a run of more than 255")
+		case n.Generation < 0 || n.Index < 0:
+			return fmt.Errorf("plan's note %s %s is in generation %d at index %d; neither may be negative", n.Kind, n.Key, n.Generation, n.Index)
+		case len(n.Data) > ktrdr.InlineState || !validJSON(n.Data):
+			return fmt.Errorf("plan's note %s %s is not JSON of at most %d bytes", n.Kind, n.Key, ktrdr.InlineState)
+		}
+	}
+	return nil
+}
+
+// Horizon implements ktrdr.Notes.
+func (s *Store) Horizon(ctx context.Context) (string, error) {
+	var newest int64
+	err := s.readOne(ctx, func(r queryer) error { return r.row(ctx, selectHorizon).Scan(&newest) })
+	return strconv.FormatInt(newest, 10), err
+}
+
+// noteRow is a note and its place in time.
+type noteRow struct {
+	ktrdr.Note
+	id int64
+}
+
+func scanNote(row scanner) (n noteRow, err error) {
+	var at int64
+	var data string
+	err = row.Scan(&n.id, &n.Kind, &n.Key, &n.Run, &n.Generation, &n.Index, &n.Operation, &at, &data)
+	n.At, n.Data = instant(at), json.RawMessage(data)
+	return n, err
+}
+
+// Notes implements ktrdr.Notes.
+func (s *Store) Notes(ctx context.Context, q ktrdr.NoteQuery) (ktrdr.NotePage, error) {
+	q.Limit = cmp.Or(q.Limit, defaultPage)
+	text, args, err := notesQuery(q)
+	if err != nil {
+		return ktrdr.NotePage{}, err
+	}
+	var found []noteRow
+	err = s.readOne(ctx, func(r queryer) error {
+		rows, err := r.rows(ctx, text, args...)
+		found, err = gather(rows, err, scanNote)
+		return err
+	})
+	if err != nil {
+		return ktrdr.NotePage{}, err
+	}
+	var page ktrdr.NotePage
+	if len(found) > q.Limit {
+		found = found[:q.Limit]
+		page.Next = cursorAfter(found[q.Limit-1], q.Order)
+	}
+	page.Notes = make([]ktrdr.Note, len(found))
+	for i, n := range found {
+		page.Notes[i] = n.Note
+	}
+	return page, nil
+}
+
+// CountNotes implements ktrdr.Notes.
+func (s *Store) CountNotes(ctx context.Context, q ktrdr.NoteQuery) (map[string]int64, error) {
+	where, args, err := notesWhere(q)
+	if err != nil {
+		return nil, err
+	}
+	counts := map[string]int64{}
+	err = s.readOne(ctx, func(r queryer) error {
+		clear(counts)
+		rows, err := r.rows(ctx, query(`SELECT kind, COUNT(*) FROM notes`+where+` GROUP BY kind`), args...)
+		_, err = gather(rows, err, func(row scanner) (kind string, err error) {
+			var n int64
+			err = row.Scan(&kind, &n)
+			counts[kind] = n
+			return kind, err
+		})
+		return err
+	})
+	return counts, err
+}
+
+// notesWhere writes the condition of a query and lists its arguments.
+func notesWhere(q ktrdr.NoteQuery) (string, []any, error) {
+	var where []string
+	var args []any
+	add := func(condition string, v any) {
+		args = append(args, v)
+		where = append(where, condition+" $"+strconv.Itoa(len(args)))
+	}
+	if !storable(q.Kind, 64) || !storable(q.Run, 255) || q.Operation != "" && !q.Operation.Valid() {
+		return "", nil, ktrdr.Errorf(ktrdr.CodeInvalid, "a kind of notes is at most 64 bytes of text, a run at most 255, and an operation is named by its id")
+	}
+	if q.Kind != "" {
+		add("kind =", q.Kind)
+	}
+	if q.Run != "" {
+		add("run =", q.Run)
+	}
+	if q.Operation != "" {
+		add("operation_id =", q.Operation)
+	}
+	if q.BeforeGeneration != nil {
+		add("generation <", *q.BeforeGeneration)
+	}
+	if q.Horizon != "" {
+		newest, err := strconv.ParseInt(q.Horizon, 10, 64)
+		if err != nil || newest < 0 {
+			return "", nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%q is no horizon that this store gave", clip(q.Horizon))
+		}
+		add("id <=", newest)
+	}
+	if len(where) == 0 {
+		return "", nil, nil
+	}
+	return " WHERE " + strings.Join(where, " AND "), args, nil
+}
+
+// notesQuery writes the statement of a page and one note more, which says
+// whether there is another.
+func notesQuery(q ktrdr.NoteQuery) (query, []any, error) {
+	if q.Limit < 1 || q.Limit > largestPage {
+		return "", nil, ktrdr.Errorf(ktrdr.CodeInvalid, "limit must be 1 to %d, not %d", largestPage, q.Limit)
+	}
+	where, args, err := notesWhere(q)
+	if err != nil {
+		return "", nil, err
+	}
+	order, beyond := " ORDER BY id DESC", "id <"
+	switch q.Order {
+	case ktrdr.NotesNewest:
+	case ktrdr.NotesOldest:
+		order, beyond = " ORDER BY id", "id >"
+	case ktrdr.NotesByPlace:
+		order, beyond = " ORDER BY generation, idx, kind, key", "(generation, idx, kind, key) >"
+	default:
+		return "", nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%q is no order of notes", clip(string(q.Order)))
+	}
+	if q.Cursor != "" {
+		c, err := parseNoteCursor(q.Cursor, q.Order)
+		if err != nil {
+			return "", nil, err
+		}
+		after := []any{c.ID}
+		if q.Order == ktrdr.NotesByPlace {
+			after = []any{c.Generation, c.Index, c.Kind, c.Key}
+		}
+		and := " AND "
+		if where == "" {
+			and = " WHERE "
+		}
+		where += and + beyond + " (" + placeholders(len(args)+1, len(after)) + ")"
+		args = append(args, after...)
+	}
+	args = append(args, q.Limit+1)
+	return query("SELECT " + noteColumns + " FROM notes" + where + order + " LIMIT $" + strconv.Itoa(len(args))), args, nil
+}
+
+// noteCursor is the last note's place in its order, opaque to clients.
+type noteCursor struct {
+	Order      ktrdr.NoteOrder `json:"o,omitempty"`
+	ID         int64           `json:"i,omitempty"`
+	Generation int             `json:"g,omitempty"`
+	Index      int             `json:"x,omitempty"`
+	Kind       string          `json:"k,omitempty"`
+	Key        string          `json:"n,omitempty"`
+}
+
+func cursorAfter(n noteRow, order ktrdr.NoteOrder) string {
+	c := noteCursor{Order: order, ID: n.id}
+	if order == ktrdr.NotesByPlace {
+		c = noteCursor{Order: order, Generation: n.Generation, Index: n.Index, Kind: n.Kind, Key: n.Key}
+	}
+	text, _ := json.Marshal(c) // strings and numbers always marshal
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+func parseNoteCursor(s string, order ktrdr.NoteOrder) (c noteCursor, err error) {
+	text, err := base64.RawURLEncoding.DecodeString(s)
+	if err == nil {
+		err = json.Unmarshal(text, &c)
+	}
+	if err != nil || c.Order != order || !storable(c.Kind, 64) || !storable(c.Key, 255) {
+		return c, ktrdr.Errorf(ktrdr.CodeInvalid, "the cursor %q is not one this server gave for this order; begin without a cursor", clip(s))
+	}
+	return c, nil
+}
+
+const selectNamingNotes query = `SELECT ` + noteColumns + ` FROM notes WHERE id > $1 AND data LIKE '%"sha256"%' ORDER BY id LIMIT $2`
+
+// noteRefs yields the blobs that notes name; false when nobody wants more.
+func (s *Store) noteRefs(ctx context.Context, yield func(ktrdr.BlobRef, error) bool) bool {
+	for after := int64(0); ; {
+		var found []noteRow
+		err := s.readOne(ctx, func(r queryer) error {
+			rows, err := r.rows(ctx, selectNamingNotes, after, refsPage)
+			found, err = gather(rows, err, scanNote)
+			return err
+		})
+		if err != nil {
+			yield(ktrdr.BlobRef{}, err)
+			return false
+		}
+		for _, n := range found {
+			for _, a := range ktrdr.ArtifactsIn(n.Data) {
+				if !yield(ktrdr.BlobRef{Artifact: a, Operation: n.Operation}, nil) {
+					return false
+				}
+			}
+			after = n.id
+		}
+		if len(found) < refsPage {
+			return true
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// A queue's line is moved by one transaction at a time, so that what it counted
+// is still so when it commits. The line is locked before any tree, and nobody
+// who holds a tree asks for a line.
+
+// inLine and started are spelled as the partial indexes spell them.
+const (
+	inLine  = `queue = $1 AND queue <> '' AND status = 'PENDING'`
+	started = `queue = $1 AND queue <> '' AND ` + isLive
+
+	// mayStart is true of who waits for nothing but room. A generation that has
+	// to wait for another holds up nobody behind it.
+	mayStart = inLine + ` AND NOT EXISTS (SELECT 1 FROM operations AS other
+		WHERE other.run = operations.run AND other.run <> '' AND other.generation < operations.generation
+			AND other.status IN ('PENDING', 'RUNNING', 'PENDING_RECONCILIATION'))`
+)
+
+const (
+	selectTurn query = `SELECT CASE WHEN active < $2 THEN
+			COALESCE((SELECT id FROM operations WHERE ` + mayStart + ` ORDER BY priority DESC, session LIMIT 1), '') ELSE '' END
+		FROM (SELECT COUNT(*) AS active FROM operations WHERE ` + started + `) AS live`
+
+	// Those whose turn has come are as good as started: there is no room for
+	// another when they fill it.
+	countTaken query = `SELECT active, (SELECT COUNT(*) FROM (SELECT 1 FROM operations WHERE ` + mayStart + ` LIMIT $2) AS ready)
+		FROM (SELECT COUNT(*) AS active FROM operations WHERE ` + started + `) AS live`
+
+	countInLine query = `SELECT COUNT(*) FROM operations WHERE ` + inLine
+
+	selectQueues query = `SELECT queue, SUM(active), SUM(waiting) FROM (
+			SELECT queue, COUNT(*) AS active, 0 AS waiting FROM operations WHERE queue <> '' AND ` + isLive + ` GROUP BY queue
+			UNION ALL
+			SELECT queue, 0, COUNT(*) FROM operations WHERE queue <> '' AND status = 'PENDING' GROUP BY queue) AS counted
+		GROUP BY queue ORDER BY queue`
+
+	nextSession query = `INSERT INTO meta (key, value) VALUES ($1, '1')
+		ON CONFLICT (key) DO UPDATE SET value = CAST(CAST(meta.value AS BIGINT) + 1 AS TEXT)
+		RETURNING CAST(value AS BIGINT)`
+)
+
+// lockLine keeps everybody else from moving the line of a queue until the
+// transaction ends.
+func (s *Store) lockLine(ctx context.Context, t *tx, name string) error {
+	return s.lockMeta(ctx, t, metaQueue+name)
+}
+
+// turn returns the one in the line whose turn it is; "" when there is nobody,
+// or no room.
+func turn(ctx context.Context, q queryer, name string, limit int) (id ktrdr.OperationID, err error) {
+	err = q.row(ctx, selectTurn, name, limit).Scan(&id)
+	return id, err
+}
+
+// createQueued stores a new parent that stands in a queue, and starts it if its
+// turn has come with it.
+func (s *Store) createQueued(ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr.NewOperation) (operationRow, error) {
+	if err := s.lockLine(ctx, t, n.Queue.Name); err != nil {
+		return operationRow{}, err
+	}
+	if !n.Queue.Force {
+		if err := hasRoom(ctx, t, n.Queue); err != nil {
+			return operationRow{}, err
+		}
+	}
+	var session sql.NullInt64
+	if err := t.row(ctx, nextSession, metaSessions).Scan(&session); err != nil {
+		return operationRow{}, err
+	}
+	op, err := insertOperation(ctx, t, id, n, nil, session)
+	if err != nil {
+		return op, err
+	}
+	if first, err := turn(ctx, t, n.Queue.Name, n.Queue.Limit); err != nil || first != op.ID {
+		return op, err
+	}
+	return s.setOut(ctx, t, op.ID)
+}
+
+func hasRoom(ctx context.Context, t *tx, q *ktrdr.Queue) error {
+	var active, ready, waiting int
+	if err := t.row(ctx, countTaken, q.Name, q.Limit).Scan(&active, &ready); err != nil || active+ready < q.Limit {
+		return err
+	}
+	if err := t.row(ctx, countInLine, q.Name).Scan(&waiting); err != nil {
+		return err
+	}
+	return ktrdr.AtCapacity(ktrdr.Capacity{Queue: q.Name, Active: active, Limit: q.Limit, Waiting: waiting})
+}
+
+// checkQueue refuses a place in a line that nobody could be in.
+func checkQueue(n ktrdr.NewOperation) error {
+	q := n.Queue
+	switch {
+	case q == nil:
+		return nil
+	case !n.HasPlan || n.Parent != "":
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "only a parent that has no parent of its own can stand in a queue")
+	case q.Name == "" || !storable(q.Name, 64) || !storable(q.Run, 255):
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "the name of a queue is 1 to 64 bytes of text, that of a run at most 255")
+	case q.Limit < 1:
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "the limit of the queue %s must be at least 1, not %d", q.Name, q.Limit)
+	case q.Generation < 0 || q.Index < 0:
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "generation and index must not be negative: %d and %d", q.Generation, q.Index)
+	}
+	return nil
+}
+
+// StartQueued implements ktrdr.Queues.
+func (s *Store) StartQueued(ctx context.Context, name string, limit int) (started int, err error) {
+	for {
+		var next ktrdr.OperationID
+		err := s.readOne(ctx, func(r queryer) (err error) { // looking costs no transaction
+			next, err = turn(ctx, r, name, limit)
+			return err
+		})
+		if err != nil || next == "" {
+			return started, err
+		}
+		begun, err := s.startNext(ctx, name, limit)
+		if err != nil || begun == "" {
+			return started, err
+		}
+		started++
+	}
+}
+
+// startNext starts the one whose turn it is; "" when there is nobody any more,
+// or one whose plan only another backend knows.
+func (s *Store) startNext(ctx context.Context, name string, limit int) (begun ktrdr.OperationID, err error) {
+	err = s.write(ctx, normal, func(t *tx) error {
+		begun = ""
+		if err := s.lockLine(ctx, t, name); err != nil {
+			return err
+		}
+		for {
+			next, err := turn(ctx, t, name, limit)
+			if err != nil || next == "" {
+				return err
+			}
+			if err := s.lockTree(ctx, t, next); err != nil {
+				return err
+			}
+			op, err := load(ctx, t, next)
+			if err != nil || s.plans[op.Type] == nil {
+				return err
+			}
+			if op.Status != ktrdr.Pending {
+				continue // cancelled between the two looks
+			}
+			t.wakeWorkers()
+			begun = next
+			_, err = s.setOut(ctx, t, next)
+			return err
+		}
+	})
+	return begun, err
+}
+
+// QueueCounts implements ktrdr.Queues.
+func (s *Store) QueueCounts(ctx context.Context) (all []ktrdr.QueueCount, err error) {
+	err = s.readOne(ctx, func(r queryer) error {
+		rows, err := r.rows(ctx, selectQueues)
+		all, err = gather(rows, err, func(row scanner) (c ktrdr.QueueCount, err error) {
+			err = row.Scan(&c.Name, &c.Active, &c.Waiting)
+			return c, err
+		})
+		return err
+	})
+	return all, err
+}

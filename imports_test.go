@@ -31,7 +31,7 @@ var arrows = map[string]rule{
 	".":     {},
 	"fault": {},
 
-	// compute
+	// pure compute
 	"num": {},
 	"market": {ours: []string{"num"}, modules: []string{
 		"github.com/parquet-go/parquet-go", "github.com/klauspost/compress", "golang.org/x/sys",
@@ -42,14 +42,17 @@ var arrows = map[string]rule{
 	"neural":    {ours: []string{"num"}, modules: []string{"golang.org/x/sys"}},
 
 	"neural/internal/asmgen": {}, // writes neural's assembly
+	"backtest":               {ours: []string{"num", "market"}},
 
-	"backtest": {ours: []string{"num", "market"}},
+	// built on compute
 	"strategy": {ours: []string{"market", "indicator", "fuzzy", "label"}, modules: []string{"github.com/goccy/go-yaml"}},
 	"feature":  {ours: []string{"market", "indicator", "fuzzy", "strategy"}},
 	"train": {ours: []string{
 		"num", "market", "indicator", "fuzzy", "label", "neural", "strategy", "feature", "backtest",
 	}},
 	"evidence": {ours: []string{"num", "market", "backtest"}},
+	"designer": {ours: []string{"num", "market", "indicator", "strategy"}},
+	"jobs":     {ours: []string{".", "worker", "market", "strategy", "neural", "train", "backtest"}},
 
 	// mechanisms
 	"engine": {ours: []string{"."}, modules: []string{"golang.org/x/sync"}},
@@ -73,11 +76,14 @@ var arrows = map[string]rule{
 	"storetest":         {ours: []string{"."}, modules: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
 	"savertest":         {ours: []string{".", "memsaver"}, modules: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
 	"bench":             {ours: []string{".", "dummy", "engine", "worker"}},
-	"chaos":             {ours: []string{".", "dummy", "httpapi", "sqlstore/pgtest"}},
+	"chaos":             {ours: []string{".", "dummy", "httpapi", "sqlstore/pgtest", "market"}},
 
 	// wiring
 	"cmd/ktrdr": {
-		ours: []string{".", "fault", "engine", "worker", "dummy", "blob", "memsaver", "sqlstore", "httpapi"},
+		ours: []string{
+			".", "fault", "engine", "worker", "dummy", "blob", "memsaver", "sqlstore", "httpapi", "jobs",
+			"market", "indicator", "neural", "strategy", "feature", "train", "backtest",
+		},
 		modules: []string{
 			"github.com/goccy/go-yaml", "github.com/spf13/cobra",
 			"golang.org/x/sync", "golang.org/x/sys", "golang.org/x/term",

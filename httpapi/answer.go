@@ -29,6 +29,8 @@ type failure struct {
 	Severity  ktrdr.Severity `json:"severity"`
 	Retryable bool           `json:"retryable"`
 	Details   *details       `json:"details,omitempty"`
+
+	Capacity *ktrdr.Capacity `json:"capacity,omitempty"` // why there is no room
 }
 
 // details is what a refused transition was about.
@@ -68,7 +70,7 @@ func statusOf(err error) int {
 		return http.StatusUnprocessableEntity
 	case ktrdr.CodeNotFound, ktrdr.CodeNoCheckpoint:
 		return http.StatusNotFound
-	case ktrdr.CodeConflict, ktrdr.CodeStaleEpoch, ktrdr.CodeKeyReused, ktrdr.CodeMismatch:
+	case ktrdr.CodeConflict, ktrdr.CodeStaleEpoch, ktrdr.CodeKeyReused, ktrdr.CodeMismatch, ktrdr.CodeAtCapacity:
 		return http.StatusConflict
 	case ktrdr.CodeProtocol:
 		return http.StatusUpgradeRequired
@@ -94,6 +96,7 @@ func failureOf(err error) *failure {
 		Code: code, Message: ktrdr.CleanText(err.Error()),
 		Class: code.Class(), Severity: code.Severity(), Retryable: code.Retryable(),
 	}
+	f.Capacity, _ = errors.AsType[*ktrdr.Capacity](err)
 	_, typed := errors.AsType[*ktrdr.Error](err)
 	te, transition := errors.AsType[*ktrdr.TransitionError](err)
 	switch {

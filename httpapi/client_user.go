@@ -57,12 +57,6 @@ func setPage(query url.Values, limit int, cursor string) {
 	}
 }
 
-// Results returns what an operation ended with.
-func (cl *Client) Results(ctx context.Context, id ktrdr.OperationID) (out Results, err error) {
-	_, err = cl.get(ctx, operationPath(id, "/results"), nil, &out)
-	return out, err
-}
-
 // Metrics returns how far an operation is, in numbers.
 func (cl *Client) Metrics(ctx context.Context, id ktrdr.OperationID) (out OperationMetrics, err error) {
 	_, err = cl.get(ctx, operationPath(id, "/metrics"), nil, &out)

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"net/http"
 	"time"
 
@@ -23,7 +22,8 @@ func operationRoutes() []row {
 		on(get(base+"/{id}", "One operation"), (*Server).operation),
 		on(get(base+"/{id}/children", "An operation's children, newest first", paramLimit, paramCursor), (*Server).children),
 		on(get(base+"/{id}/metrics", "How far an operation is, in numbers"), (*Server).operationMetrics),
-		on(get(base+"/{id}/results", "What an operation ended with"), (*Server).results),
+		on(get(base+"/{id}/results", "What an operation ended with, the files that it made and, of a backtest, pages of its columns",
+			paramInclude, paramLimit, paramCursor), (*Server).results),
 		on(del(base+"/{id}", "Cancel an operation and everything below it",
 			param{name: "reason", kind: kindString, doc: "why, for people"}), (*Server).cancel),
 		on(post(base+"/{id}/resume", "Continue a failed or cancelled operation from its newest checkpoint whose blobs are there; should its worker find them damaged, from the one before"), (*Server).resume),
@@ -39,6 +39,7 @@ type Started struct {
 	Operation ktrdr.OperationID `json:"operation_id"`
 	Status    ktrdr.Status      `json:"status"`
 	RetryOf   ktrdr.OperationID `json:"retry_of,omitempty"`
+	Warnings  []string          `json:"warnings,omitempty"` // what is probably not meant
 }
 
 // CancelReply says what a cancel reached.
@@ -56,16 +57,6 @@ type ResumeReply struct {
 	Operation   ktrdr.OperationID     `json:"operation_id"`
 	Status      ktrdr.Status          `json:"status"`
 	ResumedFrom *ktrdr.CheckpointInfo `json:"resumed_from"`
-}
-
-// Results is what an operation ended with; Results is null until it has.
-type Results struct {
-	Operation    ktrdr.OperationID `json:"operation_id"`
-	Type         ktrdr.Type        `json:"operation_type"`
-	Status       ktrdr.Status      `json:"status"`
-	Results      json.RawMessage   `json:"results"`
-	ErrorMessage string            `json:"error_message,omitempty"`
-	Error        *ktrdr.Failure    `json:"error,omitempty"`
 }
 
 // OperationMetrics is an operation in numbers.
@@ -158,14 +149,6 @@ func (s *Server) operationMetrics(c *call, _ none) (OperationMetrics, error) {
 	return m, nil
 }
 
-func (s *Server) results(c *call, _ none) (Results, error) {
-	op, err := s.operation(c, none{})
-	if err != nil {
-		return Results{}, err
-	}
-	return Results{op.ID, op.Type, op.Status, op.Result, op.ErrorMessage, op.Error}, nil
-}
-
 const maxReason = 500
 
 func (s *Server) cancel(c *call, _ none) (CancelReply, error) {
@@ -209,7 +192,7 @@ func (s *Server) retry(c *call, _ none) (Started, error) {
 		return Started{}, err
 	}
 	op, err := s.engine.Retry(c.Context(), id, key)
-	return Started{op.ID, op.Status, op.RetryOf}, err
+	return Started{Operation: op.ID, Status: op.Status, RetryOf: op.RetryOf}, err
 }
 
 func (s *Server) startDummy(c *call, in dummy.Spec) (Started, error) {
@@ -235,7 +218,7 @@ func (s *Server) start(c *call, op ktrdr.NewOperation) (Started, error) {
 	if op.ID != "" && made.ID != op.ID {
 		c.Header().Set(headerReplay, "true")
 	}
-	return Started{made.ID, made.Status, made.RetryOf}, nil
+	return Started{Operation: made.ID, Status: made.Status, RetryOf: made.RetryOf}, nil
 }
 
 // idTries is how often an id may be taken already before that is no accident.

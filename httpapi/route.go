@@ -214,7 +214,7 @@ func (c *call) operationID() (ktrdr.OperationID, error) {
 // table is every route there is.
 func table() []row {
 	return slices.Concat(
-		operationRoutes(), checkpointRoutes(), threadRoutes(), workerRoutes(),
+		operationRoutes(), labRoutes(), checkpointRoutes(), threadRoutes(), workerRoutes(),
 		blobRoutes(), eventRoutes(), tokenRoutes(), systemRoutes(),
 	)
 }

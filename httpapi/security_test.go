@@ -46,6 +46,15 @@ var routes = map[string]string{
 	"POST /api/v1/pause":                   adminTokens,
 	"GET /api/v1/pause":                    readTokens,
 
+	"POST /api/v1/training/start":  adminTokens,
+	"POST /api/v1/trainings/start": adminTokens,
+	"POST /api/v1/backtests/start": adminTokens,
+	"POST /api/v1/data/load":       adminTokens,
+	"GET /api/v1/models":           readTokens,
+	"GET /api/v1/strategies":       readTokens,
+	"GET /api/v1/indicators":       readTokens,
+	"GET /api/v1/data":             readTokens,
+
 	"GET /api/v1/checkpoints":              readTokens,
 	"GET /api/v1/checkpoints/stats":        readTokens,
 	"POST /api/v1/checkpoints/cleanup":     adminTokens,

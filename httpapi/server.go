@@ -20,6 +20,7 @@ import (
 // Config is what a Server is made of.
 type Config struct {
 	Engine Engine
+	Desk   Desk         // makes operations of requests; required
 	Log    *slog.Logger // required
 
 	Auth  bool        // ask for tokens; false is for loopback only, which the caller checks
@@ -34,6 +35,7 @@ type Config struct {
 // Server answers HTTP.
 type Server struct {
 	engine     Engine
+	desk       Desk
 	log        *slog.Logger
 	auth       bool
 	hosts      map[string]bool
@@ -54,7 +56,7 @@ type Server struct {
 // New makes a server of the table of routes.
 func New(c Config) (*Server, error) {
 	s := &Server{
-		engine: c.Engine, log: c.Log, auth: c.Auth, tls: c.TLS,
+		engine: c.Engine, desk: c.Desk, log: c.Log, auth: c.Auth, tls: c.TLS,
 		maxConns:   cmp.Or(c.MaxConns, 1024),
 		maxStreams: int64(cmp.Or(c.MaxStreams, 256)),
 		grace:      cmp.Or(c.Grace, 10*time.Second),

@@ -188,6 +188,31 @@ func OpenVerified(path string) (*Bars, io.Closer, error) {
 	return b, c, nil
 }
 
+// Decode reads a bars file from memory, with all the checks of OpenVerified. The
+// bars live in data, which must not be changed while they are used.
+func Decode(data []byte) (*Bars, error) {
+	h, err := decodeHeader(data, int64(len(data)))
+	if err != nil {
+		return nil, fmt.Errorf("bars file: %w", err)
+	}
+	if uintptr(unsafe.Pointer(unsafe.SliceData(data)))%8 != 0 { //nolint:gosec // only the address is looked at
+		data = aligned(data)
+	}
+	b := h.bind(data)
+	if err := verify(b, h, h.symbol); err != nil {
+		return nil, fmt.Errorf("bars file: %w", err)
+	}
+	return b, nil
+}
+
+// aligned is a copy of data that begins at a multiple of 8, as numbers must.
+func aligned(data []byte) []byte {
+	words := make([]uint64, (len(data)+7)/8)
+	room := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), len(data)) //nolint:gosec // the words have room for it
+	copy(room, data)
+	return room
+}
+
 // verify checks columns against their header.
 func verify(b *Bars, h header, source string) error {
 	if got := b.Hash(); got != h.hash {

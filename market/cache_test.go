@@ -1,6 +1,7 @@
 package market
 
 import (
+	"bytes"
 	"encoding/hex"
 	"errors"
 	"io"
@@ -152,5 +153,56 @@ func TestFile_DamageIsASentence(t *testing.T) {
 	}
 	if _, _, err := Open(path + "x"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("err = %v, want fs.ErrNotExist", err)
+	}
+}
+
+func TestDecode_IsOpenVerifiedFromMemory(t *testing.T) {
+	b := Synth(SynthConfig{Symbol: "EURUSD", Timeframe: H1, Bars: 21, Seed: 4})
+	whole, err := os.ReadFile(written(t, b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for shift := range 8 { // wherever the bytes lie, also between two words
+		data := append(make([]byte, shift), whole...)[shift:]
+		got, err := Decode(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(b, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+	refuse := func(name string, data []byte) {
+		if got, err := Decode(data); err == nil {
+			t.Errorf("%s: accepted %d bars", name, got.Len())
+		} else if !strings.HasPrefix(err.Error(), "bars file: it") {
+			t.Errorf("%s: %q is no sentence", name, err)
+		}
+	}
+	for n := range len(whole) {
+		refuse("cut", whole[:n])
+	}
+	refuse("longer", append(append([]byte{}, whole...), 0))
+	for i := range headerSize {
+		bad := append([]byte{}, whole...)
+		bad[i] ^= 0x40
+		refuse("header", bad)
+	}
+	for column := range 6 {
+		bad := append([]byte{}, whole...)
+		bad[headerSize+192*column+8] ^= 1
+		refuse("column", bad)
+	}
+}
+
+func TestDecode_HoldsTheColumnsToTheRules(t *testing.T) {
+	b := Synth(SynthConfig{Symbol: "EURUSD", Timeframe: H1, Bars: 9, Seed: 4})
+	b.Time[3], b.Time[4] = b.Time[4], b.Time[3]
+	var file bytes.Buffer
+	if err := b.write(&file, header{b.Len(), b.Hash(), b.Symbol, b.Timeframe}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Decode(file.Bytes()); err == nil {
+		t.Error("bars out of order were accepted, since their hash is right")
 	}
 }

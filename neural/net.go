@@ -76,6 +76,18 @@ func (n *Net) Spec() Spec {
 // Kernel is what the network runs on.
 func (n *Net) Kernel() Kernel { return Kernel{n.kernel} }
 
+// On is a copy of the network that runs on another kernel. It says the same, bit
+// for bit, so the kernel must be of the same class.
+func (n *Net) On(k Kernel) (*Net, error) {
+	if k.Class() != n.kernel.class {
+		return nil, fmt.Errorf("the network is of kernel class %s, and kernel %s is of class %s: its answers would have other bits", n.kernel.class, k.Name(), k.Class())
+	}
+	moved := *n
+	moved.kernel = k.use()
+	moved.w = slices.Clone(n.w)
+	return &moved, nil
+}
+
 // ParamCount is the number of parameters.
 func (n *Net) ParamCount() int { return n.layout.count }
 

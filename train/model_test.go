@@ -59,6 +59,43 @@ func TestModel_ComesBackAsItWas(t *testing.T) {
 	}
 }
 
+func TestDecodeWith_RunsOnTheKernelThatWasAskedFor(t *testing.T) {
+	data := synth(t, "AAA", 700, 3, 0)
+	m := model(t, lab{}, data)
+	want, err := train.Predict(m, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := encode(t, m)
+	for _, k := range neural.Kernels() {
+		t.Run(k.Name(), func(t *testing.T) {
+			back, err := train.DecodeWith(bytes.NewReader(file), k)
+			if k.Class() != m.Info.KernelClass {
+				if err == nil || !strings.Contains(err.Error(), "would have other bits") {
+					t.Errorf("a model of class %s on %s: err = %v", m.Info.KernelClass, k, err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := back.Net.Kernel(); got != k {
+				t.Errorf("it runs on %s, want %s", got, k)
+			}
+			if !bytes.Equal(encode(t, back), file) {
+				t.Error("written again, it is another file")
+			}
+			got, err := train.Predict(back, data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(got.Answers[got.First*got.Outputs:], want.Answers[want.First*want.Outputs:]) {
+				t.Error("it gives other answers")
+			}
+		})
+	}
+}
+
 // rewrite changes a model file's metadata and nothing else.
 func rewrite(t *testing.T, file []byte, change func(meta map[string]string)) []byte {
 	t.Helper()

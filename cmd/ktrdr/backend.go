@@ -23,7 +23,9 @@ import (
 	"github.com/ktrdr/ktrdr/dummy"
 	"github.com/ktrdr/ktrdr/engine"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/memsaver"
+	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/sqlstore"
 	"github.com/ktrdr/ktrdr/worker"
 )
@@ -42,8 +44,17 @@ const blobGrace = 24 * time.Hour
 // plans and runners are what this build can do.
 func plans() map[ktrdr.Type]ktrdr.Plan { return map[ktrdr.Type]ktrdr.Plan{ktrdr.Dummy: dummy.Plan()} }
 
-func runners() map[ktrdr.Type]worker.Runner {
-	return map[ktrdr.Type]worker.Runner{ktrdr.Dummy: dummy.Runner()}
+func runners(k neural.Kernel) map[ktrdr.Type]worker.Runner {
+	return map[ktrdr.Type]worker.Runner{
+		ktrdr.Training: jobs.TrainingRunner(k), ktrdr.Backtesting: jobs.BacktestRunner(k), ktrdr.Dummy: dummy.Runner(),
+	}
+}
+
+// fingerprints tell what an operation would be run from now.
+func fingerprints() map[ktrdr.Type]func([]byte) (map[string]string, error) {
+	all := jobs.Fingerprints()
+	all[ktrdr.Dummy] = dummy.Fingerprint
+	return all
 }
 
 // backend is everything `ktrdr serve` is made of:
@@ -58,7 +69,9 @@ type backend struct {
 	log      *slog.Logger
 	store    *sqlstore.Store
 	blobs    blob.Store
+	kernel   neural.Kernel
 	engine   *engine.Engine
+	desk     *jobs.Desk
 	self     ktrdr.Backend
 	listener net.Listener
 	server   *httpapi.Server
@@ -94,6 +107,9 @@ func (b *backend) open(ctx context.Context) error {
 		return err
 	}
 	if err := b.startEngine(ctx); err != nil {
+		return err
+	}
+	if err := b.openDesk(); err != nil {
 		return err
 	}
 	if err := b.makeServer(); err != nil {
@@ -169,7 +185,7 @@ func (b *backend) startEngine(ctx context.Context) error {
 	}
 	b.engine, err = engine.New(engine.Config{
 		Store: b.store, Blobs: b.blobs, Saver: saver, Backend: b.self, Settings: b.cfg.settings(), Log: b.log,
-		Fingerprint: map[ktrdr.Type]func([]byte) (map[string]string, error){ktrdr.Dummy: dummy.Fingerprint},
+		Fingerprint: fingerprints(),
 		Collect:     b.collect,
 		FreeDisk:    b.freeDisk,
 	})
@@ -239,8 +255,20 @@ func (b *backend) collect(ctx context.Context) (int, error) {
 	return done.Deleted, err
 }
 
+// openDesk opens what turns requests into operations.
+func (b *backend) openDesk() (err error) {
+	if b.kernel, err = kernelNamed(b.cfg.Kernel); err != nil {
+		return err
+	}
+	b.desk, err = jobs.OpenDesk(jobs.DeskConfig{Dir: b.cfg.Data, Blobs: b.blobs, Operations: b.engine, Kernel: b.kernel})
+	if err == nil {
+		b.later(b.desk.Close)
+	}
+	return err
+}
+
 func (b *backend) makeServer() (err error) {
-	cfg := httpapi.Config{Engine: b.engine, Log: b.log, Auth: !b.cfg.NoAuth, Hosts: b.hosts(), Grace: stopServerWithin}
+	cfg := httpapi.Config{Engine: b.engine, Desk: desk{b.desk}, Log: b.log, Auth: !b.cfg.NoAuth, Hosts: b.hosts(), Grace: stopServerWithin}
 	if b.cfg.tls() {
 		cert, err := tls.LoadX509KeyPair(b.cfg.TLSCert, b.cfg.TLSKey)
 		if err != nil {
@@ -267,8 +295,10 @@ func (b *backend) makeWorker() (err error) {
 	if b.cfg.Workers == 0 {
 		return nil
 	}
+	all := runners(b.kernel)
+	all[ktrdr.DataLoad] = jobs.LoadRunner(b.desk.Library())
 	b.worker, err = worker.New(worker.Config{
-		Name: "in-process", Runners: runners(), Slots: b.cfg.Workers, HeldBy: b.self.Incarnation,
+		Name: "in-process", Runners: all, Slots: b.cfg.Workers, HeldBy: b.self.Incarnation,
 		Version: ourVersion(), Log: b.log, StopWithin: stopWorkersWithin,
 	}, b.engine.Local())
 	return err

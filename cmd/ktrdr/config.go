@@ -21,6 +21,7 @@ type Config struct {
 	Data    string // the data folder
 	DB      string // empty means ktrdr.db in the data folder
 	Workers int    // in-process workers, one operation each
+	Kernel  string // arithmetic of networks; empty means the fastest of this CPU
 
 	NoAuth      bool
 	Hosts       []string // names besides loopback under which the API may be called

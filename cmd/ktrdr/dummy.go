@@ -73,6 +73,11 @@ func family(spec dummy.Spec, n int) dummy.Spec {
 
 // started tells that an operation was started, or follows it.
 func (a *app) started(ctx context.Context, c *httpapi.Client, s httpapi.Started, follow bool) error {
+	if !a.json {
+		for _, x := range s.Warnings {
+			fmt.Fprintln(a.err, "warning:", plain(x))
+		}
+	}
 	if follow {
 		return a.follow(ctx, c, s.Operation)
 	}

@@ -199,7 +199,7 @@ func (f *follower) show() {
 	}
 	if tenths := int(percent(f.op) / 10); tenths > f.tenths && !f.op.Status.Terminal() {
 		f.tenths = tenths
-		fmt.Fprintf(f.a.out, "%s  %s  %.0f%%  %s\n", time.Now().Format(time.TimeOnly), f.op.ID, percent(f.op), plain(f.op.Progress.CurrentStep))
+		fmt.Fprintf(f.a.out, "%s  %s  %.0f%%  %s\n", time.Now().Format(time.TimeOnly), f.op.ID, percent(f.op), plain(progressText(f.op.Progress)))
 	}
 	for _, child := range f.children {
 		if f.told[child.ID] != child.Status {
@@ -241,7 +241,9 @@ func (f *follower) outcome() error {
 		if n := note(op); n != "" {
 			fmt.Fprintf(a.out, ": %s", plain(n))
 		}
-		if len(op.Result) > 0 {
+		if said := summary(op.Result); said != "" {
+			fmt.Fprintf(a.out, "\n%s\nSee `ktrdr results %s`.", plain(said), op.ID)
+		} else if len(op.Result) > 0 {
 			fmt.Fprintf(a.out, " %s", plain(string(op.Result)))
 		}
 		fmt.Fprintln(a.out)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/jobs"
 )
 
 // table prints rows in columns. Cells must not be coloured: their colour would
@@ -106,7 +107,48 @@ func note(op ktrdr.Operation) string {
 	case op.Phase != "":
 		return op.Phase
 	}
-	return op.Progress.CurrentStep
+	return progressText(op.Progress)
+}
+
+// progressText is where the work stands: the step and, of a training or a
+// backtest, its figures, how fast it is and when it will be done.
+func progressText(p ktrdr.Progress) string {
+	var f jobs.Figures
+	if json.Unmarshal(p.Context, &f) != nil { // another kind of work
+		return p.CurrentStep
+	}
+	parts := []string{p.CurrentStep}
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	if f.Loss != nil {
+		add("loss %.4f", *f.Loss)
+	}
+	if f.ValLoss != nil {
+		add("validation %.4f", *f.ValLoss)
+	}
+	if f.Trades > 0 {
+		add("%d trades", f.Trades)
+	}
+	if f.RowsPerSecond > 0 {
+		add("%s rows/s", thousands(f.RowsPerSecond))
+	}
+	if f.BarsPerSecond > 0 {
+		add("%s bars/s", thousands(f.BarsPerSecond))
+	}
+	if f.ETASeconds > 0 && p.Percentage < 100 {
+		add("%s left", brief(time.Duration(f.ETASeconds*float64(time.Second))))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// thousands is a large number as people say it.
+func thousands(x float64) string {
+	switch {
+	case x >= 1e6:
+		return fmt.Sprintf("%.1f M", x/1e6)
+	case x >= 1e4:
+		return fmt.Sprintf("%.0f k", x/1e3)
+	}
+	return fmt.Sprintf("%.0f", x)
 }
 
 func dash(s string) string {

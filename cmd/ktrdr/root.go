@@ -31,6 +31,7 @@ const rootHelp = `ktrdr keeps work alive: operations survive the death of the wo
 them and of the backend that keeps them, and end with the same result.
 
   ktrdr serve                     start a backend with two workers inside
+  ktrdr train STRATEGY -f         train a network; ktrdr backtest trades it
   ktrdr dummy --steps 100 -f      start an operation and follow it
   ktrdr ops                       list operations
   ktrdr demo                      see a worker killed and its work recovered
@@ -77,8 +78,10 @@ func newRoot(a *app) *cobra.Command {
 
 	root.AddCommand(
 		newServe(a), newWorker(a), newDemo(a), newDummy(a),
+		newTrain(a), newBacktest(a), newPredict(a), newModels(a), newResults(a),
 		newOps(a), newStatus(a), newFollow(a), newCancel(a), newResume(a), newRetry(a),
 		newPause(a), newUnpause(a), newCheckpoints(a), newWorkers(a), newEvents(a),
+		newData(a), newValidate(a), newStrategies(a), newIndicators(a), newCheck(a),
 		newBackup(a), newRestore(a), newDoctor(a), newToken(a), newVersion(a), newCompletion(a),
 	)
 	strictHelp(root)

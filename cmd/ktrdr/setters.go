@@ -10,6 +10,7 @@ import (
 
 	"github.com/ktrdr/ktrdr/blob"
 	"github.com/ktrdr/ktrdr/engine"
+	"github.com/ktrdr/ktrdr/neural"
 )
 
 // What one value alone can be wrong about is refused here, where it is known
@@ -41,6 +42,29 @@ func setWorkers(c *Config, text string) error {
 	}
 	c.Workers = n
 	return nil
+}
+
+func setKernel(c *Config, text string) error {
+	c.Kernel = text
+	_, err := kernelNamed(text)
+	return err
+}
+
+// kernelNamed is the arithmetic of a name; that of none is the fastest.
+func kernelNamed(name string) (neural.Kernel, error) {
+	if name == "" {
+		return neural.Best(), nil
+	}
+	return neural.KernelByName(name)
+}
+
+// kernelNames lists the kernels of this CPU.
+func kernelNames() string {
+	var names []string
+	for _, k := range neural.Kernels() {
+		names = append(names, k.Name())
+	}
+	return strings.Join(names, ", ")
 }
 
 func setHosts(c *Config, text string) error {

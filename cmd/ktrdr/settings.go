@@ -30,6 +30,7 @@ func settings() []setting {
 		{"data", "KTRDR_DATA", "data", "DIR", "", "data folder (default: ktrdr in the user's data directory)", setText(func(c *Config) *string { return &c.Data })},
 		{"db", "KTRDR_DB", "db", "URL", "", "database: a SQLite file or postgres://… (default: DATA/ktrdr.db)", setDB},
 		{"workers", "KTRDR_WORKERS", "workers", "N", "2", "compute workers inside this process", setWorkers},
+		{"kernel", "KTRDR_KERNEL", "", "NAME", "", "arithmetic of networks: " + kernelNames() + " (default: the fastest of this CPU)", setKernel},
 		{"auth", "KTRDR_AUTH", "", "token|none", "token", "none lets everybody on this machine in; only on a loopback address", setAuth},
 		{"hosts", "KTRDR_HOSTS", "", "NAME,…", "", "names besides loopback under which the API may be called", setHosts},
 		{"tls_cert", "KTRDR_TLS_CERT", "tls-cert", "FILE", "", "certificate, PEM", setText(func(c *Config) *string { return &c.TLSCert })},

@@ -111,10 +111,14 @@ func (a *app) describe(w io.Writer, op ktrdr.Operation) {
 			line("", cause)
 		}
 	}
-	if len(op.Result) > 0 {
+	if said := summary(op.Result); said != "" {
+		line("result", said)
+	} else if len(op.Result) > 0 {
 		line("result", string(op.Result))
 	}
 	switch {
+	case summary(op.Result) != "":
+		fmt.Fprintf(w, "See `ktrdr results %s`.\n", op.ID)
 	case (op.Status == ktrdr.Failed || op.Status == ktrdr.Cancelled) && op.Checkpoint != nil:
 		fmt.Fprintf(w, "Continue it with `ktrdr resume %s`.\n", op.ID)
 	case op.Status == ktrdr.Failed || op.Status == ktrdr.Cancelled:

@@ -27,7 +27,11 @@ func TestCLI_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 		{"spec out of range", "steps", []string{"dummy", "--steps", "0"}},
 		{"URL without scheme", "--url must look like", []string{"ops", "--url", "localhost"}},
 		{"CA that is not there", "no such file", []string{"ops", "--ca", "/nonexistent/ca.pem"}},
-		{"type this build cannot run", "this build can run [dummy]", []string{"worker", "--types", "training"}},
+		{"type that only a backend runs", "this build can run [backtesting dummy training]", []string{"worker", "--types", "data_load"}},
+		{"training without a strategy", "takes one STRATEGY", []string{"train"}},
+		{"backtest without a model", "takes one MODEL", []string{"backtest"}},
+		{"no bars to predict", "--last must be", []string{"predict", "x", "--last", "0"}},
+		{"more models than are listed", "--limit must be", []string{"models", "--limit", "0"}},
 		{"no slots", "--slots must be", []string{"worker", "--slots", "0"}},
 		{"shell we do not know", "no completion for", []string{"completion", "tcsh"}},
 		{"bad cursor", "--after", []string{"events", "--after", "yesterday"}},
@@ -55,6 +59,8 @@ func TestCLI_SaysWhatIsWrongWithTheEnvironment(t *testing.T) {
 		{"token with a line end", "KTRDR_TOKEN=ktrdr_x\n", "KTRDR_TOKEN holds a space or another character", []string{"worker"}},
 		{"bucket without a name", "CHECKPOINT_DIR=s3://", "CHECKPOINT_DIR=s3://…: blob location names no bucket", []string{"serve"}},
 		{"bucket that backup reads", "CHECKPOINT_DIR=s3://lab?x=y", "unknown setting x", []string{"backup", "-"}},
+		{"kernel that is none", "KTRDR_KERNEL=abacus", `kernel "abacus" is not one of those that this CPU runs`, []string{"worker"}},
+		{"kernel of a backend that is none", "KTRDR_KERNEL=abacus", `KTRDR_KERNEL=abacus: kernel "abacus"`, []string{"serve"}},
 		{"workers below zero", "KTRDR_WORKERS=-1", "KTRDR_WORKERS=-1: must be", []string{"serve"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

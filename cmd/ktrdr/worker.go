@@ -18,12 +18,17 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/blob"
+	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/worker"
 )
 
 const workerHelp = `Start a worker: it needs only the backend's URL and a token. It goes on computing
 while the backend is away and delivers afterwards. Ctrl-C or SIGTERM stops it
 gracefully: it saves checkpoints and gives its operations back.
+
+KTRDR_KERNEL chooses the arithmetic of networks. An operation asks for a class of
+it, and every worker computes the same bits: one that cannot do it with the kernel
+chosen takes the fastest that can.
 
 Its folder (--data) holds what is not delivered yet; a new worker on the same
 folder delivers what a dead one left.`
@@ -53,7 +58,11 @@ func newWorker(a *app) *cobra.Command {
 // work runs a worker until ctx ends.
 func (a *app) work(ctx context.Context, f workerFlags) error {
 	private()
-	chosen, err := f.runners()
+	kernel, err := kernelNamed(a.getenv("KTRDR_KERNEL"))
+	if err != nil {
+		return usagef("KTRDR_KERNEL: %w", err)
+	}
+	chosen, err := f.runners(kernel)
 	if err != nil {
 		return err
 	}
@@ -108,14 +117,14 @@ type workerSaid struct {
 }
 
 // runners are those of the types asked for.
-func (f workerFlags) runners() (map[ktrdr.Type]worker.Runner, error) {
+func (f workerFlags) runners(k neural.Kernel) (map[ktrdr.Type]worker.Runner, error) {
 	if f.slots < 1 {
 		return nil, usagef("--slots must be 1 or more, not %d", f.slots)
 	}
 	if f.interval < 0 {
 		return nil, usagef("--checkpoint-interval must be positive, not %v", f.interval)
 	}
-	all := runners()
+	all := runners(k)
 	if len(f.types) == 0 {
 		return all, nil
 	}

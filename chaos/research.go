@@ -1,0 +1,75 @@
+package chaos
+
+import (
+	"encoding/json"
+	"net/http"
+	"path/filepath"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/market"
+)
+
+// This file is the lab's side of trainings and backtests.
+
+// Market puts bars of a made-up market into the backend's library.
+func (l *Lab) Market(symbol string, bars int, seed uint64) {
+	l.t.Helper()
+	library, err := market.OpenLibrary(filepath.Join(l.data, "data"))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer func() { _ = library.Close() }()
+	if _, err := library.Import(market.Synth(market.SynthConfig{Symbol: symbol, Timeframe: market.H1, Bars: bars, Seed: seed, Edge: 0.3})); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// Train starts a training.
+func (l *Lab) Train(r httpapi.TrainingRequest) ktrdr.OperationID {
+	l.t.Helper()
+	return l.begin("/api/v1/training/start", r)
+}
+
+// Backtest starts a backtest.
+func (l *Lab) Backtest(r httpapi.BacktestRequest) ktrdr.OperationID {
+	l.t.Helper()
+	return l.begin("/api/v1/backtests/start", r)
+}
+
+func (l *Lab) begin(path string, r any) ktrdr.OperationID {
+	l.t.Helper()
+	status, out, err := call[httpapi.Started](l, http.MethodPost, path, r)
+	if err != nil || status != http.StatusAccepted {
+		l.t.Fatalf("%s: %d %+v %v", path, status, out.Error, err)
+	}
+	return out.Data.Operation
+}
+
+// Researcher starts a worker that trains and backtests, with a folder of its
+// own.
+func (l *Lab) Researcher(env ...string) *Proc {
+	l.t.Helper()
+	l.workers++
+	return start(l.t, "worker", l.bin, join(l.env, env...), "worker", "--types", "training,backtesting", "--data", l.WorkerDir(l.workers))
+}
+
+// ResultHash waits for an operation to complete and returns what it ended with,
+// in one word.
+func (l *Lab) ResultHash(id ktrdr.OperationID) string {
+	l.t.Helper()
+	op := l.Ends(id, ktrdr.Completed)
+	var r struct {
+		Hash string `json:"result_hash"`
+	}
+	if err := json.Unmarshal(op.Result, &r); err != nil || r.Hash == "" {
+		l.t.Fatalf("result of %s: %v in %.200s", id, err, op.Result)
+	}
+	return r.Hash
+}
+
+// Again starts an operation over that never came to a checkpoint.
+func (l *Lab) Again(id ktrdr.OperationID) ktrdr.OperationID {
+	l.t.Helper()
+	return l.begin("/api/v1/operations/"+string(id)+"/retry", nil)
+}

@@ -1,0 +1,110 @@
+package chaos_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/fault"
+	"github.com/ktrdr/ktrdr/httpapi"
+)
+
+// lengthy is a training that takes some seconds with the slowest kernel, with
+// everything that a checkpoint must keep: dropout, a schedule that looks at the
+// validation, and early stopping that waits for ever.
+const lengthy = `
+name: lengthy
+version: "3.0"
+training_data:
+  symbols: {mode: single, symbol: EURUSD}
+  timeframes: {mode: single, timeframe: 1h}
+  history_required: 60
+indicators:
+  rsi_14: {type: rsi, period: 14}
+  atr_14: {type: atr, period: 14}
+fuzzy_sets:
+  zone:
+    indicator: rsi_14
+    low: {type: gaussian, parameters: [25, 15]}
+    middle: {type: gaussian, parameters: [50, 15]}
+    high: {type: gaussian, parameters: [75, 15]}
+nn_inputs:
+  - {fuzzy_set: zone, timeframes: all}
+  - {raw_indicator: atr_14, timeframes: all, normalization: zscore}
+model:
+  type: mlp
+  architecture: {hidden_layers: [16, 8], activation: relu, dropout: 0.2}
+decisions: {output_format: classification, confidence_threshold: 0.34, allow_short_from_flat: true}
+training:
+  labels: {source: triple_barrier, pt_multiplier: 2.0, sl_multiplier: 2.0, max_holding_period: 12, vol_span: 20, vol_method: atr}
+  epochs: 60
+  batch_size: 32
+  learning_rate: 0.003
+  lr_scheduler: {type: plateau, factor: 0.5, patience: 2}
+  early_stopping: {patience: 60}
+  data_split: {train: 0.6, validation: 0.2, test: 0.2}
+`
+
+// The slowest kernel and the fastest give the same bits, so that a training
+// that a slow machine began may be ended by a fast one.
+const slow, fast = "KTRDR_KERNEL=reference", "KTRDR_KERNEL="
+
+func TestTraining_KilledAndResumedOnAnotherKernelEndsAsUndisturbed(t *testing.T) {
+	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
+		lab.Serve()
+		lab.Market("EURUSD", 4000, 7)
+		worker := lab.Researcher(slow)
+		id := lab.Train(httpapi.TrainingRequest{StrategyYAML: lengthy})
+		lab.Until(id, time.Minute, "checkpointed", func(op ktrdr.Operation) bool { return op.Status.Terminal() || op.Checkpoint != nil })
+		worker.Kill()
+		lab.Ends(id, ktrdr.Failed)
+
+		lab.Researcher(fast)
+		lab.Resume(id)
+		disturbed := lab.ResultHash(id)
+		if op := lab.Op(id); op.Epoch != 2 {
+			t.Errorf("epoch %d, want 2: one claim before the kill, one after", op.Epoch)
+		}
+		if want := lab.ResultHash(lab.Train(httpapi.TrainingRequest{StrategyYAML: lengthy})); disturbed != want {
+			t.Errorf("result hash %s after a kill, %s undisturbed", disturbed, want)
+		}
+		lab.Audit()
+	})
+}
+
+// A backtest is over too soon to be killed by hand: its worker kills itself at
+// a point that every checkpoint passes.
+func TestBacktest_KilledAtACheckpointEndsAsUndisturbed(t *testing.T) {
+	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
+		lab.Serve()
+		lab.Market("EURUSD", 25_000, 7)
+		trainer := lab.Researcher()
+		model := lab.Train(httpapi.TrainingRequest{StrategyName: "rsi_mean_reversion"})
+		lab.Ends(model, ktrdr.Completed)
+		request := httpapi.BacktestRequest{Model: string(model), Scope: "all"}
+		want := lab.ResultHash(lab.Backtest(request))
+		trainer.Kill()
+
+		for _, point := range []fault.Point{fault.WorkerSaving, fault.WorkerSaved, fault.WorkerEnding} {
+			worker := lab.Researcher(fmt.Sprintf("KTRDR_FAILPOINT=%s@1", point))
+			id := lab.Backtest(request)
+			if code := worker.Exit(time.Minute); code != -1 {
+				t.Fatalf("the worker ended with %d instead of being killed at %s\n%s", code, point, worker.Log())
+			}
+			healthy := lab.Researcher(slow) // the same bits from another kernel
+			op := lab.Ends(id, ktrdr.Failed)
+			if op.Checkpoint == nil {
+				id = lab.Again(id)
+			} else {
+				lab.Resume(id)
+			}
+			if got := lab.ResultHash(id); got != want {
+				t.Errorf("killed at %s: result hash %s, undisturbed %s", point, got, want)
+			}
+			healthy.Kill()
+		}
+		lab.Audit()
+	})
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/httpapi"
+)
+
+const backtestHelp = `Trade what a model decides on past bars, with all costs: a durable operation whose
+result is figures, trades and the equity at each bar. MODEL is a training (its id
+or enough of it), the sha256 of a model, or a model's file.
+
+Only bars that the model has not seen are traded: those from the beginning of its
+test part on. --scope all trades its training too, which the result says in so
+many words, because it is evidence of nothing.`
+
+func newBacktest(a *app) *cobra.Command {
+	var (
+		r                                     httpapi.BacktestRequest
+		capital, commission, slippage, spread float64
+		key                                   string
+		follow                                bool
+	)
+	cmd := &cobra.Command{
+		Use: "backtest MODEL", Short: "Trade a model on past bars", Long: backtestHelp,
+		Args: exactly(1, "one MODEL: a training, a sha256 or a file"), ValidArgsFunction: a.completeModels,
+	}
+	f := cmd.Flags()
+	cmd.RunE = a.asking(func(ctx context.Context, c *httpapi.Client, args []string) (err error) {
+		for flag, field := range map[string]struct {
+			from *float64
+			to   **float64
+		}{
+			"capital": {&capital, &r.InitialCapital}, "commission": {&commission, &r.Commission},
+			"slippage": {&slippage, &r.Slippage}, "spread": {&spread, &r.Spread},
+		} {
+			if f.Changed(flag) {
+				*field.to = field.from
+			}
+		}
+		if r.Model, err = modelFor(ctx, c, args[0]); err != nil {
+			return err
+		}
+		started, err := c.StartBacktest(ctx, r, key)
+		if err != nil {
+			return err
+		}
+		return a.started(ctx, c, started, follow)
+	})
+	f.StringVar(&r.Symbol, "symbol", "", "`SYMBOL` to trade (default: the one that it was trained on)")
+	f.StringVar(&r.Timeframe, "timeframe", "", "`TIMEFRAME` that it must decide at")
+	f.StringVar(&r.StartDate, "start", "", "first `DAY` to trade")
+	f.StringVar(&r.EndDate, "end", "", "last `DAY` of the data that is looked at")
+	f.StringVar(&r.Scope, "scope", "", "test: bars that the model has not seen; all: its training too (default test)")
+	f.Float64Var(&capital, "capital", 0, "initial `CAPITAL` (default: the strategy's)")
+	f.Float64Var(&commission, "commission", 0, "`RATE` of the traded value, each side")
+	f.Float64Var(&slippage, "slippage", 0, "`RATE` of the price, each side")
+	f.Float64Var(&spread, "spread", 0, "bid to ask, as a `RATE` of the price")
+	f.BoolVarP(&follow, "follow", "f", false, "follow it to its end")
+	f.StringVar(&key, "key", "", "idempotency `KEY`: the same key again starts nothing new")
+	return cmd
+}
+
+// modelFor is what the server knows a model by: a hash is taken as it is, a file
+// is uploaded, and anything else is a training.
+func modelFor(ctx context.Context, c *httpapi.Client, arg string) (string, error) {
+	if _, err := ktrdr.ParseHash(arg); err == nil {
+		return arg, nil
+	}
+	f, err := os.Open(arg)
+	if errors.Is(err, fs.ErrNotExist) {
+		id, err := resolve(ctx, c, arg)
+		return string(id), err
+	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	size, err := io.Copy(sum, f)
+	if err != nil {
+		return "", fmt.Errorf("model %s: %w", arg, err)
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return "", err
+	}
+	h := ktrdr.Hash(sum.Sum(nil))
+	return h.String(), c.UploadBlob(ctx, h, size, f)
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ktrdr/ktrdr/market"
+)
+
+const checkDataHelp = `Check a series of the library, to its last byte and by the rules of an import; or
+a price file, as ` + "`ktrdr data import --check-only`" + ` does; or a bars file.
+The exit code is 1 when something is wrong. Gaps are told, and are not wrong.`
+
+func newDataCheck(a *app) *cobra.Command {
+	var f readFlags
+	cmd := &cobra.Command{
+		Use: "check SYMBOL TIMEFRAME | FILE", Short: "Check a series or a price file", Long: checkDataHelp,
+		ValidArgsFunction: a.completeSeries,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return exactly(2, seriesArgs+", or one FILE")(cmd, args)
+			}
+			return nil
+		},
+	}
+	f.add(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		opt, err := f.options(cmd)
+		if err != nil {
+			return err
+		}
+		if len(args) == 1 && !strings.HasSuffix(args[0], market.Suffix) {
+			return a.printChecked(checkFile(args[0], opt))
+		}
+		for _, flag := range []string{"timeframe", "zone", "divide"} {
+			if cmd.Flags().Changed(flag) {
+				return usagef("--%s is for price files: bars that were imported know it", flag)
+			}
+		}
+		path := args[0]
+		if len(args) == 2 {
+			if path, err = a.pathOf(args); err != nil {
+				return err
+			}
+		}
+		return a.printChecked(checkBars(path))
+	}
+	return cmd
+}
+
+// checked is the result of checking a series or a file.
+type checked struct {
+	Path   string         `json:"path"`
+	OK     bool           `json:"ok"`
+	Error  string         `json:"error,omitempty"`
+	Hash   string         `json:"hash,omitempty"` // of bars that were imported
+	Report *market.Report `json:"report,omitempty"`
+
+	what string
+	fix  string
+}
+
+// checkFile reads a price file as an import would.
+func checkFile(file string, opt market.ImportOptions) checked {
+	r := checked{Path: file, fix: "correct the file, or import it with --normalise"}
+	if named, ok := namedSeries(filepath.Base(file)); ok && opt.Timeframe == "" {
+		opt.Timeframe = named.timeframe
+	}
+	b, rep, err := market.ReadFile(file, opt)
+	r.Report = &rep
+	_, invalid := errors.AsType[*market.InvalidError](err)
+	switch {
+	case invalid:
+		r.Error = fmt.Sprintf("%s: %d findings in %d rows", file, rep.Wrong(), rep.Rows)
+	case err != nil:
+		r.Error, r.fix = err.Error(), ""
+	default:
+		r.OK, r.what = true, fmt.Sprintf("%s: %d bars of %s", file, b.Len(), b.Timeframe)
+	}
+	return r
+}
+
+// checkBars checks a bars file to its last byte.
+func checkBars(path string) checked {
+	r := checked{Path: path, fix: "import the data again"}
+	b, c, err := market.OpenVerified(path)
+	if err != nil {
+		r.Error = err.Error()
+		return r
+	}
+	defer c.Close()
+	rep, err := market.Check(b, path)
+	if err != nil {
+		r.Error = err.Error()
+		return r
+	}
+	r.OK, r.Report, r.Hash = true, &rep, fmt.Sprintf("%x", b.Hash())
+	r.what = fmt.Sprintf("%s %s: %d bars as they were written, hash %s", b.Symbol, b.Timeframe, b.Len(), shortHash(r.Hash))
+	return r
+}
+
+func (a *app) printChecked(r checked) error {
+	err := a.print(r, func(w io.Writer) {
+		if p := a.palette(); r.OK {
+			fmt.Fprintln(w, p.good("✔"), plain(r.what))
+		} else {
+			fmt.Fprintln(w, p.bad("✗"), plain(r.Error))
+		}
+		if r.Report != nil {
+			printReport(w, r.Report, a.verbose)
+		}
+		if !r.OK && r.fix != "" {
+			fmt.Fprintln(w, "  →", r.fix)
+		}
+	})
+	if err == nil && !r.OK {
+		return &exitError{code: exitFailed}
+	}
+	return err
+}
+
+// pathOf is the file of a series of the library.
+func (a *app) pathOf(args []string) (string, error) {
+	s, err := seriesNamed(args)
+	if err != nil {
+		return "", err
+	}
+	lib, err := a.readLibrary()
+	if err == nil {
+		defer lib.Close()
+		var path string
+		if path, err = lib.Path(s.symbol, s.timeframe); err == nil {
+			return path, nil
+		}
+	}
+	if errors.Is(err, market.ErrNoData) {
+		err = a.missing(s)
+	}
+	return "", err
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ktrdr/ktrdr/market"
+)
+
+const exportHelp = `Write a series as CSV, to standard output or with --csv to a file: times in UTC,
+numbers with every digit they have. Importing it again gives the same bars.`
+
+func newDataExport(a *app) *cobra.Command {
+	var file string
+	var force bool
+	cmd := &cobra.Command{
+		Use: "export SYMBOL TIMEFRAME", Short: "Write a series as CSV", Long: exportHelp,
+		Args: exactly(2, seriesArgs), ValidArgsFunction: a.completeSeries,
+	}
+	cmd.Flags().StringVar(&file, "csv", "-", "`FILE` to write; - is standard output")
+	cmd.Flags().BoolVar(&force, "force", false, "replace an existing file")
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		s, err := seriesNamed(args)
+		if err != nil {
+			return err
+		}
+		if _, err := os.Lstat(file); file != "-" && !force && !errors.Is(err, fs.ErrNotExist) {
+			return usagef("%s exists: choose another name, or replace it with --force", file)
+		}
+		if file == "-" && a.json {
+			return usagef("--json tells about the file that was written: name one with --csv FILE")
+		}
+		return a.export(s, file)
+	}
+	return cmd
+}
+
+// exported is what export prints as JSON.
+type exported struct {
+	File string `json:"file"`
+	Size int64  `json:"size_bytes"`
+	Bars int    `json:"bars"`
+}
+
+func (a *app) export(s series, file string) error {
+	b, c, err := a.openSeries(s)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if file == "-" {
+		return writeCSV(a.out, b)
+	}
+	size, err := writeWhole(file, func(w io.Writer) error { return writeCSV(w, b) })
+	if err != nil {
+		return err
+	}
+	return a.print(exported{file, size, b.Len()}, func(w io.Writer) {
+		fmt.Fprintf(w, "%s written: %d bars of %s, %s\n", file, b.Len(), s, bytesText(size))
+	})
+}
+
+// writeCSV writes bars such that reading them gives the same bits.
+func writeCSV(w io.Writer, b *market.Bars) error {
+	out := bufio.NewWriter(w)
+	line := append(make([]byte, 0, 256), "timestamp,open,high,low,close,volume\n"...)
+	for i := range b.Len() {
+		if _, err := out.Write(line); err != nil {
+			return err
+		}
+		x := b.At(i)
+		line = time.Unix(x.Time, 0).UTC().AppendFormat(line[:0], time.RFC3339)
+		for _, v := range [...]float64{x.Open, x.High, x.Low, x.Close, x.Volume} {
+			line = append(line, ',')
+			line = strconv.AppendFloat(line, v, 'g', -1, 64)
+		}
+		line = append(line, '\n')
+	}
+	if _, err := out.Write(line); err != nil {
+		return err
+	}
+	return out.Flush()
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ktrdr/ktrdr/market"
+)
+
+const synthHelp = `Make up a market with the habits of a currency: volatility in clusters, fat tails,
+weekends, a few gaps. The same seed gives the same bars on every machine.
+
+Without an edge nothing can be earned from it: whatever earns there is mistaken.
+--edge plants a rule that can be learnt: after a close far from the mean of the
+last 48, the next bar drifts back by EDGE times its volatility.`
+
+// What a market that is made up may be.
+const (
+	maxSynthBars = 5_000_000
+	maxSynthEdge = 1.0
+	lastSynth    = 2200 // the year beyond which no file may reach either
+)
+
+type synthFlags struct {
+	market.SynthConfig
+	timeframe, start string
+	replace          bool
+}
+
+func newDataSynth(a *app) *cobra.Command {
+	var f synthFlags
+	cmd := &cobra.Command{Use: "synth", Short: "Make up a series, to try things on", Long: synthHelp, Args: noArgs}
+	cmd.Flags().StringVar(&f.Symbol, "symbol", "SYNTH", "`SYMBOL` to store it as")
+	cmd.Flags().StringVar(&f.timeframe, "timeframe", "1h", "`TIMEFRAME` of the bars")
+	cmd.Flags().IntVar(&f.Bars, "bars", 5000, "how many")
+	cmd.Flags().Uint64Var(&f.Seed, "seed", 1, "the same seed gives the same bars")
+	cmd.Flags().Float64Var(&f.Edge, "edge", 0, "strength of the rule that can be learnt, 0 to 1; 0 plants none")
+	cmd.Flags().StringVar(&f.start, "start", "2015-01-05", "`DATE` of the first bar")
+	cmd.Flags().BoolVar(&f.replace, "replace", false, "take the place of a series that is there")
+	_ = cmd.RegisterFlagCompletionFunc("timeframe", completeTimeframes)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		if err := f.check(); err != nil {
+			return err
+		}
+		return a.synth(f)
+	}
+	return cmd
+}
+
+// check reads and bounds the flags, before anything is made.
+func (f *synthFlags) check() error {
+	var err error
+	if f.Timeframe, err = market.ParseTimeframe(f.timeframe); err != nil {
+		return usagef("--timeframe: %w", err)
+	}
+	if f.Start, err = time.Parse(time.DateOnly, f.start); err != nil {
+		return usagef("--start %q: must be a date like 2015-01-05", f.start)
+	}
+	if f.Bars < 1 || f.Bars > maxSynthBars {
+		return usagef("--bars must be 1 to %d, not %d", maxSynthBars, f.Bars)
+	}
+	if !(f.Edge >= 0 && f.Edge <= maxSynthEdge) {
+		return usagef("--edge must be 0 to %v, not %v", maxSynthEdge, f.Edge)
+	}
+	length := f.Timeframe.End(f.Start.Unix()) - f.Start.Unix()
+	end := f.Start.Unix() + int64(f.Bars)*length*7/5 // it closes for two days of seven
+	if f.Start.Year() < 1900 || time.Unix(end, 0).UTC().Year() >= lastSynth {
+		return usagef("%d bars of %s from %s reach beyond the years 1900 to %d: make fewer, shorter ones, or begin elsewhere", f.Bars, f.Timeframe, f.start, lastSynth)
+	}
+	return nil
+}
+
+func (a *app) synth(f synthFlags) error {
+	lib, err := a.makeLibrary()
+	if err != nil {
+		return err
+	}
+	defer lib.Close()
+	if _, err := lib.Path(f.Symbol, f.Timeframe); err != nil && !errors.Is(err, market.ErrNoData) {
+		return usagef("--symbol: %w", err)
+	}
+	b := market.Synth(f.SynthConfig)
+	s := series{b.Symbol, b.Timeframe}
+	hash := fmt.Sprintf("%x", b.Hash())
+	if was := current(lib, s); was != nil && was.Hash != hash && !f.replace {
+		return usagef("%s is there already, %d bars, %s: choose another --symbol, or let this take its place with --replace", s, was.Bars, was.span())
+	}
+	e, err := lib.Import(b)
+	if err != nil {
+		return err
+	}
+	made := storedAs(e)
+	return a.print(made, func(w io.Writer) {
+		fmt.Fprintf(w, "%s made up: %d bars, %s, hash %s\n", s, made.Bars, made.span(), shortHash(made.Hash))
+	})
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/indicator"
+	"github.com/ktrdr/ktrdr/jobs"
+)
+
+// desk puts the jobs' desk into the API's words. Neither of them knows the
+// other.
+type desk struct{ *jobs.Desk }
+
+// Training implements httpapi.Desk.
+func (d desk) Training(ctx context.Context, r httpapi.TrainingRequest) (httpapi.Order, error) {
+	o, err := d.Desk.Training(ctx, jobs.TrainingRequest(r))
+	return httpapi.Order(o), err
+}
+
+// Backtest implements httpapi.Desk.
+func (d desk) Backtest(ctx context.Context, r httpapi.BacktestRequest) (httpapi.Order, error) {
+	o, err := d.Desk.Backtest(ctx, jobs.BacktestRequest(r))
+	return httpapi.Order(o), err
+}
+
+// DataLoad implements httpapi.Desk.
+func (d desk) DataLoad(ctx context.Context, r httpapi.DataLoadRequest) (httpapi.Order, error) {
+	o, err := d.Load(ctx, jobs.LoadRequest(r))
+	return httpapi.Order(o), err
+}
+
+// Models implements httpapi.Desk.
+func (d desk) Models(ctx context.Context, limit int, cursor string) ([]httpapi.Model, string, error) {
+	models, next, err := d.Desk.Models(ctx, limit, cursor)
+	list := make([]httpapi.Model, len(models))
+	for i, m := range models {
+		list[i] = httpapi.Model(m)
+	}
+	return list, next, err
+}
+
+// Strategies implements httpapi.Desk.
+func (d desk) Strategies() ([]httpapi.Strategy, error) {
+	strategies, err := d.Desk.Strategies()
+	list := make([]httpapi.Strategy, len(strategies))
+	for i, s := range strategies {
+		list[i] = httpapi.Strategy(s)
+	}
+	return list, err
+}
+
+// Indicators implements httpapi.Desk.
+func (desk) Indicators() []httpapi.Indicator {
+	var list []httpapi.Indicator
+	for _, def := range indicator.Definitions() {
+		x := indicator.Describe(def)
+		out := httpapi.Indicator{
+			Name: x.Name, Aliases: x.Aliases, Definition: x.Doc, Follows: x.Follows,
+			Parameters: []httpapi.IndicatorParameter{}, Outputs: []httpapi.IndicatorOutput{},
+		}
+		for _, p := range x.Params {
+			usual, _ := json.Marshal(p.Default) // a number, a boolean or a text
+			out.Parameters = append(out.Parameters, httpapi.IndicatorParameter{
+				Name: p.Name, Kind: p.Kind, Default: usual, Min: p.Min, Max: p.Max, Choices: p.Choices, Description: p.Doc,
+			})
+		}
+		for _, o := range x.Outputs {
+			out.Outputs = append(out.Outputs, httpapi.IndicatorOutput{Name: o.Name, Unit: string(o.Unit), WarmUp: o.WarmUp})
+		}
+		list = append(list, out)
+	}
+	return list
+}
+
+// Series implements httpapi.Desk.
+func (d desk) Series() ([]httpapi.Series, error) {
+	entries, err := d.Data()
+	if err != nil {
+		return nil, ktrdr.Errorf(ktrdr.CodeCorrupt, "library: %w", err)
+	}
+	list := make([]httpapi.Series, len(entries))
+	for i, e := range entries {
+		list[i] = httpapi.Series{
+			Symbol: e.Symbol, Timeframe: string(e.Timeframe), Hash: e.Hash, Bars: e.Bars,
+			First: instant(e.First), Last: instant(e.Last), Size: e.Size,
+		}
+	}
+	return list, nil
+}
+
+// Columns implements httpapi.Desk.
+func (d desk) Columns(ctx context.Context, op ktrdr.Operation, q httpapi.ColumnsQuery) (httpapi.Columns, error) {
+	page := jobs.Page(q)
+	c, err := d.Desk.Columns(ctx, op, page)
+	if err != nil {
+		return httpapi.Columns{}, err
+	}
+	out := httpapi.Columns{More: c.More(page)}
+	for _, t := range c.Trades {
+		out.Trades = append(out.Trades, httpapi.Trade{
+			EntryTime: instant(t.EntryTime), ExitTime: instant(t.ExitTime), EntryBar: int(t.EntryBar), ExitBar: int(t.ExitBar),
+			Side: t.Side.String(), Reason: t.Reason.String(), Quantity: t.Quantity, EntryPrice: t.EntryPrice, ExitPrice: t.ExitPrice,
+			Gross: t.Gross, Costs: t.Costs, Net: t.Net, MAE: t.MAE, MFE: t.MFE,
+		})
+	}
+	for i, t := range c.Time {
+		if q.Equity {
+			out.Equity = append(out.Equity, httpapi.Point{Time: instant(t), Value: c.Equity[i]})
+		}
+		if q.Positions {
+			out.Positions = append(out.Positions, httpapi.Point{Time: instant(t), Value: float64(c.Positions[i])})
+		}
+	}
+	return out, nil
+}
+
+func instant(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }

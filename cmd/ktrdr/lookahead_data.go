@@ -1,0 +1,119 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/strategy"
+	"github.com/ktrdr/ktrdr/train"
+)
+
+// openData is data and the files that it lives in.
+type openData struct {
+	series []train.Series
+	files  []io.Closer
+}
+
+func (d *openData) close() {
+	for _, f := range d.files {
+		_ = f.Close() // it was only read
+	}
+}
+
+// lookaheadData is the data that a strategy is checked on.
+func (a *app) lookaheadData(s *strategy.Strategy, f lookaheadFlags) (*openData, error) {
+	if len(f.symbols) == 0 {
+		return madeData(s, f)
+	}
+	d := &openData{}
+	for _, symbol := range f.symbols {
+		one, err := a.libraryData(d, s, symbol, f)
+		if err != nil {
+			d.close()
+			return nil, err
+		}
+		d.series = append(d.series, one)
+	}
+	return d, nil
+}
+
+// madeData makes up a market for each symbol of the strategy.
+func madeData(s *strategy.Strategy, f lookaheadFlags) (*openData, error) {
+	d := &openData{}
+	for i, symbol := range s.Data.Symbols {
+		base := market.Synth(market.SynthConfig{
+			Symbol: symbol, Timeframe: s.Data.Base, Bars: f.bars, Seed: f.seed + uint64(i), Edge: 0.2,
+		})
+		one := train.Series{Symbol: symbol}
+		for _, tf := range s.Data.Timeframes {
+			b, err := market.Resample(base, tf)
+			if err != nil {
+				return nil, fmt.Errorf("synthetic market: %w", err)
+			}
+			one.Bars = append(one.Bars, b)
+		}
+		d.series = append(d.series, one)
+	}
+	return d, nil
+}
+
+// libraryData opens the bars of a symbol: of the base timeframe the last so
+// many, of the others those of the same time.
+func (a *app) libraryData(d *openData, s *strategy.Strategy, symbol string, f lookaheadFlags) (train.Series, error) {
+	open := func(tf market.Timeframe) (*market.Bars, error) {
+		b, file, err := a.openSeries(series{symbol, tf})
+		if err == nil {
+			d.files = append(d.files, file)
+		}
+		return b, err
+	}
+	one := train.Series{Symbol: symbol}
+	base, err := open(s.Data.Base)
+	if err != nil {
+		return one, err
+	}
+	base = base.Slice(max(0, base.Len()-f.bars), base.Len())
+	for _, tf := range s.Data.Timeframes {
+		b := base
+		if tf != s.Data.Base {
+			if b, err = a.longerBars(open, series{symbol, tf}, f.timeframe); err != nil {
+				return one, err
+			}
+			b = since(b, base.Time[0])
+		}
+		one.Bars = append(one.Bars, b)
+	}
+	return one, nil
+}
+
+// longerBars opens the library's bars of a timeframe, or makes them of shorter
+// ones where that was asked for.
+func (a *app) longerBars(open func(market.Timeframe) (*market.Bars, error), s series, of string) (*market.Bars, error) {
+	lib, err := a.readLibrary()
+	if err != nil {
+		return nil, err
+	}
+	defer lib.Close()
+	if _, err := lib.Path(s.symbol, s.timeframe); err == nil || !errors.Is(err, market.ErrNoData) {
+		return open(s.timeframe)
+	}
+	if of == "" {
+		return nil, fmt.Errorf("there are no bars of %s: import them, or make them of shorter ones with --timeframe", s)
+	}
+	b, err := open(market.Timeframe(of))
+	if err != nil {
+		return nil, err
+	}
+	return market.Resample(b, s.timeframe)
+}
+
+// since leaves out the bars that open before an instant.
+func since(b *market.Bars, t int64) *market.Bars {
+	i := 0
+	for i < b.Len() && b.Time[i] < t {
+		i++
+	}
+	return b.Slice(i, b.Len())
+}

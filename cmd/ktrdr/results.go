@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/httpapi"
+)
+
+const resultsHelp = `Show what an operation ended with: its figures and the files that it made. Of a
+backtest, --include trades,equity,positions shows a page of those columns too;
+--limit and --cursor choose which.`
+
+func newResults(a *app) *cobra.Command {
+	var (
+		include []string
+		limit   int
+		cursor  string
+	)
+	cmd := a.onOperation("results", "Show what an operation ended with", func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+		r, next, err := c.Results(ctx, id, include, limit, cursor)
+		if err != nil {
+			return err
+		}
+		return a.print(resultsPage{r, next}, func(w io.Writer) { a.printResults(w, r, next) })
+	})
+	cmd.Long = resultsHelp
+	cmd.Flags().StringSliceVar(&include, "include", nil, "`COLUMNS` of a backtest: trades, equity, positions")
+	cmd.Flags().IntVar(&limit, "limit", 0, "entries of each column (default 100)")
+	cmd.Flags().StringVar(&cursor, "cursor", "", "where the page begins: as the page before said")
+	return cmd
+}
+
+// resultsPage is the answer with where the next page begins.
+type resultsPage struct {
+	httpapi.Results
+	Next string `json:"next_cursor,omitempty"`
+}
+
+func (a *app) printResults(w io.Writer, r httpapi.Results, next string) {
+	fmt.Fprintf(w, "%s  %s\n", r.Operation, a.palette().status(r.Status))
+	if r.ErrorMessage != "" {
+		fmt.Fprintln(w, plain(r.ErrorMessage))
+	}
+	printFigures(w, r.Results)
+	for _, f := range r.Artifacts {
+		fmt.Fprintf(w, "%s  %s  %s\n", plain(f.Name), bytesText(f.Size), f.URL)
+	}
+	if len(r.Trades) > 0 {
+		table(w, "ENTRY\tEXIT\tSIDE\tQUANTITY\tENTERED AT\tLEFT AT\tNET\tCOSTS\tREASON", func(row func(...any)) {
+			for _, t := range r.Trades {
+				row(minute(t.EntryTime.Unix()), minute(t.ExitTime.Unix()), t.Side, six(t.Quantity), six(t.EntryPrice), six(t.ExitPrice), cents(t.Net), cents(t.Costs), t.Reason)
+			}
+		})
+	}
+	printPoints(w, "EQUITY", r.Equity)
+	printPoints(w, "POSITION", r.Positions)
+	if next != "" {
+		fmt.Fprintf(w, "There is more: add --cursor %s.\n", next)
+	}
+}
+
+func printPoints(w io.Writer, name string, points []httpapi.Point) {
+	if len(points) == 0 {
+		return
+	}
+	table(w, "BAR\t"+name, func(row func(...any)) {
+		for _, p := range points {
+			row(minute(p.Time.Unix()), cents(p.Value))
+		}
+	})
+}
+
+func six(x float64) string   { return fmt.Sprintf("%.6g", x) }
+func cents(x float64) string { return fmt.Sprintf("%.2f", x) }
+
+// shownResult is what is shown of a result on a terminal; --json has the rest.
+type shownResult struct {
+	Summary    string              `json:"summary"`
+	Warnings   []string            `json:"warnings"`
+	ResultHash string              `json:"result_hash"`
+	Metrics    map[string]*float64 `json:"metrics"` // of a backtest: numbers, or null where undefined
+	Test       *struct {
+		Accuracy  float64  `json:"test_accuracy"`
+		Loss      float64  `json:"test_loss"`
+		Precision *float64 `json:"precision"`
+		Recall    *float64 `json:"recall"`
+		F1        *float64 `json:"f1_score"`
+		MAE       *float64 `json:"mae"`
+	} `json:"test_metrics"`
+}
+
+// summary is the sentence in which a result sums itself up; empty when it has
+// none.
+func summary(result json.RawMessage) string {
+	var r shownResult
+	if json.Unmarshal(result, &r) != nil {
+		return ""
+	}
+	return r.Summary
+}
+
+// printFigures prints a result for people: in words and numbers where it has
+// them, else as it is.
+func printFigures(w io.Writer, result json.RawMessage) {
+	var r shownResult
+	if len(result) == 0 {
+		return
+	}
+	if json.Unmarshal(result, &r) != nil || r.Summary == "" {
+		fmt.Fprintln(w, plain(string(result)))
+		return
+	}
+	fmt.Fprintln(w, plain(r.Summary))
+	for _, x := range r.Warnings {
+		fmt.Fprintln(w, "warning:", plain(x))
+	}
+	figure := func(name string, x *float64) {
+		text := "undefined"
+		if x != nil {
+			text = six(*x)
+		}
+		fmt.Fprintf(w, "  %-26s %s\n", name, text)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Metrics)) {
+		figure(name, r.Metrics[name])
+	}
+	if t := r.Test; t != nil {
+		figure("test_accuracy", &t.Accuracy)
+		figure("test_loss", &t.Loss)
+		for _, x := range []struct {
+			name  string
+			value *float64
+		}{{"precision", t.Precision}, {"recall", t.Recall}, {"f1_score", t.F1}, {"mae", t.MAE}} {
+			if x.value != nil { // of the other kind of network
+				figure(x.name, x.value)
+			}
+		}
+	}
+	if r.ResultHash != "" {
+		fmt.Fprintf(w, "  %-26s %s\n", "result_hash", plain(r.ResultHash))
+	}
+}

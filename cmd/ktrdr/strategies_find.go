@@ -1,0 +1,170 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ktrdr/ktrdr/strategy"
+)
+
+// strategySource is a strategy's text and where it is from.
+type strategySource struct {
+	name string
+	from string // a file, or builtIn
+	text []byte
+	err  error // why there is no text
+}
+
+const (
+	builtIn          = "built-in"
+	strategiesFolder = "strategies"
+	maxStrategies    = 1000 // files of the folder that are looked at
+)
+
+// strategySources lists the strategies that can be named, by name.
+func (a *app) strategySources() ([]strategySource, error) {
+	list, err := a.strategyFiles()
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range strategy.Examples() {
+		if !slices.ContainsFunc(list, func(s strategySource) bool { return s.name == e.Name }) {
+			list = append(list, strategySource{name: e.Name, from: builtIn, text: e.Source})
+		}
+	}
+	slices.SortFunc(list, func(x, y strategySource) int { return strings.Compare(x.name, y.name) })
+	return list, nil
+}
+
+// strategyFiles reads the strategies of the data folder; none where there is no
+// such folder.
+func (a *app) strategyFiles() ([]strategySource, error) {
+	dir := a.dataDir()
+	if dir == "" {
+		return nil, nil
+	}
+	dir = filepath.Join(dir, strategiesFolder)
+	root, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("strategies: %w", err)
+	}
+	defer root.Close()
+	entries, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return nil, fmt.Errorf("strategies: %w", err)
+	}
+	var list []strategySource
+	for _, e := range entries {
+		name, ok := strategyName(e.Name())
+		if !ok || e.IsDir() {
+			continue
+		}
+		if len(list) == maxStrategies {
+			return nil, fmt.Errorf("%s holds more than %d strategies: move some elsewhere, and name them by their file", dir, maxStrategies)
+		}
+		s := strategySource{name: name, from: filepath.Join(dir, e.Name())}
+		s.text, s.err = readWithin(root, e.Name())
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// strategyName is the name under which a file of the folder is known.
+func strategyName(file string) (string, bool) {
+	for _, suffix := range []string{".yaml", ".yml"} {
+		if name, ok := strings.CutSuffix(file, suffix); ok && name != "" && name[0] != '.' {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+func readWithin(root *os.Root, name string) ([]byte, error) {
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readBounded(f)
+}
+
+// strategyNamed finds a strategy by its name, or reads it from a file: a name
+// with a slash or the suffix of a strategy's file is a path.
+func (a *app) strategyNamed(name string) (strategySource, error) {
+	if _, file := strategyName(name); file || strings.ContainsRune(name, filepath.Separator) {
+		f, err := os.Open(name)
+		if err != nil {
+			return strategySource{}, fmt.Errorf("strategy: %w", err)
+		}
+		defer f.Close()
+		text, err := readBounded(f)
+		if err != nil {
+			return strategySource{}, fmt.Errorf("strategy %s: %w", name, err)
+		}
+		return strategySource{name: name, from: name, text: text}, nil
+	}
+	list, err := a.strategySources()
+	if err != nil {
+		return strategySource{}, err
+	}
+	nearest, distance := "", 4
+	for _, s := range list {
+		if s.name == name {
+			return s, s.err
+		}
+		if d := editDistance(name, s.name); d < distance {
+			nearest, distance = s.name, d
+		}
+	}
+	hint := "`ktrdr strategies` lists those there are; a file is named with its suffix, as mine.yaml"
+	if nearest != "" {
+		hint = fmt.Sprintf("did you mean %s?", nearest)
+	}
+	return strategySource{}, fmt.Errorf("there is no strategy %q; %s", name, hint)
+}
+
+// parseNamed finds and parses a strategy. Warnings are printed as they are
+// found, on standard error.
+func (a *app) parseNamed(name string) (*strategy.Strategy, error) {
+	src, err := a.strategyNamed(name)
+	if err != nil {
+		return nil, err
+	}
+	s, warnings, err := strategy.Parse(src.text, src.where())
+	for _, x := range warnings {
+		fmt.Fprintln(a.err, "warning:", plain(x.String()))
+	}
+	return s, err
+}
+
+// where names the text in messages.
+func (s strategySource) where() string {
+	if s.from == builtIn {
+		return s.name + " (built-in)"
+	}
+	return s.from
+}
+
+func (a *app) completeStrategies(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	list, _ := a.strategySources() // completion has nobody to complain to
+	var offers []string
+	for _, s := range list {
+		if strings.HasPrefix(s.name, typed) {
+			offers = append(offers, s.name)
+		}
+	}
+	return offers, cobra.ShellCompDirectiveDefault // a file will do too
+}

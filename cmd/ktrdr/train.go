@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ktrdr/ktrdr/httpapi"
+)
+
+const trainHelp = `Train the network of a strategy: a durable operation whose result is a model and
+how it does on bars that it has not seen. STRATEGY is a file, which is sent as it
+is, or the name of one that the server has (` + "`ktrdr strategies`" + ` lists those that come
+with the program). Bars come from the server's library: see ` + "`ktrdr data`" + `.
+
+The same strategy, bars and seed give the same model, bit for bit, however often
+the training is stopped, killed and resumed, and on whatever machine.`
+
+func newTrain(a *app) *cobra.Command {
+	var (
+		r      httpapi.TrainingRequest
+		seed   uint64
+		key    string
+		follow bool
+	)
+	cmd := &cobra.Command{
+		Use: "train STRATEGY", Short: "Train a strategy's network", Long: trainHelp,
+		Args: exactly(1, "one STRATEGY: a file or a name"), ValidArgsFunction: a.completeStrategies,
+	}
+	cmd.RunE = a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+		if err := nameStrategy(&r, args[0]); err != nil {
+			return err
+		}
+		if cmd.Flags().Changed("seed") {
+			r.Seed = &seed
+		}
+		started, err := c.StartTraining(ctx, r, key)
+		if err != nil {
+			return err
+		}
+		return a.started(ctx, c, started, follow)
+	})
+	f := cmd.Flags()
+	f.StringSliceVar(&r.Symbols, "symbol", nil, "`SYMBOL` to train on instead of the strategy's; several may be given")
+	f.StringSliceVar(&r.Timeframes, "timeframe", nil, "`TIMEFRAME` instead of the strategy's, such as 1h")
+	f.StringVar(&r.StartDate, "start", "", "first `DAY` of the samples, such as 2020-01-01")
+	f.StringVar(&r.EndDate, "end", "", "last `DAY` of the data that is looked at")
+	f.Uint64Var(&seed, "seed", 1, "another seed gives another model")
+	f.BoolVarP(&follow, "follow", "f", false, "follow it to its end")
+	f.StringVar(&key, "key", "", "idempotency `KEY`: the same key again starts nothing new")
+	return cmd
+}
+
+// nameStrategy puts the strategy into the request: a file by its text, as the server may
+// be on another machine, and anything else by name.
+func nameStrategy(r *httpapi.TrainingRequest, arg string) error {
+	if _, file := strategyName(arg); !file && !strings.ContainsRune(arg, os.PathSeparator) {
+		r.StrategyName = arg
+		return nil
+	}
+	f, err := os.Open(arg)
+	if err != nil {
+		return fmt.Errorf("strategy: %w", err)
+	}
+	defer f.Close()
+	text, err := readBounded(f)
+	if err != nil {
+		return fmt.Errorf("strategy %s: %w", arg, err)
+	}
+	r.StrategyYAML = string(text)
+	return nil
+}

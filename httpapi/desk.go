@@ -1,0 +1,184 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// Desk is what the API needs of whoever turns requests into operations. It says
+// what is wrong with a request before anything is created.
+type Desk interface {
+	Training(ctx context.Context, r TrainingRequest) (Order, error)
+	Backtest(ctx context.Context, r BacktestRequest) (Order, error)
+	DataLoad(ctx context.Context, r DataLoadRequest) (Order, error)
+
+	// Models returns a page of trained models, newest first, and where the next
+	// begins.
+	Models(ctx context.Context, limit int, cursor string) ([]Model, string, error)
+	Strategies() ([]Strategy, error)
+	Indicators() []Indicator
+	Series() ([]Series, error)
+
+	// Columns returns a page of what a backtest stored.
+	Columns(ctx context.Context, op ktrdr.Operation, q ColumnsQuery) (Columns, error)
+}
+
+// Order is an operation to be created, and what is probably not meant about it.
+type Order struct {
+	Operation ktrdr.NewOperation
+	Warnings  []string
+}
+
+// TrainingRequest asks for a training. Exactly one of the first three names the
+// strategy; what else is given wins over what the strategy says.
+type TrainingRequest struct {
+	StrategyPath string   `json:"strategy_path,omitempty"` // relative to the data folder
+	StrategyName string   `json:"strategy_name,omitempty"` // of strategies/ in the data folder, or one that comes with the program
+	StrategyYAML string   `json:"strategy_yaml,omitempty"`
+	Symbol       string   `json:"symbol,omitempty"`
+	Symbols      []string `json:"symbols,omitempty"`
+	Timeframe    string   `json:"timeframe,omitempty"`
+	Timeframes   []string `json:"timeframes,omitempty"`
+	StartDate    string   `json:"start_date,omitempty"` // 2024-06-30 or RFC 3339
+	EndDate      string   `json:"end_date,omitempty"`   // a day is included
+	Seed         *uint64  `json:"seed,omitempty"`
+}
+
+// BacktestRequest asks for a backtest. The model is named by the id of its
+// training, by the sha256 of its file, or by a path in the data folder; without
+// one it is the newest of the strategy.
+type BacktestRequest struct {
+	Model          string   `json:"model,omitempty"`
+	ModelPath      string   `json:"model_path,omitempty"`
+	StrategyName   string   `json:"strategy_name,omitempty"`
+	Symbol         string   `json:"symbol,omitempty"`
+	Timeframe      string   `json:"timeframe,omitempty"`
+	StartDate      string   `json:"start_date,omitempty"`
+	EndDate        string   `json:"end_date,omitempty"`
+	Scope          string   `json:"scope,omitempty"` // test: bars that the model has not seen; all: its training too
+	InitialCapital *float64 `json:"initial_capital,omitempty"`
+	Commission     *float64 `json:"commission,omitempty"`
+	Slippage       *float64 `json:"slippage,omitempty"`
+	Spread         *float64 `json:"spread,omitempty"`
+}
+
+// DataLoadRequest asks for the import of a price file, CSV or Parquet.
+type DataLoadRequest struct {
+	Path      string  `json:"path,omitempty"`   // relative to the data folder
+	SHA256    string  `json:"sha256,omitempty"` // of a blob
+	Symbol    string  `json:"symbol"`
+	Timeframe string  `json:"timeframe,omitempty"` // empty means the one that the times show
+	Zone      string  `json:"zone,omitempty"`      // of times that carry none; empty means UTC
+	Divide    float64 `json:"divide,omitempty"`    // prices are points, so many to a unit
+	Normalise bool    `json:"normalise,omitempty"` // mend what is wrong instead of refusing it
+}
+
+// Model is a trained model.
+type Model struct {
+	Operation    ktrdr.OperationID `json:"operation_id"`
+	Strategy     string            `json:"strategy_name"`
+	File         ktrdr.Artifact    `json:"model"`
+	Architecture string            `json:"architecture"`
+	Symbols      []string          `json:"symbols"`
+	Timeframes   []string          `json:"timeframes"`
+	Seed         uint64            `json:"seed"`
+	TestAccuracy *float64          `json:"test_accuracy"`
+	TestLoss     *float64          `json:"test_loss"`
+	Baseline     *float64          `json:"baseline_accuracy"` // always the most frequent answer
+	Warnings     int               `json:"warnings"`
+	ResultHash   ktrdr.Hash        `json:"result_hash"`
+	CompletedAt  time.Time         `json:"completed_at"`
+}
+
+// Strategy is a strategy that can be named.
+type Strategy struct {
+	Name        string   `json:"name"`
+	Path        string   `json:"path,omitempty"` // in the data folder; absent for one that comes with the program
+	Description string   `json:"description,omitempty"`
+	Symbols     []string `json:"symbols,omitempty"`
+	Timeframes  []string `json:"timeframes,omitempty"`
+	Model       string   `json:"model,omitempty"`
+	Features    int      `json:"features,omitempty"`
+	Problems    []string `json:"problems,omitempty"` // why it cannot be used
+	Warnings    []string `json:"warnings,omitempty"`
+}
+
+// Indicator is an indicator that strategies may use.
+type Indicator struct {
+	Name       string               `json:"name"`
+	Aliases    []string             `json:"aliases,omitempty"`
+	Definition string               `json:"definition"`
+	Follows    string               `json:"follows"` // whose definition it is
+	Parameters []IndicatorParameter `json:"parameters"`
+	Outputs    []IndicatorOutput    `json:"outputs"`
+}
+
+// IndicatorParameter is one of its parameters.
+type IndicatorParameter struct {
+	Name        string          `json:"name"`
+	Kind        string          `json:"kind"`
+	Default     json.RawMessage `json:"default"` // a number, a boolean or a text
+	Min         *float64        `json:"min,omitempty"`
+	Max         *float64        `json:"max,omitempty"`
+	Choices     []string        `json:"choices,omitempty"`
+	Description string          `json:"description,omitempty"`
+}
+
+// IndicatorOutput is one of its outputs.
+type IndicatorOutput struct {
+	Name   string `json:"name"`
+	Unit   string `json:"unit"`
+	WarmUp int    `json:"warm_up"` // bars before the first value, with the default parameters
+}
+
+// Series is bars of a symbol.
+type Series struct {
+	Symbol    string     `json:"symbol"`
+	Timeframe string     `json:"timeframe"`
+	Hash      ktrdr.Hash `json:"bars_hash"`
+	Bars      int        `json:"bars"`
+	First     time.Time  `json:"first"` // opening of the first bar
+	Last      time.Time  `json:"last"`
+	Size      int64      `json:"size"` // of its file, in bytes
+}
+
+// ColumnsQuery says which part of a backtest is wanted.
+type ColumnsQuery struct {
+	Trades, Equity, Positions bool
+	From, Limit               int
+}
+
+// Columns is a page of what a backtest stored.
+type Columns struct {
+	Trades    []Trade
+	Equity    []Point
+	Positions []Point
+	More      bool // a page further on has anything
+}
+
+// Trade is a position from its entry to its exit, with all it cost.
+type Trade struct {
+	EntryTime  time.Time `json:"entry_time"` // openings of the bars
+	ExitTime   time.Time `json:"exit_time"`
+	EntryBar   int       `json:"entry_bar"`
+	ExitBar    int       `json:"exit_bar"`
+	Side       string    `json:"side"`
+	Reason     string    `json:"reason"` // why it was left
+	Quantity   float64   `json:"quantity"`
+	EntryPrice float64   `json:"entry_price"` // paid, spread and slippage included
+	ExitPrice  float64   `json:"exit_price"`
+	Gross      float64   `json:"gross"`
+	Costs      float64   `json:"costs"`
+	Net        float64   `json:"net"`
+	MAE        float64   `json:"mae"` // how far the price went against it
+	MFE        float64   `json:"mfe"`
+}
+
+// Point is a value at a bar's close.
+type Point struct {
+	Time  time.Time `json:"time"` // opening of the bar
+	Value float64   `json:"value"`
+}

@@ -1,0 +1,72 @@
+package httpapi
+
+import "net/http"
+
+// The routes of trainings, backtests and imports, and of what they are made
+// from.
+func labRoutes() []row {
+	const start = "Train a strategy's network: a durable operation whose result is a model and its figures"
+	return []row{
+		on(post("/api/v1/training/start", start).makes(http.StatusAccepted), (*Server).startTraining),
+		on(post("/api/v1/trainings/start", start+" (the same as /training/start)").makes(http.StatusAccepted), (*Server).startTraining),
+		on(post("/api/v1/backtests/start", "Trade a model's decisions on past bars, those that it has not seen unless asked otherwise").makes(http.StatusAccepted), (*Server).startBacktest),
+		on(post("/api/v1/data/load", "Import a price file into the library").makes(http.StatusAccepted), (*Server).startDataLoad),
+		on(get("/api/v1/models", "Trained models, newest first", paramLimit, paramCursor), (*Server).models),
+		on(get("/api/v1/strategies", "Strategies that can be named"), (*Server).strategies),
+		on(get("/api/v1/indicators", "Indicators that strategies may use"), (*Server).indicators),
+		on(get("/api/v1/data", "Series of bars in the library"), (*Server).series),
+	}
+}
+
+func (s *Server) startTraining(c *call, in TrainingRequest) (Started, error) {
+	order, err := s.desk.Training(c.Context(), in)
+	return s.place(c, order, err)
+}
+
+func (s *Server) startBacktest(c *call, in BacktestRequest) (Started, error) {
+	order, err := s.desk.Backtest(c.Context(), in)
+	return s.place(c, order, err)
+}
+
+func (s *Server) startDataLoad(c *call, in DataLoadRequest) (Started, error) {
+	order, err := s.desk.DataLoad(c.Context(), in)
+	return s.place(c, order, err)
+}
+
+// place submits what the desk made of a request.
+func (s *Server) place(c *call, o Order, err error) (Started, error) {
+	if err != nil {
+		return Started{}, err
+	}
+	started, err := s.start(c, o.Operation)
+	started.Warnings = o.Warnings
+	return started, err
+}
+
+// modelsPage is the length of a page for which none was asked.
+const modelsPage = 100
+
+func (s *Server) models(c *call, _ none) ([]Model, error) {
+	limit := c.query.count("limit", maxPage)
+	if c.query.err != nil {
+		return nil, c.query.err
+	}
+	if limit == 0 {
+		limit = modelsPage
+	}
+	models, next, err := s.desk.Models(c.Context(), limit, c.query.Get("cursor"))
+	c.next = next
+	return listed(models), err
+}
+
+func (s *Server) strategies(*call, none) ([]Strategy, error) {
+	list, err := s.desk.Strategies()
+	return listed(list), err
+}
+
+func (s *Server) indicators(*call, none) ([]Indicator, error) { return s.desk.Indicators(), nil }
+
+func (s *Server) series(*call, none) ([]Series, error) {
+	list, err := s.desk.Series()
+	return listed(list), err
+}

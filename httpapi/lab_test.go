@@ -1,0 +1,154 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// fakeDesk answers as its functions do; the others it does not need.
+type fakeDesk struct {
+	training func(TrainingRequest) (Order, error)
+	backtest func(BacktestRequest) (Order, error)
+	load     func(DataLoadRequest) (Order, error)
+	models   func(limit int, cursor string) ([]Model, string, error)
+	columns  func(ktrdr.Operation, ColumnsQuery) (Columns, error)
+}
+
+func (f *fakeDesk) Training(_ context.Context, r TrainingRequest) (Order, error) {
+	return f.training(r)
+}
+
+func (f *fakeDesk) Backtest(_ context.Context, r BacktestRequest) (Order, error) {
+	return f.backtest(r)
+}
+
+func (f *fakeDesk) DataLoad(_ context.Context, r DataLoadRequest) (Order, error) { return f.load(r) }
+
+func (f *fakeDesk) Models(_ context.Context, limit int, cursor string) ([]Model, string, error) {
+	return f.models(limit, cursor)
+}
+
+func (f *fakeDesk) Strategies() ([]Strategy, error) { return nil, nil }
+func (f *fakeDesk) Indicators() []Indicator         { return []Indicator{{Name: "rsi"}} }
+func (f *fakeDesk) Series() ([]Series, error)       { return []Series{{Symbol: "EURUSD"}}, nil }
+
+func (f *fakeDesk) Columns(_ context.Context, op ktrdr.Operation, q ColumnsQuery) (Columns, error) {
+	return f.columns(op, q)
+}
+
+func TestLab_StartsWhatTheDeskMakesOfARequest(t *testing.T) {
+	seed := uint64(7)
+	want := TrainingRequest{StrategyName: "rsi", Symbol: "EURUSD", StartDate: "2020-01-01", Seed: &seed}
+	made := ktrdr.NewOperation{Type: ktrdr.Training, Spec: json.RawMessage(`{"a":1}`)}
+	desk := &fakeDesk{training: func(r TrainingRequest) (Order, error) {
+		if !reflect.DeepEqual(r, want) {
+			t.Errorf("request %+v, want %+v", r, want)
+		}
+		return Order{made, []string{"no input uses it"}}, nil
+	}}
+	engine := &fakeEngine{submit: func(op ktrdr.NewOperation, _ ktrdr.IdempotencyKey) (ktrdr.Operation, error) {
+		if string(op.Spec) != string(made.Spec) {
+			t.Errorf("spec %s, want the desk's", op.Spec)
+		}
+		return ktrdr.Operation{ID: testOp, Status: ktrdr.Pending}, nil
+	}}
+	st := serve(t, engine, func(c *Config) { c.Desk = desk })
+	for _, path := range []string{"/api/v1/training/start", "/api/v1/trainings/start"} {
+		a := st.send(t, http.MethodPost, path, `{"strategy_name":"rsi","symbol":"EURUSD","start_date":"2020-01-01","seed":7}`)
+		var got Started
+		if err := json.Unmarshal(a.parsed.Data, &got); err != nil || a.status != http.StatusAccepted || got.Operation != testOp || len(got.Warnings) != 1 {
+			t.Errorf("%s: %d %s, want 202 with the operation and its warning", path, a.status, a.body)
+		}
+	}
+}
+
+func TestLab_ARefusedRequestCreatesNothing(t *testing.T) {
+	refuse := func() (Order, error) {
+		return Order{}, ktrdr.Errorf(ktrdr.CodeInvalid, "there are no 1h bars of EURUSD")
+	}
+	desk := &fakeDesk{
+		training: func(TrainingRequest) (Order, error) { return refuse() },
+		backtest: func(BacktestRequest) (Order, error) { return refuse() },
+		load:     func(DataLoadRequest) (Order, error) { return refuse() },
+	}
+	engine := &fakeEngine{submit: func(op ktrdr.NewOperation, _ ktrdr.IdempotencyKey) (ktrdr.Operation, error) {
+		t.Errorf("%s was submitted", op.Type)
+		return ktrdr.Operation{}, nil
+	}}
+	st := serve(t, engine, func(c *Config) { c.Desk = desk })
+	for path, body := range map[string]string{
+		"/api/v1/training/start":  `{"strategy_name":"x"}`,
+		"/api/v1/backtests/start": `{"model":"op_x"}`,
+		"/api/v1/data/load":       `{"path":"x.csv","symbol":"EURUSD"}`,
+	} {
+		a := st.send(t, http.MethodPost, path, body)
+		if a.status != http.StatusUnprocessableEntity || !strings.Contains(a.parsed.Error.Message, "no 1h bars") {
+			t.Errorf("%s: %d %s, want 422 with the desk's sentence", path, a.status, a.body)
+		}
+	}
+	if a := st.send(t, http.MethodPost, "/api/v1/training/start", `{"strategy_nam":"x"}`); a.status != http.StatusBadRequest {
+		t.Errorf("a misspelt field: %d %s, want 400", a.status, a.body)
+	}
+}
+
+func TestResults_TellOfFilesAndPagesOfColumns(t *testing.T) {
+	result := `{"summary":"fine","artifacts":[{"name":"backtest.ktbt","sha256":"` + strings.Repeat("ab", 32) + `","size":12}]}`
+	engine := &fakeEngine{operation: func(id ktrdr.OperationID) (ktrdr.Operation, error) {
+		return ktrdr.Operation{ID: id, Type: ktrdr.Backtesting, Status: ktrdr.Completed, Result: json.RawMessage(result)}, nil
+	}}
+	var asked ColumnsQuery
+	desk := &fakeDesk{columns: func(_ ktrdr.Operation, q ColumnsQuery) (Columns, error) {
+		asked = q
+		return Columns{Trades: []Trade{{Side: "long"}}, Equity: []Point{{time.Unix(0, 0), 1}}, More: true}, nil
+	}}
+	st := serve(t, engine, func(c *Config) { c.Desk = desk })
+	path := "/api/v1/operations/" + string(testOp) + "/results"
+	a := st.send(t, http.MethodGet, path+"?include=trades,equity&limit=2&cursor=4", "")
+	var got Results
+	if err := json.Unmarshal(a.parsed.Data, &got); err != nil || a.status != http.StatusOK {
+		t.Fatalf("%d %s: %v", a.status, a.body, err)
+	}
+	if asked != (ColumnsQuery{Trades: true, Equity: true, From: 4, Limit: 2}) {
+		t.Errorf("asked for %+v, want two entries from 4 on", asked)
+	}
+	if a.parsed.Next != "6" || len(got.Trades) != 1 || len(got.Equity) != 1 || got.Positions != nil {
+		t.Errorf("page %s, next %q, want trades and equity, and 6", a.parsed.Data, a.parsed.Next)
+	}
+	if len(got.Artifacts) != 1 || got.Artifacts[0].URL != "/api/v1/blobs/"+strings.Repeat("ab", 32) {
+		t.Errorf("artifacts %+v, want the one of the result with its URL", got.Artifacts)
+	}
+	asked = ColumnsQuery{}
+	if st.send(t, http.MethodGet, path, ""); asked != (ColumnsQuery{}) {
+		t.Error("columns were read although nobody asked")
+	}
+	for _, bad := range []string{"?include=weights", "?limit=5", "?include=trades&cursor=-1", "?include=trades&limit=1001"} {
+		if a := st.send(t, http.MethodGet, path+bad, ""); a.status != http.StatusBadRequest {
+			t.Errorf("%s: %d, want 400", bad, a.status)
+		}
+	}
+}
+
+func TestLab_ListsArePagesAndNeverNull(t *testing.T) {
+	desk := &fakeDesk{models: func(limit int, cursor string) ([]Model, string, error) {
+		if limit != 3 || cursor != "c" {
+			t.Errorf("asked for %d from %q, want 3 from c", limit, cursor)
+		}
+		return nil, "d", nil
+	}}
+	st := serve(t, &fakeEngine{}, func(c *Config) { c.Desk = desk })
+	if a := st.send(t, http.MethodGet, "/api/v1/models?limit=3&cursor=c", ""); string(a.parsed.Data) != "[]" || a.parsed.Next != "d" {
+		t.Errorf("models: %s", a.body)
+	}
+	for path, want := range map[string]string{"/api/v1/strategies": "[]", "/api/v1/indicators": "rsi", "/api/v1/data": "EURUSD"} {
+		if a := st.send(t, http.MethodGet, path, ""); a.status != http.StatusOK || !strings.Contains(string(a.parsed.Data), want) {
+			t.Errorf("%s: %d %s, want %s", path, a.status, a.body, want)
+		}
+	}
+}

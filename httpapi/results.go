@@ -1,0 +1,110 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// Results is what an operation ended with; Results is null until it has. The
+// columns are there when they were asked for.
+type Results struct {
+	Operation    ktrdr.OperationID `json:"operation_id"`
+	Type         ktrdr.Type        `json:"operation_type"`
+	Status       ktrdr.Status      `json:"status"`
+	Results      json.RawMessage   `json:"results"`
+	Artifacts    []Download        `json:"artifacts"`
+	ErrorMessage string            `json:"error_message,omitempty"`
+	Error        *ktrdr.Failure    `json:"error,omitempty"`
+
+	Trades    []Trade `json:"trades,omitempty"`
+	Equity    []Point `json:"equity,omitempty"`
+	Positions []Point `json:"positions,omitempty"`
+}
+
+// Download is a file that an operation made, and where its bytes are.
+type Download struct {
+	ktrdr.Artifact
+	URL string `json:"url"`
+}
+
+// The columns that may be asked for, and how many entries of each are sent.
+var (
+	columnNames  = []string{"trades", "equity", "positions"}
+	paramInclude = param{name: "include", kind: kindString, doc: "columns of a backtest to send too: " + strings.Join(columnNames, ", ") + "; a page of each", many: true}
+)
+
+const columnsPage = 100
+
+func (s *Server) results(c *call, _ none) (Results, error) {
+	op, err := s.operation(c, none{})
+	if err != nil {
+		return Results{}, err
+	}
+	q, wanted := c.columns()
+	if c.query.err != nil {
+		return Results{}, c.query.err
+	}
+	r := Results{
+		Operation: op.ID, Type: op.Type, Status: op.Status, Results: op.Result, Artifacts: downloads(op.Result),
+		ErrorMessage: op.ErrorMessage, Error: op.Error,
+	}
+	if !wanted {
+		return r, nil
+	}
+	columns, err := s.desk.Columns(c.Context(), op, q)
+	if err != nil {
+		return Results{}, err
+	}
+	r.Trades, r.Equity, r.Positions = columns.Trades, columns.Equity, columns.Positions
+	if columns.More {
+		c.next = strconv.Itoa(q.From + q.Limit)
+	}
+	return r, nil
+}
+
+// columns reads which columns are wanted, and which page of them.
+func (c *call) columns() (q ColumnsQuery, wanted bool) {
+	names := c.query.several("include")
+	for _, name := range names {
+		switch name {
+		case "trades":
+			q.Trades = true
+		case "equity":
+			q.Equity = true
+		case "positions":
+			q.Positions = true
+		default:
+			c.query.fail("include", "is one of %s, not %.40q", join(columnNames), name)
+		}
+	}
+	if q.Limit = c.query.count("limit", maxPage); q.Limit == 0 {
+		q.Limit = columnsPage
+	}
+	if text := c.query.Get("cursor"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			c.query.fail("cursor", "is the next_cursor of the page before, not %.40q", text)
+		}
+		q.From = n
+	}
+	if len(names) == 0 && (c.query.Has("limit") || c.query.Has("cursor")) {
+		c.query.fail("limit", "and cursor are for columns: say which with include")
+	}
+	return q, len(names) > 0
+}
+
+// downloads are the files that a result names as its artifacts.
+func downloads(result json.RawMessage) []Download {
+	var r struct {
+		Artifacts []ktrdr.Artifact `json:"artifacts"`
+	}
+	_ = json.Unmarshal(result, &r) // a result without any names none
+	list := []Download{}
+	for _, a := range r.Artifacts {
+		list = append(list, Download{a, "/api/v1/blobs/" + a.SHA256.String()})
+	}
+	return list
+}

@@ -1,0 +1,315 @@
+package jobs
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sort"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backtest"
+	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/neural"
+	"github.com/ktrdr/ktrdr/strategy"
+	"github.com/ktrdr/ktrdr/train"
+	"github.com/ktrdr/ktrdr/worker"
+)
+
+// chunkBars is how many bars are traded between two looks at the clock, and
+// between two checkpoints.
+const chunkBars = 10_000
+
+// BacktestRunner runs backtests, with the preferred kernel where it gives the
+// bits of the model. The zero Kernel is the fastest.
+func BacktestRunner(preferred neural.Kernel) worker.Runner {
+	return backtestRunner{kernel: preferred, chunk: chunkBars}
+}
+
+type backtestRunner struct {
+	kernel neural.Kernel
+	chunk  int
+	watch  func(step int64) // sees every chunk; nil but in tests
+}
+
+// backtesting is one backtest on its way through a worker. A step is a bar.
+type backtesting struct {
+	backtestRunner
+	task  *worker.Task
+	spec  BacktestSpec
+	model *train.Model
+	plan  *train.Plan
+	state backtest.State
+	meter *meter
+	saves thrift
+}
+
+// Run trades from where the checkpoint stands to the last bar.
+func (r backtestRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
+	spec, err := parse[BacktestSpec](t.Spec)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.Identify(spec.fingerprint()); err != nil {
+		return nil, err
+	}
+	j := &backtesting{backtestRunner: r, task: t, spec: spec, saves: thrift{task: t}}
+	if err := j.prepare(ctx); err != nil {
+		return nil, err
+	}
+	if err := j.trade(ctx); err != nil {
+		return nil, err
+	}
+	return j.finish()
+}
+
+// prepare asks the model about every bar, and brings the state that the
+// checkpoint left. The signals are not part of it: they are the same each time.
+func (j *backtesting) prepare(ctx context.Context) error {
+	preparing(j.task, "asking the model")
+	if err := j.readModel(ctx); err != nil {
+		return err
+	}
+	data, err := series(ctx, j.task, j.spec.Bars)
+	if err != nil {
+		return err
+	}
+	if len(data) != 1 || data[0].Symbol != j.spec.Symbol {
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "spec: a backtest reads the bars of %s and of nothing else", j.spec.Symbol)
+	}
+	if j.plan, err = train.NewPlan(j.model, data[0], j.spec.span(j.model), j.spec.Overrides); err != nil {
+		return err
+	}
+	state, err := restored(ctx, j.task, backtestState)
+	if err != nil {
+		return err
+	}
+	if state != nil {
+		if err := j.state.UnmarshalBinary(state); err != nil {
+			return ktrdr.Errorf(ktrdr.CodeCorrupt, "checkpoint %s: %w", j.task.Checkpoint.ID, err)
+		}
+	}
+	j.task.Every = int64(j.chunk)
+	j.meter = newMeter(int64(j.state.Bar))
+	return nil
+}
+
+func (j *backtesting) readModel(ctx context.Context) error {
+	f, err := j.task.Open(ctx, j.spec.Model)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // only read
+	if j.model, err = decodeModel(f, j.spec.Model); err != nil {
+		return err
+	}
+	kernel, err := kernelFor(j.kernel, j.model.Info.KernelClass)
+	if err != nil {
+		return err
+	}
+	j.model, err = j.model.On(kernel)
+	return err
+}
+
+// maxModel bounds a model file; the largest network of the grammar takes less.
+const maxModel = 64 << 20
+
+// decodeModel reads a model file whose bytes must be those of its name.
+func decodeModel(r io.Reader, a ktrdr.Artifact) (*train.Model, error) {
+	if a.Size > maxModel {
+		return nil, wrong("%s has %d MB; a model has at most %d", a.Name, a.Size>>20, maxModel>>20)
+	}
+	data, err := whole(r, a)
+	if err != nil {
+		return nil, err
+	}
+	m, err := train.Decode(bytes.NewReader(data))
+	if err != nil {
+		return nil, wrong("model %s: %w", a.SHA256, err)
+	}
+	return m, nil
+}
+
+// span is what is traded. Out of sample begins where the test part does: nothing
+// was fitted to, or chosen by, what comes from there on.
+func (s BacktestSpec) span(m *train.Model) strategy.Span {
+	span := strategy.Span{Start: s.Start, End: s.End}
+	if test := unseen(m); s.Scope == ScopeTest && span.Start.Before(test) {
+		span.Start = test
+		if own := m.Strategy.Backtest.Span.Start; s.Start.IsZero() && own.After(test) {
+			span.Start = own
+		}
+	}
+	return span
+}
+
+// unseen is the instant from which on nothing of the model knows the bars. A
+// model whose split has no test part knows all that it was given: labels of the
+// last samples look to the last bar.
+func unseen(m *train.Model) time.Time {
+	at := m.Info.Split.Test
+	if at >= m.Info.Split.End {
+		for _, s := range m.Info.Sources {
+			at = max(at, s.Timeframe.End(s.Last))
+		}
+	}
+	return time.Unix(at, 0).UTC()
+}
+
+// trade goes through the bars in chunks.
+func (j *backtesting) trade(ctx context.Context) error {
+	bars, signals := j.plan.Bars, j.plan.Signals.Signal
+	for j.state.Bar < bars.Len() && !j.state.Ruined {
+		if ctx.Err() != nil {
+			return j.interrupted(ctx)
+		}
+		if err := backtest.Run(bars, signals, j.plan.Config, &j.state, min(j.state.Bar+j.chunk, bars.Len())); err != nil {
+			return fmt.Errorf("backtest of strategy %s: %w", j.model.Strategy.Name, err)
+		}
+		if j.watch != nil {
+			j.watch(int64(j.state.Bar))
+		}
+		if j.meter.due() {
+			j.tell()
+		}
+		if at := int64(j.state.Bar); j.state.Bar < bars.Len() && j.saves.due(at) {
+			state, err := j.state.MarshalBinary()
+			if err != nil {
+				return err
+			}
+			if err := j.saves.save(ctx, at, place{Bar: j.state.Bar}, worker.File{Name: backtestState, Bytes: state}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (j *backtesting) interrupted(ctx context.Context) error {
+	state, err := j.state.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	return j.task.Interrupted(ctx, int64(j.state.Bar), place{Bar: j.state.Bar}, worker.File{Name: backtestState, Bytes: state})
+}
+
+// tell says how far the backtest is.
+func (j *backtesting) tell() {
+	done, total := int64(j.state.Bar), int64(j.plan.Bars.Len())
+	f := Figures{Bar: j.state.Bar, Bars: j.plan.Bars.Len(), Trades: len(j.state.Trades)}
+	f.BarsPerSecond, f.ETASeconds = j.meter.rate(done, total)
+	j.task.Progress(ktrdr.Progress{
+		Percentage: 100 * float64(done) / float64(total), CurrentStep: fmt.Sprintf("bar %d/%d", done, total),
+		StepsCompleted: done, StepsTotal: total, Context: f.context(),
+	})
+}
+
+// BacktestResult is what a backtest ends with. Nothing in it depends on where
+// and in how many attempts it was run.
+type BacktestResult struct {
+	Summary   string           `json:"summary"` // for people
+	Strategy  string           `json:"strategy_name"`
+	Symbol    string           `json:"symbol"`
+	Timeframe market.Timeframe `json:"timeframe"`
+	Start     time.Time        `json:"start_time"` // opening of the first bar that could decide
+	End       time.Time        `json:"end_time"`   // opening of the last bar
+	Sample    Sample           `json:"sample"`
+	Config    backtest.Config  `json:"config"`
+	Metrics   backtest.Metrics `json:"metrics"`
+	Ended     backtest.Reason  `json:"ended"`
+	Trades    int              `json:"trade_count"`
+	Curve     int              `json:"equity_curve_length"`
+	Holds     train.Holds      `json:"holds"` // why there was no signal
+	Warnings  []string         `json:"warnings"`
+	Model     ktrdr.Artifact   `json:"model"`
+	Artifacts []ktrdr.Artifact `json:"artifacts"`
+
+	// ResultHash covers model, data, settings, trades, curve and figures.
+	ResultHash ktrdr.Hash `json:"result_hash"`
+}
+
+// Sample says how honest a backtest is: whether the model had seen, in training
+// or when it was chosen, the time that it was then tested on. Another symbol of
+// the same time counts as seen, since markets move together.
+type Sample struct {
+	Scope       Scope     `json:"scope"`
+	OutOfSample bool      `json:"out_of_sample"`
+	UnseenFrom  time.Time `json:"unseen_from"` // nothing of the model knows the bars from here on
+	Seen        int       `json:"bars_seen_in_training"`
+	Unseen      int       `json:"bars_unseen"`
+}
+
+// finish makes the columns of the run the record of the operation.
+func (j *backtesting) finish() (json.RawMessage, error) {
+	run, err := backtest.Finish(j.plan.Bars, &j.state)
+	if err != nil {
+		return nil, err
+	}
+	file, err := run.Encode()
+	if err != nil {
+		return nil, err
+	}
+	digest, err := run.Hash()
+	if err != nil {
+		return nil, err
+	}
+	made := artifact(BacktestFile, file)
+	result := j.result(run)
+	result.Artifacts = []ktrdr.Artifact{made}
+	result.ResultHash, err = hashOf(struct {
+		Made map[string]string `json:"made_from"`
+		Run  ktrdr.Hash        `json:"run"`
+	}{j.spec.fingerprint(), digest})
+	if err != nil {
+		return nil, err
+	}
+	j.tell()
+	if err := j.task.Final(int64(len(run.Time)), place{Bar: len(run.Time)}, worker.File{Name: BacktestFile, Bytes: file}); err != nil {
+		return nil, err
+	}
+	return json.Marshal(result)
+}
+
+func (j *backtesting) result(run *backtest.Result) BacktestResult {
+	first, begins := j.plan.Config.StartBar, unseen(j.model)
+	border := sort.Search(len(run.Time), func(i int) bool { return run.Time[i] >= begins.Unix() })
+	seen := max(0, border-first)
+	r := BacktestResult{
+		Strategy: j.model.Strategy.Name, Symbol: j.spec.Symbol, Timeframe: j.plan.Bars.Timeframe,
+		Start: time.Unix(run.Time[first], 0).UTC(), End: time.Unix(run.Time[len(run.Time)-1], 0).UTC(),
+		Sample: Sample{
+			Scope: j.spec.Scope, OutOfSample: seen == 0, UnseenFrom: begins,
+			Seen: seen, Unseen: len(run.Time) - first - seen,
+		},
+		Config: run.Config, Metrics: run.Metrics, Ended: run.Ended,
+		Trades: len(run.Trades), Curve: len(run.Equity) - first, Holds: j.plan.Signals.Holds,
+		Warnings: []string{}, Model: j.spec.Model,
+	}
+	if seen > 0 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of the %d bars were used to train or to choose the model: these figures say nothing about the future; leave out --scope all, or see the test part", seen, seen+r.Sample.Unseen))
+	}
+	if run.Ended == backtest.OnRuin {
+		r.Warnings = append(r.Warnings, "the account was used up before the last bar")
+	}
+	r.Summary = r.sentence()
+	return r
+}
+
+// sentence is the result for people.
+func (r BacktestResult) sentence() string {
+	text := fmt.Sprintf("%s on %s %s, %s to %s: %d trades, %+.2f %% after costs", r.Strategy, r.Symbol, r.Timeframe,
+		r.Start.Format(time.DateOnly), r.End.Format(time.DateOnly), r.Trades, r.Metrics.TotalReturnPct)
+	if p := r.Metrics.BuyAndHoldReturnPct; p != nil {
+		text += fmt.Sprintf(" (buy and hold %+.2f %%)", *p)
+	}
+	if s := r.Metrics.Sharpe; s != nil {
+		text += fmt.Sprintf(", Sharpe %.2f", *s)
+	}
+	text += fmt.Sprintf(", drawdown %.2f %%", r.Metrics.MaxDrawdownPct)
+	if r.Sample.OutOfSample {
+		return text + "; out of sample"
+	}
+	return text + "; NOT out of sample: it contains training data"
+}

@@ -1,0 +1,138 @@
+package jobs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/neural"
+)
+
+// Blobs is what the desk needs of the blob store.
+type Blobs interface {
+	Put(ctx context.Context, want ktrdr.Hash, r io.Reader) (size int64, err error)
+	Open(ctx context.Context, h ktrdr.Hash) (ktrdr.BlobReader, error)
+	Stat(ctx context.Context, h ktrdr.Hash) (ktrdr.BlobInfo, error)
+}
+
+// Operations is what the desk needs of the engine.
+type Operations interface {
+	Operation(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operation, error)
+	List(ctx context.Context, q ktrdr.OperationQuery) (ktrdr.OperationPage, error)
+}
+
+// DeskConfig is what a desk is made of.
+type DeskConfig struct {
+	Dir        string // the data folder: strategies/, data/ and models/ are in it
+	Blobs      Blobs
+	Operations Operations
+	Kernel     neural.Kernel // whose class new trainings are computed in; zero means the fastest of this machine
+
+	MaxMemory int64         // refuse trainings that would take more; 0 means 16 GB
+	MaxCPU    time.Duration // the same for the time of one core; 0 means 14 days
+}
+
+// The folders of a data folder that people put things into.
+const (
+	strategiesDir = "strategies"
+	libraryDir    = "data"
+)
+
+// Desk takes requests and makes operations of them. All that can be known to be
+// wrong is said here, before anything is created: a worker that could only fail
+// is not bothered.
+//
+//	strategy  by text, by path in the data folder, or by name: a file of
+//	          strategies/, else one that comes with the program
+//	bars      the current series of the library; no timeframe is made of another
+//	model     of a training, by hash, or by path in the data folder
+//
+// It is safe for concurrent use.
+type Desk struct {
+	cfg     DeskConfig
+	root    *os.Root
+	library *market.Library
+	decodes chan struct{} // bounds how many results are in memory at once
+}
+
+// decodesAtOnce is how many results may be decoded side by side.
+const decodesAtOnce = 2
+
+// OpenDesk opens the desk of a data folder, which must exist.
+func OpenDesk(c DeskConfig) (*Desk, error) {
+	c.MaxMemory, c.MaxCPU = cmp.Or(c.MaxMemory, 16<<30), cmp.Or(c.MaxCPU, 14*24*time.Hour)
+	root, err := os.OpenRoot(c.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("data folder: %w", err)
+	}
+	library, err := market.OpenLibrary(filepath.Join(c.Dir, libraryDir))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("library of bars: %w", err), root.Close())
+	}
+	return &Desk{cfg: c, root: root, library: library, decodes: make(chan struct{}, decodesAtOnce)}, nil
+}
+
+// Close closes the desk.
+func (d *Desk) Close() error { return errors.Join(d.library.Close(), d.root.Close()) }
+
+// Library is where the desk looks for bars.
+func (d *Desk) Library() *market.Library { return d.library }
+
+// Order is an operation to be created, and what is probably not meant about it.
+type Order struct {
+	Operation ktrdr.NewOperation
+	Warnings  []string
+}
+
+// wrong is a request that must be changed.
+func wrong(format string, args ...any) error { return ktrdr.Errorf(ktrdr.CodeInvalid, format, args...) }
+
+// either is the value of a request that has a singular and a plural form.
+func either(one string, many []string, names string) ([]string, error) {
+	switch {
+	case one != "" && len(many) > 0:
+		return nil, wrong("%s are given both: give one of them", names)
+	case one != "":
+		return []string{one}, nil
+	}
+	return many, nil
+}
+
+// day reads a bound of a stretch of time. An end that is a day includes it.
+func day(name, text string, end bool) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if t, err := time.Parse(time.DateOnly, text); err == nil {
+		if end {
+			t = t.AddDate(0, 0, 1)
+		}
+		return t, nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return t, wrong("%s %q is not a date; write it as 2024-06-30 or 2024-06-30T12:00:00Z", name, text)
+	}
+	return t.UTC(), nil
+}
+
+// dates reads both bounds.
+func dates(first, last string) (start, end time.Time, err error) {
+	if start, err = day("start_date", first, false); err != nil {
+		return start, end, err
+	}
+	if end, err = day("end_date", last, true); err != nil {
+		return start, end, err
+	}
+	if err := checkSpan(start, end); err != nil {
+		return start, end, wrong("start_date and end_date: %w", err)
+	}
+	return start, end, nil
+}

@@ -1,0 +1,213 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/train"
+)
+
+// BacktestRequest asks for a backtest. The model is named by the id of its
+// training, by the sha256 of its file, or by a path in the data folder; without
+// one it is the newest that was trained for the strategy.
+type BacktestRequest struct {
+	Model          string
+	ModelPath      string
+	StrategyName   string
+	Symbol         string
+	Timeframe      string
+	StartDate      string
+	EndDate        string
+	Scope          string
+	InitialCapital *float64
+	Commission     *float64
+	Slippage       *float64
+	Spread         *float64
+}
+
+// Backtest makes a backtest of a request. CodeInvalid says what to change;
+// CodeNotFound when there is no such training.
+func (d *Desk) Backtest(ctx context.Context, r BacktestRequest) (Order, error) {
+	file, model, err := d.model(ctx, r)
+	if err != nil {
+		return Order{}, err
+	}
+	spec := BacktestSpec{
+		Model: file, Scope: ScopeTest,
+		Overrides: train.Overrides{InitialCapital: r.InitialCapital, Commission: r.Commission, Slippage: r.Slippage, Spread: r.Spread},
+	}
+	if r.Scope != "" {
+		spec.Scope = Scope(r.Scope)
+	}
+	if spec.Scope != ScopeTest && spec.Scope != ScopeAll {
+		return Order{}, wrong("scope is %q; it is test (bars that the model has not seen) or all", r.Scope)
+	}
+	if spec.Start, spec.End, err = dates(r.StartDate, r.EndDate); err != nil {
+		return Order{}, err
+	}
+	s := model.Strategy
+	if spec.Symbol, err = symbolOf(r.Symbol, model); err != nil {
+		return Order{}, err
+	}
+	if r.Timeframe != "" && r.Timeframe != string(s.Data.Base) {
+		return Order{}, wrong("strategy %s decides at %s bars, not at %s", s.Name, s.Data.Base, r.Timeframe)
+	}
+	if err := train.BacktestConfig(s, spec.Overrides).Validate(); err != nil {
+		return Order{}, wrong("%w", err)
+	}
+	found, err := d.find([]string{spec.Symbol}, s.Data.Timeframes)
+	if err != nil {
+		return Order{}, err
+	}
+	defer found.close()
+	if err := spec.enough(model, found); err != nil {
+		return Order{}, err
+	}
+	if spec.Bars, err = d.pin(ctx, found); err != nil {
+		return Order{}, err
+	}
+	var told []string
+	if spec.Scope == ScopeAll {
+		told = []string{"scope all: the result contains bars that the model was trained on, and is no evidence of anything"}
+	}
+	op, err := operation(ktrdr.Backtesting, spec, about{s.Name, []string{spec.Symbol}, s.Data.Timeframes, model.Info.Seed, told})
+	return Order{op, told}, err
+}
+
+// enough refuses a backtest for which no bar is left.
+func (s BacktestSpec) enough(m *train.Model, f *found) error {
+	span := s.span(m)
+	for _, b := range f.bars {
+		if b.Timeframe != m.Strategy.Data.Base || b.Len() == 0 {
+			continue
+		}
+		last := b.Time[b.Len()-1]
+		if !span.Start.IsZero() && last < span.Start.Unix() {
+			return wrong("the %s bars of %s end before %s, where the test part of the model begins: import newer ones, or ask for scope all, which contains training data", b.Timeframe, b.Symbol, span.Start.Format("2006-01-02 15:04"))
+		}
+	}
+	if !span.End.IsZero() && !span.Start.Before(span.End) {
+		return wrong("end_date is not after %s, where the test part of the model begins: choose a later one, or ask for scope all, which contains training data", span.Start.Format("2006-01-02 15:04"))
+	}
+	return nil
+}
+
+// symbolOf is the symbol to trade: the one asked for, or the only one that the
+// model was trained on.
+func symbolOf(asked string, m *train.Model) (string, error) {
+	if asked != "" {
+		return asked, nil
+	}
+	var trained []string
+	for _, s := range m.Info.Sources {
+		if !slices.Contains(trained, s.Symbol) {
+			trained = append(trained, s.Symbol)
+		}
+	}
+	if len(trained) != 1 {
+		return "", wrong("the model was trained on %s: say which symbol to test", words(trained))
+	}
+	return trained[0], nil
+}
+
+// model finds a model's file and reads it.
+func (d *Desk) model(ctx context.Context, r BacktestRequest) (ktrdr.Artifact, *train.Model, error) {
+	a, err := d.modelFile(ctx, r)
+	if err != nil {
+		return a, nil, err
+	}
+	f, err := d.cfg.Blobs.Open(ctx, a.SHA256)
+	if err != nil {
+		return a, nil, fmt.Errorf("model %s: %w", a.SHA256, err)
+	}
+	defer func() { _ = f.Close() }() // only read
+	m, err := decodeModel(f, a)
+	if err != nil {
+		return a, nil, err
+	}
+	if r.StrategyName != "" && r.StrategyName != m.Strategy.Name {
+		return a, nil, wrong("the model is one of strategy %s, not of %s", m.Strategy.Name, r.StrategyName)
+	}
+	return a, m, nil
+}
+
+func (d *Desk) modelFile(ctx context.Context, r BacktestRequest) (ktrdr.Artifact, error) {
+	named, err := either(r.Model, nonEmpty(r.ModelPath), "model and model_path")
+	switch {
+	case err != nil:
+		return ktrdr.Artifact{}, err
+	case len(named) == 0 && r.StrategyName == "":
+		return ktrdr.Artifact{}, wrong("say which model to test: the id of a training, the sha256 of a model file, or its path in the data folder; `ktrdr models` lists them")
+	case len(named) == 0:
+		return d.newest(ctx, r.StrategyName)
+	}
+	name := named[0]
+	if id := ktrdr.OperationID(name); id.Valid() {
+		op, err := d.cfg.Operations.Operation(ctx, id)
+		if err != nil {
+			return ktrdr.Artifact{}, err
+		}
+		return modelOf(op)
+	}
+	if h, err := ktrdr.ParseHash(name); err == nil {
+		info, err := d.cfg.Blobs.Stat(ctx, h)
+		if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
+			return ktrdr.Artifact{}, wrong("there is no model with the sha256 %s: `ktrdr models` lists them", h)
+		}
+		return ktrdr.Artifact{Name: ModelFile, SHA256: h, Size: info.Size}, err
+	}
+	return d.upload(ctx, name)
+}
+
+func nonEmpty(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return []string{text}
+}
+
+// upload puts a file of the data folder into the blob store.
+func (d *Desk) upload(ctx context.Context, file string) (ktrdr.Artifact, error) {
+	f, err := d.open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ktrdr.Artifact{}, wrong("there is no file %s in the data folder, and it is neither the id of an operation nor a sha256", file)
+	}
+	if err != nil {
+		return ktrdr.Artifact{}, err
+	}
+	defer func() { _ = f.Close() }() // only read
+	return d.store(ctx, path.Base(file), f)
+}
+
+// modelOf is the model that a training made.
+func modelOf(op ktrdr.Operation) (ktrdr.Artifact, error) {
+	switch {
+	case op.Type != ktrdr.Training:
+		return ktrdr.Artifact{}, wrong("%s is a %s operation: only a training makes a model", op.ID, op.Type)
+	case op.Status != ktrdr.Completed:
+		return ktrdr.Artifact{}, wrong("%s is %s: a training has its model when it is COMPLETED", op.ID, op.Status)
+	}
+	var r struct {
+		Model ktrdr.Artifact `json:"model"`
+	}
+	if err := json.Unmarshal(op.Result, &r); err != nil {
+		return r.Model, fmt.Errorf("result of %s: %w", op.ID, err)
+	}
+	return r.Model, nil
+}
+
+// newest is the newest model of a strategy.
+func (d *Desk) newest(ctx context.Context, name string) (ktrdr.Artifact, error) {
+	for model, err := range d.trained(ctx) {
+		if err != nil || model.Strategy == name {
+			return model.File, err
+		}
+	}
+	return ktrdr.Artifact{}, wrong("no training of strategy %s has completed: train it first with `ktrdr train %s`", name, name)
+}

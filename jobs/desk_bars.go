@@ -1,0 +1,124 @@
+package jobs
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/market"
+)
+
+// found are series of the library, open, in the order in which a spec names
+// them.
+type found struct {
+	files   []string
+	bars    []*market.Bars
+	closers []io.Closer
+}
+
+func (f *found) close() {
+	for _, c := range f.closers {
+		_ = c.Close() // a mapping; nothing is written
+	}
+}
+
+// longest is how many bars of a timeframe the longest series has.
+func (f *found) longest(tf market.Timeframe) (n int) {
+	for _, b := range f.bars {
+		if b.Timeframe == tf {
+			n = max(n, b.Len())
+		}
+	}
+	return n
+}
+
+// find opens the current series of symbols and timeframes and checks them whole:
+// a damaged file is better found here than by a worker. What is missing is said
+// all at once.
+func (d *Desk) find(symbols []string, frames []market.Timeframe) (*found, error) {
+	f := &found{}
+	var missing []error
+	for _, symbol := range symbols {
+		for _, tf := range frames {
+			path, err := d.library.Path(symbol, tf)
+			if errors.Is(err, market.ErrNoData) {
+				missing = append(missing, d.noData(symbol, tf))
+				continue
+			}
+			if err != nil {
+				missing = append(missing, err)
+				continue
+			}
+			b, c, err := market.OpenVerified(path)
+			if err != nil {
+				missing = append(missing, err)
+				continue
+			}
+			f.files, f.bars, f.closers = append(f.files, path), append(f.bars, b), append(f.closers, c)
+		}
+	}
+	if err := errors.Join(missing...); err != nil {
+		f.close()
+		return nil, wrong("%w", err)
+	}
+	return f, nil
+}
+
+// noData says what is missing and what to do about it. Bars of another timeframe
+// are not made into it unasked: whether that is right depends on the market.
+func (d *Desk) noData(symbol string, tf market.Timeframe) error {
+	entries, _ := d.library.List() // what cannot be read is no help here
+	var others []string
+	for _, e := range entries {
+		if e.Symbol == symbol {
+			others = append(others, string(e.Timeframe))
+		}
+	}
+	note := ""
+	if len(others) > 0 {
+		note = fmt.Sprintf(" (there are bars of %s, but none is made of another unasked)", words(others))
+	}
+	return fmt.Errorf("there are no %s bars of %s%s: import some with `ktrdr data import FILE --symbol %s --timeframe %s`, or make some up with `ktrdr data synth --symbol %s --timeframe %s --bars 5000 --seed 7`",
+		tf, symbol, note, symbol, tf, symbol, tf)
+}
+
+// pin puts the files of series into the blob store and names them for a spec.
+func (d *Desk) pin(ctx context.Context, f *found) ([]Bars, error) {
+	pinned := make([]Bars, len(f.bars))
+	for i, b := range f.bars {
+		file, err := os.Open(f.files[i])
+		if err != nil {
+			return nil, err
+		}
+		a, err := d.store(ctx, fmt.Sprintf("%s_%s%s", b.Symbol, b.Timeframe, market.Suffix), file)
+		if err := errors.Join(err, file.Close()); err != nil {
+			return nil, fmt.Errorf("bars of %s %s: %w", b.Symbol, b.Timeframe, err)
+		}
+		pinned[i] = Bars{b.Symbol, b.Timeframe, b.Hash(), a}
+	}
+	return pinned, nil
+}
+
+// store puts a file into the blob store, unless it is there.
+func (d *Desk) store(ctx context.Context, name string, f io.ReadSeeker) (ktrdr.Artifact, error) {
+	sum := sha256.New()
+	size, err := io.Copy(sum, f)
+	if err != nil {
+		return ktrdr.Artifact{}, err
+	}
+	a := ktrdr.Artifact{Name: name, SHA256: ktrdr.Hash(sum.Sum(nil)), Size: size}
+	if _, err := d.cfg.Blobs.Stat(ctx, a.SHA256); err == nil {
+		return a, nil
+	} else if ktrdr.CodeOf(err) != ktrdr.CodeNotFound {
+		return a, err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return a, err
+	}
+	_, err = d.cfg.Blobs.Put(ctx, a.SHA256, f)
+	return a, err
+}

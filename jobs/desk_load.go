@@ -1,0 +1,63 @@
+package jobs
+
+import (
+	"context"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/market"
+)
+
+// LoadRequest asks for an import of a file of the data folder, or of a blob.
+type LoadRequest struct {
+	Path      string
+	SHA256    string
+	Symbol    string
+	Timeframe string
+	Zone      string
+	Divide    float64
+	Normalise bool
+}
+
+// Load makes an import of a request. CodeInvalid says what to change.
+func (d *Desk) Load(ctx context.Context, r LoadRequest) (Order, error) {
+	spec := LoadSpec{Symbol: r.Symbol, Zone: r.Zone, Divide: r.Divide, Normalise: r.Normalise}
+	if r.Symbol == "" {
+		return Order{}, wrong("say of which symbol the prices are")
+	}
+	if r.Timeframe != "" {
+		tf, err := market.ParseTimeframe(r.Timeframe)
+		if err != nil {
+			return Order{}, wrong("%w", err)
+		}
+		spec.Timeframe = tf
+	}
+	var err error
+	switch {
+	case (r.Path == "") == (r.SHA256 == ""):
+		err = wrong("name the file by exactly one of path (in the data folder) and sha256 (of a blob)")
+	case r.Path != "":
+		spec.Source, err = d.upload(ctx, r.Path)
+	default:
+		spec.Source, err = d.blob(ctx, r.SHA256)
+	}
+	if err != nil {
+		return Order{}, err
+	}
+	if err := spec.Validate(); err != nil {
+		return Order{}, wrong("%w", err)
+	}
+	op, err := operation(ktrdr.DataLoad, spec, about{Symbols: []string{r.Symbol}})
+	return Order{Operation: op}, err
+}
+
+func (d *Desk) blob(ctx context.Context, text string) (ktrdr.Artifact, error) {
+	h, err := ktrdr.ParseHash(text)
+	if err != nil {
+		return ktrdr.Artifact{}, err
+	}
+	info, err := d.cfg.Blobs.Stat(ctx, h)
+	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
+		return ktrdr.Artifact{}, wrong("there is no blob %s: upload it first", h)
+	}
+	return ktrdr.Artifact{Name: "upload-" + text[:12], SHA256: h, Size: info.Size}, err
+}

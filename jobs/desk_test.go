@@ -1,0 +1,276 @@
+package jobs
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/strategy"
+)
+
+// refused wants a request refused with a sentence, and nothing stored for it.
+func (o *office) refused(t *testing.T, err error, says string) {
+	t.Helper()
+	if ktrdr.CodeOf(err) != ktrdr.CodeInvalid || !strings.Contains(err.Error(), says) {
+		t.Errorf("err = %v, want CodeInvalid with %q", err, says)
+	}
+	if o.blobs.puts != 0 {
+		t.Errorf("%d blobs were stored for a request that was refused", o.blobs.puts)
+	}
+}
+
+func TestDesk_SaysWhatIsWrongWithATraining(t *testing.T) {
+	o := newOffice(t, 500, "EURUSD")
+	o.file("strategies/broken.yaml", "name: broken\n")
+	o.file("strategies/mine.yaml", small())
+	outside := filepath.Join(t.TempDir(), "secret.yaml")
+	if err := os.WriteFile(outside, []byte(small()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(o.dir, "strategies", "link.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	huge := uint64(math.MaxUint64)
+	seven := uint64(7)
+	two := small("{mode: single, timeframe: 1h}", "{mode: multi_timeframe, timeframes: [1h, 4h]}")
+	for name, c := range map[string]struct {
+		r    TrainingRequest
+		says string
+	}{
+		"no strategy":              {TrainingRequest{}, "exactly one of strategy_path"},
+		"two strategies":           {TrainingRequest{StrategyName: "mine", StrategyYAML: small()}, "exactly one of strategy_path"},
+		"unknown name":             {TrainingRequest{StrategyName: "nosuch"}, "those that come with the program: gru_breakout"},
+		"a path for a name":        {TrainingRequest{StrategyName: "strategies/mine"}, "use strategy_path"},
+		"a file that is not there": {TrainingRequest{StrategyPath: "strategies/none.yaml"}, "no strategy strategies/none.yaml in the data folder"},
+		"a path out of the folder": {TrainingRequest{StrategyPath: "../secret.yaml"}, "stay inside"},
+		"an absolute path":         {TrainingRequest{StrategyPath: outside}, "stay inside"},
+		"a link out of the folder": {TrainingRequest{StrategyPath: "strategies/link.yaml"}, "stay inside"},
+		"a folder":                 {TrainingRequest{StrategyPath: "strategies"}, "not a regular file"},
+		"an invalid strategy":      {TrainingRequest{StrategyName: "broken"}, "strategies/broken.yaml:1"},
+		"a long text":              {TrainingRequest{StrategyYAML: strings.Repeat("#", maxStrategy+1)}, "at most"},
+		"bars that are not there":  {TrainingRequest{StrategyName: "mine", Symbols: []string{"GBPUSD", "USDJPY"}}, "no 1h bars of GBPUSD: import some with `ktrdr data import FILE --symbol GBPUSD --timeframe 1h`, or make some up with `ktrdr data synth"},
+		"and all that are missing": {TrainingRequest{StrategyName: "mine", Symbols: []string{"GBPUSD", "USDJPY"}}, "no 1h bars of USDJPY"},
+		"another timeframe":        {TrainingRequest{StrategyName: "mine", Timeframe: "15m"}, "there are bars of 1h, but none is made of another unasked"},
+		"no timeframe":             {TrainingRequest{StrategyName: "mine", Timeframe: "3h"}, "3h"},
+		"a symbol twice":           {TrainingRequest{StrategyName: "mine", Symbol: "EURUSD", Symbols: []string{"GBPUSD"}}, "symbol and symbols are given both"},
+		"a symbol that is none":    {TrainingRequest{StrategyName: "mine", Symbol: "../x"}, "symbol"},
+		"timeframes it cannot use": {TrainingRequest{StrategyYAML: two, Timeframe: "1h"}, "is written for 1h, 4h and cannot be moved to 1h"},
+		"a date that is none":      {TrainingRequest{StrategyName: "mine", StartDate: "yesterday"}, `start_date "yesterday" is not a date`},
+		"an end before the start":  {TrainingRequest{StrategyName: "mine", StartDate: "2020-02-01", EndDate: "2020-01-01"}, "not after its start"},
+		"a seed beyond JSON":       {TrainingRequest{StrategyName: "mine", Seed: &huge}, "at most 9007199254740992"},
+		"two seeds":                {TrainingRequest{StrategyYAML: small("epochs: 24", "epochs: 24\n  seed: 3"), Seed: &seven}, "fixes its seed to 3, and 7 was asked for"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := o.desk.Training(t.Context(), c.r)
+			o.refused(t, err, c.says)
+		})
+	}
+	t.Run("more than may be spent", func(t *testing.T) {
+		o.desk.cfg.MaxMemory = 1 << 10
+		_, err := o.desk.Training(t.Context(), TrainingRequest{StrategyName: "mine"})
+		o.refused(t, err, "MB are allowed")
+	})
+}
+
+func TestDesk_SaysWhatIsWrongWithABacktest(t *testing.T) {
+	o := newOffice(t, 1500, "EURUSD")
+	model := string(o.trained(small("epochs: 24", "epochs: 2")))
+	failed := ktrdr.Operation{ID: "op_training_20260101_000000_00000001", Type: ktrdr.Training, Status: ktrdr.Failed}
+	dummy := ktrdr.Operation{ID: "op_dummy_20260101_000000_00000001", Type: ktrdr.Dummy, Status: ktrdr.Completed}
+	o.ended = append(o.ended, failed, dummy)
+	o.file("models/broken.safetensors", "not a model")
+	o.blobs.puts = 0
+	less := -1.0
+	for name, c := range map[string]struct {
+		r    BacktestRequest
+		says string
+	}{
+		"no model":                   {BacktestRequest{}, "say which model to test"},
+		"two models":                 {BacktestRequest{Model: model, ModelPath: "x"}, "model and model_path are given both"},
+		"a training that failed":     {BacktestRequest{Model: string(failed.ID)}, "is FAILED"},
+		"no training":                {BacktestRequest{Model: string(dummy.ID)}, "only a training makes a model"},
+		"a hash that is not there":   {BacktestRequest{Model: strings.Repeat("ab", 32)}, "no model with the sha256"},
+		"a file that is not there":   {BacktestRequest{ModelPath: "models/none"}, "no file models/none in the data folder"},
+		"a file out of the folder":   {BacktestRequest{ModelPath: "../none"}, "stay inside"},
+		"a strategy never trained":   {BacktestRequest{StrategyName: "other"}, "no training of strategy other has completed"},
+		"another strategy's model":   {BacktestRequest{Model: model, StrategyName: "other"}, "is one of strategy small, not of other"},
+		"a scope that is none":       {BacktestRequest{Model: model, Scope: "future"}, `scope is "future"`},
+		"another timeframe":          {BacktestRequest{Model: model, Timeframe: "4h"}, "decides at 1h bars, not at 4h"},
+		"bars that are not there":    {BacktestRequest{Model: model, Symbol: "GBPUSD"}, "no 1h bars of GBPUSD"},
+		"a commission below 0":       {BacktestRequest{Model: model, Commission: &less}, "commission"},
+		"an end before the test":     {BacktestRequest{Model: model, EndDate: "2015-02-01"}, "where the test part of the model begins"},
+		"a start after all there is": {BacktestRequest{Model: model, StartDate: "2035-01-01"}, "end before 2035-01-01"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := o.desk.Backtest(t.Context(), c.r)
+			o.refused(t, err, c.says)
+		})
+	}
+	_, err := o.desk.Backtest(t.Context(), BacktestRequest{Model: "op_training_20260101_000000_ffffffff"})
+	if ktrdr.CodeOf(err) != ktrdr.CodeNotFound {
+		t.Errorf("an unknown training: %v, want CodeNotFound", err)
+	}
+	if _, err := o.desk.Backtest(t.Context(), BacktestRequest{ModelPath: "models/broken.safetensors"}); ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
+		t.Errorf("a file that is no model: %v, want CodeInvalid", err)
+	}
+}
+
+func TestDesk_SaysWhatIsWrongWithAnImport(t *testing.T) {
+	o := newOffice(t, 0)
+	o.file("x.csv", "")
+	for name, c := range map[string]struct {
+		r    LoadRequest
+		says string
+	}{
+		"no file":             {LoadRequest{Symbol: "EURUSD"}, "exactly one of path"},
+		"no symbol":           {LoadRequest{Path: "x.csv"}, "of which symbol"},
+		"no such file":        {LoadRequest{Path: "y.csv", Symbol: "EURUSD"}, "no file y.csv"},
+		"no such blob":        {LoadRequest{SHA256: strings.Repeat("ab", 32), Symbol: "EURUSD"}, "upload it first"},
+		"a hash that is none": {LoadRequest{SHA256: "ab", Symbol: "EURUSD"}, "64 hex digits"},
+		"no such timeframe":   {LoadRequest{Path: "x.csv", Symbol: "EURUSD", Timeframe: "3h"}, "3h"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := o.desk.Load(t.Context(), c.r)
+			o.refused(t, err, c.says)
+		})
+	}
+	if _, err := o.desk.Load(t.Context(), LoadRequest{Path: "x.csv", Symbol: "EURUSD", Zone: "Mars/Olympus"}); err == nil {
+		t.Error("a zone that is nowhere was accepted")
+	}
+}
+
+func TestDesk_PinsWhatATrainingReads(t *testing.T) {
+	o := newOffice(t, 500, "EURUSD", "GBPUSD")
+	order := o.train(TrainingRequest{StrategyYAML: small(), Symbols: []string{"GBPUSD", "EURUSD"}, StartDate: "2015-01-10", EndDate: "2015-01-20"})
+	spec, err := parse[TrainingSpec](order.Operation.Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(spec.Bars) != 2 || spec.Bars[0].Symbol != "GBPUSD" || spec.Bars[1].Name != "EURUSD_1h.bars" || spec.Seed != defaultSeed {
+		t.Errorf("spec %+v, want the bars of both symbols in their order, and the seed", spec)
+	}
+	if got := span(spec.Start, spec.End); got != "2015-01-10T00:00:00Z to 2015-01-21T00:00:00Z" {
+		t.Errorf("dates %s, want the last day included", got)
+	}
+	for _, b := range spec.Bars {
+		if int64(len(o.b.Blobs()[b.SHA256])) != b.Size {
+			t.Errorf("%s is not in the blob store as the spec names it", b.Name)
+		}
+	}
+	s, err := spec.parsed()
+	if err != nil || strings.Join(s.Data.Symbols, " ") != "GBPUSD EURUSD" {
+		t.Errorf("the strategy is for %v (%v), want the symbols asked for", s.Data.Symbols, err)
+	}
+	if o.blobs.puts != 2 {
+		t.Errorf("%d blobs stored, want 2", o.blobs.puts)
+	}
+	if o.train(TrainingRequest{StrategyYAML: small()}); o.blobs.puts != 2 {
+		t.Errorf("%d blobs stored after the same bars again, want still 2", o.blobs.puts)
+	}
+	var found int
+	var spelt map[string]json.RawMessage
+	if err := json.Unmarshal(order.Operation.Spec, &spelt); err == nil {
+		var bars []map[string]json.RawMessage
+		_ = json.Unmarshal(spelt["bars"], &bars)
+		for _, b := range bars {
+			if b["name"] != nil && b["sha256"] != nil && b["size"] != nil {
+				found++
+			}
+		}
+	}
+	if found != 2 {
+		t.Errorf("%d inputs of %s are artifacts by which the store finds references, want 2", found, order.Operation.Spec)
+	}
+}
+
+func TestDesk_MovesAStrategyToAnotherTimeframe(t *testing.T) {
+	o := newOffice(t, 500, "EURUSD")
+	o.synth("EURUSD", market.H4, 400, 3)
+	spec, err := parse[TrainingSpec](o.train(TrainingRequest{StrategyYAML: small(), Timeframe: "4h"}).Operation.Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := spec.parsed()
+	if err != nil || s.Data.Base != market.H4 || !strings.HasPrefix(string(s.Features()[0]), "4h_") || spec.Bars[0].Timeframe != market.H4 {
+		t.Errorf("strategy of %s reads %v (%v), want 4h", s.Data.Base, s.Features(), err)
+	}
+}
+
+func TestDesk_NamesStrategiesOfTheFolderBeforeItsOwn(t *testing.T) {
+	o := newOffice(t, 500, "EURUSD")
+	o.file("strategies/rsi_mean_reversion.yaml", small("name: small", "name: rsi_mean_reversion"))
+	o.file("strategies/broken.yml", "name: broken\n")
+	o.file("strategies/notes.txt", "")
+	spec, err := parse[TrainingSpec](o.train(TrainingRequest{StrategyName: "rsi_mean_reversion"}).Operation.Spec)
+	if err != nil || !strings.Contains(spec.Strategy, "hidden_layers: [12, 6]") {
+		t.Errorf("spec %+v (%v), want the strategy of the folder", spec, err)
+	}
+	list, err := o.desk.Strategies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list) != len(strategy.Examples())+1 {
+		t.Errorf("%d strategies, want the %d of the program, one of them hidden, and two files", len(list), len(strategy.Examples()))
+	}
+	for _, s := range list {
+		if (s.Name == "broken") != (len(s.Problems) > 0) {
+			t.Errorf("%s has problems %v", s.Name, s.Problems)
+		}
+		if s.Name == "rsi_mean_reversion" && (s.Path == "" || s.Model != "mlp" || s.Features != 4) {
+			t.Errorf("listed as %+v, want the file's", s)
+		}
+	}
+}
+
+func TestDesk_BacktestsTheNewestModelOfAStrategy(t *testing.T) {
+	o := newOffice(t, 1500, "EURUSD")
+	o.trained(small("epochs: 24", "epochs: 1"))
+	newest := o.trained(small("epochs: 24", "epochs: 2"))
+	order := o.backtest(BacktestRequest{StrategyName: "small"})
+	spec, err := parse[BacktestSpec](order.Operation.Spec)
+	if err != nil || spec.Symbol != "EURUSD" || spec.Scope != ScopeTest {
+		t.Fatalf("spec %+v, %v", spec, err)
+	}
+	models, _, err := o.desk.Models(t.Context(), 10, "")
+	if err != nil || len(models) != 2 || models[0].Operation != newest || models[0].File != spec.Model {
+		t.Errorf("models %+v (%v), want the newest first, and it in the spec", models, err)
+	}
+	if m := models[0]; m.Strategy != "small" || m.TestAccuracy == nil || m.Baseline == nil || m.Symbols[0] != "EURUSD" || m.Architecture == "" {
+		t.Errorf("listed as %+v", m)
+	}
+	o.file("models/mine.safetensors", string(o.b.Blobs()[spec.Model.SHA256]))
+	for _, r := range []BacktestRequest{{ModelPath: "models/mine.safetensors"}, {Model: spec.Model.SHA256.String()}} {
+		same, err := parse[BacktestSpec](o.backtest(r).Operation.Spec)
+		if err != nil || same.Model.SHA256 != spec.Model.SHA256 {
+			t.Errorf("%+v names model %s (%v), want %s", r, same.Model.SHA256, err, spec.Model.SHA256)
+		}
+	}
+}
+
+func TestSpec_TakesNothingItDoesNotKnow(t *testing.T) {
+	o := newOffice(t, 500, "EURUSD")
+	good := string(o.train(TrainingRequest{StrategyYAML: small()}).Operation.Spec)
+	for name, text := range map[string]string{
+		"another field":   strings.Replace(good, `"seed"`, `"sede":1,"seed"`, 1),
+		"more after it":   good + "{}",
+		"no strategy":     strings.Replace(good, `"strategy_yaml":"`, `"strategy_yaml":"","x":"`, 1),
+		"another kernel":  strings.Replace(good, best.Class(), "abacus/1", 1),
+		"no bars":         `{"strategy_yaml":"x","seed":1,"kernel_class":"fma/1","bars":[]}`,
+		"bars of nothing": `{"strategy_yaml":"x","seed":1,"kernel_class":"fma/1","bars":[{}]}`,
+		"not JSON":        "strategy",
+	} {
+		if _, err := parse[TrainingSpec](json.RawMessage(text)); ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
+			t.Errorf("%s: %v, want CodeInvalid", name, err)
+		}
+	}
+	for typ, fingerprint := range Fingerprints() {
+		if _, err := fingerprint([]byte(`{"x":1}`)); ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
+			t.Errorf("fingerprint of a %s spec that is none: %v, want CodeInvalid", typ, err)
+		}
+	}
+}

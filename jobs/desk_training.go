@@ -1,0 +1,253 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/strategy"
+)
+
+// TrainingRequest asks for a training. One of the three names the strategy; what
+// else is given wins over what the strategy says.
+type TrainingRequest struct {
+	StrategyPath string
+	StrategyName string
+	StrategyYAML string
+	Symbol       string
+	Symbols      []string
+	Timeframe    string
+	Timeframes   []string
+	StartDate    string
+	EndDate      string
+	Seed         *uint64
+}
+
+// about is what lists show of an operation.
+type about struct {
+	Strategy string             `json:"strategy_name,omitempty"`
+	Symbols  []string           `json:"symbols"`
+	Frames   []market.Timeframe `json:"timeframes,omitempty"`
+	Seed     uint64             `json:"seed,omitempty"`
+	Warnings []string           `json:"warnings,omitempty"`
+}
+
+// defaultSeed is that of a training for which nobody chose one: the same request
+// twice is the same training.
+const defaultSeed = 1
+
+// Training makes a training of a request. CodeInvalid says what to change.
+func (d *Desk) Training(ctx context.Context, r TrainingRequest) (Order, error) {
+	text, name, err := d.source(r.StrategyPath, r.StrategyName, r.StrategyYAML)
+	if err != nil {
+		return Order{}, err
+	}
+	s, warnings, err := strategy.Parse(text, name)
+	if err != nil {
+		return Order{}, wrong("%w", err)
+	}
+	if s, text, err = r.retarget(s, text); err != nil {
+		return Order{}, err
+	}
+	spec := TrainingSpec{Strategy: string(text), KernelClass: d.cfg.Kernel.Class()}
+	if spec.Seed, err = r.seed(s); err != nil {
+		return Order{}, err
+	}
+	if spec.Start, spec.End, err = dates(r.StartDate, r.EndDate); err != nil {
+		return Order{}, err
+	}
+	found, err := d.find(s.Data.Symbols, s.Data.Timeframes)
+	if err != nil {
+		return Order{}, err
+	}
+	defer found.close()
+	if err := s.Cost(found.longest(s.Data.Base)).Check(d.cfg.MaxMemory, d.cfg.MaxCPU); err != nil {
+		return Order{}, wrong("strategy %s: %w", s.Name, err)
+	}
+	if spec.Bars, err = d.pin(ctx, found); err != nil {
+		return Order{}, err
+	}
+	told := make([]string, len(warnings))
+	for i, w := range warnings {
+		told[i] = w.String()
+	}
+	op, err := operation(ktrdr.Training, spec, about{s.Name, s.Data.Symbols, s.Data.Timeframes, spec.Seed, told})
+	return Order{op, told}, err
+}
+
+// seed is the one to train with. Two that differ are not guessed between.
+func (r TrainingRequest) seed(s *strategy.Strategy) (uint64, error) {
+	own := uint64(s.Training.Seed)
+	switch {
+	case r.Seed == nil && own == 0:
+		return defaultSeed, nil
+	case r.Seed == nil:
+		return own, nil
+	case *r.Seed > maxSeed:
+		return 0, wrong("seed is %d; at most %d is allowed", *r.Seed, uint64(maxSeed))
+	case own != 0 && own != *r.Seed:
+		return 0, wrong("strategy %s fixes its seed to %d, and %d was asked for: leave one of them out", s.Name, own, *r.Seed)
+	}
+	return *r.Seed, nil
+}
+
+// retarget puts a strategy onto the symbols and timeframes that were asked for.
+// Symbols may be any. A timeframe is part of what a strategy means; one that
+// knows a single one can be moved to another.
+func (r TrainingRequest) retarget(s *strategy.Strategy, text []byte) (*strategy.Strategy, []byte, error) {
+	symbols, err := either(r.Symbol, r.Symbols, "symbol and symbols")
+	if err != nil {
+		return nil, nil, err
+	}
+	names, err := either(r.Timeframe, r.Timeframes, "timeframe and timeframes")
+	if err != nil {
+		return nil, nil, err
+	}
+	frames, err := timeframes(names)
+	if err != nil {
+		return nil, nil, err
+	}
+	same := len(frames) == 0 || sameSet(frames, s.Data.Timeframes)
+	if same && (len(symbols) == 0 || slices.Equal(symbols, s.Data.Symbols)) {
+		return s, text, nil
+	}
+	if !same && (len(frames) != 1 || len(s.Data.Timeframes) != 1) {
+		return nil, nil, wrong("strategy %s is written for %s and cannot be moved to %s: its inputs name their timeframes; write another strategy", s.Name, words(s.Data.Timeframes), words(frames))
+	}
+	moved := *s
+	if len(symbols) > 0 {
+		moved.Data.Symbols = symbols
+	}
+	if !same {
+		moved.Data.Timeframes, moved.Data.Base, moved.Deployment.Timeframes = frames, frames[0], frames
+		moved.Inputs = slices.Clone(s.Inputs)
+		for i := range moved.Inputs {
+			moved.Inputs[i].Timeframes = frames
+		}
+	}
+	text = moved.YAML()
+	again, _, err := strategy.Parse(text, s.Name)
+	if err != nil {
+		return nil, nil, wrong("strategy %s on %s %s: %w", s.Name, strings.Join(moved.Data.Symbols, ", "), words(moved.Data.Timeframes), err)
+	}
+	return again, text, nil
+}
+
+func timeframes(names []string) ([]market.Timeframe, error) {
+	var frames []market.Timeframe
+	for _, n := range names {
+		tf, err := market.ParseTimeframe(n)
+		if err != nil {
+			return nil, wrong("%w", err)
+		}
+		frames = append(frames, tf)
+	}
+	return frames, nil
+}
+
+func sameSet(a, b []market.Timeframe) bool {
+	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
+	return slices.Equal(a, b)
+}
+
+func words[T ~string](list []T) string {
+	texts := make([]string, len(list))
+	for i, x := range list {
+		texts[i] = string(x)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// maxStrategy bounds the text of a strategy.
+const maxStrategy = 256 << 10
+
+// source finds the text of a strategy, and its name for messages.
+func (d *Desk) source(file, name, text string) ([]byte, string, error) {
+	given := 0
+	for _, x := range []string{file, name, text} {
+		if x != "" {
+			given++
+		}
+	}
+	switch {
+	case given != 1:
+		return nil, "", wrong("name the strategy by exactly one of strategy_path, strategy_name and strategy_yaml")
+	case len(text) > maxStrategy:
+		return nil, "", wrong("strategy_yaml has %d bytes; at most %d are allowed", len(text), maxStrategy)
+	case text != "":
+		return []byte(text), "strategy_yaml", nil
+	case file != "":
+		b, err := d.read(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, "", wrong("there is no strategy %s in the data folder: a strategy_path is relative to it", file)
+		}
+		return b, file, err
+	}
+	return d.byName(name)
+}
+
+// byName finds a strategy of strategies/, else one that comes with the program.
+func (d *Desk) byName(name string) ([]byte, string, error) {
+	if strings.ContainsAny(name, `/\`) {
+		return nil, "", wrong("strategy_name %q is a path: use strategy_path", name)
+	}
+	for _, ext := range []string{".yaml", ".yml"} {
+		file := path.Join(strategiesDir, name+ext)
+		b, err := d.read(file)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return b, file, err
+		}
+	}
+	var names []string
+	for _, e := range strategy.Examples() {
+		if e.Name == name {
+			return e.Source, e.Name, nil
+		}
+		names = append(names, e.Name)
+	}
+	return nil, "", wrong("there is no strategy %q: put %s.yaml into %s/ of the data folder, or use one of those that come with the program: %s", name, name, strategiesDir, strings.Join(names, ", "))
+}
+
+// read reads a strategy of the data folder.
+func (d *Desk) read(file string) ([]byte, error) {
+	f, err := d.open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // only read
+	b, err := io.ReadAll(io.LimitReader(f, maxStrategy+1))
+	if err != nil {
+		return nil, wrong("%s: %w", file, err)
+	}
+	if len(b) > maxStrategy {
+		return nil, wrong("%s is longer than the %d bytes that a strategy may have", file, maxStrategy)
+	}
+	return b, nil
+}
+
+// open opens a regular file of the data folder. A path that leads out of it is
+// refused, through a link too.
+func (d *Desk) open(file string) (*os.File, error) {
+	f, err := d.root.Open(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	case err != nil:
+		return nil, wrong("%s: %w; paths are relative to the data folder and stay inside it", file, err)
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is not a regular file")
+	}
+	if err != nil {
+		return nil, errors.Join(wrong("%s: %w", file, err), f.Close())
+	}
+	return f, nil
+}

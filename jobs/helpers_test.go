@@ -1,0 +1,241 @@
+package jobs
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/neural"
+	"github.com/ktrdr/ktrdr/worker"
+	"github.com/ktrdr/ktrdr/worker/workertest"
+)
+
+// shelf is a blob store in the memory of a backend.
+type shelf struct {
+	b    *workertest.Backend
+	puts int
+}
+
+type onShelf struct{ *bytes.Reader }
+
+func (onShelf) Close() error { return nil }
+
+func (s *shelf) Put(_ context.Context, want ktrdr.Hash, r io.Reader) (int64, error) {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return 0, err
+	}
+	s.puts++
+	s.b.SetBlob(want, data)
+	return int64(len(data)), nil
+}
+
+func (s *shelf) Open(_ context.Context, h ktrdr.Hash) (ktrdr.BlobReader, error) {
+	data, ok := s.b.Blobs()[h]
+	if !ok {
+		return nil, ktrdr.Errorf(ktrdr.CodeNotFound, "no blob %s", h)
+	}
+	return onShelf{bytes.NewReader(data)}, nil
+}
+
+func (s *shelf) Stat(_ context.Context, h ktrdr.Hash) (ktrdr.BlobInfo, error) {
+	data, ok := s.b.Blobs()[h]
+	if !ok {
+		return ktrdr.BlobInfo{}, ktrdr.Errorf(ktrdr.CodeNotFound, "no blob %s", h)
+	}
+	return ktrdr.BlobInfo{Hash: h, Size: int64(len(data))}, nil
+}
+
+// office is a desk, the backend that its operations go to, and what it is told
+// of operations that have ended.
+type office struct {
+	t     testing.TB
+	dir   string
+	desk  *Desk
+	blobs *shelf
+	b     *workertest.Backend
+	ended []ktrdr.Operation // newest first
+	now   ktrdr.OperationID // the one that runs
+}
+
+func (o *office) Operation(_ context.Context, id ktrdr.OperationID) (ktrdr.Operation, error) {
+	for _, op := range o.ended {
+		if op.ID == id {
+			return op, nil
+		}
+	}
+	return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeNotFound, "no operation %s", id)
+}
+
+func (o *office) List(_ context.Context, q ktrdr.OperationQuery) (page ktrdr.OperationPage, err error) {
+	for _, op := range o.ended {
+		if op.Type == q.Type[0] && op.Status == q.Status[0] {
+			page.Operations = append(page.Operations, op)
+		}
+	}
+	return page, nil
+}
+
+// newOffice makes a desk whose library has bars of the given symbols.
+func newOffice(t testing.TB, bars int, symbols ...string) *office {
+	t.Helper()
+	o := &office{t: t, dir: t.TempDir(), b: workertest.New()}
+	o.b.Every = 50 * time.Millisecond
+	o.blobs = &shelf{b: o.b}
+	var err error
+	if o.desk, err = OpenDesk(DeskConfig{Dir: o.dir, Blobs: o.blobs, Operations: o}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = o.desk.Close() })
+	for i, symbol := range symbols {
+		o.synth(symbol, market.H1, bars, uint64(i+1))
+	}
+	return o
+}
+
+func (o *office) synth(symbol string, tf market.Timeframe, bars int, seed uint64) {
+	o.t.Helper()
+	if _, err := o.desk.Library().Import(market.Synth(market.SynthConfig{Symbol: symbol, Timeframe: tf, Bars: bars, Seed: seed, Edge: 0.3})); err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+// file puts a file into the data folder.
+func (o *office) file(name, text string) {
+	o.t.Helper()
+	path := filepath.Join(o.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		o.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+// train orders a training that the desk must accept.
+func (o *office) train(r TrainingRequest) Order {
+	o.t.Helper()
+	order, err := o.desk.Training(o.t.Context(), r)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return order
+}
+
+// attempts says how an operation is run: each attempt begins with a runner of
+// its own, which may stop it after some steps.
+type attempts func(n int, stop func(error)) worker.Runner
+
+// run carries an order to its end and resumes it whenever it is stopped.
+func (o *office) run(order Order, with attempts) ktrdr.Operation {
+	o.t.Helper()
+	id := ktrdr.NewOperationID(order.Operation.Type, time.Now())
+	o.now = id
+	o.b.Create(id, order.Operation.Type, order.Operation.Spec)
+	r := &relay{with: with}
+	w, err := worker.New(worker.Config{Runners: map[ktrdr.Type]worker.Runner{order.Operation.Type: r}}, o.b)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(o.t.Context(), 2*time.Minute)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	defer func() {
+		cancel()
+		if err := <-done; err != nil {
+			o.t.Error(err)
+		}
+	}()
+	for {
+		op, err := o.b.Wait(ctx, id, func(op ktrdr.Operation) bool { return op.Status.Terminal() })
+		if err != nil {
+			o.t.Fatal(err)
+		}
+		if op.Status == ktrdr.Completed || op.Error == nil || op.Error.Code != ktrdr.CodeUnavailable {
+			o.ended = append([]ktrdr.Operation{op}, o.ended...)
+			return op
+		}
+		if err := o.b.Act(id, ktrdr.Act{Input: ktrdr.Resume}); err != nil {
+			o.t.Fatal(err)
+		}
+	}
+}
+
+// relay gives every attempt its runner, and the means to stop it as a worker
+// that shuts down does.
+type relay struct {
+	with attempts
+	n    int
+}
+
+func (r *relay) Run(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r.n++
+	return r.with(r.n, cancel).Run(ctx, t)
+}
+
+// once runs an operation in one go.
+func once(r worker.Runner) attempts { return func(int, func(error)) worker.Runner { return r } }
+
+// resultOf decodes what an operation must have completed with.
+func resultOf[T any](t testing.TB, op ktrdr.Operation) T {
+	t.Helper()
+	var r T
+	if op.Status != ktrdr.Completed {
+		t.Fatalf("%s ended %s: %s", op.ID, op.Status, op.ErrorMessage)
+	}
+	if err := json.Unmarshal(op.Result, &r); err != nil {
+		t.Fatalf("result of %s: %v", op.ID, err)
+	}
+	return r
+}
+
+// small is a strategy that trains in a moment: dropout, early stopping and a
+// schedule are on, so that all of them must survive a stop.
+func small(change ...string) string {
+	text := `
+name: small
+version: "3.0"
+training_data:
+  symbols: {mode: single, symbol: EURUSD}
+  timeframes: {mode: single, timeframe: 1h}
+  history_required: 60
+indicators:
+  rsi_14: {type: rsi, period: 14}
+  atr_14: {type: atr, period: 14}
+fuzzy_sets:
+  zone:
+    indicator: rsi_14
+    low: {type: gaussian, parameters: [25, 15]}
+    middle: {type: gaussian, parameters: [50, 15]}
+    high: {type: gaussian, parameters: [75, 15]}
+nn_inputs:
+  - {fuzzy_set: zone, timeframes: all}
+  - {raw_indicator: atr_14, timeframes: all, normalization: zscore}
+model:
+  type: mlp
+  architecture: {hidden_layers: [12, 6], activation: tanh, dropout: 0.2}
+decisions: {output_format: classification, confidence_threshold: 0.34, allow_short_from_flat: true}
+training:
+  labels: {source: triple_barrier, pt_multiplier: 2.0, sl_multiplier: 2.0, max_holding_period: 12, vol_span: 20, vol_method: atr}
+  epochs: 24
+  batch_size: 64
+  learning_rate: 0.003
+  lr_scheduler: {type: plateau, factor: 0.5, patience: 2}
+  early_stopping: {patience: 12}
+  data_split: {train: 0.6, validation: 0.2, test: 0.2}
+`
+	return strings.NewReplacer(change...).Replace(text)
+}
+
+var best = neural.Best()

@@ -1,0 +1,93 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/worker"
+)
+
+// LoadRunner runs imports into a library. It is for workers inside a backend:
+// the library is a folder of theirs.
+func LoadRunner(l *market.Library) worker.Runner { return loadRunner{l} }
+
+type loadRunner struct{ library *market.Library }
+
+// LoadResult is what an import ends with.
+type LoadResult struct {
+	Summary string       `json:"summary"` // for people
+	Entry   market.Entry `json:"entry"`
+	Hash    ktrdr.Hash   `json:"bars_hash"`
+
+	Report market.Report `json:"report"`
+}
+
+// Run imports the file. Importing the same again changes nothing, so that there
+// is no checkpoint.
+func (r loadRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
+	spec, err := parse[LoadSpec](t.Spec)
+	if err != nil {
+		return nil, err
+	}
+	t.Progress(ktrdr.Progress{CurrentStep: "reading " + spec.Source.Name})
+	zone, err := time.LoadLocation(spec.Zone)
+	if err != nil {
+		return nil, err
+	}
+	opt := market.ImportOptions{
+		Source: spec.Source.Name, Symbol: spec.Symbol, Timeframe: spec.Timeframe, Zone: zone, Divide: spec.Divide,
+	}
+	if spec.Normalise {
+		opt.Mode = market.Normalise
+	}
+	bars, report, err := readPrices(ctx, t, spec.Source, opt)
+	if err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	entry, err := r.library.Import(bars)
+	if err != nil {
+		return nil, err
+	}
+	entry.Path = "" // of this machine
+	return json.Marshal(LoadResult{Summary: loaded(entry, report), Entry: entry, Hash: entry.Hash, Report: report})
+}
+
+// readPrices reads a price file: by way of a temporary file, since a Parquet
+// file is read from anywhere in it and may be large.
+func readPrices(ctx context.Context, t *worker.Task, source ktrdr.Artifact, opt market.ImportOptions) (*market.Bars, market.Report, error) {
+	r, err := t.Open(ctx, source)
+	if err != nil {
+		return nil, market.Report{}, err
+	}
+	defer func() { _ = r.Close() }() // read to its end, where its hash is compared
+	f, err := os.CreateTemp("", "ktrdr-import-")
+	if err != nil {
+		return nil, market.Report{}, fmt.Errorf("place for %s: %w", source.Name, err)
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // else it is gone with the next reboot
+	_, err = io.Copy(f, r)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, market.Report{}, fmt.Errorf("%s: %w", source.Name, err)
+	}
+	return market.ReadFile(f.Name(), opt)
+}
+
+// loaded is the result for people.
+func loaded(e market.Entry, r market.Report) string {
+	day := func(t int64) string { return time.Unix(t, 0).UTC().Format(time.DateOnly) }
+	text := fmt.Sprintf("%d bars of %s %s, %s to %s", e.Bars, e.Symbol, e.Timeframe, day(e.First), day(e.Last))
+	if r.Dropped > 0 {
+		text += fmt.Sprintf("; %d rows left out", r.Dropped)
+	}
+	return text
+}

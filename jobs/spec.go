@@ -1,0 +1,221 @@
+package jobs
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/neural"
+	"github.com/ktrdr/ktrdr/strategy"
+	"github.com/ktrdr/ktrdr/train"
+)
+
+// Bars is a series that an operation reads: a bars file in the blob store, which
+// stays there as long as a spec names it.
+type Bars struct {
+	Symbol    string           `json:"symbol"`
+	Timeframe market.Timeframe `json:"timeframe"`
+	Hash      ktrdr.Hash       `json:"bars_hash"` // of the series: market.Bars.Hash
+	ktrdr.Artifact
+}
+
+// TrainingSpec is all that a training needs.
+type TrainingSpec struct {
+	Strategy    string    `json:"strategy_yaml"`
+	Seed        uint64    `json:"seed"`
+	Start       time.Time `json:"start,omitzero"` // bounds of the samples; zero leaves the strategy's
+	End         time.Time `json:"end,omitzero"`
+	KernelClass string    `json:"kernel_class"` // which bits: see neural.Kernel
+	Bars        []Bars    `json:"bars"`
+}
+
+// Scope is which part of the bars a backtest trades.
+type Scope string
+
+// The scopes.
+const (
+	ScopeTest Scope = "test" // bars that nothing of the model was fitted to
+	ScopeAll  Scope = "all"  // every bar, those of the training included
+)
+
+// BacktestSpec is all that a backtest needs.
+type BacktestSpec struct {
+	Model     ktrdr.Artifact  `json:"model"`
+	Symbol    string          `json:"symbol"`
+	Scope     Scope           `json:"scope"`
+	Start     time.Time       `json:"start,omitzero"` // bounds of trading; zero leaves the strategy's
+	End       time.Time       `json:"end,omitzero"`
+	Overrides train.Overrides `json:"overrides"`
+	Bars      []Bars          `json:"bars"`
+}
+
+// LoadSpec is all that an import needs.
+type LoadSpec struct {
+	Source    ktrdr.Artifact   `json:"source"`
+	Symbol    string           `json:"symbol"`
+	Timeframe market.Timeframe `json:"timeframe,omitempty"` // empty means the one that the times show
+	Zone      string           `json:"zone,omitempty"`      // of times that carry none; empty means UTC
+	Divide    float64          `json:"divide,omitempty"`    // prices are points, so many to a unit
+	Normalise bool             `json:"normalise,omitempty"` // mend what is wrong instead of refusing it
+}
+
+// maxSeed is the largest whole number that every reader of JSON keeps.
+const maxSeed = 1 << 53
+
+// parse reads a spec and refuses what does not belong into it: a spec that was
+// written for another version must not half work.
+func parse[T interface{ Validate() error }](text json.RawMessage) (spec T, err error) {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&spec); err != nil {
+		return spec, ktrdr.Errorf(ktrdr.CodeInvalid, "spec: %w", err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return spec, ktrdr.Errorf(ktrdr.CodeInvalid, "spec: there is more after the JSON object")
+	}
+	if err := spec.Validate(); err != nil {
+		return spec, ktrdr.Errorf(ktrdr.CodeInvalid, "spec: %w", err)
+	}
+	return spec, nil
+}
+
+// Validate says what is wrong with the spec, apart from its strategy.
+func (s TrainingSpec) Validate() error {
+	_, kernel := neural.KernelFor(s.KernelClass)
+	return errors.Join(
+		require(s.Strategy != "", "strategy_yaml is empty"),
+		require(s.Seed <= maxSeed, "seed is %d; at most %d is allowed", s.Seed, uint64(maxSeed)),
+		kernel, checkSpan(s.Start, s.End), checkBars(s.Bars),
+	)
+}
+
+// Validate says what is wrong with the spec.
+func (s BacktestSpec) Validate() error {
+	return errors.Join(
+		require(s.Model.SHA256 != ktrdr.Hash{}, "model has no sha256"),
+		require(s.Scope == ScopeTest || s.Scope == ScopeAll, "scope is %q; it is test or all", s.Scope),
+		checkSpan(s.Start, s.End), checkBars(s.Bars),
+	)
+}
+
+// Validate says what is wrong with the spec.
+func (s LoadSpec) Validate() error {
+	_, zone := time.LoadLocation(s.Zone)
+	return errors.Join(
+		require(s.Source.SHA256 != ktrdr.Hash{}, "source has no sha256"),
+		require(s.Symbol != "", "symbol is empty"),
+		require(s.Divide >= 0, "divide is %v; it must be positive", s.Divide),
+		zone,
+	)
+}
+
+func require(ok bool, format string, args ...any) error {
+	if ok {
+		return nil
+	}
+	return fmt.Errorf(format, args...)
+}
+
+func checkSpan(start, end time.Time) error {
+	return require(start.IsZero() || end.IsZero() || start.Before(end), "it ends at %s, not after its start at %s", end, start)
+}
+
+func checkBars(bars []Bars) error {
+	var errs []error
+	for i, b := range bars {
+		errs = append(errs, require(b.Symbol != "" && b.Timeframe != "" && b.SHA256 != ktrdr.Hash{}, "bars[%d] lacks its symbol, timeframe or sha256", i))
+	}
+	return errors.Join(append(errs, require(len(bars) > 0, "there are no bars"))...)
+}
+
+// operation makes the request that creates an operation.
+func operation(t ktrdr.Type, spec, metadata any) (ktrdr.NewOperation, error) {
+	text, err := json.Marshal(spec)
+	if err != nil {
+		return ktrdr.NewOperation{}, fmt.Errorf("%s spec: %w", t, err)
+	}
+	about, err := json.Marshal(metadata)
+	if err != nil {
+		return ktrdr.NewOperation{}, fmt.Errorf("%s metadata: %w", t, err)
+	}
+	return ktrdr.NewOperation{Type: t, Spec: text, Metadata: about, BackendLocal: t == ktrdr.DataLoad}, nil
+}
+
+// Numerics of a backtest: how orders are filled and figures made.
+const backtestNumerics = "backtest/1"
+
+// Fingerprints tell, by type, what an operation would be run from now. A
+// checkpoint that was made from anything else is not gone on with.
+func Fingerprints() map[ktrdr.Type]func(spec []byte) (map[string]string, error) {
+	return map[ktrdr.Type]func([]byte) (map[string]string, error){
+		ktrdr.Training: func(text []byte) (map[string]string, error) {
+			spec, err := parse[TrainingSpec](text)
+			if err != nil {
+				return nil, err
+			}
+			s, err := spec.parsed()
+			if err != nil {
+				return nil, err
+			}
+			return spec.fingerprint(s), nil
+		},
+		ktrdr.Backtesting: func(text []byte) (map[string]string, error) {
+			spec, err := parse[BacktestSpec](text)
+			return spec.fingerprint(), err
+		},
+	}
+}
+
+func (s TrainingSpec) parsed() (*strategy.Strategy, error) {
+	parsed, _, err := strategy.Parse([]byte(s.Strategy), "strategy")
+	if err != nil {
+		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%w", err)
+	}
+	return parsed, nil
+}
+
+func (s TrainingSpec) fingerprint(parsed *strategy.Strategy) map[string]string {
+	return map[string]string{
+		"strategy": ktrdr.Hash(parsed.Hash()).String(),
+		"data":     dataHash(s.Bars),
+		"seed":     fmt.Sprint(s.Seed),
+		"dates":    span(s.Start, s.End),
+		"numerics": train.Numerics + " " + neural.Numerics + " " + s.KernelClass,
+	}
+}
+
+func (s BacktestSpec) fingerprint() map[string]string {
+	settings, _ := json.Marshal(s.Overrides) // numbers only
+	return map[string]string{
+		"model":    s.Model.SHA256.String(),
+		"data":     dataHash(s.Bars),
+		"dates":    string(s.Scope) + " " + span(s.Start, s.End),
+		"settings": s.Symbol + " " + string(settings),
+		"numerics": backtestNumerics + " " + train.Numerics + " " + neural.Numerics,
+	}
+}
+
+func span(start, end time.Time) string {
+	text := func(t time.Time) string {
+		if t.IsZero() {
+			return "-"
+		}
+		return t.UTC().Format(time.RFC3339)
+	}
+	return text(start) + " to " + text(end)
+}
+
+// dataHash is one hash for all the series, in the order in which they are read.
+func dataHash(bars []Bars) string {
+	h := sha256.New()
+	for _, b := range bars {
+		fmt.Fprintf(h, "%s %s %s\n", b.Symbol, b.Timeframe, b.Hash)
+	}
+	return ktrdr.Hash(h.Sum(nil)).String()
+}

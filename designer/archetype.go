@@ -1,0 +1,134 @@
+package designer
+
+import (
+	"slices"
+
+	"github.com/ktrdr/ktrdr/num"
+	"github.com/ktrdr/ktrdr/strategy"
+)
+
+// archetype is a design to begin with.
+type archetype struct {
+	name     string
+	idea     Family
+	readings []Gene
+	label    strategy.LabelSource
+	horizon  int
+	target   float64
+}
+
+// archetypes are the first generation, in this order. The first two are there
+// whatever a brief wishes for: a market that goes back and a market that goes
+// on are the first things to ask about, and the least to read into noise.
+var archetypes = []archetype{
+	{"stretched prices come back", Reversion, []Gene{{"cci", 48, Thirds}, {"rsi", 24, Raw}}, strategy.TripleBarrier, 12, 0},
+	{"trends go on", Trend, []Gene{{"adx", 16, Thirds}, {"aroon", 24, Thirds}, {"ema_distance", 48, Raw}}, strategy.TripleBarrier, 24, 0},
+	{"oscillators turn at their extremes", Reversion, []Gene{{"stochastic", 48, Tails}, {"rsi", 16, Thirds}, {"bandwidth", 24, Raw}}, strategy.Context, 8, 1},
+	{"what moved moves on", Momentum, []Gene{{"roc", 24, Thirds}, {"rvi", 12, Thirds}, {"macd", 24, Raw}}, strategy.Context, 12, 0},
+	{"distance from the mean closes", Reversion, []Gene{{"distance", 48, Fifths}, {"bandwidth", 48, Raw}}, strategy.TripleBarrier, 12, 0},
+	{"narrow ranges break", Breakout, []Gene{{"squeeze", 24, Thirds}, {"williams", 48, Tails}, {"aroon", 48, Raw}}, strategy.TripleBarrier, 24, 0},
+	{"volume tells who means it", Volume, []Gene{{"mfi", 24, Thirds}, {"cmf", 24, Thirds}, {"volume_ratio", 24, Raw}, {"cci", 36, Tails}}, strategy.Context, 8, 0},
+	{"calm and turmoil want different trades", Volatility, []Gene{{"bandwidth", 36, Thirds}, {"fisher", 36, Thirds}, {"adx", 24, Raw}}, strategy.TripleBarrier, 16, 1},
+	{"direction is what the moves agree on", Trend, []Gene{{"plus_di", 24, Raw}, {"minus_di", 24, Raw}, {"supertrend", 12, Thirds}}, strategy.Zigzag, 24, 0},
+	{"the place in the range decides", Breakout, []Gene{{"williams", 64, Fifths}, {"roc", 8, Raw}}, strategy.ForwardReturn, 8, 0},
+	{"short swings overshoot", Reversion, []Gene{{"cci", 16, Fifths}, {"stochastic", 24, Thirds}}, strategy.Context, 4, 0.75},
+}
+
+// mostWishes is how many of the first designs a brief may claim: the others
+// tell whether the wish was a good idea.
+const mostWishes = 4
+
+// plan is the first generation for a brief: its wishes, then the archetypes.
+func plan(b *Brief) []archetype {
+	var wished []archetype
+	if len(b.Readings) > 0 {
+		wished = append(wished, archetypeOf(b, b.Readings, strategy.TripleBarrier, 12), archetypeOf(b, b.Readings, strategy.Context, 8))
+	}
+	for _, f := range b.Families {
+		i := slices.IndexFunc(archetypes, func(a archetype) bool { return a.idea == f })
+		for _, a := range archetypes[max(i, 0):] {
+			if a.idea == f && len(wished) < mostWishes {
+				wished = append(wished, a)
+			}
+		}
+	}
+	wished = wished[:min(len(wished), mostWishes)]
+	out := slices.Clone(wished)
+	for _, a := range archetypes {
+		if !slices.ContainsFunc(wished, func(w archetype) bool { return w.name == a.name }) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// archetypeOf makes one of the readings that a brief names; the second of them
+// gets a companion, so that the two are not alike.
+func archetypeOf(b *Brief, names []string, source strategy.LabelSource, horizon int) archetype {
+	a := archetype{name: "what the goal names", idea: Reversion, label: source, horizon: horizon}
+	for i, name := range names[:min(len(names), mostInputs-1)] {
+		r, ok := find(name)
+		if !ok {
+			continue
+		}
+		if i == 0 {
+			a.idea = r.family
+		}
+		a.readings = append(a.readings, Gene{name, 24, Thirds})
+	}
+	if source == strategy.Context {
+		a.name += ", with its volatility"
+		a.readings = append(a.readings, Gene{"bandwidth", 36, Raw})
+	}
+	if len(b.Families) > 0 {
+		a.idea = b.Families[0]
+	}
+	return a
+}
+
+// first is the design of generation 0 at an index: the archetype of that
+// index, and beyond them any archetype, changed the more.
+func (f *frame) first(index int, r *num.Rand) (Genome, string) {
+	list := plan(f.brief)
+	strength, a := 0, archetype{}
+	if index < len(list) {
+		a = list[index]
+	} else {
+		a = list[pick(r, len(list))]
+		strength = 4
+	}
+	g := f.seed(a, index, r)
+	for range strength {
+		f.mutate(&g, r)
+	}
+	return f.repair(g), a.name
+}
+
+// seed makes the genome of an archetype. Windows are spread over the designs of
+// a generation: those of one index are taken a step shorter, of the next as
+// they are, of the third a step longer.
+func (f *frame) seed(a archetype, index int, r *num.Rand) Genome {
+	shift := index/len(archetypes)%3 + pick(r, 3) - 1
+	g := Genome{
+		Idea: a.idea, Label: a.label, Horizon: a.horizon, Width: 0.75, Model: f.models()[index%len(f.models())],
+		Hidden: slices.Clone(layers[2+pick(r, 3)]), Sequence: 8, Dropout: 0.1, Rate: 0.003, Decay: 0.0001, Epochs: 12, Batch: 256,
+		Caution: 1, Short: true, Flip: true, Target: a.target, Size: 0.5,
+	}
+	if a.label == strategy.Context {
+		g.Width = 0.4 // about a third of the moves end above it, and a third below its negative
+	}
+	for _, x := range a.readings {
+		x.Period = step(periods, x.Period, shift)
+		g.Inputs = append(g.Inputs, x)
+	}
+	return g
+}
+
+// pick is a number below n.
+func pick(r *num.Rand, n int) int { return int(r.Uint64n(uint64(n))) }
+
+// step goes so many rungs up or down a ladder, not beyond its ends.
+func step[T int | float64](ladder []T, from T, by int) T {
+	i := slices.Index(ladder, nearest(ladder, from))
+	return ladder[min(max(i+by, 0), len(ladder)-1)]
+}

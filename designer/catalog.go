@@ -1,0 +1,151 @@
+package designer
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ktrdr/ktrdr/indicator"
+)
+
+// Family is an idea of how a market can be read.
+type Family string
+
+// The families.
+const (
+	Reversion  Family = "mean reversion"
+	Trend      Family = "trend"
+	Momentum   Family = "momentum"
+	Breakout   Family = "breakout"
+	Volatility Family = "volatility"
+	Volume     Family = "volume"
+)
+
+// Families lists them all.
+var Families = []Family{Reversion, Trend, Momentum, Breakout, Volatility, Volume}
+
+// reading is one output of an indicator that can be compared over the years,
+// whatever the price has become since.
+type reading struct {
+	name      string // in genomes, and of the indicator and the fuzzy set in a strategy
+	indicator string
+	output    string // "" where there is one
+	family    Family
+	raw       bool // in the unit of the price: no quantile of it holds for long, so it is never made fuzzy
+	settings  func(period int) []setting
+}
+
+// setting is a parameter as a strategy writes it.
+type setting struct{ name, value string }
+
+func period(n int) []setting { return []setting{{"period", strconv.Itoa(n)}} }
+
+func whole(name string, n int) setting { return setting{name, strconv.Itoa(n)} }
+
+// periods are the windows that designs use: a step is a change that can
+// matter.
+var periods = []int{5, 8, 12, 16, 24, 36, 48, 64, 96}
+
+// readings is what designs are made of, by name.
+var readings = []reading{
+	{"adx", "adx", "adx", Trend, false, period},
+	{"aroon", "aroon", "oscillator", Trend, false, period},
+	{"atr", "atr", "", Volatility, true, period},
+	{"bandwidth", "bollingerbandwidth", "", Volatility, false, period},
+	{"cci", "cci", "", Reversion, false, period},
+	{"cmf", "cmf", "cmf", Volume, false, period},
+	{"distance", "distancefromma", "", Reversion, false, period},
+	{"ema_distance", "distancefromma", "", Trend, false, func(n int) []setting {
+		return []setting{whole("period", n), {"ma_type", "EMA"}}
+	}},
+	{"fisher", "fishertransform", "fisher", Reversion, false, period},
+	{"macd", "macd", "histogram", Momentum, true, func(n int) []setting {
+		return []setting{whole("fast_period", n/2), whole("slow_period", n), whole("signal_period", max(2, n/3))}
+	}},
+	{"mfi", "mfi", "", Volume, false, period},
+	{"minus_di", "adx", "minus_di", Trend, false, period},
+	{"momentum", "momentum", "", Momentum, true, period},
+	{"plus_di", "adx", "plus_di", Trend, false, period},
+	{"roc", "roc", "", Momentum, false, period},
+	{"rsi", "rsi", "", Reversion, false, period},
+	{"rvi", "rvi", "rvi", Momentum, false, period},
+	{"squeeze", "squeezeintensity", "", Breakout, false, func(n int) []setting {
+		return []setting{whole("bb_period", n), whole("kc_period", n)}
+	}},
+	{"stochastic", "stochastic", "k", Reversion, false, func(n int) []setting { return []setting{whole("k_period", n)} }},
+	{"supertrend", "supertrend", "direction", Trend, false, period},
+	{"volume_ratio", "volumeratio", "", Volume, false, period},
+	{"williams", "williamsr", "", Breakout, false, period},
+}
+
+// standIns are indicators in the unit of the price or volume and, for each,
+// the readings that say the same on a scale that lasts.
+var standIns = map[string][]string{
+	"adline":           {"cmf"},
+	"adx":              {"adx", "plus_di", "minus_di"},
+	"bollingerbands":   {"bandwidth", "distance"},
+	"donchianchannels": {"williams"},
+	"ema":              {"ema_distance"},
+	"ichimoku":         {"williams", "ema_distance"},
+	"keltnerchannels":  {"distance", "squeeze"},
+	"obv":              {"cmf", "volume_ratio"},
+	"parabolicsar":     {"supertrend"},
+	"sma":              {"distance"},
+	"vwap":             {"distance", "mfi"},
+	"wma":              {"distance"},
+	"zigzag":           {"aroon"},
+}
+
+// readingsOf are the readings that stand for an indicator of the registry.
+func readingsOf(name string) []string {
+	if list, ok := standIns[name]; ok {
+		return list
+	}
+	for _, r := range readings {
+		if r.indicator == name {
+			return []string{r.name}
+		}
+	}
+	return nil
+}
+
+// find gives the reading of that name.
+func find(name string) (reading, bool) {
+	i, ok := slices.BinarySearchFunc(readings, name, func(r reading, name string) int { return strings.Compare(r.name, name) })
+	if !ok {
+		return reading{}, false
+	}
+	return readings[i], true
+}
+
+// build makes the indicator itself, and says which of its outputs is meant.
+func (r reading) build(period int) (indicator.Indicator, int, error) {
+	var list []indicator.Setting
+	for _, s := range r.settings(period) {
+		x, err := strconv.ParseFloat(s.value, 64)
+		list = append(list, indicator.Setting{Name: s.name, Number: x, Text: s.value, IsText: err != nil})
+	}
+	ind, err := indicator.New(r.indicator, list)
+	if err != nil {
+		return nil, 0, err
+	}
+	return ind, max(0, slices.Index(ind.Outputs(), r.output)), nil
+}
+
+// nearest is the value of a ladder that is the closest to x; the lower of two.
+func nearest[T int | float64](ladder []T, x T) T {
+	best := ladder[0]
+	for _, v := range ladder[1:] {
+		if distance(v, x) < distance(best, x) {
+			best = v
+		}
+	}
+	return best
+}
+
+func distance[T int | float64](a, b T) T {
+	if a < b {
+		return b - a
+	}
+	return a - b
+}

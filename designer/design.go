@@ -1,0 +1,214 @@
+package designer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/num"
+	"github.com/ktrdr/ktrdr/strategy"
+)
+
+// Proposal is a strategy worth trying, and why.
+type Proposal struct {
+	Name       string `json:"name"`
+	Strategy   string `json:"strategy"` // YAML, with everything spelled out
+	Key        string `json:"key"`      // identifies what the strategy means, whatever its name
+	Genome     Genome `json:"genome"`
+	Hypothesis string `json:"hypothesis"` // what would be true if it worked
+	Notes      string `json:"notes"`      // where the design comes from
+}
+
+// How the population is kept apart: designs of one island are parents of that
+// island alone, but for every second generation, in which all mix.
+const (
+	islands       = 4
+	mixEvery      = 2
+	stagnantAfter = 3 // generations without a better design, until an island begins anew
+	rivals        = 3 // that a parent must beat
+)
+
+// mostAttempts bounds the search for a design that memory does not have.
+const mostAttempts = 200
+
+// Design proposes the strategy at a place of a run: the index'th of a
+// generation. past holds the experiments that the generation may know, in any
+// order: those of earlier generations of the run, no two of which share a
+// place, and those of earlier runs.
+//
+// The same arguments give the same proposal. Its key is none of past's, and up
+// to 64 designs of one generation differ from each other. It refuses a brief
+// without a market, and costs that are no rates.
+func Design(b Brief, seed uint64, generation, index int, past []Experiment, cost CostHints) (Proposal, error) {
+	if err := checkPlace(&b, generation, index, cost); err != nil {
+		return Proposal{}, err
+	}
+	f := newFrame(&b, cost)
+	r := num.NewRand(num.Mix(seed, 0x64657369676e, uint64(generation), uint64(index)))
+	m := f.recall(past)
+	g, notes := f.breed(m, generation, index, r)
+	for attempt := range mostAttempts {
+		g = f.mark(f.repair(g), index, r)
+		s, key, err := f.write(&g, f.hypothesis(&g))
+		if err != nil {
+			return Proposal{}, err
+		}
+		if !m.keys[key] {
+			return Proposal{
+				Name: s.Name, Strategy: string(s.YAML()), Key: key, Genome: g,
+				Hypothesis: f.hypothesis(&g), Notes: f.annotate(notes, attempt),
+			}, nil
+		}
+		for range 1 + attempt/8 { // the longer it takes, the further from where it began
+			f.mutate(&g, r)
+		}
+	}
+	return Proposal{}, fmt.Errorf("no design of generation %d at index %d that memory does not have was found in %d attempts: widen the goal", generation, index, mostAttempts)
+}
+
+func checkPlace(b *Brief, generation, index int, cost CostHints) error {
+	if generation < 0 || index < 0 {
+		return fmt.Errorf("generation %d, index %d: both count from 0", generation, index)
+	}
+	if len(b.Symbols) == 0 || b.Timeframe == "" {
+		return errors.New("the brief names no data to research: import some bars, or make a synthetic market")
+	}
+	if _, err := market.ParseTimeframe(string(b.Timeframe)); err != nil {
+		return fmt.Errorf("the brief's timeframe: %w", err)
+	}
+	for _, m := range b.Models {
+		if m != strategy.MLP && m != strategy.LSTM && m != strategy.GRU {
+			return fmt.Errorf("the brief wants a network of the kind %q; there is mlp, lstm and gru", m)
+		}
+	}
+	if err := b.Stats.check(); err != nil {
+		return err
+	}
+	return cost.check()
+}
+
+// breed makes the genome: a new one in the first generation, on an island that
+// has come to a stop, and now and then elsewhere; else a child.
+func (f *frame) breed(m memory, generation, index int, r *num.Rand) (Genome, []string) {
+	fresh := func(at int, why string) (Genome, []string) {
+		g, name := f.first(at, r)
+		return g, []string{fmt.Sprintf("%s: %s.", why, name)}
+	}
+	if generation == 0 {
+		return fresh(index, "A beginning")
+	}
+	island := index % islands
+	pool := m.pool(island, generation)
+	const rarely = 10
+	switch {
+	case len(pool) == 0:
+		return fresh(index+generation, "A beginning, as there is nothing to learn from yet")
+	case m.stagnant(island, generation):
+		return fresh(pick(r, len(archetypes)), fmt.Sprintf("Island %d has not improved for %d generations and begins anew", island, stagnantAfter))
+	case pick(r, rarely) == 0:
+		return fresh(pick(r, len(archetypes)), "A stranger, so that the island does not grow alike")
+	}
+	return f.child(pool, r)
+}
+
+// child makes a design of one or two parents that won their tournaments.
+func (f *frame) child(pool []known, r *num.Rand) (Genome, []string) {
+	a := tournament(pool, r)
+	g := a.genome.clone()
+	notes := []string{fmt.Sprintf("From %s (score %.2f).", a.label(), a.score)}
+	if b := tournament(pool, r); pick(r, 5) < 3 && b.genome.fingerprint() != a.genome.fingerprint() {
+		g = cross(a.genome, b.genome, r)
+		notes = append(notes, fmt.Sprintf("Crossed with %s (score %.2f).", b.label(), b.score))
+	}
+	if l := lessonOf(a.Outcome); l != nil && pick(r, 10) < 7 {
+		l.apply(f, &g, r)
+		notes = append(notes, fmt.Sprintf("Lesson: %s.", l.why))
+	}
+	n := 1 + pick(r, 2)
+	for range n {
+		f.mutate(&g, r)
+	}
+	return g, append(notes, fmt.Sprintf("Mutated in %d place(s).", n))
+}
+
+func (k *known) label() string {
+	return fmt.Sprintf("generation %d, index %d (%s)", k.Generation, k.Index, k.genome.Idea)
+}
+
+// tournament is the best of a few drawn at random; of equals the earliest.
+func tournament(pool []known, r *num.Rand) *known {
+	best := &pool[pick(r, len(pool))]
+	for range rivals - 1 {
+		if k := &pool[pick(r, len(pool))]; k.score > best.score {
+			best = k
+		}
+	}
+	return best
+}
+
+// pool is who may be a parent on an island: its own designs and those of
+// earlier runs, and of all islands when these mix. Only the best third has
+// children.
+func (m *memory) pool(island, generation int) []known {
+	var out []known
+	for _, k := range m.parents {
+		if k.Earlier || k.Index%islands == island || generation%mixEvery == 0 {
+			out = append(out, k)
+		}
+	}
+	if len(out) == 0 {
+		out = slices.Clone(m.parents)
+	}
+	slices.SortStableFunc(out, func(a, b known) int {
+		switch {
+		case a.score > b.score:
+			return -1
+		case a.score < b.score:
+			return 1
+		}
+		return 0
+	})
+	return out[:max(min(2, len(out)), len(out)/3)]
+}
+
+// stagnant says that the best design of an island is generations old.
+func (m *memory) stagnant(island, generation int) bool {
+	best, at := 0.0, -1
+	for _, k := range m.parents {
+		if !k.Earlier && k.Index%islands == island && (at < 0 || k.score > best) {
+			best, at = k.score, k.Generation
+		}
+	}
+	if at < 0 {
+		return false
+	}
+	age := generation - 1 - at
+	return age >= stagnantAfter && age%stagnantAfter == 0
+}
+
+func (f *frame) hypothesis(g *Genome) string {
+	names := make([]string, len(g.Inputs))
+	for i, x := range g.Inputs {
+		names[i] = fmt.Sprintf("%s over %d", x.Reading, x.Period)
+	}
+	sides := "buys and sells short"
+	if !g.Short {
+		sides = "only buys"
+	}
+	return fmt.Sprintf("%s: what %s says about the next %d bars of %s %s is worth more than it costs; the strategy %s.",
+		strings.ToUpper(string(g.Idea[:1]))+string(g.Idea[1:]), strings.Join(names, ", "), g.Horizon,
+		strings.Join(f.brief.Symbols, ", "), f.brief.Timeframe, sides)
+}
+
+// annotate adds what limited the design.
+func (f *frame) annotate(notes []string, attempts int) string {
+	if floor := leastHorizon(f.brief.Stats.Volatility, f.cost); floor > 1 {
+		notes = append(notes, fmt.Sprintf("At %.3g %% a side, horizons below %d bars do not pay.", 100*f.cost.PerSide(), floor))
+	}
+	if attempts > 0 {
+		notes = append(notes, fmt.Sprintf("Changed %d time(s) more, as memory had it already.", attempts))
+	}
+	return strings.Join(notes, " ")
+}

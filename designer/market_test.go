@@ -1,0 +1,157 @@
+package designer_test
+
+import (
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ktrdr/ktrdr/backtest"
+	"github.com/ktrdr/ktrdr/designer"
+	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/neural"
+	"github.com/ktrdr/ktrdr/num"
+	"github.com/ktrdr/ktrdr/strategy"
+	"github.com/ktrdr/ktrdr/train"
+)
+
+// demoEdge is the strength of the planted edge at which an oracle that trades
+// it to the bar has a Sharpe ratio of about 3 after half a basis point a side.
+const demoEdge = 0.10
+
+var halfABasisPoint = designer.CostHints{Commission: 0.00005}
+
+// research trains a proposal and trades it on the test part.
+func research(t *testing.T, p designer.Proposal, b *market.Bars, seed uint64) designer.Outcome {
+	t.Helper()
+	s, _, err := strategy.Parse([]byte(p.Strategy), p.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := train.Series{Symbol: b.Symbol, Bars: []*market.Bars{b}}
+	ds, _, err := train.Prepare(s, []train.Series{data}, train.Options{})
+	if err != nil {
+		return designer.Outcome{Failed: true, Reasons: []string{"label_mix"}}
+	}
+	run, err := train.Start(ds, s, seed, neural.Best())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for !run.Done() {
+		if err := run.Epoch(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	model, figures, err := run.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := train.NewPlan(model, data, strategy.Span{Start: time.Unix(ds.Split.Test, 0).UTC()}, train.Overrides{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := backtest.Backtest(plan.Bars, plan.Signals.Signal, plan.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := result.Metrics
+	return designer.Outcome{
+		Sharpe: m.Sharpe, Trades: m.TotalTrades, Collapsed: figures.Test.Collapsed, Drawdown: m.MaxDrawdownPct / 100,
+	}
+}
+
+// night runs generations of eight in a market, and gives every net Sharpe
+// ratio in order.
+func night(t *testing.T, edge float64, bars int, seed uint64, generations int) []float64 {
+	t.Helper()
+	b := market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: bars, Seed: seed, Edge: edge})
+	brief := designer.ReadBrief("Find something that works on EURUSD.", designer.Known{Series: []designer.Series{{Symbol: "EURUSD", Timeframe: market.H1, Bars: bars}}})
+	var err error
+	if brief.Stats, err = designer.Measure(b); err != nil {
+		t.Fatal(err)
+	}
+	var past []designer.Experiment
+	var out []float64
+	for g := range generations {
+		var tried []designer.Experiment
+		for i := range 8 {
+			p, err := designer.Design(brief, seed, g, i, past, halfABasisPoint)
+			if err != nil {
+				t.Fatal(err)
+			}
+			started := time.Now()
+			o := research(t, p, b, num.Mix(seed, uint64(8*g+i)))
+			sharpe := 0.0 // without a trade there is none
+			if o.Sharpe != nil {
+				sharpe = *o.Sharpe
+			}
+			t.Logf("edge %.2f market %d: generation %d.%d %-28s %-15s h %3d: net Sharpe %5.2f, %4d trades, collapsed %v, %v", edge, seed, g, i, p.Name, p.Genome.Label, p.Genome.Horizon, sharpe, o.Trades, o.Collapsed, time.Since(started).Round(time.Millisecond))
+			out = append(out, sharpe)
+			tried = append(tried, designer.Experiment{Generation: g, Index: i, Key: p.Key, Genome: &p.Genome, Outcome: o})
+		}
+		past = append(past, tried...)
+	}
+	return out
+}
+
+// TestDesign_FindsAPlantedEdgeInTwoGenerations runs sixteen designs in markets
+// whose seeds were chosen beforehand.
+func TestDesign_FindsAPlantedEdgeInTwoGenerations(t *testing.T) {
+	for _, seed := range []uint64{1, 2} {
+		sharpes := night(t, demoEdge, 20_000, seed, 2)
+		if best := slices.Max(sharpes); best < 1.3 {
+			t.Errorf("market %d: the best of %d designs has a net Sharpe ratio of %.2f out of sample, want 1.3 or more", seed, len(sharpes), best)
+		}
+		if m := mean(sharpes); m < 0.4 {
+			t.Errorf("market %d: designs have a mean net Sharpe ratio of %.2f; the edge is not what they live on", seed, m)
+		}
+	}
+}
+
+// TestDesign_FindsNothingWhereThereIsNothing is the same without an edge. Of
+// sixteen Sharpe ratios over a bit more than a year, chance gives the best
+// about 1.6.
+func TestDesign_FindsNothingWhereThereIsNothing(t *testing.T) {
+	for _, seed := range []uint64{1, 2} {
+		sharpes := night(t, 0, 20_000, seed, 2)
+		if m := mean(sharpes); m > 0.3 {
+			t.Errorf("market %d: designs earn a mean net Sharpe ratio of %.2f where there is nothing to earn", seed, m)
+		}
+		if best := slices.Max(sharpes); best > 2 {
+			t.Errorf("market %d: a design earns %.2f where there is nothing to earn", seed, best)
+		}
+	}
+}
+
+// TestDesign_OverManyMarkets is the long form of both: ten markets with the
+// edge and ten without.
+func TestDesign_OverManyMarkets(t *testing.T) {
+	if os.Getenv("KTRDR_SOAK") == "" {
+		t.Skip("a minute of training; set KTRDR_SOAK=1")
+	}
+	found, claimed := 0, 0
+	for seed := uint64(11); seed <= 20; seed++ {
+		with, without := night(t, demoEdge, 20_000, seed, 2), night(t, 0, 20_000, seed, 2)
+		t.Logf("market %d: best %.2f, mean %.2f with the edge; best %.2f, mean %.2f without", seed, slices.Max(with), mean(with), slices.Max(without), mean(without))
+		if slices.Max(with) >= 1.3 && mean(with) > 0.4 {
+			found++
+		}
+		if slices.Max(without) >= 1.3 && mean(without) > 0.4 {
+			claimed++
+		}
+	}
+	if found < 8 || claimed > 1 {
+		t.Errorf("the edge was found in %d markets of 10 that have it, and in %d of 10 that have not", found, claimed)
+	}
+}
+
+func mean(x []float64) float64 { return num.Sum(x) / float64(len(x)) }
+
+func BenchmarkMeasure(b *testing.B) {
+	bars := market.Synth(market.SynthConfig{Bars: 20000, Seed: 1})
+	for b.Loop() {
+		if _, err := designer.Measure(bars); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

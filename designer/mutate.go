@@ -1,0 +1,160 @@
+package designer
+
+import (
+	"slices"
+
+	"github.com/ktrdr/ktrdr/num"
+	"github.com/ktrdr/ktrdr/strategy"
+)
+
+// mutation is a small change. Those that matter more stand in the table more
+// than once.
+type mutation func(f *frame, g *Genome, r *num.Rand)
+
+var mutations = []mutation{
+	changePeriod, changePeriod, changePeriod,
+	changeReading, addReading, dropReading,
+	changePartition, changePartition,
+	changeHorizon, changeHorizon,
+	changeLabel,
+	changeWidth,
+	changeCaution, changeCaution,
+	changeExits, changeExits,
+	changeNetwork,
+	changeSide,
+	changePause,
+}
+
+// mutate changes one thing.
+func (f *frame) mutate(g *Genome, r *num.Rand) {
+	if len(g.Inputs) == 0 {
+		g.Inputs = append(g.Inputs, f.anyGene())
+	}
+	mutations[pick(r, len(mutations))](f, g, r)
+}
+
+// sign is one rung up or down.
+func sign(r *num.Rand) int { return 1 - 2*pick(r, 2) }
+
+func changePeriod(_ *frame, g *Genome, r *num.Rand) {
+	x := &g.Inputs[pick(r, len(g.Inputs))]
+	x.Period = step(periods, x.Period, sign(r)*(1+pick(r, 2)))
+}
+
+func changeReading(_ *frame, g *Genome, r *num.Rand) {
+	x := &g.Inputs[pick(r, len(g.Inputs))]
+	x.Reading = readings[pick(r, len(readings))].name
+}
+
+func addReading(f *frame, g *Genome, r *num.Rand) {
+	if len(g.Inputs) >= f.mostInputs() {
+		changeReading(f, g, r)
+		return
+	}
+	g.Inputs = append(g.Inputs, Gene{
+		Reading: readings[pick(r, len(readings))].name, Period: periods[pick(r, len(periods))], Partition: partitions[pick(r, len(partitions))],
+	})
+}
+
+func dropReading(f *frame, g *Genome, r *num.Rand) {
+	if len(g.Inputs) == 1 {
+		changePeriod(f, g, r)
+		return
+	}
+	i := pick(r, len(g.Inputs))
+	g.Inputs = slices.Delete(g.Inputs, i, i+1)
+}
+
+func changePartition(_ *frame, g *Genome, r *num.Rand) {
+	g.Inputs[pick(r, len(g.Inputs))].Partition = partitions[pick(r, len(partitions))]
+}
+
+func changeHorizon(f *frame, g *Genome, r *num.Rand) {
+	g.Horizon = step(f.horizons, g.Horizon, sign(r))
+}
+
+func changeLabel(_ *frame, g *Genome, r *num.Rand) {
+	g.Label = drawn[pick(r, len(drawn))]
+	if g.Label == strategy.Context {
+		g.Width = 0.4
+	}
+}
+
+func changeWidth(_ *frame, g *Genome, r *num.Rand) { g.Width = step(widths, g.Width, sign(r)) }
+
+func changeCaution(_ *frame, g *Genome, r *num.Rand) { g.Caution += sign(r) }
+
+func changeExits(_ *frame, g *Genome, r *num.Rand) {
+	if pick(r, 2) == 0 {
+		g.Stop = stops[pick(r, len(stops))]
+	} else {
+		g.Target = targets[pick(r, len(targets))]
+	}
+}
+
+func changeNetwork(f *frame, g *Genome, r *num.Rand) {
+	g.Hidden = slices.Clone(layers[pick(r, len(layers))])
+	g.Model = f.models()[pick(r, len(f.models()))]
+	g.Sequence = sequences[pick(r, len(sequences))]
+	g.Epochs, g.Batch = epochs[pick(r, len(epochs))], batches[pick(r, len(batches))]
+}
+
+func changeSide(_ *frame, g *Genome, r *num.Rand) {
+	if pick(r, 2) == 0 {
+		g.Short = !g.Short
+	} else {
+		g.Flip = !g.Flip
+	}
+	g.Size = sizes[pick(r, len(sizes))]
+}
+
+func changePause(_ *frame, g *Genome, r *num.Rand) { g.Pause = step(pauses, g.Pause, sign(r)) }
+
+// cross makes a child of two designs: most inputs of the first and some of the
+// second, and of each other group of genes that belong together, either's.
+func cross(a, b Genome, r *num.Rand) Genome {
+	child, other := a.clone(), b.clone()
+	child.Inputs = slices.DeleteFunc(child.Inputs, func(Gene) bool { return pick(r, 5) == 0 })
+	for _, x := range other.Inputs {
+		if pick(r, 3) == 0 && len(child.Inputs) < mostInputs && !child.has(x.Reading) {
+			child.Inputs = append(child.Inputs, x)
+		}
+	}
+	if len(child.Inputs) == 0 {
+		child.Inputs = slices.Clone(a.Inputs)
+	}
+	if pick(r, 2) == 0 {
+		child.Label, child.Horizon, child.Width = other.Label, other.Horizon, other.Width
+	}
+	if pick(r, 2) == 0 {
+		child.Model, child.Hidden, child.Sequence = other.Model, other.Hidden, other.Sequence
+		child.Epochs, child.Batch = other.Epochs, other.Batch
+	}
+	if pick(r, 2) == 0 {
+		child.Caution, child.Pause = other.Caution, other.Pause
+	}
+	if pick(r, 2) == 0 {
+		child.Short, child.Flip, child.Stop, child.Target, child.Size = other.Short, other.Flip, other.Stop, other.Target, other.Size
+	}
+	return child
+}
+
+// siblings is how many designs of one generation are certain to differ.
+const siblings = 64
+
+// mark makes designs of one generation differ although none knows the others:
+// the fingerprint of a genome leaves the index as its remainder, and two indexes
+// have two remainders. Only genes that hardly matter are turned to get there.
+func (f *frame) mark(g Genome, index int, r *num.Rand) Genome {
+	want := uint64(index % siblings)
+	for try := 0; g.fingerprint()%siblings != want; try++ {
+		g.Rate, g.Decay, g.Dropout = rates[pick(r, len(rates))], decays[pick(r, len(decays))], dropouts[pick(r, len(dropouts))]
+		if try > 8*siblings { // those three alone do not get there
+			g.Epochs, g.Batch = epochs[pick(r, len(epochs))], batches[pick(r, len(batches))]
+		}
+		if try > 100*siblings {
+			break
+		}
+	}
+	return g
+}

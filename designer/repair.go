@@ -1,0 +1,220 @@
+package designer
+
+import (
+	"math"
+	"slices"
+
+	"github.com/ktrdr/ktrdr/strategy"
+)
+
+// frame is what every design of a research must keep to.
+type frame struct {
+	brief    *Brief
+	cost     CostHints
+	horizons []int // allowed ones, never empty
+	pause    int   // least bars between trades
+}
+
+// shareOfTest is the part of the bars that strategies are judged on: large,
+// since a verdict needs more proof than a small network needs examples.
+const (
+	shareOfTrain      = 0.5
+	shareOfValidation = 0.15
+	shareOfTest       = 0.35
+)
+
+// newFrame works out the horizons: those of the style, not below what costs
+// demand, not above what leaves room for enough trades. Costs win over both.
+func newFrame(b *Brief, cost CostHints) *frame {
+	f := &frame{brief: b, cost: cost}
+	floor := leastHorizon(b.Stats.Volatility, cost)
+	low, high := max(b.Style.horizons()[0], floor), b.Style.horizons()[1]
+	if trades := max(b.MinTrades, leastTrades); b.Stats.Bars > 0 {
+		high = min(high, int(shareOfTest*float64(b.Stats.Bars))/trades)
+	}
+	for _, h := range horizons {
+		if h >= low && h <= high {
+			f.horizons = append(f.horizons, h)
+		}
+	}
+	if f.horizons == nil {
+		i, _ := slices.BinarySearch(horizons, floor)
+		f.horizons = []int{horizons[min(i, len(horizons)-1)]}
+	}
+	if floor > 1 {
+		f.pause = floor / 2
+	}
+	return f
+}
+
+// leastTrades is how many trades a design should be able to make in the test
+// part, wished or not: fewer prove nothing.
+const leastTrades = 30
+
+// repair brings a genome within the ladders, the market and the brief. What it
+// returns is written to a valid strategy, and repairing it again changes
+// nothing.
+func (f *frame) repair(g Genome) Genome {
+	g = g.clone()
+	f.repairInputs(&g)
+	f.repairModel(&g)
+	if !slices.Contains(labels, g.Label) {
+		g.Label = strategy.TripleBarrier
+	}
+	g.Horizon = nearest(f.horizons, g.Horizon)
+	if g.Width = snap(widths, g.Width); g.Label == strategy.ForwardReturn {
+		g.Width = widths[0] // a return has no barriers
+	}
+	g.Caution = min(max(g.Caution, 0), len(confidences)-1)
+	g.Pause = nearest(pauses, g.Pause)
+	for _, p := range pauses {
+		if g.Pause < f.pause && p > g.Pause {
+			g.Pause = p
+		}
+	}
+	g.Stop, g.Target = snap(stops, g.Stop), snap(targets, g.Target)
+	g.Size = snap(sizes, g.Size)
+	f.repairRisk(&g)
+	if !slices.Contains(Families, g.Idea) {
+		g.Idea = Reversion
+		if r, ok := find(g.Inputs[0].Reading); ok {
+			g.Idea = r.family
+		}
+	}
+	return g
+}
+
+// repairRisk keeps to what the brief says about shorts and losses.
+func (f *frame) repairRisk(g *Genome) {
+	if f.brief.LongOnly {
+		g.Short = false
+	}
+	if !g.Short {
+		g.Flip = false
+	}
+	// A position of the whole equity loses about a fifth in a bad year of a
+	// currency; less of it loses less.
+	if d := f.brief.MaxDrawdown; d > 0 {
+		most := sizes[0]
+		for _, s := range sizes {
+			if s <= 5*d {
+				most = s
+			}
+		}
+		g.Size = min(g.Size, most)
+		if g.Stop == 0 && d <= 0.1 {
+			g.Stop = stops[len(stops)-1]
+		}
+	}
+}
+
+// repairInputs keeps readings that the market has values of and the brief does
+// not mind, and puts one in when none is left.
+func (f *frame) repairInputs(g *Genome) {
+	kept := g.Inputs[:0]
+	for _, x := range g.Inputs {
+		r, known := find(x.Reading)
+		x.Period = nearest(periods, x.Period)
+		if !known || !f.allowed(x) {
+			continue
+		}
+		if r.raw || !slices.Contains(partitions, x.Partition) {
+			x.Partition = Raw
+		}
+		kept = append(kept, x)
+	}
+	g.Inputs = kept
+	g.sort()
+	if most := f.mostInputs(); len(g.Inputs) > most {
+		g.Inputs = f.preferred(g.Inputs, most)
+	}
+	if len(g.Inputs) == 0 {
+		g.Inputs = []Gene{f.anyGene()}
+	}
+}
+
+// preferred keeps as many inputs as are allowed, wished ones first.
+func (f *frame) preferred(list []Gene, most int) []Gene {
+	wished := func(x Gene) bool { return slices.Contains(f.brief.Readings, x.Reading) }
+	out := make([]Gene, 0, most)
+	for _, want := range []bool{true, false} {
+		for _, x := range list {
+			if len(out) < most && wished(x) == want {
+				out = append(out, x)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b Gene) int { return compareColumns(Column{Name: a.Reading}, Column{Name: b.Reading}) })
+	return out
+}
+
+// anyGene is the first reading that is allowed; of a market in which none is,
+// the first that has values.
+func (f *frame) anyGene() Gene {
+	for _, c := range f.brief.Stats.Columns {
+		x := Gene{c.Name, c.Period, Raw}
+		if _, known := find(c.Name); known && f.allowed(x) {
+			return x
+		}
+	}
+	c := f.brief.Stats.Columns[0]
+	return Gene{c.Name, c.Period, Raw}
+}
+
+// allowed says that the market has values of the input, and the brief nothing
+// against it.
+func (f *frame) allowed(x Gene) bool {
+	r, known := find(x.Reading)
+	if !known || slices.Contains(f.brief.AvoidReadings, x.Reading) || slices.Contains(f.brief.AvoidFamilies, r.family) {
+		return false
+	}
+	_, measured := f.brief.Stats.column(x.Reading, x.Period)
+	return measured
+}
+
+func (f *frame) mostInputs() int {
+	if f.brief.Simple {
+		return simpleInputs
+	}
+	return mostInputs
+}
+
+// repairModel keeps the network small and of a kind the brief allows. Genes
+// that the kind does not use are zero, so that one design is one genome.
+func (f *frame) repairModel(g *Genome) {
+	if !slices.Contains(f.models(), g.Model) {
+		g.Model = f.models()[0]
+	}
+	if !slices.ContainsFunc(layers, func(l []int) bool { return slices.Equal(l, g.Hidden) }) {
+		g.Hidden = slices.Clone(layers[2])
+	}
+	if f.brief.Simple && len(g.Hidden) > 1 {
+		g.Hidden = slices.Clone(layers[0])
+	}
+	g.Sequence = nearest(sequences, g.Sequence)
+	if g.Model == strategy.MLP {
+		g.Sequence = 0
+	} else {
+		g.Hidden = []int{min(g.Hidden[0], 16)}
+	}
+	g.Dropout, g.Rate, g.Decay = snap(dropouts, g.Dropout), snap(rates, g.Rate), snap(decays, g.Decay)
+	g.Epochs, g.Batch = nearest(epochs, g.Epochs), nearest(batches, g.Batch)
+}
+
+// models are the kinds of network that designs may use, the best first: those
+// wished for, else the quickest. A recurrent one costs many times as much and
+// is not used unasked.
+func (f *frame) models() []strategy.ModelType {
+	if len(f.brief.Models) > 0 {
+		return f.brief.Models
+	}
+	return []strategy.ModelType{strategy.MLP}
+}
+
+// snap is nearest for numbers that may be none.
+func snap(ladder []float64, x float64) float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return ladder[len(ladder)/2]
+	}
+	return nearest(ladder, x)
+}

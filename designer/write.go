@@ -1,0 +1,220 @@
+package designer
+
+import (
+	"encoding/hex"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/ktrdr/ktrdr/strategy"
+)
+
+// write makes the strategy of a repaired genome. Its name comes from what it
+// means, so that one design has one name and one hash.
+func (f *frame) write(g *Genome, description string) (*strategy.Strategy, string, error) {
+	s, err := f.parse(g, "design", "")
+	if err != nil {
+		return nil, "", err
+	}
+	key := keyOf(s)
+	name := strings.ReplaceAll(string(g.Idea), " ", "_") + "_" + key[:8]
+	if s, err = f.parse(g, name, description); err != nil {
+		return nil, "", err
+	}
+	return s, key, nil
+}
+
+// keyOf identifies what a strategy means, whatever it is called.
+func keyOf(s *strategy.Strategy) string {
+	nameless := *s
+	nameless.Name = "design"
+	h := nameless.Hash()
+	return hex.EncodeToString(h[:16])
+}
+
+func (f *frame) parse(g *Genome, name, description string) (*strategy.Strategy, error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "name: %s\nversion: %q\n", name, strategy.Version)
+	if description != "" {
+		fmt.Fprintf(&b, "description: %s\n", strconv.QuoteToASCII(description))
+	}
+	f.writeData(&b, g)
+	f.writeInputs(&b, g)
+	f.writeModel(&b, g)
+	f.writeDecisions(&b, g)
+	f.writeTraining(&b, g)
+	f.writeBacktest(&b, g)
+	s, _, err := strategy.Parse([]byte(b.String()), name)
+	if err != nil {
+		return nil, fmt.Errorf("a design came out as no valid strategy: %w", err)
+	}
+	return s, nil
+}
+
+// warmUp is about how many bars a reading of period n needs: indicators smooth
+// twice at most.
+func warmUp(g *Genome) int {
+	longest := 0
+	for _, x := range g.Inputs {
+		longest = max(longest, x.Period)
+	}
+	return 3*longest + 30 + g.Sequence
+}
+
+func (f *frame) writeData(b *strings.Builder, g *Genome) {
+	b.WriteString("training_data:\n")
+	if len(f.brief.Symbols) == 1 {
+		fmt.Fprintf(b, "  symbols: {mode: single, symbol: %q}\n", f.brief.Symbols[0])
+	} else {
+		quoted := make([]string, len(f.brief.Symbols))
+		for i, s := range f.brief.Symbols {
+			quoted[i] = strconv.Quote(s)
+		}
+		fmt.Fprintf(b, "  symbols: {mode: multi_symbol, symbols: [%s]}\n", strings.Join(quoted, ", "))
+	}
+	fmt.Fprintf(b, "  timeframes: {mode: single, timeframe: %q}\n  history_required: %d\n", string(f.brief.Timeframe), max(50, warmUp(g)))
+}
+
+func (f *frame) writeInputs(b *strings.Builder, g *Genome) {
+	var indicators, fuzzySets, inputs strings.Builder
+	for _, x := range g.Inputs {
+		r, _ := find(x.Reading)
+		ref := r.name
+		if r.output != "" {
+			ref += "." + r.output
+		}
+		fmt.Fprintf(&indicators, "  %s: {type: %s", r.name, r.indicator)
+		for _, s := range r.settings(x.Period) {
+			fmt.Fprintf(&indicators, ", %s: %s", s.name, s.value)
+		}
+		indicators.WriteString("}\n")
+		if x.Partition == Raw {
+			fmt.Fprintf(&inputs, "  - {raw_indicator: %s, timeframes: all, normalization: zscore}\n", ref)
+			continue
+		}
+		c, _ := f.brief.Stats.column(x.Reading, x.Period)
+		fmt.Fprintf(&fuzzySets, "  %s:\n    indicator: %s\n", r.name, ref)
+		for _, m := range x.Partition.members(c.Quantiles) {
+			fmt.Fprintf(&fuzzySets, "    %s: {type: %s, parameters: [%s, %s]}\n", m.name, m.shape, number(m.at), number(m.slope))
+		}
+		fmt.Fprintf(&inputs, "  - {fuzzy_set: %s, timeframes: all}\n", r.name)
+	}
+	b.WriteString("indicators:\n" + indicators.String())
+	if fuzzySets.Len() == 0 {
+		b.WriteString("fuzzy_sets: {}\n")
+	} else {
+		b.WriteString("fuzzy_sets:\n" + fuzzySets.String())
+	}
+	b.WriteString("nn_inputs:\n" + inputs.String())
+}
+
+// number writes four digits: more would be a false precision in a fuzzy set.
+func number(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }
+
+// member is one membership function of a partition.
+type member struct {
+	name, shape string
+	at, slope   float64 // centre and slope of a sigmoid, mean and deviation of a gaussian
+}
+
+// sets are what those of a partition are called, and the quantiles that
+// they lie about.
+var sets = map[Partition][]struct {
+	name     string
+	quantile int
+}{
+	Thirds: {{"low", q25}, {"middle", q50}, {"high", q75}},
+	Tails:  {{"very_low", q10}, {"ordinary", q50}, {"very_high", q90}},
+	Fifths: {{"very_low", q10}, {"low", q25}, {"middle", q50}, {"high", q75}, {"very_high", q90}},
+}
+
+// members lays fuzzy sets over where the values are. Each is as wide as the
+// larger gap to its neighbours, so that none is between two sets, and the outer
+// ones are open to their side, so that none is beyond them. Where quantiles
+// fall together (a direction has only two values) the whole range gives the
+// width.
+func (p Partition) members(q [7]float64) []member {
+	list := sets[p]
+	at := func(i int) float64 { return q[list[min(max(i, 0), len(list)-1)].quantile] }
+	least := (q[q98] - q[q02]) / 16
+	out := make([]member, len(list))
+	for i, x := range list {
+		width := max(0.75*(at(i)-at(i-1)), 0.75*(at(i+1)-at(i)), least)
+		switch i {
+		case 0:
+			out[i] = member{x.name, "sigmoid", at(i), -2 / width}
+		case len(list) - 1:
+			out[i] = member{x.name, "sigmoid", at(i), 2 / width}
+		default:
+			out[i] = member{x.name, "gaussian", at(i), width}
+		}
+	}
+	return out
+}
+
+func (f *frame) writeModel(b *strings.Builder, g *Genome) {
+	if g.Model != strategy.MLP {
+		fmt.Fprintf(b, "model: {type: %s, architecture: {sequence_length: %d, hidden_size: %d, num_layers: 1, dropout: %v}}\n",
+			g.Model, g.Sequence, g.Hidden[0], g.Dropout)
+		return
+	}
+	widths := make([]string, len(g.Hidden))
+	for i, n := range g.Hidden {
+		widths[i] = strconv.Itoa(n)
+	}
+	fmt.Fprintf(b, "model: {type: mlp, architecture: {hidden_layers: [%s], activation: relu, dropout: %v}}\n", strings.Join(widths, ", "), g.Dropout)
+}
+
+// barHours is the length of a bar.
+func (f *frame) barHours() float64 { return float64(f.brief.Timeframe.End(0)) / 3600 }
+
+func (f *frame) writeDecisions(b *strings.Builder, g *Genome) {
+	const most = 24 * 365 // hours, by the grammar
+	pause := min(float64(g.Pause)*f.barHours(), most)
+	fmt.Fprintf(b, "decisions:\n  position_awareness: true\n  allow_short_from_flat: %v\n  filters: {min_signal_separation: %v}\n", g.Short, pause)
+	if g.Label != strategy.ForwardReturn {
+		fmt.Fprintf(b, "  output_format: classification\n  confidence_threshold: %v\n", confidences[g.Caution])
+		return
+	}
+	// Where trading is free a forecast must still stand out from none at all.
+	roundTrip := max(2*f.cost.PerSide(), f.brief.Stats.Volatility/20)
+	fmt.Fprintf(b, "  output_format: regression\n  cost_model: {round_trip_cost: %s, min_edge_multiplier: %v}\n", number(roundTrip), edges[g.Caution])
+}
+
+// reach is how far the market typically moves within the horizon.
+func (f *frame) reach(g *Genome) float64 {
+	return f.brief.Stats.Volatility * math.Sqrt(float64(g.Horizon))
+}
+
+func (f *frame) writeTraining(b *strings.Builder, g *Genome) {
+	b.WriteString("training:\n  labels: ")
+	move := min(float64(g.Width*f.reach(g)), 0.9)
+	switch g.Label {
+	case strategy.ForwardReturn:
+		fmt.Fprintf(b, "{source: forward_return, horizon: %d}\n", g.Horizon)
+	case strategy.Context:
+		fmt.Fprintf(b, "{source: context, horizon: %d, bullish_threshold: %s, bearish_threshold: %s}\n", g.Horizon, number(move), number(-move))
+	case strategy.Zigzag:
+		fmt.Fprintf(b, "{source: zigzag, zigzag_threshold: %s}\n", number(min(2*move, 0.9)))
+	default:
+		// The same distance up and down: which is touched first must not hang on
+		// which is nearer.
+		barrier := number(g.Width * math.Sqrt(float64(g.Horizon)))
+		fmt.Fprintf(b, "{source: triple_barrier, pt_multiplier: %s, sl_multiplier: %s, max_holding_period: %d, vol_span: 50, vol_method: ewm, compute_weights: true}\n", barrier, barrier, g.Horizon)
+	}
+	fmt.Fprintf(b, "  epochs: %d\n  batch_size: %d\n  learning_rate: %v\n  weight_decay: %v\n", g.Epochs, g.Batch, g.Rate, g.Decay)
+	b.WriteString("  early_stopping: {enabled: true, patience: 5, min_delta: 0, monitor: val_loss}\n")
+	fmt.Fprintf(b, "  data_split: {train: %v, validation: %v, test: %v}\n", shareOfTrain, shareOfValidation, shareOfTest)
+}
+
+func (f *frame) writeBacktest(b *strings.Builder, g *Genome) {
+	fmt.Fprintf(b, "backtest:\n  commission: %v\n  slippage: %v\n  spread: %v\n  position_size: %v\n  flip: %v\n",
+		f.cost.Commission, f.cost.Slippage, f.cost.Spread, g.Size, g.Flip)
+	if g.Stop > 0 {
+		fmt.Fprintf(b, "  stop_loss: %s\n", number(min(g.Stop*f.reach(g), 0.5)))
+	}
+	if g.Target > 0 {
+		fmt.Fprintf(b, "  take_profit: %s\n", number(min(g.Target*f.reach(g), 0.9)))
+	}
+}

@@ -57,7 +57,7 @@ type Counters struct {
 	WritesRefused      int64         // progress, checkpoints, results and releases from an epoch that was not live
 	Heartbeats         int64         // heartbeat calls accepted
 	HeartbeatsLost     int64         // claims that a heartbeat named and that were not live
-	HeartbeatLateness  time.Duration // how far the last heartbeat was past its interval
+	HeartbeatLateness  time.Duration // how far the latest heartbeat of the last minute or two was past its interval
 	CheckpointsSkipped int64         // checkpoints that could not be used
 	Recovered          int64         // operations taken over from a dead backend
 }

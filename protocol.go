@@ -9,6 +9,18 @@ import (
 // refused at registration with a sentence that says which side is older.
 const Protocol = 1
 
+// CheckProtocol refuses a worker that speaks another version with CodeProtocol.
+func CheckProtocol(theirs int) error {
+	older, newer := "worker", "backend"
+	switch {
+	case theirs == Protocol:
+		return nil
+	case theirs > Protocol:
+		older, newer = newer, older
+	}
+	return Errorf(CodeProtocol, "the worker speaks protocol %d and this backend %d; upgrade the %s to the %s's version", theirs, Protocol, older, newer)
+}
+
 // WorkerID names one life of a worker process. A restarted worker is another
 // worker: a stable name would let a zombie speak for its successor.
 type WorkerID string

@@ -30,8 +30,10 @@ type Store interface {
 	// reports. An id stays where it was registered first, inside one backend or
 	// outside all of them: from anywhere else it is CodeForbidden.
 	RegisterWorker(ctx context.Context, r Registration) (Orders, error)
-	// RemoveWorker forgets a worker that has stopped for good.
-	RemoveWorker(ctx context.Context, id WorkerID) error
+	// RemoveWorker forgets a worker that has stopped for good, on the word of
+	// the backend it lives in, or of nobody for a process of its own;
+	// CodeForbidden when it lives elsewhere.
+	RemoveWorker(ctx context.Context, id WorkerID, heldBy Incarnation) error
 	// Workers lists them by id; Live is judged by the timeout.
 	Workers(ctx context.Context, timeout time.Duration) ([]Worker, error)
 
@@ -117,8 +119,9 @@ type Operations interface {
 
 	// Finish ends an operation and, in the same transaction, stores its last
 	// checkpoint and advances its open parent. The same finish again is
-	// answered as the first was; one with another outcome, result or error is
-	// CodeKeyReused and changes nothing. After a cancel all are the same.
+	// answered as the first was; one with another outcome, result, error or
+	// checkpoint is CodeKeyReused and changes nothing. After a cancel all are
+	// the same but for their checkpoint.
 	Finish(ctx context.Context, f Finished) (Operation, error)
 
 	// Release gives an operation back. Whoever repeats it no longer holds the

@@ -25,11 +25,13 @@ type Saver interface {
 	PutWrites(ctx context.Context, w ThreadWrites) error
 
 	// GetTuple returns the named checkpoint, or the one with the greatest id
-	// when ref.Checkpoint is empty. CodeNotFound when there is none.
+	// when ref.Checkpoint is empty. CodeNotFound when there is none, CodeCorrupt
+	// when its values are lost.
 	GetTuple(ctx context.Context, ref ThreadRef) (ThreadTuple, error)
 
 	// List returns tuples newest first (by checkpoint id, over all threads and
-	// namespaces asked for).
+	// namespaces asked for). Those whose values are lost are among them, marked
+	// Damaged. CodeTooLarge when they are over q.MaxBytes together.
 	List(ctx context.Context, q ThreadQuery) ([]ThreadTuple, error)
 
 	// History returns, per channel, the pending writes on the parent chain
@@ -151,6 +153,17 @@ type ThreadTuple struct {
 	Metadata      json.RawMessage  `json:"metadata,omitempty"`
 	PendingWrites []PendingWrite   `json:"pending_writes"`
 	PendingSends  []Value          `json:"pending_sends,omitempty"`
+
+	// Damaged says why the values cannot be read. Then there are no values and
+	// no writes: half of a state must not be taken for a whole one.
+	Damaged string `json:"damaged,omitempty"`
+}
+
+// Spoilt is the tuple as it is listed when something of it is lost.
+func (t ThreadTuple) Spoilt(why error) ThreadTuple {
+	t.Values, t.PendingWrites, t.PendingSends = map[string]Value{}, []PendingWrite{}, nil
+	t.Damaged = CleanText(why.Error())
+	return t
 }
 
 // ThreadQuery selects tuples. A nil pointer means any.
@@ -162,6 +175,7 @@ type ThreadQuery struct {
 	Before     string                     `json:"before,omitempty"` // ids strictly less
 	Filter     map[string]json.RawMessage `json:"filter,omitempty"` // AND of JSON equality on top-level metadata keys
 	Limit      *int                       `json:"limit,omitempty"`  // nil: no limit; 0: none
+	MaxBytes   int64                      `json:"-"`                // of all tuples together, when there is more than one; 0: no limit
 }
 
 // ChannelHistory is one channel's writes along the parent chain.

@@ -14,12 +14,14 @@ import (
 // Audit checks, from outside, everything that must hold after any night: every
 // acknowledged operation exists; every history is a path of the state machine
 // with epochs that only grow; every result is the one an undisturbed run gives;
-// and the store and the blobs agree.
+// no claim was worked on by two, and none left a step out; and the store and
+// the blobs agree.
 func (l *Lab) Audit() {
 	l.t.Helper()
 	for _, s := range l.acked {
 		l.auditTree(s.id, &s.spec)
 	}
+	l.auditSteps()
 	if out, code := l.Command("doctor", "--deep"); code != 0 {
 		l.t.Errorf("doctor found problems (exit %d):\n%s", code, out)
 	}

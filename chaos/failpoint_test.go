@@ -1,10 +1,6 @@
 package chaos_test
 
 import (
-	"bytes"
-	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,7 +13,6 @@ import (
 	"github.com/ktrdr/ktrdr/chaos"
 	"github.com/ktrdr/ktrdr/dummy"
 	"github.com/ktrdr/ktrdr/fault"
-	"github.com/ktrdr/ktrdr/httpapi"
 )
 
 // turns is which passings of a point kill the process.
@@ -27,6 +22,10 @@ func turns() []int {
 	}
 	return []int{1, 4}
 }
+
+// quiet is a lab in which nothing of the backend's own passes a point while a
+// test makes one request.
+var quiet = chaos.Times{Timeout: 2 * time.Minute, Interval: 30 * time.Second, Heartbeat: 15 * time.Second}
 
 func points(prefixes ...string) []fault.Point {
 	return slices.DeleteFunc(slices.Clone(fault.Points), func(p fault.Point) bool {
@@ -38,7 +37,43 @@ func points(prefixes ...string) []fault.Point {
 // it knows what was acknowledged, and wants all of it back.
 func TestFailpoints_BackendKilledAtEveryDurableStep(t *testing.T) {
 	for _, point := range points("blob.", "tx.", "http.") {
-		for _, turn := range turns() {
+		for _, r := range requests {
+			if strings.HasPrefix(string(point), "blob.") != (r.name == "blob") {
+				continue // a blob is written by nothing else, and needs no transaction
+			}
+			t.Run(fmt.Sprintf("%s/%s", point, r.name), func(t *testing.T) {
+				onBoth(t, quiet, func(t *testing.T, lab *chaos.Lab) { killBackendIn(t, lab, point, r) })
+			})
+		}
+	}
+}
+
+func killBackendIn(t *testing.T, lab *chaos.Lab, point fault.Point, r request) {
+	t.Helper()
+	armed := filepath.Join(t.TempDir(), "armed")
+	backend := lab.Serve("KTRDR_FAILPOINT="+string(point), "KTRDR_FAILPOINT_ARMED_BY="+armed)
+	w := &witness{t: t, lab: lab, client: lab.Client()}
+	w.register(t.Context())
+	r.do(w, func() {
+		if err := os.WriteFile(armed, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if code := backend.Exit(30 * time.Second); code != -1 {
+		t.Fatalf("the backend ended with %d instead of being killed at %s of the %s", code, point, r.name)
+	}
+	lab.Serve()
+	for _, want := range w.acknowledged {
+		want()
+	}
+	lab.Audit()
+}
+
+// TestFailpoints_BackendKilledAtAnyTurn kills the backend at later passings,
+// wherever in the life of an operation they fall.
+func TestFailpoints_BackendKilledAtAnyTurn(t *testing.T) {
+	for _, point := range points("blob.", "tx.", "http.") {
+		for _, turn := range turns()[1:] {
 			t.Run(fmt.Sprintf("%s@%d", point, turn), func(t *testing.T) {
 				onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) { killBackendAt(t, lab, point, turn) })
 			})
@@ -48,96 +83,23 @@ func TestFailpoints_BackendKilledAtEveryDurableStep(t *testing.T) {
 
 func killBackendAt(t *testing.T, lab *chaos.Lab, point fault.Point, turn int) {
 	t.Helper()
-	armed := filepath.Join(t.TempDir(), "armed")
-	backend := lab.Serve(fmt.Sprintf("KTRDR_FAILPOINT=%s@%d", point, turn), "KTRDR_FAILPOINT_ARMED_BY="+armed)
+	backend := lab.Start(fmt.Sprintf("KTRDR_FAILPOINT=%s@%d", point, turn))
 	w := &witness{t: t, lab: lab, client: lab.Client()}
-	if w.work(t.Context()); len(w.finished) == 0 {
-		t.Fatal("the witness could not finish an operation on a backend that nobody kills")
-	}
-	if err := os.WriteFile(armed, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
 	deadline := time.Now().Add(time.Minute)
 	for backend.Alive() {
 		if time.Now().After(deadline) {
 			t.Fatalf("the backend never came to %s for the %d. time", point, turn)
 		}
-		w.work(t.Context())
+		if w.register(t.Context()) {
+			requests[len(requests)-1].do(w, func() {}) // a whole life
+		}
 	}
-	t.Logf("killed after %d acknowledged checkpoints and %d results", len(w.saved), len(w.finished))
+	t.Logf("killed after %d acknowledgements", len(w.acknowledged))
 	lab.Serve()
-	w.check(t.Context())
+	for _, want := range w.acknowledged {
+		want()
+	}
 	lab.Audit()
-}
-
-// witness is a worker that writes down every acknowledgement.
-type witness struct {
-	t        *testing.T
-	lab      *chaos.Lab
-	client   *httpapi.Client
-	turn     int
-	saved    []ktrdr.NewCheckpoint
-	finished []ktrdr.OperationID
-}
-
-// work carries one operation from submit to finish, as far as it gets.
-func (w *witness) work(ctx context.Context) {
-	w.turn++
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	worker := ktrdr.Worker{ID: "witness", Types: []ktrdr.Type{ktrdr.Dummy}, Slots: 1}
-	if _, err := w.client.Register(ctx, ktrdr.Registration{Protocol: ktrdr.Protocol, Worker: worker}); err != nil {
-		return
-	}
-	spec := dummy.Spec{Steps: 3}
-	if _, err := w.lab.TrySubmit(spec, fmt.Sprintf("witness-%d", w.turn)); err != nil {
-		return
-	}
-	reply, err := w.client.Claim(ctx, ktrdr.ClaimRequest{Worker: worker.ID, Key: fmt.Sprint(w.turn), Types: worker.Types, Free: 1, Wait: 1})
-	if err != nil || reply.Task == nil {
-		return
-	}
-	claim := ktrdr.Claimed{Operation: reply.Task.Operation, Epoch: reply.Task.Epoch}
-	for seq := int64(1); seq <= 2; seq++ {
-		bytesOf := bytes.Repeat([]byte{byte(seq), byte(w.turn)}, 50_000)
-		a := ktrdr.Artifact{Name: "weights", SHA256: sha256.Sum256(bytesOf), Size: int64(len(bytesOf))}
-		if err := w.client.PutBlob(ctx, claim, a.SHA256, a.Size, bytes.NewReader(bytesOf)); err != nil {
-			return
-		}
-		c := ktrdr.NewCheckpoint{
-			Operation: claim.Operation, Epoch: claim.Epoch, Seq: seq, Type: ktrdr.CheckpointPeriodic, Step: seq,
-			State: json.RawMessage(fmt.Sprintf(`{"step":%d,"hash":"x"}`, seq)), Artifacts: []ktrdr.Artifact{a},
-		}
-		if _, err := w.client.Checkpoint(ctx, c); err != nil {
-			return
-		}
-		w.saved = append(w.saved, c)
-	}
-	result := json.RawMessage(fmt.Sprintf(`{"hash":%q,"steps":3}`, dummy.Expected(spec)))
-	if err := w.client.Finish(ctx, ktrdr.Finished{Operation: claim.Operation, Epoch: claim.Epoch, Outcome: ktrdr.Completed, Result: result}); err == nil {
-		w.finished = append(w.finished, claim.Operation)
-	}
-}
-
-// check wants every acknowledged checkpoint and every acknowledged finish.
-// (The lab wants every acknowledged submit.)
-func (w *witness) check(ctx context.Context) {
-	w.t.Helper()
-	for _, c := range w.saved {
-		got, err := w.client.CheckpointAt(ctx, c.Operation, ktrdr.CheckpointID(c.Epoch, c.Seq))
-		if err != nil {
-			w.t.Errorf("acknowledged checkpoint %d of %s is lost: %v", c.Seq, c.Operation, err)
-			continue
-		}
-		if !bytes.Equal(got.State, c.State) || !slices.Equal(got.Artifacts, c.Artifacts) {
-			w.t.Errorf("checkpoint %d of %s came back as %s %v", c.Seq, c.Operation, got.State, got.Artifacts)
-		}
-	}
-	for _, id := range w.finished {
-		if op := w.lab.Op(id); op.Status != ktrdr.Completed {
-			w.t.Errorf("acknowledged finish of %s is lost: it is %s", id, op.Status)
-		}
-	}
 }
 
 // TestFailpoints_WorkerKilledAtEveryDurableStep kills a real worker at each of
@@ -155,9 +117,9 @@ func TestFailpoints_WorkerKilledAtEveryDurableStep(t *testing.T) {
 func killWorkerAt(t *testing.T, lab *chaos.Lab, point fault.Point, turn int) {
 	t.Helper()
 	backend := lab.Serve()
-	spec := dummy.Spec{Steps: 40, StepMS: 10, CheckpointEvery: 5, ArtifactBytes: 70_000}
+	spec := dummy.Spec{Steps: 40, StepMS: 10, CheckpointEvery: 2, ArtifactBytes: 70_000}
 	var ids []ktrdr.OperationID
-	for range 6 {
+	for range turn + 3 { // each is claimed and ended once
 		ids = append(ids, lab.Submit(spec))
 	}
 	worker := lab.Worker(fmt.Sprintf("KTRDR_FAILPOINT=%s@%d", point, turn))

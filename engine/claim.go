@@ -25,7 +25,7 @@ const lookers = 4
 type queue struct {
 	turn  chan struct{} // holds a place for each that looks
 	mu    sync.Mutex
-	empty map[string]<-chan struct{} // types asked for -> the hint that will tell of something new
+	empty map[string]<-chan struct{} // types asked for -> the hint that will tell of something new; one for each set of types at most
 }
 
 func typesKey(types []ktrdr.Type, heldBy ktrdr.Incarnation) string {
@@ -65,7 +65,7 @@ func (e *Engine) claim(ctx context.Context, req ktrdr.ClaimRequest, heldBy ktrdr
 	if err := checkClaim(req); err != nil {
 		return ktrdr.ClaimReply{}, err
 	}
-	slices.Sort(req.Types)
+	req.Types = slices.Compact(slices.Sorted(slices.Values(req.Types))) // a set, however it is written; and a copy: they are the caller's
 	over := time.NewTimer(min(time.Duration(req.Wait*float64(time.Second)), maxWait))
 	defer over.Stop()
 	poll := time.NewTimer(pollStep)

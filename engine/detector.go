@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -15,7 +16,9 @@ import (
 // It trusts its own judgement only while it has been watching. After a gap in
 // its sweeps (the database away, the machine asleep, the process stopped) every
 // worker looks silent although it was the detector that did not listen, so it
-// waits one full timeout before it judges again. A start is such a gap.
+// waits one full timeout before it judges again. A start is such a gap, and so
+// is a time in which this backend could not store its own beats: then it could
+// not store its workers' either.
 type detector struct {
 	e        *Engine
 	orphaned atomic.Int64
@@ -33,12 +36,17 @@ type watch struct {
 	interval, timeout time.Duration
 	last              time.Time // of the last sweep that worked
 	judgeFrom         time.Time
+	missed            int // sweeps in a row that left something that was due
 }
 
-// begin notes that a sweep begins now and says whether it may judge.
-func (w *watch) begin(now time.Time) bool {
+// begin notes that a sweep begins now and says whether it may judge. Since
+// steady, this backend's own beats have been stored.
+func (w *watch) begin(now, steady time.Time) bool {
 	if gap(w.last, now) > 2*w.interval {
-		w.judgeFrom = now.Add(w.timeout)
+		steady = now
+	}
+	if from := steady.Add(w.timeout); from.After(w.judgeFrom) {
+		w.judgeFrom = from
 	}
 	return !now.Before(w.judgeFrom)
 }
@@ -49,19 +57,26 @@ func gap(from, to time.Time) time.Duration {
 	return max(to.Sub(from), to.Round(0).Sub(from.Round(0)))
 }
 
-// minPause keeps a sweep that cannot get at a due row from spinning.
-const minPause = 5 * time.Millisecond
+// The pauses after a sweep that could not get at a row that was due: doubled
+// each time.
+const (
+	minPause  = 5 * time.Millisecond
+	maxMisses = 8 // 1.3 s
+)
 
 // pause is how long to wait after a sweep that found the next orphan to be
 // due after next (0: none in sight).
 func (w *watch) pause(now time.Time, next time.Duration) time.Duration {
-	wait := w.interval
-	if due := w.judgeFrom.Sub(now); due > 0 {
-		wait = min(wait, due) // until then nothing is judged, however late
-	} else if next > 0 {
-		wait = min(wait, next)
+	if due := w.judgeFrom.Sub(now); due > 0 { // until then nothing is judged, however late
+		return max(min(w.interval, due), minPause)
 	}
-	return max(wait, minPause)
+	if next == 0 || next > minPause {
+		w.missed = 0
+		return min(w.interval, cmp.Or(next, w.interval))
+	}
+	wait := minPause << w.missed
+	w.missed = min(w.missed+1, maxMisses)
+	return min(wait, max(w.interval, minPause))
 }
 
 func (d *detector) run(ctx context.Context) {
@@ -83,7 +98,7 @@ func (d *detector) run(ctx context.Context) {
 		case <-timer.C:
 		}
 		now := time.Now()
-		judge := w.begin(now)
+		judge := w.begin(now, d.e.pulse.steady(now))
 		rec, err := d.e.store.Sweep(ctx, d.e.backend, s.policy(), judge)
 		d.e.note(ctx, rec) // what a sweep did before it failed was done
 		d.saw(rec)
@@ -109,7 +124,7 @@ func (d *detector) saw(rec ktrdr.Recovered) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.lastCheck, d.potential = time.Now().UTC(), rec.Potential
+	d.lastCheck, d.potential = time.Now().UTC().Truncate(time.Microsecond), rec.Potential
 }
 
 // overdue says how long ago the detector should have finished a sweep; not

@@ -33,12 +33,75 @@ func TestWatch_JudgesOnlyWhatItHasWatched(t *testing.T) {
 		{"and then it judges again", 166 * time.Second, true, false},
 	}
 	for _, s := range steps {
-		if got := w.begin(at(s.at)); got != s.judge {
+		if got := w.begin(at(s.at), begin); got != s.judge {
 			t.Errorf("%s (%v): judges = %v, want %v", s.what, s.at, got, s.judge)
 		}
 		if !s.fails {
 			w.last = at(s.at)
 		}
+	}
+}
+
+func TestWatch_PausesLongerWhileADueRowCannotBeHad(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	w := watch{interval: 15 * time.Second, timeout: time.Minute, last: now}
+	var sum time.Duration
+	for range 100 {
+		sum += w.pause(now, time.Microsecond)
+	}
+	if sum < time.Minute {
+		t.Errorf("100 sweeps for nothing within %v", sum)
+	}
+	if got := w.pause(now, time.Second); got != time.Second {
+		t.Errorf("waits %v for the next, want 1s", got)
+	}
+	if got := w.pause(now, time.Microsecond); got != minPause {
+		t.Errorf("waits %v for a row that has just become due, want %v", got, minPause)
+	}
+}
+
+func TestPulse_IsSteadySinceTheLastGap(t *testing.T) {
+	t.Parallel()
+	begin := time.Now()
+	at := func(s int) time.Time { return begin.Add(time.Duration(s) * time.Second) }
+	p := pulse{limit: 20 * time.Second}
+	if got := p.steady(at(0)); !got.Equal(at(0)) {
+		t.Errorf("before the first beat: steady since %v", got)
+	}
+	for _, s := range []int{1, 11, 21, 31} {
+		p.beat(at(s))
+	}
+	for now, want := range map[int]int{31: 1, 51: 1, 52: 52, 90: 90} {
+		if got := p.steady(at(now)); !got.Equal(at(want)) {
+			t.Errorf("at %d s: steady since %v, want %d s", now, got.Sub(begin), want)
+		}
+	}
+	p.beat(at(60)) // the gap is remembered although nobody looked in its midst
+	p.beat(at(70))
+	if got := p.steady(at(71)); !got.Equal(at(60)) {
+		t.Errorf("after a gap: steady since %v, want 60 s", got.Sub(begin))
+	}
+}
+
+func TestPeak_IsNotHiddenByWhatComesAfterIt(t *testing.T) {
+	t.Parallel()
+	begin := time.Now()
+	var p peak
+	p.add(begin, 3*time.Second)
+	p.add(begin.Add(time.Second), 0)
+	if got := p.of(begin.Add(2 * time.Second)); got != 3*time.Second {
+		t.Errorf("at once: %v, want 3s", got)
+	}
+	p.add(begin.Add(61*time.Second), time.Second)
+	if got := p.of(begin.Add(62 * time.Second)); got != 3*time.Second {
+		t.Errorf("in the next minute: %v, want 3s", got)
+	}
+	if got := p.of(begin.Add(121 * time.Second)); got != time.Second {
+		t.Errorf("in the minute after: %v, want 1s", got)
+	}
+	if got := p.of(begin.Add(time.Hour)); got != 0 {
+		t.Errorf("in an hour: %v, want 0", got)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -55,8 +56,10 @@ type Engine struct {
 	account memo[account]       // of the store, for health
 	stalls  memo[[]ktrdr.Stall] // what does not move
 
-	refused, heartbeats, lost, skipped, recovered, lateness atomic.Int64
+	refused, heartbeats, lost, skipped, recovered atomic.Int64
 
+	lateness   peak
+	pulse      pulse                 // of this backend's own beats
 	unwritable atomic.Pointer[error] // why the last beat was not stored; nil when it was
 }
 
@@ -68,15 +71,17 @@ func New(c Config) (*Engine, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
+	saver := spilling{c.Saver, c.Blobs, math.MaxInt, c.Log} // which still keeps clients from naming blobs
 	if c.Saver == nil {
-		c.Saver = spilling{c.Store.Saver(), c.Blobs, ktrdr.InlineValue}
+		saver = spilling{c.Store.Saver(), c.Blobs, ktrdr.InlineValue, c.Log}
 	}
 	e := &Engine{
-		store: c.Store, blobs: c.Blobs, saver: c.Saver, backend: c.Backend,
+		store: c.Store, blobs: c.Blobs, saver: saver, backend: c.Backend,
 		settings: c.Settings.WithDefaults(), log: c.Log, config: c,
 		started: time.Now(), draining: make(chan struct{}), waiting: queue{turn: make(chan struct{}, lookers)},
 	}
 	e.detector = newDetector(e)
+	e.pulse.limit = max(2*e.settings.HeartbeatInterval, leastPause)
 	return e, nil
 }
 
@@ -125,14 +130,18 @@ func (e *Engine) beat(ctx context.Context) error {
 	tick := time.NewTicker(e.settings.HeartbeatInterval)
 	defer tick.Stop()
 	for {
-		err := e.store.Beat(ctx, e.backend)
-		if ktrdr.CodeOf(err) == ktrdr.CodeConflict {
+		err := e.beatOnce(ctx)
+		switch {
+		case ktrdr.CodeOf(err) == ktrdr.CodeConflict:
 			return fmt.Errorf("stopping: %w", err)
-		}
-		e.unwritable.Store(nil)
-		if err != nil && ctx.Err() == nil {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
 			e.unwritable.Store(&err)
 			e.log.WarnContext(ctx, "backend heartbeat not stored", "err", err)
+		default:
+			e.unwritable.Store(nil)
+			e.pulse.beat(time.Now())
 		}
 		select {
 		case <-ctx.Done():
@@ -141,6 +150,18 @@ func (e *Engine) beat(ctx context.Context) error {
 		}
 	}
 }
+
+// beatOnce gives up with the time of the next beat: one that hangs must not
+// keep the others from being tried.
+func (e *Engine) beatOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, max(e.settings.HeartbeatInterval, leastBeat))
+	defer cancel()
+	return e.store.Beat(ctx, e.backend)
+}
+
+// leastBeat is time enough for a beat on a busy machine, however short the
+// interval is.
+const leastBeat = 5 * time.Second
 
 // note logs and counts what a recovery did; one line per operation, with its
 // epoch, so that a morning's log can be read backwards.
@@ -173,7 +194,7 @@ func (e *Engine) Counters() ktrdr.Counters {
 		WritesRefused:      e.refused.Load(),
 		Heartbeats:         e.heartbeats.Load(),
 		HeartbeatsLost:     e.lost.Load(),
-		HeartbeatLateness:  time.Duration(e.lateness.Load()),
+		HeartbeatLateness:  e.lateness.of(time.Now()),
 		CheckpointsSkipped: e.skipped.Load(),
 		Recovered:          e.recovered.Load(),
 	}

@@ -400,6 +400,9 @@ func TestHealth_TellsTheTruthAboutTheDetectorAndTheStore(t *testing.T) {
 			t.Fatal("the detector never checked")
 		}
 	}
+	if at := l.Health(t.Context()).OrphanDetector.LastCheck; at.Nanosecond()%1000 != 0 {
+		t.Errorf("last checked at %v, want microseconds", at)
+	}
 	if h := l.Health(t.Context()); !h.OrphanDetector.Running || h.Status != "ok" || !h.Store.OK {
 		t.Errorf("while it runs: %s %v, detector %+v", h.Status, h.Problems, h.OrphanDetector)
 	}

@@ -94,8 +94,13 @@ func (e *Engine) explain(ctx context.Context, ops []ktrdr.Operation) error {
 	if err != nil {
 		return err
 	}
+	unwritable := e.unwritable.Load() != nil
 	for i := range ops {
-		if awaitsWorker(ops[i]) {
+		switch {
+		case !awaitsWorker(ops[i]):
+		case unwritable: // no heartbeat is stored either, so that every worker looks dead
+			ops[i].Unschedulable = "the store does not take writes; `ktrdr doctor` says more"
+		default:
 			ops[i].Unschedulable = reason(ops[i], workers, paused)
 		}
 	}

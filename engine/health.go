@@ -26,11 +26,11 @@ func (e *Engine) Health(ctx context.Context) ktrdr.Health {
 		problem("the orphan detector is not running; restart this backend")
 	}
 	if late := e.detector.overdue(); late > 0 {
-		problem("the orphan detector has not finished a sweep for %v longer than it should; the log says why", late.Round(time.Second))
+		problem("the orphan detector has not finished a sweep for %v longer than it should; look into this backend's log for why", late.Round(time.Second))
 	}
 	if free, ok := e.freeDisk(); ok {
 		if h.DiskFreeBytes = free; free < e.settings.DiskReserve {
-			problem("only %d MB of disk are free; new work is refused until there are %d MB", free>>20, e.settings.DiskReserve>>20)
+			problem("only %d MB of disk are free, and new work is refused below %d MB; free some space", free>>20, e.settings.DiskReserve>>20)
 		}
 	}
 	e.healthOfStore(ctx, &h, problem)
@@ -43,7 +43,7 @@ func (e *Engine) healthOfStore(ctx context.Context, h *ktrdr.Health, problem fun
 	all, err := e.account.get(ctx, e.askStore)
 	if err != nil {
 		h.Store.Error = ktrdr.CleanText(err.Error())
-		problem("the store does not answer: %v", err)
+		problem("the store does not answer (%v); check that the database is running and can be reached", err)
 		return
 	}
 	h.Store.StoreInfo, h.Store.OK = all.info, true
@@ -51,7 +51,8 @@ func (e *Engine) healthOfStore(ctx context.Context, h *ktrdr.Health, problem fun
 	h.Unschedulable, h.Stalled, h.Queues = all.unschedulable, all.stalled, all.queues
 	if err := e.unwritable.Load(); err != nil {
 		h.Store.OK, h.Store.Error = false, ktrdr.CleanText((*err).Error())
-		problem("the store does not take writes: %v", *err)
+		problem("the store does not take writes (%v); free some space where the database is, or look into its log", *err)
+		h.Unschedulable = 0 // no heartbeat is stored either, so that every worker looks dead
 	}
 	if h.Unschedulable > 0 {
 		problem("%d operations wait for a worker that does not exist; `ktrdr ops` says of which type", h.Unschedulable)

@@ -23,7 +23,7 @@ func (l Local) Register(ctx context.Context, r ktrdr.Registration) (ktrdr.Regist
 
 // Unregister forgets a worker of this process.
 func (l Local) Unregister(ctx context.Context, id ktrdr.WorkerID) error {
-	return l.unregister(ctx, id)
+	return l.unregister(ctx, id, l.backend.Incarnation)
 }
 
 // Claim also hands out work that runs only inside a backend.

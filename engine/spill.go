@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
@@ -18,6 +19,7 @@ type spilling struct {
 	ktrdr.Saver
 	blobs ktrdr.Blobs
 	over  int // bytes that a row may hold
+	log   *slog.Logger
 }
 
 // Put stores the blobs first, then the row that names them.
@@ -78,7 +80,8 @@ func (s spilling) GetTuple(ctx context.Context, ref ktrdr.ThreadRef) (ktrdr.Thre
 	return t, s.fill(ctx, &t, fetched{})
 }
 
-// List returns checkpoints with their values; CodeCorrupt as GetTuple.
+// List returns checkpoints with their values. One that GetTuple would call
+// CodeCorrupt is listed as Damaged: it must not hide the others.
 func (s spilling) List(ctx context.Context, q ktrdr.ThreadQuery) ([]ktrdr.ThreadTuple, error) {
 	all, err := s.Saver.List(ctx, q)
 	if err != nil {
@@ -86,8 +89,15 @@ func (s spilling) List(ctx context.Context, q ktrdr.ThreadQuery) ([]ktrdr.Thread
 	}
 	known := fetched{}
 	for i := range all {
-		if err := s.fill(ctx, &all[i], known); err != nil {
+		err := s.fill(ctx, &all[i], known)
+		if err != nil && ktrdr.CodeOf(err) != ktrdr.CodeCorrupt {
 			return nil, err
+		}
+		if err != nil {
+			all[i] = all[i].Spoilt(err)
+		}
+		if why := all[i].Damaged; why != "" {
+			s.log.WarnContext(ctx, "thread's checkpoint is damaged", "thread", all[i].Thread, "checkpoint", all[i].ID, "err", why)
 		}
 	}
 	return all, nil

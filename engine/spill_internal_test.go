@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"log/slog"
 	"sync"
 	"testing"
 
@@ -43,7 +44,7 @@ func (memReader) Close() error { return nil }
 
 func TestSpilling_KeepsEveryPromiseOfASaver(t *testing.T) {
 	blobs := &memBlobs{all: map[ktrdr.Hash][]byte{}}
-	savertest.Run(t, func(*testing.T) ktrdr.Saver { return spilling{memsaver.New(), blobs, 0} })
+	savertest.Run(t, func(*testing.T) ktrdr.Saver { return spilling{memsaver.New(), blobs, 0, slog.New(slog.DiscardHandler)} })
 	if len(blobs.all) == 0 {
 		t.Error("no value became a blob")
 	}

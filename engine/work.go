@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -22,13 +23,8 @@ func (e *Engine) Register(ctx context.Context, r ktrdr.Registration) (ktrdr.Regi
 }
 
 func (e *Engine) register(ctx context.Context, r ktrdr.Registration) (ktrdr.Registered, error) {
-	if r.Protocol != ktrdr.Protocol {
-		older, newer := "worker", "backend"
-		if r.Protocol > ktrdr.Protocol {
-			older, newer = newer, older
-		}
-		return ktrdr.Registered{}, ktrdr.Errorf(ktrdr.CodeProtocol,
-			"the worker speaks protocol %d and this backend %d; upgrade the %s to the %s's version", r.Protocol, ktrdr.Protocol, older, newer)
+	if err := ktrdr.CheckProtocol(r.Protocol); err != nil {
+		return ktrdr.Registered{}, err
 	}
 	if err := checkWorker(r.Worker); err != nil {
 		return ktrdr.Registered{}, err
@@ -76,19 +72,12 @@ func checkWorker(w ktrdr.Worker) error {
 // Unregister forgets a worker that has released everything and is stopping.
 // CodeForbidden for one inside a backend: only Local speaks for it.
 func (e *Engine) Unregister(ctx context.Context, id ktrdr.WorkerID) error {
-	workers, err := e.Workers(ctx)
-	if err != nil {
-		return err
-	}
-	if slices.ContainsFunc(workers, func(w ktrdr.Worker) bool { return w.ID == id && w.HeldBy != "" }) {
-		return ktrdr.Errorf(ktrdr.CodeForbidden, "worker %s lives inside a backend; it leaves with it", id)
-	}
-	return e.unregister(ctx, id)
+	return e.unregister(ctx, id, "")
 }
 
-func (e *Engine) unregister(ctx context.Context, id ktrdr.WorkerID) error {
+func (e *Engine) unregister(ctx context.Context, id ktrdr.WorkerID, heldBy ktrdr.Incarnation) error {
 	defer e.fleet.forget()
-	return e.store.RemoveWorker(ctx, id)
+	return e.store.RemoveWorker(ctx, id, heldBy)
 }
 
 // Heartbeat refreshes everything a worker runs.
@@ -101,7 +90,7 @@ func (e *Engine) Heartbeat(ctx context.Context, h ktrdr.Heartbeat) (ktrdr.Orders
 		return ktrdr.Orders{}, fmt.Errorf("heartbeat of %s: %w", h.Worker, err)
 	}
 	e.heartbeats.Add(1)
-	e.lateness.Store(int64(e.fleet.beat(h.Worker, e.settings.HeartbeatInterval)))
+	e.lateness.add(time.Now(), e.fleet.beat(h.Worker, e.settings.HeartbeatInterval))
 	e.lost.Add(int64(len(orders.Lost)))
 	return orders, nil
 }

@@ -130,6 +130,7 @@ func (c *call) answerError(err error) {
 	if c.sent != 0 { // too late for an envelope; end the connection so that nobody takes half for all
 		panic(http.ErrAbortHandler)
 	}
+	c.turnAway()
 	switch status {
 	case http.StatusUnauthorized:
 		c.Header().Set("WWW-Authenticate", `Bearer realm="ktrdr"`)

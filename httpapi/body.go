@@ -90,6 +90,7 @@ func (c *call) openBody() (io.Reader, error) {
 	limited := bufio.NewReader(http.MaxBytesReader(c, c.Request.Body, c.spec.limit))
 	if _, err := limited.Peek(1); err != nil {
 		if errors.Is(err, io.EOF) {
+			c.bodyRead()
 			return nil, nil
 		}
 		return nil, c.readError(err)
@@ -136,6 +137,10 @@ const (
 // bodyDeadline gives the body so long to arrive. Connections that cannot have
 // deadlines (in tests) go without.
 func (c *call) bodyDeadline() {
+	if c.spec.limit == 0 {
+		c.unwantedDeadline()
+		return
+	}
 	n := c.Request.ContentLength
 	if n < 0 || n > c.spec.limit {
 		n = c.spec.limit
@@ -143,9 +148,32 @@ func (c *call) bodyDeadline() {
 	_ = http.NewResponseController(c).SetReadDeadline(time.Now().Add(bodyGrace + transferTime(n)))
 }
 
-// bodyRead lifts the deadline: it would end the request's context while the
-// handler still works.
+// unwantedTime is how long the rest of a body may take that nobody wants.
+const unwantedTime = 5 * time.Second
+
+// unwantedDeadline bounds how long net/http waits, after a request was
+// answered, for what is still to come of its body.
+func (c *call) unwantedDeadline() {
+	_ = http.NewResponseController(c).SetReadDeadline(time.Now().Add(unwantedTime))
+}
+
+// turnAway lets a request be answered before its body has arrived: net/http
+// would read it first, for as long as its sender likes. The connection cannot
+// be used again.
+func (c *call) turnAway() {
+	if c.ContentLength == 0 || c.whole {
+		return
+	}
+	c.unwantedDeadline()
+	if c.ProtoMajor == 1 { // in HTTP/2 a stream ends alone
+		c.Header().Set("Connection", "close")
+	}
+}
+
+// bodyRead notes that the body has come whole, and lifts the deadline: it would
+// end the request's context while the handler still works.
 func (c *call) bodyRead() {
+	c.whole = true
 	_ = http.NewResponseController(c).SetReadDeadline(time.Time{})
 }
 

@@ -79,7 +79,7 @@ var (
 	descStore      = prometheus.NewDesc("ktrdr_store_up", "Whether the store answers and takes writes.", nil, nil)
 	descDisk       = prometheus.NewDesc("ktrdr_disk_free_bytes", "Free disk of the data folder.", nil, nil)
 	descStreams    = prometheus.NewDesc("ktrdr_event_streams", "Event streams that are open.", nil, nil)
-	descLateness   = prometheus.NewDesc("ktrdr_heartbeat_lateness_seconds", "How far the last heartbeat was past its interval.", nil, nil)
+	descLateness   = prometheus.NewDesc("ktrdr_heartbeat_lateness_seconds", "How far the latest heartbeat of the last minute or two was past its interval.", nil, nil)
 	descOrphans    = prometheus.NewDesc("ktrdr_orphans_total", "Operations that lost their worker.", nil, nil)
 	descRefused    = prometheus.NewDesc("ktrdr_writes_refused_total", "Progress, checkpoints, results and releases from an epoch that was not live.", nil, nil)
 	descLost       = prometheus.NewDesc("ktrdr_heartbeats_lost_total", "Claims that a heartbeat named and that were not live.", nil, nil)

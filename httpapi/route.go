@@ -163,6 +163,7 @@ type call struct {
 	token ktrdr.Token // whose call it is
 	query values
 	body  []byte // as it came, once decode has read it
+	whole bool   // all of the body was read
 
 	answer int    // the status of the answer, overriding the spec's; 0 when it does not
 	next   string // the next page's cursor, shown beside the data

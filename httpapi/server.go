@@ -113,24 +113,34 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.spec = h.row.about()
 	}
 	s.setDeadline(c)
-	if err := s.guard(c); err != nil {
-		s.fail(r.Context(), c, err)
-		return
-	}
-	if !matched {
-		s.fail(r.Context(), c, s.noRoute(c))
-		return
-	}
-	if err := c.query.check(c.spec.query); err != nil {
+	if err := s.admit(c, matched); err != nil {
 		s.fail(r.Context(), c, err)
 		return
 	}
 	s.mux.ServeHTTP(c, r)
 }
 
-// setDeadline bounds how long the answer may take. A stream sets its own, per
-// write. Connections that cannot have deadlines (in tests) go without.
+// admit is everything that is asked before a row sees the request.
+func (s *Server) admit(c *call, matched bool) error {
+	if err := s.guard(c); err != nil {
+		return err
+	}
+	if !matched {
+		return s.noRoute(c)
+	}
+	if c.spec.limit == 0 && c.ContentLength > 0 {
+		return c.tooLarge()
+	}
+	return c.query.check(c.spec.query)
+}
+
+// setDeadline bounds how long the answer may take, and how long a body that
+// nobody has asked for yet. A stream sets its own, per write. Connections that
+// cannot have deadlines (in tests) go without.
 func (s *Server) setDeadline(c *call) {
+	if c.ContentLength != 0 {
+		c.unwantedDeadline()
+	}
 	var until time.Time
 	if !c.spec.stream {
 		until = time.Now().Add(cmp.Or(c.spec.wait, defaultWait) + bodyGrace + transferTime(c.spec.limit))

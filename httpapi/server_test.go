@@ -111,3 +111,57 @@ func TestServer_HeadersThatNeverEndAreCutOff(t *testing.T) {
 		t.Errorf("the connection was not closed: %v", err)
 	}
 }
+
+// A body that does not come must not keep anybody waiting, and not a
+// connection either: whoever opens many of them needs no token for it.
+func TestServer_ABodyThatNeverEndsKeepsNoRefusalWaiting(t *testing.T) {
+	t.Parallel() // it waits for the timeout
+	st := serve(t, &fakeEngine{})
+	admin := "Authorization: Bearer " + st.tokens[ktrdr.ScopeAdmin].Reveal() + "\r\n"
+	cases := map[string]struct{ head, status string }{
+		"no body of pieces":  {"GET /api/v1/health HTTP/1.1\r\nHost: " + st.addr + "\r\nTransfer-Encoding: chunked\r\n\r\n64\r\n{", "413"},
+		"no token":           {"POST /api/v1/dummy/start HTTP/1.1\r\nHost: " + st.addr + "\r\n", "401"},
+		"wrong host":         {"POST /api/v1/dummy/start HTTP/1.1\r\nHost: elsewhere.example\r\n", "421"},
+		"unknown route":      {"POST /nowhere HTTP/1.1\r\nHost: " + st.addr + "\r\n" + admin, "404"},
+		"wrong method":       {"POST /api/v1/operations HTTP/1.1\r\nHost: " + st.addr + "\r\n" + admin, "405"},
+		"wrong query":        {"POST /api/v1/dummy/start?x=1 HTTP/1.1\r\nHost: " + st.addr + "\r\n" + admin, "400"},
+		"wrong content type": {"POST /api/v1/dummy/start HTTP/1.1\r\nHost: " + st.addr + "\r\n" + admin + "Content-Type: text/plain\r\n", "415"},
+		"no body wanted":     {"GET /api/v1/health HTTP/1.1\r\nHost: " + st.addr + "\r\n", "413"},
+		"nor by a stream":    {"GET /api/v1/events HTTP/1.1\r\nHost: " + st.addr + "\r\n" + admin, "413"},
+	}
+	conns := make(map[string]net.Conn)
+	for name, c := range cases { // all first: each waits until what it did not send is given up
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", st.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }()
+		head := c.head
+		if !strings.Contains(head, "chunked") {
+			head += "Content-Length: 100\r\n\r\n{"
+		}
+		if _, err := io.WriteString(conn, head); err != nil {
+			t.Fatal(err)
+		}
+		conns[name] = conn
+	}
+	for name, c := range cases {
+		_ = conns[name].SetReadDeadline(time.Now().Add(4 * unwantedTime))
+		answer, err := io.ReadAll(conns[name])
+		if err != nil {
+			t.Errorf("%s: the connection was not closed: %v", name, err)
+		}
+		if !strings.HasPrefix(string(answer), "HTTP/1.1 "+c.status+" ") {
+			t.Errorf("%s: answer = %.300q, want status %s", name, answer, c.status)
+		}
+	}
+}
+
+func TestServer_ABodyThatCameWholeKeepsTheConnection(t *testing.T) {
+	st := serve(t, &fakeEngine{})
+	a := st.send(t, http.MethodPost, "/api/v1/dummy/start", `{"steps":`)
+	refusedWith(t, "half an object", a, "", http.StatusBadRequest, ktrdr.CodeInvalid)
+	if got := a.header.Get("Connection"); got != "" {
+		t.Errorf("Connection = %q, want none", got)
+	}
+}

@@ -52,7 +52,8 @@ type ThreadRuns struct {
 
 const (
 	maxThreadName = 512
-	opThreads     = "op_" // operations' own threads, which only their workers write
+	listLimit     = 32 << 20 // of what one list answers with, as it is in memory
+	opThreads     = "op_"    // operations' own threads, which only their workers write
 )
 
 // checkName refuses names that are missing or longer than any index wants.
@@ -108,6 +109,7 @@ func (s *Server) listThreads(c *call, in ktrdr.ThreadQuery) ([]ktrdr.ThreadTuple
 	if in.Limit != nil && *in.Limit < 0 {
 		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "a limit is not negative; leave it out for all")
 	}
+	in.MaxBytes = listLimit
 	tuples, err := s.engine.Saver().List(c.Context(), in)
 	return listed(tuples), err
 }

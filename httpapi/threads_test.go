@@ -17,6 +17,7 @@ type fakeSaver struct {
 	put     ktrdr.ThreadPut
 	deleted [2]string
 	pruned  bool
+	most    int64 // bytes that a list may have
 }
 
 func (f *fakeSaver) Put(_ context.Context, p ktrdr.ThreadPut) (ktrdr.ThreadRef, error) {
@@ -31,7 +32,8 @@ func (f *fakeSaver) GetTuple(_ context.Context, ref ktrdr.ThreadRef) (ktrdr.Thre
 	return ktrdr.ThreadTuple{Thread: ref.Thread, ID: "c1", Checkpoint: []byte(`{}`)}, nil
 }
 
-func (f *fakeSaver) List(context.Context, ktrdr.ThreadQuery) ([]ktrdr.ThreadTuple, error) {
+func (f *fakeSaver) List(_ context.Context, q ktrdr.ThreadQuery) ([]ktrdr.ThreadTuple, error) {
+	f.most = q.MaxBytes
 	return nil, nil
 }
 
@@ -59,6 +61,9 @@ func TestThreads_PassToTheSaver(t *testing.T) {
 	}
 	if a := st.send(t, http.MethodPost, "/api/v1/threads/list", `{}`, as(st, ktrdr.ScopeRead)); string(a.parsed.Data) != "[]" {
 		t.Errorf("list = %s, want []", a.body)
+	}
+	if saver.most != 32<<20 {
+		t.Errorf("a list may have %d bytes, want 32 MB", saver.most)
 	}
 	refusedWith(t, "missing", st.send(t, http.MethodPost, "/api/v1/threads/get", `{"thread_id":"missing"}`), "", http.StatusNotFound, ktrdr.CodeNotFound)
 	if a := st.send(t, http.MethodDelete, "/api/v1/threads/a%2Fb?tenant=me", ""); a.status != http.StatusOK || saver.deleted != [2]string{"me", "a/b"} {

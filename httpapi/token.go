@@ -30,7 +30,7 @@ func NewToken(name string, scope ktrdr.Scope) (ktrdr.Secret, ktrdr.Token) {
 	secret := tokenPrefix + base64.RawURLEncoding.EncodeToString(raw[:])
 	return ktrdr.Secret(secret), ktrdr.Token{
 		ID: "tok_" + hex.EncodeToString(id[:]), Name: name, Scope: scope,
-		Hash: HashToken(ktrdr.Secret(secret)), CreatedAt: time.Now().UTC(),
+		Hash: HashToken(ktrdr.Secret(secret)), CreatedAt: time.Now().UTC().Truncate(time.Microsecond),
 	}
 }
 

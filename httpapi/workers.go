@@ -45,13 +45,7 @@ func speaksProtocol(body []byte) error {
 	if said.Protocol == nil {
 		return nil
 	}
-	switch theirs := *said.Protocol; {
-	case theirs < ktrdr.Protocol:
-		return ktrdr.Errorf(ktrdr.CodeProtocol, "the worker speaks protocol %d and this backend %d; upgrade the worker", theirs, ktrdr.Protocol)
-	case theirs > ktrdr.Protocol:
-		return ktrdr.Errorf(ktrdr.CodeProtocol, "the worker speaks protocol %d and this backend %d; upgrade the backend", theirs, ktrdr.Protocol)
-	}
-	return nil
+	return ktrdr.CheckProtocol(*said.Protocol)
 }
 
 // checkClaims keeps ids that cannot be ours out of the layers below.

@@ -60,9 +60,14 @@ func (s *Saver) List(ctx context.Context, q ktrdr.ThreadQuery) ([]ktrdr.ThreadTu
 	if q.Limit != nil {
 		found = found[:min(*q.Limit, len(found))]
 	}
+	budget := saver.NewBudget(q.MaxBytes)
 	tuples := make([]ktrdr.ThreadTuple, 0, len(found))
 	for _, p := range found {
-		tuples = append(tuples, p.sp.tuple(p.thread, p.ns, p.id))
+		tuple := p.sp.tuple(p.thread, p.ns, p.id)
+		if err := budget.Take(saver.TupleSize(tuple)); err != nil {
+			return nil, err
+		}
+		tuples = append(tuples, tuple)
 	}
 	return tuples, nil
 }

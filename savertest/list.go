@@ -78,6 +78,28 @@ var lists = map[string]func(*lab){
 		same(l, "threads", len(seen), 150)
 	},
 
+	"ListKeepsToItsBudget": func(l *lab) {
+		const n = 8
+		for i := range n {
+			id := fmt.Sprint(i)
+			l.put(point{id: id, versions: `{"x":1}`, news: `{"x":1}`, values: map[string]string{"x": strings.Repeat(id, 10_000)}, meta: `{"long":"` + strings.Repeat(id, 10_000) + `"}`})
+			l.write(l.ref("t", "", id), "task", "", "c", strings.Repeat(id, 10_000))
+		}
+		all := l.list(ktrdr.ThreadQuery{MaxBytes: 1 << 20})
+		same(l, "all", len(all), n)
+		_, err := l.List(l.ctx(), ktrdr.ThreadQuery{Tenant: l.tenant, MaxBytes: 100_000})
+		l.refused(err, ktrdr.CodeTooLarge)
+		if !strings.Contains(err.Error(), "limit 3,") {
+			l.Errorf("%v does not say that limit 3 fits", err)
+		}
+		var paged []ktrdr.ThreadTuple
+		for before := ""; len(paged) < n; before = paged[len(paged)-1].ID {
+			paged = append(paged, l.list(ktrdr.ThreadQuery{Before: before, Limit: new(3), MaxBytes: 100_000})...)
+		}
+		same(l, "pages", paged, all)
+		same(l, "one that is too large alone", len(l.list(ktrdr.ThreadQuery{Limit: new(1), MaxBytes: 1000})), 1)
+	},
+
 	"CheckpointFilterIsHonoured": func(l *lab) {
 		for _, id := range []string{"1", "2", "3"} {
 			l.put(point{id: id})

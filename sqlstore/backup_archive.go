@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"archive/tar"
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -24,11 +25,12 @@ func sumEntry(sum hash.Hash, name string, size int64) {
 
 // archive is a backup that is being read, and the hash over what was read.
 type archive struct {
-	tar *tar.Reader
-	sum hash.Hash
+	from io.Reader
+	tar  *tar.Reader
+	sum  hash.Hash
 }
 
-func newArchive(from io.Reader) *archive { return &archive{tar.NewReader(from), sha256.New()} }
+func newArchive(from io.Reader) *archive { return &archive{from, tar.NewReader(from), sha256.New()} }
 
 // next goes to the next entry, whatever is left of this one.
 func (a *archive) next() (name string, err error) {
@@ -78,9 +80,31 @@ func (a *archive) proven() error {
 		return ktrdr.Errorf(ktrdr.CodeCorrupt, "the backup was changed or damaged after it was written: its checksum is not that of its contents; use another backup")
 	}
 	if _, err := a.tar.Next(); !errors.Is(err, io.EOF) {
-		return ktrdr.Errorf(ktrdr.CodeCorrupt, "something was added to the backup after its end; use another backup")
+		return addedTo()
 	}
-	return nil
+	return a.padding()
+}
+
+// padding reads what comes after the archive. Tapes and tools fill it up with
+// zeros; anything else is not ours.
+func (a *archive) padding() error {
+	piece := make([]byte, 32<<10)
+	for {
+		n, err := a.from.Read(piece)
+		if len(bytes.TrimLeft(piece[:n], "\x00")) > 0 {
+			return addedTo()
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return unreadable(err)
+		}
+	}
+}
+
+func addedTo() error {
+	return ktrdr.Errorf(ktrdr.CodeCorrupt, "something was added to the backup after its end; use another backup")
 }
 
 func unreadable(err error) error {

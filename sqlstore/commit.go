@@ -155,9 +155,7 @@ func (p *postgres) resolve(ctx context.Context, tr transaction, cause error) err
 	}
 	begun, terminated := time.Now(), false
 	for {
-		var status string
-		var present bool
-		err := p.normal.QueryRowContext(ctx, sqlStatus, tr.id, int64(w.pid), w.start).Scan(&status, &present)
+		status, present, err := p.status(ctx, tr, w)
 		if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == stateFuture {
 			return again{notCommitted(cause)}
 		}
@@ -177,4 +175,12 @@ func (p *postgres) resolve(ctx context.Context, tr transaction, cause error) err
 			return unknownResult(errors.Join(cause, err))
 		}
 	}
+}
+
+// status asks what became of tr, and whether w is there.
+func (p *postgres) status(ctx context.Context, tr transaction, w witness) (status string, present bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	err = p.normal.QueryRowContext(ctx, sqlStatus, tr.id, int64(w.pid), w.start).Scan(&status, &present)
+	return status, present, err
 }

@@ -7,7 +7,7 @@
 //	                     └─ normal ─┘   one goroutine; one COMMIT for all who came
 //
 //	PostgreSQL  caller ───▶ BEGIN, id ─▶ body ─▶ COMMIT
-//	                        one transaction each; urgent ones have their own connection
+//	                        one transaction each; urgent ones have their own connections
 //
 // A COMMIT that fails may have committed. Neither database is asked to guess:
 // SQLite writes the number of the batch in the batch and reads it back,
@@ -21,7 +21,7 @@
 //	dialect.go  the few words in which the two databases differ
 //	sqlite.go   the file and its connections (session.go)
 //	writer.go   SQLite's group commit
-//	pg.go       PostgreSQL's transactions (pgconn.go)
+//	pg.go       PostgreSQL's transactions (pgconn.go, pgdial.go)
 //	commit.go   what became of a COMMIT that failed
 //	notify.go   Changed, LISTEN and NOTIFY
 //	migrate.go  the schema and its version

@@ -71,6 +71,9 @@ func end(ctx context.Context, t *tx, f ktrdr.Finished, plan bool) (operationRow,
 // byte in a message must not be why a result cannot be saved.
 func tidy(f ktrdr.Finished) (ktrdr.Finished, error) {
 	f.Result = json.RawMessage(ktrdr.CleanText(string(f.Result)))
+	if string(bytes.TrimSpace(f.Result)) == "null" { // no result, spelled out
+		f.Result = nil
+	}
 	if len(f.Result) > 0 && !json.Valid(f.Result) {
 		return f, ktrdr.Errorf(ktrdr.CodeInvalid, "the result of %s is not valid JSON", f.Operation)
 	}
@@ -148,7 +151,31 @@ func finishedBefore(ctx context.Context, t *tx, f ktrdr.Finished) (operationRow,
 	if !op.endedAs(f) {
 		return operationRow{}, ktrdr.Errorf(ktrdr.CodeKeyReused, "epoch %d of operation %s has already ended %s with another result; the first one stands", f.Epoch, op.ID, op.Status)
 	}
+	if kept, err := keptLast(ctx, t, op, f.Checkpoint); err != nil || !kept {
+		if err == nil {
+			err = ktrdr.Errorf(ktrdr.CodeKeyReused, "epoch %d of operation %s has already ended %s with another checkpoint; the first one stands", f.Epoch, op.ID, op.Status)
+		}
+		return operationRow{}, err
+	}
 	return op, nil
+}
+
+const selectLast query = `SELECT checkpoint_type, step FROM checkpoints WHERE tenant = '' AND thread_id = $1 AND ns = '' AND id = $2`
+
+// keptLast says whether the checkpoint that came with a repeated finish could
+// be one that the operation has. Of an operation whose checkpoints were all
+// deleted since, any could.
+func keptLast(ctx context.Context, t *tx, op operationRow, c *ktrdr.NewCheckpoint) (bool, error) {
+	if c == nil || op.Checkpoint == nil {
+		return true, nil
+	}
+	var kind ktrdr.CheckpointType
+	var step int64
+	err := t.row(ctx, selectLast, op.ID, ktrdr.CheckpointID(op.Epoch, c.Seq)).Scan(&kind, &step)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return kind == c.Type && step == c.Step, err
 }
 
 // endedAs says whether f, which is tidy, could be what ended the operation. A

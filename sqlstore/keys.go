@@ -16,17 +16,20 @@ const keyLife = 7 * 24 * time.Hour
 
 const (
 	insertKey query = `INSERT INTO idempotency (key, body, operation_id, created_at)
-		VALUES ($1, $2, $3, {now}) ON CONFLICT (key) DO NOTHING`
+		VALUES ($1, $2, $3, {now}) ON CONFLICT (key) DO UPDATE
+			SET body = EXCLUDED.body, operation_id = EXCLUDED.operation_id, created_at = EXCLUDED.created_at
+			WHERE idempotency.created_at <= {now} - CAST($4 AS BIGINT)`
 	selectKey     query = `SELECT body, operation_id FROM idempotency WHERE key = $1`
 	selectOldKeys query = `SELECT key FROM idempotency WHERE created_at <= {now} - CAST($1 AS BIGINT) LIMIT $2`
 )
 
-// remember takes the key for id. If it was taken before, the operation of that
+// remember takes the key for id, also from an operation for which it has lived
+// long enough. If it was taken before, the operation of that
 // time is returned: PostgreSQL waits for whoever is taking it, so that one of
 // many wins.
 func remember(ctx context.Context, t *tx, key ktrdr.IdempotencyKey, id ktrdr.OperationID) (before ktrdr.OperationID, err error) {
 	for range 2 { // one that was taken may be forgotten before it is read
-		taken, err := t.exec(ctx, insertKey, key.Key, key.Body.String(), id)
+		taken, err := t.exec(ctx, insertKey, key.Key, key.Body.String(), id, keyLife.Microseconds())
 		if err != nil || taken == 1 {
 			return "", err
 		}

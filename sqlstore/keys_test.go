@@ -44,3 +44,27 @@ func TestExpire_ForgetsIdempotencyKeysAfterAWeek(t *testing.T) {
 		x.refused(err, ktrdr.CodeKeyReused)
 	})
 }
+
+func TestCreate_AKeyIsAsNewTheMomentItsLifeIsOver(t *testing.T) {
+	eachStore(t, nil, func(t *testing.T, s *Store) {
+		x := &saved{T: t, s: s}
+		create := func(body string) (ktrdr.OperationID, error) {
+			op, err := s.Create(t.Context(), ktrdr.NewOperation{Type: ktrdr.Dummy}, ktrdr.IdempotencyKey{Key: "key", Body: sha256.Sum256([]byte(body))})
+			return op.ID, err
+		}
+		old, err := create("body")
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.sql(`UPDATE idempotency SET created_at = created_at - $1`, int64(keyLife/time.Microsecond)+1)
+		young, err := create("another body")
+		if err != nil || young == old {
+			t.Fatalf("the old key made %s, %v; want another than %s", young, err, old)
+		}
+		if again, err := create("another body"); err != nil || again != young {
+			t.Errorf("repeated it made %s, %v; want %s again", again, err, young)
+		}
+		_, err = create("body")
+		x.refused(err, ktrdr.CodeKeyReused)
+	})
+}

@@ -2,6 +2,8 @@ package sqlstore
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -62,6 +64,38 @@ func (s *Store) Paused(ctx context.Context) (bool, error) {
 		return r.row(ctx, countMeta, metaPaused).Scan(&n)
 	})
 	return n == 1, err
+}
+
+const anythingThere query = `SELECT CASE WHEN EXISTS (SELECT 1 FROM meta WHERE key = $1)
+	OR EXISTS (SELECT 1 FROM operations) OR EXISTS (SELECT 1 FROM checkpoints) OR EXISTS (SELECT 1 FROM contents)
+	OR EXISTS (SELECT 1 FROM checkpoint_writes) THEN 1 ELSE 0 END`
+
+// Fresh says whether the database has never had blobs: no root was bound, and
+// nothing is there that could name any.
+func (s *Store) Fresh(ctx context.Context) (bool, error) {
+	var used int
+	err := s.readOne(ctx, func(r queryer) error {
+		return r.row(ctx, anythingThere, metaBlobRoot).Scan(&used)
+	})
+	return used == 0, err
+}
+
+// metaProbe begins the keys that Same leaves for a moment. They are in no
+// backup.
+const metaProbe = "probe "
+
+// Same says whether both stores are the same database, whatever they were
+// opened as: what one writes the other reads.
+func (s *Store) Same(ctx context.Context, other *Store) (same bool, err error) {
+	key := metaProbe + rand.Text()
+	set := func(t *tx) error { _, err := t.exec(ctx, setMeta, key, "1"); return err }
+	unset := func(t *tx) error { _, err := t.exec(ctx, deleteMeta, key); return err }
+	if err := s.write(ctx, normal, set); err != nil {
+		return false, err
+	}
+	var n int
+	err = other.readOne(ctx, func(r queryer) error { return r.row(ctx, countMeta, key).Scan(&n) })
+	return n == 1, errors.Join(err, s.write(ctx, normal, unset))
 }
 
 // BindBlobRoot implements ktrdr.Store.

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -20,6 +21,10 @@ type Config struct {
 	Plans map[ktrdr.Type]ktrdr.Plan
 	Log   *slog.Logger // nil discards
 	Conns int          // PostgreSQL connections; 0 means 16
+
+	// HeartbeatTry is how long one try to store a heartbeat in PostgreSQL may
+	// take before it is made again on a fresh connection; 0 means 5 s.
+	HeartbeatTry time.Duration
 }
 
 const defaultConns = 16

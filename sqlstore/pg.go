@@ -29,12 +29,17 @@ const oldestPostgres = 13
 const (
 	lockTimeout    = 10 * time.Second
 	stmtTimeout    = 30 * time.Second
-	idleInTx       = 60 * time.Second
+	idleInTx       = 15 * time.Second
 	connectTimeout = 5 * time.Second
 	callTimeout    = 60 * time.Second // a whole call, with all its tries
 	commitTimeout  = 15 * time.Second
 	rollbackTime   = 5 * time.Second
+	urgentTime     = 5 * time.Second // one try of an urgent call, unless Config says otherwise
 )
+
+// urgentConns are for heartbeats alone. A backend has one beat of its own under
+// way at a time, so that there is always another one for its workers'.
+const urgentConns = 2
 
 // maxTries bounds how often a transaction that surely changed nothing is run
 // again: after a deadlock, a serialization failure or a lost connection.
@@ -50,7 +55,8 @@ type postgres struct {
 	version string
 	schema  int64
 
-	normal, urgent *sql.DB // urgent has one connection, which nobody else can occupy
+	normal, urgent *sql.DB
+	urgentTime     time.Duration
 	bus            *bus
 }
 
@@ -69,10 +75,14 @@ func openPostgres(ctx context.Context, c Config, news *news, steps fs.FS) (_ *po
 	if err != nil {
 		return nil, err
 	}
-	p := &postgres{config: config, log: c.Log, normal: stdlib.OpenDB(*config), urgent: stdlib.OpenDB(*config)}
+	p := &postgres{config: limited(config, lockTimeout, stmtTimeout, idleInTx), log: c.Log, urgentTime: cmp.Or(c.HeartbeatTry, urgentTime)}
+	// The server, too, lets go of an urgent try's locks when its time is up: its
+	// client is cut off then, and the next try waits for them.
+	p.normal, p.urgent = openPool(p.config), openPool(limited(config, p.urgentTime, p.urgentTime, p.urgentTime))
 	p.normal.SetMaxOpenConns(c.Conns)
 	p.normal.SetMaxIdleConns(c.Conns)
-	p.urgent.SetMaxOpenConns(1)
+	p.urgent.SetMaxOpenConns(urgentConns)
+	p.urgent.SetMaxIdleConns(urgentConns)
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("database %s: %w", withoutSecrets(c.URL), postgresError(err)), p.closePools())
@@ -84,30 +94,10 @@ func openPostgres(ctx context.Context, c Config, news *news, steps fs.FS) (_ *po
 	if err := p.migrate(ctx, steps); err != nil {
 		return nil, err
 	}
-	if p.bus, err = startBus(ctx, config, p.normal, c.Log, news); err != nil {
+	if p.bus, err = startBus(ctx, p.config, p.normal, c.Log, news); err != nil {
 		return nil, err
 	}
 	return p, nil
-}
-
-// postgresConfig reads the address and adds our limits to what it leaves open.
-func postgresConfig(address string) (*pgx.ConnConfig, error) {
-	config, err := pgx.ParseConfig(address)
-	if err != nil { // whose text may hold the password
-		return nil, errors.New("the address of the database cannot be read: it is postgres://user:password@host:port/database")
-	}
-	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectTimeout)
-	for name, value := range map[string]string{
-		"application_name":                    "ktrdr",
-		"lock_timeout":                        millis(lockTimeout),
-		"statement_timeout":                   millis(stmtTimeout),
-		"idle_in_transaction_session_timeout": millis(idleInTx),
-	} {
-		if _, set := config.RuntimeParams[name]; !set {
-			config.RuntimeParams[name] = value
-		}
-	}
-	return config, nil
 }
 
 // migrate has connections of its own, on which a statement may take long.
@@ -119,8 +109,6 @@ func (p *postgres) migrate(ctx context.Context, steps fs.FS) (err error) {
 	p.schema, err = migrate(ctx, pool, goosePostgres, steps, p.log)
 	return err
 }
-
-func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
 // check refuses a server that is too old and a database that cannot hold every
 // text.
@@ -141,11 +129,28 @@ func (p *postgres) check(ctx context.Context) error {
 }
 
 func (p *postgres) write(ctx context.Context, l lane, body func(t *tx) error) error {
-	pool := p.normal
 	if l == urgent {
-		pool = p.urgent
+		return p.retry(ctx, func(ctx context.Context) error { return p.transactSoon(ctx, body) })
 	}
-	return p.retry(ctx, func(ctx context.Context) error { return p.transact(ctx, pool, body) })
+	return p.retry(ctx, func(ctx context.Context) error { return p.transact(ctx, p.normal, body) })
+}
+
+// transactSoon gives a try little time: behind a connection whose other end is
+// gone without a word, all live workers would look dead. The other idle
+// connections are then not trusted either.
+func (p *postgres) transactSoon(ctx context.Context, body func(t *tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, p.urgentTime)
+	defer cancel()
+	err := p.transact(ctx, p.urgent, body)
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	p.urgent.SetMaxIdleConns(0) // closes them
+	p.urgent.SetMaxIdleConns(urgentConns)
+	if coded(err) {
+		return err
+	}
+	return again{err}
 }
 
 func (p *postgres) writeOnce(ctx context.Context, body func(t *tx) error) error {
@@ -212,9 +217,16 @@ func (p *postgres) transact(ctx context.Context, pool *sql.DB, body func(t *tx) 
 		return c.undo(ctx, err)
 	}
 	fault.Hit(fault.TxCommitting)
-	if err := c.commit(ctx); err != nil {
+	wait := commitTimeout
+	if pool == p.urgent {
+		wait = p.urgentTime
+	}
+	if err := c.commit(ctx, wait); err != nil {
 		if !c.lost() { // the server answered: it refused
 			return c.undo(ctx, err)
+		}
+		if pool == p.urgent {
+			return again{unknownResult(err)} // what is urgent may be said twice
 		}
 		c.release() // when all connections are lost at once, they are what resolve waits for
 		if err := p.resolve(context.WithoutCancel(ctx), tr, err); err != nil {

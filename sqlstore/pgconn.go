@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -21,7 +22,11 @@ import (
 // A round trip costs more than most statements do, so nothing is sent before
 // an answer is needed: what is owed goes with the next statement that needs
 // one, and the last of it with COMMIT.
+//
+// Statements end with the try that the connection was taken for: a body only
+// knows the context of the whole call, which outlives a try that hangs.
 type pgConn struct {
+	try  context.Context //nolint:containedctx // a pgConn lives no longer than its try
 	conn *sql.Conn
 	open *sql.Rows // the newest; there cannot be two
 	owed pgx.Batch
@@ -31,19 +36,19 @@ func connect(ctx context.Context, pool *sql.DB) (*pgConn, error) {
 	conn, err := pool.Conn(ctx)
 	switch {
 	case err == nil:
-		return &pgConn{conn: conn}, nil
+		return &pgConn{try: ctx, conn: conn}, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	}
 	return nil, again{ktrdr.Errorf(ktrdr.CodeUnavailable, "no connection to the database: %w", err)}
 }
 
-func (c *pgConn) exec(ctx context.Context, q query, args ...any) (affected int64, err error) {
+func (c *pgConn) exec(_ context.Context, q query, args ...any) (affected int64, err error) {
 	c.owed.Queue(postgresWords.text(q), args...).Exec(func(tag pgconn.CommandTag) error {
 		affected = tag.RowsAffected()
 		return nil
 	})
-	return affected, c.pay(ctx)
+	return affected, c.pay(c.try) //nolint:contextcheck // see pgConn
 }
 
 func (c *pgConn) later(_ context.Context, q query, args ...any) error {
@@ -61,14 +66,13 @@ func (c *pgConn) pay(ctx context.Context) error {
 	return c.conn.Raw(func(dc any) error { return dc.(*stdlib.Conn).Conn().SendBatch(ctx, &owed).Close() })
 }
 
-func (c *pgConn) row(ctx context.Context, q query, args ...any) scanner {
-	return pgRow{ctx, c, q, args}
+func (c *pgConn) row(_ context.Context, q query, args ...any) scanner {
+	return pgRow{c, q, args}
 }
 
 // pgRow is a row that is asked for when it is scanned: only then is it known
 // where its answer goes.
 type pgRow struct {
-	ctx  context.Context //nolint:containedctx // of the call that Scan is the second half of
 	c    *pgConn
 	q    query
 	args []any
@@ -77,14 +81,14 @@ type pgRow struct {
 // Scan asks for the row.
 func (r pgRow) Scan(dest ...any) error {
 	r.c.owed.Queue(postgresWords.text(r.q), r.args...).QueryRow(func(row pgx.Row) error { return row.Scan(dest...) })
-	return r.c.pay(r.ctx)
+	return r.c.pay(r.c.try)
 }
 
-func (c *pgConn) rows(ctx context.Context, q query, args ...any) (*sql.Rows, error) {
-	if err := c.pay(ctx); err != nil {
+func (c *pgConn) rows(_ context.Context, q query, args ...any) (*sql.Rows, error) {
+	if err := c.pay(c.try); err != nil { //nolint:contextcheck // see pgConn
 		return nil, err
 	}
-	rows, err := c.conn.QueryContext(ctx, postgresWords.text(q), args...)
+	rows, err := c.conn.QueryContext(c.try, postgresWords.text(q), args...) //nolint:contextcheck // see pgConn
 	if err == nil {
 		c.open = rows
 	}
@@ -115,8 +119,8 @@ func (c *pgConn) control(ctx context.Context, text string) error {
 
 // commit is not stopped by the end of ctx, because a COMMIT that was sent
 // cannot be taken back.
-func (c *pgConn) commit(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+func (c *pgConn) commit(ctx context.Context, wait time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait)
 	defer cancel()
 	c.owed.Queue("COMMIT").Exec(func(tag pgconn.CommandTag) error {
 		if tag.String() != "COMMIT" {

@@ -26,9 +26,12 @@ type proxy struct {
 	url    string
 	server string
 
-	mu    sync.Mutex
-	next  cut
-	count int
+	mu      sync.Mutex
+	next    cut
+	count   int
+	opened  int
+	swallow int // connections up to this one are half-open: whatever is said on them is lost
+	ended   chan struct{}
 }
 
 func newProxy(t *testing.T, to string) *proxy {
@@ -41,7 +44,7 @@ func newProxy(t *testing.T, to string) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{server: u.Host}
+	p := &proxy{server: u.Host, ended: make(chan struct{})}
 	u.Host = l.Addr().String()
 	p.url = u.String()
 	var conns sync.WaitGroup
@@ -56,6 +59,7 @@ func newProxy(t *testing.T, to string) *proxy {
 	})
 	t.Cleanup(func() {
 		_ = l.Close()
+		close(p.ended)
 		conns.Wait()
 	})
 	return p
@@ -66,6 +70,26 @@ func (p *proxy) atCommit(c cut) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.next = c
+}
+
+// loseTouch makes all connections that there are half-open; new ones work.
+func (p *proxy) loseTouch() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.swallow = p.opened
+}
+
+func (p *proxy) swallows(conn int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return conn <= p.swallow
+}
+
+func (p *proxy) number() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.opened++
+	return p.opened
 }
 
 func (p *proxy) cuts() int {
@@ -86,13 +110,34 @@ func (p *proxy) take() cut {
 	return c
 }
 
+// endWith closes both sides with the proxy: the driver holds on to a half-open
+// connection for as long as it might be heard. The caller calls over.
+func (p *proxy) endWith(client, server net.Conn) (over func()) {
+	done := make(chan struct{})
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-p.ended:
+			_, _ = client.Close(), server.Close()
+		case <-done:
+		}
+	})
+	return func() {
+		close(done)
+		watch.Wait()
+	}
+}
+
 func (p *proxy) serve(client net.Conn) {
 	defer client.Close()
+	number := p.number()
 	server, err := net.Dial("tcp", p.server)
 	if err != nil {
 		return
 	}
 	defer server.Close()
+	over := p.endWith(client, server)
+	defer over()
 	var answers sync.WaitGroup
 	defer answers.Wait()
 	defer server.Close()
@@ -113,6 +158,9 @@ func (p *proxy) serve(client net.Conn) {
 			if quiet {
 				return
 			}
+			if p.swallows(number) {
+				continue
+			}
 			if _, err := client.Write(buf[:n]); err != nil {
 				return
 			}
@@ -128,6 +176,9 @@ func (p *proxy) serve(client net.Conn) {
 		n, err := client.Read(buf)
 		if err != nil {
 			return
+		}
+		if p.swallows(number) {
+			continue
 		}
 		if bytes.Contains(buf[:n], commit) {
 			switch p.take() {

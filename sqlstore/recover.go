@@ -145,9 +145,14 @@ func (s *Store) forget(ctx context.Context, b ktrdr.Backend, silence time.Durati
 	})
 }
 
+// selectOutlook counts as treat does: what a live backend runs in process is
+// lost with its worker, as everything else is; what a silent one runs, with the
+// backend.
 const selectOutlook query = `SELECT COALESCE(SUM(CASE WHEN heard <= {now} - $1 THEN 1 ELSE 0 END), 0),
-		COUNT(*), COALESCE(MIN(heard), 0) - ({now} - $2)
-	FROM (SELECT COALESCE(heartbeat_at, claimed_at) AS heard FROM operations WHERE has_plan = 0 AND ` + isLive + `) AS running`
+		COUNT(*), COALESCE(MIN(CASE WHEN seen IS NULL OR seen > {now} - $1 THEN heard ELSE seen END), 0) - ({now} - $2)
+	FROM (SELECT COALESCE(heartbeat_at, claimed_at) AS heard, CASE WHEN held_by <> '' THEN COALESCE((
+			SELECT seen_at FROM backends WHERE incarnation = operations.held_by), 0) END AS seen
+		FROM operations WHERE has_plan = 0 AND ` + isLive + `) AS running`
 
 // outlook says who is late and when the next one is too late.
 func (s *Store) outlook(ctx context.Context, p ktrdr.RecoveryPolicy, r *ktrdr.Recovered) error {

@@ -224,3 +224,38 @@ func TestSweep_AsksAParentThatWaitsForNobody(t *testing.T) {
 		wantStatus(t, s, p.ID, ktrdr.Completed)
 	})
 }
+
+func TestSweep_LooksAgainWhenASilentBackendIsDeadAndNotBefore(t *testing.T) {
+	eachStore(t, nil, func(t *testing.T, s *Store) {
+		silent, b := life("a", "1"), life("b", "1")
+		start(t, s, b, policy)
+		if err := s.Beat(t.Context(), silent); err != nil {
+			t.Fatal(err)
+		}
+		create(t, s, ktrdr.NewOperation{Type: ktrdr.Dummy})
+		claimDummy(t, s, silent.Incarnation)
+		age := func(q query, by time.Duration) {
+			t.Helper()
+			err := s.write(t.Context(), normal, func(tx *tx) error {
+				_, err := tx.exec(t.Context(), q, by.Microseconds())
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		age(`UPDATE operations SET heartbeat_at = {now} - $1`, 2*policy.Timeout)
+		age(`UPDATE backends SET seen_at = {now} - $1 WHERE id = 'a'`, policy.Timeout/2)
+		r := sweep(t, s, b, policy, true)
+		if len(r.Orphaned)+len(r.Requeued) != 0 || r.Potential != 1 {
+			t.Errorf("while the backend may be alive the sweep did %+v", r)
+		}
+		if r.NextOrphan < policy.Timeout/3 || r.NextOrphan > policy.Timeout/2 {
+			t.Errorf("next in %v, want when the backend is dead: %v", r.NextOrphan, policy.Timeout/2)
+		}
+		age(`UPDATE backends SET seen_at = {now} - $1 WHERE id = 'a'`, policy.Timeout)
+		if r := sweep(t, s, b, policy, true); len(r.Requeued) != 1 || r.NextOrphan != 0 {
+			t.Errorf("when it is dead the sweep did %+v", r)
+		}
+	})
+}

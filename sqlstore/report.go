@@ -95,6 +95,11 @@ func (s *Store) hearLocked(ctx context.Context, claims []ktrdr.Claimed, all hear
 		}
 		var part heard
 		err := s.write(ctx, normal, func(t *tx) (err error) {
+			// The lock comes first, in a statement of its own: a heartbeat's time is
+			// that of its statement's start, and must not be from before the wait.
+			if _, err := t.exec(ctx, lockClaim, c.Operation); err != nil {
+				return err
+			}
 			part, err = refresh(ctx, t, []ktrdr.Claimed{c}, refreshAll)
 			return err
 		})
@@ -138,6 +143,8 @@ const (
 		FROM ({claims}) AS claim
 		WHERE operations.id = claim.column1 AND operations.epoch = claim.column2 AND has_plan = 0 AND ` + isLive
 	returningClaims = ` RETURNING id, epoch, cancel_requested`
+
+	lockClaim query = `SELECT 1 FROM operations WHERE id = $1 {lock}`
 
 	selectClaims = `SELECT id, epoch, cancel_requested FROM operations
 		WHERE (id, epoch) IN ({epochs}) AND has_plan = 0 AND ` + isLive

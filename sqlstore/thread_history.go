@@ -117,11 +117,14 @@ func historyOf(ctx context.Context, r queryer, ref ktrdr.ThreadRef, channels []s
 	for _, h := range seeds {
 		hashes = append(hashes, h)
 	}
-	values, err := contentsOf(ctx, r, hashes)
+	values, err := contentsOf(ctx, r, sortedHashes(hashes))
 	if err != nil {
 		return nil, err
 	}
 	for v, h := range seeds {
+		if _, ok := values[h]; !ok {
+			return nil, lostValue(h)
+		}
 		*v = ktrdr.Value{Type: values[h].Type, Bytes: slices.Clone(values[h].Bytes)}
 	}
 	return trail.Histories(), nil

@@ -47,6 +47,9 @@ func (s threads) GetTuple(ctx context.Context, ref ktrdr.ThreadRef) (ktrdr.Threa
 	if err != nil {
 		return ktrdr.ThreadTuple{}, err
 	}
+	if why := tuples[0].Damaged; why != "" {
+		return ktrdr.ThreadTuple{}, ktrdr.Errorf(ktrdr.CodeCorrupt, "%s", why)
+	}
 	return tuples[0], nil
 }
 
@@ -67,42 +70,58 @@ func (s threads) List(ctx context.Context, q ktrdr.ThreadQuery) ([]ktrdr.ThreadT
 	}
 	err = s.store.read(ctx, func(r queryer) error {
 		tuples = tuples[:0]
+		budget := saver.NewBudget(q.MaxBytes)
 		var after *point
 		for {
-			page, matching, err := nextPoints(ctx, r, q, filter, after)
+			last, matching, err := nextPoints(ctx, r, q, filter, after, budget)
 			if err != nil {
 				return err
 			}
 			if q.Limit != nil {
 				matching = matching[:min(len(matching), *q.Limit-len(tuples))]
 			}
+			if err := afford(ctx, r, q.Tenant, matching, &budget); err != nil {
+				return err
+			}
 			more, err := tuplesOf(ctx, r, q.Tenant, matching)
 			if err != nil {
 				return err
 			}
 			tuples = append(tuples, more...)
-			if len(page) < listPage || q.Limit != nil && len(tuples) == *q.Limit {
+			if last == nil || q.Limit != nil && len(tuples) == *q.Limit {
 				return nil
 			}
-			after = &page[len(page)-1]
+			after = last
 		}
 	})
 	return tuples, err
 }
 
-// nextPoints reads the page after a row, or the first, and what of it matches.
-func nextPoints(ctx context.Context, r queryer, q ktrdr.ThreadQuery, filter saver.Filter, after *point) (page, matching []point, err error) {
+// nextPoints reads the page after a row, or the first, and returns what of it
+// matches, and its last row when there may be more after it. It stops where
+// rows alone exceed the budget.
+func nextPoints(ctx context.Context, r queryer, q ktrdr.ThreadQuery, filter saver.Filter, after *point, budget saver.Budget) (last *point, matching []point, err error) {
 	text, args := pointsQuery(q, filter, after)
 	rows, err := r.rows(ctx, text, args...)
-	if page, err = gather(rows, err, scanPoint); err != nil {
+	if err != nil {
 		return nil, nil, err
 	}
-	for _, p := range page {
+	defer rows.Close()
+	var size int64
+	for read := 1; rows.Next(); read++ {
+		p, err := scanPoint(rows)
+		if err != nil {
+			return nil, nil, err
+		}
 		if filter.Match(p.metadata) {
 			matching = append(matching, p)
+			size += p.ownSize()
+		}
+		if read == listPage || budget.Over(size) {
+			return &point{thread: p.thread, ns: p.ns, id: p.id}, matching, nil
 		}
 	}
-	return page, matching, nil
+	return nil, matching, rows.Err()
 }
 
 // pointsQuery writes the statement for one page. Values are arguments; of the

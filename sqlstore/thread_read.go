@@ -105,19 +105,7 @@ func (p point) space() space { return space{p.thread, p.ns} }
 
 // tuplesOf adds values and writes to points: a few statements for all of them.
 func tuplesOf(ctx context.Context, q queryer, tenant string, points []point) ([]ktrdr.ThreadTuple, error) {
-	var hashes []ktrdr.Hash
-	written := make(map[space][]string)
-	for _, p := range points {
-		for _, slot := range p.slots {
-			if slot.Held {
-				hashes = append(hashes, slot.Value)
-			}
-		}
-		written[p.space()] = append(written[p.space()], p.id)
-		if saver.WantsSends(p.format, p.parent) {
-			written[p.space()] = append(written[p.space()], p.parent)
-		}
-	}
+	hashes, written := needs(points)
 	values, err := contentsOf(ctx, q, hashes)
 	if err != nil {
 		return nil, err
@@ -143,7 +131,10 @@ func (p point) tuple(values map[ktrdr.Hash]ktrdr.Value, writes map[at][]ktrdr.Pe
 	maps.Copy(t.Values, p.inline)
 	for channel, slot := range p.slots {
 		if slot.Held {
-			v := values[slot.Value]
+			v, ok := values[slot.Value]
+			if !ok {
+				return t.Spoilt(lostValue(slot.Value))
+			}
 			t.Values[channel] = ktrdr.Value{Type: v.Type, Bytes: slices.Clone(v.Bytes)} // two tuples may share it
 		}
 	}
@@ -175,10 +166,20 @@ func padded[T any](from int, all []T, arg func(T) any) (string, []any) {
 	return placeholders(from, n), args
 }
 
-// contentsOf reads values by their hashes and proves them.
+// sortedHashes is each of them once.
+func sortedHashes(hashes []ktrdr.Hash) []ktrdr.Hash {
+	sorted := slices.SortedFunc(slices.Values(hashes), func(a, b ktrdr.Hash) int { return bytes.Compare(a[:], b[:]) })
+	return slices.Compact(sorted)
+}
+
+// lostValue is what is said of a value that contentsOf did not find.
+func lostValue(h ktrdr.Hash) error {
+	return ktrdr.Errorf(ktrdr.CodeCorrupt, "a stored value is missing or does not match its hash %s", h)
+}
+
+// contentsOf reads values by their hashes, sorted, and proves them. Those that
+// are lost are not among what it returns.
 func contentsOf(ctx context.Context, q queryer, hashes []ktrdr.Hash) (map[ktrdr.Hash]ktrdr.Value, error) {
-	hashes = slices.SortedFunc(slices.Values(hashes), func(a, b ktrdr.Hash) int { return bytes.Compare(a[:], b[:]) })
-	hashes = slices.Compact(hashes)
 	found := make(map[ktrdr.Hash]ktrdr.Value, len(hashes))
 	for some := range slices.Chunk(hashes, keysAtOnce) {
 		list, args := padded(1, some, func(h ktrdr.Hash) any { return h[:] })
@@ -192,11 +193,6 @@ func contentsOf(ctx context.Context, q queryer, hashes []ktrdr.Hash) (map[ktrdr.
 		}
 		for _, v := range values {
 			found[contentHash(v)] = ktrdr.Value{Type: v.Type, Bytes: notNil(v.Bytes)}
-		}
-		for _, h := range some {
-			if _, ok := found[h]; !ok {
-				return nil, ktrdr.Errorf(ktrdr.CodeCorrupt, "a stored value is missing or does not match its hash %s", h)
-			}
 		}
 	}
 	return found, nil

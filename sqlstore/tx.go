@@ -6,8 +6,9 @@ import (
 )
 
 // lane is how soon a write is done. Urgent is for heartbeats: they are first
-// in the writer's queue on SQLite and have a connection of their own on
+// in the writer's queue on SQLite and have connections of their own on
 // PostgreSQL, so that no crowd of other writes makes a live worker look dead.
+// There the body may be committed twice.
 type lane int
 
 const (

@@ -16,7 +16,8 @@ const (
 	updateWorker query = `UPDATE workers SET name = $2, types = $3, slots = $4, host = $6, pid = $7, version = $8,
 		seen_at = {now} WHERE id = $1 AND held_by = $5`
 	seenWorker    query = `UPDATE workers SET seen_at = {now} WHERE id = $1`
-	deleteWorker  query = `DELETE FROM workers WHERE id = $1`
+	deleteWorker  query = `DELETE FROM workers WHERE id = $1 AND held_by = $2`
+	countWorker   query = `SELECT COUNT(*) FROM workers WHERE id = $1`
 	selectWorkers query = `SELECT id, name, types, slots, held_by, host, pid, version, registered_at, seen_at,
 			CASE WHEN seen_at > {now} - $1 THEN 1 ELSE 0 END, COALESCE(running, 0)
 		FROM workers LEFT JOIN (SELECT worker_id, COUNT(*) AS running FROM operations WHERE ` + isLive + ` GROUP BY worker_id) AS held
@@ -75,13 +76,20 @@ func (s *Store) RegisterWorker(ctx context.Context, r ktrdr.Registration) (ktrdr
 }
 
 // RemoveWorker implements ktrdr.Store.
-func (s *Store) RemoveWorker(ctx context.Context, id ktrdr.WorkerID) error {
-	if !storable(string(id), 255) {
+func (s *Store) RemoveWorker(ctx context.Context, id ktrdr.WorkerID, heldBy ktrdr.Incarnation) error {
+	if !storable(string(id), 255) || !storable(string(heldBy), 255) {
 		return nil // no such worker can be known
 	}
 	return s.write(ctx, normal, func(t *tx) error {
-		_, err := t.exec(ctx, deleteWorker, id)
-		return err
+		removed, err := t.exec(ctx, deleteWorker, id, heldBy)
+		if err != nil || removed > 0 {
+			return err
+		}
+		var left int
+		if err := t.row(ctx, countWorker, id).Scan(&left); err != nil || left == 0 {
+			return err
+		}
+		return ktrdr.Errorf(ktrdr.CodeForbidden, "worker %s lives elsewhere: inside a backend, with which it leaves, or outside this one", id)
 	})
 }
 

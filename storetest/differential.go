@@ -48,6 +48,24 @@ func Differential(t *testing.T, openA, openB func(t *testing.T, plans map[ktrdr.
 		w.compareAll()
 	})
 	t.Logf("%d acts, of which %d were refused; events: %v", w.done, w.refused, w.told)
+	if w.lives < sequences || t.Failed() {
+		return // -rapid.checks asked for less
+	}
+	for _, kind := range ordinary {
+		if w.told[kind] < leastTold {
+			t.Errorf("%s happened %d times, want at least %d: nothing is shown by what does not happen", kind, w.told[kind], leastTold)
+		}
+	}
+}
+
+// leastTold is how often each ordinary event of an operation has to happen in
+// a differential test.
+const leastTold = 3
+
+var ordinary = []ktrdr.EventKind{
+	ktrdr.EventCreated, ktrdr.EventClaimed, ktrdr.EventReconciling, ktrdr.EventReported, ktrdr.EventReleased,
+	ktrdr.EventCompleted, ktrdr.EventFailed, ktrdr.EventCancelled, ktrdr.EventResumed, ktrdr.EventCancelRequested,
+	ktrdr.EventCheckpoint, ktrdr.EventCheckpointSkipped, ktrdr.EventWriteRefused, ktrdr.EventPhase,
 }
 
 // setUnlessGiven sets a flag of rapid for the time of a test, if the command
@@ -224,7 +242,7 @@ func (w *twins) caughtUp() {
 		w.must(err)
 		_, err = s.RegisterWorker(w.ctx, ktrdr.Registration{Protocol: ktrdr.Protocol, Worker: ktrdr.Worker{ID: marker, Types: []ktrdr.Type{ktrdr.Dummy}}})
 		w.must(err)
-		w.must(s.RemoveWorker(w.ctx, marker))
+		w.must(s.RemoveWorker(w.ctx, marker, ""))
 		pace := time.NewTicker(2 * time.Millisecond)
 		for end := time.Now().Add(patience); ; <-pace.C {
 			news, err := s.Events(w.ctx, ktrdr.EventQuery{After: before, Limit: 1000})

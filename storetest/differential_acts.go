@@ -17,11 +17,12 @@ var acts = slices.Concat(
 	[]func(*twins){(*twins).look},
 	slices.Repeat([]func(*twins){(*twins).claim}, 6),
 	slices.Repeat([]func(*twins){(*twins).finish}, 6),
-	slices.Repeat([]func(*twins){(*twins).create}, 3),
-	slices.Repeat([]func(*twins){(*twins).plant, (*twins).stand, (*twins).startQueued, (*twins).checkpoint, (*twins).report, (*twins).resume}, 2),
+	slices.Repeat([]func(*twins){(*twins).create}, 5),
+	slices.Repeat([]func(*twins){(*twins).checkpoint, (*twins).report, (*twins).resume, (*twins).start, (*twins).skip}, 3),
+	slices.Repeat([]func(*twins){(*twins).plant, (*twins).stand, (*twins).startQueued, (*twins).release, (*twins).cancel}, 2),
 	[]func(*twins){
-		(*twins).cancel, (*twins).release, (*twins).start, (*twins).register, (*twins).progress,
-		(*twins).lose, (*twins).sweep, (*twins).skip, (*twins).list, (*twins).pause, (*twins).forget, (*twins).askPlans,
+		(*twins).register, (*twins).progress,
+		(*twins).lose, (*twins).sweep, (*twins).list, (*twins).pause, (*twins).forget, (*twins).askPlans,
 	})
 
 func (w *twins) look() {
@@ -106,7 +107,7 @@ func (w *twins) claim() {
 		r.Key = w.name("key")
 	}
 	// A holder that never started is one that died long ago.
-	holder := draw(w, "holder", "", "", w.backend.Incarnation, "ghost")
+	holder := draw(w, "holder", "", "", "", "", w.backend.Incarnation, "ghost")
 	answer, _ := w.both("claim", func(s ktrdr.Store) (any, error) { return s.Claim(w.ctx, r, holder) })
 	if task, ok := answer.(*ktrdr.Task); ok && task != nil {
 		w.claims = append(w.claims, ktrdr.Claimed{Operation: task.Operation, Epoch: task.Epoch})
@@ -158,6 +159,9 @@ func (w *twins) release() {
 
 func (w *twins) cancel() {
 	id := w.someOp()
+	if live := w.live(); len(live) > 0 && draw(w, "live", true, true, false) {
+		id = draw(w, "claim", live...).Operation
+	}
 	type cancelled struct {
 		Operation ktrdr.Operation
 		Reached   []ktrdr.OperationID
@@ -169,9 +173,38 @@ func (w *twins) cancel() {
 	})
 }
 
+// resume picks what can be resumed, mostly.
 func (w *twins) resume() {
+	can := w.resumable()
+	if len(can) == 0 {
+		w.fail()
+		can = w.resumable()
+	}
 	id := w.someOp()
+	if len(can) > 0 && draw(w, "resumable", true, true, true, false) {
+		id = draw(w, "operation", can...)
+	}
 	_, _ = w.both("resume", func(s ktrdr.Store) (any, error) { return s.Resume(w.ctx, id) })
+}
+
+func (w *twins) resumable() []ktrdr.OperationID {
+	page, err := w.stores[0].List(w.ctx, ktrdr.OperationQuery{Resumable: true, Limit: 1000})
+	w.must(err)
+	ids := idsOf(page.Operations)
+	return slices.DeleteFunc(slices.Clone(w.ops), func(id ktrdr.OperationID) bool { return !slices.Contains(ids, id) })
+}
+
+// fail ends a live claim so that it can be resumed.
+func (w *twins) fail() {
+	live := w.live()
+	if len(live) == 0 {
+		return
+	}
+	c := draw(w, "claim", live...)
+	f := ending(ktrdr.Task{Operation: c.Operation, Epoch: c.Epoch}, ktrdr.Failed)
+	n := w.newCheckpoint(c)
+	f.Checkpoint = &n
+	_, _ = w.both("fail", func(s ktrdr.Store) (any, error) { return s.Finish(w.ctx, f) })
 }
 
 // sweep judges under a timeout that nobody reaches.
@@ -217,7 +250,16 @@ func sorted(r ktrdr.Recovered) ktrdr.Recovered {
 	return r
 }
 
-func (w *twins) start() { w.restart(draw(w, "policy", keep, keep, failing())) }
+// start begins a new life while something runs; the workers report to it,
+// mostly.
+func (w *twins) start() {
+	w.claim()
+	w.restart(draw(w, "policy", keep, keep, keep, keep, failing()))
+	if draw(w, "reported to", true, true, true, false) {
+		h := ktrdr.Heartbeat{Worker: "w1", Running: w.live()}
+		_, _ = w.both("report", func(s ktrdr.Store) (any, error) { return s.Report(w.ctx, h) })
+	}
+}
 
 func (w *twins) restart(p ktrdr.RecoveryPolicy) {
 	w.backend = ktrdr.Backend{ID: "b", Incarnation: ktrdr.Incarnation(w.name("life"))}
@@ -252,7 +294,28 @@ func (w *twins) skip() {
 		Operation: c.Operation, Epoch: c.Epoch, Reason: "unreadable",
 		Checkpoint: ktrdr.CheckpointID(max(1, c.Epoch-draw[ktrdr.Epoch](w, "epochs ago", 0, 1)), int64(rapid.IntRange(1, 9).Draw(w.T, "seq"))),
 	}
+	made := w.loadable()
+	if len(made) == 0 {
+		w.checkpoint()
+		made = w.loadable()
+	}
+	if len(made) > 0 && draw(w, "one that was made", true, true, true, false) {
+		k = draw(w, "checkpoint", made...)
+	}
 	_, _ = w.both("skip", func(s ktrdr.Store) (any, error) { return nil, s.SkipCheckpoint(w.ctx, k) })
+}
+
+// loadable lists what live claims would start from.
+func (w *twins) loadable() (all []ktrdr.Skip) {
+	for _, c := range w.live() {
+		newest, err := w.stores[0].Checkpoint(w.ctx, c.Operation, "")
+		if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
+			continue
+		}
+		w.must(err)
+		all = append(all, ktrdr.Skip{Operation: c.Operation, Epoch: c.Epoch, Checkpoint: newest.ID, Reason: "unreadable"})
+	}
+	return all
 }
 
 // list compares what filters select; the order of what was made in the same

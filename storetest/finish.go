@@ -142,6 +142,49 @@ var finishes = map[string]func(*lab){
 		same(l, "second answer", again, first)
 	},
 
+	"AFinishWithAnotherCheckpointIsAnotherFinish": func(l *lab) {
+		for _, cancelled := range []bool{false, true} {
+			task := l.running()
+			if cancelled {
+				_, _, err := l.Cancel(l.ctx(), task.Operation, "")
+				l.must(err)
+			}
+			with := func(seq, step int64) ktrdr.Finished {
+				last := checkpoint(task, seq, step)
+				f := ending(task, ktrdr.Completed)
+				f.Checkpoint = &last
+				return f
+			}
+			first, err := l.Finish(l.ctx(), with(4, 40))
+			l.must(err)
+			for _, other := range []ktrdr.Finished{with(5, 40), with(4, 41)} {
+				_, err := l.Finish(l.ctx(), other)
+				l.refused(err, ktrdr.CodeKeyReused)
+			}
+			again, err := l.Finish(l.ctx(), with(4, 40))
+			l.must(err)
+			same(l, "second answer", again, first)
+			_, err = l.DeleteCheckpoints(l.ctx(), task.Operation)
+			l.must(err)
+			_, err = l.Finish(l.ctx(), with(4, 40))
+			l.must(err)
+		}
+	},
+
+	"NoResultMayBeSpelledOut": func(l *lab) {
+		for _, texts := range [][2]string{{"", "null"}, {" null\n", ""}} {
+			task := l.running()
+			f := ktrdr.Finished{Operation: task.Operation, Epoch: task.Epoch, Outcome: ktrdr.Completed, Result: json.RawMessage(texts[0])}
+			first, err := l.Finish(l.ctx(), f)
+			l.must(err)
+			same(l, "result", string(first.Result), "")
+			f.Result = json.RawMessage(texts[1])
+			again, err := l.Finish(l.ctx(), f)
+			l.must(err)
+			same(l, "second answer", again, first)
+		}
+	},
+
 	"TheFinishOfAnEndThatWasResumedIsRefused": func(l *lab) {
 		op := l.failed()
 		task := ktrdr.Task{Operation: op.ID, Epoch: op.Epoch}

@@ -39,7 +39,7 @@ func (l *lab) caughtUp() {
 	l.Helper()
 	marker := l.name("marker")
 	l.register(ktrdr.Registration{Worker: ktrdr.Worker{ID: ktrdr.WorkerID(marker), Types: []ktrdr.Type{ktrdr.Dummy}}})
-	l.must(l.RemoveWorker(l.ctx(), ktrdr.WorkerID(marker)))
+	l.must(l.RemoveWorker(l.ctx(), ktrdr.WorkerID(marker), ""))
 	l.eventually("the log catches up", func() bool {
 		return slices.ContainsFunc(l.log(""), func(e ktrdr.Event) bool {
 			return e.Kind == ktrdr.EventWorkerRegistered && strings.Contains(string(e.Data), `"`+marker+`"`)

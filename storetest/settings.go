@@ -221,11 +221,24 @@ var workers = map[string]func(*lab){
 
 	"RemoveWorkerForgetsIt": func(l *lab) {
 		l.register(ktrdr.Registration{Worker: ktrdr.Worker{ID: "w", Types: []ktrdr.Type{ktrdr.Dummy}}})
-		l.must(l.RemoveWorker(l.ctx(), "w"))
+		l.must(l.RemoveWorker(l.ctx(), "w", ""))
 		all, err := l.Workers(l.ctx(), time.Hour)
 		l.must(err)
 		same(l, "workers", len(all), 0)
-		l.must(l.RemoveWorker(l.ctx(), "w"))
+		l.must(l.RemoveWorker(l.ctx(), "w", ""))
+	},
+
+	"RemoveWorkerIsForWhereItLives": func(l *lab) {
+		l.register(ktrdr.Registration{Worker: ktrdr.Worker{ID: "in", HeldBy: "life", Types: []ktrdr.Type{ktrdr.Dummy}}})
+		l.register(ktrdr.Registration{Worker: ktrdr.Worker{ID: "out", Types: []ktrdr.Type{ktrdr.Dummy}}})
+		l.refused(l.RemoveWorker(l.ctx(), "in", ""), ktrdr.CodeForbidden)
+		l.refused(l.RemoveWorker(l.ctx(), "in", "another"), ktrdr.CodeForbidden)
+		l.refused(l.RemoveWorker(l.ctx(), "out", "life"), ktrdr.CodeForbidden)
+		all, err := l.Workers(l.ctx(), time.Hour)
+		l.must(err)
+		same(l, "workers", len(all), 2)
+		l.must(l.RemoveWorker(l.ctx(), "in", "life"))
+		l.must(l.RemoveWorker(l.ctx(), "out", ""))
 	},
 }
 

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +61,7 @@ const bandwidth = 1 << 20 // bytes a second
 func (w *Worker) send(ctx context.Context, e *entry) error {
 	c := e.claim()
 	for _, a := range e.artifacts() {
-		if err := w.putBlob(ctx, c, a, e.files[a.SHA256]); err != nil {
+		if err := w.putBlob(ctx, c, a, e); err != nil {
 			return fmt.Errorf("artifact %s: %w", a.Name, err)
 		}
 	}
@@ -81,10 +80,15 @@ func (w *Worker) send(ctx context.Context, e *entry) error {
 	}
 }
 
-func (w *Worker) putBlob(ctx context.Context, c claim, a ktrdr.Artifact, b []byte) error {
+func (w *Worker) putBlob(ctx context.Context, c claim, a ktrdr.Artifact, e *entry) error {
+	r, err := e.open(a)
+	if err != nil {
+		return err
+	}
+	defer r.Close() //nolint:errcheck // only read
 	ctx, cancel := context.WithTimeout(ctx, w.cfg.CallTimeout+time.Duration(a.Size/bandwidth)*time.Second)
 	defer cancel()
-	return w.backend.PutBlob(ctx, c.at(0), a.SHA256, a.Size, bytes.NewReader(b))
+	return w.backend.PutBlob(ctx, c.at(0), a.SHA256, a.Size, r)
 }
 
 // drain delivers the spools in order, per claim, and says whether something

@@ -1,10 +1,15 @@
 package worker
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
@@ -32,7 +37,41 @@ type entry struct {
 	Finished   *ktrdr.Finished       `json:"finished,omitempty"`
 	Released   *ktrdr.Released       `json:"released,omitempty"`
 
-	files map[ktrdr.Hash][]byte // the bytes of its artifacts
+	files map[ktrdr.Hash][]byte // the bytes of its artifacts, or
+	dir   string                // the folder where they lie
+}
+
+// open reads an artifact's bytes from where they are.
+func (e *entry) open(a ktrdr.Artifact) (io.ReadCloser, error) {
+	if b, ok := e.files[a.SHA256]; ok || e.dir == "" {
+		return io.NopCloser(bytes.NewReader(b)), nil
+	}
+	return os.Open(filepath.Join(e.dir, blobName(a.SHA256)))
+}
+
+// check reads an artifact's bytes to their end, where their hash is compared.
+func (e *entry) check(a ktrdr.Artifact) error {
+	r, err := e.open(a)
+	if err != nil {
+		return err
+	}
+	defer r.Close() //nolint:errcheck // read to its end, and checked there
+	_, err = io.Copy(io.Discard, &checked{ReadCloser: r, want: a.SHA256, sum: sha256.New()})
+	return err
+}
+
+// clone copies what the caller may change after its call has returned. What
+// ends a claim is given for good.
+func (e *entry) clone() *entry {
+	if e.ends() {
+		return e
+	}
+	c := *e
+	c.files = maps.Clone(e.files)
+	for h, b := range c.files {
+		c.files[h] = bytes.Clone(b)
+	}
+	return &c
 }
 
 func (e *entry) claim() claim {

@@ -67,9 +67,6 @@ func (s *saves) saved(kind ktrdr.CheckpointType) bool {
 }
 
 func (s *saves) setFinal(c *ktrdr.NewCheckpoint, files map[ktrdr.Hash][]byte) {
-	for h, b := range files {
-		files[h] = bytes.Clone(b) // kept past the call that gave them
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.end, s.endFiles = c, files

@@ -30,8 +30,11 @@ type spool struct {
 	dir  string
 	lock *os.File
 	log  *slog.Logger
+	slow func() // a test's way to make a write take its time
 
-	mu      sync.Mutex
+	adding sync.WaitGroup // entries on their way to the disk
+
+	mu      sync.Mutex // never held while bytes are written: heartbeats need it
 	next    uint64
 	waiting []*spooled // in the order of their numbers
 	closed  bool
@@ -45,6 +48,7 @@ type spooled struct {
 	ends     bool
 	periodic bool
 	blobs    []ktrdr.Hash
+	writing  bool // not yet durable
 	sending  bool
 	held     *entry // the entry, when the disk did not take it
 }
@@ -66,24 +70,49 @@ func blobName(h ktrdr.Hash) string { return h.String() + ".blob" }
 // add makes e durable, or holds it in memory when the disk is full. A progress
 // report replaces the one before it.
 func (s *spool) add(e *entry) error {
+	x, err := s.reserve(e)
+	if err != nil {
+		return err
+	}
+	defer s.adding.Done()
+	refused := s.store(x.seq, e)
+	if refused != nil {
+		s.log.Error("spool cannot be written; keeping the entry in memory", "op", x.claim.op, "epoch", x.claim.epoch, "kind", x.kind, "err", refused)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return fmt.Errorf("%s of %s: the worker has stopped", e.kind(), e.claim().op)
+	x.writing = false
+	if !slices.Contains(s.waiting, x) { // dropped meanwhile
+		s.removeFiles(x)
+		return nil
 	}
-	s.next++
-	x := remember(s.next, e)
-	if err := s.store(x.seq, e); err != nil {
+	if refused != nil {
 		x.held = e.clone()
-		s.log.Error("spool cannot be written; keeping the entry in memory", "op", x.claim.op, "epoch", x.claim.epoch, "kind", x.kind, "err", err)
 	}
-	s.waiting = append(s.waiting, x)
 	s.coalesce(x)
 	return nil
 }
 
+// reserve gives e its place: what comes later, comes behind it.
+func (s *spool) reserve(e *entry) (*spooled, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, fmt.Errorf("%s of %s: the worker has stopped", e.kind(), e.claim().op)
+	}
+	s.adding.Add(1)
+	s.next++
+	x := remember(s.next, e)
+	x.writing = true
+	s.waiting = append(s.waiting, x)
+	return x, nil
+}
+
 // store writes the blobs of e, then e.
 func (s *spool) store(seq uint64, e *entry) error {
+	if s.slow != nil {
+		s.slow()
+	}
 	data, err := seal(e)
 	if err != nil {
 		return err
@@ -100,7 +129,7 @@ func (s *spool) store(seq uint64, e *entry) error {
 func (s *spool) coalesce(newest *spooled) {
 	kept := 0
 	for _, x := range slices.Backward(slices.Clone(s.waiting)) {
-		if x.claim != newest.claim || x.sending {
+		if x.claim != newest.claim || x.sending || x.writing {
 			continue
 		}
 		switch {
@@ -127,13 +156,14 @@ func (s *spool) empty() bool {
 	return len(s.waiting) == 0
 }
 
-// ended lists the claims whose end waits to be delivered.
+// ended lists the claims whose end waits to be delivered. One that is being
+// written is still reported by its job.
 func (s *spool) ended() []ktrdr.Claimed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var cs []ktrdr.Claimed
 	for _, x := range s.waiting {
-		if x.ends {
+		if x.ends && !x.writing {
 			cs = append(cs, x.claim.at(0))
 		}
 	}
@@ -145,8 +175,12 @@ func (s *spool) ended() []ktrdr.Claimed {
 func (s *spool) head(postponed map[claim]bool) *spooled {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	var behind []claim // something that is being written
 	for _, x := range s.waiting {
-		if !postponed[x.claim] {
+		switch {
+		case x.writing:
+			behind = append(behind, x.claim)
+		case !postponed[x.claim] && !slices.Contains(behind, x.claim):
 			x.sending = true
 			return x
 		}
@@ -186,6 +220,12 @@ func (s *spool) forget(x *spooled) {
 		return
 	}
 	s.waiting = slices.Delete(s.waiting, i, i+1)
+	if !x.writing { // else add does it
+		s.removeFiles(x)
+	}
+}
+
+func (s *spool) removeFiles(x *spooled) {
 	_ = os.Remove(s.path(entryName(x.seq)))
 	for _, h := range x.blobs {
 		if !slices.ContainsFunc(s.waiting, func(o *spooled) bool { return slices.Contains(o.blobs, h) }) {
@@ -197,12 +237,12 @@ func (s *spool) forget(x *spooled) {
 // close gives the folder up: removed when it is empty, else left for the next
 // worker. What memory still holds gets a last chance to reach the disk.
 func (s *spool) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
+	if !s.shut() {
 		return
 	}
-	s.closed = true
+	s.adding.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, x := range s.waiting {
 		if x.held == nil {
 			continue
@@ -215,4 +255,13 @@ func (s *spool) close() {
 		_ = os.RemoveAll(s.dir)
 	}
 	_ = s.lock.Close()
+}
+
+// shut lets nothing more in, and is false when that was so already.
+func (s *spool) shut() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was := s.closed
+	s.closed = true
+	return !was
 }

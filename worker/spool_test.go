@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -75,6 +76,7 @@ func recovered(t testing.TB, root string) []*entry {
 			if err != nil {
 				s.setAside(entryName(x.seq), err)
 			} else {
+				e.files = contents(t, e)
 				got = append(got, e)
 			}
 			s.remove(x)
@@ -82,6 +84,21 @@ func recovered(t testing.TB, root string) []*entry {
 		s.close()
 	}
 	return got
+}
+
+// contents reads the blobs of an entry.
+func contents(t testing.TB, e *entry) map[ktrdr.Hash][]byte {
+	t.Helper()
+	all := map[ktrdr.Hash][]byte{}
+	for _, a := range e.artifacts() {
+		r, err := e.open(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[a.SHA256] = must(io.ReadAll(r))
+		_ = r.Close()
+	}
+	return all
 }
 
 func same(a, b *entry) bool {

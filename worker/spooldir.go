@@ -1,14 +1,11 @@
 package worker
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -141,7 +138,7 @@ func (s *spool) load() error {
 	return nil
 }
 
-// read returns an entry with the bytes of its blobs, each checked.
+// read returns an entry whose blobs were checked; their bytes stay on disk.
 func (s *spool) read(x *spooled) (*entry, error) {
 	if x.held != nil {
 		return x.held, nil
@@ -157,14 +154,10 @@ func (s *spool) read(x *spooled) (*entry, error) {
 	if e.claim() != x.claim {
 		return nil, errors.New("the entry has changed since it was written")
 	}
-	e.files = make(map[ktrdr.Hash][]byte, len(x.blobs))
+	e.dir = s.dir
 	for _, a := range e.artifacts() {
-		b, err := os.ReadFile(s.path(blobName(a.SHA256)))
-		if err == nil && sha256.Sum256(b) != a.SHA256 {
-			err = ktrdr.Errorf(ktrdr.CodeCorrupt, "blob %s does not match its hash", a.SHA256)
-		}
+		err := e.check(a)
 		if err == nil {
-			e.files[a.SHA256] = b
 			continue
 		}
 		if e.Finished == nil {
@@ -190,16 +183,6 @@ func (s *spool) setAside(name string, why error) {
 		return
 	}
 	s.log.Error("unreadable spool entry set aside", "file", to, "err", why)
-}
-
-// clone copies what the caller may change or free after add has returned.
-func (e *entry) clone() *entry {
-	c := *e
-	c.files = maps.Clone(e.files)
-	for h, b := range c.files {
-		c.files[h] = bytes.Clone(b)
-	}
-	return &c
 }
 
 // writeFile makes data durable under dir/name before it returns: all of it or,

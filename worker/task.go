@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -150,12 +149,13 @@ func (t *Task) Failed(ctx context.Context, why error, step int64, state any, fil
 }
 
 // Final gives the checkpoint that is stored together with the result when the
-// runner returns without an error, as the operation's record.
+// runner returns without an error, as the operation's record. The files are
+// kept as they are given, and must not be changed any more.
 func (t *Task) Final(step int64, state any, files ...File) error {
 	c, bytes, err := t.job.checkpoint(ktrdr.CheckpointFinal, step, state, files)
 	if err != nil {
 		return err
 	}
-	t.job.saves.setFinal(c, maps.Clone(bytes))
+	t.job.saves.setFinal(c, bytes)
 	return nil
 }

@@ -94,16 +94,42 @@ func (b *backend) ensureToken(ctx context.Context) (name, warning string, err er
 			return name, "", err
 		}
 		warning = fmt.Sprintf("the token in %s was revoked, or is not one of this database; a new one is there now", name)
+	case errors.Is(err, errNoToken):
+		warning = fmt.Sprintf("%s held no token; a new one is there now", name)
 	case !errors.Is(err, os.ErrNotExist):
 		return "", "", err
 	}
-	secret, token := httpapi.NewToken("first", ktrdr.ScopeAdmin)
+	if err := b.revokeFirst(ctx); err != nil {
+		return "", "", fmt.Errorf("token file: %w", err)
+	}
+	secret, token := httpapi.NewToken(b.firstToken(), ktrdr.ScopeAdmin)
 	// The file before the row: a token without a row is replaced at the next
 	// start, a row without its secret would be of no use to anybody.
 	if err := writeOnce(name, secret.Reveal()+"\n"); err != nil {
 		return "", "", fmt.Errorf("token file: %w", err)
 	}
 	return name, warning, b.store.AddToken(ctx, token)
+}
+
+// firstToken is the name of the tokens that were made for this data folder's
+// file. Backends that share a database have a file each.
+func (b *backend) firstToken() string { return "first of " + b.self.ID }
+
+// revokeFirst revokes what was in the file before: nobody has it any more, or
+// somebody who should not.
+func (b *backend) revokeFirst(ctx context.Context) error {
+	tokens, err := b.store.Tokens(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range tokens {
+		if t.Name == b.firstToken() && t.Scope == ktrdr.ScopeAdmin && t.RevokedAt.IsZero() {
+			if err := b.store.RevokeToken(ctx, t.ID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // withoutQuery is a location that may be shown.

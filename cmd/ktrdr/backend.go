@@ -152,7 +152,10 @@ func (b *backend) listen(ctx context.Context) error {
 }
 
 func (b *backend) openStores(ctx context.Context) (err error) {
-	b.store, err = sqlstore.Open(ctx, sqlstore.Config{URL: b.cfg.database(), Plans: plans(), Log: b.log})
+	b.store, err = sqlstore.Open(ctx, sqlstore.Config{
+		URL: b.cfg.database(), Plans: plans(), Log: b.log,
+		HeartbeatTry: max(time.Second, min(5*time.Second, b.cfg.Engine.WithDefaults().HeartbeatInterval/2)),
+	})
 	if err != nil {
 		return fmt.Errorf("database: %w", err)
 	}
@@ -162,11 +165,10 @@ func (b *backend) openStores(ctx context.Context) (err error) {
 		return fmt.Errorf("blobs: %w", err)
 	}
 	b.later(b.blobs.Close)
-	identity, err := b.blobs.Identity(ctx)
-	if err != nil {
-		return fmt.Errorf("blobs: %w", err)
+	if err := (storage{b.store, b.blobs}).refuseForeignBlobs(ctx, b.cfg); err != nil {
+		return err
 	}
-	return b.store.BindBlobRoot(ctx, identity)
+	return storage{b.store, b.blobs}.bind(ctx)
 }
 
 func (b *backend) startEngine(ctx context.Context) error {
@@ -235,6 +237,12 @@ func (b *backend) openThreads(ctx context.Context) (ktrdr.Saver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("checkpointing.path: %w", err)
 	}
+	same, err := s.Same(ctx, b.store)
+	if err != nil || same {
+		// Threads in the main store are the main saver's: only it knows that
+		// their large values are blobs.
+		return nil, errors.Join(err, s.Close())
+	}
 	b.later(s.Close)
 	b.expireThreads = func(ctx context.Context) (int, error) {
 		return s.ExpireCheckpoints(ctx, b.cfg.Engine.WithDefaults().Retention)
@@ -268,7 +276,9 @@ func (b *backend) openDesk() (err error) {
 }
 
 func (b *backend) makeServer() (err error) {
-	cfg := httpapi.Config{Engine: b.engine, Desk: desk{b.desk}, Log: b.log, Auth: !b.cfg.NoAuth, Hosts: b.hosts(), Grace: stopServerWithin}
+	cfg := httpapi.Config{
+		Engine: b.engine, Desk: desk{b.desk}, Log: b.log, Auth: !b.cfg.NoAuth, Hosts: b.hosts(), MaxConns: maxConns(), Grace: stopServerWithin,
+	}
 	if b.cfg.tls() {
 		cert, err := tls.LoadX509KeyPair(b.cfg.TLSCert, b.cfg.TLSKey)
 		if err != nil {

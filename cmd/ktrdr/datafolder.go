@@ -42,6 +42,8 @@ func makeFolder(dir string) error {
 	return nil
 }
 
+var errNoToken = errors.New("holds no token")
+
 // readToken reads a token file and refuses one that others can read.
 func readToken(name string) (ktrdr.Secret, error) {
 	info, err := os.Stat(name)
@@ -57,7 +59,7 @@ func readToken(name string) (ktrdr.Secret, error) {
 	}
 	token := strings.TrimSpace(string(text))
 	if token == "" || !visible(token) {
-		return "", fmt.Errorf("token file %s holds no token: remove it, and the next start makes a new one", name)
+		return "", fmt.Errorf("token file %s %w: the next start of a backend makes a new one", name, errNoToken)
 	}
 	return ktrdr.Secret(token), nil
 }
@@ -91,6 +93,18 @@ func randomHex(n int) string {
 	b := make([]byte, n)
 	_, _ = rand.Read(b) // never fails since Go 1.24
 	return hex.EncodeToString(b)
+}
+
+// maxConns is how many connections may be open at once: what is usual, but no
+// more than half of the files that this process may have open, so that the
+// database and the blobs never lack one.
+func maxConns() int {
+	const usual = 1024
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
+		return usual
+	}
+	return int(max(16, min(usual, files.Cur/2)))
 }
 
 // freeDisk tells how many bytes an ordinary user may still write below dir.

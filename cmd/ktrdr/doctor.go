@@ -102,6 +102,8 @@ func (d *doctor) folder() {
 		d.good("token", "none, and none wanted (KTRDR_AUTH=none)")
 	case errors.Is(err, fs.ErrNotExist):
 		d.good("token", "none yet; the next start of a backend makes one")
+	case errors.Is(err, errNoToken):
+		d.bad("token", "restart the backend, which makes a new one", "%s holds no token", filepath.Join(dir, tokenFile))
 	case err != nil:
 		d.bad("token", "chmod 600 "+filepath.Join(dir, tokenFile), "%v", err)
 	default:
@@ -126,7 +128,11 @@ func (d *doctor) disk() {
 func (d *doctor) storage(ctx context.Context, running bool) {
 	st, err := openStorage(ctx, d.cfg)
 	if err != nil {
-		d.bad("database", "restore a backup into an empty folder with `ktrdr restore FILE --data DIR`, or repair what is named", "%v", err)
+		fix := "restore a backup into an empty folder with `ktrdr restore FILE --data DIR`, or repair what is named"
+		if ktrdr.CodeOf(err) == ktrdr.CodeNoSpace {
+			fix = "free some space where the database is"
+		}
+		d.bad("database", fix, "%v", err)
 		return
 	}
 	defer st.close()
@@ -180,15 +186,30 @@ func (d *doctor) damaged(what string, refs []ktrdr.BlobRef) {
 		if names == "" {
 			names = "nothing"
 		}
-		d.bad("blobs", "restore the file from a backup; without it a resume uses the checkpoint before", "%s %s; named by %s", ref.SHA256, what, names)
+		d.bad("blobs", withoutBlob(all), "%s %s; named by %s", ref.SHA256, what, names)
 	}
+}
+
+// withoutBlob says what to do about a blob that is lost, and what becomes of
+// those who named it otherwise: only operations have something to go back to.
+func withoutBlob(owners []string) string {
+	ofOperation := func(owner string) bool { return ktrdr.OperationID(owner).Valid() }
+	ofThread := func(owner string) bool { return owner != "" && !ofOperation(owner) }
+	fix := "restore the file from a backup"
+	if slices.ContainsFunc(owners, ofOperation) {
+		fix += "; without it a resume uses the checkpoint before"
+	}
+	if slices.ContainsFunc(owners, ofThread) {
+		fix += "; without it the thread's checkpoints that hold it cannot be read"
+	}
+	return fix
 }
 
 // stuck looks for operations that should have moved long ago.
 func (d *doctor) stuck(ctx context.Context, st storage, running bool) {
 	page, err := st.store.List(ctx, ktrdr.OperationQuery{ActiveOnly: true, Limit: 1000})
 	if err != nil {
-		d.bad("operations", "see what the finding about the database says", "%v", err)
+		d.bad("operations", "check that the database is running and can be read", "%v", err)
 		return
 	}
 	settings := d.cfg.Engine.WithDefaults()
@@ -219,8 +240,12 @@ func (d *doctor) server(h ktrdr.Health) {
 	if h.Status == "ok" {
 		d.good("server", "version %s, pid %d, up %s, %d workers", h.Version, h.Backend.PID, brief(time.Duration(h.UptimeSeconds*float64(time.Second))), h.Workers.Live)
 	}
-	for _, problem := range h.Problems {
-		d.bad("server", "see the sentence itself", "%s", problem)
+	for _, problem := range h.Problems { // each says what to do at its end
+		what, fix := problem, "look into the backend's log"
+		if i := strings.LastIndex(problem, "; "); i >= 0 {
+			what, fix = problem[:i], problem[i+2:]
+		}
+		d.bad("server", fix, "%s", what)
 	}
 	if ahead := time.Until(h.OrphanDetector.LastCheck); ahead > skew {
 		d.bad("clock", "let both machines keep time by NTP", "the server's clock is %s ahead of this machine's", brief(ahead))

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -229,16 +230,53 @@ func TestCLI_EventsTellAnOperationsStory(t *testing.T) {
 	}
 }
 
+// curl is what the seeds' scripts do: no token, no content type without a
+// body, and jq's path into the answer.
+func (l *lab) curl(method, path string) map[string]json.RawMessage {
+	l.t.Helper()
+	req, err := http.NewRequestWithContext(l.t.Context(), method, l.url+path, nil)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	var answer map[string]json.RawMessage
+	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
+		l.t.Fatalf("%s %s: %d: %v", method, path, res.StatusCode, err)
+	}
+	return answer
+}
+
 func TestServe_WithoutAuthTheSeedsCurlLinesWork(t *testing.T) {
 	l := newLab(t, "KTRDR_AUTH=none")
-	_, said := l.serve("--workers", "0")
+	_, said := l.serve("--workers", "1")
 	if said.Token != "" || len(said.Warnings) == 0 {
 		t.Errorf("announcement = %+v, want no token and a warning", said)
 	}
 	if _, err := os.Stat(filepath.Join(l.data, tokenFile)); !os.IsNotExist(err) {
 		t.Errorf("a token file although none is wanted: %v", err)
 	}
-	l.must("ops")
+	id := l.start("--steps", "6", "--step-ms", "1", "--checkpoint-every", "2", "--fail-at", "5")
+	l.until(id, "failed", func(op ktrdr.Operation) bool { return op.Status == ktrdr.Failed })
+
+	op := decode[ktrdr.Operation](t, string(l.curl(http.MethodGet, "/api/v1/operations/"+id)["data"]))
+	if op.Status != ktrdr.Failed || op.ErrorMessage == "" {
+		t.Errorf(".data.status = %s, .data.error_message = %q", op.Status, op.ErrorMessage)
+	}
+	for _, ask := range []struct{ method, path string }{
+		{http.MethodGet, "/api/v1/checkpoints/" + id},
+		{http.MethodPost, "/api/v1/operations/" + id + "/resume"},
+	} {
+		if got := string(l.curl(ask.method, ask.path)["success"]); got != "true" {
+			t.Errorf("%s %s: .success = %s, want true", ask.method, ask.path, got)
+		}
+	}
+	if got := l.curl(http.MethodGet, "/api/v1/health")["orphan_detector"]; !strings.Contains(string(got), `"running":true`) {
+		t.Errorf(".orphan_detector = %s, want it running", got)
+	}
 }
 
 func TestServe_ReadsItsConfigurationFile(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"strings"
 
@@ -58,6 +59,50 @@ func makeStorage(ctx context.Context, cfg Config) (storage, error) {
 		return storage{}, errors.Join(fmt.Errorf("blobs: %w", err), store.Close())
 	}
 	return storage{store, blobs}, nil
+}
+
+// bind makes the database and the blobs one lab, which they stay.
+func (s storage) bind(ctx context.Context) error {
+	identity, err := s.blobs.Identity(ctx)
+	if err != nil {
+		return fmt.Errorf("blobs: %w", err)
+	}
+	return s.store.BindBlobRoot(ctx, identity)
+}
+
+// refuseForeignBlobs keeps a database that is new from taking over blobs that
+// are there already: they belong to another database, and because nothing here
+// names them, they would be deleted.
+func (s storage) refuseForeignBlobs(ctx context.Context, cfg Config) error {
+	fresh, err := s.store.Fresh(ctx)
+	if err != nil || !fresh {
+		return err
+	}
+	for _, err := range s.blobs.List(ctx) {
+		if err != nil {
+			return fmt.Errorf("blobs: %w", err)
+		}
+		where := withoutQuery(cfg.blobRoot())
+		return ktrdr.Errorf(ktrdr.CodeMismatch, "%s holds blobs of another database, and the one at %s is new: name the right one with --db or KTRDR_DB, or restore a backup into this one with `ktrdr restore`; "+
+			"to begin anew, name an empty place for blobs with CHECKPOINT_DIR, or remove the old blobs", where, withoutSecrets(cfg.database()))
+	}
+	return nil
+}
+
+// withoutSecrets is a database's address as it may be shown.
+func withoutSecrets(db string) string {
+	if _, ok := sqliteFile(db); ok {
+		return db
+	}
+	u, err := url.Parse(db)
+	if err != nil {
+		return "[an address that cannot be read]" // it may be all password
+	}
+	if u.User != nil {
+		u.User = url.User(u.User.Username())
+	}
+	u.RawQuery, u.Fragment = "", ""
+	return u.String()
 }
 
 // sqliteFile is the file of an SQLite database.

@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -81,8 +84,12 @@ func (a *app) restore(ctx context.Context, cfg Config, name string) (err error) 
 	if err != nil {
 		return err
 	}
-	err = a.print(restored{cfg.Data, damaged}, func(w io.Writer) {
-		fmt.Fprintf(w, "Restored. Start a backend on it with `ktrdr serve --data %s`.\n", cfg.Data)
+	err = a.print(restored{cfg.Data, cfg.serveCommand(), damaged}, func(w io.Writer) {
+		fmt.Fprintf(w, "Restored. Start a backend on it with `%s`", cfg.serveCommand())
+		if hidden := cfg.hidden(); hidden != "" {
+			fmt.Fprintf(w, ", with %s as you gave it", hidden)
+		}
+		fmt.Fprintln(w, ".")
 	})
 	return cmp.Or(err, damage("restored", damaged))
 }
@@ -124,11 +131,50 @@ func load(ctx context.Context, cfg Config, in io.Reader) ([]ktrdr.Hash, error) {
 		return nil, err
 	}
 	damaged, err := sqlstore.Restore(ctx, st.store, st.blobs, bufio.NewReaderSize(in, 1<<20))
+	if err == nil {
+		err = st.bind(ctx)
+	}
 	return damaged, errors.Join(err, st.close())
+}
+
+// serveCommand starts a backend on what this configuration names: everything
+// that is not the default is in it, but no secret.
+func (c Config) serveCommand() string {
+	words := []string{"ktrdr", "serve", "--data", shellWord(c.Data)}
+	if c.DB != "" {
+		words = append(words, "--db", shellWord(withoutSecrets(c.DB)))
+	}
+	if c.Blobs != "" {
+		words = slices.Insert(words, 0, "CHECKPOINT_DIR="+shellWord(withoutQuery(c.Blobs)))
+	}
+	return strings.Join(words, " ")
+}
+
+// hidden names what serveCommand leaves out because it may be a secret.
+func (c Config) hidden() string {
+	var names []string
+	if c.DB != "" && withoutSecrets(c.DB) != c.DB {
+		names = append(names, "the database's address")
+	}
+	if c.Blobs != "" && withoutQuery(c.Blobs) != c.Blobs {
+		names = append(names, "CHECKPOINT_DIR")
+	}
+	return strings.Join(names, " and ")
+}
+
+// shellWord is text as a shell takes it for one word.
+func shellWord(text string) string {
+	if text != "" && strings.IndexFunc(text, func(r rune) bool {
+		return !strings.ContainsRune("%+,-./:=@_", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) < 0 {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // restored is what restore prints as JSON.
 type restored struct {
 	Data    string       `json:"data"`
+	Serve   string       `json:"serve"` // the command that starts a backend on it, without secrets
 	Damaged []ktrdr.Hash `json:"damaged_blobs,omitempty"`
 }

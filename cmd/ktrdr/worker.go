@@ -150,6 +150,9 @@ func (a *app) workerDir() (string, error) {
 	if _, err := os.Stat(filepath.Join(dir, backendIDFile)); err == nil {
 		return "", usagef("%s belongs to a backend: give the worker a folder of its own, for example --data %s", dir, filepath.Join(dir, "worker"))
 	}
+	if err := refuseRestoring(dir); err != nil {
+		return "", err
+	}
 	return dir, makeFolder(dir)
 }
 

@@ -1,0 +1,129 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/saver"
+)
+
+// needs is what points lack to be tuples: values by their hashes, and writes by
+// where they are.
+func needs(points []point) (hashes []ktrdr.Hash, written map[space][]string) {
+	written = make(map[space][]string)
+	for _, p := range points {
+		for _, slot := range p.slots {
+			if slot.Held {
+				hashes = append(hashes, slot.Value)
+			}
+		}
+		written[p.space()] = append(written[p.space()], p.id)
+		if saver.WantsSends(p.format, p.parent) {
+			written[p.space()] = append(written[p.space()], p.parent)
+		}
+	}
+	return sortedHashes(hashes), written
+}
+
+// ownSize is what a point costs before its values and writes.
+func (p point) ownSize() int64 {
+	size := saver.DocumentSize(p.checkpoint, p.metadata)
+	for _, v := range p.inline {
+		size += saver.ValueSize(v)
+	}
+	return size
+}
+
+// afford takes points from the budget before anything is read for them.
+func afford(ctx context.Context, q queryer, tenant string, points []point, b *saver.Budget) error {
+	if !b.Bounded() {
+		return nil
+	}
+	hashes, written := needs(points)
+	values, err := contentSizes(ctx, q, hashes)
+	if err != nil {
+		return err
+	}
+	writes, sends := make(map[at]int64), make(map[at]int64)
+	for where, ids := range written {
+		if err := writeSizes(ctx, q, tenant, where, ids, writes, sends); err != nil {
+			return err
+		}
+	}
+	for _, p := range points {
+		size := p.ownSize() + writes[at{p.space(), p.id}]
+		for _, slot := range p.slots {
+			if slot.Held {
+				size += values[slot.Value]
+			}
+		}
+		if saver.WantsSends(p.format, p.parent) {
+			size += sends[at{p.space(), p.parent}]
+		}
+		if err := b.Take(size); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sizeOf is the size of a value of which only the type, and of an ordinary one
+// the length, was read.
+func sizeOf(kind string, length int64) int64 {
+	size := saver.ValueSize(ktrdr.Value{Type: kind})
+	if _, _, isBlob := (ktrdr.Value{Type: kind}).Blob(); !isBlob {
+		size += length
+	}
+	return size
+}
+
+func contentSizes(ctx context.Context, q queryer, hashes []ktrdr.Hash) (map[ktrdr.Hash]int64, error) {
+	sizes := make(map[ktrdr.Hash]int64, len(hashes))
+	for some := range slices.Chunk(hashes, keysAtOnce) {
+		list, args := padded(1, some, func(h ktrdr.Hash) any { return h[:] })
+		rows, err := q.rows(ctx, query(`SELECT hash, type, LENGTH(bytes) FROM contents WHERE hash IN (`+list+`)`), args...)
+		_, err = gather(rows, err, func(row scanner) (none struct{}, err error) {
+			var hash []byte
+			var kind string
+			var length int64
+			if err = row.Scan(&hash, &kind, &length); err == nil && len(hash) == len(ktrdr.Hash{}) {
+				sizes[ktrdr.Hash(hash)] = sizeOf(kind, length)
+			}
+			return none, err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return sizes, nil
+}
+
+const sizesOfWrites = `SELECT checkpoint_id, channel, type, LENGTH(bytes) FROM checkpoint_writes
+	WHERE tenant = $1 AND thread_id = $2 AND ns = $3 AND checkpoint_id IN (%s)`
+
+// writeSizes adds what the pending writes of some checkpoints cost, and of them
+// those that are sends.
+func writeSizes(ctx context.Context, q queryer, tenant string, where space, ids []string, writes, sends map[at]int64) error {
+	for some := range slices.Chunk(distinct(ids), keysAtOnce) {
+		list, args := padded(4, some, func(id string) any { return id })
+		rows, err := q.rows(ctx, query(fmt.Sprintf(sizesOfWrites, list)), slices.Concat([]any{tenant, where.thread, where.ns}, args)...)
+		_, err = gather(rows, err, func(row scanner) (none struct{}, err error) {
+			var id, channel, kind string
+			var length int64
+			if err = row.Scan(&id, &channel, &kind, &length); err != nil {
+				return none, err
+			}
+			writes[at{where, id}] += sizeOf(kind, length)
+			if channel == saver.SendsChannel {
+				sends[at{where, id}] += sizeOf(kind, length)
+			}
+			return none, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

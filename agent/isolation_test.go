@@ -1,8 +1,6 @@
 package agent_test
 
 import (
-	"context"
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -10,45 +8,18 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/research"
-	"github.com/ktrdr/ktrdr/worker"
 )
 
 // small is a market that is researched in a moment.
 var small = market.SynthConfig{Symbol: "EURUSD", Bars: 1500, Seed: 2, Edge: 0.3}
 
-// injected makes runners go wrong as the injections say, which a backend hands
-// out with the claim.
+// injected makes work go wrong as the injections say.
 func injected(l *lab, text string) {
 	list, err := research.ParseInjections(text)
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	l.wrap = func(r worker.Runner) worker.Runner { return &wrecker{l, list, r} }
-}
-
-type wrecker struct {
-	l    *lab
-	list research.Injections
-	worker.Runner
-}
-
-func (w *wrecker) Run(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
-	op, err := w.l.Operation(ctx, t.Operation)
-	if err != nil {
-		return nil, err
-	}
-	if text := w.list.For(op); text != "" {
-		i, err := research.ParseAction(text)
-		if err != nil {
-			return nil, err
-		}
-		if err := i.Do(ctx); ctx.Err() != nil {
-			return nil, t.Interrupted(ctx, 0, struct{}{})
-		} else if err != nil {
-			return nil, err
-		}
-	}
-	return w.Runner.Run(ctx, t)
+	l.inject = list.For
 }
 
 func TestResearch_OneFailureStaysOne(t *testing.T) {
@@ -77,7 +48,7 @@ func TestResearch_OneFailureStaysOne(t *testing.T) {
 			}
 
 			l.stop()
-			l.wrap = nil // a backend that is started without it cures
+			l.inject = nil // a backend that is started without it cures
 			l.open()
 			if _, err := l.Resume(t.Context(), b.ID); err != nil {
 				t.Fatal(err)
@@ -166,7 +137,7 @@ func TestResearch_FailedByRestartGoesOnWhereItWas(t *testing.T) {
 		t.Fatalf("the research is %s: %q, %v", op.Status, op.ErrorMessage, err)
 	}
 	l.stop()
-	l.wrap, l.lives = nil, 5
+	l.inject, l.lives = nil, 5
 	l.open()
 	if _, err := l.Resume(t.Context(), id); err != nil {
 		t.Fatal(err)

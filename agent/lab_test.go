@@ -31,10 +31,12 @@ type lab struct {
 	store *sqlstore.Store
 	blobs *counted
 	desk  *research.Desk
-	wrap  func(worker.Runner) worker.Runner // around every runner; nil leaves them
-	tells agent.Memory                      // what designers are told by; nil means the store's notes
+	tells agent.Memory // what designers are told by; nil means the store's notes
 	stop  func()
 	lives int
+
+	inject   func(ktrdr.Operation) string // as in engine.Config
+	designer worker.Runner                // instead of ours; nil means ours
 
 	library *market.Library
 }
@@ -103,6 +105,7 @@ func (l *lab) open() {
 		Store: store, Blobs: l.blobs, Fingerprint: jobs.Fingerprints(),
 		Backend: ktrdr.Backend{ID: "b", Incarnation: ktrdr.Incarnation(fmt.Sprintf("b.%d", l.lives)), Version: "test"},
 		Queues:  []engine.Queue{{Name: research.QueueName, Limit: research.Limit(0)}},
+		Inject:  l.inject,
 	})
 	if err != nil {
 		l.t.Fatal(err)
@@ -129,13 +132,13 @@ func (l *lab) open() {
 
 // run starts engine and workers until stop is called or the test ends.
 func (l *lab) run(closing func()) {
-	wrap := l.wrap
-	if wrap == nil {
-		wrap = func(r worker.Runner) worker.Runner { return r }
-	}
 	tells := l.tells
 	if tells == nil {
 		tells = research.NewMemory(l.store)
+	}
+	designer := l.designer
+	if designer == nil {
+		designer = agent.DesignRunner(tells)
 	}
 	ctx, cancel := context.WithCancel(l.t.Context())
 	var all sync.WaitGroup
@@ -145,10 +148,10 @@ func (l *lab) run(closing func()) {
 		}
 	})
 	for name, runners := range map[string]map[ktrdr.Type]worker.Runner{
-		"compute": {ktrdr.Training: wrap(jobs.TrainingRunner(neural.Best())), ktrdr.Backtesting: wrap(jobs.BacktestRunner(neural.Best()))},
+		"compute": {ktrdr.Training: agent.Inject(jobs.TrainingRunner(neural.Best())), ktrdr.Backtesting: agent.Inject(jobs.BacktestRunner(neural.Best()))},
 		"agents": {
-			ktrdr.AgentDesign:     wrap(agent.DesignRunner(tells)),
-			ktrdr.AgentAssessment: wrap(agent.AssessmentRunner()),
+			ktrdr.AgentDesign:     agent.Inject(designer),
+			ktrdr.AgentAssessment: agent.Inject(agent.AssessmentRunner()),
 		},
 	} {
 		w, err := worker.New(worker.Config{Name: name, Runners: runners, Slots: 2}, l.Local())

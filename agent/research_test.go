@@ -261,13 +261,7 @@ func (b *burglar) Run(ctx context.Context, t *worker.Task) (json.RawMessage, err
 func TestDesign_CannotReachTheHoldout(t *testing.T) {
 	thief := &burglar{t: t, error: make(chan error, 1)}
 	l := newLab(t, edge, func(l *lab) {
-		l.wrap = func(r worker.Runner) worker.Runner {
-			if r == agent.DesignRunner(l.tells) {
-				return thief
-			}
-			return r
-		}
-		l.tells = &witness{}
+		l.designer = thief
 	})
 	order, err := l.desk.Trigger(t.Context(), research.Trigger{Seed: new(uint64(1))})
 	if err != nil {

@@ -19,9 +19,10 @@ import (
 
 // Config is what a Server is made of.
 type Config struct {
-	Engine Engine
-	Desk   Desk         // makes operations of requests; required
-	Log    *slog.Logger // required
+	Engine   Engine
+	Desk     Desk         // makes operations of requests; required
+	Research Research     // makes researches of requests, and remembers them; required
+	Log      *slog.Logger // required
 
 	Auth  bool        // ask for tokens; false is for loopback only, which the caller checks
 	Hosts []string    // names we answer to besides loopback's, with a port or without
@@ -36,6 +37,7 @@ type Config struct {
 type Server struct {
 	engine     Engine
 	desk       Desk
+	research   Research
 	log        *slog.Logger
 	auth       bool
 	hosts      map[string]bool
@@ -56,7 +58,7 @@ type Server struct {
 // New makes a server of the table of routes.
 func New(c Config) (*Server, error) {
 	s := &Server{
-		engine: c.Engine, desk: c.Desk, log: c.Log, auth: c.Auth, tls: c.TLS,
+		engine: c.Engine, desk: c.Desk, research: c.Research, log: c.Log, auth: c.Auth, tls: c.TLS,
 		maxConns:   cmp.Or(c.MaxConns, 1024),
 		maxStreams: int64(cmp.Or(c.MaxStreams, 256)),
 		grace:      cmp.Or(c.Grace, 10*time.Second),

@@ -24,7 +24,7 @@ const QueueName = "research"
 
 // CodeBudgetExhausted refuses a research that would call a model when there is
 // nothing left to pay it with.
-const CodeBudgetExhausted ktrdr.Code = "budget_exhausted"
+const CodeBudgetExhausted = ktrdr.CodeBudget
 
 // Blobs is what the desk needs of the blob store.
 type Blobs interface {

@@ -55,7 +55,7 @@ func ParseInjections(text string) (Injections, error) {
 		}
 		i, err := parseInjection(strings.TrimSpace(item))
 		if err != nil {
-			return nil, fmt.Errorf("KTRDR_INJECT: %q: %w", item, err)
+			return nil, fmt.Errorf("%q: %w", strings.TrimSpace(item), err)
 		}
 		list = append(list, i)
 	}

@@ -200,7 +200,7 @@ func scoreRegression(ds *Dataset, rows []int32, outputs []float32, loss neural.L
 // defines it.
 func pointLoss(l neural.LossSpec, e float64) float64 {
 	if size := math.Abs(e); l.Name == neural.Huber && size > l.Delta {
-		return l.Delta * (size - l.Delta/2)
+		return l.Delta * (size - float64(l.Delta/2))
 	}
 	if l.Name == neural.Huber {
 		return e * e / 2

@@ -205,7 +205,7 @@ func TestGaps_CountsMissingWeeksAndMonths(t *testing.T) {
 func TestRealFiles_AreAsTheirReadmeSays(t *testing.T) {
 	dir := filepath.Join("..", "..", "shared", "data")
 	if _, err := os.Stat(dir); err != nil {
-		t.Skip("no data sets here")
+		t.Skip("kept beside the project: the public data sets")
 	}
 	cases := []struct {
 		file   string

@@ -93,7 +93,7 @@ func TestReadCSV_WithoutVolumeHasNone(t *testing.T) {
 func TestReadCSV_TakesTimesWithoutZoneAsOfTheZoneAsked(t *testing.T) {
 	zone, err := time.LoadLocation("America/New_York")
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	text := "time,open,high,low,close\n2020-01-02 09:00,1,1,1,1\n2020-01-02 10:00,1,1,1,1\n2020-07-02 09:00,1,1,1,1\n"
 	b, _, err := ReadCSV(strings.NewReader(text), CSVOptions{Zone: zone})

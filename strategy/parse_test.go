@@ -317,7 +317,7 @@ func TestParse_AgreesWithTheSharedBenchmarkFiles(t *testing.T) {
 	for _, name := range []string{"bench_tb.yaml", "bench_zz.yaml"} {
 		shared, err := os.ReadFile(filepath.Join("..", "..", "shared", "bench", name))
 		if err != nil {
-			t.Skip("the shared files are not here")
+			t.Skip("kept beside the project: the benchmark jobs")
 		}
 		if string(shared) != source(t, filepath.Join("testdata", name)) {
 			t.Errorf("testdata/%s is not the shared file", name)

@@ -20,7 +20,7 @@ func jobFile(t testing.TB, name string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(jobs, name))
 	if os.IsNotExist(err) {
-		t.Skipf("no %s in %s", name, jobs)
+		t.Skipf("kept beside the project: %s in %s", name, jobs)
 	}
 	if err != nil {
 		t.Fatal(err)

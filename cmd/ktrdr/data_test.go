@@ -344,7 +344,7 @@ func TestData_WorksBesideARunningBackend(t *testing.T) {
 func TestDataImport_ReadsPublicData(t *testing.T) {
 	dir := filepath.Join("..", "..", "..", "shared", "data")
 	if _, err := os.Stat(dir); err != nil {
-		t.Skip("the public data is not here")
+		t.Skip("kept beside the project: the public data sets")
 	}
 	l := newLab(t)
 	points := map[string]string{"EURJPYh1": "1000", "USDJPYh1": "1000", "XAUUSDh1": "100"}

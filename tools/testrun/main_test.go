@@ -51,3 +51,16 @@ func TestReport_SaysNothingWhenAllIsWell(t *testing.T) {
 		t.Errorf("said %q, want %q", out, want)
 	}
 }
+
+func TestReport_NamesButDoesNotRequireWhatIsKeptBesideTheProject(t *testing.T) {
+	out, r := summaryOf(t, `
+{"Action":"output","Package":"p","Test":"TestReal","Output":"    y_test.go:3: kept beside the project: the public data sets\n"}
+{"Action":"skip","Package":"p","Test":"TestReal"}
+`, true)
+	if !strings.Contains(out, "p TestReal: kept beside the project") || strings.Contains(out, "no test may skip") {
+		t.Errorf("said:\n%s", out)
+	}
+	if len(r.reasons) != 1 || required(r.reasons[0]) {
+		t.Errorf("reasons %q are required", r.reasons)
+	}
+}

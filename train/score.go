@@ -109,6 +109,19 @@ func (ds *Dataset) trainingMix() (mix []float64, majority int) {
 	return mix, majority
 }
 
+// commonest is the share of the class that the test part has most of; 0 for a
+// regression.
+func (t *TestMetrics) commonest() float64 {
+	if t.ClassMetrics == nil {
+		return 0
+	}
+	most := 0
+	for _, c := range t.Classes {
+		most = max(most, c.Samples)
+	}
+	return float64(most) / float64(t.Samples)
+}
+
 func classMetrics(names []string, confusion [][]int, baseline float64) *ClassMetrics {
 	m := &ClassMetrics{BaselineLoss: baseline, Confusion: confusion}
 	total, occurring := 0, 0

@@ -53,8 +53,8 @@ soak: needs-go $(BIN)/testrun ## The long run: many more kills and sequences, wi
 	fi; \
 	KTRDR_SOAK=1 $(BIN)/testrun $$race -count=1 -timeout 120m ./...
 
-bench: needs-go ## Figures of the engine, beside the raw commit rate of the same store
-	@go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./bench
+bench: needs-go ## Figures of compute and of the engine, each beside what the machine itself can do
+	@go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./bench/compute ./bench
 
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 

@@ -117,7 +117,7 @@ func (c Config) validate() error {
 }
 
 // friction is what a fill pays beside the commission, as a rate of the price.
-func (c Config) friction() float64 { return c.Slippage + c.Spread/2 }
+func (c Config) friction() float64 { return c.Slippage + float64(c.Spread/2) }
 
 // plain has the fields of Config without its methods, so that encoding it
 // does not come back here.

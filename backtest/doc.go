@@ -18,8 +18,8 @@
 //   - Prices are mid prices. A fill pays half the spread and the slippage, always
 //     to our disadvantage, stops and targets included, and commission on its value.
 //   - A stop or target works from the bar of the entry on. A bar that opens
-//     beyond it fills at the open. A bar that touches both is taken to have
-//     touched the stop first.
+//     beyond it fills at the open, whatever it touches later. A bar that touches
+//     both after its open is taken to have touched the stop first.
 //   - An open position is worth its units at the close; what leaving it will
 //     cost is paid when it is left. The last bar's close leaves it.
 //   - An account whose equity would reach zero is closed there, within the bar,

@@ -166,7 +166,8 @@ func (e *engine) flat() {
 
 // long marks bars until a stop, a target or a Sell. The stop can only be
 // reached by a new low and the target only by a new high, so that keeping the
-// extremes costs no comparison more than watching the two prices.
+// extremes costs no comparison more than watching the two prices. The open is
+// asked only about a bar that touched one of them: it came first, and decides.
 func (e *engine) long() {
 	from, h := e.i, &e.Holding
 	closes := e.close[from:e.until]
@@ -176,17 +177,23 @@ func (e *engine) long() {
 	for k, c := range closes {
 		if x := low[k]; x < lo {
 			if x <= stop {
-				h.High = hi
-				e.i = from + k
-				e.exit(min(e.open[e.i], stop), h.stopReason())
+				h.Low, h.High, e.i = lo, hi, from+k
+				if e.open[e.i] >= target {
+					e.exit(e.open[e.i], OnTarget)
+				} else {
+					e.exit(min(e.open[e.i], stop), h.stopReason())
+				}
 				return
 			}
 			lo = x
 		}
 		if x := high[k]; x > hi {
 			if x >= target {
-				h.Low = lo
 				e.i = from + k
+				if e.open[e.i] >= target {
+					lo = least(h.Low, low[:k]) // left before this bar's low
+				}
+				h.Low, h.High = lo, hi
 				e.exit(max(e.open[e.i], target), OnTarget)
 				return
 			}
@@ -212,17 +219,23 @@ func (e *engine) short() {
 	for k, c := range closes {
 		if x := high[k]; x > hi {
 			if x >= stop {
-				h.Low = lo
-				e.i = from + k
-				e.exit(max(e.open[e.i], stop), h.stopReason())
+				h.Low, h.High, e.i = lo, hi, from+k
+				if e.open[e.i] <= target {
+					e.exit(e.open[e.i], OnTarget)
+				} else {
+					e.exit(max(e.open[e.i], stop), h.stopReason())
+				}
 				return
 			}
 			hi = x
 		}
 		if x := low[k]; x < lo {
 			if x <= target {
-				h.High = hi
 				e.i = from + k
+				if e.open[e.i] <= target {
+					hi = most(h.High, high[:k])
+				}
+				h.Low, h.High = lo, hi
 				e.exit(min(e.open[e.i], target), OnTarget)
 				return
 			}
@@ -236,6 +249,20 @@ func (e *engine) short() {
 		}
 	}
 	h.Low, h.High, e.i = lo, hi, e.until
+}
+
+func least(x float64, more []float64) float64 {
+	for _, y := range more {
+		x = min(x, y)
+	}
+	return x
+}
+
+func most(x float64, more []float64) float64 {
+	for _, y := range more {
+		x = max(x, y)
+	}
+	return x
 }
 
 // decide makes the signal of the bar just marked an order, unless the last

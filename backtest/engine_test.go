@@ -34,6 +34,10 @@ func TestRun_StopsAndTargets(t *testing.T) {
 		{"a long's bar that opens above the target", long, []row{calm, calm, {130, 131, 125, 126}}, 2, 130, OnTarget},
 		{"a long's target in the bar of the entry", long, []row{calm, {100, 122, 99, 110}, calm}, 1, 120, OnTarget},
 		{"a long's bar that touches both", long, []row{calm, calm, {100, 130, 80, 120}}, 2, 90, OnStop},
+		{"a long's bar that opens above the target and falls through the stop", long, []row{calm, calm, {125, 126, 80, 85}}, 2, 125, OnTarget},
+		{"a long's bar that opens below the stop and rises through the target", long, []row{calm, calm, {85, 130, 84, 125}}, 2, 85, OnStop},
+		{"a short's bar that opens below the target and rises through the stop", short, []row{calm, calm, {75, 120, 74, 115}}, 2, 75, OnTarget},
+		{"a short's bar that opens above the stop and falls through the target", short, []row{calm, calm, {115, 116, 70, 75}}, 2, 115, OnStop},
 		{"a short's stop within a bar", short, []row{calm, calm, {101, 111, 100, 105}}, 2, 110, OnStop},
 		{"a short's bar that opens above the stop", short, []row{calm, calm, {115, 116, 112, 114}}, 2, 115, OnStop},
 		{"a short's stop in the bar of the entry", short, []row{calm, {100, 112, 99, 101}, calm}, 1, 110, OnStop},
@@ -54,6 +58,28 @@ func TestRun_StopsAndTargets(t *testing.T) {
 			}
 			if last := r.Equity[len(r.Equity)-1]; !near(last, defCapital+got.Net, 1e-15, last) {
 				t.Errorf("final equity is %v, want %v", last, defCapital+got.Net)
+			}
+		})
+	}
+}
+
+// What a bar does after its open is nothing to a position that was left there.
+func TestRun_APositionLeftAtTheOpenDoesNotSeeTheRestOfTheBar(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		signal Signal
+		bar    row
+	}{
+		{"a long, the stop not touched", Buy, row{125, 126, 95, 96}},
+		{"a long, the stop touched", Buy, row{125, 126, 80, 85}},
+		{"a short, the stop not touched", Sell, row{75, 105, 74, 104}},
+		{"a short, the stop touched", Sell, row{75, 120, 74, 115}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg := Config{SizeMode: Units, PositionSize: 1, StopLoss: 0.1, TakeProfit: 0.2, AllowShort: true}
+			got := drawn{series(calm, calm, c.bar), []Signal{c.signal, Hold, Hold}, cfg}.run(t).Trades[0]
+			if !near(got.MAE, 0.01, 1e-12, 1) || !near(got.MFE, 0.25, 1e-12, 1) {
+				t.Errorf("excursions %v against and %v for, want 0.01 and 0.25", got.MAE, got.MFE)
 			}
 		})
 	}

@@ -99,7 +99,8 @@ func (o *oracle) take(t int, side Side) {
 	o.quote, o.paid, o.lo, o.hi, o.last = quote, c.Commission*q*price, math.Inf(1), math.Inf(-1), t
 }
 
-// watch looks for the stop, the ruin and the target within bar t.
+// watch looks for the stop, the ruin and the target in bar t: at its open, then
+// within it.
 func (o *oracle) watch(t int) {
 	b, c, side, entry := o.bars, o.cfg, float64(o.at.Side), o.at.EntryPrice
 	against, with := b.Low[t], b.High[t]
@@ -116,15 +117,13 @@ func (o *oracle) watch(t int) {
 	}
 	target := entry * (1 + side*c.TakeProfit)
 	switch {
+	case worse(b.Open[t], stop):
+		o.leave(t, b.Open[t], why)
+	case c.TakeProfit > 0 && worse(target, b.Open[t]):
+		o.leave(t, b.Open[t], OnTarget)
 	case worse(against, stop):
-		if worse(b.Open[t], stop) {
-			stop = b.Open[t]
-		}
 		o.leave(t, stop, why)
 	case c.TakeProfit > 0 && worse(target, with):
-		if worse(target, b.Open[t]) {
-			target = b.Open[t]
-		}
 		if o.at.Side == Long {
 			o.lo = min(o.lo, against)
 		} else {

@@ -66,7 +66,7 @@ func FromProbabilities(p []float32, d Decision) ([]Signal, []float32, error) {
 func winner(row []float32) (int, bool) {
 	best, top := -1, float32(math.Inf(-1))
 	for j, x := range row {
-		if math.IsNaN(float64(x)) {
+		if x != x { // NaN
 			return -1, false
 		}
 		if x > top {

@@ -107,6 +107,9 @@ func killBackendAt(t *testing.T, lab *chaos.Lab, point fault.Point, turn int) {
 func TestFailpoints_WorkerKilledAtEveryDurableStep(t *testing.T) {
 	for _, point := range points("worker.", "spool.") {
 		for _, turn := range turns() {
+			if point == fault.SpoolSent && turn > 10 {
+				continue // one outage leaves no more: the spool keeps the newest four checkpoints of a claim
+			}
 			t.Run(fmt.Sprintf("%s@%d", point, turn), func(t *testing.T) {
 				onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) { killWorkerAt(t, lab, point, turn) })
 			})

@@ -32,7 +32,7 @@ func HoldReturns(bars *market.Bars, c backtest.Config) ([]float64, error) {
 	if c.StartBar < 0 || first > last {
 		return nil, fmt.Errorf("buy and hold: %d bars leave no return after start bar %d", bars.Len(), c.StartBar)
 	}
-	friction := c.Slippage + c.Spread/2
+	friction := c.Slippage + float64(c.Spread/2)
 	r := make([]float64, last-first+1)
 	before := bars.Open[first] * (1 + friction) * (1 + c.Commission)
 	for i := first; i <= last; i++ {

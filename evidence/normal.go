@@ -25,7 +25,7 @@ func NormCDF(x float64) float64 {
 	// that none of them cancels.
 	term, sum := x, x
 	for k := 3.0; math.Abs(term) > 1e-18*math.Abs(sum); k += 2 {
-		term *= x * x / k
+		term = float64(term * (float64(x*x) / k))
 		sum += term
 	}
 	return 0.5 + float64(density(x)*sum)

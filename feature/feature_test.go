@@ -108,7 +108,13 @@ func TestLive_GivesTheBitsOfBuild(t *testing.T) {
 		t.Run(e.Name, func(t *testing.T) {
 			s := parse(t, string(e.Source))
 			all := data(t, s, 800, 5)
+			for i, b := range all[1:] { // which end before the base does
+				all[i+1] = b.Slice(0, b.Len()*3/4)
+			}
 			m := build(t, s, all)
+			if len(all) > 1 && m.Usable(m.Rows-1, 1) {
+				t.Error("the last row has all its values, long after the longer bars have ended")
+			}
 			live := feature.NewLive(s)
 			next := make([]int, len(all))
 			for i := range m.Rows {
@@ -189,6 +195,27 @@ func TestLive_SeesNoBarBeforeItsClose(t *testing.T) {
 		if !sameBits(row, m.X[i*m.Stride:][:m.Stride]) {
 			t.Fatalf("row %d differs", i)
 		}
+	}
+}
+
+// A timeframe that has ended says nothing any more: frozen values are no input.
+func TestBuild_LeavesOutTimeframesThatHaveEnded(t *testing.T) {
+	s := example(t, "trend_two_timeframes")
+	all := data(t, s, 1000, 5)
+	all[1] = all[1].Slice(0, 150)
+	m := build(t, s, all)
+	end := market.H4.End(all[1].Time[149])
+	closed := 0 // base bars after that
+	for i, at := range all[0].Time {
+		if market.H1.End(at) > end {
+			closed++
+		}
+		if want := i >= m.First && closed <= 8; m.Usable(i, 1) != want {
+			t.Fatalf("row %d, %d bars after the last 4h bar closed: usable %v, want %v", i, closed, !want, want)
+		}
+	}
+	if closed < 100 || m.First > 400 {
+		t.Fatalf("%d bars after the end, values from row %d on: the test has seen little", closed, m.First)
 	}
 }
 

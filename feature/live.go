@@ -31,6 +31,8 @@ type feed struct {
 	width     int
 	last      int64 // opening of the last bar
 	waiting   []pending
+	age       market.Age // of what is shown; the base's own bars are never old
+	base      bool
 }
 
 type liveSource struct {
@@ -53,7 +55,7 @@ func NewLive(s *strategy.Strategy) *Live {
 		l.row[i] = float32(math.NaN())
 	}
 	for _, tf := range s.Data.Timeframes {
-		f := &feed{timeframe: tf, last: math.MinInt64}
+		f := &feed{timeframe: tf, last: math.MinInt64, age: market.NewAge(s.Data.Base, tf), base: tf == s.Data.Base}
 		for _, src := range p.sources[tf] {
 			f.sources = append(f.sources, liveSource{src.indicator.Stream(), make([]float64, len(src.indicator.Outputs())), src.columns})
 			f.width += len(src.columns)
@@ -103,23 +105,32 @@ func (f *feed) push(bar market.Bar, end int64) {
 	f.waiting = append(f.waiting, pending{end, values})
 }
 
-// show puts the newest values that are known at an instant into the row.
+// show puts the newest values that are known at an instant into the row, and
+// takes out what has become too old.
 func (f *feed) show(row []float32, now int64) {
 	newest := -1
 	for newest+1 < len(f.waiting) && f.waiting[newest+1].end <= now {
 		newest++
 	}
-	if newest < 0 {
+	if newest >= 0 {
+		f.age.Begin(f.waiting[newest].end)
+		i := 0
+		for _, src := range f.sources {
+			for _, c := range src.columns {
+				row[c.index] = f.waiting[newest].values[i]
+				i++
+			}
+		}
+		f.waiting = f.waiting[newest+1:]
+	}
+	if f.base || !f.age.Stale(now) {
 		return
 	}
-	i := 0
 	for _, src := range f.sources {
 		for _, c := range src.columns {
-			row[c.index] = f.waiting[newest].values[i]
-			i++
+			row[c.index] = float32(math.NaN())
 		}
 	}
-	f.waiting = f.waiting[newest+1:]
 }
 
 func (l *Live) defined() bool {

@@ -120,20 +120,36 @@ func (r *scratch) take(outputs, n int) ([][]float64, []float32) {
 func (m *Matrix) fill(src source, b *market.Bars, at []int32, room *scratch) {
 	out, values := room.take(len(src.indicator.Outputs()), b.Len())
 	src.indicator.Compute(b, out)
+	if at == nil {
+		m.fillBase(src, out, values)
+		return
+	}
 	for _, c := range src.columns {
 		c.apply(values, out[c.output])
-		if at == nil {
-			for i, v := range values {
-				m.X[i*m.Stride+c.index] = v
-			}
-			continue
-		}
 		for i, k := range at {
 			v := float32(math.NaN())
 			if k >= 0 {
 				v = values[k]
 			}
 			m.X[i*m.Stride+c.index] = v
+		}
+	}
+}
+
+// fillBase writes the columns of an indicator on the base timeframe, some rows at
+// a time, so that these are still in the cache for the next column.
+func (m *Matrix) fillBase(src source, out [][]float64, values []float32) {
+	const some = 256
+	for from := 0; from < m.Rows; from += some {
+		to := min(from+some, m.Rows)
+		for _, c := range src.columns {
+			piece := values[:to-from]
+			c.apply(piece, out[c.output][from:to])
+			at := from*m.Stride + c.index
+			for _, v := range piece {
+				m.X[at] = v
+				at += m.Stride
+			}
 		}
 	}
 }
@@ -146,11 +162,12 @@ func (m *Matrix) judge() {
 	run := int32(0)
 	for i := range m.Rows {
 		run++
+		lacking := float32(0)
 		for _, v := range m.Row(i) {
-			if v-v != 0 { // NaN or infinite
-				run = 0
-				break
-			}
+			lacking += v - v // 0 of a number, NaN of what is none
+		}
+		if lacking != 0 {
+			run = 0
 		}
 		m.run[i] = run
 		if run == 0 && m.First < m.Rows {

@@ -83,12 +83,14 @@ func (n Norm) Apply(m *Matrix) error {
 		return errors.New("the features are scaled already")
 	}
 	for _, s := range n.Scales {
-		if s.Column >= m.Cols || m.Names[s.Column] != s.Feature {
+		if s.Column < 0 || s.Column >= m.Cols || m.Names[s.Column] != s.Feature {
 			return fmt.Errorf("feature %s is not column %d of these features: the model was made for others", s.Feature, s.Column)
 		}
 	}
-	for i := range m.Rows {
-		n.Row(m.Row(i))
+	if len(n.Scales) > 0 {
+		for i := range m.Rows {
+			n.Row(m.Row(i))
+		}
 	}
 	m.Scaled = true
 	return nil

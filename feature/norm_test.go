@@ -106,6 +106,10 @@ func TestNorm_SurvivesJSONAndRefusesOtherFeatures(t *testing.T) {
 	if err := n.Apply(build(t, other, data(t, other, 400, 4))); err == nil || !strings.Contains(err.Error(), "made for others") {
 		t.Errorf("err = %v, want a refusal", err)
 	}
+	wild := feature.Norm{Scales: []feature.Scale{{Feature: m.Names[0], Column: -1, Unit: 1}}}
+	if err := wild.Apply(m); err == nil || !strings.Contains(err.Error(), "not column -1") {
+		t.Errorf("err = %v, want a refusal of column -1", err)
+	}
 	row := append([]float32(nil), m.Row(350)...)
 	n.Row(row)
 	if err := n.Apply(m); err != nil || !sameBits(row, m.Row(350)) {

@@ -22,7 +22,7 @@ func makeCCI(a Args) Indicator {
 	p := a.Int("period")
 	return built{
 		outputs: []string{single}, warm: []int{p - 1}, reads: highs | lows | closes,
-		cost: 6 + 1.2*float64(p), memory: 4 * p,
+		cost: 6 + float64(1.2*float64(p)), memory: 4 * p,
 		start: func() machine {
 			var typical, means scratch
 			average, past := newMean(p), newHistory(p-1)

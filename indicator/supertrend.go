@@ -49,7 +49,7 @@ func (s *superTrend) run(in *market.Bars, out [][]float64) {
 	undefined(direction[:from])
 	h, l, c := in.High[:n], in.Low[:n], in.Close[:n]
 	for i := from; i < n; i++ {
-		middle, d := (h[i]+l[i])/2, float64(s.width*trend[i])
+		middle, d := float64((h[i]+l[i])/2), float64(s.width*trend[i])
 		s.move(middle+d, middle-d, c[i])
 		if s.up {
 			trend[i], direction[i] = s.lower, 1

@@ -293,8 +293,34 @@ func (j *backtesting) result(run *backtest.Result) BacktestResult {
 	if run.Ended == backtest.OnRuin {
 		r.Warnings = append(r.Warnings, "the account was used up before the last bar")
 	}
+	if message := quiet(j.plan, r.Trades); message != "" {
+		r.Warnings = append(r.Warnings, message)
+	}
 	r.Summary = r.sentence()
 	return r
+}
+
+// unsureShare is the part of the answers to trade that may be below the
+// threshold before it is told.
+const unsureShare = 0.9
+
+// quiet says why a backtest has few trades or none; "" when it has its trades.
+func quiet(p *train.Plan, trades int) string {
+	h, signals := p.Signals.Holds, 0
+	for _, s := range p.Signals.Signal {
+		if s != backtest.Hold {
+			signals++
+		}
+	}
+	why := fmt.Sprintf("of %d bars, %d lie before the first answer, %d lack an input, %d are answered with hold, and at %d the answer to trade is below the confidence threshold or the cost",
+		len(p.Signals.Signal), h.WarmUp, h.Undefined, h.Answered, h.Unsure)
+	switch {
+	case trades == 0:
+		return "there is no trade, and these figures say nothing about the strategy: " + why
+	case float64(h.Unsure) > unsureShare*float64(h.Unsure+signals):
+		return "more than 90 % of the answers to trade are not followed: " + why
+	}
+	return ""
 }
 
 // sentence is the result for people.
@@ -302,7 +328,11 @@ func (r BacktestResult) sentence() string {
 	text := fmt.Sprintf("%s on %s %s, %s to %s: %d trades, %+.2f %% after costs", r.Strategy, r.Symbol, r.Timeframe,
 		r.Start.Format(time.DateOnly), r.End.Format(time.DateOnly), r.Trades, r.Metrics.TotalReturnPct)
 	if p := r.Metrics.BuyAndHoldReturnPct; p != nil {
-		text += fmt.Sprintf(" (buy and hold %+.2f %%)", *p)
+		text += fmt.Sprintf(" (buy and hold, all in all the time, %+.2f %%", *p)
+		if x := r.Metrics.Exposure; x != nil {
+			text += fmt.Sprintf("; this one held a position %.0f %% of the time", 100**x)
+		}
+		text += ")"
 	}
 	if s := r.Metrics.Sharpe; s != nil {
 		text += fmt.Sprintf(", Sharpe %.2f", *s)

@@ -69,12 +69,15 @@ func (d *Desk) Backtest(ctx context.Context, r BacktestRequest) (Order, error) {
 	if err := spec.enough(model, found); err != nil {
 		return Order{}, err
 	}
+	told, err := found.agree(s.Data.Base, spec.span(model))
+	if err != nil {
+		return Order{}, err
+	}
 	if spec.Bars, err = d.pin(ctx, found); err != nil {
 		return Order{}, err
 	}
-	var told []string
 	if spec.Scope == ScopeAll {
-		told = []string{"scope all: the result contains bars that the model was trained on, and is no evidence of anything"}
+		told = append(told, "scope all: the result contains bars that the model was trained on, and is no evidence of anything")
 	}
 	op, err := operation(ktrdr.Backtesting, spec, about{s.Name, []string{spec.Symbol}, s.Data.Timeframes, model.Info.Seed, told})
 	return Order{op, told}, err

@@ -7,9 +7,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sort"
+	"strings"
+	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/strategy"
+	"github.com/ktrdr/ktrdr/train"
 )
 
 // found are series of the library, open, in the order in which a spec names
@@ -35,6 +40,68 @@ func (f *found) longest(tf market.Timeframe) (n int) {
 	}
 	return n
 }
+
+// agree refuses longer bars that are of another time or another market than the
+// base bars beside them, and tells of those that miss a little.
+func (f *found) agree(base market.Timeframe, span strategy.Span) (told []string, err error) {
+	var errs []error
+	for _, b := range f.bars {
+		if b.Timeframe != base {
+			continue
+		}
+		for _, higher := range f.bars {
+			if higher.Symbol != b.Symbol || higher.Timeframe == base {
+				continue
+			}
+			switch m := train.Mismatch(b, higher, span); {
+			case m == nil:
+			case m.Error:
+				errs = append(errs, errors.New(m.Message))
+			default:
+				told = append(told, m.Message)
+			}
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, wrong("%w", err)
+	}
+	return told, nil
+}
+
+// enough refuses a stretch of time in which there are too few bars to train on.
+// Every bar is a sample at best.
+func (f *found) enough(base market.Timeframe, span strategy.Span) error {
+	total := 0
+	var has []string
+	for _, b := range f.bars {
+		if b.Timeframe != base || b.Len() == 0 {
+			continue
+		}
+		from, to := 0, b.Len()
+		if !span.Start.IsZero() {
+			from = sort.Search(to, func(i int) bool { return b.Time[i] >= span.Start.Unix() })
+		}
+		if !span.End.IsZero() {
+			to = sort.Search(to, func(i int) bool { return base.End(b.Time[i]) > span.End.Unix() })
+		}
+		total += max(0, to-from)
+		has = append(has, fmt.Sprintf("%d of %s from %s to %s", b.Len(), b.Symbol, minute(b.Time[0]), minute(base.End(b.Time[b.Len()-1]))))
+	}
+	if total >= train.LeastTraining {
+		return nil
+	}
+	between := ""
+	if !span.Start.IsZero() {
+		between += " from " + minute(span.Start.Unix())
+	}
+	if !span.End.IsZero() {
+		between += " to " + minute(span.End.Unix())
+	}
+	return wrong("there are %d bars of %s%s, and a training needs at least %d: the library has %s; choose other dates, or import more",
+		total, base, between, train.LeastTraining, strings.Join(has, ", "))
+}
+
+func minute(t int64) string { return time.Unix(t, 0).UTC().Format("2006-01-02 15:04") }
 
 // find opens the current series of symbols and timeframes and checks them whole:
 // a damaged file is better found here than by a worker. What is missing is said
@@ -73,17 +140,25 @@ func (d *Desk) find(symbols []string, frames []market.Timeframe) (*found, error)
 func (d *Desk) noData(symbol string, tf market.Timeframe) error {
 	entries, _ := d.library.List() // what cannot be read is no help here
 	var others []string
+	from := market.Timeframe("") // the longest that it can be made of
 	for _, e := range entries {
-		if e.Symbol == symbol {
-			others = append(others, string(e.Timeframe))
+		if e.Symbol != symbol {
+			continue
+		}
+		others = append(others, string(e.Timeframe))
+		if e.Timeframe != tf && tf.MadeOf(e.Timeframe) && (from == "" || e.Timeframe.MadeOf(from)) {
+			from = e.Timeframe
 		}
 	}
 	note := ""
 	if len(others) > 0 {
 		note = fmt.Sprintf(" (there are bars of %s, but none is made of another unasked)", words(others))
 	}
-	return fmt.Errorf("there are no %s bars of %s%s: import some with `ktrdr data import FILE --symbol %s --timeframe %s`, or make some up with `ktrdr data synth --symbol %s --timeframe %s --bars 5000 --seed 7`",
-		tf, symbol, note, symbol, tf, symbol, tf)
+	otherwise := fmt.Sprintf("make some up with `ktrdr data synth --symbol %s --timeframe %s --bars 5000 --seed 7`", symbol, tf)
+	if from != "" {
+		otherwise = fmt.Sprintf("make them of those with `ktrdr data resample %s %s %s`", symbol, from, tf)
+	}
+	return fmt.Errorf("there are no %s bars of %s%s: import some with `ktrdr data import FILE --symbol %s --timeframe %s`, or %s", tf, symbol, note, symbol, tf, otherwise)
 }
 
 // pin puts the files of series into the blob store and names them for a spec.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/market"
@@ -37,6 +38,16 @@ func TestDesk_SaysWhatIsWrongWithATraining(t *testing.T) {
 	}
 	huge := uint64(math.MaxUint64)
 	seven := uint64(7)
+	o.synth("LATER", market.H1, 500, 1)
+	o.add(market.Synth(market.SynthConfig{Symbol: "LATER", Timeframe: market.H4, Bars: 300, Start: time.Date(2017, 1, 2, 0, 0, 0, 0, time.UTC)}))
+	o.synth("OTHER", market.H1, 500, 1)
+	dear := market.Synth(market.SynthConfig{Symbol: "OTHER", Timeframe: market.H4, Bars: 200})
+	for _, column := range [][]float64{dear.Open, dear.High, dear.Low, dear.Close} {
+		for i := range column {
+			column[i] *= 100
+		}
+	}
+	o.add(dear)
 	two := small("{mode: single, timeframe: 1h}", "{mode: multi_timeframe, timeframes: [1h, 4h]}")
 	for name, c := range map[string]struct {
 		r    TrainingRequest
@@ -56,6 +67,11 @@ func TestDesk_SaysWhatIsWrongWithATraining(t *testing.T) {
 		"bars that are not there":  {TrainingRequest{StrategyName: "mine", Symbols: []string{"GBPUSD", "USDJPY"}}, "no 1h bars of GBPUSD: import some with `ktrdr data import FILE --symbol GBPUSD --timeframe 1h`, or make some up with `ktrdr data synth"},
 		"and all that are missing": {TrainingRequest{StrategyName: "mine", Symbols: []string{"GBPUSD", "USDJPY"}}, "no 1h bars of USDJPY"},
 		"another timeframe":        {TrainingRequest{StrategyName: "mine", Timeframe: "15m"}, "there are bars of 1h, but none is made of another unasked"},
+		"bars it can be made of":   {TrainingRequest{StrategyName: "mine", Timeframe: "1d"}, "or make them of those with `ktrdr data resample EURUSD 1h 1d`"},
+		"two times":                {TrainingRequest{StrategyYAML: two, Symbol: "LATER"}, "the 1h bars reach from 2015-01-05 00:00 to 2015-02-02 22:00, the 4h bars from 2017-01-02 00:00 to"},
+		"two markets":              {TrainingRequest{StrategyYAML: two, Symbol: "OTHER"}, "the 1h and the 4h bars are not the same market"},
+		"dates without bars":       {TrainingRequest{StrategyName: "mine", StartDate: "2014-01-01", EndDate: "2015-01-07"}, "there are 72 bars of 1h from 2014-01-01 00:00 to 2015-01-08 00:00, and a training needs at least 100: the library has 500 of EURUSD from 2015-01-05 00:00 to 2015-02-"},
+		"dates after the bars":     {TrainingRequest{StrategyName: "mine", StartDate: "2020-01-01"}, "there are 0 bars of 1h from 2020-01-01 00:00, and"},
 		"no timeframe":             {TrainingRequest{StrategyName: "mine", Timeframe: "3h"}, "3h"},
 		"a symbol twice":           {TrainingRequest{StrategyName: "mine", Symbol: "EURUSD", Symbols: []string{"GBPUSD"}}, "symbol and symbols are given both"},
 		"a symbol that is none":    {TrainingRequest{StrategyName: "mine", Symbol: "../x"}, "symbol"},

@@ -13,6 +13,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/strategy"
+	"github.com/ktrdr/ktrdr/train"
 )
 
 // TrainingRequest asks for a training. One of the three names the strategy; what
@@ -68,6 +69,14 @@ func (d *Desk) Training(ctx context.Context, r TrainingRequest) (Order, error) {
 		return Order{}, err
 	}
 	defer found.close()
+	span := train.Options{Span: strategy.Span{Start: spec.Start, End: spec.End}}.Within(s).Span
+	if err := found.enough(s.Data.Base, span); err != nil {
+		return Order{}, err
+	}
+	missing, err := found.agree(s.Data.Base, span)
+	if err != nil {
+		return Order{}, err
+	}
 	if err := s.Cost(found.longest(s.Data.Base)).Check(d.cfg.MaxMemory, d.cfg.MaxCPU); err != nil {
 		return Order{}, wrong("strategy %s: %w", s.Name, err)
 	}
@@ -78,6 +87,7 @@ func (d *Desk) Training(ctx context.Context, r TrainingRequest) (Order, error) {
 	for i, w := range warnings {
 		told[i] = w.String()
 	}
+	told = append(told, missing...)
 	op, err := operation(ktrdr.Training, spec, about{s.Name, s.Data.Symbols, s.Data.Timeframes, spec.Seed, told})
 	return Order{op, told}, err
 }

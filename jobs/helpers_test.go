@@ -103,7 +103,13 @@ func newOffice(t testing.TB, bars int, symbols ...string) *office {
 
 func (o *office) synth(symbol string, tf market.Timeframe, bars int, seed uint64) {
 	o.t.Helper()
-	if _, err := o.desk.Library().Import(market.Synth(market.SynthConfig{Symbol: symbol, Timeframe: tf, Bars: bars, Seed: seed, Edge: 0.3})); err != nil {
+	o.add(market.Synth(market.SynthConfig{Symbol: symbol, Timeframe: tf, Bars: bars, Seed: seed, Edge: 0.3}))
+}
+
+// add puts bars into the library.
+func (o *office) add(b *market.Bars) {
+	o.t.Helper()
+	if _, err := o.desk.Library().Import(b); err != nil {
 		o.t.Fatal(err)
 	}
 }

@@ -325,6 +325,15 @@ func TestUnseen_WithoutATestPartIsAfterAllThatWasGiven(t *testing.T) {
 	}
 }
 
+func TestBacktest_SaysWhyItDidNotTrade(t *testing.T) {
+	o := newOffice(t, 1500, "EURUSD")
+	model := o.trained(small("epochs: 24", "epochs: 1", "confidence_threshold: 0.34", "confidence_threshold: 0.99"))
+	r := resultOf[BacktestResult](t, o.run(o.backtest(BacktestRequest{Model: string(model)}), once(BacktestRunner(best))))
+	if r.Trades != 0 || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "there is no trade") || r.Holds.Unsure == 0 {
+		t.Errorf("%d trades, warnings %q, holds %+v; want none, and why", r.Trades, r.Warnings, r.Holds)
+	}
+}
+
 func TestBacktest_CostsOfTheRequestWin(t *testing.T) {
 	o := newOffice(t, 3000, "EURUSD")
 	model := string(o.trained(small("epochs: 24", "epochs: 3")))

@@ -3,10 +3,11 @@ package market
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/klauspost/compress/gzip" // undoes it in half the time of the standard library's
 )
 
 // ReadCSV reads bars from text, plain or gzipped. Columns may be separated by

@@ -55,20 +55,3 @@ func ResampleAll(b *Bars, tf Timeframe) (*Bars, error) {
 	}
 	return out, nil
 }
-
-// Align tells, for each bar of base, which bar of higher was the last to have
-// closed when it closed: the newest that a decision at that moment may use. It
-// is -1 where none had.
-func Align(base, higher *Bars) []int32 {
-	at := make([]int32, base.Len())
-	short, long := base.Timeframe.calendar(), higher.Timeframe.calendar()
-	next := 0 // the first of higher that has not closed
-	for i, t := range base.Time {
-		end := short.end(t)
-		for next < higher.Len() && long.end(higher.Time[next]) <= end {
-			next++
-		}
-		at[i] = int32(next - 1)
-	}
-	return at
-}

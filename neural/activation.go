@@ -46,9 +46,13 @@ func applyGo(f activation, x []float32) {
 	}
 }
 
-// applyGradGo multiplies d by f'(x), found from y = f(x).
-func applyGradGo(f activation, d, y []float32) {
+// applyGradGo multiplies d by dropout's mask, if there is one, and by f'(x),
+// found from y = f(x).
+func applyGradGo(f activation, d, y, mask []float32) {
 	d = d[:len(y)]
+	if mask != nil {
+		multiplyGo(d, d, mask)
+	}
 	switch f {
 	case actTanh:
 		for i, v := range y {

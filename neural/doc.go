@@ -30,16 +30,17 @@
 // recurrent layers, Adam, sums of columns) are the same in both classes: one
 // rounding per operation, no fused operation, and denormal results become zero.
 // The order of operations is that of the Go functions lstmGo, gruGo, adamGo and
-// their like. ReLU and leaky ReLU are max(x, slope*x). Exponentials, tanh and
-// sigmoid are those of package num. Sums of columns go from the first row to the
-// last.
+// their like. ReLU and leaky ReLU are max(x, slope*x). Exponentials, logarithms,
+// tanh and sigmoid are those of package num. Sums of columns go from the first row
+// to the last.
 //
 // Sums of squares, for the length of the gradient, are float64: element i of the
 // padded parameters goes to sum i mod 16, and the sixteen are added by halves. The
 // gradient is multiplied by min(1, clip/(length+1e-6)).
 //
 // Losses: outputs are subtracted and exponentiated in float32, everything behind
-// is float64, rows are added in order, and the gradient is rounded to float32 once.
+// is float64, rows of a batch are added in order and batches after that, and the
+// gradient is rounded to float32 once.
 //
 // Adam: m = b1*m + (1-b1)*g, v = b2*v + (1-b2)*(g*g), w = shrink*w - rate*m /
 // (sqrt(v)+eps'), with rate = lr*sqrt(1-b2^t)/(1-b1^t) and eps' = eps*sqrt(1-b2^t)
@@ -47,8 +48,8 @@
 //
 // Randomness is one stream of package num per trainer. A shuffle draws from the
 // end to the beginning (Fisher-Yates). A step draws one key per dropout layer, in
-// the order of the layers; element i of the padded layer is dropped if a hash of
-// key and i is below dropout*2^32.
+// the order of the layers; element i of the padded layer is dropped if 16 bits
+// of a hash of key and i are below dropout*2^16, see dropGo.
 //
 // # What was run where
 //

@@ -121,9 +121,9 @@ done3:
 	VZEROUPPER
 	RET
 
-// func peakAVX2(n int)
+// func peakAVX2(rounds int)
 TEXT ·peakAVX2(SB), NOSPLIT, $8-8
-	MOVQ n+0(FP), AX
+	MOVQ rounds+0(FP), AX
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2

@@ -188,9 +188,9 @@ done3:
 	VZEROUPPER
 	RET
 
-// func peakAVX512(n int)
+// func peakAVX512(rounds int)
 TEXT ·peakAVX512(SB), NOSPLIT, $8-8
-	MOVQ n+0(FP), AX
+	MOVQ rounds+0(FP), AX
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2

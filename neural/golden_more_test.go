@@ -35,15 +35,12 @@ func TestLossesAreTorchs(t *testing.T) {
 		for _, y := range c.Target {
 			d.Class = append(d.Class, int8(y))
 		}
-		f := newLossFunc(l, outputs)
-		loss, total, grad := 0.0, 0.0, make([]float32, rows*outputs)
+		f := newLossFunc(l, Best().ops, rows, outputs)
+		total, grad := 0.0, make([]float32, rows*outputs)
 		for r := range rows {
 			total += f.weight(d, int32(r))
 		}
-		for r := range rows {
-			one, _ := f.of(d, int32(r), c.Input.Data[r*outputs:][:outputs], grad[r*outputs:][:outputs], total)
-			loss += one
-		}
+		loss, _ := f.of(d, all(rows), answers{c.Input.Data, outputs, outputs}, grad, total)
 		if got := loss / total; !(math.Abs(got-c.Loss) <= tolerance) {
 			t.Errorf("%s: loss %.10g, want %.10g", c.Name, got, c.Loss)
 		}

@@ -67,6 +67,16 @@ func (k Kernel) Class() string { return k.use().class }
 
 func (k Kernel) String() string { return k.Name() + " (" + k.Class() + ")" }
 
+// Peak does rounds of fused multiply-adds in the kernel's registers and nothing
+// else, and returns the number of floating-point operations: what the CPU could do
+// at best, for a benchmark to compare with. It is 0 for a kernel in plain Go.
+func (k Kernel) Peak(rounds int) (operations int) {
+	if k.use().peak == nil {
+		return 0
+	}
+	return k.use().peak(rounds)
+}
+
 func (k Kernel) use() *ops {
 	if k.ops == nil {
 		return available[0].ops
@@ -78,6 +88,7 @@ func (k Kernel) use() *ops {
 // otherwise, and what lies in the padding is zero.
 type ops struct {
 	name, class string
+	peak        func(rounds int) int // see Kernel.Peak; nil in plain Go
 
 	gemm      func(g gemm)
 	transpose func(dst, src []float32, rows, cols, dstStride, srcStride int)
@@ -85,8 +96,10 @@ type ops struct {
 	sumSquare func(x []float32) float64
 	multiply  func(dst, x, y []float32)
 	apply     func(f activation, x []float32)
-	applyGrad func(f activation, d, y []float32)
-	dropMask  func(mask []float32, key uint64, below uint32, scale float32)
+	applyGrad func(f activation, d, y, mask []float32) // mask is dropout's, or nil
+	exp       func(x []float32)                        // of numbers not above 0; of any length
+	log       func(x []float64)                        // of numbers not below 1; of any length
+	drop      func(dst, x, mask []float32, key uint64, below uint32, scale float32)
 	adam      func(w, m, v, g []float32, c *adamFactors)
 	lstm      func(c *cell)
 	lstmGrad  func(c *cell)

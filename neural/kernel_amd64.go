@@ -10,15 +10,15 @@ func simdKernels() []Kernel {
 		return nil
 	}
 	avx2 := ops{
-		name: "avx2", class: ClassFMA, gemm: simdGemm(gemmAVX2),
+		name: "avx2", class: ClassFMA, peak: peakOf(peakAVX2, 8), gemm: simdGemm(gemmAVX2),
 		transpose: transposeSIMD, colSum: colSumSIMD, sumSquare: sumSquareSIMD, multiply: multiplySIMD,
-		apply: applySIMD, applyGrad: applyGradSIMD, dropMask: dropMaskSIMD, adam: adamSIMD,
+		apply: applySIMD, applyGrad: applyGradSIMD, exp: expSIMD, log: logSIMD, drop: dropSIMD, adam: adamSIMD,
 		lstm: lstmSIMD, lstmGrad: lstmGradSIMD, gru: gruSIMD, gruGrad: gruGradSIMD,
 	}
 	kernels := []Kernel{{&avx2}}
 	if cpu.X86.HasAVX512F {
 		avx512 := avx2
-		avx512.name, avx512.gemm = "avx512", simdGemm(gemmAVX512)
+		avx512.name, avx512.peak, avx512.gemm = "avx512", peakOf(peakAVX512, 16), simdGemm(gemmAVX512)
 		kernels = []Kernel{{&avx512}, {&avx2}}
 	}
 	return kernels
@@ -61,7 +61,16 @@ func sigmoidGradAVX2(d, y *float32, n int)
 func bentGradAVX2(d, y *float32, n int, slope float32)
 
 //go:noescape
-func dropMaskAVX2(mask *float32, n int, lo, hi, below uint32, scale float32)
+func bentDropGradAVX2(d, y *float32, n int, mask *float32, slope float32)
+
+//go:noescape
+func expAVX2(x *float32, n int)
+
+//go:noescape
+func logAVX2(x *float64, n int)
+
+//go:noescape
+func dropAVX2(dst, x, mask *float32, n int, lo, hi, below uint32, scale float32)
 
 //go:noescape
 func adamAVX2(w, m, v, grad *float32, n int, c *adamFactors)
@@ -148,9 +157,17 @@ func applySIMD(f activation, x []float32) {
 	sigmoidAVX2(&x[0], len(x))
 }
 
-func applyGradSIMD(f activation, d, y []float32) {
+func applyGradSIMD(f activation, d, y, mask []float32) {
 	padded(len(y))
 	d = d[:len(y)]
+	if mask != nil && f.bent() {
+		mask = mask[:len(y)]
+		bentDropGradAVX2(&d[0], &y[0], len(y), &mask[0], f.slope())
+		return
+	}
+	if mask != nil {
+		multiplySIMD(d, d, mask)
+	}
 	switch f {
 	case actTanh:
 		tanhGradAVX2(&d[0], &y[0], len(y))
@@ -161,9 +178,26 @@ func applyGradSIMD(f activation, d, y []float32) {
 	}
 }
 
-func dropMaskSIMD(mask []float32, key uint64, below uint32, scale float32) {
-	padded(len(mask))
-	dropMaskAVX2(&mask[0], len(mask), uint32(key), uint32(key>>32), below, scale)
+func expSIMD(x []float32) {
+	whole := len(x) / lanes * lanes
+	if whole > 0 {
+		expAVX2(&x[0], whole)
+	}
+	expGo(x[whole:])
+}
+
+func logSIMD(x []float64) {
+	whole := len(x) / 4 * 4
+	if whole > 0 {
+		logAVX2(&x[0], whole)
+	}
+	logGo(x[whole:])
+}
+
+func dropSIMD(dst, x, mask []float32, key uint64, below uint32, scale float32) {
+	padded(len(dst))
+	x, mask = x[:len(dst)], mask[:len(dst)]
+	dropAVX2(&dst[0], &x[0], &mask[0], len(dst), uint32(key), uint32(key>>32), below, scale)
 }
 
 func adamSIMD(w, m, v, g []float32, c *adamFactors) {

@@ -17,7 +17,8 @@ var portable = &ops{name: "portable", class: ClassPortable, gemm: gemmPortable}
 func init() {
 	for _, k := range []*ops{reference, portable} {
 		k.transpose, k.colSum, k.sumSquare, k.multiply = transposeGo, colSumGo, sumSquareGo, multiplyGo
-		k.apply, k.applyGrad, k.dropMask, k.adam = applyGo, applyGradGo, dropMaskGo, adamGo
+		k.apply, k.applyGrad, k.exp, k.log = applyGo, applyGradGo, expGo, logGo
+		k.drop, k.adam = dropGo, adamGo
 		k.lstm, k.lstmGrad, k.gru, k.gruGrad = lstmGo, lstmGradGo, gruGo, gruGradGo
 	}
 }
@@ -113,22 +114,44 @@ func multiplyGo(dst, x, y []float32) {
 	}
 }
 
-// dropMaskGo fills a mask with 0, where a hash of the key and the element's number
-// is below a bound, and scale elsewhere. The hash is murmur3's finish of the
-// number times an odd constant: a mask needs no state but its key, and any lane
-// can compute any element.
-func dropMaskGo(mask []float32, key uint64, below uint32, scale float32) {
+// expGo replaces numbers that are not above 0 by their exponentials.
+func expGo(x []float32) {
+	for i, v := range x {
+		x[i] = num.Exp32(v)
+	}
+}
+
+// logGo replaces numbers that are not below 1 by their logarithms.
+func logGo(x []float64) {
+	for i, v := range x {
+		x[i] = num.Log(v)
+	}
+}
+
+// dropGo fills a mask with 0, where sixteen bits of a hash of the key and the
+// element's number are below a bound, and scale elsewhere; dst is x times the mask.
+// The hash is murmur3's finish of the number times an odd constant: a mask needs no
+// state but its key, and any lane can compute any element. One hash serves two
+// elements that are half a row of lanes apart.
+func dropGo(dst, x, mask []float32, key uint64, below uint32, scale float32) {
 	lo, hi := uint32(key), uint32(key>>32)
-	for i := range mask {
-		h := (uint32(i)+lo)*dropStep ^ hi
-		h = (h ^ h>>16) * dropMix1
-		h = (h ^ h>>13) * dropMix2
-		h ^= h >> 16
-		mask[i] = scale
-		if h < below {
-			mask[i] = 0
+	const half = lanes / 2
+	for i := 0; i < len(mask); i += lanes {
+		for j := range half {
+			h := (uint32(i/2+j)+lo)*dropStep ^ hi
+			h = (h ^ h>>16) * dropMix1
+			h = (h ^ h>>13) * dropMix2
+			h ^= h >> 16
+			mask[i+j], mask[i+half+j] = scale, scale
+			if h&0xffff < below {
+				mask[i+j] = 0
+			}
+			if h>>16 < below {
+				mask[i+half+j] = 0
+			}
 		}
 	}
+	multiplyGo(dst, x, mask)
 }
 
 const (

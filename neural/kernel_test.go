@@ -112,9 +112,12 @@ func loopsAgree(t *testing.T, k *ops, r *num.Rand, n int) {
 	sameBits(t, what("product"), got, want)
 	for f := actReLU; f <= actSigmoid; f++ {
 		a, b := pairs(r, n)
-		k.applyGrad(f, a, y)
-		applyGradGo(f, b, y)
+		k.applyGrad(f, a, y, nil)
+		applyGradGo(f, b, y, nil)
 		sameBits(t, what(fmt.Sprintf("gradient %d", f)), a, b)
+		k.applyGrad(f, a, y, x)
+		applyGradGo(f, b, y, x)
+		sameBits(t, what(fmt.Sprintf("gradient %d under a mask", f)), a, b)
 	}
 	for _, f := range []activation{actTanh, actSigmoid} {
 		a, b := pairs(r, n)
@@ -126,10 +129,21 @@ func loopsAgree(t *testing.T, k *ops, r *num.Rand, n int) {
 		applyGo(f, b)
 		sameBits(t, what(fmt.Sprintf("function %d", f)), a, b)
 	}
-	key, below := r.Uint64(), uint32(r.Uint64())
-	k.dropMask(got, key, below, 1.25)
-	dropMaskGo(want, key, below, 1.25)
-	sameBits(t, what("mask"), got, want)
+	key, below := r.Uint64(), uint32(r.Uint64n(1<<16))
+	mask, wantMask := make([]float32, n), make([]float32, n)
+	k.drop(got, x, mask, key, below, 1.25)
+	dropGo(want, x, wantMask, key, below, 1.25)
+	sameBits(t, what("mask"), mask, wantMask)
+	sameBits(t, what("dropout"), got, want)
+	a, b := pairs(r, n-3) // not a multiple of lanes
+	for i := range a {
+		a[i] = -float32(math.Abs(float64(a[i]))) * float32(uint32(1)<<r.Uint64n(9))
+		b[i] = a[i]
+	}
+	k.exp(a)
+	expGo(b)
+	sameBits(t, what("exponential"), a, b)
+	logsAgree(t, k, r, n)
 	if g, w := k.sumSquare(x), sumSquareGo(x); g != w {
 		t.Fatalf("%s = %x, want %x", what("sum of squares"), g, w)
 	}
@@ -143,6 +157,27 @@ func loopsAgree(t *testing.T, k *ops, r *num.Rand, n int) {
 	transposeGo(want, x, n, lanes, n, lanes)
 	sameBits(t, what("transpose"), got, want)
 	adamAgrees(t, k, r, n)
+}
+
+func logsAgree(t *testing.T, k *ops, r *num.Rand, n int) {
+	t.Helper()
+	x := make([]float64, n-3)
+	for i := range x {
+		x[i] = 1 + math.Abs(r.Norm())*math.Ldexp(1, int(r.Uint64n(60))-52)
+	}
+	x[0], x[1], x[2], x[3] = 1, math.Sqrt2, math.Nextafter(math.Sqrt2, 2), 128
+	want := append([]float64(nil), x...)
+	k.log(x)
+	logGo(want)
+	for i := range want {
+		if math.Float64bits(x[i]) != math.Float64bits(want[i]) {
+			t.Fatalf("%s logarithm of %d: value %d is %x, want %x", k.name, n, i, x[i], want[i])
+		}
+	}
+	lost := []float64{math.NaN(), 1, 1, 1}
+	if k.log(lost); lost[0] == lost[0] || lost[1] != 0 {
+		t.Fatalf("%s: the logarithms of NaN and 1 are %g and %g, want NaN and 0", k.name, lost[0], lost[1])
+	}
 }
 
 func adamAgrees(t *testing.T, k *ops, r *num.Rand, n int) {
@@ -206,6 +241,17 @@ func TestFunctionsOfEveryFloat16StepGiveTheReferencesBits(t *testing.T) {
 			k.apply(f, x)
 			applyGo(f, want)
 			sameBits(t, fmt.Sprintf("%s function %d", k.name, f), x, want)
+		}
+		for _, low := range []uint32{0, 0x5bd3, 0xffff} {
+			var x []float32
+			for i := range uint32(0x7f80) {
+				x = append(x, math.Float32frombits(1<<31|i<<16|low))
+			}
+			x = append(x, 0, float32(math.Inf(-1)), -0x1.5d589ep+6, -0x1.5d58a0p+6)
+			want := append([]float32(nil), x...)
+			k.exp(x)
+			expGo(want)
+			sameBits(t, k.name+" exponential", x, want)
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package neural
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // pass is the room that one batch needs on its way through the network, and
 // back. A trainer and each predictor have their own. Nothing in it outlives a
@@ -12,10 +15,14 @@ type pass struct {
 	train bool
 
 	x      []float32   // gathered inputs: [time][row][input], padded
+	in     []float32   // what forward reads: x, or a part of the table itself
+	inRow  int         // from one row of it to the next
 	hidden [][]float32 // per linear layer: what it gave, before dropout
 	sent   [][]float32 // per linear layer: what the next one read, after dropout
 	mask   [][]float32 // per linear layer: 0 or 1/(1-dropout)
 	layers []*recurrent
+
+	touched uint32 // see touch
 
 	// Backward only.
 	grad  []float32   // as the slab
@@ -55,11 +62,11 @@ func newPass(n *Net, rows int, train bool) *pass {
 	return p
 }
 
-// dropBound is the bound that dropout's hash is compared with, and what a value
+// dropBound is the bound that 16 bits of dropout's hash are compared with, and what a value
 // that stays is multiplied by, so that the mean is kept.
 func dropBound(dropout float64) (below uint32, scale float32) {
-	below = uint32(min(dropout*(1<<32), 1<<32-1))
-	return below, float32(1 / (1 - float64(below)/(1<<32)))
+	below = uint32(min(math.Round(dropout*(1<<16)), 1<<16-1))
+	return below, float32(1 / (1 - float64(float64(below)/(1<<16))))
 }
 
 // flipSize is the room of the largest weight that backward transposes.
@@ -84,25 +91,77 @@ func (p *pass) flipSize() int {
 func (p *pass) gather(d *Dataset, rows []int32) {
 	p.rows = padTo(len(rows), strip)
 	window, stride := p.net.spec.Window(), padTo(d.Inputs, strip)
+	p.in, p.inRow = p.x, stride
+	if window == 1 {
+		p.touched = touch(d, rows)
+	}
 	for t := range window {
 		block := p.x[t*p.rows*stride:][:p.rows*stride]
 		for i, r := range rows {
-			copy(block[i*stride:][:d.Inputs], d.Row(int(r)-window+1+t))
+			copyRow(block[i*stride:][:d.Inputs], d.Row(int(r)-window+1+t))
 		}
 		clear(block[len(rows)*stride:])
 	}
 }
 
-// outputs are what the network said: rows of the stride that comes with them.
-func (p *pass) outputs() (x []float32, stride int) {
+// look is gather for a batch that goes forward only. Rows that follow each other,
+// as those of a whole series do, are read where they are.
+func (p *pass) look(d *Dataset, rows []int32) {
+	if p.net.spec.Window() > 1 || len(rows)%strip != 0 || !consecutive(rows) {
+		p.gather(d, rows)
+		return
+	}
+	p.rows = len(rows)
+	p.in, p.inRow = d.X[int(rows[0])*d.Stride:], d.Stride
+}
+
+func consecutive(rows []int32) bool {
+	for i, r := range rows {
+		if r != rows[0]+int32(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// touch reads a number of every cache line of some rows. Shuffled rows lie all over
+// a table that no cache holds, and this loop is so short that the CPU waits for
+// many of them at a time, where copying would wait for one after the other. What
+// it returns is only there so that the loop is not left out.
+func touch(d *Dataset, rows []int32) (bits uint32) {
+	const line = 16
+	for _, r := range rows {
+		row := d.Row(int(r))
+		for i := 0; i < len(row); i += line {
+			bits |= math.Float32bits(row[i])
+		}
+	}
+	return bits
+}
+
+// copyRow copies a row, four numbers at a time: most rows are so short that
+// calling copy would take longer than copying.
+func copyRow(dst, src []float32) {
+	for len(src) >= 4 && len(dst) >= 4 {
+		*(*[4]float32)(dst) = *(*[4]float32)(src)
+		dst, src = dst[4:], src[4:]
+	}
+	for len(src) > 0 && len(dst) > 0 {
+		dst[0] = src[0]
+		dst, src = dst[1:], src[1:]
+	}
+}
+
+// answers are what the network said.
+func (p *pass) answers() answers {
 	last := len(p.net.stack) - 1
-	return p.hidden[last], p.net.stack[last].w.stride
+	return answers{p.hidden[last], p.net.spec.Outputs, p.net.stack[last].w.stride}
 }
 
 // forward computes the outputs of the gathered rows. keys is what dropout's masks
 // are made of; it is nil where nothing is dropped.
 func (p *pass) forward(keys func() uint64) {
-	in, stride := p.x, padTo(p.net.spec.Inputs, strip)
+	in, stride := p.in, p.inRow
 	for _, l := range p.layers {
 		in, stride = l.forward(p, in, stride, keys), l.width
 	}
@@ -141,8 +200,7 @@ func (p *pass) forward(keys func() uint64) {
 // drop makes a mask and what is left of a layer under it.
 func (p *pass) drop(i, size int, key uint64) {
 	k := p.net.kernel
-	k.dropMask(p.mask[i][:size], key, p.below, p.scale)
-	k.multiply(p.sent[i][:size], p.hidden[i][:size], p.mask[i][:size])
+	k.drop(p.sent[i][:size], p.hidden[i][:size], p.mask[i][:size], key, p.below, p.scale)
 }
 
 // clearPadding sets the columns from width on to zero.
@@ -172,10 +230,11 @@ func (p *pass) backward(dropped bool) {
 		}
 		below := p.d[i-1][:p.rows*p.net.stack[i-1].w.stride]
 		p.inputGrad(l.w, d, below, p.rows)
+		var mask []float32
 		if dropped {
-			k.multiply(below, below, p.mask[i-1][:len(below)])
+			mask = p.mask[i-1][:len(below)]
 		}
-		k.applyGrad(p.net.act, below, p.hidden[i-1][:len(below)])
+		k.applyGrad(p.net.act, below, p.hidden[i-1][:len(below)], mask)
 	}
 }
 

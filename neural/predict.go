@@ -38,11 +38,11 @@ func (p *Predictor) Predict(d *Dataset, rows []int32, out []float32) error {
 	}
 	for len(rows) > 0 {
 		batch := rows[:min(p.pass.room, len(rows))]
-		p.pass.gather(d, batch)
+		p.pass.look(d, batch)
 		p.pass.forward(nil)
-		x, stride := p.pass.outputs()
+		a := p.pass.answers()
 		for i := range batch {
-			copy(out[i*n:][:n], x[i*stride:])
+			copyRow(out[i*n:][:n], a.row(i))
 		}
 		if i := notFinite(out[:len(batch)*n]); i >= 0 {
 			return p.notFinite(d, batch, i/n, out[i])

@@ -116,8 +116,7 @@ func (r *recurrent) forward(p *pass, in []float32, stride int, keys func() uint6
 	}
 	if keys != nil {
 		size := len(r.raw(rows))
-		k.dropMask(r.mask[:size], keys(), p.below, p.scale)
-		k.multiply(r.sent[:size], r.raw(rows), r.mask[:size])
+		k.drop(r.sent[:size], r.raw(rows), r.mask[:size], keys(), p.below, p.scale)
 	}
 	return r.output(rows, keys != nil)
 }

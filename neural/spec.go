@@ -116,7 +116,7 @@ func (s Spec) Check() error {
 // overflow here.
 func (s Spec) params() int64 {
 	var n float64
-	linear := func(in, out int) { n += float64(in+1) * float64(out) }
+	linear := func(in, out int) { n += float64(float64(in+1) * float64(out)) }
 	in := s.Inputs
 	if s.Recurrent() {
 		for range s.Layers {

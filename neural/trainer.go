@@ -61,8 +61,8 @@ func NewTrainer(n *Net, s TrainSpec) (*Trainer, error) {
 		return nil, fmt.Errorf("batch is %d; it must be from 1 to %d", s.Batch, maxBatch)
 	}
 	t := &Trainer{
-		net: n, loss: newLossFunc(s.Loss, n.spec.Outputs), optim: s.Optim.withDefaults(),
-		pass: newPass(n, s.Batch, true),
+		net: n, optim: s.Optim.withDefaults(), pass: newPass(n, s.Batch, true),
+		loss: newLossFunc(s.Loss, n.kernel, padTo(s.Batch, strip), n.spec.Outputs),
 		m:    make([]float32, n.layout.size), v: make([]float32, n.layout.size),
 		rng: num.NewRand(num.Mix(s.Seed, 't')), schedule: newScheduleState(),
 	}
@@ -161,7 +161,7 @@ func (t *Trainer) diverged(d *Dataset, rows []int32, s Score) error {
 	return &DivergedError{Step: t.step + 1, Loss: s.Loss, Norm: s.Norm, Input: d.blame(rows, t.net.spec.Window())}
 }
 
-func isFinite(x float64) bool { return x-x == 0 }
+func isFinite(x float64) bool { return math.Abs(x) <= math.MaxFloat64 }
 
 // forward checks a batch, runs it through the network and leaves the gradient of
 // the loss where backward begins.
@@ -174,21 +174,13 @@ func (t *Trainer) forward(d *Dataset, rows []int32) (Score, error) {
 	}
 	t.pass.gather(d, rows)
 	t.pass.forward(t.keys)
-	x, stride := t.pass.outputs()
-	grad := t.pass.d[len(t.pass.d)-1]
+	a, grad := t.pass.answers(), t.pass.d[len(t.pass.d)-1]
 	s := Score{Rows: len(rows)}
 	for _, r := range rows {
 		s.Weight += t.loss.weight(d, r)
 	}
-	outputs := t.net.spec.Outputs
-	for i, r := range rows {
-		l, right := t.loss.of(d, r, x[i*stride:][:outputs], grad[i*stride:][:outputs], s.Weight)
-		s.Loss += l
-		if right {
-			s.Right++
-		}
-	}
-	clear(grad[len(rows)*stride : t.pass.rows*stride])
+	s.Loss, s.Right = t.loss.of(d, rows, a, grad, s.Weight)
+	clear(grad[len(rows)*a.stride : t.pass.rows*a.stride])
 	s.Loss *= share(1, s.Weight)
 	return s, nil
 }
@@ -216,19 +208,16 @@ func (t *Trainer) Evaluate(d *Dataset, rows []int32, out []float32) (Score, erro
 	s := Score{Rows: len(rows)}
 	for done := 0; done < len(rows); {
 		batch := rows[done:min(done+t.pass.room, len(rows))]
-		t.pass.gather(d, batch)
+		t.pass.look(d, batch)
 		t.pass.forward(nil)
-		x, stride := t.pass.outputs()
+		a := t.pass.answers()
+		loss, right := t.loss.of(d, batch, a, nil, 0)
+		s.Loss += loss
+		s.Right += right
 		for i, r := range batch {
-			y := x[i*stride:][:n]
-			l, right := t.loss.of(d, r, y, nil, 0)
-			s.Loss += l
 			s.Weight += t.loss.weight(d, r)
-			if right {
-				s.Right++
-			}
 			if out != nil {
-				copy(out[(done+i)*n:], y)
+				copy(out[(done+i)*n:], a.row(i))
 			}
 		}
 		done += len(batch)

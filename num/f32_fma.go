@@ -23,7 +23,7 @@ func FMA32FTZ(x, y, z float32) float32 {
 	x, y, z = Normal32(x), Normal32(y), Normal32(z)
 	// Two roundings are as good as one unless the first ended on a tie of the
 	// second: the highest of the 29 bits that go is 1, the others 0.
-	s := float64(x)*float64(y) + float64(z)
+	s := float64(float64(x)*float64(y)) + float64(z)
 	b := math.Float64bits(s)
 	if size := b &^ (1 << 63); b&(1<<29-1) != 1<<28 && (size > normal64 || size == 0) {
 		return float32(s)
@@ -62,8 +62,8 @@ func Normal32(x float32) float32 {
 
 // fmaToOdd is x*y + z rounded to odd in 53 bits.
 func fmaToOdd(x, y, z float32) float64 {
-	p, c := float64(x)*float64(y), float64(z) // a product of two 24-bit numbers is exact
-	s := float64(p) + c
+	p, c := float64(float64(x)*float64(y)), float64(z) // a product of two 24-bit numbers is exact
+	s := p + c
 	// What the sum lost (Knuth's two-sum): exact, and NaN where s is not finite.
 	t := s - p
 	lost := (p - (s - t)) + (c - t)

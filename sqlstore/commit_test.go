@@ -161,8 +161,8 @@ func TestCommit_WithoutAWitnessCommittedIsNotBelieved(t *testing.T) {
 		if _, err := tx.exec(t.Context(), sqlPut, "a", 1); err != nil {
 			return err
 		}
-		// After a crash of the server the witness would be gone.
-		_, err := tx.exec(t.Context(), `SELECT pg_terminate_backend($1)`, int64(bus.witness.Load().pid))
+		// After a crash of the server the witness would be gone; so wait until it is.
+		_, err := tx.exec(t.Context(), `SELECT pg_terminate_backend($1, 20000)`, int64(bus.witness.Load().pid))
 		return err
 	})
 	if ktrdr.CodeOf(err) != ktrdr.CodeUnknownResult {

@@ -34,18 +34,18 @@ func (s *Strategy) Cost(bars int) Cost {
 		share := base / seconds(tf)
 		for _, x := range s.Indicators {
 			i := x.New()
-			perBar += share * i.Cost()
-			held += share * 8 * float64(len(i.Outputs()))
+			perBar += float64(share * i.Cost())
+			held += float64(share * 8 * float64(len(i.Outputs())))
 		}
 	}
 	rows := n * float64(len(s.Data.Symbols))
 	stride := float64((len(columns) + 15) / 16 * 16)
-	c.Memory = int64(n*held + rows*(4*stride+64) + 16*float64(c.Weights))
+	c.Memory = int64(float64(n*held) + float64(rows*(float64(4*stride)+64)) + float64(16*float64(c.Weights)))
 
 	// Forward and backward are three multiplications and additions a weight,
 	// for every bar of a window.
 	flops := rows * s.Training.Split.Train * float64(s.Training.Epochs) * float64(s.Model.Window()) * 6 * float64(c.Weights)
-	ns := rows*(perBar+rowNanoseconds*stride+labelNanoseconds) + flops/flopsPerSecond*1e9
+	ns := float64(rows*(perBar+float64(rowNanoseconds*stride)+labelNanoseconds)) + float64(flops/flopsPerSecond*1e9)
 	c.CPU = time.Duration(min(ns, 1e18))
 	return c
 }

@@ -38,7 +38,7 @@ func (s *Strategy) grammar() fields {
 func (s *Strategy) setDefaults() {
 	s.Data.History = 200
 	s.Deployment.Symbols = Universal
-	s.Decisions = Decisions{Confidence: 0.5, PositionAware: true, Separation: hour * 4}
+	s.Decisions = Decisions{Confidence: 0.5, Separation: hour * 4}
 	s.Training = Training{
 		Epochs: 100, BatchSize: 32, LearningRate: 0.001, FocalGamma: 2, HuberDelta: 0.01,
 		Optimizer: Adam, GradientClip: 1, WeightMode: AutoWeights, Scheduler: Scheduler{Type: Constant},

@@ -204,7 +204,7 @@ func (s hours) number(x *float64) number { return number{x, 0, 24 * 365, false} 
 func (s hours) read(r *reader, n node) {
 	x := s.into.Hours()
 	s.number(&x).read(r, n)
-	*s.into = time.Duration(x*3600+0.5) * time.Second
+	*s.into = time.Duration(float64(x*3600)+0.5) * time.Second
 }
 
 func (s hours) tree() any { return s.into.Hours() }

@@ -46,7 +46,7 @@ func (d *Decisions) grammar() fields {
 	return fields{
 		{name: "output_format", shape: oneOf[OutputFormat]{&d.Output, []OutputFormat{Classification, Regression}}, doc: "regression for forward_return labels, classification for all others"},
 		{name: "confidence_threshold", shape: number{&d.Confidence, 0, 1, false}, when: classes, doc: "probability below which the answer is hold"},
-		{name: "position_awareness", shape: flag{&d.PositionAware}, doc: "hold on a signal in the direction of the position"},
+		{name: "position_awareness", shape: always{"there is one position, and a signal in its direction is held; remove it, or set it to true"}, doc: "hold on a signal in the direction of the position, which is always so"},
 		{name: "allow_short_from_flat", shape: flag{&d.AllowShort}, doc: "a sell signal without a position opens a short one; true for a regression if not given"},
 		{name: "filters", shape: fields{
 			{name: "min_signal_separation", shape: hours{&d.Separation}, doc: "hours between trades"},

@@ -73,12 +73,11 @@ const (
 
 // Decisions says how answers of the network become signals.
 type Decisions struct {
-	Output        OutputFormat
-	Confidence    float64       // classification: below it, hold
-	PositionAware bool          // a signal in the direction of the position is held
-	AllowShort    bool          // a sell signal without a position opens a short one
-	Separation    time.Duration // least time between trades
-	Cost          CostModel     // regression
+	Output     OutputFormat
+	Confidence float64       // classification: below it, hold
+	AllowShort bool          // a sell signal without a position opens a short one
+	Separation time.Duration // least time between trades
+	Cost       CostModel     // regression
 }
 
 // CostModel turns an expected return into a signal: buy above RoundTrip ×

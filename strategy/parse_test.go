@@ -132,6 +132,7 @@ func TestParse_SaysWhatIsWrongAndWhere(t *testing.T) {
 		"an octal number":                     {[]string{"epochs: 40", "epochs: 040"}, "040 is not a decimal number"},
 		"a fraction for a count":              {[]string{"epochs: 40", "epochs: 4.5"}, "4.5 is not a whole number from 1 to 100000"},
 		"yes for true":                        {[]string{"position_awareness: true", "position_awareness: yes"}, "it must be true or false, and is the text \"yes\""},
+		"a flag that is always on":            {[]string{"position_awareness: true", "position_awareness: false"}, "decisions.position_awareness: it cannot be false: there is one position"},
 		"an empty value":                      {[]string{"epochs: 40", "epochs:"}, "it must be a finite number, and is empty"},
 		"a list where a mapping belongs":      {[]string{"filters: {min_signal_separation: 4}", "filters: [4]"}, "decisions.filters: it must be a mapping (key: value), and is a list"},
 		"a missing section":                   {[]string{"decisions:", "decision:"}, "decisions: it is missing"},

@@ -11,7 +11,7 @@ type schema struct {
 	Title                string             `json:"title,omitempty"`
 	Description          string             `json:"description,omitempty"`
 	Type                 string             `json:"type,omitempty"`
-	Const                string             `json:"const,omitempty"`
+	Const                any                `json:"const,omitempty"`
 	Enum                 []string           `json:"enum,omitempty"`
 	Pattern              string             `json:"pattern,omitempty"`
 	MaxLength            int                `json:"maxLength,omitempty"`

@@ -99,6 +99,19 @@ func (s flag) tree() any { return *s.into }
 
 func (s flag) schema() *schema { return &schema{Type: "boolean"} }
 
+// always is a flag that strategies carry and that cannot be switched off.
+type always struct{ why string }
+
+func (s always) read(r *reader, n node) {
+	on := true
+	if (flag{&on}).read(r, n); !on {
+		r.problem(n, "it cannot be false: %s", s.why)
+	}
+}
+
+func (always) tree() any       { return true }
+func (always) schema() *schema { return &schema{Const: true} }
+
 // text is text, of a pattern if there is one.
 type text struct {
 	into    *string

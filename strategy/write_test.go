@@ -59,7 +59,7 @@ func anyStrategy(rt *rapid.T) string {
 	labels := pick("labels", "zigzag, zigzag_threshold: 0.013", "context, horizon: 3", "regime, macro_atr_mult: 4.5",
 		"triple_barrier, vol_method: ewm, compute_weights: true", "triple_barrier, cusum_threshold: 0",
 		"triple_barrier, cusum_threshold: 0.002, max_holding_period: 7", "triple_barrier, cusum_threshold: 0, cusum_multiplier: 1.25")
-	decisions := pick("decisions", "{}", "{confidence_threshold: 0.25, position_awareness: false}", "{filters: {min_signal_separation: 0.35}}")
+	decisions := pick("decisions", "{}", "{confidence_threshold: 0.25, position_awareness: true}", "{filters: {min_signal_separation: 0.35}}")
 	loss := pick("loss", "", "loss: cross_entropy", "loss: focal", "loss: focal\n  focal_gamma: 0", "class_weights: none")
 	if regression {
 		labels = pick("horizon", "forward_return", "forward_return, horizon: 1")

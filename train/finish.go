@@ -121,6 +121,8 @@ func (r *Run) judgeTest(net *neural.Net, m *Metrics) error {
 	r.warnCollapsed(m, "test", answerShares(outputs, len(r.ds.Classes)))
 	if m.Test.Accuracy <= m.Test.BaselineAccuracy {
 		m.Warnings = append(m.Warnings, fmt.Sprintf("the test accuracy %.4f is not above the %.4f that always giving the most frequent answer of training reaches", m.Test.Accuracy, m.Test.BaselineAccuracy))
+	} else if most := m.Test.commonest(); m.Test.Accuracy <= most {
+		m.Warnings = append(m.Warnings, fmt.Sprintf("the test accuracy %.4f is not above the %.4f that always giving the most frequent answer of the test part itself would reach", m.Test.Accuracy, most))
 	}
 	return nil
 }

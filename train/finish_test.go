@@ -189,10 +189,16 @@ func TestMetrics_AreJSON(t *testing.T) {
 // baseline.
 func signAbove(t *testing.T, l lab, edge float64) float64 {
 	t.Helper()
+	const seeds = 8 // one start may be unlucky
 	s := l.parse(t)
-	r := start(t, prepare(t, s, synth(t, "AAA", 20_000, 3, edge)), s, 1)
-	carry(t, r, -1)
-	_, m := finish(t, r)
-	t.Logf("edge %v: accuracy %.4f, baseline %.4f", edge, m.Test.Accuracy, m.Test.BaselineAccuracy)
-	return m.Test.Accuracy - m.Test.BaselineAccuracy
+	ds := prepare(t, s, synth(t, "AAA", 20_000, 3, edge))
+	above := 0.0
+	for seed := range uint64(seeds) {
+		r := start(t, ds, s, 1+seed)
+		carry(t, r, -1)
+		_, m := finish(t, r)
+		above += (m.Test.Accuracy - m.Test.BaselineAccuracy) / seeds
+	}
+	t.Logf("edge %v: the sign is right %.4f above the baseline, mean of %d seeds", edge, above, seeds)
+	return above
 }

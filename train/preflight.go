@@ -56,6 +56,7 @@ const (
 	CodeInputs     = "inputs"
 	CodeLeakage    = "leakage"
 	CodeOverfit    = "more_weights_than_samples"
+	CodeTimeframe  = "timeframe" // longer bars that do not go with the base
 )
 
 // Err is the error that refuses the training, or nil.
@@ -93,7 +94,7 @@ func (p *Preflight) warn(code, format string, args ...any) {
 
 // What is too little.
 const (
-	leastTraining = 100 // samples, to train at all
+	LeastTraining = 100 // samples, to train at all
 	leastJudging  = 30  // samples, for a figure that means something
 )
 
@@ -102,8 +103,8 @@ var partNames = [...]string{"training", "validation", "test"}
 // checkSamples looks at how many samples there are, and of what.
 func (p *Preflight) checkSamples(classes []string, weights int) {
 	train := p.Parts[0]
-	if train.Samples < leastTraining {
-		p.refuse(CodeFewSamples, "there are %d training samples (%d were purged) of %d bars, and at least %d are needed: use more data, or labels that end sooner", train.Samples, train.Purged, p.Rows, leastTraining)
+	if train.Samples < LeastTraining {
+		p.refuse(CodeFewSamples, "there are %d training samples (%d were purged) of %d bars, and at least %d are needed: use more data, or labels that end sooner", train.Samples, train.Purged, p.Rows, LeastTraining)
 	}
 	for _, part := range p.Parts[1:] {
 		if part.Samples > 0 && part.Samples < leastJudging {

@@ -22,13 +22,13 @@ type Options struct {
 	Split *Split
 }
 
-// within is the span that the options leave of a strategy's.
-func (o Options) within(s strategy.Span) Options {
+// Within fills in what the strategy says where the options say nothing.
+func (o Options) Within(s *strategy.Strategy) Options {
 	if o.Span.Start.IsZero() {
-		o.Span.Start = s.Start
+		o.Span.Start = s.Data.Span.Start
 	}
 	if o.Span.End.IsZero() {
-		o.Span.End = s.End
+		o.Span.End = s.Data.Span.End
 	}
 	return o
 }
@@ -48,7 +48,7 @@ func instant(t time.Time) int64 {
 // symbols. The error, where there is one, is a sentence about the data; the
 // pre-flight tells the rest, and comes with the error of what it refuses.
 func Prepare(s *strategy.Strategy, data []Series, opt Options) (*Dataset, Preflight, error) {
-	opt = opt.within(s.Data.Span)
+	opt = opt.Within(s)
 	data, err := readingAll(s, data)
 	if err != nil {
 		return nil, Preflight{}, err
@@ -58,6 +58,9 @@ func Prepare(s *strategy.Strategy, data []Series, opt Options) (*Dataset, Prefli
 		if err := b.add(d); err != nil {
 			return nil, Preflight{}, fmt.Errorf("%s: %w", d.Symbol, err)
 		}
+	}
+	if err := b.flight.Err(); err != nil { // before samples are missed that cannot be there
+		return nil, b.flight, err
 	}
 	ds, err := b.finish()
 	if err != nil {
@@ -102,6 +105,7 @@ type builder struct {
 	matrix  *feature.Matrix // the rows of all symbols
 	symbols []labelled
 	ds      *Dataset
+	flight  Preflight // what is found on the way
 }
 
 func newBuilder(s *strategy.Strategy, data []Series, opt Options) *builder {
@@ -121,6 +125,11 @@ func (b *builder) add(d Series) error {
 	block := Block{Symbol: d.Symbol, First: b.matrix.Rows, Sources: d.sources()}
 	d = d.before(b.opt.end())
 	block.Time = d.base().Time
+	for _, higher := range d.Bars[1:] {
+		if f := Mismatch(d.base(), higher, b.opt.Span); f != nil {
+			b.flight.Findings = append(b.flight.Findings, *f)
+		}
+	}
 	m, err := feature.Build(b.s, d.Bars)
 	if err != nil {
 		return fmt.Errorf("features: %w", err)
@@ -238,7 +247,7 @@ func (b *builder) checkParts(s Split) error {
 
 // preflight looks at the dataset before it is normalised.
 func (b *builder) preflight(ds *Dataset) Preflight {
-	p := Preflight{Rows: ds.Table.Rows, Parts: ds.partReports()}
+	p := Preflight{Rows: ds.Table.Rows, Parts: ds.partReports(), Findings: b.flight.Findings}
 	for _, l := range b.symbols {
 		p.Samples += l.set.Len()
 	}

@@ -15,13 +15,16 @@ import (
 	"github.com/ktrdr/ktrdr/train"
 )
 
+const twoFrames = `{mode: multi_timeframe, timeframes: ["1h", "4h"]}`
+
 const threeSymbols = "{mode: multi_symbol, symbols: [AAA, BBB, CCC]}"
 
 // unlike are three symbols that differ in prices, length and time.
 func unlike(t testing.TB, higher ...market.Timeframe) []train.Series {
 	c := synth(t, "CCC", 900, 9, 0.2, higher...)
-	for i, b := range c.Bars { // CCC begins later than the others
-		from := sort.Search(b.Len(), func(i int) bool { return b.Time[i] >= c.Bars[0].Time[200] })
+	later := c.Bars[0].Time[200] // CCC begins later than the others
+	for i, b := range c.Bars {
+		from := sort.Search(b.Len(), func(i int) bool { return b.Time[i] >= later })
 		c.Bars[i] = b.Slice(from, b.Len())
 	}
 	return []train.Series{synth(t, "AAA", 900, 7, 0.2, higher...), synth(t, "BBB", 600, 8, 0.2, higher...), c}
@@ -210,11 +213,18 @@ func TestPrepare_RefusesWhatCannotBeTrained(t *testing.T) {
 	}
 	other := good()
 	other[0].Bars[0].Symbol = "ZZZ"
+	ended, unrelated := synth(t, "AAA", 900, 5, 0, market.H4), synth(t, "AAA", 900, 5, 0, market.H4)
+	ended.Bars[1] = ended.Bars[1].Slice(0, 100)
+	for i := range unrelated.Bars[1].Close {
+		unrelated.Bars[1].Close[i] *= 1.1
+	}
 	for name, c := range map[string]struct {
 		lab  lab
 		data []train.Series
 		want string
 	}{
+		"longer bars that end":    {lab{timeframes: twoFrames}, []train.Series{ended}, "55 % of 900 bars of 1h have no 4h bar that is up to date: the 1h bars reach from 2015-01-05 00:00 to"},
+		"bars of another market":  {lab{timeframes: twoFrames}, []train.Series{unrelated}, "are not the same market: where both close, their prices differ by 9 %"},
 		"no data":                 {lab{}, nil, "no data"},
 		"one symbol twice":        {lab{}, append(good(), good()...), "AAA is given twice"},
 		"bars of another symbol":  {lab{}, other, "bars of ZZZ"},
@@ -230,6 +240,29 @@ func TestPrepare_RefusesWhatCannotBeTrained(t *testing.T) {
 				t.Errorf("err = %v, want one that says %q", err, c.want)
 			}
 		})
+	}
+}
+
+func TestPrepare_LeavesOutWhatAnEndedTimeframeNoLongerTells(t *testing.T) {
+	s := lab{timeframes: twoFrames}.parse(t)
+	d := synth(t, "AAA", 1500, 5, 0, market.H4)
+	d.Bars[1] = d.Bars[1].Slice(0, 330)
+	last := market.H4.End(d.Bars[1].Time[329])
+	ds, flight, err := train.Prepare(s, []train.Series{d}, train.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !contains(flight.Warnings(), "have no 4h bar that is up to date and are left out: the 4h bars reach from") {
+		t.Errorf("no warning of it: %v", flight.Warnings())
+	}
+	after := 0
+	for _, row := range slices.Concat(ds.Train, ds.Validation, ds.Test) {
+		if market.H1.End(d.Bars[0].Time[row]) > last {
+			after++
+		}
+	}
+	if after == 0 || after > 8 {
+		t.Errorf("%d samples after the last 4h bar closed, want 8 at most", after)
 	}
 }
 

@@ -109,6 +109,19 @@ func (ds *Dataset) trainingMix() (mix []float64, majority int) {
 	return mix, majority
 }
 
+// commonest is the share of the class that the test part has most of; 0 for a
+// regression.
+func (t *TestMetrics) commonest() float64 {
+	if t.ClassMetrics == nil {
+		return 0
+	}
+	most := 0
+	for _, c := range t.Classes {
+		most = max(most, c.Samples)
+	}
+	return float64(most) / float64(t.Samples)
+}
+
 func classMetrics(names []string, confusion [][]int, baseline float64) *ClassMetrics {
 	m := &ClassMetrics{BaselineLoss: baseline, Confusion: confusion}
 	total, occurring := 0, 0
@@ -200,7 +213,7 @@ func scoreRegression(ds *Dataset, rows []int32, outputs []float32, loss neural.L
 // defines it.
 func pointLoss(l neural.LossSpec, e float64) float64 {
 	if size := math.Abs(e); l.Name == neural.Huber && size > l.Delta {
-		return l.Delta * (size - l.Delta/2)
+		return l.Delta * (size - float64(l.Delta/2))
 	}
 	if l.Name == neural.Huber {
 		return e * e / 2

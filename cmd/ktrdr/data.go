@@ -23,8 +23,8 @@ is not disturbed. A series that is imported again stays what it was for whoever
 noted its hash; the newest import is the one to use from then on.`
 
 func newData(a *app) *cobra.Command {
-	cmd := group("data", "Import, check, list, show, export and make up prices",
-		newDataImport(a), newDataList(a), newDataShow(a), newDataCheck(a), newDataSynth(a), newDataExport(a))
+	cmd := group("data", "Import, check, list, show, resample, export and make up prices",
+		newDataImport(a), newDataList(a), newDataShow(a), newDataCheck(a), newDataSynth(a), newDataResample(a), newDataExport(a))
 	cmd.Long = dataHelp
 	return cmd
 }

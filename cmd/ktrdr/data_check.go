@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -77,6 +78,9 @@ func checkFile(file string, opt market.ImportOptions) checked {
 	switch {
 	case invalid:
 		r.Error = fmt.Sprintf("%s: %d findings in %d rows", file, rep.Wrong(), rep.Rows)
+	case errors.Is(err, fs.ErrNotExist) && file == filepath.Base(file) && filepath.Ext(file) == "":
+		r.Error = fmt.Sprintf("there is no file %s", file)
+		r.fix = fmt.Sprintf("to check a series, name its timeframe too: `ktrdr data check %s 1h`; `ktrdr data list` shows what there is", file)
 	case err != nil:
 		r.Error, r.fix = err.Error(), ""
 	default:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 
 	"github.com/spf13/cobra"
 
@@ -103,6 +104,7 @@ type imported struct {
 	Report    market.Report    `json:"report"`
 	Stored    *stored          `json:"stored,omitempty"`
 	Replaced  *stored          `json:"replaced,omitempty"` // what was current before
+	Hint      string           `json:"hint,omitempty"`     // what is probably not meant
 
 	refused bool // for the findings of the report
 }
@@ -161,6 +163,7 @@ func (im *importer) one(t target) imported {
 	r.Report = rep
 	if err == nil {
 		r.Timeframe = b.Timeframe
+		r.Hint = points(b)
 		err = im.store(b, &r)
 	}
 	if err != nil {
@@ -170,6 +173,19 @@ func (im *importer) one(t target) imported {
 	}
 	r.OK = true
 	return r
+}
+
+// pair is the name of a currency in another.
+var pair = regexp.MustCompile(`^[A-Z]{6}$`)
+
+// points says so when the prices of a pair look like points: no currency that
+// is quoted this way is worth ten thousand of another.
+func points(b *market.Bars) string {
+	const many = 10_000
+	if !pair.MatchString(b.Symbol) || b.Len() == 0 || b.Close[b.Len()-1] <= many {
+		return ""
+	}
+	return fmt.Sprintf("the last price is %v: if prices are points, import it again with --divide 100000 (1000 for the yen)", b.Close[b.Len()-1])
 }
 
 func (im *importer) store(b *market.Bars, r *imported) error {
@@ -223,6 +239,9 @@ func (a *app) printImported(r imported) {
 		fmt.Fprintf(w, "  takes the place of %d bars, %s, hash %s\n", r.Replaced.Bars, r.Replaced.span(), shortHash(r.Replaced.Hash))
 	}
 	printReport(w, &r.Report, a.verbose)
+	if r.Hint != "" {
+		fmt.Fprintln(w, "  →", r.Hint)
+	}
 	if r.refused {
 		fmt.Fprintln(w, "  → correct the file, or let --normalise mend what can be mended")
 	}

@@ -232,6 +232,36 @@ func TestDataSynth_TakesNoPlaceUnasked(t *testing.T) {
 	l.must("data", "synth", "--bars", "100", "--seed", "8", "--replace")
 }
 
+func TestData_SaysTheNextCommand(t *testing.T) {
+	l := newLab(t)
+	if a := l.run("data", "check", "EURJPY"); a.code != exitFailed || !strings.Contains(a.out, "`ktrdr data check EURJPY 1h`") {
+		t.Errorf("a symbol alone: %+v", a)
+	}
+	const points = "Date,open,high,low,close,volume\n2024-01-01 00:00:00,110000,120000,100000,115000,10\n2024-01-01 01:00:00,110000,120000,100000,115000,10\n"
+	if a := l.run("data", "import", file(t, "EURUSD_1h.csv", points)); a.code != 0 || !strings.Contains(a.out, "--divide 100000") {
+		t.Errorf("prices in points: %+v", a)
+	}
+	if a := l.run("data", "import", file(t, "EURUSD_1h.csv", points), "--divide", "100000"); a.code != 0 || strings.Contains(a.out, "--divide") {
+		t.Errorf("prices divided: %+v", a)
+	}
+}
+
+func TestDataResample_StoresLongerBarsBesideTheShorter(t *testing.T) {
+	l := newLab(t)
+	if a := l.run("data", "synth", "--symbol", "EURUSD", "--bars", "500"); a.code != 0 {
+		t.Fatal(a)
+	}
+	if a := l.run("data", "resample", "EURUSD", "1h", "4h"); a.code != 0 || !strings.Contains(a.out, "EURUSD 4h made of 500 bars of 1h: ") {
+		t.Errorf("%+v, want it told what was made", a)
+	}
+	if a := l.run("data", "show", "EURUSD", "4h"); a.code != 0 {
+		t.Errorf("%+v, want the bars in the library", a)
+	}
+	if a := l.run("data", "resample", "EURUSD", "1h", "15m"); a.code != exitUsage {
+		t.Errorf("shorter bars of longer ones: %+v, want wrong usage", a)
+	}
+}
+
 func TestDataShow_TellsSpanGapsAndFigures(t *testing.T) {
 	l := newLab(t)
 	l.must("data", "synth", "--symbol", "EURUSD", "--bars", "500", "--seed", "7")

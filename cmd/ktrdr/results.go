@@ -87,7 +87,13 @@ type shownResult struct {
 	Warnings   []string            `json:"warnings"`
 	ResultHash string              `json:"result_hash"`
 	Metrics    map[string]*float64 `json:"metrics"` // of a backtest: numbers, or null where undefined
-	Test       *struct {
+	Holds      *struct {
+		WarmUp    int `json:"warm_up"`
+		Undefined int `json:"undefined"`
+		Unsure    int `json:"unsure"`
+		Answered  int `json:"answered"`
+	} `json:"holds"` // of a backtest
+	Test *struct {
 		Accuracy  float64  `json:"test_accuracy"`
 		Loss      float64  `json:"test_loss"`
 		Precision *float64 `json:"precision"`
@@ -131,6 +137,9 @@ func printFigures(w io.Writer, result json.RawMessage) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Metrics)) {
 		figure(name, r.Metrics[name])
+	}
+	if h := r.Holds; h != nil {
+		fmt.Fprintf(w, "  %-26s %d warm-up, %d undefined, %d unsure, %d answered\n", "holds", h.WarmUp, h.Undefined, h.Unsure, h.Answered)
 	}
 	if t := r.Test; t != nil {
 		figure("test_accuracy", &t.Accuracy)

@@ -47,6 +47,95 @@ func (f *file) exp(x reg) {
 	f.free(k, t, q)
 }
 
+// expBelow replaces x by e to the power x, for x that are not above 0: zero where
+// that is smaller than any number that is not denormal.
+func (f *file) expBelow(x reg) {
+	const least = -0x1.5d589ep+6
+	zero := f.load(f.f32(least))
+	f.op("VCMPPS", "$0x11", zero, x, zero) // x < least
+	f.atLeast(x, least)
+	f.exp(x)
+	f.op("VANDNPS", x, zero, x)
+	f.free(zero)
+}
+
+// f64 is the operand that reads a float64.
+func (f *file) f64(x float64) string { return f.long(math.Float64bits(x)) }
+
+// pair computes z*a + b.
+func (f *file) pair(z reg, a, b float64) reg {
+	r := f.take()
+	f.op("VMULPD", f.f64(a), z, r)
+	f.op("VADDPD", f.f64(b), r, r)
+	return r
+}
+
+// join replaces x by x + y*z and frees y.
+func (f *file) join(x, y, z reg) {
+	f.op("VMULPD", z, y, y)
+	f.op("VADDPD", y, x, x)
+	f.free(y)
+}
+
+// log64 replaces x by its logarithm as num.Log computes it, for numbers that are
+// not below 1; NaN stays NaN.
+func (f *file) log64(x reg) {
+	k, m, t := f.take(), f.take(), f.take()
+	f.op("VPSRLQ", "$52", x, k) // the exponent, as the last bits of a float64
+	f.op("VPOR", f.f64(0x1p52), k, k)
+	f.op("VSUBPD", f.f64(0x1p52+1023), k, k)
+	f.op("VPAND", f.long(1<<52-1), x, m)
+	f.op("VPOR", f.f64(1), m, m)
+	f.op("VSUBPD", x, x, x)                          // 0, or NaN
+	f.op("VCMPPD", "$0x1e", f.f64(math.Sqrt2), m, t) // m > sqrt(2): halve it
+	half := f.take()
+	f.op("VMULPD", f.f64(0.5), m, half)
+	f.op("VBLENDVPD", t, half, m, m)
+	f.op("VANDPD", f.f64(1), t, t)
+	f.op("VADDPD", t, k, k)
+	s, z := m, t
+	f.op("VSUBPD", f.f64(1), m, half) // f, for now
+	f.op("VADDPD", f.f64(2), half, z)
+	f.op("VDIVPD", z, half, s)
+	fraction := half
+	half = f.take()
+	f.op("VMULPD", f.f64(0.5), fraction, half)
+	f.op("VMULPD", fraction, half, half)
+	f.op("VMULPD", s, s, z)
+	r := f.logTail(z)
+	f.op("VMULPD", f.f64(2.0/3), z, z)
+	f.op("VADDPD", r, z, r)
+	f.op("VADDPD", r, half, r)
+	f.op("VMULPD", r, s, r)
+	f.op("VMULPD", f.f64(0x1.a39ef35793c76p-33), k, z)
+	f.op("VADDPD", z, r, r)
+	f.op("VSUBPD", r, half, half)
+	f.op("VSUBPD", fraction, half, half)
+	f.op("VMULPD", f.f64(0x1.62e42feep-1), k, k)
+	f.op("VSUBPD", half, k, k)
+	f.op("VADDPD", k, x, x)
+	f.free(k, m, t, half, fraction, r)
+}
+
+// logTail is num's function of that name.
+func (f *file) logTail(z reg) reg {
+	z2, z4 := f.take(), f.take()
+	f.op("VMULPD", z, z, z2)
+	f.op("VMULPD", z2, z2, z4)
+	ab := f.pair(z, 2.0/7, 2.0/5)
+	f.join(ab, f.pair(z, 2.0/11, 2.0/9), z2)
+	cd := f.pair(z, 2.0/15, 2.0/13)
+	f.join(cd, f.pair(z, 2.0/19, 2.0/17), z2)
+	last := f.take()
+	f.op("VMULPD", f.f64(2.0/21), z4, last)
+	f.op("VADDPD", last, cd, cd)
+	f.free(last)
+	f.join(ab, cd, z4)
+	f.op("VMULPD", z2, ab, ab)
+	f.free(z2, z4)
+	return ab
+}
+
 // atMost and atLeast bound x; NaN stays NaN.
 func (f *file) atMost(x reg, bound float32) {
 	t := f.load(f.f32(bound))

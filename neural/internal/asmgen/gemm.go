@@ -149,8 +149,8 @@ func (f tile) end() {
 // peak writes a loop of fused multiply-adds that never touches memory: what the
 // CPU could do at best. Benchmarks compare with it.
 func (f *file) peak(name, v string) {
-	f.text("func "+name+"(n int)", name, 0, 8)
-	f.op("MOVQ", "n+0(FP)", "AX")
+	f.text("func "+name+"(rounds int)", name, 0, 8)
+	f.op("MOVQ", "rounds+0(FP)", "AX")
 	for i := range 14 {
 		y := fmt.Sprintf("Y%d", i)
 		f.op("VXORPS", y, y, y)

@@ -168,6 +168,25 @@ func (f *file) apply(name string, fn func(x reg)) {
 	f.leave()
 }
 
+// log replaces n numbers of 64 bits, four at a time, by their logarithms.
+func (f *file) log() {
+	f.text("func logAVX2(x *float64, n int)", "logAVX2", 0, 16)
+	f.op("MOVQ", "x+0(FP)", "DI")
+	f.op("MOVQ", "n+8(FP)", "CX")
+	loop := f.label("loop")
+	f.line("%s:", loop)
+	x := f.take()
+	f.op("VMOVUPD", "(DI)", x)
+	f.log64(x)
+	f.op("VMOVUPD", x, "(DI)")
+	f.free(x)
+	f.op("ADDQ", "$32", "DI")
+	f.op("SUBQ", "$4", "CX")
+	f.op("JNE", loop)
+	f.op("VZEROUPPER")
+	f.op("RET")
+}
+
 // grads writes d *= f'(x) from y = f(x).
 func (f *file) grads() {
 	begin := func(name, more string, args int) {
@@ -191,56 +210,83 @@ func (f *file) grads() {
 	smooth("tanhGradAVX2", f.tanhGrad)
 	smooth("sigmoidGradAVX2", f.sigmoidGrad)
 
-	begin("bentGradAVX2", ", slope float32", 28)
-	slope, zero := f.broadcast("slope+24(FP)"), f.take()
-	f.op("VXORPS", zero, zero, zero)
-	f.each(func() {
-		y, d, low := f.load("(SI)"), f.load("(DI)"), f.take()
-		f.op("VCMPPS", "$0x1e", zero, y, y) // y > 0
-		f.op("VMULPS", slope, d, low)
-		f.op("VBLENDVPS", y, d, low, d)
-		f.store(d, "(DI)")
-		f.free(y, d, low)
-	}, "DI", "SI")
-	f.free(slope, zero)
-	f.leave()
+	bent := func(name, more string, args int, dropped bool) {
+		begin(name, more+", slope float32", args)
+		pointers := []string{"DI", "SI"}
+		if dropped {
+			f.op("MOVQ", "mask+24(FP)", "DX")
+			pointers = append(pointers, "DX")
+		}
+		slope, zero := f.broadcast(fmt.Sprintf("slope+%d(FP)", args-4)), f.take()
+		f.op("VXORPS", zero, zero, zero)
+		f.each(func() {
+			y, d, low := f.load("(SI)"), f.load("(DI)"), f.take()
+			if dropped {
+				f.op("VMULPS", "(DX)", d, d)
+			}
+			f.op("VCMPPS", "$0x1e", zero, y, y) // y > 0
+			f.op("VMULPS", slope, d, low)
+			f.op("VBLENDVPS", y, d, low, d)
+			f.store(d, "(DI)")
+			f.free(y, d, low)
+		}, pointers...)
+		f.free(slope, zero)
+		f.leave()
+	}
+	bent("bentGradAVX2", "", 28, false)
+	bent("bentDropGradAVX2", ", mask *float32", 36, true)
 }
 
-func (f *file) dropMask() {
-	f.text("func dropMaskAVX2(mask *float32, n int, lo, hi, below uint32, scale float32)", "dropMaskAVX2", 0, 32)
-	f.op("MOVQ", "mask+0(FP)", "DI")
-	f.op("MOVQ", "n+8(FP)", "CX")
+// drop writes a mask and x under it, sixteen elements a round: each hash serves
+// two. See dropGo.
+func (f *file) drop() {
+	f.text("func dropAVX2(dst, x, mask *float32, n int, lo, hi, below uint32, scale float32)", "dropAVX2", 0, 48)
+	f.flushOn()
+	f.op("MOVQ", "dst+0(FP)", "DI")
+	f.op("MOVQ", "x+8(FP)", "SI")
+	f.op("MOVQ", "mask+16(FP)", "DX")
+	f.op("MOVQ", "n+24(FP)", "CX")
 	at, hi, below, scale, eight := f.take(), f.take(), f.take(), f.take(), f.take()
-	f.op("VBROADCASTSS", "lo+16(FP)", at)
-	f.op("VBROADCASTSS", "hi+20(FP)", hi)
-	f.op("VBROADCASTSS", "below+24(FP)", below)
-	f.op("VBROADCASTSS", "scale+28(FP)", scale)
+	f.op("VBROADCASTSS", "lo+32(FP)", at)
+	f.op("VBROADCASTSS", "hi+36(FP)", hi)
+	f.op("VBROADCASTSS", "below+40(FP)", below)
+	f.op("VBROADCASTSS", "scale+44(FP)", scale)
 	f.op("VPADDD", "iota<>(SB)", at, at)
 	f.op("VMOVDQU", f.word(8), eight)
-	f.each(func() {
-		h, t := f.take(), f.take()
-		f.op("VPMULLD", f.word(0x9e3779b1), at, h)
-		f.op("VPXOR", hi, h, h)
-		for _, s := range []struct {
-			shift int
-			by    uint32
-		}{{16, 0x85ebca6b}, {13, 0xc2b2ae35}, {16, 0}} {
-			f.op("VPSRLD", fmt.Sprintf("$%d", s.shift), h, t)
-			f.op("VPXOR", t, h, h)
-			if s.by != 0 {
-				f.op("VPMULLD", f.word(s.by), h, h)
-			}
+	f.op("VPCMPEQD", "Y15", "Y15", "Y15") // -1
+	f.op("VPADDD", "Y15", below, below)   // what is greater stays
+	loop := f.label("loop")
+	f.line("%s:", loop)
+	h, t := f.take(), f.take()
+	f.op("VPMULLD", f.word(0x9e3779b1), at, h)
+	f.op("VPXOR", hi, h, h)
+	for _, s := range []struct {
+		shift int
+		by    uint32
+	}{{16, 0x85ebca6b}, {13, 0xc2b2ae35}, {16, 0}} {
+		f.op("VPSRLD", fmt.Sprintf("$%d", s.shift), h, t)
+		f.op("VPXOR", t, h, h)
+		if s.by != 0 {
+			f.op("VPMULLD", f.word(s.by), h, h)
 		}
-		f.op("VPMAXUD", below, h, t) // it is h where h is not below
-		f.op("VPCMPEQD", h, t, t)
-		f.op("VANDPS", scale, t, t)
-		f.store(t, "(DI)")
-		f.op("VPADDD", eight, at, at)
-		f.free(h, t)
-	}, "DI")
-	f.free(at, hi, below, scale, eight)
-	f.op("VZEROUPPER")
-	f.op("RET")
+	}
+	f.op("VPAND", f.word(1<<16-1), h, t)
+	f.op("VPSRLD", "$16", h, h)
+	for i, r := range []reg{t, h} {
+		f.op("VPCMPGTD", below, r, r)
+		f.op("VANDPS", scale, r, r)
+		f.store(r, fmt.Sprintf("%d(DX)", 32*i))
+		f.op("VMULPS", fmt.Sprintf("%d(SI)", 32*i), r, r)
+		f.store(r, fmt.Sprintf("%d(DI)", 32*i))
+	}
+	f.op("VPADDD", eight, at, at)
+	for _, p := range []string{"DI", "SI", "DX"} {
+		f.op("ADDQ", "$64", p)
+	}
+	f.op("SUBQ", "$16", "CX")
+	f.op("JNE", loop)
+	f.free(h, t, at, hi, below, scale, eight)
+	f.leave()
 	f.line("")
 	for i := range 4 {
 		f.line("DATA iota<>+%d(SB)/8, $0x%08x%08x", 8*i, 2*i+1, 2*i)

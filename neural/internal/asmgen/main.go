@@ -9,6 +9,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -43,8 +44,10 @@ func loops(f *file) {
 	f.multiply()
 	f.apply("tanhAVX2", f.tanh)
 	f.apply("sigmoidAVX2", f.sigmoid)
+	f.apply("expAVX2", f.expBelow)
+	f.log()
 	f.grads()
-	f.dropMask()
+	f.drop()
 	f.adam()
 	f.lstm()
 	f.lstmGrad()
@@ -133,10 +136,10 @@ func (f *file) free(rs ...reg) {
 	}
 }
 
-// constant is a vector of eight equal 32-bit words in read-only memory.
+// constant is a vector of four equal 64-bit words in read-only memory.
 type constant struct {
 	name string
-	bits uint32
+	bits uint64
 }
 
 // constants writes all that were asked for.
@@ -144,7 +147,7 @@ func (f *file) constants() {
 	for _, c := range f.consts {
 		f.line("")
 		for i := range 4 {
-			f.line("DATA %s<>+%d(SB)/8, $0x%08x%08x", c.name, 8*i, c.bits, c.bits)
+			f.line("DATA %s<>+%d(SB)/8, $0x%016x", c.name, 8*i, c.bits)
 		}
 		f.line("GLOBL %s<>(SB), RODATA|NOPTR, $32", c.name)
 	}
@@ -152,12 +155,15 @@ func (f *file) constants() {
 
 // word is the operand that reads a constant of 32 bits.
 func (f *file) word(bits uint32) string {
-	name := fmt.Sprintf("c%08x", bits)
-	for _, c := range f.consts {
-		if c.bits == bits {
-			return name + "<>(SB)"
-		}
+	return f.constant(fmt.Sprintf("c%08x", bits), uint64(bits)<<32|uint64(bits))
+}
+
+// long is the operand that reads a constant of 64 bits.
+func (f *file) long(bits uint64) string { return f.constant(fmt.Sprintf("d%016x", bits), bits) }
+
+func (f *file) constant(name string, bits uint64) string {
+	if c := (constant{name, bits}); !slices.Contains(f.consts, c) {
+		f.consts = append(f.consts, c)
 	}
-	f.consts = append(f.consts, constant{name, bits})
 	return name + "<>(SB)"
 }

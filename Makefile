@@ -40,7 +40,7 @@ test-integration: needs-go $(BIN)/testrun ## Tests with real processes, SQLite a
 
 quality: needs-go $(BIN)/golangci-lint $(BIN)/gofumpt ## Formatting, go vet, staticcheck, golangci-lint
 	@bad=$$($(BIN)/gofumpt -l .); if [ -n "$$bad" ]; then echo "not formatted; run bin/gofumpt -w ."; echo "$$bad"; exit 1; fi
-	@go vet ./... && go vet -tags failpoint ./... && GOOS=darwin go vet ./...
+	@go vet ./... && go vet -tags failpoint,soak ./... && GOOS=darwin go vet ./...
 	@cd tools && go vet ./testrun && go test ./testrun
 	@$(BIN)/golangci-lint run ./...
 	@echo "quality: clean"
@@ -51,7 +51,7 @@ soak: needs-go $(BIN)/testrun ## The long run: many more kills and sequences, wi
 	else \
 		race=""; echo "soak: no C compiler here, so without the race detector (install gcc to have it)"; \
 	fi; \
-	KTRDR_SOAK=1 $(BIN)/testrun $$race -count=1 -timeout 120m ./...
+	KTRDR_SOAK=1 $(BIN)/testrun -tags soak $$race -count=1 -timeout 120m ./...
 
 bench: needs-go ## Figures of compute and of the engine, each beside what the machine itself can do
 	@go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./bench/compute ./bench

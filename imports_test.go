@@ -28,8 +28,9 @@ type rule struct {
 // know adapters, adapters know the domain, the domain knows nobody; adapters
 // do not know each other. A new package is added here on purpose or not at all.
 var arrows = map[string]rule{
-	".":     {},
-	"fault": {},
+	".":        {},
+	"fault":    {},
+	"spelling": {},
 
 	// pure compute
 	"num": {},
@@ -45,7 +46,7 @@ var arrows = map[string]rule{
 	"backtest":               {ours: []string{"num", "market"}},
 
 	// built on compute
-	"strategy": {ours: []string{"market", "indicator", "fuzzy", "label"}, modules: []string{"github.com/goccy/go-yaml"}},
+	"strategy": {ours: []string{"market", "indicator", "fuzzy", "label", "spelling"}, modules: []string{"github.com/goccy/go-yaml"}},
 	"feature":  {ours: []string{"market", "indicator", "fuzzy", "strategy"}},
 	"train": {ours: []string{
 		"num", "market", "indicator", "fuzzy", "label", "neural", "strategy", "feature", "backtest",
@@ -77,18 +78,19 @@ var arrows = map[string]rule{
 	}},
 
 	// proof
-	"sqlstore/pgtest":   {modules: []string{"github.com/jackc/pgx/v5"}},
-	"worker/workertest": {ours: []string{"."}},
-	"storetest":         {ours: []string{"."}, modules: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
-	"savertest":         {ours: []string{".", "memsaver"}, modules: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
-	"bench":             {ours: []string{".", "dummy", "engine", "worker"}},
-	"chaos":             {ours: []string{".", "dummy", "httpapi", "sqlstore/pgtest", "market"}},
+	"sqlstore/pgtest":       {modules: []string{"github.com/jackc/pgx/v5"}},
+	"strategy/strategytest": {},
+	"worker/workertest":     {ours: []string{"."}},
+	"storetest":             {ours: []string{"."}, modules: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
+	"savertest":             {ours: []string{".", "memsaver"}, modules: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
+	"bench":                 {ours: []string{".", "dummy", "engine", "worker"}},
+	"chaos":                 {ours: []string{".", "dummy", "httpapi", "sqlstore/pgtest", "market"}},
 
 	// wiring
 	"cmd/ktrdr": {
 		ours: []string{
 			".", "fault", "engine", "worker", "dummy", "blob", "memsaver", "sqlstore", "httpapi", "jobs", "research", "agent", "evidence", "designer",
-			"market", "indicator", "neural", "strategy", "feature", "train", "backtest",
+			"market", "indicator", "neural", "strategy", "feature", "train", "backtest", "spelling",
 		},
 		modules: []string{
 			"github.com/goccy/go-yaml", "github.com/spf13/cobra",

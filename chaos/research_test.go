@@ -9,43 +9,16 @@ import (
 	"github.com/ktrdr/ktrdr/chaos"
 	"github.com/ktrdr/ktrdr/fault"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/strategy/strategytest"
 )
 
 // lengthy is a training that takes some seconds with the slowest kernel, with
 // everything that a checkpoint must keep: dropout, a schedule that looks at the
 // validation, and early stopping that waits for ever.
-const lengthy = `
-name: lengthy
-version: "3.0"
-training_data:
-  symbols: {mode: single, symbol: EURUSD}
-  timeframes: {mode: single, timeframe: 1h}
-  history_required: 60
-indicators:
-  rsi_14: {type: rsi, period: 14}
-  atr_14: {type: atr, period: 14}
-fuzzy_sets:
-  zone:
-    indicator: rsi_14
-    low: {type: gaussian, parameters: [25, 15]}
-    middle: {type: gaussian, parameters: [50, 15]}
-    high: {type: gaussian, parameters: [75, 15]}
-nn_inputs:
-  - {fuzzy_set: zone, timeframes: all}
-  - {raw_indicator: atr_14, timeframes: all, normalization: zscore}
-model:
-  type: mlp
-  architecture: {hidden_layers: [16, 8], activation: relu, dropout: 0.2}
-decisions: {output_format: classification, confidence_threshold: 0.34, allow_short_from_flat: true}
-training:
-  labels: {source: triple_barrier, pt_multiplier: 2.0, sl_multiplier: 2.0, max_holding_period: 12, vol_span: 20, vol_method: atr}
-  epochs: 60
-  batch_size: 32
-  learning_rate: 0.003
-  lr_scheduler: {type: plateau, factor: 0.5, patience: 2}
-  early_stopping: {patience: 60}
-  data_split: {train: 0.6, validation: 0.2, test: 0.2}
-`
+var lengthy = strategytest.Small(
+	"name: small", "name: lengthy", "[12, 6], activation: tanh", "[16, 8], activation: relu",
+	"epochs: 24", "epochs: 60", "batch_size: 64", "batch_size: 32", "patience: 12", "patience: 60",
+)
 
 // The slowest kernel and the fastest give the same bits, so that a training
 // that a slow machine began may be ended by a fast one.

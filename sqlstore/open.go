@@ -78,7 +78,7 @@ func open(ctx context.Context, c Config, steps fs.FS) (*Store, error) {
 		}
 		s.db, s.schema = db, db.schema
 	case strings.Contains(c.URL, "://"):
-		return nil, fmt.Errorf("database %s: only files and postgres:// are supported", withoutSecrets(c.URL))
+		return nil, fmt.Errorf("database %s: only files and postgres:// are supported", WithoutSecrets(c.URL))
 	default:
 		if scheme != "sqlite" {
 			rest = c.URL
@@ -93,9 +93,9 @@ func open(ctx context.Context, c Config, steps fs.FS) (*Store, error) {
 	return s, nil
 }
 
-// withoutSecrets returns a URL that may be shown: no password, and no
+// WithoutSecrets returns a URL that may be shown: no password, and no
 // parameters, which may hold one.
-func withoutSecrets(text string) string {
+func WithoutSecrets(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
 		return "[an address that cannot be read]" // it may be all password

@@ -85,7 +85,7 @@ func openPostgres(ctx context.Context, c Config, news *news, steps fs.FS) (_ *po
 	p.urgent.SetMaxIdleConns(urgentConns)
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("database %s: %w", withoutSecrets(c.URL), postgresError(err)), p.closePools())
+			err = errors.Join(fmt.Errorf("database %s: %w", WithoutSecrets(c.URL), postgresError(err)), p.closePools())
 		}
 	}()
 	if err := p.check(ctx); err != nil {

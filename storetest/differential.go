@@ -23,7 +23,7 @@ import (
 // The size of a differential test: how many lives, and how long each.
 const (
 	sequences     = 60
-	soakSequences = 1000
+	soakSequences = 300
 	actsEach      = 40
 )
 

@@ -1,6 +1,10 @@
 package strategy
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/ktrdr/ktrdr/spelling"
+)
 
 // suggest ends a message about a name that is not known: with the nearest one
 // that is, or with all of them when none is near and they are few.
@@ -10,7 +14,7 @@ func suggest(name string, known []string) string {
 	}
 	best, least := "", len(name)
 	for _, k := range known {
-		if d := edits(strings.ToLower(name), strings.ToLower(k)); d < least {
+		if d := spelling.Edits(strings.ToLower(name), strings.ToLower(k)); d < least {
 			best, least = k, d
 		}
 	}
@@ -27,25 +31,4 @@ func suggest(name string, known []string) string {
 		return "; there is " + strings.Join(known, ", ")
 	}
 	return ""
-}
-
-// edits counts the letters to add, drop or change to make b of a.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"github.com/ktrdr/ktrdr/spelling"
 )
 
 // Bounds of a configuration file. The parser is recursive and would follow any
@@ -187,7 +189,7 @@ func (r *configReader) value(key string, n ast.Node) (string, bool) {
 func didYouMean(key string) string {
 	best, distance := "", min(4, len(key)/2+1)
 	for _, s := range settings() {
-		if d := editDistance(key, s.key); d < distance {
+		if d := spelling.Edits(key, s.key); d < distance {
 			best, distance = s.key, d
 		}
 		if strings.EqualFold(key, s.env) {
@@ -198,24 +200,4 @@ func didYouMean(key string) string {
 		return "; `ktrdr serve --help` lists them"
 	}
 	return fmt.Sprintf("; did you mean %s?", best)
-}
-
-// editDistance is how many single-letter changes lie between two words.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(diagonal+cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

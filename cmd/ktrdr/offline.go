@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"strings"
 
@@ -94,15 +93,7 @@ func withoutSecrets(db string) string {
 	if _, ok := sqliteFile(db); ok {
 		return db
 	}
-	u, err := url.Parse(db)
-	if err != nil {
-		return "[an address that cannot be read]" // it may be all password
-	}
-	if u.User != nil {
-		u.User = url.User(u.User.Username())
-	}
-	u.RawQuery, u.Fragment = "", ""
-	return u.String()
+	return sqlstore.WithoutSecrets(db)
 }
 
 // sqliteFile is the file of an SQLite database.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr/spelling"
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
@@ -122,7 +123,7 @@ func (a *app) strategyNamed(name string) (strategySource, error) {
 		if s.name == name {
 			return s, s.err
 		}
-		if d := editDistance(name, s.name); d < distance {
+		if d := spelling.Edits(name, s.name); d < distance {
 			nearest, distance = s.name, d
 		}
 	}

@@ -94,7 +94,7 @@ func (f *file) log64(x reg) {
 	f.op("VANDPD", f.f64(1), t, t)
 	f.op("VADDPD", t, k, k)
 	s, z := m, t
-	f.op("VSUBPD", f.f64(1), m, half) // f, for now
+	f.op("VSUBPD", f.f64(1), m, half) // f, the fraction
 	f.op("VADDPD", f.f64(2), half, z)
 	f.op("VDIVPD", z, half, s)
 	fraction := half

@@ -93,7 +93,7 @@ var arrows = map[string]rule{
 			"market", "indicator", "neural", "strategy", "feature", "train", "backtest", "spelling",
 		},
 		modules: []string{
-			"github.com/goccy/go-yaml", "github.com/spf13/cobra",
+			"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "github.com/spf13/cobra",
 			"golang.org/x/sync", "golang.org/x/sys", "golang.org/x/term",
 		},
 	},

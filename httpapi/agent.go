@@ -39,7 +39,7 @@ func agentRoutes() []row {
 
 // trigger creates a run of researches. Under a key each of them has a key of its
 // own, and the run its name, so that a repeated request completes what an
-// interrupted one began.
+// interrupted one began: as that one would have.
 func (s *Server) trigger(c *call, in ResearchRequest) (Triggered, error) {
 	key, err := c.idempotencyKey()
 	if err != nil {
@@ -51,7 +51,8 @@ func (s *Server) trigger(c *call, in ResearchRequest) (Triggered, error) {
 	}
 	out := Triggered{Run: order.Run, Seed: order.Seed, Understood: order.Understood, Warnings: order.Warnings}
 	replays := 0
-	for i, op := range order.Operations {
+	for i := range order.Operations {
+		op := order.Operations[i]
 		made, err := s.submit(c, &op, keyOf(key, i))
 		if err != nil && i > 0 {
 			err = fmt.Errorf("%d of %d researches of %s were created: %w", i, len(order.Operations), order.Run, err)
@@ -62,6 +63,12 @@ func (s *Server) trigger(c *call, in ResearchRequest) (Triggered, error) {
 		if op.ID != "" && made.ID != op.ID {
 			replays++
 			out.Run = runOfOperation(made, out.Run)
+			if i == 0 && len(order.Operations) > 1 {
+				if order, err = s.research.Rest(in, out.Run, made.Spec); err != nil {
+					return Triggered{}, err
+				}
+				out.Seed = order.Seed
+			}
 		}
 		out.Operations = append(out.Operations, TriggeredResearch{made.ID, made.Session, made.Status})
 	}

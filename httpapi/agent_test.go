@@ -15,12 +15,17 @@ import (
 type fakeResearch struct {
 	Research
 	trigger func(ResearchRequest, string) (ResearchOrder, error)
+	rest    func(r ResearchRequest, run string, first json.RawMessage) (ResearchOrder, error)
 	memory  func(MemoryQuery) (Memory, string, error)
 	leaders func(run string, limit int) ([]Experiment, error)
 }
 
 func (f *fakeResearch) Trigger(_ context.Context, r ResearchRequest, run string) (ResearchOrder, error) {
 	return f.trigger(r, run)
+}
+
+func (f *fakeResearch) Rest(r ResearchRequest, run string, first json.RawMessage) (ResearchOrder, error) {
+	return f.rest(r, run, first)
 }
 
 func (f *fakeResearch) Status(context.Context) (ResearchStatus, error) {
@@ -85,6 +90,12 @@ func TestTrigger_UnderAKeyCompletesWhatAnInterruptedRequestBegan(t *testing.T) {
 	desk := &fakeResearch{trigger: func(r ResearchRequest, run string) (ResearchOrder, error) {
 		runs = append(runs, run)
 		return ordered(3)(r, run)
+	}, rest: func(r ResearchRequest, run string, first json.RawMessage) (ResearchOrder, error) {
+		o, err := ordered(3)(r, run)
+		for i := range o.Operations {
+			o.Operations[i].Spec = json.RawMessage(`{"after":` + string(first) + `}`)
+		}
+		return o, err
 	}}
 	made := map[string]ktrdr.Operation{}
 	engine := &fakeEngine{submit: func(op ktrdr.NewOperation, key ktrdr.IdempotencyKey) (ktrdr.Operation, error) {
@@ -94,7 +105,10 @@ func TestTrigger_UnderAKeyCompletesWhatAnInterruptedRequestBegan(t *testing.T) {
 		if len(made) == 2 && len(runs) == 1 {
 			return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeUnavailable, "the database is away")
 		}
-		made[key.Key] = ktrdr.Operation{ID: op.ID, Type: op.Type, Status: ktrdr.Pending, Queue: &ktrdr.QueuePlace{Run: runs[0]}}
+		made[key.Key] = ktrdr.Operation{ID: op.ID, Type: op.Type, Status: ktrdr.Pending, Queue: &ktrdr.QueuePlace{Run: runs[0]}, Spec: op.Spec}
+		if len(made) == 1 {
+			made[key.Key] = ktrdr.Operation{ID: op.ID, Type: op.Type, Status: ktrdr.Pending, Queue: &ktrdr.QueuePlace{Run: runs[0]}, Spec: json.RawMessage(`"the first"`)}
+		}
 		return made[key.Key], nil
 	}}
 	st := serve(t, engine, func(c *Config) { c.Research = desk })
@@ -107,6 +121,11 @@ func TestTrigger_UnderAKeyCompletesWhatAnInterruptedRequestBegan(t *testing.T) {
 	a := send()
 	if a.status != http.StatusAccepted || a.header.Get(headerReplay) != "" || len(made) != 3 {
 		t.Errorf("repeated: %d %s, %d made, want the third to be made", a.status, a.body, len(made))
+	}
+	for key, op := range made {
+		if strings.HasSuffix(key, " night #2") && string(op.Spec) != `{"after":"the first"}` {
+			t.Errorf("the third was made of %s, want it pinned as the first", op.Spec)
+		}
 	}
 	b := send()
 	if b.status != http.StatusAccepted || b.header.Get(headerReplay) != "true" || string(b.parsed.Data) != string(a.parsed.Data) || len(made) != 3 {

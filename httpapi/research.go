@@ -15,6 +15,9 @@ type Research interface {
 	// before anything is created. A run that has a name is asked for again
 	// under that name; an empty one gets a new name.
 	Trigger(ctx context.Context, r ResearchRequest, run string) (ResearchOrder, error)
+	// Rest makes the researches of a run whose first exists, after its spec and
+	// not after what is true now.
+	Rest(r ResearchRequest, run string, first json.RawMessage) (ResearchOrder, error)
 	Status(ctx context.Context) (ResearchStatus, error)
 	Budget(ctx context.Context) (ModelBudget, error)
 

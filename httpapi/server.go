@@ -14,15 +14,18 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/ktrdr/ktrdr"
 )
 
 // Config is what a Server is made of.
 type Config struct {
 	Engine   Engine
-	Desk     Desk         // makes operations of requests; required
-	Research Research     // makes researches of requests, and remembers them; required
-	Log      *slog.Logger // required
+	Desk     Desk                   // makes operations of requests; required
+	Research Research               // makes researches of requests, and remembers them; required
+	Log      *slog.Logger           // required
+	Metrics  []prometheus.Collector // of others, shown beside our own
 
 	Auth  bool        // ask for tokens; false is for loopback only, which the caller checks
 	Hosts []string    // names we answer to besides loopback's, with a port or without
@@ -67,6 +70,11 @@ func New(c Config) (*Server, error) {
 		rows:       table(),
 		mux:        http.NewServeMux(),
 		metrics:    newMetrics(),
+	}
+	for _, m := range c.Metrics {
+		if err := s.metrics.registry.Register(m); err != nil {
+			return nil, fmt.Errorf("metrics: %w", err)
+		}
 	}
 	for _, host := range c.Hosts {
 		if host == "" || strings.ContainsAny(host, "/ *") {

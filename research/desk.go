@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -36,6 +37,7 @@ type Blobs interface {
 type Ledger interface {
 	CountNotes(ctx context.Context, q ktrdr.NoteQuery) (map[string]int64, error)
 	Horizon(ctx context.Context) (string, error)
+	QueueCounts(ctx context.Context) ([]ktrdr.QueueCount, error)
 }
 
 // DeskConfig is what a desk is made of.
@@ -99,6 +101,33 @@ type Trigger struct {
 	Symbols       []string // what to research; empty leaves it to the brief
 	Timeframe     string
 	Run           string // names the run, which is named once: only a repeated request names it again; empty makes a name
+}
+
+// Rest makes the researches of a run whose first was created before, by a
+// request that was interrupted: pinned as it is, whatever has changed since. The
+// first is among them, as it was.
+func (d *Desk) Rest(t Trigger, first json.RawMessage) (Order, error) {
+	t.Count = cmp.Or(t.Count, 1)
+	if err := t.check(); err != nil {
+		return Order{}, err
+	}
+	spec, err := Parse[Spec](first)
+	if err != nil {
+		return Order{}, fmt.Errorf("the first research of run %s: %w", t.Run, err)
+	}
+	t.Run, t.Seed = spec.Run, &spec.RunSeed
+	about := subject{brief: spec.Understanding}
+	if spec.Strategy != "" {
+		s, warnings, err := readStrategy(spec.Strategy, "given")
+		if err != nil {
+			return Order{}, wrong("%w", err)
+		}
+		about.name = s.Name
+		for _, w := range warnings {
+			about.warnings = append(about.warnings, w.String())
+		}
+	}
+	return d.run(t, spec, spec.Trials.Count-1, about)
 }
 
 // Order is a run of researches, ready to be created in their order.
@@ -192,14 +221,25 @@ func (d *Desk) budget(ctx context.Context, model string) (float64, error) {
 	return left, nil
 }
 
-// pinMemory sets what the researches may remember, and how many trials were made
-// before them.
+// pinMemory sets what the researches may remember, and how many trials there are
+// before them: those that were made, and one for every research that is under
+// way or waits. Of two runs side by side the later is judged for both.
 func (d *Desk) pinMemory(ctx context.Context, spec *Spec) (before int, err error) {
 	if spec.Horizon, err = d.cfg.Ledger.Horizon(ctx); err != nil {
 		return 0, err
 	}
 	counts, err := d.cfg.Ledger.CountNotes(ctx, ktrdr.NoteQuery{Kind: NoteTrial, Horizon: spec.Horizon})
-	return int(counts[NoteTrial]), err
+	if err != nil {
+		return 0, err
+	}
+	before = int(counts[NoteTrial])
+	queues, err := d.cfg.Ledger.QueueCounts(ctx)
+	for _, q := range queues {
+		if q.Name == QueueName {
+			before += q.Active + q.Waiting
+		}
+	}
+	return before, err
 }
 
 // run makes the researches of a run. Each is counted against luck together with
@@ -215,6 +255,7 @@ func (d *Desk) run(t Trigger, spec Spec, before int, about subject) (Order, erro
 		_, _ = rand.Read(tail[:]) // never fails since Go 1.24
 		order.Run = "run_" + hex.EncodeToString(tail[:])
 	}
+	spec.RunSeed = order.Seed
 	for i := range t.Count {
 		spec.Seed = num.Mix(order.Seed, uint64(i)) % maxSeed
 		spec.Place = Place{order.Run, i / d.cfg.Generation, i % d.cfg.Generation}

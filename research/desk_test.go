@@ -18,8 +18,9 @@ import (
 
 // attic is blobs and ledger in memory.
 type attic struct {
-	blobs  map[ktrdr.Hash][]byte
-	trials int64
+	blobs           map[ktrdr.Hash][]byte
+	trials          int64
+	active, waiting int // in the queue of researches
 }
 
 func (a *attic) Put(_ context.Context, want ktrdr.Hash, r io.Reader) (int64, error) {
@@ -36,6 +37,10 @@ func (a *attic) Stat(_ context.Context, h ktrdr.Hash) (ktrdr.BlobInfo, error) {
 }
 
 func (a *attic) Horizon(context.Context) (string, error) { return "42", nil }
+
+func (a *attic) QueueCounts(context.Context) ([]ktrdr.QueueCount, error) {
+	return []ktrdr.QueueCount{{Name: "another", Active: 9}, {Name: QueueName, Active: a.active, Waiting: a.waiting}}, nil
+}
 
 func (a *attic) CountNotes(_ context.Context, q ktrdr.NoteQuery) (map[string]int64, error) {
 	return map[string]int64{q.Kind: a.trials}, nil
@@ -156,6 +161,37 @@ func TestDesk_PinsARun(t *testing.T) {
 	one, err := d.Trigger(t.Context(), Trigger{})
 	if err != nil || one.Operations[0].Queue.Force || one.Run == "" || specOf(t, one.Operations[0]).TriggerReason != "start_new_cycle" {
 		t.Errorf("one alone: %+v, %v", one, err)
+	}
+}
+
+func TestDesk_CountsTheTrialsOfRunsThatAreUnderWay(t *testing.T) {
+	d, a := newDesk(t, map[string]int{"EURUSD": 1200})
+	a.active, a.waiting = 2, 3
+	order, err := d.Trigger(t.Context(), Trigger{Count: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := specOf(t, order.Operations[1]); s.Trials.Planned != 5+2+3+2 || s.Trials.Count != 5+2+3+2 {
+		t.Errorf("%+v, want 5 that were made, 5 that are under way and 2 of its own", s.Trials)
+	}
+}
+
+func TestDesk_RestOfARunIsPinnedAsItsFirst(t *testing.T) {
+	d, a := newDesk(t, map[string]int{"EURUSD": 1200})
+	ask := Trigger{Brief: "momentum on EURUSD", Count: 12, Run: "mine"}
+	order, err := d.Trigger(t.Context(), ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.trials, a.active = 77, 5 // and so the same request would be another run now
+	rest, err := d.Rest(ask, order.Operations[0].Spec)
+	if err != nil || rest.Run != order.Run || rest.Seed != order.Seed {
+		t.Fatalf("the rest is of run %s with seed %d, %v", rest.Run, rest.Seed, err)
+	}
+	if !slices.EqualFunc(order.Operations, rest.Operations, func(a, b ktrdr.NewOperation) bool {
+		return bytes.Equal(a.Spec, b.Spec) && bytes.Equal(a.Metadata, b.Metadata)
+	}) {
+		t.Error("the rest of a run is not what the whole would have been")
 	}
 }
 

@@ -20,6 +20,9 @@ const (
 	OutcomeCancelled Outcome = "cancelled"
 )
 
+// Outcomes lists them.
+var Outcomes = []Outcome{OutcomeCompleted, OutcomeRejected, OutcomeFailed, OutcomeCancelled}
+
 // OutcomeOf is how a research ended; "" while it has not.
 func OutcomeOf(op ktrdr.Operation) Outcome {
 	switch op.Status {

@@ -200,19 +200,21 @@ func found(v *Assessment, o Outcome) HypothesisStatus {
 }
 
 // teaches says which of the designer's lessons a failed check of the verdict is.
+// What only the opened holdout tells is none.
 var teaches = map[evidence.Code]string{
 	evidence.NotRuined: "ruin", evidence.NotCollapsed: "collapsed", evidence.EnoughTrades: "too_few_trades",
 	evidence.PositiveSharpe: "sharpe", evidence.BoundedDrawdown: "drawdown", evidence.SurvivesCosts: "costs",
 	evidence.BoundedDecay: "decay", evidence.BeatsHold: "buy_and_hold", evidence.BeatsLuck: "significance",
-	evidence.HoldoutTrades: "too_few_trades", evidence.HoldoutEarns: "holdout", evidence.HoldoutConfirms: "holdout",
-	evidence.BeyondChance: "significance",
 }
 
-// outcome is the end of a research as the designer reads it. What the holdout
-// said is left out of the figures, or searching would wear it out: only that it
-// was not confirmed is told.
+// outcome is the end of a research as the designer reads it: as it was when the
+// holdout was still sealed. One word of what the holdout said, a thousand times
+// over, and searching has read it.
 func (r *research) outcome(e evaluation, v *Assessment) designer.Outcome {
 	o := designer.Outcome{Verdict: string(v.Verdict), Collapsed: e.training.Test != nil && e.training.Test.Collapsed}
+	if v.HoldoutOpened {
+		o.Verdict = string(evidence.Promising) // or it would not have been
+	}
 	if refused := r.state.refusal(); refused != nil {
 		o.Rejected, o.Reasons = true, refused.Reasons
 	}
@@ -221,22 +223,9 @@ func (r *research) outcome(e evaluation, v *Assessment) designer.Outcome {
 	}
 	for _, reason := range v.Reasons {
 		lesson := teaches[reason.Code]
-		switch {
-		case reason.Passed || lesson == "" || o.Rejected:
-		case !afterOpening(reason.Code):
+		if !reason.Passed && lesson != "" && !o.Rejected {
 			o.Reasons = append(o.Reasons, lesson+" ("+reason.Text+")")
-		case v.HoldoutOpened:
-			o.Reasons = append(o.Reasons, lesson)
 		}
 	}
 	return o
-}
-
-// afterOpening says whether a check can be made only once the holdout is open.
-func afterOpening(c evidence.Code) bool {
-	switch c {
-	case evidence.HoldoutTrades, evidence.HoldoutEarns, evidence.HoldoutConfirms, evidence.BeyondChance:
-		return true
-	}
-	return false
 }

@@ -8,7 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/jobs"
 )
@@ -78,6 +81,33 @@ func TestNotes_ResumedResearchCountsOnce(t *testing.T) {
 	past, err := NewMemory(shelf(tr.notes)).Experiments(t.Context(), "run_a", 2, "")
 	if err != nil || len(past) != 1 || past[0].Outcome.Failed {
 		t.Errorf("memory tells %+v, %v, want how it ended at last", past, err)
+	}
+}
+
+func TestNotes_DesignerLearnsNothingOfTheHoldout(t *testing.T) {
+	told := func(v Assessment) designer.Outcome {
+		tr := whole(t, someSpec(t), func(x any) {
+			if a, ok := x.(*Assessment); ok {
+				*a = v
+			}
+		})
+		past, err := NewMemory(shelf(tr.notes)).Experiments(t.Context(), "run_a", 2, "")
+		if err != nil || len(past) != 1 {
+			t.Fatalf("memory tells %+v, %v", past, err)
+		}
+		return past[0].Outcome
+	}
+	confirmed := Assessment{Verdict: evidence.Promising, Claim: true, HoldoutOpened: true, Reasons: []evidence.Reason{
+		{Code: evidence.BeatsLuck, Passed: true}, {Code: evidence.HoldoutEarns, Passed: true, Text: "it earned"},
+	}}
+	lost := Assessment{Verdict: evidence.Poor, HoldoutOpened: true, Reasons: []evidence.Reason{
+		{Code: evidence.BeatsLuck, Passed: true},
+		{Code: evidence.HoldoutEarns, Text: "it lost"},
+		{Code: evidence.HoldoutTrades, Text: "it hardly traded"},
+		{Code: evidence.BeyondChance, Text: "it was luck"},
+	}}
+	if diff := cmp.Diff(told(confirmed), told(lost)); diff != "" {
+		t.Errorf("a holdout that confirmed and one that did not are told apart:\n%s", diff)
 	}
 }
 

@@ -41,6 +41,7 @@ type Spec struct {
 	BypassGates   bool           `json:"bypass_gates"`
 
 	Seed        uint64 `json:"seed"`
+	RunSeed     uint64 `json:"run_seed"` // that the seeds of a run are made from
 	KernelClass string `json:"kernel_class"`
 	Place
 	Horizon string          `json:"horizon"` // which notes of other runs count

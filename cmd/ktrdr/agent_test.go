@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -56,6 +57,8 @@ func TestCLI_ResearchesAGoalToItsVerdict(t *testing.T) {
 		t.Fatalf("researches %+v, want the one that completed: what was refused created nothing", ops)
 	}
 	l.remembers(ops[0])
+	l.scraped(`ktrdr_research_total{outcome="completed"} 1`)
+	l.scraped(`ktrdr_research_total{outcome="failed"} 0`)
 
 	select {
 	case e := <-heard:
@@ -157,6 +160,34 @@ func TestClock_IsTheNextTimeOfDayHere(t *testing.T) {
 	for _, bad := range []string{"", "7", "25:00", "07:00:00", "noon"} {
 		if _, err := clock(bad, time.Now()); err == nil {
 			t.Errorf("%q is taken for a time", bad)
+		}
+	}
+}
+
+// scraped waits until /metrics has a line.
+func (l *lab) scraped(line string) {
+	l.t.Helper()
+	token, err := readToken(filepath.Join(l.data, tokenFile))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for deadline := time.Now().Add(30 * time.Second); ; <-time.After(50 * time.Millisecond) {
+		req, err := http.NewRequestWithContext(l.t.Context(), http.MethodGet, l.url+"/metrics", nil)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+token.Reveal())
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		text, err := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		if err == nil && strings.Contains("\n"+string(text), "\n"+line+"\n") {
+			return
+		}
+		if time.Now().After(deadline) {
+			l.t.Fatalf("/metrics has no line %q:\n%s", line, text)
 		}
 	}
 }

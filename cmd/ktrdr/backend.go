@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ktrdr/ktrdr"
@@ -83,6 +84,9 @@ type backend struct {
 	agents   *worker.Worker // design and assess; nil when there are none
 	closers  []func() error
 
+	began    ktrdr.Cursor           // the last event before this life
+	outcomes *prometheus.CounterVec // of researches that ended in it
+
 	expireThreads func(context.Context) (int, error) // nil when the main store keeps them
 }
 
@@ -110,6 +114,11 @@ func (b *backend) open(ctx context.Context) error {
 	}
 	if err := b.openStores(ctx); err != nil {
 		return err
+	}
+	b.outcomes = newOutcomes()
+	var err error
+	if b.began, err = b.store.LastEvent(ctx); err != nil {
+		return fmt.Errorf("database: %w", err)
 	}
 	if err := b.startEngine(ctx); err != nil {
 		return err
@@ -292,6 +301,7 @@ func (b *backend) makeServer() (err error) {
 	}
 	cfg := httpapi.Config{
 		Engine: b.engine, Desk: desk{b.desk}, Research: researches, Log: b.log, Auth: !b.cfg.NoAuth, Hosts: b.hosts(), MaxConns: maxConns(), Grace: stopServerWithin,
+		Metrics: []prometheus.Collector{b.outcomes},
 	}
 	if b.cfg.tls() {
 		cert, err := tls.LoadX509KeyPair(b.cfg.TLSCert, b.cfg.TLSKey)
@@ -349,6 +359,7 @@ func (b *backend) run(ctx context.Context) error {
 	}
 	hook := &webhook{url: b.cfg.Webhook, dir: b.cfg.Data, engine: b.engine, log: b.log}
 	g.Go(func() error { return hook.run(ctx) })
+	g.Go(func() error { return b.countOutcomes(ctx) })
 	g.Go(func() error {
 		select {
 		case <-ctx.Done():

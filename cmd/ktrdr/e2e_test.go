@@ -282,7 +282,7 @@ func TestServe_WithoutAuthTheSeedsCurlLinesWork(t *testing.T) {
 func TestServe_ReadsItsConfigurationFile(t *testing.T) {
 	l := newLab(t)
 	file := filepath.Join(t.TempDir(), "ktrdr.yaml")
-	text := "workers: 0\norphan_timeout_seconds: 7.5\ncheckpointing:\n  backend: sqlite\n  path: threads.db\n"
+	text := "workers: 0\nagents: 0\norphan_timeout_seconds: 7.5\ncheckpointing:\n  backend: sqlite\n  path: threads.db\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -24,11 +24,21 @@ type researchDesk struct {
 
 // Trigger implements httpapi.Research.
 func (d researchDesk) Trigger(ctx context.Context, r httpapi.ResearchRequest, run string) (httpapi.ResearchOrder, error) {
-	o, err := d.desk.Trigger(ctx, research.Trigger{
+	o, err := d.desk.Trigger(ctx, triggerOf(r, run))
+	return httpapi.ResearchOrder(o), err
+}
+
+// Rest implements httpapi.Research.
+func (d researchDesk) Rest(r httpapi.ResearchRequest, run string, first json.RawMessage) (httpapi.ResearchOrder, error) {
+	o, err := d.desk.Rest(triggerOf(r, run), first)
+	return httpapi.ResearchOrder(o), err
+}
+
+func triggerOf(r httpapi.ResearchRequest, run string) research.Trigger {
+	return research.Trigger{
 		Brief: r.Brief, Strategy: r.Strategy, StrategyYAML: r.StrategyYAML, Model: r.Model, TriggerReason: r.TriggerReason,
 		BypassGates: r.BypassGates, Force: r.Force, Count: r.Count, Seed: r.Seed, Symbols: r.Symbols, Timeframe: r.Timeframe, Run: run,
-	})
-	return httpapi.ResearchOrder(o), err
+	}
 }
 
 // Budget implements httpapi.Research. Nothing here can be asked for money: there

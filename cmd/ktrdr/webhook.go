@@ -30,7 +30,6 @@ const (
 	hookTries   = 5
 	hookPause   = time.Second // before the second try; doubled each time
 	hookTimeout = 10 * time.Second
-	hookLook    = 5 * time.Second // events are looked for at least so often
 )
 
 // webhook tells somebody of runs that have ended. A run is told of when none of
@@ -64,63 +63,14 @@ func (h *webhook) run(ctx context.Context) error {
 		return nil
 	}
 	h.told = map[string]runEnded{}
-	tick := time.NewTicker(hookLook)
-	defer tick.Stop()
 	after, known := h.load()
-	for {
-		changed := h.engine.Changed()
-		err := error(nil)
-		if !known {
-			if after, err = h.engine.LastEvent(ctx); err == nil {
-				known = true
-			}
-		}
-		if err == nil {
-			after, err = h.catchUp(ctx, after)
-		}
-		if err != nil && ctx.Err() == nil {
-			h.log.WarnContext(ctx, "the webhook cannot read events", "err", err)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-changed:
-		case <-tick.C:
-		}
-	}
-}
-
-// catchUp tells of what ended since, and returns up to where that is.
-func (h *webhook) catchUp(ctx context.Context, after ktrdr.Cursor) (ktrdr.Cursor, error) {
-	for {
-		events, err := h.engine.Events(ctx, ktrdr.EventQuery{After: after, Limit: 500})
-		if err != nil || len(events) == 0 {
-			return after, err
-		}
-		told := false
-		for _, e := range events {
-			if ended(e.Kind) {
-				told = true
-				if err := h.look(ctx, e.Operation); err != nil {
-					return after, err
-				}
-			}
-			after = e.Cursor
-		}
-		if told { // whatever else happened may be looked at again
-			h.save(ctx, after)
-		}
-	}
+	return endings{engine: h.engine, log: h.log, tell: h.look, told: h.save}.follow(ctx, after, known)
 }
 
 // look tells of a research's run if it was the last of it.
-func (h *webhook) look(ctx context.Context, id ktrdr.OperationID) error {
-	op, err := h.engine.Operation(ctx, id)
-	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
+func (h *webhook) look(ctx context.Context, op ktrdr.Operation) error {
+	if op.Queue == nil {
 		return nil
-	}
-	if err != nil || op.Type != ktrdr.AgentResearch || op.Queue == nil {
-		return err
 	}
 	report, over, err := h.report(ctx, op.Queue.Run)
 	if err != nil || !over || report.same(h.told[report.Run]) {

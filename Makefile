@@ -14,7 +14,7 @@ BIN     := $(CURDIR)/bin
 
 # Packages whose tests start real processes or a real PostgreSQL.
 # (bench has none; it measures.)
-SLOW := (chaos|cmd|sqlstore)
+SLOW := (chaos|cmd|e2e|sqlstore)
 slow  = $(shell go list ./... | grep -E '/ktrdr/$(SLOW)(/|$$)')
 fast  = $(shell go list ./... | grep -vE '/ktrdr/(bench|$(SLOW))(/|$$)')
 

@@ -94,6 +94,11 @@ type Operations interface {
 	// operation it made; with another body it is CodeKeyReused.
 	Create(ctx context.Context, op NewOperation, key IdempotencyKey) (Operation, error)
 
+	// CreateAll is Create for one after the other in one transaction: all are
+	// created or none, in their order. Each has its own key; keys may be nil.
+	// At most MaxCreate, so that nobody else waits for long.
+	CreateAll(ctx context.Context, ops []NewOperation, keys []IdempotencyKey) ([]Operation, error)
+
 	// Operation returns one; CodeNotFound.
 	Operation(ctx context.Context, id OperationID) (Operation, error)
 
@@ -144,6 +149,12 @@ type Queues interface {
 	// one transaction each, until so many are live. However many call it at
 	// once, together with Create they never start more; only a resume does.
 	StartQueued(ctx context.Context, name string, limit int) (started int, err error)
+
+	// InQueue lists who is in a queue: those who have started, as they came,
+	// and so many at most of those who wait, who goes first in front. As there
+	// may be thousands of these, only what can be seen of them from outside is
+	// told: not their specs, nor what is left of an earlier start.
+	InQueue(ctx context.Context, name string, most int) (started, waiting []Operation, err error)
 
 	// QueueCounts counts every queue that somebody is or waits in, by name.
 	QueueCounts(ctx context.Context) ([]QueueCount, error)
@@ -197,6 +208,11 @@ type Checkpoints interface {
 	// the newest two of an operation that is not terminal and never a final
 	// one, and expired threads of others whose owner set a TTL.
 	ExpireCheckpoints(ctx context.Context, age time.Duration) (int, error)
+
+	// BlobGiven says whether a worker outside the backends may know a blob: it
+	// is named by the spec or by a checkpoint of an operation that such a
+	// worker runs.
+	BlobGiven(ctx context.Context, h Hash) (bool, error)
 
 	// BlobRefs yields every blob that some row names.
 	BlobRefs(ctx context.Context) iter.Seq2[BlobRef, error]
@@ -270,6 +286,9 @@ type Orphan struct {
 	Poison    bool
 	Resumed   bool
 }
+
+// MaxCreate is how many operations CreateAll creates at once.
+const MaxCreate = 100
 
 // IdempotencyKey makes a creating request repeatable; the zero key does not.
 type IdempotencyKey struct {

@@ -251,8 +251,11 @@ func (b *burglar) Run(ctx context.Context, t *worker.Task) (json.RawMessage, err
 	_, err := t.Open(ctx, b.want)
 	t.Spec = json.RawMessage(`{"mine":{"name":"x","sha256":"` + b.want.SHA256.String() + `","size":1}}`)
 	_, again := t.Open(ctx, b.want)
-	b.error <- errors.Join(err, again)
-	if err == nil || again == nil {
+	disguised := b.want
+	disguised.Name = "EURUSD_1h" + market.Suffix // as if it were what research may see
+	_, masked := t.Open(ctx, disguised)
+	b.error <- errors.Join(err, again, masked)
+	if err == nil || again == nil || masked == nil {
 		b.t.Error("a designer has read the holdout")
 	}
 	return nil, errors.New("caught")

@@ -73,3 +73,6 @@ func (l *Lab) Again(id ktrdr.OperationID) ktrdr.OperationID {
 	l.t.Helper()
 	return l.begin("/api/v1/operations/"+string(id)+"/retry", nil)
 }
+
+// Data is the backend's folder.
+func (l *Lab) Data() string { return l.data }

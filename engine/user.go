@@ -18,28 +18,37 @@ import (
 // reserve, because work that cannot save itself is work lost. The limit of its
 // queue, if it stands in one, is the engine's to say.
 func (e *Engine) Submit(ctx context.Context, op ktrdr.NewOperation, key ktrdr.IdempotencyKey) (ktrdr.Operation, error) {
-	switch {
-	case !op.Type.Known():
-		return ktrdr.Operation{}, unknownType(op.Type)
-	case len(op.Spec) == 0 || !json.Valid(op.Spec):
-		return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeInvalid, "an operation's spec is JSON")
-	}
-	if free, ok := e.freeDisk(); ok && free < e.settings.DiskReserve {
-		return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeNoSpace, "only %d MB of disk are free, less than the reserve of %d MB; free some space, or run `ktrdr checkpoints cleanup`, and try again",
-			free>>20, e.settings.DiskReserve>>20)
-	}
-	if op.Queue != nil {
-		q, err := e.limited(ctx, *op.Queue)
-		if err != nil {
-			return ktrdr.Operation{}, err
-		}
-		op.Queue = &q
-	}
-	made, err := e.store.Create(ctx, op, key)
+	made, err := e.SubmitAll(ctx, []ktrdr.NewOperation{op}, []ktrdr.IdempotencyKey{key})
 	if err != nil {
 		return ktrdr.Operation{}, err
 	}
-	return made, nil
+	return made[0], nil
+}
+
+// SubmitAll creates operations in their order, all or none, each under its own
+// key: at most ktrdr.MaxCreate.
+func (e *Engine) SubmitAll(ctx context.Context, ops []ktrdr.NewOperation, keys []ktrdr.IdempotencyKey) ([]ktrdr.Operation, error) {
+	ops = slices.Clone(ops) // their queues are filled in
+	for i, op := range ops {
+		switch {
+		case !op.Type.Known():
+			return nil, unknownType(op.Type)
+		case len(op.Spec) == 0 || !json.Valid(op.Spec):
+			return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "an operation's spec is JSON")
+		case op.Queue == nil:
+			continue
+		}
+		q, err := e.limited(ctx, *op.Queue)
+		if err != nil {
+			return nil, err
+		}
+		ops[i].Queue = &q
+	}
+	if free, ok := e.freeDisk(); ok && free < e.settings.DiskReserve {
+		return nil, ktrdr.Errorf(ktrdr.CodeNoSpace, "only %d MB of disk are free, less than the reserve of %d MB; free some space, or run `ktrdr checkpoints cleanup`, and try again",
+			free>>20, e.settings.DiskReserve>>20)
+	}
+	return e.store.CreateAll(ctx, ops, keys)
 }
 
 func (e *Engine) freeDisk() (int64, bool) {
@@ -127,6 +136,11 @@ func (e *Engine) CountNotes(ctx context.Context, q ktrdr.NoteQuery) (map[string]
 
 // Horizon pins the notes there are.
 func (e *Engine) Horizon(ctx context.Context) (string, error) { return e.store.Horizon(ctx) }
+
+// InQueue lists who has started in a queue, and the first of those who wait.
+func (e *Engine) InQueue(ctx context.Context, name string, most int) (started, waiting []ktrdr.Operation, err error) {
+	return e.store.InQueue(ctx, name, most)
+}
 
 // QueueCounts counts who is in a queue, by its name.
 func (e *Engine) QueueCounts(ctx context.Context) ([]ktrdr.QueueCount, error) {

@@ -288,6 +288,16 @@ func (e *Engine) PutBlob(ctx context.Context, want ktrdr.Hash, r io.Reader) (int
 	return e.blobs.Put(ctx, want, r)
 }
 
+// MayRead refuses a worker that asks for a blob which is no input and no
+// checkpoint of anything that workers run: CodeForbidden. A holdout's bars, say.
+func (e *Engine) MayRead(ctx context.Context, h ktrdr.Hash) error {
+	given, err := e.store.BlobGiven(ctx, h)
+	if err == nil && !given {
+		err = ktrdr.Errorf(ktrdr.CodeForbidden, "blob %s belongs to no operation that a worker runs; a worker reads only what its operations were given", h)
+	}
+	return err
+}
+
 // OpenBlob returns a blob's bytes.
 func (e *Engine) OpenBlob(ctx context.Context, h ktrdr.Hash) (ktrdr.BlobReader, error) {
 	return e.blobs.Open(ctx, h)

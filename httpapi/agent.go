@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -26,7 +27,9 @@ func agentRoutes() []row {
 	trigger.wait = triggerWait
 	return []row{
 		on(trigger, (*Server).trigger),
-		on(get("/api/v1/agent/status", "Researches that have not ended, who works for them, and how the last one ended"), (*Server).researchStatus),
+		on(get("/api/v1/agent/status", "Researches that have not ended, who works for them, and how the last one ended",
+			param{name: "waiting", kind: kindInteger, doc: fmt.Sprintf("how many are listed of those that wait for their turn, 1 to %d; %d if nothing is said. The capacity counts all", allWaiting, someWaiting)}),
+			(*Server).researchStatus),
 		on(del("/api/v1/agent/cancel/{id}", "Cancel one research and its children; the others go on",
 			param{name: "reason", kind: kindString, doc: "why, for people"}), (*Server).cancelResearch),
 		on(get("/api/v1/agent/budget", "What may be spent on models today; the built-in designer costs nothing"), (*Server).modelBudget),
@@ -51,26 +54,31 @@ func (s *Server) trigger(c *call, in ResearchRequest) (Triggered, error) {
 	}
 	out := Triggered{Run: order.Run, Seed: order.Seed, Understood: order.Understood, Warnings: order.Warnings}
 	replays := 0
-	for i := range order.Operations {
-		op := order.Operations[i]
-		made, err := s.submit(c, &op, keyOf(key, i))
+	for i := 0; i < len(order.Operations); i = len(out.Operations) {
+		some := order.Operations[i:min(i+ktrdr.MaxCreate, len(order.Operations))]
+		if i == 0 {
+			some = some[:1] // if it is there already, it decides about the others
+		}
+		made, err := s.submitAll(c, some, keysOf(key, i, len(some)))
 		if err != nil && i > 0 {
 			err = fmt.Errorf("%d of %d researches of %s were created: %w", i, len(order.Operations), order.Run, err)
 		}
 		if err != nil {
 			return Triggered{}, err
 		}
-		if op.ID != "" && made.ID != op.ID {
-			replays++
-			out.Run = runOfOperation(made, out.Run)
-			if i == 0 && len(order.Operations) > 1 {
-				if order, err = s.research.Rest(in, out.Run, made.Spec); err != nil {
-					return Triggered{}, err
-				}
-				out.Seed = order.Seed
+		for k, op := range made {
+			if some[k].ID != "" && op.ID != some[k].ID {
+				replays++
+				out.Run = runOfOperation(op, out.Run)
 			}
+			out.Operations = append(out.Operations, TriggeredResearch{op.ID, op.Session, op.Status})
 		}
-		out.Operations = append(out.Operations, TriggeredResearch{made.ID, made.Session, made.Status})
+		if i == 0 && replays > 0 && len(order.Operations) > 1 {
+			if order, err = s.research.Rest(in, out.Run, made[0].Spec); err != nil {
+				return Triggered{}, err
+			}
+			out.Seed = order.Seed
+		}
 	}
 	if replays == len(out.Operations) {
 		c.Header().Set(headerReplay, "true")
@@ -89,12 +97,16 @@ func runOf(key ktrdr.IdempotencyKey) string {
 	return "run_" + hex.EncodeToString(sum[:8])
 }
 
-// keyOf is the key of a run's i-th research.
-func keyOf(key ktrdr.IdempotencyKey, i int) ktrdr.IdempotencyKey {
-	if key.Key != "" && i > 0 {
-		key.Key = fmt.Sprintf("%s #%d", key.Key, i)
+// keysOf are the keys of n researches of a run, from the i-th.
+func keysOf(key ktrdr.IdempotencyKey, i, n int) []ktrdr.IdempotencyKey {
+	keys := make([]ktrdr.IdempotencyKey, n)
+	for k := range keys {
+		keys[k] = key
+		if key.Key != "" && i+k > 0 {
+			keys[k].Key = fmt.Sprintf("%s #%d", key.Key, i+k)
+		}
 	}
-	return key
+	return keys
 }
 
 func runOfOperation(op ktrdr.Operation, other string) string {
@@ -104,8 +116,18 @@ func runOfOperation(op ktrdr.Operation, other string) string {
 	return op.Queue.Run
 }
 
+// A status is read by people; a program that follows thousands asks for all.
+const (
+	someWaiting = 100
+	allWaiting  = 100_000
+)
+
 func (s *Server) researchStatus(c *call, _ none) (ResearchStatus, error) {
-	return s.research.Status(c.Context())
+	waiting := cmp.Or(c.query.count("waiting", allWaiting), someWaiting)
+	if c.query.err != nil {
+		return ResearchStatus{}, c.query.err
+	}
+	return s.research.Status(c.Context(), waiting)
 }
 
 func (s *Server) modelBudget(c *call, _ none) (ModelBudget, error) {

@@ -52,8 +52,18 @@ func (c *call) describeBlob(h ktrdr.Hash) {
 	c.Header().Set("Accept-Ranges", "bytes")
 }
 
-func (s *Server) statBlob(c *call) error {
+// readableBlob is the blob that is asked for, if it is for this reader: people
+// read all, a worker what its operations were given.
+func (s *Server) readableBlob(c *call) (ktrdr.Hash, error) {
 	h, err := c.blobHash()
+	if err == nil && c.token.Scope == ktrdr.ScopeWorker {
+		err = s.engine.MayRead(c.Context(), h)
+	}
+	return h, err
+}
+
+func (s *Server) statBlob(c *call) error {
+	h, err := s.readableBlob(c)
 	if err != nil {
 		return err
 	}
@@ -68,7 +78,7 @@ func (s *Server) statBlob(c *call) error {
 }
 
 func (s *Server) getBlob(c *call) error {
-	h, err := c.blobHash()
+	h, err := s.readableBlob(c)
 	if err != nil {
 		return err
 	}

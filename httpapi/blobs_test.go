@@ -80,6 +80,29 @@ func TestBlobs_AreReadInParts(t *testing.T) {
 	refusedWith(t, "upper case", st.send(t, http.MethodGet, strings.ToUpper(blobPath("x")), ""), "", http.StatusNotFound, ktrdr.CodeNotFound)
 }
 
+func TestBlobs_AWorkerReadsOnlyWhatItsOperationsWereGiven(t *testing.T) {
+	const given, hidden = "bars to train on", "bars of the holdout"
+	st := serve(t, &fakeEngine{
+		blobs: map[ktrdr.Hash][]byte{sha256.Sum256([]byte(given)): []byte(given), sha256.Sum256([]byte(hidden)): []byte(hidden)},
+		mayRead: func(h ktrdr.Hash) error {
+			if h == sha256.Sum256([]byte(given)) {
+				return nil
+			}
+			return ktrdr.Errorf(ktrdr.CodeForbidden, "not yours")
+		},
+	})
+	worker, reader := as(st, ktrdr.ScopeWorker), as(st, ktrdr.ScopeRead)
+	if a := st.send(t, http.MethodGet, blobPath(given), "", worker); a.status != http.StatusOK || string(a.body) != given {
+		t.Errorf("what it was given: %d %s", a.status, a.body)
+	}
+	for _, method := range []string{http.MethodGet, http.MethodHead} {
+		refusedWith(t, method+" of another", st.send(t, method, blobPath(hidden), "", worker), method, http.StatusForbidden, ktrdr.CodeForbidden)
+		if a := st.send(t, method, blobPath(hidden), "", reader); a.status != http.StatusOK {
+			t.Errorf("%s by one who may read all: %d", method, a.status)
+		}
+	}
+}
+
 func TestBlobs_ABodyThatBreaksOffStoresNothing(t *testing.T) {
 	st := serve(t, &fakeEngine{})
 	data := bytes.Repeat([]byte("x"), 1<<20)

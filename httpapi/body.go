@@ -118,7 +118,7 @@ func (c *call) tooLarge() error {
 	if c.spec.limit == 0 {
 		return ktrdr.Errorf(ktrdr.CodeTooLarge, "this route takes no body")
 	}
-	return ktrdr.Errorf(ktrdr.CodeTooLarge, "the body is over this route's limit of %d bytes", c.spec.limit)
+	return ktrdr.Errorf(ktrdr.CodeTooLarge, "the body is over this route's limit of %d bytes: send less", c.spec.limit)
 }
 
 func (c *call) readError(err error) error {

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/url"
+	"strconv"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -15,9 +16,9 @@ func (cl *Client) Trigger(ctx context.Context, r ResearchRequest, key string) (o
 	return out, err
 }
 
-// ResearchStatus returns how research stands.
+// ResearchStatus returns how research stands, with all who wait.
 func (cl *Client) ResearchStatus(ctx context.Context) (out ResearchStatus, err error) {
-	_, err = cl.get(ctx, "agent/status", nil, &out)
+	_, err = cl.get(ctx, "agent/status", url.Values{"waiting": {strconv.Itoa(allWaiting)}}, &out)
 	return out, err
 }
 

@@ -43,6 +43,8 @@ type Work interface {
 // Operations is a user's side.
 type Operations interface {
 	Submit(ctx context.Context, op ktrdr.NewOperation, key ktrdr.IdempotencyKey) (ktrdr.Operation, error)
+	// SubmitAll submits several in their order, all or none, each with its key.
+	SubmitAll(ctx context.Context, ops []ktrdr.NewOperation, keys []ktrdr.IdempotencyKey) ([]ktrdr.Operation, error)
 	Operation(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operation, error)
 	List(ctx context.Context, q ktrdr.OperationQuery) (ktrdr.OperationPage, error)
 	Cancel(ctx context.Context, id ktrdr.OperationID, reason string) (ktrdr.Operation, []ktrdr.OperationID, error)
@@ -70,6 +72,8 @@ type Blobs interface {
 	LiveClaim(ctx context.Context, op ktrdr.OperationID, epoch ktrdr.Epoch) error
 	// PutBlob stores r, verified while it is written: CodeCorrupt.
 	PutBlob(ctx context.Context, want ktrdr.Hash, r io.Reader) (int64, error)
+	// MayRead refuses a worker a blob that no operation of a worker names.
+	MayRead(ctx context.Context, h ktrdr.Hash) error
 	OpenBlob(ctx context.Context, h ktrdr.Hash) (ktrdr.BlobReader, error)
 	StatBlob(ctx context.Context, h ktrdr.Hash) (int64, error)
 }

@@ -44,6 +44,7 @@ type fakeEngine struct {
 	checkAt    func(ktrdr.OperationID, string) (ktrdr.Checkpoint, error)
 	cleanup    func(time.Duration) (int, int, error)
 	liveClaim  func(ktrdr.OperationID, ktrdr.Epoch) error
+	mayRead    func(ktrdr.Hash) error
 	health     func() ktrdr.Health
 	saver      ktrdr.Saver
 
@@ -79,6 +80,17 @@ func (f *fakeEngine) SkipCheckpoint(_ context.Context, s ktrdr.Skip) (*ktrdr.Sto
 
 func (f *fakeEngine) Submit(_ context.Context, op ktrdr.NewOperation, key ktrdr.IdempotencyKey) (ktrdr.Operation, error) {
 	return f.submit(op, key)
+}
+
+func (f *fakeEngine) SubmitAll(_ context.Context, ops []ktrdr.NewOperation, keys []ktrdr.IdempotencyKey) (made []ktrdr.Operation, err error) {
+	for i, op := range ops {
+		one, err := f.submit(op, keys[i])
+		if err != nil {
+			return nil, err
+		}
+		made = append(made, one)
+	}
+	return made, nil
 }
 
 func (f *fakeEngine) Operation(_ context.Context, id ktrdr.OperationID) (ktrdr.Operation, error) {
@@ -198,6 +210,13 @@ func (f *fakeEngine) OpenBlob(_ context.Context, h ktrdr.Hash) (ktrdr.BlobReader
 		return nil, ktrdr.Errorf(ktrdr.CodeNotFound, "no blob %s", h)
 	}
 	return fakeBlob{bytes.NewReader(data)}, nil
+}
+
+func (f *fakeEngine) MayRead(_ context.Context, h ktrdr.Hash) error {
+	if f.mayRead == nil {
+		return nil
+	}
+	return f.mayRead(h)
 }
 
 func (f *fakeEngine) StatBlob(ctx context.Context, h ktrdr.Hash) (int64, error) {

@@ -224,14 +224,26 @@ func (s *Server) start(c *call, op ktrdr.NewOperation) (Started, error) {
 // idTries is how often an id may be taken already before that is no accident.
 const idTries = 3
 
-func (s *Server) submit(c *call, op *ktrdr.NewOperation, key ktrdr.IdempotencyKey) (made ktrdr.Operation, err error) {
-	if key.Key == "" {
-		return s.engine.Submit(c.Context(), *op, key)
+// submit submits one operation; under a key it gets its id here.
+func (s *Server) submit(c *call, op *ktrdr.NewOperation, key ktrdr.IdempotencyKey) (ktrdr.Operation, error) {
+	one := []ktrdr.NewOperation{*op}
+	made, err := s.submitAll(c, one, []ktrdr.IdempotencyKey{key})
+	if err != nil {
+		return ktrdr.Operation{}, err
 	}
+	op.ID = one[0].ID
+	return made[0], nil
+}
+
+// submitAll is submit for several at once, all or none.
+func (s *Server) submitAll(c *call, ops []ktrdr.NewOperation, keys []ktrdr.IdempotencyKey) (made []ktrdr.Operation, err error) {
 	for range idTries {
-		op.ID = ktrdr.NewOperationID(op.Type, time.Now())
-		made, err = s.engine.Submit(c.Context(), *op, key)
-		if ktrdr.CodeOf(err) != ktrdr.CodeConflict {
+		for i := range ops {
+			if keys[i].Key != "" {
+				ops[i].ID = ktrdr.NewOperationID(ops[i].Type, time.Now())
+			}
+		}
+		if made, err = s.engine.SubmitAll(c.Context(), ops, keys); ktrdr.CodeOf(err) != ktrdr.CodeConflict || keys[0].Key == "" {
 			break
 		}
 	}

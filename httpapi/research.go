@@ -18,7 +18,8 @@ type Research interface {
 	// Rest makes the researches of a run whose first exists, after its spec and
 	// not after what is true now.
 	Rest(r ResearchRequest, run string, first json.RawMessage) (ResearchOrder, error)
-	Status(ctx context.Context) (ResearchStatus, error)
+	// Status lists so many at most of those who wait for their turn.
+	Status(ctx context.Context, waiting int) (ResearchStatus, error)
 	Budget(ctx context.Context) (ModelBudget, error)
 
 	// Memory returns a page of one kind of what researches left, newest first,
@@ -30,17 +31,18 @@ type Research interface {
 
 // ResearchRequest asks for researches: of a goal in words, or of a strategy.
 type ResearchRequest struct {
-	Brief         string   `json:"brief,omitempty"`         // the goal; empty means anything that works
-	Strategy      string   `json:"strategy,omitempty"`      // name of a strategy, instead of designing one
-	StrategyYAML  string   `json:"strategy_yaml,omitempty"` // or its text
-	Model         string   `json:"model,omitempty"`         // that designs and assesses; empty means builtin, which costs nothing
-	TriggerReason string   `json:"trigger_reason,omitempty"`
-	BypassGates   bool     `json:"bypass_gates,omitempty"` // go on whatever the gates say
-	Force         bool     `json:"force,omitempty"`        // wait for a turn where there is no room; several always do
-	Count         int      `json:"count,omitempty"`        // how many; 0 means 1
-	Seed          *uint64  `json:"seed,omitempty"`
-	Symbols       []string `json:"symbols,omitempty"`
-	Timeframe     string   `json:"timeframe,omitempty"`
+	Brief         string    `json:"brief,omitempty"`         // the goal; empty means anything that works
+	Strategy      string    `json:"strategy,omitempty"`      // name of a strategy, instead of designing one
+	StrategyYAML  string    `json:"strategy_yaml,omitempty"` // or its text
+	Model         string    `json:"model,omitempty"`         // that designs and assesses; empty means builtin, which costs nothing
+	TriggerReason string    `json:"trigger_reason,omitempty"`
+	BypassGates   bool      `json:"bypass_gates,omitempty"` // go on whatever the gates say
+	Force         bool      `json:"force,omitempty"`        // wait for a turn where there is no room; several always do
+	Count         int       `json:"count,omitempty"`        // how many; 0 means 1, or a generation with until
+	Until         time.Time `json:"until,omitzero"`         // keep beginning generations until then
+	Seed          *uint64   `json:"seed,omitempty"`
+	Symbols       []string  `json:"symbols,omitempty"`
+	Timeframe     string    `json:"timeframe,omitempty"`
 }
 
 // ResearchOrder is a run of researches to be created, in their order.

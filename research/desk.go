@@ -11,6 +11,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/designer"
@@ -78,7 +79,7 @@ func NewDesk(c DeskConfig) (*Desk, error) {
 	err := errors.Join(
 		require(c.Library != nil && c.Blobs != nil && c.Ledger != nil && c.Strategy != nil, "a research desk needs a library, blobs, a ledger and strategies"),
 		require(c.Holdout >= 0.05 && c.Holdout <= 0.5, "the holdout is %v of the bars; it must be 0.05 to 0.5", c.Holdout),
-		require(c.Generation >= 1 && c.Generation <= 64, "a generation has %d researches; it must have 1 to 64", c.Generation),
+		require(c.Generation >= 1 && c.Generation <= maxGeneration, "a generation has %d researches; it must have 1 to %d", c.Generation, maxGeneration),
 		c.Gates.Validate(), c.Rules.Validate(),
 	)
 	if err != nil {
@@ -89,16 +90,17 @@ func NewDesk(c DeskConfig) (*Desk, error) {
 
 // Trigger asks for researches.
 type Trigger struct {
-	Brief         string   // the goal; empty means: anything that works
-	Strategy      string   // name of a strategy to research instead of designing one
-	StrategyYAML  string   // or its text
-	Model         string   // that designs and assesses; empty means Builtin
-	TriggerReason string   // empty means "start_new_cycle"
-	BypassGates   bool     // go on whatever the gates say
-	Force         bool     // wait for a turn where there is no room
-	Count         int      // how many; 0 means 1
-	Seed          *uint64  // the run's; nil means one of its own
-	Symbols       []string // what to research; empty leaves it to the brief
+	Brief         string    // the goal; empty means: anything that works
+	Strategy      string    // name of a strategy to research instead of designing one
+	StrategyYAML  string    // or its text
+	Model         string    // that designs and assesses; empty means Builtin
+	TriggerReason string    // empty means "start_new_cycle"
+	BypassGates   bool      // go on whatever the gates say
+	Force         bool      // wait for a turn where there is no room
+	Count         int       // how many; 0 means 1, or a generation where there is an Until
+	Until         time.Time // when no more generations are begun; zero means that there is but what Count says
+	Seed          *uint64   // the run's; nil means one of its own
+	Symbols       []string  // what to research; empty leaves it to the brief
 	Timeframe     string
 	Run           string // names the run, which is named once: only a repeated request names it again; empty makes a name
 }
@@ -107,15 +109,15 @@ type Trigger struct {
 // request that was interrupted: pinned as it is, whatever has changed since. The
 // first is among them, as it was.
 func (d *Desk) Rest(t Trigger, first json.RawMessage) (Order, error) {
-	t.Count = cmp.Or(t.Count, 1)
-	if err := t.check(); err != nil {
-		return Order{}, err
-	}
 	spec, err := Parse[Spec](first)
 	if err != nil {
 		return Order{}, fmt.Errorf("the first research of run %s: %w", t.Run, err)
 	}
-	t.Run, t.Seed = spec.Run, &spec.RunSeed
+	t.Count, t.Until = d.count(t), time.Time{} // its time may be over by now
+	if err := t.check(); err != nil {
+		return Order{}, err
+	}
+	t.Run, t.Seed, t.Until = spec.Run, &spec.RunSeed, spec.Until
 	about := subject{brief: spec.Understanding}
 	if spec.Strategy != "" {
 		s, warnings, err := readStrategy(spec.Strategy, "given")
@@ -141,8 +143,9 @@ type Order struct {
 
 // The bounds of a request.
 const (
-	maxCount = 10_000
-	maxSeed  = 1 << 53 // the largest whole number that every reader of JSON keeps
+	maxCount      = 10_000
+	maxGeneration = 64
+	maxSeed       = 1 << 53 // the largest whole number that every reader of JSON keeps
 )
 
 // wrong is a request that must be changed.
@@ -151,7 +154,7 @@ func wrong(format string, args ...any) error { return ktrdr.Errorf(ktrdr.CodeInv
 // Trigger makes researches of a request. CodeInvalid says what to change,
 // CodeBudgetExhausted that there is no money for the model asked for.
 func (d *Desk) Trigger(ctx context.Context, t Trigger) (Order, error) {
-	t.Count, t.Model = cmp.Or(t.Count, 1), cmp.Or(t.Model, Builtin)
+	t.Count, t.Model = d.count(t), cmp.Or(t.Model, Builtin)
 	t.TriggerReason = cmp.Or(t.TriggerReason, "start_new_cycle")
 	if err := t.check(); err != nil {
 		return Order{}, err
@@ -180,6 +183,14 @@ func (d *Desk) Trigger(ctx context.Context, t Trigger) (Order, error) {
 	return d.run(t, spec, before, plan)
 }
 
+// count is how many researches are created at once.
+func (d *Desk) count(t Trigger) int {
+	if t.Until.IsZero() {
+		return cmp.Or(t.Count, 1)
+	}
+	return cmp.Or(t.Count, d.cfg.Generation)
+}
+
 // check says what is wrong with a request by itself.
 func (t Trigger) check() error {
 	switch {
@@ -187,6 +198,10 @@ func (t Trigger) check() error {
 		return wrong("the brief has %d bytes; at most %d are allowed: say the goal in fewer words", len(t.Brief), MaxBrief)
 	case ktrdr.CleanText(t.Brief) != t.Brief:
 		return wrong("the brief is not text: it holds bytes that are no UTF-8, or a NUL")
+	case !t.Until.IsZero() && t.Count > maxGeneration:
+		return wrong("count is %d; of a run that lasts until a time it is the size of a generation, which is at most %d", t.Count, maxGeneration)
+	case !t.Until.IsZero() && (time.Until(t.Until) <= 0 || time.Until(t.Until) > maxNight):
+		return wrong("until %s is no time within the next %d days", t.Until.Format(time.RFC3339), maxNight/(24*time.Hour))
 	case t.Count < 1 || t.Count > maxCount:
 		return wrong("count is %d; it must be 1 to %d", t.Count, maxCount)
 	case t.Seed != nil && *t.Seed > maxSeed:
@@ -255,12 +270,15 @@ func (d *Desk) run(t Trigger, spec Spec, before int, about subject) (Order, erro
 		_, _ = rand.Read(tail[:]) // never fails since Go 1.24
 		order.Run = "run_" + hex.EncodeToString(tail[:])
 	}
-	spec.RunSeed = order.Seed
+	spec.RunSeed, spec.Until, spec.Size = order.Seed, t.Until.UTC(), d.cfg.Generation
+	if !t.Until.IsZero() {
+		spec.Size = t.Count
+	}
 	for i := range t.Count {
 		spec.Seed = num.Mix(order.Seed, uint64(i)) % maxSeed
-		spec.Place = Place{order.Run, i / d.cfg.Generation, i % d.cfg.Generation}
+		spec.Place = Place{order.Run, i / spec.Size, i % spec.Size}
 		spec.Trials = evidence.Trials{Count: before + i + 1, Planned: before + t.Count}
-		op, err := operation(spec, about.name, t.Force || t.Count > 1)
+		op, err := operation(spec, about.name, t.Force || t.Count > 1 || !t.Until.IsZero())
 		if err != nil {
 			return Order{}, err
 		}
@@ -280,7 +298,7 @@ func operation(spec Spec, strategyName string, force bool) (ktrdr.NewOperation, 
 	}
 	metadata, err := encode(Listing{
 		Brief: clip(spec.Brief, maxText), Strategy: strategyName, Model: spec.Model, TriggerReason: spec.TriggerReason,
-		Seed: spec.Seed, Place: spec.Place,
+		Seed: spec.Seed, Until: spec.Until, Place: spec.Place,
 	})
 	if err != nil {
 		return ktrdr.NewOperation{}, fmt.Errorf("research metadata: %w", err)
@@ -293,10 +311,11 @@ func operation(spec Spec, strategyName string, force bool) (ktrdr.NewOperation, 
 
 // Listing is what lists show of a research that has not begun: its metadata.
 type Listing struct {
-	Brief         string `json:"brief,omitempty"`
-	Strategy      string `json:"strategy_name,omitempty"`
-	Model         string `json:"model"`
-	TriggerReason string `json:"trigger_reason"`
-	Seed          uint64 `json:"seed"`
+	Brief         string    `json:"brief,omitempty"`
+	Strategy      string    `json:"strategy_name,omitempty"`
+	Model         string    `json:"model"`
+	TriggerReason string    `json:"trigger_reason"`
+	Seed          uint64    `json:"seed"`
+	Until         time.Time `json:"until,omitzero"` // how long its run lasts
 	Place
 }

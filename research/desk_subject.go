@@ -27,6 +27,9 @@ func (d *Desk) subject(t Trigger) (subject, error) {
 	if err != nil {
 		return subject{}, err
 	}
+	if t.Symbols, err = spelled(t.Symbols, known); err != nil {
+		return subject{}, err
+	}
 	if t.Strategy != "" || t.StrategyYAML != "" {
 		return d.given(t, known)
 	}
@@ -40,10 +43,32 @@ func (d *Desk) subject(t Trigger) (subject, error) {
 	return subject{brief: b, symbols: b.Symbols, frames: []market.Timeframe{b.Timeframe}}, nil
 }
 
+// spelled writes symbols as the library does, and each of them once.
+func spelled(symbols []string, known designer.Known) ([]string, error) {
+	var list []string
+	for _, symbol := range symbols {
+		if strings.TrimSpace(symbol) == "" {
+			return nil, wrong("a symbol has no name: give one such as EURUSD, or leave the symbols to the brief")
+		}
+		if !slices.ContainsFunc(known.Series, func(s designer.Series) bool { return s.Symbol == symbol }) {
+			if i := slices.IndexFunc(known.Series, func(s designer.Series) bool { return strings.EqualFold(s.Symbol, symbol) }); i >= 0 {
+				symbol = known.Series[i].Symbol
+			}
+		}
+		if !slices.Contains(list, symbol) {
+			list = append(list, symbol)
+		}
+	}
+	return list, nil
+}
+
 // given reads a strategy that somebody wrote.
 func (d *Desk) given(t Trigger, known designer.Known) (subject, error) {
 	text, name := t.StrategyYAML, "strategy_yaml"
 	if t.Strategy != "" {
+		if strings.ContainsAny(t.Strategy, `/\`) {
+			return subject{}, wrong("strategy %.60q is a path: give the name of a strategy, or its text", t.Strategy)
+		}
 		b, err := d.cfg.Strategy(t.Strategy)
 		if err != nil {
 			return subject{}, err
@@ -52,7 +77,7 @@ func (d *Desk) given(t Trigger, known designer.Known) (subject, error) {
 	}
 	s, warnings, err := readStrategy(text, name)
 	if err != nil {
-		return subject{}, wrong("%w", err)
+		return subject{}, wrong("correct the strategy: %w", err)
 	}
 	sub := subject{text: text, name: s.Name, brief: designer.ReadBrief(t.Brief, known), symbols: s.Data.Symbols, frames: s.Data.Timeframes}
 	if err := fits(t, s); err != nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/market"
@@ -43,6 +44,9 @@ func (a *attic) QueueCounts(context.Context) ([]ktrdr.QueueCount, error) {
 }
 
 func (a *attic) CountNotes(_ context.Context, q ktrdr.NoteQuery) (map[string]int64, error) {
+	if q.Run != "" {
+		return nil, nil // all of them are other runs'
+	}
 	return map[string]int64{q.Kind: a.trials}, nil
 }
 
@@ -101,6 +105,8 @@ func TestDesk_RefusesWithASentenceAndCreatesNothing(t *testing.T) {
 		"long brief":                            {Trigger{Brief: strings.Repeat("x", MaxBrief+1)}, ktrdr.CodeInvalid, []string{"65537 bytes", "65536"}},
 		"brief that is no text":                 {Trigger{Brief: "a\x00b"}, ktrdr.CodeInvalid, []string{"UTF-8"}},
 		"unknown model":                         {Trigger{Model: "gpt"}, ktrdr.CodeInvalid, []string{"gpt", "sonnet", Builtin}},
+		"a night that is over":                  {Trigger{Until: time.Now().Add(-time.Hour)}, ktrdr.CodeInvalid, []string{"until", "7 days"}},
+		"a generation that is too large":        {Trigger{Until: time.Now().Add(time.Hour), Count: 65}, ktrdr.CodeInvalid, []string{"65", "at most 64"}},
 		"no money for a model":                  {Trigger{Model: "sonnet"}, CodeBudgetExhausted, []string{"sonnet", "raise the budget", Builtin}},
 		"no data for the symbol":                {Trigger{Symbols: []string{"USDJPY"}}, ktrdr.CodeInvalid, []string{"USDJPY", "ktrdr data import", "ktrdr data synth"}},
 		"a pair in the brief that there is not": {Trigger{Brief: "trend on USD/JPY"}, ktrdr.CodeInvalid, []string{"USDJPY", "ktrdr data import"}},

@@ -46,8 +46,10 @@ func lost(child *ktrdr.Operation) bool {
 		(child.Error.Code == ktrdr.CodeBackendRestart || child.Error.Code == ktrdr.CodeOrphaned)
 }
 
-// mostAttempts is how often a design or an assessment is begun.
-const mostAttempts = 2
+// mostAttempts is how often a design or an assessment is begun. In a bad night a
+// backend is restarted again and again, and none of that is the research's
+// fault; but one that takes its backend down with it has to end some day.
+const mostAttempts = 10
 
 // unfinished answers for a child that has not completed.
 func (r *research) unfinished(child *ktrdr.Operation, why ktrdr.Why) (ktrdr.Decision, error) {

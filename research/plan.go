@@ -16,7 +16,7 @@ import (
 // ended with decides what comes next:
 //
 //	COMPLETED   the gate is asked, and the next child created
-//	FAILED      a design or assessment that lost its backend is begun anew, once;
+//	FAILED      a design or assessment that lost its backend is begun anew;
 //	            any other failure is the research's
 //	CANCELLED   so is the research
 //

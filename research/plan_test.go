@@ -97,7 +97,7 @@ func TestPlan_EndsOfChildren(t *testing.T) {
 		for _, typ := range order {
 			t.Run(name+" "+string(typ), func(t *testing.T) {
 				tr := reach(t, someSpec(t), typ)
-				first := *tr.newest()
+				before, first := tr.children[:len(tr.children)-1], *tr.newest()
 				tr.die(x.status, x.code, "bad luck")
 				d := tr.ask(ktrdr.WhyChild)
 				w := x.of(typ)
@@ -109,9 +109,15 @@ func TestPlan_EndsOfChildren(t *testing.T) {
 					if next.ID == first.ID || next.Type != typ || string(next.Spec) != string(first.Spec) || tr.state().child() != next.ID {
 						t.Errorf("goes on with %+v, want a new child of the same spec", next)
 					}
-					tr.die(x.status, x.code, "bad luck again")
+					for attempt := 2; attempt < mostAttempts; attempt++ {
+						tr.die(x.status, x.code, "bad luck again")
+						if tr.ask(ktrdr.WhyChild); tr.parent.Status != ktrdr.Running || len(tr.children) != len(before)+attempt+1 {
+							t.Fatalf("after loss %d it is %s with %d children", attempt, tr.parent.Status, len(tr.children))
+						}
+					}
+					tr.die(x.status, x.code, "bad luck for the last time")
 					if tr.ask(ktrdr.WhyChild); tr.parent.Status != ktrdr.Failed {
-						t.Errorf("after a second loss it is %s, want FAILED", tr.parent.Status)
+						t.Errorf("after so many losses it is %s, want FAILED", tr.parent.Status)
 					}
 					return
 				}

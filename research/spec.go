@@ -44,8 +44,10 @@ type Spec struct {
 	RunSeed     uint64 `json:"run_seed"` // that the seeds of a run are made from
 	KernelClass string `json:"kernel_class"`
 	Place
-	Horizon string          `json:"horizon"` // which notes of other runs count
-	Trials  evidence.Trials `json:"trials"`  // how often luck is tried, all in all
+	Size    int             `json:"generation_size"` // of the run's generations
+	Until   time.Time       `json:"until,omitzero"`  // when the run begins no more of them
+	Horizon string          `json:"horizon"`         // which notes of other runs count
+	Trials  evidence.Trials `json:"trials"`          // how often luck is tried, all in all
 
 	Bars    []jobs.Bars `json:"bars"`    // what research may see
 	Holdout []jobs.Bars `json:"holdout"` // the bars after them, for the assessment alone

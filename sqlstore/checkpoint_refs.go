@@ -18,11 +18,25 @@ const (
 			AND c.checkpoint_type IS NOT NULL AND (c.state_blob IS NOT NULL OR c.artifacts IS NOT NULL)
 		ORDER BY c.thread_id, c.id LIMIT $3`
 
+	// A hash is too long to stand in a text by accident.
+	countGiven query = `SELECT COUNT(*) FROM operations
+		WHERE ` + isLive + ` AND held_by = '' AND has_plan = 0 AND (spec LIKE $1 OR EXISTS (SELECT 1 FROM checkpoints AS c
+			WHERE c.tenant = '' AND c.ns = '' AND c.thread_id = operations.id AND (c.state_blob LIKE $1 OR c.artifacts LIKE $1)))`
+
 	// An operation's own texts name blobs too: a spec its inputs, a result
 	// what was made.
 	selectNamingRows query = `SELECT id, spec, state, result FROM operations
 		WHERE id > $1 AND (spec LIKE '%"sha256"%' OR state LIKE '%"sha256"%' OR result LIKE '%"sha256"%') ORDER BY id LIMIT $2`
 )
+
+// BlobGiven implements ktrdr.Checkpoints.
+func (s *Store) BlobGiven(ctx context.Context, h ktrdr.Hash) (bool, error) {
+	var naming int64
+	err := s.readOne(ctx, func(r queryer) error {
+		return r.row(ctx, countGiven, "%"+h.String()+"%").Scan(&naming)
+	})
+	return naming > 0, err
+}
 
 // BlobRefs implements ktrdr.Checkpoints.
 func (s *Store) BlobRefs(ctx context.Context) iter.Seq2[ktrdr.BlobRef, error] {

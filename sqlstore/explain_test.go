@@ -43,6 +43,8 @@ func TestStore_QuestionsHaveTheirIndex(t *testing.T) {
 		}},
 		"live parents":   {"operations_live", func() (query, []any) { return selectLiveParents, []any{"", parentsAtOnce} }},
 		"next in line":   {"operations_line", func() (query, []any) { return selectTurn, []any{"q", 1} }},
+		"line":           {"operations_line", func() (query, []any) { return selectInLine, []any{"q", 50} }},
+		"out of line":    {"operations_started", func() (query, []any) { return selectStarted, []any{"q"} }},
 		"room in line":   {"operations_started", func() (query, []any) { return countTaken, []any{"q", 1} }},
 		"older of a run": {"operations_run", func() (query, []any) { return selectTurn, []any{"q", 1} }},
 		"silent workers": {"operations_live", func() (query, []any) {

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -19,31 +20,53 @@ const idTries = 5
 
 // Create implements ktrdr.Operations.
 func (s *Store) Create(ctx context.Context, n ktrdr.NewOperation, key ktrdr.IdempotencyKey) (ktrdr.Operation, error) {
-	if err := s.checkNew(n); err != nil {
+	made, err := s.CreateAll(ctx, []ktrdr.NewOperation{n}, []ktrdr.IdempotencyKey{key})
+	if err != nil {
 		return ktrdr.Operation{}, err
 	}
-	if !storable(key.Key, 255) {
-		return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeInvalid, "an idempotency key is at most 255 bytes of text")
+	return made[0], nil
+}
+
+// CreateAll implements ktrdr.Operations.
+func (s *Store) CreateAll(ctx context.Context, all []ktrdr.NewOperation, keys []ktrdr.IdempotencyKey) ([]ktrdr.Operation, error) {
+	if keys == nil {
+		keys = make([]ktrdr.IdempotencyKey, len(all))
 	}
-	var op operationRow
+	if len(all) > ktrdr.MaxCreate || len(keys) != len(all) {
+		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%d operations with %d keys: at most %d are created at once, each with its key", len(all), len(keys), ktrdr.MaxCreate)
+	}
+	for i, n := range all {
+		if err := s.checkNew(n); err != nil {
+			return nil, err
+		}
+		if !storable(keys[i].Key, 255) {
+			return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "an idempotency key is at most 255 bytes of text")
+		}
+	}
+	made := make([]ktrdr.Operation, len(all))
 	var err error
 	for range idTries {
-		id := n.ID
-		if id == "" {
-			id = ktrdr.NewOperationID(n.Type, time.Now())
-		}
-		err = s.write(ctx, normal, func(t *tx) (err error) {
-			op, err = s.create(ctx, t, id, n, key)
-			return err
+		err = s.write(ctx, normal, func(t *tx) error {
+			for i, n := range all {
+				op, err := s.create(ctx, t, cmp.Or(n.ID, ktrdr.NewOperationID(n.Type, time.Now())), n, keys[i])
+				if errors.Is(err, errTaken) && n.ID != "" {
+					return ktrdr.Errorf(ktrdr.CodeConflict, "operation %s exists already", n.ID)
+				}
+				if err != nil {
+					return err
+				}
+				made[i] = op.Operation
+			}
+			return nil
 		})
 		if !errors.Is(err, errTaken) {
-			return op.Operation, err
-		}
-		if n.ID != "" {
-			return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeConflict, "operation %s exists already", n.ID)
+			break
 		}
 	}
-	return ktrdr.Operation{}, err
+	if err != nil {
+		return nil, err
+	}
+	return made, nil
 }
 
 func (s *Store) create(ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr.NewOperation, key ktrdr.IdempotencyKey) (operationRow, error) {

@@ -1,8 +1,11 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	"encoding/json"
+	"slices"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -34,6 +37,10 @@ const (
 		FROM (SELECT COUNT(*) AS active FROM operations WHERE ` + started + `) AS live`
 
 	countInLine query = `SELECT COUNT(*) FROM operations WHERE ` + inLine
+
+	selectStarted query = `SELECT ` + operationColumns + ` FROM operations WHERE ` + started
+	selectInLine  query = `SELECT id, operation_type, priority, is_backend_local, metadata, created_at, run, generation, idx, session
+		FROM operations WHERE ` + inLine + ` ORDER BY priority DESC, session LIMIT $2`
 
 	selectQueues query = `SELECT queue, SUM(active), SUM(waiting) FROM (
 			SELECT queue, COUNT(*) AS active, 0 AS waiting FROM operations WHERE queue <> '' AND ` + isLive + ` GROUP BY queue
@@ -162,6 +169,35 @@ func (s *Store) startNext(ctx context.Context, name string, limit int) (begun kt
 		}
 	})
 	return begun, err
+}
+
+// InQueue implements ktrdr.Queues.
+func (s *Store) InQueue(ctx context.Context, name string, most int) (begun, waiting []ktrdr.Operation, err error) {
+	var found []operationRow
+	err = s.read(ctx, func(r queryer) (err error) {
+		if found, err = scanOperations(r.rows(ctx, selectStarted, name)); err != nil {
+			return err
+		}
+		rows, err := r.rows(ctx, selectInLine, name, most)
+		waiting, err = gather(rows, err, func(row scanner) (ktrdr.Operation, error) { return scanWaiting(row, name) })
+		return err
+	})
+	for _, op := range found {
+		begun = append(begun, op.Operation)
+	}
+	slices.SortFunc(begun, func(a, b ktrdr.Operation) int { return cmp.Compare(a.Session, b.Session) })
+	return begun, waiting, err
+}
+
+// scanWaiting reads what selectInLine tells of one who waits in a queue.
+func scanWaiting(row scanner, queue string) (ktrdr.Operation, error) {
+	op := ktrdr.Operation{Status: ktrdr.Pending, HasPlan: true, Queue: &ktrdr.QueuePlace{Name: queue}}
+	var local int
+	var metadata string
+	var created int64
+	err := row.Scan(&op.ID, &op.Type, &op.Priority, &local, &metadata, &created, &op.Queue.Run, &op.Queue.Generation, &op.Queue.Index, &op.Session)
+	op.Root, op.BackendLocal, op.Metadata, op.CreatedAt = op.ID, local == 1, json.RawMessage(metadata), instant(created)
+	return op, err
 }
 
 // QueueCounts implements ktrdr.Queues.

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -95,6 +96,41 @@ var creations = map[string]func(*lab){
 			l.Errorf("made %v", made)
 		}
 		l.counted(ktrdr.Dummy, ktrdr.Pending, 1)
+	},
+
+	"SeveralAreCreatedInTheirOrderOrNotAtAll": func(l *lab) {
+		all := make([]ktrdr.NewOperation, ktrdr.MaxCreate)
+		keys := make([]ktrdr.IdempotencyKey, len(all))
+		for i := range all {
+			all[i] = queued(ktrdr.Queue{Run: "r", Index: i, Force: true})
+			keys[i] = ktrdr.IdempotencyKey{Key: fmt.Sprint(i), Body: ktrdr.Hash{1}}
+		}
+		half := len(all) / 2
+		some, err := l.CreateAll(l.ctx(), all[:half], keys[:half])
+		l.must(err)
+		for i, op := range some {
+			if op.Session != int64(i+1) || op.Queue.Index != i || (op.Status == ktrdr.Running) != (i < room) {
+				l.Fatalf("the %d-th is %s with session %d", i, op.Status, op.Session)
+			}
+		}
+		keys[len(all)-1].Key = keys[0].Key
+		keys[len(all)-1].Body = ktrdr.Hash{2}
+		_, err = l.CreateAll(l.ctx(), all, keys)
+		l.refused(err, ktrdr.CodeKeyReused)
+		l.queueCounts(room, half-room)
+		keys[len(all)-1] = ktrdr.IdempotencyKey{Key: "last", Body: ktrdr.Hash{1}}
+		whole, err := l.CreateAll(l.ctx(), all, keys)
+		l.must(err)
+		same(l, "those that were there", idsOf(whole[:half]), idsOf(some))
+		l.queueCounts(room, len(all)-room)
+
+		_, err = l.CreateAll(l.ctx(), append(all, queued(ktrdr.Queue{})), nil)
+		l.refused(err, ktrdr.CodeInvalid)
+		_, err = l.CreateAll(l.ctx(), all, keys[:1])
+		l.refused(err, ktrdr.CodeInvalid)
+		if none, err := l.CreateAll(l.ctx(), nil, nil); err != nil || len(none) != 0 {
+			l.Errorf("of none came %v, %v", none, err)
+		}
 	},
 
 	"TheZeroKeyMakesANewOperationEachTime": func(l *lab) {

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 
@@ -111,6 +112,32 @@ var queues = map[string]func(*lab){
 		l.startQueued(room, 0)
 		l.end(second.ID)
 		l.logIsLegal()
+	},
+
+	"AQueueTellsWhoHasStartedAndWhoIsNext": func(l *lab) {
+		var ids []ktrdr.OperationID
+		for range 4 {
+			ids = append(ids, l.stand(ktrdr.Queue{Run: "r", Index: len(ids)}).ID)
+		}
+		urgent := queued(ktrdr.Queue{Force: true})
+		urgent.Priority, urgent.Metadata = 1, json.RawMessage(`{"brief":"soon"}`)
+		first := l.create(urgent).ID
+		l.stand(ktrdr.Queue{Name: "another"})
+		started, waiting, err := l.InQueue(l.ctx(), line, 10)
+		l.must(err)
+		same(l, "started", started, []ktrdr.Operation{l.op(ids[0]), l.op(ids[1])})
+		var want []ktrdr.Operation
+		for _, id := range []ktrdr.OperationID{first, ids[2], ids[3]} {
+			op := l.op(id)
+			op.Spec = nil
+			want = append(want, op)
+		}
+		same(l, "waiting", waiting, want)
+		l.end(ids[0])
+		started, waiting, err = l.InQueue(l.ctx(), line, 2)
+		l.must(err)
+		same(l, "started after an end", idsOf(started), ids[1:room])
+		same(l, "first two who wait", idsOf(waiting), []ktrdr.OperationID{first, ids[2]})
 	},
 
 	"AHigherLimitStartsMore": func(l *lab) {

@@ -118,6 +118,38 @@ var retention = map[string]func(*lab){
 		}
 	},
 
+	"ABlobIsGivenToWorkersWhileOneRunsWhatNamesIt": func(l *lab) {
+		input, saved, state, inside := ktrdr.Hash{1}, ktrdr.Hash{2}, ktrdr.Hash{3}, ktrdr.Hash{4}
+		naming := func(h ktrdr.Hash) ktrdr.NewOperation {
+			return ktrdr.NewOperation{Spec: json.RawMessage(fmt.Sprintf(`{"bars":{"name":"x","sha256":"%s","size":1}}`, h))}
+		}
+		given := func(when string, want ...bool) {
+			l.Helper()
+			for i, h := range []ktrdr.Hash{input, saved, state, inside} {
+				got, err := l.BlobGiven(l.ctx(), h)
+				l.must(err)
+				same(l, fmt.Sprintf("%s, blob %d is given", when, i+1), got, want[i])
+			}
+		}
+		l.create(naming(inside))
+		l.claimLocal("i1")
+		l.create(naming(input))
+		given("before the claim", false, false, false, false)
+		task := l.claim("w")
+		given("after the claim", true, false, false, false)
+		n := checkpoint(task, 1, 1)
+		n.Artifacts = []ktrdr.Artifact{{Name: "a", SHA256: saved, Size: 1}}
+		_, err := l.SaveCheckpoint(l.ctx(), n, nil)
+		l.must(err)
+		n = checkpoint(task, 2, 2)
+		n.State = nil
+		_, err = l.SaveCheckpoint(l.ctx(), n, &ktrdr.Artifact{Name: "state", SHA256: state, Size: ktrdr.InlineState + 1})
+		l.must(err)
+		given("with two checkpoints", true, true, true, false)
+		l.finish(task, ktrdr.Failed)
+		given("after the end", false, false, false, false)
+	},
+
 	"BlobRefsNameEveryBlobThatARowNames": func(l *lab) {
 		task := l.running()
 		n := checkpoint(task, 1, 1)

@@ -77,6 +77,7 @@ type backend struct {
 	kernel   neural.Kernel
 	engine   *engine.Engine
 	desk     *jobs.Desk
+	research *research.Desk
 	self     ktrdr.Backend
 	listener net.Listener
 	server   *httpapi.Server
@@ -360,6 +361,7 @@ func (b *backend) run(ctx context.Context) error {
 	hook := &webhook{url: b.cfg.Webhook, dir: b.cfg.Data, engine: b.engine, log: b.log}
 	g.Go(func() error { return hook.run(ctx) })
 	g.Go(func() error { return b.countOutcomes(ctx) })
+	g.Go(func() error { return b.keepNights(ctx) })
 	g.Go(func() error {
 		select {
 		case <-ctx.Done():

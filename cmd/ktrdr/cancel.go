@@ -4,17 +4,19 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 func newCancel(a *app) *cobra.Command {
 	var (
-		reason string
-		follow bool
+		reason, run string
+		follow      bool
 	)
 	cmd := a.onOperation("cancel", "Stop an operation and everything below it", func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
 		done, err := c.Cancel(ctx, id, reason)
@@ -36,9 +38,62 @@ func newCancel(a *app) *cobra.Command {
 		}
 		return a.cancelled(a.follow(ctx, c, id))
 	})
+	one, checkOne := cmd.RunE, cmd.Args
+	cmd.Use = "cancel OPERATION | --run RUN"
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if run != "" {
+			return exactly(0, "either an OPERATION or --run")(cmd, args)
+		}
+		return checkOne(cmd, args)
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if run == "" {
+			return one(cmd, args)
+		}
+		return a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error { return a.cancelRun(ctx, c, run) })(cmd, args)
+	}
+	cmd.Flags().StringVar(&run, "run", "", "cancel what is open of this `RUN` of researches, and let it begin no more")
 	cmd.Flags().StringVar(&reason, "reason", "", "`WHY`, for the record")
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "wait until it has stopped")
 	return cmd
+}
+
+// cancelRun cancels what is open of a run, those that wait first, so that none
+// of them begins meanwhile. Between two generations of a run that lasts there is
+// nothing for a moment.
+func (a *app) cancelRun(ctx context.Context, c *httpapi.Client, run string) error {
+	const betweenGenerations = 5 * time.Second
+	var gone []ktrdr.OperationID
+	for deadline := time.Now().Add(betweenGenerations); len(gone) == 0; {
+		st, err := c.ResearchStatus(ctx)
+		if err != nil {
+			return err
+		}
+		for _, waiting := range []bool{true, false} {
+			for _, r := range st.Active {
+				if r.Run != run || (r.Status == ktrdr.Pending) != waiting {
+					continue
+				}
+				if _, err := c.Cancel(ctx, r.Operation, research.RunCancelled); err != nil && ktrdr.CodeOf(err) != ktrdr.CodeConflict {
+					return err
+				}
+				gone = append(gone, r.Operation)
+			}
+		}
+		if len(gone) == 0 && time.Now().After(deadline) {
+			return fmt.Errorf("no research of a run %q is open; `ktrdr ops --type agent_research` lists what there was", run)
+		}
+		if len(gone) == 0 {
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+	}
+	return a.print(gone, func(w io.Writer) {
+		fmt.Fprintf(w, "%d researches of %s are cancelled, and it begins no more.\n", len(gone), run)
+	})
 }
 
 // cancelled turns the exit code of a cancelled operation into success: here it

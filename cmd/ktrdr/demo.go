@@ -44,14 +44,18 @@ func newDemo(a *app) *cobra.Command {
 	cmd := &cobra.Command{Use: "demo", Short: "See researches of a market with an edge in it; or --kill", Long: demoHelp, Args: noArgs}
 	cmd.Flags().IntVar(&f.researches, "researches", 8, "how many")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "another seed is another market")
+	cmd.Flags().Float64Var(&f.edge, "edge", demoEdge, "how strong the planted rule is, 0 to 1; 0 plants none")
 	cmd.Flags().BoolVar(&f.exit, "exit", false, "end with the result, also on a terminal")
 	cmd.Flags().BoolVar(&kill, "kill", false, "see a worker and a backend killed, and their work recovered")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if kill && (cmd.Flags().Changed("researches") || cmd.Flags().Changed("seed")) {
-			return usagef("--kill has no researches: leave out --researches and --seed")
+		if kill && (cmd.Flags().Changed("researches") || cmd.Flags().Changed("seed") || cmd.Flags().Changed("edge")) {
+			return usagef("--kill has no researches: leave out --researches, --seed and --edge")
 		}
 		if f.researches < 1 || f.researches > maxDemo {
 			return usagef("--researches must be 1 to %d, not %d", maxDemo, f.researches)
+		}
+		if !(f.edge >= 0 && f.edge <= 1) { // so that NaN is refused too
+			return usagef("--edge must be 0 to 1, not %v", f.edge)
 		}
 		show := f.show
 		if kill {

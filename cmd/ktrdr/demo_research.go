@@ -22,14 +22,19 @@ const (
 type researchDemo struct {
 	researches int
 	seed       uint64
-	exit       bool // end with the result, also on a terminal
+	edge       float64 // how strong the planted rule is; 0 plants none
+	exit       bool    // end with the result, also on a terminal
 }
 
 func (f *researchDemo) show(ctx context.Context, d *demo) error {
 	if err := f.makeMarket(d); err != nil {
 		return err
 	}
-	d.say("made up a market: %d hourly bars of %s in which prices far from their mean drift back, seed %d", demoBars, demoSymbol, f.seed)
+	rule := "prices far from their mean drift back"
+	if f.edge == 0 {
+		rule = "there is nothing to be found"
+	}
+	d.say("made up a market: %d hourly bars of %s in which %s, seed %d", demoBars, demoSymbol, rule, f.seed)
 	if err := d.serve(ctx, "127.0.0.1:0", 2); err != nil {
 		return err
 	}
@@ -45,7 +50,7 @@ func (f *researchDemo) show(ctx context.Context, d *demo) error {
 	v := d.a.newVigil(d.client)
 	v.add(made)
 	stays := v.screen != nil && !f.exit
-	if err := v.keep(ctx, nil); err != nil || !stays {
+	if err := v.keep(ctx); err != nil || !stays {
 		return err
 	}
 	d.say("the backend stays up at %s until Ctrl-C. Elsewhere, try\n  export KTRDR_URL=%s KTRDR_DATA=%s\n  ktrdr leaderboard; ktrdr memory hypotheses; ktrdr research \"trend on 1h\" --follow", d.url, d.url, d.data())
@@ -65,7 +70,7 @@ func (f *researchDemo) makeMarket(d *demo) error {
 		return fmt.Errorf("demo market: %w", err)
 	}
 	_, err = lib.Import(market.Synth(market.SynthConfig{
-		Symbol: demoSymbol, Timeframe: market.H1, Bars: demoBars, Seed: f.seed, Edge: demoEdge,
+		Symbol: demoSymbol, Timeframe: market.H1, Bars: demoBars, Seed: f.seed, Edge: f.edge,
 		Start: time.Date(2015, 1, 5, 0, 0, 0, 0, time.UTC),
 	}))
 	return errors.Join(err, lib.Close())

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -19,9 +18,10 @@ that is opened once. The goal is words: symbols, timeframes, indicators and a
 style that are named in it are heeded. Nothing else is needed: the built-in
 designer costs nothing and learns from what was tried before.
 
---count starts several, in generations that learn from each other. --until keeps
-the line filled, one generation after the other, until a time of day here; what
-runs then comes to its end. It needs this command to stay up.`
+--count starts several, in generations that learn from each other. --until has
+the server begin one generation after the other until a time of day here, and
+be it restarted; what runs then comes to its end. Cancel the run's researches,
+` + "`ktrdr cancel --run RUN`" + `, to end it sooner.`
 
 type researchFlags struct {
 	httpapi.ResearchRequest
@@ -53,7 +53,7 @@ func newResearch(a *app) *cobra.Command {
 		return a.research(ctx, c, f)
 	})
 	flags := cmd.Flags()
-	flags.IntVar(&f.Count, "count", 0, "how many researches (default 1; with --until a generation of 8)")
+	flags.IntVar(&f.Count, "count", 0, "how many researches (default 1; with --until the size of a generation, 8)")
 	flags.StringVar(&f.until, "until", "", "keep researching until this local `TIME`, such as 07:00")
 	flags.BoolVarP(&f.follow, "follow", "f", false, "follow them to their verdicts")
 	flags.StringSliceVar(&f.Symbols, "symbol", nil, "`SYMBOL` to research; several may be given")
@@ -68,9 +68,6 @@ func newResearch(a *app) *cobra.Command {
 	return cmd
 }
 
-// generation is how many researches --until starts at a time.
-const generation = 8
-
 func (a *app) research(ctx context.Context, c *httpapi.Client, f researchFlags) error {
 	if f.Count < 0 {
 		return usagef("--count must be 1 or more, not %d", f.Count)
@@ -83,22 +80,26 @@ func (a *app) research(ctx context.Context, c *httpapi.Client, f researchFlags) 
 		f.Strategy, f.StrategyYAML = t.StrategyName, t.StrategyYAML
 	}
 	if f.until != "" {
-		if f.key != "" {
-			return usagef("--key names one request, and --until makes many: leave one of them out")
+		var err error
+		if f.Until, err = clock(f.until, time.Now()); err != nil {
+			return err
 		}
-		return a.researchUntil(ctx, c, f)
 	}
 	made, err := c.Trigger(ctx, f.ResearchRequest, f.key)
 	if err != nil {
 		return err
 	}
 	a.understood(made)
+	if !f.Until.IsZero() && !a.json {
+		fmt.Fprintf(a.err, "Researching until %s, in %s.\n", f.Until.Format("Mon 2006-01-02 15:04 MST"), brief(time.Until(f.Until)))
+	}
 	if !f.follow {
 		return a.print(made, func(w io.Writer) { printTriggered(w, made) })
 	}
 	v := a.newVigil(c)
 	v.add(made)
-	return v.keep(ctx, nil)
+	v.until = f.Until
+	return v.keep(ctx)
 }
 
 // understood says what was read out of the goal, and what is odd about it.
@@ -121,44 +122,6 @@ func printTriggered(w io.Writer, made httpapi.Triggered) {
 	}
 	fmt.Fprintf(w, "%s: %d researches, sessions %d to %d, seed %d.\nSee `ktrdr status`, and what comes of them with `ktrdr leaderboard --run %s`.\n",
 		made.Run, len(made.Operations), made.Session, made.Operations[len(made.Operations)-1].Session, made.Seed, made.Run)
-}
-
-// researchUntil starts a generation whenever nobody of the last one waits any
-// more, so that no worker is idle, until the time has come.
-func (a *app) researchUntil(ctx context.Context, c *httpapi.Client, f researchFlags) error {
-	end, err := clock(f.until, time.Now())
-	if err != nil {
-		return err
-	}
-	if !a.json {
-		fmt.Fprintf(a.err, "Researching until %s, in %s. Ctrl-C ends this sooner; what was started goes on.\n", end.Format("Mon 2006-01-02 15:04 MST"), brief(time.Until(end)))
-	}
-	f.Force, f.Count = true, cmp.Or(f.Count, generation)
-	v := a.newVigil(c)
-	next := func(ctx context.Context) error {
-		if !time.Now().Before(end) || v.waiting() > 0 {
-			return nil
-		}
-		if v.hopeless(f.Count) {
-			return fmt.Errorf("all %d researches of the last generation failed, so no more are started: see `ktrdr ops`", f.Count)
-		}
-		made, err := c.Trigger(ctx, f.ResearchRequest, "")
-		if err != nil {
-			return err
-		}
-		if len(v.ids) == 0 {
-			a.understood(made)
-		}
-		v.add(made)
-		if f.Seed != nil {
-			f.Seed = new(*f.Seed + 1) // the same again would design the same
-		}
-		return nil
-	}
-	if err := next(ctx); err != nil {
-		return err
-	}
-	return v.keep(ctx, next)
 }
 
 // clock is the next time that a clock on the wall here shows text.

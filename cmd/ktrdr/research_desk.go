@@ -37,7 +37,7 @@ func (d researchDesk) Rest(r httpapi.ResearchRequest, run string, first json.Raw
 func triggerOf(r httpapi.ResearchRequest, run string) research.Trigger {
 	return research.Trigger{
 		Brief: r.Brief, Strategy: r.Strategy, StrategyYAML: r.StrategyYAML, Model: r.Model, TriggerReason: r.TriggerReason,
-		BypassGates: r.BypassGates, Force: r.Force, Count: r.Count, Seed: r.Seed, Symbols: r.Symbols, Timeframe: r.Timeframe, Run: run,
+		BypassGates: r.BypassGates, Force: r.Force, Count: r.Count, Until: r.Until, Seed: r.Seed, Symbols: r.Symbols, Timeframe: r.Timeframe, Run: run,
 	}
 }
 
@@ -48,8 +48,8 @@ func (researchDesk) Budget(context.Context) (httpapi.ModelBudget, error) {
 }
 
 // Status implements httpapi.Research.
-func (d researchDesk) Status(ctx context.Context) (httpapi.ResearchStatus, error) {
-	s, err := d.snapshot(ctx)
+func (d researchDesk) Status(ctx context.Context, waiting int) (httpapi.ResearchStatus, error) {
+	s, err := d.snapshot(ctx, waiting)
 	if err != nil {
 		return httpapi.ResearchStatus{}, err
 	}
@@ -78,21 +78,27 @@ func (d researchDesk) Status(ctx context.Context) (httpapi.ResearchStatus, error
 }
 
 // snapshot reads what a status is made from.
-func (d researchDesk) snapshot(ctx context.Context) (s research.Snapshot, err error) {
+func (d researchDesk) snapshot(ctx context.Context, most int) (s research.Snapshot, err error) {
 	s = research.Snapshot{Children: map[ktrdr.OperationID]ktrdr.Operation{}, Now: time.Now()}
 	if s.Workers, err = d.engine.Workers(ctx); err != nil {
 		return s, err
 	}
-	if s.Researches, err = d.live(ctx); err != nil {
+	started, waiting, err := d.engine.InQueue(ctx, research.QueueName, most)
+	if err != nil {
+		return s, err
+	}
+	counts, err := d.engine.QueueCounts(ctx)
+	if err != nil {
 		return s, err
 	}
 	s.Queue.Limit = d.limit(s.Workers)
-	for _, op := range s.Researches {
-		if op.Status == ktrdr.Pending {
-			s.Queue.Waiting++
-			continue
+	for _, c := range counts {
+		if c.Name == research.QueueName {
+			s.Queue.Active, s.Queue.Waiting = c.Active, c.Waiting
 		}
-		s.Queue.Active++
+	}
+	s.Researches = append(started, waiting...)
+	for _, op := range started {
 		page, err := d.engine.List(ctx, ktrdr.OperationQuery{Parent: op.ID, Limit: 10})
 		if err != nil {
 			return s, err
@@ -103,22 +109,6 @@ func (d researchDesk) snapshot(ctx context.Context) (s research.Snapshot, err er
 	}
 	s.Last, err = d.last(ctx)
 	return s, err
-}
-
-// live returns all researches that have not ended.
-func (d researchDesk) live(ctx context.Context) (all []ktrdr.Operation, err error) {
-	q := ktrdr.OperationQuery{Type: []ktrdr.Type{ktrdr.AgentResearch}, ActiveOnly: true, Limit: 1000}
-	for {
-		page, err := d.engine.List(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, page.Operations...)
-		if page.Next == "" {
-			return all, nil
-		}
-		q.Cursor = page.Next
-	}
 }
 
 // last finds the research that ended last, among the newest: they end nearly in

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/strategy"
 )
 
 const trainHelp = `Train the network of a strategy: a durable operation whose result is a model and
@@ -69,6 +70,9 @@ func nameStrategy(r *httpapi.TrainingRequest, arg string) error {
 	text, err := readBounded(f)
 	if err != nil {
 		return fmt.Errorf("strategy %s: %w", arg, err)
+	}
+	if _, _, err := strategy.Parse(text, arg); err != nil { // the server would not know the file's name
+		return fmt.Errorf("correct the strategy, and check it with `ktrdr validate %s`: %w", arg, err)
 	}
 	r.StrategyYAML = string(text)
 	return nil

@@ -24,8 +24,14 @@ type vigil struct {
 	live  map[ktrdr.OperationID]httpapi.ActiveResearch
 	ended map[ktrdr.OperationID]ktrdr.Operation
 	told  map[ktrdr.OperationID]string // the phase or end last printed as a line
+	run   string                       // that they belong to
+	until time.Time                    // when it begins no more of them; zero if it does not
+	idle  time.Time                    // since when nothing of it is live
 	away  time.Time                    // since when the server is out of reach
 }
+
+// patienceWithARun is how long a run may go without a research.
+const patienceWithARun = 20 * time.Second
 
 func (a *app) newVigil(c *httpapi.Client) *vigil {
 	v := &vigil{
@@ -40,6 +46,7 @@ func (a *app) newVigil(c *httpapi.Client) *vigil {
 
 // add watches what was started too.
 func (v *vigil) add(made httpapi.Triggered) {
+	v.run = made.Run
 	for _, op := range made.Operations {
 		v.ids = append(v.ids, op.Operation)
 		v.live[op.Operation] = httpapi.ActiveResearch{Operation: op.Operation, Session: op.Session, Status: op.Status, Phase: string(research.Idle)}
@@ -56,22 +63,8 @@ func (v *vigil) waiting() (n int) {
 	return n
 }
 
-// hopeless says whether the last n all failed.
-func (v *vigil) hopeless(n int) bool {
-	if len(v.ids) < n {
-		return false
-	}
-	for _, id := range v.ids[len(v.ids)-n:] {
-		if v.ended[id].Status != ktrdr.Failed {
-			return false
-		}
-	}
-	return true
-}
-
-// keep watches until all have ended, then prints what came of them. After each
-// look more is asked whether there is more to watch; it may be nil.
-func (v *vigil) keep(ctx context.Context, more func(context.Context) error) error {
+// keep watches until all have ended, then prints what came of them.
+func (v *vigil) keep(ctx context.Context) error {
 	pace := time.Second
 	if v.screen != nil {
 		pace = 250 * time.Millisecond
@@ -80,10 +73,7 @@ func (v *vigil) keep(ctx context.Context, more func(context.Context) error) erro
 	defer tick.Stop()
 	for {
 		err := v.lookAgain(ctx)
-		if err == nil && more != nil && v.away.IsZero() {
-			err = more(ctx)
-		}
-		if err == nil && len(v.live) == 0 {
+		if err == nil && v.over() {
 			return v.finish()
 		}
 		if err == nil {
@@ -102,6 +92,22 @@ func (v *vigil) keep(ctx context.Context, more func(context.Context) error) erro
 		}
 		return err
 	}
+}
+
+// over says whether there is nothing left to come. A run that lasts until a time
+// begins its next generation within seconds, or has given up.
+func (v *vigil) over() bool {
+	if len(v.live) > 0 {
+		v.idle = time.Time{}
+		return false
+	}
+	if time.Now().After(v.until) {
+		return true
+	}
+	if v.idle.IsZero() {
+		v.idle = time.Now()
+	}
+	return v.away.IsZero() && time.Since(v.idle) > patienceWithARun
 }
 
 // lookAgain bears with a server that is out of reach.
@@ -133,6 +139,10 @@ func (v *vigil) look(ctx context.Context) error {
 	}
 	still := map[ktrdr.OperationID]bool{}
 	for _, r := range st.Active {
+		if _, known := v.live[r.Operation]; !known && r.Run == v.run && v.ended[r.Operation].ID == "" {
+			v.ids = append(v.ids, r.Operation)
+			v.live[r.Operation] = r
+		}
 		if _, ours := v.live[r.Operation]; ours {
 			v.live[r.Operation], still[r.Operation] = r, true
 		}

@@ -1,0 +1,132 @@
+package chaos
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/httpapi"
+)
+
+// This file is the lab's side of researches.
+
+// Research starts a run of researches. The same key again starts nothing new;
+// the backend may be dying, so it is asked until it answers.
+func (l *Lab) Research(r httpapi.ResearchRequest, key string) httpapi.Triggered {
+	l.t.Helper()
+	var made httpapi.Triggered
+	eventually(l.t, time.Minute, "an answer to the trigger "+key, func() bool {
+		status, out, err := call[httpapi.Triggered](l, http.MethodPost, "/api/v1/agent/trigger", r, "Idempotency-Key", key)
+		if err == nil && status != http.StatusAccepted && status < http.StatusInternalServerError {
+			l.t.Fatalf("trigger %s: %d %+v", key, status, out.Error)
+		}
+		made = out.Data
+		return err == nil && status == http.StatusAccepted
+	})
+	return made
+}
+
+// ResearcherIn starts a worker that trains and backtests, in a folder that an
+// earlier one may have used.
+func (l *Lab) ResearcherIn(dir string) *Proc {
+	l.t.Helper()
+	return start(l.t, "worker", l.bin, l.env, "worker", "--types", "training,backtesting", "--data", dir)
+}
+
+// Place is where a research stands in its run.
+type Place struct{ Generation, Index int }
+
+// Entry is what the ledger says of one place: the strategy, the hash of its
+// backtest, and the hash over all that the research came to. No id, no time.
+type Entry struct{ Strategy, Status, Backtest, Result string }
+
+// Ledger reads the whole ledger of a run, by place. Two notes of one kind in one
+// place are an error: something was done twice.
+func (l *Lab) Ledger(run string) map[Place]Entry {
+	l.t.Helper()
+	entries := map[Place]Entry{}
+	for _, trial := range memory(l, "trials", run, func(m httpapi.Memory) []httpapi.Trial { return m.Trials }) {
+		at := Place{trial.Generation, trial.Index}
+		if _, twice := entries[at]; twice {
+			l.t.Errorf("%s has two trials in generation %d, place %d", run, at.Generation, at.Index)
+		}
+		entries[at] = Entry{Strategy: trial.Strategy, Status: trial.Status, Backtest: trial.Hash}
+	}
+	seen := map[Place]bool{}
+	for _, e := range memory(l, "experiments", run, func(m httpapi.Memory) []httpapi.Experiment { return m.Experiments }) {
+		at := Place{e.Generation, e.Index}
+		var note struct {
+			Hash string `json:"result_hash"`
+		}
+		if err := json.Unmarshal(e.Note, &note); err != nil || note.Hash == "" {
+			l.t.Errorf("%s: experiment of generation %d, place %d, has no result hash (%v): %s %s", run, at.Generation, at.Index, err, e.Status, e.Error)
+		}
+		if seen[at] {
+			l.t.Errorf("%s has two experiments in generation %d, place %d", run, at.Generation, at.Index)
+		}
+		seen[at] = true
+		entry, tried := entries[at]
+		if !tried || entry.Strategy != e.Strategy {
+			l.t.Errorf("%s: the experiment in generation %d, place %d, is of %s, the trial of %q", run, at.Generation, at.Index, e.Strategy, entry.Strategy)
+		}
+		entry.Result = note.Hash
+		entries[at] = entry
+	}
+	return entries
+}
+
+// memory reads all pages of one kind of what a run left.
+func memory[T any](l *Lab, kind, run string, of func(httpapi.Memory) []T) (all []T) {
+	l.t.Helper()
+	for cursor := ""; ; {
+		status, out, err := call[httpapi.Memory](l, http.MethodGet, fmt.Sprintf("/api/v1/memory?kind=%s&run=%s&limit=100&cursor=%s", kind, run, cursor), nil)
+		if err != nil || status != http.StatusOK {
+			l.t.Fatalf("%s of %s: %d %+v %v", kind, run, status, out.Error, err)
+		}
+		all = append(all, of(out.Data)...)
+		if cursor = out.Next; cursor == "" {
+			return all
+		}
+	}
+}
+
+// AuditResearch checks one research and its children from outside: each history
+// is a path of the state machine, there is one training and one backtest at the
+// most, and of designs and assessments only those that lost their backend are
+// followed by another. It returns how many children were begun anew.
+func (l *Lab) AuditResearch(id ktrdr.OperationID) (again int) {
+	l.t.Helper()
+	op := l.Op(id)
+	l.auditPath(op)
+	if op.Status != ktrdr.Completed {
+		l.t.Errorf("%s ended %s: %s", id, op.Status, op.ErrorMessage)
+	}
+	ordinals := map[int]bool{}
+	begun, completed := map[ktrdr.Type]int{}, map[ktrdr.Type]int{}
+	for _, child := range l.Children(id) {
+		l.auditPath(child)
+		if ordinals[child.Ordinal] {
+			l.t.Errorf("%s has two children in place %d", id, child.Ordinal)
+		}
+		ordinals[child.Ordinal] = true
+		begun[child.Type]++
+		switch {
+		case child.Status == ktrdr.Completed:
+			completed[child.Type]++
+		case !child.BackendLocal || child.Status != ktrdr.Failed:
+			l.t.Errorf("%s completed while its child %s is %s: %s", id, child.ID, child.Status, child.ErrorMessage)
+		default:
+			again++
+		}
+	}
+	for _, typ := range slices.Sorted(maps.Keys(begun)) {
+		if completed[typ] != 1 {
+			l.t.Errorf("%s has %d completed children of type %s, of %d, want one", id, completed[typ], typ, begun[typ])
+		}
+	}
+	return again
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/research"
+)
+
+// post asks the API for what the CLI rounds to minutes.
+func (l *lab) post(path string, body, answer any) {
+	l.t.Helper()
+	text, err := json.Marshal(body)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(l.t.Context(), http.MethodPost, l.url+path, bytes.NewReader(text))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	token, err := readToken(filepath.Join(l.data, tokenFile))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token.Reveal())
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	var whole struct {
+		Data  json.RawMessage `json:"data"`
+		Error json.RawMessage `json:"error"`
+	}
+	if err := json.NewDecoder(res.Body).Decode(&whole); err != nil || res.StatusCode >= 300 {
+		l.t.Fatalf("%s: %d %s, %v", path, res.StatusCode, whole.Error, err)
+	}
+	if err := json.Unmarshal(whole.Data, answer); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// generations maps the places of a run's researches to how they stand.
+func (l *lab) generations(run string) map[string]ktrdr.Operation {
+	l.t.Helper()
+	all := map[string]ktrdr.Operation{}
+	for _, op := range decode[[]ktrdr.Operation](l.t, l.must("ops", "--type", "agent_research", "--limit", "200", "--json")) {
+		if op.Queue.Run != run {
+			continue
+		}
+		place := fmt.Sprintf("%d/%d", op.Queue.Generation, op.Queue.Index)
+		if _, twice := all[place]; twice {
+			l.t.Fatalf("there are two researches at %s", place)
+		}
+		all[place] = op
+	}
+	return all
+}
+
+func TestNight_LastsThroughAKillAndUntilItIsCancelled(t *testing.T) {
+	l := newLab(t)
+	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "2000", "--seed", "7")
+	p, said := l.serve("--workers", "2")
+	var made httpapi.Triggered
+	l.post("/api/v1/agent/trigger", httpapi.ResearchRequest{Strategy: "rsi_mean_reversion", Count: 2, Until: time.Now().Add(time.Hour)}, &made)
+	if len(made.Operations) != 2 {
+		t.Fatalf("made %+v, want a generation of 2", made)
+	}
+	reach := func(place string) {
+		t.Helper()
+		for deadline := time.Now().Add(60 * time.Second); ; <-time.After(100 * time.Millisecond) {
+			all := l.generations(made.Run)
+			if _, there := all[place]; there {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("there is no research at %s after a minute, but %d others", place, len(all))
+			}
+		}
+	}
+	reach("1/1")
+	p.stop(syscall.SIGKILL)
+	var again announcement
+	l.begin(&again, "serve", "--workers", "2", "--addr", strings.TrimPrefix(said.URL, "http://"))
+	reach("3/1")
+
+	if out := l.must("cancel", "--run", made.Run); !strings.Contains(out, "it begins no more") {
+		t.Errorf("cancelled:\n%s", out)
+	}
+	l.refused(exitFailed, "no research of a run", "cancel", "--run", made.Run) // it looks for longer than the next would take
+	all := l.generations(made.Run)
+	cancelled := 0
+	for place, op := range all {
+		if !op.Status.Terminal() {
+			t.Errorf("%s is %s", place, op.Status)
+		}
+		if op.CancelReason == research.RunCancelled {
+			cancelled++
+		}
+	}
+	if len(all)%2 != 0 || cancelled == 0 {
+		t.Errorf("%d researches, %d of them cancelled, want whole generations and the last cancelled", len(all), cancelled)
+	}
+}

@@ -1,15 +1,10 @@
 package bench_test
 
 import (
-	"bufio"
 	"database/sql"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -67,59 +62,10 @@ func BenchmarkIdleBackend(b *testing.B) {
 	if b.N > 1 {
 		b.Skip("one run tells all")
 	}
-	bin := filepath.Join(b.TempDir(), "ktrdr")
-	if out, err := exec.CommandContext(b.Context(), "go", "build", "-o", bin, "../cmd/ktrdr").CombinedOutput(); err != nil {
-		b.Fatalf("%v\n%s", err, out)
-	}
-	var lc net.ListenConfig
-	ln, err := lc.Listen(b.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	addr := ln.Addr().String()
-	_ = ln.Close()
-	serve := exec.CommandContext(b.Context(), bin, "serve", "--addr", addr, "--data", filepath.Join(b.TempDir(), "data"))
-	if err := serve.Start(); err != nil {
-		b.Fatal(err)
-	}
-	defer func() { _ = serve.Process.Kill(); _ = serve.Wait() }()
-	deadline := time.Now().Add(time.Minute)
-	for healthy := false; !healthy; {
-		if time.Now().After(deadline) {
-			b.Fatal("the backend did not become healthy")
-		}
-		req, err := http.NewRequestWithContext(b.Context(), http.MethodGet, "http://"+addr+"/api/v1/health", nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		res, err := http.DefaultClient.Do(req)
-		if healthy = err == nil && res.StatusCode == http.StatusOK; err == nil {
-			_ = res.Body.Close()
-		}
-		<-time.After(50 * time.Millisecond)
-	}
+	in := install(b, build(b))
+	defer in.stop()
+	in.serve()
 	<-time.After(3 * time.Second) // idle is what is left when the start is over
-	mb := anonymous(b, serve.Process.Pid) >> 10
+	mb := in.memory() >> 10
 	fmt.Printf("idle backend                     %d MB anonymous memory   aim <= 60: met %v\n", mb, mb <= 60)
-}
-
-// anonymous returns a process's anonymous memory in kB.
-func anonymous(b *testing.B, pid int) int {
-	b.Helper()
-	f, err := os.Open(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer func() { _ = f.Close() }()
-	for s := bufio.NewScanner(f); s.Scan(); {
-		if rest, ok := strings.CutPrefix(s.Text(), "Anonymous:"); ok {
-			var kb int
-			if _, err := fmt.Sscan(rest, &kb); err != nil {
-				b.Fatal(err)
-			}
-			return kb
-		}
-	}
-	b.Fatal("no Anonymous line in smaps_rollup")
-	return 0
 }

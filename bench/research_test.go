@@ -1,0 +1,99 @@
+package bench_test
+
+import (
+	"bufio"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/httpapi"
+)
+
+// BenchmarkQueuedResearches prints what a line of researches costs the backend
+// while two workers work it off: the time to create them with one request, the
+// time of a status, and memory, with a short line and with a long one.
+func BenchmarkQueuedResearches(b *testing.B) {
+	if b.N > 1 {
+		b.Skip("one run tells all")
+	}
+	bin := build(b)
+	var memory []int
+	for _, n := range []int{100, 1000} {
+		in := install(b, bin)
+		in.run("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "1500", "--seed", "7")
+		in.serve("--workers", "0")
+		for i := range 2 {
+			in.begin("worker", "--types", "training,backtesting", "--data", filepath.Join(in.dir, fmt.Sprint("worker", i)))
+		}
+		memory = append(memory, in.queue(n))
+		in.stop()
+	}
+	fmt.Printf("memory of the backend            %.2f x with ten times as many queued%s\n",
+		float64(memory[1])/float64(memory[0]), aimed(memory[1] <= 2*memory[0], "<= 2 x"))
+}
+
+// queue starts n researches and measures the backend while they are worked off.
+func (in *installation) queue(n int) (kb int) {
+	in.b.Helper()
+	begun := time.Now()
+	made, err := in.client.Trigger(in.b.Context(), httpapi.ResearchRequest{Brief: "simple", Count: n, Seed: new(uint64(1))}, "")
+	if err != nil || len(made.Operations) != n {
+		in.b.Fatalf("%d researches: %d created, %v", n, len(made.Operations), err)
+	}
+	trigger := time.Since(begun)
+	var times []time.Duration
+	for range 200 {
+		begun := time.Now()
+		in.get("/api/v1/agent/status")
+		times = append(times, time.Since(begun))
+		kb = max(kb, in.memory())
+		<-time.After(10 * time.Millisecond)
+	}
+	slices.Sort(times)
+	p99 := times[len(times)*99/100]
+	fmt.Printf("%4d researches queued            created in %v; status p50 %v, p99 %v; %d MB anonymous memory at most%s\n", n, trigger.Round(time.Millisecond),
+		times[len(times)/2].Round(time.Microsecond), p99.Round(time.Microsecond), kb>>10, aimed(p99 <= 50*time.Millisecond, "p99 <= 50ms"))
+	return kb
+}
+
+func aimed(met bool, what string) string {
+	if met {
+		return "   aim " + what + ": met"
+	}
+	return "   aim " + what + ": NOT met"
+}
+
+// BenchmarkFirstResearch prints how long it is from the start of the built
+// binary to the first research that has come to its verdict. The demo tells of
+// it within a second.
+func BenchmarkFirstResearch(b *testing.B) {
+	if b.N > 1 {
+		b.Skip("one run tells all")
+	}
+	in := install(b, build(b))
+	cmd := exec.CommandContext(b.Context(), in.bin, "demo", "--exit")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	begun := time.Now()
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	var first time.Duration
+	for s := bufio.NewScanner(out); s.Scan(); {
+		if first == 0 && strings.Contains(s.Text(), string(ktrdr.Completed)) {
+			first = time.Since(begun)
+		}
+	}
+	if err := cmd.Wait(); err != nil || first == 0 {
+		b.Fatalf("the demo completed nothing: %v", err)
+	}
+	fmt.Printf("start to first finished research %8.1f s, and to all eight of the demo %.1f s%s\n",
+		first.Seconds(), time.Since(begun).Seconds(), aimed(first <= 10*time.Second, "<= 10 s"))
+}

@@ -1,0 +1,158 @@
+package chaos_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/httpapi"
+)
+
+// between is how long a night leaves everybody alone.
+const between = 2 * time.Second
+
+// dawdle makes every phase take its time, so that kills meet all of them, while
+// the machine has little to compute.
+const dawdle = "KTRDR_INJECT=delay=250ms:designing:,delay=600ms:training:,delay=300ms:backtesting:,delay=250ms:assessing:"
+
+// researches is how many a night has.
+func researches() int {
+	if soak() {
+		return 200
+	}
+	return 30
+}
+
+// TestResearchNight_KillsChangeNoVerdict researches a market while backend or
+// worker is killed every two seconds, and wants of it, place by place and hash
+// for hash, the ledger of a run that nothing disturbed.
+func TestResearchNight_KillsChangeNoVerdict(t *testing.T) {
+	seed := seed(t)
+	request := httpapi.ResearchRequest{
+		Brief: "mean reversion on EURUSD 1h, simple", Count: researches(), Seed: new(seed % 1000), Symbols: []string{"EURUSD"}, Timeframe: "1h",
+	}
+	calm := chaos.New(t, binary, chaos.SQLite, chaos.Calm)
+	calm.Market("EURUSD", 1500, seed)
+	undisturbed := calm.ServeWith(2)
+	made := calm.Research(request, "calm")
+	for _, r := range made.Operations {
+		calm.Until(r.Operation, 5*time.Minute, "ended", func(op ktrdr.Operation) bool { return op.Status.Terminal() })
+		calm.AuditResearch(r.Operation)
+	}
+	want := calm.Ledger(made.Run)
+	undisturbed.Term(time.Minute)
+	if len(want) != researches() {
+		t.Fatalf("the undisturbed ledger has %d places, want %d", len(want), researches())
+	}
+
+	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
+		lab.Market("EURUSD", 1500, seed)
+		n := &researchNight{t: t, lab: lab, rng: rand.New(rand.NewPCG(seed, 2))} //nolint:gosec // a seeded test, not a secret
+		run := n.begin(request)
+		for n.open() > 0 {
+			n.strike()
+		}
+		n.morning(request, run)
+		if diff := cmp.Diff(want, lab.Ledger(run)); diff != "" {
+			t.Errorf("the ledger differs from the undisturbed one (- undisturbed, + this):\n%s", diff)
+		}
+		lab.Audit()
+	})
+}
+
+type researchNight struct {
+	t       *testing.T
+	lab     *chaos.Lab
+	rng     *rand.Rand
+	backend *chaos.Proc
+	workers [2]*chaos.Proc
+
+	began  time.Time
+	ids    []ktrdr.OperationID
+	killed struct{ backends, workers int }
+}
+
+func (n *researchNight) begin(request httpapi.ResearchRequest) string {
+	n.t.Helper()
+	n.began = time.Now()
+	n.backend = n.lab.Serve(dawdle)
+	for i := range n.workers {
+		n.workers[i] = n.lab.ResearcherIn(n.lab.WorkerDir(i + 1))
+	}
+	made := make(chan httpapi.Triggered, 1)
+	go func() { made <- n.lab.Research(request, "night") }()
+	n.backend.Kill() // while the run is being created, or nearly so
+	n.killed.backends++
+	n.backend = n.lab.Serve(dawdle)
+	var run httpapi.Triggered
+	select {
+	case run = <-made:
+	case <-time.After(2 * time.Minute):
+		n.t.Fatal("the trigger was not answered")
+	}
+	for _, r := range run.Operations {
+		n.ids = append(n.ids, r.Operation)
+	}
+	return run.Run
+}
+
+// open counts the researches that have not ended.
+func (n *researchNight) open() (open int) {
+	n.t.Helper()
+	limit := 3 * time.Minute
+	if soak() {
+		limit = 20 * time.Minute
+	}
+	for _, id := range n.ids {
+		if op := n.lab.Op(id); !op.Status.Terminal() {
+			open++
+		}
+	}
+	if open > 0 && time.Since(n.began) > limit {
+		n.t.Fatalf("after %v %d of %d researches have not ended", limit, open, len(n.ids))
+	}
+	return open
+}
+
+// strike lets everybody live for a while, and then kills one, who is back at
+// once.
+func (n *researchNight) strike() {
+	<-time.After(between)
+	if n.rng.IntN(2) == 0 {
+		n.backend.Kill()
+		n.killed.backends++
+		n.backend = n.lab.Serve(dawdle)
+		return
+	}
+	i := n.rng.IntN(len(n.workers))
+	n.workers[i].Kill()
+	n.killed.workers++
+	n.workers[i] = n.lab.ResearcherIn(n.lab.WorkerDir(i + 1))
+}
+
+// morning looks at every research and its children: none is lost, none doubled.
+func (n *researchNight) morning(request httpapi.ResearchRequest, run string) {
+	n.t.Helper()
+	again, claims := 0, 0
+	for _, id := range n.ids {
+		again += n.lab.AuditResearch(id)
+		for _, child := range n.lab.Children(id) {
+			claims += child.Attempts - 1
+		}
+	}
+	if roots := n.lab.Roots(); len(roots) != researches() {
+		n.t.Errorf("%d researches came of a run of %d", len(roots), researches())
+	}
+	if same := n.lab.Research(request, "night"); same.Run != run || len(same.Operations) != len(n.ids) || same.Operation != n.ids[0] {
+		n.t.Errorf("the same request again is %+v, want the run %s", same, run)
+	}
+	n.t.Logf("%d backends and %d workers killed in %v; %d designs and assessments begun anew, %d other claims repeated",
+		n.killed.backends, n.killed.workers, time.Since(n.began).Round(time.Second), again, claims)
+	if n.killed.backends+n.killed.workers < 5 || again+claims == 0 {
+		n.t.Error("the night hit nothing: it shows nothing")
+	}
+}

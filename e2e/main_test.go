@@ -1,0 +1,61 @@
+// Package e2e walks through what the product's users asked for first, step by
+// step as they would: real backends and workers on both stores, bars that `ktrdr
+// data synth` makes, and questions to the API and to the command line. Package
+// chaos asks whether anything is lost under fire; here is asked whether the
+// right thing is said and done.
+//
+// The scripts beside the tests do the same with a shell, curl and jq. They need
+// only the binary: KTRDR=path/of/ktrdr e2e/error-isolation.sh
+package e2e
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
+)
+
+// binary is the product as it is shipped, built once.
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	flag.Parse()
+	// The tests wait for other processes more than they compute.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	dir, err := os.MkdirTemp("", "ktrdr-e2e")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	binary = filepath.Join(dir, "ktrdr")
+	build := exec.Command("go", "build", "-o", binary, "../cmd/ktrdr") //nolint:noctx // the build is the test's first step; go test's own timeout ends it
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build ktrdr: %v\n%s", err, out)
+		return 1
+	}
+	return pgtest.Main(m)
+}
+
+// onBoth runs a test on both stores, beside all others.
+func onBoth(t *testing.T, times chaos.Times, test func(t *testing.T, l *lab)) {
+	t.Helper()
+	t.Parallel()
+	for _, kind := range []chaos.Kind{chaos.SQLite, chaos.Postgres} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			test(t, newLab(t, kind, times))
+		})
+	}
+}

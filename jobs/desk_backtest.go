@@ -86,17 +86,24 @@ func (d *Desk) Backtest(ctx context.Context, r BacktestRequest) (Order, error) {
 // enough refuses a backtest for which no bar is left.
 func (s BacktestSpec) enough(m *train.Model, f *found) error {
 	span := s.span(m)
+	begins, otherwise := "the backtest begins", ""
+	if span.Start.Equal(unseen(m)) {
+		begins, otherwise = "the test part of the model begins", ", or ask for scope all, which contains training data"
+	}
 	for _, b := range f.bars {
 		if b.Timeframe != m.Strategy.Data.Base || b.Len() == 0 {
 			continue
 		}
 		last := b.Time[b.Len()-1]
 		if !span.Start.IsZero() && last < span.Start.Unix() {
-			return wrong("the %s bars of %s end before %s, where the test part of the model begins: import newer ones, or ask for scope all, which contains training data", b.Timeframe, b.Symbol, span.Start.Format("2006-01-02 15:04"))
+			return wrong("the %s bars of %s end before %s, where %s: import newer ones%s", b.Timeframe, b.Symbol, minute(span.Start.Unix()), begins, otherwise)
+		}
+		if !span.End.IsZero() && b.Timeframe.End(b.Time[0]) > span.End.Unix() {
+			return wrong("the %s bars of %s begin at %s, and the backtest ends at %s: import older ones, or choose a later end_date", b.Timeframe, b.Symbol, minute(b.Time[0]), minute(span.End.Unix()))
 		}
 	}
 	if !span.End.IsZero() && !span.Start.Before(span.End) {
-		return wrong("end_date is not after %s, where the test part of the model begins: choose a later one, or ask for scope all, which contains training data", span.Start.Format("2006-01-02 15:04"))
+		return wrong("the backtest ends at %s, not after %s, where %s: choose a later end_date%s", minute(span.End.Unix()), minute(span.Start.Unix()), begins, otherwise)
 	}
 	return nil
 }

@@ -38,6 +38,7 @@ func TestDesk_SaysWhatIsWrongWithATraining(t *testing.T) {
 	}
 	huge := uint64(math.MaxUint64)
 	seven := uint64(7)
+	o.synth("SHORT", market.H1, 99, 1)
 	o.synth("LATER", market.H1, 500, 1)
 	o.add(market.Synth(market.SynthConfig{Symbol: "LATER", Timeframe: market.H4, Bars: 300, Start: time.Date(2017, 1, 2, 0, 0, 0, 0, time.UTC)}))
 	o.synth("OTHER", market.H1, 500, 1)
@@ -70,8 +71,9 @@ func TestDesk_SaysWhatIsWrongWithATraining(t *testing.T) {
 		"bars it can be made of":   {TrainingRequest{StrategyName: "mine", Timeframe: "1d"}, "or make them of those with `ktrdr data resample EURUSD 1h 1d`"},
 		"two times":                {TrainingRequest{StrategyYAML: two, Symbol: "LATER"}, "the 1h bars reach from 2015-01-05 00:00 to 2015-02-02 22:00, the 4h bars from 2017-01-02 00:00 to"},
 		"two markets":              {TrainingRequest{StrategyYAML: two, Symbol: "OTHER"}, "the 1h and the 4h bars are not the same market"},
-		"dates without bars":       {TrainingRequest{StrategyName: "mine", StartDate: "2014-01-01", EndDate: "2015-01-07"}, "there are 72 bars of 1h from 2014-01-01 00:00 to 2015-01-08 00:00, and a training needs at least 100: the library has 500 of EURUSD from 2015-01-05 00:00 to 2015-02-"},
-		"dates after the bars":     {TrainingRequest{StrategyName: "mine", StartDate: "2020-01-01"}, "there are 0 bars of 1h from 2020-01-01 00:00, and"},
+		"dates without bars":       {TrainingRequest{StrategyName: "mine", StartDate: "2014-01-01", EndDate: "2015-01-07"}, "at least 100 bars of 1h of each symbol from 2014-01-01 00:00 to 2015-01-08 00:00, and the library has 72 of EURUSD (of 500 from 2015-01-05 00:00 to 2015-02-"},
+		"dates after the bars":     {TrainingRequest{StrategyName: "mine", StartDate: "2020-01-01"}, "from 2020-01-01 00:00, and the library has 0 of EURUSD (of 500"},
+		"one symbol of few bars":   {TrainingRequest{StrategyName: "mine", Symbols: []string{"EURUSD", "SHORT"}}, "and the library has 99 of SHORT (of 99 from"},
 		"no timeframe":             {TrainingRequest{StrategyName: "mine", Timeframe: "3h"}, "3h"},
 		"a symbol twice":           {TrainingRequest{StrategyName: "mine", Symbol: "EURUSD", Symbols: []string{"GBPUSD"}}, "symbol and symbols are given both"},
 		"a symbol that is none":    {TrainingRequest{StrategyName: "mine", Symbol: "../x"}, "symbol"},
@@ -127,6 +129,11 @@ func TestDesk_SaysWhatIsWrongWithABacktest(t *testing.T) {
 			o.refused(t, err, c.says)
 		})
 	}
+	t.Run("the strategy's own end", func(t *testing.T) {
+		early := string(o.trained(small("epochs: 24", "epochs: 1", "model:\n", "backtest: {date_range: {end: 2015-02-01}}\nmodel:\n")))
+		_, err := o.desk.Backtest(t.Context(), BacktestRequest{Model: early})
+		o.refused(t, err, "the backtest ends at 2015-02-02 00:00, not after")
+	})
 	_, err := o.desk.Backtest(t.Context(), BacktestRequest{Model: "op_training_20260101_000000_ffffffff"})
 	if ktrdr.CodeOf(err) != ktrdr.CodeNotFound {
 		t.Errorf("an unknown training: %v, want CodeNotFound", err)

@@ -142,7 +142,8 @@ type Series struct {
 	Bars      int        `json:"bars"`
 	First     time.Time  `json:"first"` // opening of the first bar
 	Last      time.Time  `json:"last"`
-	Size      int64      `json:"size"` // of its file, in bytes
+	Size      int64      `json:"size"`              // of its file, in bytes
+	Problem   string     `json:"problem,omitempty"` // why it cannot be read; the rest is then unknown
 }
 
 // ColumnsQuery says which part of a backtest is wanted.

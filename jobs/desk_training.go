@@ -245,19 +245,19 @@ func (d *Desk) read(file string) ([]byte, error) {
 // open opens a regular file of the data folder. A path that leads out of it is
 // refused, through a link too.
 func (d *Desk) open(file string) (*os.File, error) {
-	f, err := d.root.Open(file)
+	info, err := d.root.Stat(file) // before it is opened: opening a pipe waits for whoever writes it
+	var f *os.File
+	if err == nil && !info.Mode().IsRegular() {
+		return nil, wrong("%s is not a regular file", file)
+	}
+	if err == nil {
+		f, err = d.root.Open(file)
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	case err != nil:
 		return nil, wrong("%s: %w; paths are relative to the data folder and stay inside it", file, err)
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is not a regular file")
-	}
-	if err != nil {
-		return nil, errors.Join(wrong("%s: %w", file, err), f.Close())
 	}
 	return f, nil
 }

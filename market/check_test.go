@@ -223,7 +223,7 @@ func TestRealFiles_AreAsTheirReadmeSays(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.file, func(t *testing.T) {
-			b, rep, err := ReadFile(filepath.Join(dir, c.file), c.opt)
+			b, rep, err := ReadFile(t.Context(), filepath.Join(dir, c.file), c.opt)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -233,7 +233,7 @@ func TestRealFiles_AreAsTheirReadmeSays(t *testing.T) {
 			t.Logf("closed %d times, %d holes", rep.Closed, rep.Counts[Missing])
 		})
 	}
-	if _, _, err := ReadFile(filepath.Join(dir, "finance-vix", "vix-daily.csv"), ImportOptions{}); err == nil {
+	if _, _, err := ReadFile(t.Context(), filepath.Join(dir, "finance-vix", "vix-daily.csv"), ImportOptions{}); err == nil {
 		t.Error("47 broken rows were accepted")
 	}
 }

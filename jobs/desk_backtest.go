@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 
@@ -172,7 +173,21 @@ func (d *Desk) modelFile(ctx context.Context, r BacktestRequest) (ktrdr.Artifact
 		}
 		return ktrdr.Artifact{Name: ModelFile, SHA256: h, Size: info.Size}, err
 	}
-	return d.upload(ctx, name)
+	return d.uploadModel(ctx, name)
+}
+
+// uploadModel puts a model of the data folder into the blob store: only if it is
+// one, since blobs can be read by all.
+func (d *Desk) uploadModel(ctx context.Context, file string) (ktrdr.Artifact, error) {
+	f, err := d.file(file)
+	if err != nil {
+		return ktrdr.Artifact{}, err
+	}
+	defer func() { _ = f.Close() }() // only read
+	if _, err := train.Decode(f); err != nil {
+		return ktrdr.Artifact{}, wrong("model %s: %w", file, err)
+	}
+	return d.store(ctx, path.Base(file), f)
 }
 
 func nonEmpty(text string) []string {
@@ -184,15 +199,22 @@ func nonEmpty(text string) []string {
 
 // upload puts a file of the data folder into the blob store.
 func (d *Desk) upload(ctx context.Context, file string) (ktrdr.Artifact, error) {
-	f, err := d.open(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return ktrdr.Artifact{}, wrong("there is no file %s in the data folder, and it is neither the id of an operation nor a sha256", file)
-	}
+	f, err := d.file(file)
 	if err != nil {
 		return ktrdr.Artifact{}, err
 	}
 	defer func() { _ = f.Close() }() // only read
 	return d.store(ctx, path.Base(file), f)
+}
+
+// file opens a file that a request named where it could have named something
+// else.
+func (d *Desk) file(file string) (*os.File, error) {
+	f, err := d.open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, wrong("there is no file %s in the data folder, and it is neither the id of an operation nor a sha256", file)
+	}
+	return f, err
 }
 
 // modelOf is the model that a training made.

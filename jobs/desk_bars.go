@@ -179,8 +179,11 @@ func (d *Desk) pin(ctx context.Context, f *found) ([]Bars, error) {
 	return pinned, nil
 }
 
-// store puts a file into the blob store, unless it is there.
+// store puts a whole file into the blob store, unless it is there.
 func (d *Desk) store(ctx context.Context, name string, f io.ReadSeeker) (ktrdr.Artifact, error) {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return ktrdr.Artifact{}, err
+	}
 	sum := sha256.New()
 	size, err := io.Copy(sum, f)
 	if err != nil {

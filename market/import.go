@@ -101,6 +101,9 @@ func ReadFile(ctx context.Context, path string, opt ImportOptions) (*Bars, Repor
 	if err != nil {
 		return nil, rep, err
 	}
+	if info.IsDir() {
+		return nil, rep, fmt.Errorf("%s is a directory: name the files in it", opt.Source)
+	}
 	if !info.Mode().IsRegular() {
 		return nil, rep, fmt.Errorf("%s is not a regular file: save the prices as one first", opt.Source)
 	}

@@ -27,7 +27,7 @@ func TestReadFile_StopsWithItsContext(t *testing.T) {
 
 func TestReadFile_RefusesAFolder(t *testing.T) {
 	_, _, err := ReadFile(t.Context(), t.TempDir(), ImportOptions{})
-	if err == nil || !strings.Contains(err.Error(), "is not a regular file") {
-		t.Errorf("err = %v, want that it is not a regular file", err)
+	if err == nil || !strings.Contains(err.Error(), "is a directory: name the files in it") {
+		t.Errorf("err = %v, want that it is a directory", err)
 	}
 }

@@ -27,8 +27,8 @@ build: needs-go ## Build bin/ktrdr
 	@go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ktrdr ./cmd/ktrdr
 	@echo "built bin/ktrdr $(VERSION)"
 
-demo: build ## Run a tree of operations, kill a worker on the way, watch it recover
-	@$(BIN)/ktrdr demo
+demo: build ## Research a made-up market with an edge in it, and show what survived
+	@$(BIN)/ktrdr demo --exit
 
 test: quality test-unit test-integration ## Everything: linters, unit tests, real processes, both stores
 

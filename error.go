@@ -11,23 +11,24 @@ type Code string
 
 // The codes. Each has one HTTP status, decided in httpapi and nowhere else.
 const (
-	CodeInvalid       Code = "invalid"        // the request itself is wrong
-	CodeNotFound      Code = "not_found"      // no such thing
-	CodeConflict      Code = "conflict"       // the thing is not where the request needs it to be
-	CodeStaleEpoch    Code = "stale_epoch"    // the writer's claim is no longer the live one
-	CodeNoCheckpoint  Code = "no_checkpoint"  // nothing to resume from
-	CodeMismatch      Code = "mismatch"       // the checkpoint was made from something else
-	CodeKeyReused     Code = "key_reused"     // an idempotency key came back with another body
-	CodeProtocol      Code = "protocol"       // worker and backend do not speak the same version
-	CodeUnauthorized  Code = "unauthorized"   // no token, or not one of ours
-	CodeForbidden     Code = "forbidden"      // the token's scope, Host or Origin does not allow it
-	CodeTooLarge      Code = "too_large"      // over a stated limit
-	CodeUnavailable   Code = "unavailable"    // the store cannot be reached; try again
-	CodeUnknownResult Code = "unknown_result" // a commit failed and could not be re-read; repeat the same request
-	CodeNoSpace       Code = "no_space"       // free disk is below the reserve
-	CodeAtCapacity    Code = "at_capacity"    // as many are active as may be; the figures are in a Capacity
-	CodeCorrupt       Code = "corrupt"        // bytes do not match their hash
-	CodeInternal      Code = "internal"       // ours
+	CodeInvalid       Code = "invalid"          // the request itself is wrong
+	CodeNotFound      Code = "not_found"        // no such thing
+	CodeConflict      Code = "conflict"         // the thing is not where the request needs it to be
+	CodeStaleEpoch    Code = "stale_epoch"      // the writer's claim is no longer the live one
+	CodeNoCheckpoint  Code = "no_checkpoint"    // nothing to resume from
+	CodeMismatch      Code = "mismatch"         // the checkpoint was made from something else
+	CodeKeyReused     Code = "key_reused"       // an idempotency key came back with another body
+	CodeProtocol      Code = "protocol"         // worker and backend do not speak the same version
+	CodeUnauthorized  Code = "unauthorized"     // no token, or not one of ours
+	CodeForbidden     Code = "forbidden"        // the token's scope, Host or Origin does not allow it
+	CodeTooLarge      Code = "too_large"        // over a stated limit
+	CodeUnavailable   Code = "unavailable"      // the store cannot be reached; try again
+	CodeUnknownResult Code = "unknown_result"   // a commit failed and could not be re-read; repeat the same request
+	CodeNoSpace       Code = "no_space"         // free disk is below the reserve
+	CodeAtCapacity    Code = "at_capacity"      // as many are active as may be; the figures are in a Capacity
+	CodeBudget        Code = "budget_exhausted" // there is no money left for what was asked; there may be later
+	CodeCorrupt       Code = "corrupt"          // bytes do not match their hash
+	CodeInternal      Code = "internal"         // ours
 
 	CodeOrphaned       Code = "orphaned"        // the worker was silent for the whole timeout
 	CodePoison         Code = "poison"          // the operation keeps losing its workers
@@ -97,7 +98,7 @@ func CodeOf(err error) Code {
 // Retryable says whether repeating the same request unchanged may succeed.
 func (c Code) Retryable() bool {
 	switch c {
-	case CodeUnavailable, CodeUnknownResult, CodeNoSpace, CodeAtCapacity, CodeOrphaned, CodeBackendRestart:
+	case CodeUnavailable, CodeUnknownResult, CodeNoSpace, CodeAtCapacity, CodeBudget, CodeOrphaned, CodeBackendRestart:
 		return true
 	}
 	return false
@@ -106,7 +107,7 @@ func (c Code) Retryable() bool {
 // Class returns the class of c.
 func (c Code) Class() Class {
 	switch c {
-	case CodeUnavailable, CodeUnknownResult, CodeAtCapacity, CodeOrphaned, CodeBackendRestart:
+	case CodeUnavailable, CodeUnknownResult, CodeAtCapacity, CodeBudget, CodeOrphaned, CodeBackendRestart:
 		return Transient
 	case CodeInvalid, CodeNotFound, CodeKeyReused, CodeTooLarge, CodeUnauthorized, CodeForbidden, CodeMismatch, CodeNoCheckpoint:
 		return BadInput

@@ -55,6 +55,12 @@ var arrows = map[string]rule{
 	"designer": {ours: []string{"num", "market", "indicator", "strategy"}},
 	"jobs":     {ours: []string{".", "worker", "market", "strategy", "neural", "train", "backtest"}},
 
+	// what this product is about
+	"research": {ours: []string{".", "num", "market", "neural", "strategy", "backtest", "evidence", "designer", "jobs"}},
+	"agent": {ours: []string{
+		".", "worker", "market", "strategy", "train", "backtest", "evidence", "designer", "jobs", "research",
+	}},
+
 	// mechanisms
 	"engine": {ours: []string{"."}, modules: []string{"golang.org/x/sync"}},
 	"worker": {ours: []string{".", "fault"}, modules: []string{"golang.org/x/sys"}},
@@ -83,11 +89,11 @@ var arrows = map[string]rule{
 	// wiring
 	"cmd/ktrdr": {
 		ours: []string{
-			".", "fault", "engine", "worker", "dummy", "blob", "memsaver", "sqlstore", "httpapi", "jobs",
+			".", "fault", "engine", "worker", "dummy", "blob", "memsaver", "sqlstore", "httpapi", "jobs", "research", "agent", "evidence", "designer",
 			"market", "indicator", "neural", "strategy", "feature", "train", "backtest", "spelling",
 		},
 		modules: []string{
-			"github.com/goccy/go-yaml", "github.com/spf13/cobra",
+			"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "github.com/spf13/cobra",
 			"golang.org/x/sync", "golang.org/x/sys", "golang.org/x/term",
 		},
 	},

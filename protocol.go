@@ -119,6 +119,10 @@ type Task struct {
 	Spec       json.RawMessage   `json:"spec"`
 	Checkpoint *StoredCheckpoint `json:"checkpoint,omitempty"`
 	Cancel     bool              `json:"cancel_requested,omitempty"`
+
+	// Inject is what is to go wrong with it on purpose, in the words of whoever
+	// runs it; almost always nothing.
+	Inject string `json:"inject,omitempty"`
 }
 
 // ProgressReport overwrites an operation's progress.

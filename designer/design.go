@@ -89,14 +89,20 @@ func checkPlace(b *Brief, generation, index int, cost CostHints) error {
 	return cost.check()
 }
 
-// breed makes the genome: a new one in the first generation, on an island that
-// has come to a stop, and now and then elsewhere; else a child.
+// breed makes the genome: a new one in the first generation, but for children of
+// earlier runs, on an island that has come to a stop, and now and then
+// elsewhere; else a child.
 func (f *frame) breed(m memory, generation, index int, r *num.Rand) (Genome, []string) {
 	fresh := func(at int, why string) (Genome, []string) {
 		g, name := f.first(at, r)
 		return g, []string{fmt.Sprintf("%s: %s.", why, name)}
 	}
 	if generation == 0 {
+		// Every second one goes on from earlier runs, also when each run is a
+		// single research; the others keep the beginning wide.
+		if earlier := m.earlier(); (index+len(earlier))%2 == 1 && len(earlier) > 0 {
+			return f.child(bestThird(earlier), r)
+		}
 		return fresh(index, "A beginning")
 	}
 	island := index % islands
@@ -161,6 +167,16 @@ func (m *memory) pool(island, generation int) []known {
 	if len(out) == 0 {
 		out = slices.Clone(m.parents)
 	}
+	return bestThird(out)
+}
+
+// earlier are the designs of earlier runs.
+func (m *memory) earlier() []known {
+	return slices.DeleteFunc(slices.Clone(m.parents), func(k known) bool { return !k.Earlier })
+}
+
+// bestThird orders out by score and keeps the best of it, two at least.
+func bestThird(out []known) []known {
 	slices.SortStableFunc(out, func(a, b known) int {
 		switch {
 		case a.score > b.score:

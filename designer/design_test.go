@@ -237,6 +237,39 @@ func TestDesign_KnowsAStrategyUnderAnotherName(t *testing.T) {
 	}
 }
 
+// Researches that are triggered one after the other are runs of their own.
+func TestDesign_FirstGenerationGoesOnFromEarlierRuns(t *testing.T) {
+	b := briefOf("")
+	var past []designer.Experiment
+	var children int
+	for range 6 {
+		p, err := designer.Design(b, 1, 0, 0, past, halfABasisPoint)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(p.Notes, "From ") {
+			children++
+		}
+		past = append(past, designer.Experiment{Earlier: true, Strategy: p.Strategy, Key: p.Key, Genome: &p.Genome})
+	}
+	if children != 3 {
+		t.Errorf("%d of 6 single researches came from an earlier one, want every second", children)
+	}
+	bred := 0
+	for i := range 8 {
+		p, err := designer.Design(b, 1, 0, i, past, halfABasisPoint)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(p.Notes, "From ") {
+			bred++
+		}
+	}
+	if bred != 4 {
+		t.Errorf("%d of 8 designs of a first generation came from an earlier one, want every second", bred)
+	}
+}
+
 // TestDesign_HoldsLongerWhereTradingCostsMore compares what it proposes for a
 // cheap and a dear market.
 func TestDesign_HoldsLongerWhereTradingCostsMore(t *testing.T) {

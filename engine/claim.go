@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -135,7 +136,26 @@ func (e *Engine) look(ctx context.Context, req ktrdr.ClaimRequest, heldBy ktrdr.
 	if err := e.soundCheckpoint(context.WithoutCancel(ctx), task); err != nil {
 		return ktrdr.ClaimReply{}, err
 	}
+	if err := e.inject(context.WithoutCancel(ctx), task); err != nil {
+		return ktrdr.ClaimReply{}, err
+	}
 	return ktrdr.ClaimReply{Task: task}, nil
+}
+
+// inject asks what is to go wrong with the operation. It is asked at every
+// claim, so that a backend that is started without it cures what is resumed.
+func (e *Engine) inject(ctx context.Context, task *ktrdr.Task) error {
+	if e.config.Inject == nil {
+		return nil
+	}
+	op, err := e.store.Operation(ctx, task.Operation)
+	if err != nil {
+		return fmt.Errorf("what to inject into %s: %w", task.Operation, err)
+	}
+	if task.Inject = e.config.Inject(op); task.Inject != "" {
+		e.log.WarnContext(ctx, "operation is made to go wrong", "op", task.Operation, "epoch", task.Epoch, "inject", task.Inject)
+	}
+	return nil
 }
 
 func checkClaim(req ktrdr.ClaimRequest) error {

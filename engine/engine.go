@@ -29,6 +29,9 @@ type Config struct {
 	Fingerprint map[ktrdr.Type]func(spec []byte) (map[string]string, error)
 	// Queues are the lines that parents stand in; there are no others.
 	Queues []Queue
+	// Inject says what is to go wrong on purpose with an operation that is being
+	// claimed; nil or "" means nothing.
+	Inject func(ktrdr.Operation) string
 	// Collect deletes blobs that no row names; nil means never.
 	Collect func(ctx context.Context) (deleted int, err error)
 	// FreeDisk tells the free bytes where the data is; nil means unknown.

@@ -128,6 +128,11 @@ func (e *Engine) CountNotes(ctx context.Context, q ktrdr.NoteQuery) (map[string]
 // Horizon pins the notes there are.
 func (e *Engine) Horizon(ctx context.Context) (string, error) { return e.store.Horizon(ctx) }
 
+// QueueCounts counts who is in a queue, by its name.
+func (e *Engine) QueueCounts(ctx context.Context) ([]ktrdr.QueueCount, error) {
+	return e.store.QueueCounts(ctx)
+}
+
 // History lists an operation's checkpoints, newest first.
 func (e *Engine) History(ctx context.Context, op ktrdr.OperationID) ([]ktrdr.CheckpointInfo, error) {
 	return e.store.History(ctx, op)

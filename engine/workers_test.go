@@ -73,3 +73,18 @@ func TestCounters_TellLostHeartbeatsFromRefusedWrites(t *testing.T) {
 		t.Errorf("after a refused write: %+v", c)
 	}
 }
+
+func TestClaim_SaysWhatIsToGoWrong(t *testing.T) {
+	var asked ktrdr.OperationID
+	l := newLab(t, func(c *engine.Config) {
+		c.Inject = func(op ktrdr.Operation) string {
+			asked = op.ID
+			return "fail"
+		}
+	})
+	op := l.submit()
+	l.register("w")
+	if task := l.claimOne(); task.Inject != "fail" || asked != op.ID {
+		t.Errorf("injected %q, asked about %q, want fail and %s", task.Inject, asked, op.ID)
+	}
+}

@@ -70,7 +70,7 @@ func statusOf(err error) int {
 		return http.StatusUnprocessableEntity
 	case ktrdr.CodeNotFound, ktrdr.CodeNoCheckpoint:
 		return http.StatusNotFound
-	case ktrdr.CodeConflict, ktrdr.CodeStaleEpoch, ktrdr.CodeKeyReused, ktrdr.CodeMismatch, ktrdr.CodeAtCapacity:
+	case ktrdr.CodeConflict, ktrdr.CodeStaleEpoch, ktrdr.CodeKeyReused, ktrdr.CodeMismatch, ktrdr.CodeAtCapacity, ktrdr.CodeBudget:
 		return http.StatusConflict
 	case ktrdr.CodeProtocol:
 		return http.StatusUpgradeRequired

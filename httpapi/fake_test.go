@@ -272,7 +272,7 @@ func serve(t testing.TB, engine *fakeEngine, change ...func(*Config)) *site {
 		st.tokens[scope] = secret
 		engine.tokens = append(engine.tokens, token)
 	}
-	c := Config{Engine: engine, Desk: &fakeDesk{}, Auth: true, Log: slog.New(slog.NewTextHandler(st.logged, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	c := Config{Engine: engine, Desk: &fakeDesk{}, Research: &fakeResearch{}, Auth: true, Log: slog.New(slog.NewTextHandler(st.logged, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	for _, f := range change {
 		f(&c)
 	}

@@ -76,6 +76,8 @@ var (
 	descSlots      = prometheus.NewDesc("ktrdr_worker_slots", "Slots of live workers by type.", []string{"type", "state"}, nil)
 	descPotential  = prometheus.NewDesc("ktrdr_potential_orphans", "Live operations that are two heartbeats late.", nil, nil)
 	descWaiting    = prometheus.NewDesc("ktrdr_unschedulable_operations", "Operations that wait for a worker that does not exist.", nil, nil)
+	descQueue      = prometheus.NewDesc("ktrdr_queue_operations", "Operations of a queue that are active or wait for their turn.", []string{"queue", "state"}, nil)
+	descQueueLimit = prometheus.NewDesc("ktrdr_queue_limit", "How many operations of a queue may be active.", []string{"queue"}, nil)
 	descStore      = prometheus.NewDesc("ktrdr_store_up", "Whether the store answers and takes writes.", nil, nil)
 	descDisk       = prometheus.NewDesc("ktrdr_disk_free_bytes", "Free disk of the data folder.", nil, nil)
 	descStreams    = prometheus.NewDesc("ktrdr_event_streams", "Event streams that are open.", nil, nil)
@@ -107,6 +109,11 @@ func (s snapshot) Collect(ch chan<- prometheus.Metric) {
 	for t, slots := range s.health.Workers.ByType {
 		gauge(descSlots, float64(slots.Busy), string(t), "busy")
 		gauge(descSlots, float64(slots.Total-slots.Busy), string(t), "free")
+	}
+	for name, q := range s.health.Queues {
+		gauge(descQueue, float64(q.Active), name, "active")
+		gauge(descQueue, float64(q.Waiting), name, "waiting")
+		gauge(descQueueLimit, float64(q.Limit), name)
 	}
 	up := 0.0
 	if s.health.Store.OK {

@@ -215,7 +215,7 @@ func (c *call) operationID() (ktrdr.OperationID, error) {
 // table is every route there is.
 func table() []row {
 	return slices.Concat(
-		operationRoutes(), labRoutes(), checkpointRoutes(), threadRoutes(), workerRoutes(),
+		operationRoutes(), labRoutes(), agentRoutes(), checkpointRoutes(), threadRoutes(), workerRoutes(),
 		blobRoutes(), eventRoutes(), tokenRoutes(), systemRoutes(),
 	)
 }

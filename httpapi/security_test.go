@@ -55,6 +55,13 @@ var routes = map[string]string{
 	"GET /api/v1/indicators":       readTokens,
 	"GET /api/v1/data":             readTokens,
 
+	"POST /api/v1/agent/trigger":       adminTokens,
+	"GET /api/v1/agent/status":         readTokens,
+	"DELETE /api/v1/agent/cancel/{id}": adminTokens,
+	"GET /api/v1/agent/budget":         readTokens,
+	"GET /api/v1/memory":               readTokens,
+	"GET /api/v1/leaderboard":          readTokens,
+
 	"GET /api/v1/checkpoints":              readTokens,
 	"GET /api/v1/checkpoints/stats":        readTokens,
 	"POST /api/v1/checkpoints/cleanup":     adminTokens,

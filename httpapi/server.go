@@ -14,14 +14,18 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/ktrdr/ktrdr"
 )
 
 // Config is what a Server is made of.
 type Config struct {
-	Engine Engine
-	Desk   Desk         // makes operations of requests; required
-	Log    *slog.Logger // required
+	Engine   Engine
+	Desk     Desk                   // makes operations of requests; required
+	Research Research               // makes researches of requests, and remembers them; required
+	Log      *slog.Logger           // required
+	Metrics  []prometheus.Collector // of others, shown beside our own
 
 	Auth  bool        // ask for tokens; false is for loopback only, which the caller checks
 	Hosts []string    // names we answer to besides loopback's, with a port or without
@@ -36,6 +40,7 @@ type Config struct {
 type Server struct {
 	engine     Engine
 	desk       Desk
+	research   Research
 	log        *slog.Logger
 	auth       bool
 	hosts      map[string]bool
@@ -56,7 +61,7 @@ type Server struct {
 // New makes a server of the table of routes.
 func New(c Config) (*Server, error) {
 	s := &Server{
-		engine: c.Engine, desk: c.Desk, log: c.Log, auth: c.Auth, tls: c.TLS,
+		engine: c.Engine, desk: c.Desk, research: c.Research, log: c.Log, auth: c.Auth, tls: c.TLS,
 		maxConns:   cmp.Or(c.MaxConns, 1024),
 		maxStreams: int64(cmp.Or(c.MaxStreams, 256)),
 		grace:      cmp.Or(c.Grace, 10*time.Second),
@@ -65,6 +70,11 @@ func New(c Config) (*Server, error) {
 		rows:       table(),
 		mux:        http.NewServeMux(),
 		metrics:    newMetrics(),
+	}
+	for _, m := range c.Metrics {
+		if err := s.metrics.registry.Register(m); err != nil {
+			return nil, fmt.Errorf("metrics: %w", err)
+		}
 	}
 	for _, host := range c.Hosts {
 		if host == "" || strings.ContainsAny(host, "/ *") {

@@ -210,6 +210,12 @@ func (d *Desk) source(file, name, text string) ([]byte, string, error) {
 	return d.byName(name)
 }
 
+// StrategyText returns the text of a strategy that can be named.
+func (d *Desk) StrategyText(name string) ([]byte, error) {
+	text, _, err := d.byName(name)
+	return text, err
+}
+
 // byName finds a strategy of strategies/, else one that comes with the program.
 func (d *Desk) byName(name string) ([]byte, string, error) {
 	if strings.ContainsAny(name, `/\`) {

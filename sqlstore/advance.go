@@ -76,7 +76,7 @@ func (s *Store) advance(ctx context.Context, t *tx, a ask) ([]ask, error) {
 		err = s.checkDecision(d, p, children)
 	}
 	if err != nil {
-		return s.stop(ctx, t, p, failedPlan(p, err))
+		return s.failPlan(ctx, t, p, err)
 	}
 	return s.apply(ctx, t, p, children, d)
 }
@@ -134,6 +134,15 @@ func (s *Store) checkDecision(d ktrdr.Decision, p operationRow, children []opera
 		}
 	}
 	return nil
+}
+
+// failPlan ends a parent whose plan went wrong, and keeps what it had reached.
+func (s *Store) failPlan(ctx context.Context, t *tx, p operationRow, err error) ([]ask, error) {
+	how := failedPlan(p, err)
+	if err := moveParent(ctx, t, p, ktrdr.Decision{Finish: &how}); err != nil {
+		return nil, err
+	}
+	return s.stop(ctx, t, p, how)
 }
 
 // failedPlan is how a parent ends whose plan went wrong.
@@ -227,8 +236,14 @@ func moveParent(ctx context.Context, t *tx, p operationRow, d ktrdr.Decision) er
 // phaseOf is the checkpoint of a parent that a decision moves.
 func phaseOf(p operationRow, d ktrdr.Decision) ktrdr.NewCheckpoint {
 	c := ktrdr.NewCheckpoint{Type: ktrdr.CheckpointPhase, Step: p.MaxStep}
-	if d.Finish != nil && d.Finish.Checkpoint != nil {
+	switch {
+	case d.Finish == nil:
+	case d.Finish.Checkpoint != nil:
 		c = *d.Finish.Checkpoint
+	case d.Finish.Outcome == ktrdr.Failed:
+		c.Type = ktrdr.CheckpointFailure
+	case d.Finish.Outcome == ktrdr.Cancelled:
+		c.Type = ktrdr.CheckpointCancellation
 	}
 	c.Operation, c.Epoch, c.Seq = p.ID, p.Epoch, 1
 	if last := p.Checkpoint; last != nil && last.Epoch == p.Epoch {

@@ -49,6 +49,11 @@ func endClosed(ctx context.Context, t *tx, p operationRow, children []operationR
 	if p.ending != nil {
 		how = *p.ending
 	}
+	if p.CancelRequested { // so it ends, whatever its plan wanted
+		if err := moveParent(ctx, t, p, ktrdr.Decision{Finish: &ktrdr.Finished{Outcome: ktrdr.Cancelled}}); err != nil {
+			return nil, err
+		}
+	}
 	return endParent(ctx, t, p, how)
 }
 

@@ -260,6 +260,37 @@ var adoptions = map[string]func(*lab){
 		}
 	},
 
+	"AParentsLastCheckpointSaysHowItEnded": func(l *lab) {
+		last := func(id ktrdr.OperationID, want ktrdr.CheckpointType, ended int) {
+			c, err := l.Checkpoint(l.ctx(), id, "")
+			l.must(err)
+			var state treeState
+			l.must(json.Unmarshal(c.State, &state))
+			if c.Type != want || state.Ended != ended || l.op(id).Checkpoint.ID != c.ID {
+				l.Errorf("the last checkpoint is %s of type %s with %s, want %s with %d ended", c.ID, c.Type, c.State, want, ended)
+			}
+		}
+		cancelled := l.plant(treeSpec{Children: 2})
+		l.finish(l.claim("w"), ktrdr.Completed)
+		task := l.claim("w")
+		l.cancel(cancelled.ID)
+		l.finish(task, ktrdr.Cancelled)
+		l.is(cancelled.ID, ktrdr.Cancelled)
+		last(cancelled.ID, ktrdr.CheckpointCancellation, 1)
+
+		failed := l.plant(treeSpec{Children: 2})
+		l.finish(l.claim("w"), ktrdr.Completed)
+		l.finish(l.claim("w"), ktrdr.Failed)
+		l.is(failed.ID, ktrdr.Failed)
+		last(failed.ID, ktrdr.CheckpointFailure, 2)
+
+		troubled := l.plant(treeSpec{Children: 2, Trouble: "panic", When: ktrdr.WhyChild})
+		l.finish(l.claim("w"), ktrdr.Completed)
+		l.is(troubled.ID, ktrdr.Failed)
+		last(troubled.ID, ktrdr.CheckpointFailure, 0)
+		l.logIsLegal()
+	},
+
 	"AChildResumedByHandIsAdoptedLater": func(l *lab) {
 		top := l.plant(treeSpec{Children: 1})
 		task := l.claim("w")

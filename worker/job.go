@@ -89,8 +89,13 @@ func (j *job) isLost() bool {
 // wanted says whether the claim is still reported.
 func (j *job) wanted() bool { return !j.isLost() }
 
-// undisturbed says whether an order about the claim would be news.
-func (j *job) undisturbed() bool { return j.wanted() && !j.asked.Load() }
+// undisturbed says whether an order about the claim would be news. It is none
+// to one whose end is being delivered: the backend's answer to that decides.
+func (j *job) undisturbed() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.fate == alive && !j.asked.Load()
+}
 
 func (j *job) askToStop() {
 	if !j.asked.Swap(true) {
@@ -142,7 +147,7 @@ func (j *job) execute(ctx context.Context) (json.RawMessage, error) {
 	defer close(stop)
 	return j.call(ctx, runner, &Task{
 		Operation: j.task.Operation, Type: j.task.Type, Epoch: j.task.Epoch, Attempts: j.task.Attempts,
-		Spec: j.task.Spec, Checkpoint: from, job: j,
+		Spec: j.task.Spec, Checkpoint: from, Inject: j.task.Inject, job: j,
 	})
 }
 

@@ -45,7 +45,9 @@ func (w *Worker) poll(ctx, life context.Context) {
 			w.start(life, *reply.Task)
 		}
 		w.obey(reply.Orders)
-		if reply.Task == nil && time.Since(began) < firstDelay {
+		// Orders leave nothing to wait for: there may be work beside them, and the
+		// next poll does not name their claims again, obeyed or ended as they are.
+		if reply.Task == nil && reply.Empty() && time.Since(began) < firstDelay {
 			idle++ // answered at once with nothing to do: do not spin
 			pause(ctx, delay(idle, longestDelay))
 		} else {

@@ -21,6 +21,7 @@ type Task struct {
 	Attempts   int // how often it was claimed, this time included
 	Spec       json.RawMessage
 	Checkpoint *Checkpoint // where to start from; nil means from nothing
+	Inject     string      // what is to go wrong on purpose; see ktrdr.Task
 
 	// Every makes a checkpoint due after so many steps, besides the interval
 	// in force; 0 leaves it to time alone. The runner sets it.

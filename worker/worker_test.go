@@ -224,6 +224,68 @@ func TestWorker_FreeSlotIsOfferedAtOnce(t *testing.T) {
 	})
 }
 
+// The poll that was open when an operation ended is answered with news of it.
+func TestWorker_EndOfItsOwnOperationDelaysNoClaim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := workertest.New()
+		b.Create("op_a", ktrdr.Dummy, nil)
+		start(t, b, worker.Config{Slots: 2, Runners: oneRunner(func(context.Context, *worker.Task) (json.RawMessage, error) {
+			time.Sleep(50 * time.Millisecond)
+			return nil, nil
+		})})
+		ended(t, b, "op_a")
+		synctest.Wait()
+		freed, polls := time.Now(), len(b.Calls("Claim"))
+		b.Create("op_b", ktrdr.Dummy, nil)
+		reached(t, b, "op_b", func(op ktrdr.Operation) bool { return op.Status != ktrdr.Pending })
+		if waited := time.Since(freed); waited > 0 {
+			t.Errorf("next claim %v after there was work, want at once", waited)
+		}
+		if polls > 10 {
+			t.Errorf("%d looks of a worker with one operation; it spins", polls)
+		}
+	})
+}
+
+// The same when the end takes its time: meanwhile the claim is not asked about
+// again and again.
+func TestWorker_SlowEndMakesNoPollSpin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := workertest.New()
+		looks := 0
+		b.Before = func(c workertest.Call) error {
+			if c.Name != "Claim" {
+				return nil
+			}
+			if looks++; looks > 50 { // whoever spins holds the clock, too
+				return ktrdr.Errorf(ktrdr.CodeInternal, "enough")
+			}
+			return nil
+		}
+		b.Create("op_a", ktrdr.Dummy, nil)
+		start(t, slowEnd{b}, worker.Config{Slots: 2, Runners: oneRunner(func(context.Context, *worker.Task) (json.RawMessage, error) {
+			time.Sleep(50 * time.Millisecond)
+			return nil, nil
+		})})
+		ended(t, b, "op_a")
+		time.Sleep(5 * time.Second)
+		b.Do(func() {
+			if looks > 10 {
+				t.Errorf("%d looks while the end was being answered, want a few", looks)
+			}
+		})
+	})
+}
+
+// slowEnd stores an end at once and answers late.
+type slowEnd struct{ *workertest.Backend }
+
+func (b slowEnd) Finish(ctx context.Context, f ktrdr.Finished) error {
+	err := b.Backend.Finish(ctx, f)
+	time.Sleep(4 * time.Second)
+	return err
+}
+
 func TestWorker_RegistersUntilTheBackendIsThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := workertest.New()
@@ -390,6 +452,20 @@ func TestWorker_ProgressIsCoalesced(t *testing.T) {
 		}
 		if op.Progress.StepsCompleted != 20_000 || op.Progress.Percentage != 100 {
 			t.Errorf("last progress %+v, want step 20000 at no more than 100 %%", op.Progress)
+		}
+	})
+}
+
+func TestWorker_PassesOnWhatIsToGoWrong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := workertest.New()
+		b.Inject = "fail"
+		b.Create("op_a", ktrdr.Dummy, nil)
+		start(t, b, worker.Config{Runners: oneRunner(func(_ context.Context, t *worker.Task) (json.RawMessage, error) {
+			return json.Marshal(t.Inject)
+		})})
+		if op := ended(t, b, "op_a"); string(op.Result) != `"fail"` {
+			t.Errorf("the runner saw %s", op.Result)
 		}
 	})
 }

@@ -22,6 +22,7 @@ type announcement struct {
 	Store    ktrdr.StoreInfo `json:"store"`
 	Blobs    string          `json:"blobs"`
 	Workers  int             `json:"workers"`
+	Agents   int             `json:"agents"`
 	Token    string          `json:"token_file,omitempty"`
 	Warnings []string        `json:"warnings,omitempty"`
 }
@@ -33,7 +34,7 @@ func (b *backend) announce(ctx context.Context, a *app) error {
 		return fmt.Errorf("database: %w", err)
 	}
 	said := announcement{
-		URL: b.url(), PID: os.Getpid(), Data: b.cfg.Data, Store: info, Blobs: withoutQuery(b.cfg.blobRoot()), Workers: b.cfg.Workers,
+		URL: b.url(), PID: os.Getpid(), Data: b.cfg.Data, Store: info, Blobs: withoutQuery(b.cfg.blobRoot()), Workers: b.cfg.Workers, Agents: b.cfg.Agents,
 	}
 	if b.cfg.NoAuth {
 		said.Warnings = append(said.Warnings, "everybody on this machine may use it (KTRDR_AUTH=none)")
@@ -64,13 +65,16 @@ func (a *app) checklist(w io.Writer, s announcement) {
 	} else {
 		done("workers", "none in this process; start some with `ktrdr worker`")
 	}
+	if s.Agents > 0 {
+		done("agents", fmt.Sprintf("%d design and assess in this process", s.Agents))
+	}
 	if s.Token != "" {
 		done("token", s.Token)
 	}
 	for _, warning := range s.Warnings {
 		fmt.Fprintf(w, "%s %s\n", p.bad("⚠"), warning)
 	}
-	fmt.Fprintf(w, "→ %s  (try `ktrdr dummy --follow`; Ctrl-C stops)\n", s.URL)
+	fmt.Fprintf(w, "→ %s  (try `ktrdr research --follow`; Ctrl-C stops)\n", s.URL)
 }
 
 func (b *backend) url() string {

@@ -16,9 +16,11 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/agent"
 	"github.com/ktrdr/ktrdr/blob"
 	"github.com/ktrdr/ktrdr/dummy"
 	"github.com/ktrdr/ktrdr/engine"
@@ -26,6 +28,7 @@ import (
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/memsaver"
 	"github.com/ktrdr/ktrdr/neural"
+	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/sqlstore"
 	"github.com/ktrdr/ktrdr/worker"
 )
@@ -42,11 +45,13 @@ const (
 const blobGrace = 24 * time.Hour
 
 // plans and runners are what this build can do.
-func plans() map[ktrdr.Type]ktrdr.Plan { return map[ktrdr.Type]ktrdr.Plan{ktrdr.Dummy: dummy.Plan()} }
+func plans() map[ktrdr.Type]ktrdr.Plan {
+	return map[ktrdr.Type]ktrdr.Plan{ktrdr.Dummy: dummy.Plan(), ktrdr.AgentResearch: research.Plan()}
+}
 
 func runners(k neural.Kernel) map[ktrdr.Type]worker.Runner {
 	return map[ktrdr.Type]worker.Runner{
-		ktrdr.Training: jobs.TrainingRunner(k), ktrdr.Backtesting: jobs.BacktestRunner(k), ktrdr.Dummy: dummy.Runner(),
+		ktrdr.Training: agent.Inject(jobs.TrainingRunner(k)), ktrdr.Backtesting: agent.Inject(jobs.BacktestRunner(k)), ktrdr.Dummy: dummy.Runner(),
 	}
 }
 
@@ -75,8 +80,12 @@ type backend struct {
 	self     ktrdr.Backend
 	listener net.Listener
 	server   *httpapi.Server
-	worker   *worker.Worker // nil when there are none
+	worker   *worker.Worker // computes; nil when there are none
+	agents   *worker.Worker // design and assess; nil when there are none
 	closers  []func() error
+
+	began    ktrdr.Cursor           // the last event before this life
+	outcomes *prometheus.CounterVec // of researches that ended in it
 
 	expireThreads func(context.Context) (int, error) // nil when the main store keeps them
 }
@@ -106,6 +115,11 @@ func (b *backend) open(ctx context.Context) error {
 	if err := b.openStores(ctx); err != nil {
 		return err
 	}
+	b.outcomes = newOutcomes()
+	var err error
+	if b.began, err = b.store.LastEvent(ctx); err != nil {
+		return fmt.Errorf("database: %w", err)
+	}
 	if err := b.startEngine(ctx); err != nil {
 		return err
 	}
@@ -115,7 +129,10 @@ func (b *backend) open(ctx context.Context) error {
 	if err := b.makeServer(); err != nil {
 		return err
 	}
-	return b.makeWorker()
+	if err := b.makeWorker(); err != nil {
+		return err
+	}
+	return b.makeAgents()
 }
 
 func (b *backend) openFolder() error {
@@ -190,6 +207,8 @@ func (b *backend) startEngine(ctx context.Context) error {
 		Fingerprint: fingerprints(),
 		Collect:     b.collect,
 		FreeDisk:    b.freeDisk,
+		Queues:      b.cfg.queues(),
+		Inject:      b.cfg.inject(),
 	})
 	if err != nil {
 		return err
@@ -276,8 +295,13 @@ func (b *backend) openDesk() (err error) {
 }
 
 func (b *backend) makeServer() (err error) {
+	researches, err := b.researchDesk()
+	if err != nil {
+		return err
+	}
 	cfg := httpapi.Config{
-		Engine: b.engine, Desk: desk{b.desk}, Log: b.log, Auth: !b.cfg.NoAuth, Hosts: b.hosts(), MaxConns: maxConns(), Grace: stopServerWithin,
+		Engine: b.engine, Desk: desk{b.desk}, Research: researches, Log: b.log, Auth: !b.cfg.NoAuth, Hosts: b.hosts(), MaxConns: maxConns(), Grace: stopServerWithin,
+		Metrics: []prometheus.Collector{b.outcomes},
 	}
 	if b.cfg.tls() {
 		cert, err := tls.LoadX509KeyPair(b.cfg.TLSCert, b.cfg.TLSKey)
@@ -328,9 +352,14 @@ func (b *backend) run(ctx context.Context) error {
 
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return b.server.Serve(ctx, b.listener) })
-	if b.worker != nil {
-		g.Go(func() error { return b.worker.Run(ctx) })
+	for _, w := range []*worker.Worker{b.worker, b.agents} {
+		if w != nil {
+			g.Go(func() error { return w.Run(ctx) })
+		}
 	}
+	hook := &webhook{url: b.cfg.Webhook, dir: b.cfg.Data, engine: b.engine, log: b.log}
+	g.Go(func() error { return hook.run(ctx) })
+	g.Go(func() error { return b.countOutcomes(ctx) })
 	g.Go(func() error {
 		select {
 		case <-ctx.Done():

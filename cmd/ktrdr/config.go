@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr/engine"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // Config is everything a backend can be told. It comes from settings, in the
@@ -22,6 +23,12 @@ type Config struct {
 	DB      string // empty means ktrdr.db in the data folder
 	Workers int    // in-process workers, one operation each
 	Kernel  string // arithmetic of networks; empty means the fastest of this CPU
+
+	Agents        int                 // designs and assessments at once, in-process
+	MaxResearches int                 // active at once; 0 means what the workers can do
+	Gates         research.Gates      // what researches must reach to go on
+	Injections    research.Injections // what is to go wrong on purpose
+	Webhook       string              // told of every run that ended; empty means nobody
 
 	NoAuth      bool
 	Hosts       []string // names besides loopback under which the API may be called

@@ -46,7 +46,7 @@ func TestConfig_HasUsefulDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Config{
-		Addr: "127.0.0.1:8000", Data: "/data", Workers: 2, CheckpointEvery: 5 * time.Minute,
+		Addr: "127.0.0.1:8000", Data: "/data", Workers: 2, Agents: 2, CheckpointEvery: 5 * time.Minute,
 		Engine: engine.Settings{
 			OrphanTimeout: time.Minute, CheckInterval: 15 * time.Second, RestartPolicy: engine.RestartResume,
 			Retention: 30 * 24 * time.Hour, EventRetention: 90 * 24 * time.Hour, DiskReserve: 1 << 30,
@@ -97,6 +97,9 @@ func TestConfig_ReadsEverySettingFromAFile(t *testing.T) {
 # a lab with its own times
 addr: 127.0.0.1:9000
 db: postgres://lab@db/ktrdr
+agents: 3
+max_researches: 4
+webhook: https://lab.example/ended
 hosts: [lab.example, "lab.example:8443"]
 restart_policy: fail
 auto_resume: false
@@ -116,6 +119,7 @@ checkpointing:
 	}
 	want := Config{
 		Addr: "127.0.0.1:9000", Data: "/data", DB: "postgres://lab@db/ktrdr", Workers: 2,
+		Agents: 3, MaxResearches: 4, Webhook: "https://lab.example/ended",
 		Hosts: []string{"lab.example", "lab.example:8443"}, LogLevel: -4,
 		Threads:          ThreadStore{threadsSQLite, "threads.db"},
 		NoAutoCheckpoint: true, CheckpointEvery: 12 * time.Second,
@@ -185,6 +189,9 @@ func TestConfig_EachInvalidSettingIsNamed(t *testing.T) {
 		{"port out of range", env{"KTRDR_ADDR": "127.0.0.1:70000"}, "KTRDR_ADDR=127.0.0.1:70000: must be HOST:PORT"},
 		{"too many workers", env{"KTRDR_WORKERS": "5000"}, "KTRDR_WORKERS=5000: must be a whole number from 0 to 1024"},
 		{"workers below zero", env{"KTRDR_WORKERS": "-1"}, "KTRDR_WORKERS=-1: must be a whole number from 0 to 1024"},
+		{"agents below zero", env{"KTRDR_AGENTS": "-1"}, "KTRDR_AGENTS=-1: must be a whole number from 0 to 1024"},
+		{"no researches at all", env{"KTRDR_MAX_RESEARCHES": "0"}, "KTRDR_MAX_RESEARCHES=0: must be a whole number from 1 to 1024"},
+		{"a webhook that is no URL", env{"KTRDR_WEBHOOK": "lab.example"}, "KTRDR_WEBHOOK=lab.example: must be a URL"},
 		{"workers in words", env{"KTRDR_WORKERS": "two"}, "KTRDR_WORKERS=two"},
 		{"unknown database", env{"KTRDR_DB": "mysql://root@db/x"}, "KTRDR_DB=mysql://…: is no database we know"},
 		{"a bucket without a name", env{"CHECKPOINT_DIR": "s3://"}, "CHECKPOINT_DIR=s3://…: blob location names no bucket"},

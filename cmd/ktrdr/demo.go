@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,29 +17,49 @@ import (
 	"github.com/ktrdr/ktrdr/httpapi"
 )
 
-const demoHelp = `See it work: a real backend and two real workers run a tree of operations. On the
-way one worker is killed with kill -9, then the backend. What they held is
-recovered, the tree completes, and its result is compared with the one that
-nothing had disturbed. It takes about twenty seconds and leaves nothing behind.`
+const demoHelp = `See it work. A market is made up, with a rule planted in it that can be learnt; a
+real backend researches it: strategies are designed, trained, backtested and
+judged, and a table shows what survived. On a terminal the backend stays up
+afterwards, to be looked at, until Ctrl-C; piped or with --exit the demo ends with
+the result. It leaves nothing behind unless --data names a folder.
 
-// The demo's times: the product's own, scaled down so that a recovery that
+--kill shows something else: a backend and two workers run a tree of operations
+while one worker is killed with kill -9, then the backend. What they held is
+recovered, and the result compared with the one that nothing had disturbed.`
+
+// What the environment of the demo's processes is besides the user's: nothing
+// that would make it another demo, and times scaled down so that a recovery that
 // takes a minute by default takes two seconds.
 var demoEnv = []string{
 	"ORPHAN_TIMEOUT_SECONDS=2", "ORPHAN_CHECK_INTERVAL_SECONDS=0.5", "HEARTBEAT_INTERVAL_SECONDS=0.3",
 	"KTRDR_TLS_CERT=", "KTRDR_TLS_KEY=", "KTRDR_AUTH=", "KTRDR_DB=", "KTRDR_CONFIG=", "KTRDR_HOSTS=", "CHECKPOINT_DIR=",
+	"KTRDR_WORKERS=", "KTRDR_AGENTS=", "KTRDR_MAX_RESEARCHES=", "KTRDR_WEBHOOK=", "KTRDR_INJECT=",
 }
 
 func newDemo(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "demo", Short: "See a worker and a backend killed, and their work recovered", Long: demoHelp, Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := a.demo(cmd.Context())
-			if cause := context.Cause(cmd.Context()); cause != nil {
-				return cause
-			}
-			return err
-		},
+	var (
+		f    researchDemo
+		kill bool
+	)
+	cmd := &cobra.Command{Use: "demo", Short: "See researches of a market with an edge in it; or --kill", Long: demoHelp, Args: noArgs}
+	cmd.Flags().IntVar(&f.researches, "researches", 8, "how many")
+	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "another seed is another market")
+	cmd.Flags().BoolVar(&f.exit, "exit", false, "end with the result, also on a terminal")
+	cmd.Flags().BoolVar(&kill, "kill", false, "see a worker and a backend killed, and their work recovered")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if kill && (cmd.Flags().Changed("researches") || cmd.Flags().Changed("seed")) {
+			return usagef("--kill has no researches: leave out --researches and --seed")
+		}
+		if f.researches < 1 || f.researches > maxDemo {
+			return usagef("--researches must be 1 to %d, not %d", maxDemo, f.researches)
+		}
+		show := f.show
+		if kill {
+			show = killDemo
+		}
+		return a.demo(cmd.Context(), show)
 	}
+	return cmd
 }
 
 // demoTree is what the demo runs: three branches at once, each of leaves one
@@ -75,10 +96,10 @@ type demo struct {
 	act      int // how much of the story has been played
 }
 
-func (a *app) demo(ctx context.Context) error {
+// demo gives a show a folder of its own, and cleans up after it.
+func (a *app) demo(ctx context.Context, show func(context.Context, *demo) error) (err error) {
 	dir := a.data
 	if dir == "" {
-		var err error
 		if dir, err = os.MkdirTemp("", "ktrdr-demo-"); err != nil {
 			return err
 		}
@@ -86,16 +107,27 @@ func (a *app) demo(ctx context.Context) error {
 	} else if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 		return usagef("%s is not empty: give the demo a new folder, or none", dir)
 	}
-	d := &demo{a: a, dir: dir, env: append(append(os.Environ(), "KTRDR_DATA="+filepath.Join(dir, "data")), demoEnv...)}
+	d := &demo{a: a, dir: dir}
+	d.env = append(append(os.Environ(), "KTRDR_DATA="+d.data()), demoEnv...)
 	if terminal(a.out) && !a.json {
 		d.screen = &screen{w: a.out}
 	}
 	defer d.end()
-	return d.perform(ctx)
+	err = show(ctx, d)
+	if cause := context.Cause(ctx); cause != nil && err != nil {
+		return cause
+	}
+	return err
 }
 
+// data is the backend's folder.
+func (d *demo) data() string { return filepath.Join(d.dir, "data") }
+
+// killDemo is the show in which processes are killed.
+func killDemo(ctx context.Context, d *demo) error { return d.perform(ctx) }
+
 func (d *demo) perform(ctx context.Context) error {
-	if err := d.serve(ctx, "127.0.0.1:0"); err != nil {
+	if err := d.serve(ctx, "127.0.0.1:0", 0); err != nil {
 		return err
 	}
 	for range 2 {
@@ -139,10 +171,10 @@ func (d *demo) perform(ctx context.Context) error {
 }
 
 // serve starts the backend and makes a client of it.
-func (d *demo) serve(ctx context.Context, addr string) error {
+func (d *demo) serve(ctx context.Context, addr string, workers int) error {
 	var said announcement
 	var err error
-	d.server, err = startChild(ctx, "backend", d.env, &said, "serve", "--workers", "0", "--addr", addr)
+	d.server, err = startChild(ctx, "backend", d.env, &said, "serve", "--workers", strconv.Itoa(workers), "--addr", addr)
 	if err != nil {
 		return err
 	}
@@ -218,7 +250,7 @@ func (d *demo) play(ctx context.Context) error {
 		addr := strings.TrimPrefix(d.url, "http://")
 		d.say("✗ kill -9 of the backend, pid %d, and start it again", d.server.pid())
 		d.server.kill()
-		return d.serve(ctx, addr)
+		return d.serve(ctx, addr, 0)
 	}
 	return nil
 }

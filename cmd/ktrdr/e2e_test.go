@@ -130,7 +130,7 @@ func TestCLI_TakesShortIDs(t *testing.T) {
 
 func TestCLI_PausesAndListsWorkers(t *testing.T) {
 	l := newLab(t)
-	l.serve("--workers", "0")
+	l.serve("--workers", "0", "--agents", "0")
 	w := l.worker("--slots", "2", "--name", "box")
 	l.must("pause")
 	id := l.start("--steps", "3", "--step-ms", "1")
@@ -282,7 +282,7 @@ func TestServe_WithoutAuthTheSeedsCurlLinesWork(t *testing.T) {
 func TestServe_ReadsItsConfigurationFile(t *testing.T) {
 	l := newLab(t)
 	file := filepath.Join(t.TempDir(), "ktrdr.yaml")
-	text := "workers: 0\norphan_timeout_seconds: 7.5\ncheckpointing:\n  backend: sqlite\n  path: threads.db\n"
+	text := "workers: 0\nagents: 0\norphan_timeout_seconds: 7.5\ncheckpointing:\n  backend: sqlite\n  path: threads.db\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -368,7 +368,7 @@ func TestDemo_RecoversAndLeavesNothingBehind(t *testing.T) {
 	l := newLab(t)
 	tmp := t.TempDir()
 	l.env = append(l.env, "TMPDIR="+tmp)
-	a := l.run("demo")
+	a := l.run("demo", "--kill")
 	if a.code != exitOK || !regexp.MustCompile(`all 10 operations completed, \d+ of them taken from a dead worker; result hash equals the undisturbed one ✔`).MatchString(a.out) {
 		t.Fatalf("demo: %v", a)
 	}

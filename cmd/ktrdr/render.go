@@ -38,6 +38,18 @@ func plain(s string) string {
 	}, s)
 }
 
+// plainLines is plain for text of several lines.
+func plainLines(s string) string {
+	lines := strings.SplitAfter(s, "\n")
+	for i, l := range lines {
+		text, end := strings.CutSuffix(l, "\n")
+		if lines[i] = plain(text); end {
+			lines[i] += "\n"
+		}
+	}
+	return strings.Join(lines, "")
+}
+
 // brief is a duration as people say it: two digits matter.
 func brief(d time.Duration) string {
 	switch {

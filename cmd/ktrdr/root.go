@@ -31,10 +31,11 @@ const rootHelp = `ktrdr keeps work alive: operations survive the death of the wo
 them and of the backend that keeps them, and end with the same result.
 
   ktrdr serve                     start a backend with two workers inside
+  ktrdr demo                      see eight researches on a market with an edge in it
+  ktrdr research "a goal" -f      design, train, backtest and judge
   ktrdr train STRATEGY -f         train a network; ktrdr backtest trades it
-  ktrdr dummy --steps 100 -f      start an operation and follow it
   ktrdr ops                       list operations
-  ktrdr demo                      see a worker killed and its work recovered
+  ktrdr demo --kill               see a worker killed and its work recovered
 
 Exit codes: 0 done (or the followed operation COMPLETED), 1 failed (or FAILED),
 2 wrong usage or settings, 3 the followed operation was CANCELLED, 4 the server
@@ -78,6 +79,7 @@ func newRoot(a *app) *cobra.Command {
 
 	root.AddCommand(
 		newServe(a), newWorker(a), newDemo(a), newDummy(a),
+		newResearch(a), newMemory(a), newLeaderboard(a),
 		newTrain(a), newBacktest(a), newPredict(a), newModels(a), newResults(a),
 		newOps(a), newStatus(a), newFollow(a), newCancel(a), newResume(a), newRetry(a),
 		newPause(a), newUnpause(a), newCheckpoints(a), newWorkers(a), newEvents(a),

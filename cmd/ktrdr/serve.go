@@ -6,6 +6,8 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+
+	"github.com/ktrdr/ktrdr/research"
 )
 
 const serveHelp = `Start a backend: the API, the engine, and workers inside the process. The data
@@ -74,7 +76,12 @@ func (a *app) serveConfig(cmd *cobra.Command, file string) (Config, error) {
 	if _, ok := from.find("data"); !ok {
 		from.env["data"] = given{defaultData(a.getenv), "the user's data directory"}
 	}
-	return configFrom(from)
+	cfg, err := configFrom(from)
+	if err != nil {
+		return Config{}, err
+	}
+	cfg.Gates, err = research.GatesFrom(a.getenv)
+	return cfg, err
 }
 
 // settingsHelp lists every setting by its names in the environment and in the

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"net/url"
 	"strconv"
 	"strings"
 
 	"github.com/ktrdr/ktrdr/blob"
 	"github.com/ktrdr/ktrdr/engine"
 	"github.com/ktrdr/ktrdr/neural"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // What one value alone can be wrong about is refused here, where it is known
@@ -41,6 +43,38 @@ func setWorkers(c *Config, text string) error {
 		return fmt.Errorf("must be a whole number from 0 to %d", maxWorkers)
 	}
 	c.Workers = n
+	return nil
+}
+
+func setAgents(c *Config, text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > maxWorkers {
+		return fmt.Errorf("must be a whole number from 0 to %d", maxWorkers)
+	}
+	c.Agents = n
+	return nil
+}
+
+func setMaxResearches(c *Config, text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > maxWorkers {
+		return fmt.Errorf("must be a whole number from 1 to %d", maxWorkers)
+	}
+	c.MaxResearches = n
+	return nil
+}
+
+func setInject(c *Config, text string) (err error) {
+	c.Injections, err = research.ParseInjections(text)
+	return err
+}
+
+func setWebhook(c *Config, text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return errors.New("must be a URL such as https://example.com/ktrdr")
+	}
+	c.Webhook = text
 	return nil
 }
 

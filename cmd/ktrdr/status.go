@@ -43,7 +43,11 @@ func (a *app) health(ctx context.Context, c *httpapi.Client) error {
 	if err != nil {
 		return err
 	}
-	err = a.print(h, func(w io.Writer) {
+	st, err := c.ResearchStatus(ctx)
+	if err != nil {
+		return err
+	}
+	err = a.print(serverStatus{h, st}, func(w io.Writer) {
 		p := a.palette()
 		status := p.good(h.Status)
 		if h.Status != "ok" {
@@ -63,6 +67,7 @@ func (a *app) health(ctx context.Context, c *httpapi.Client) error {
 		for _, n := range h.Operations {
 			fmt.Fprintf(w, "%8d %s %s\n", n.N, n.Type, n.Status)
 		}
+		printResearches(w, st)
 		for _, problem := range h.Problems {
 			fmt.Fprintln(w, p.bad("✗"), plain(problem))
 		}
@@ -71,6 +76,44 @@ func (a *app) health(ctx context.Context, c *httpapi.Client) error {
 		return &exitError{code: exitFailed}
 	}
 	return err
+}
+
+// serverStatus is how the server is, and how research stands.
+type serverStatus struct {
+	ktrdr.Health
+	Research httpapi.ResearchStatus `json:"research"`
+}
+
+// shownWaiting bounds how many researches that wait are listed.
+const shownWaiting = 5
+
+// printResearches prints what is being researched, and how the last one ended.
+func printResearches(w io.Writer, st httpapi.ResearchStatus) {
+	fmt.Fprintf(w, "researches: %d of at most %d active, %d waiting\n", st.Capacity.Active, st.Capacity.Limit, st.Capacity.Waiting)
+	if len(st.Active) > 0 {
+		waiting := 0
+		table(w, "  SESSION\tRESEARCH\tPHASE\tPROGRESS\tFOR\tSTRATEGY\tGOAL", func(row func(...any)) {
+			for _, r := range st.Active {
+				if r.Status == ktrdr.Pending {
+					if waiting++; waiting > shownWaiting {
+						continue
+					}
+				}
+				row(fmt.Sprintf("  %d", r.Session), tail(r.Operation), r.Phase, fmt.Sprintf("%.0f%%", 100*partOf(r)),
+					brief(time.Duration(r.Seconds*float64(time.Second))), dash(r.Strategy), clip(plain(r.Brief), 40))
+			}
+		})
+		if waiting > shownWaiting {
+			fmt.Fprintf(w, "  … and %d more wait\n", waiting-shownWaiting)
+		}
+	}
+	if l := st.Last; l != nil {
+		said := l.Summary
+		if said == "" {
+			said = l.Error
+		}
+		fmt.Fprintf(w, "last research: %s %s %s: %s\n", tail(l.Operation), l.Outcome, ago(l.CompletedAt), plain(said))
+	}
 }
 
 // operation prints everything worth knowing about one operation.

@@ -37,6 +37,7 @@ type Backend struct {
 
 	Every      time.Duration // the heartbeat interval given to workers; 0 means 1 s
 	SaveEvery  time.Duration // the checkpoint interval given to workers
+	Inject     string        // handed out with every operation
 	StateBlobs bool          // hand states out as blobs, as if they were large
 }
 

@@ -105,7 +105,7 @@ func (b *Backend) next(key string) *ktrdr.Task {
 func (b *Backend) task(op *ktrdr.Operation) *ktrdr.Task {
 	return &ktrdr.Task{
 		Operation: op.ID, Type: op.Type, Epoch: op.Epoch, Attempts: op.Attempts, Spec: op.Spec,
-		Checkpoint: b.newest(op.ID), Cancel: op.CancelRequested,
+		Checkpoint: b.newest(op.ID), Cancel: op.CancelRequested, Inject: b.Inject,
 	}
 }
 

@@ -1,0 +1,12 @@
+// Package agent does the thinking of a research: it designs strategies and
+// assesses what became of them. Both run inside a backend.
+//
+//	brief, bars that research may see, memory ──DesignRunner──▶ strategy and hypothesis
+//	model, backtest, gates ──AssessmentRunner──▶ verdict, and what to try next
+//	                              │
+//	                              └─ opens the holdout, once, if the test part speaks for an edge
+//
+// A runner reads what its spec names and, for the design, memory up to the
+// spec's horizon. Nothing else can be asked of it, so the same spec is the same
+// answer.
+package agent

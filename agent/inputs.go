@@ -1,0 +1,114 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/train"
+	"github.com/ktrdr/ktrdr/worker"
+)
+
+// inputs holds the bars of a spec as files while they are read.
+type inputs struct {
+	task    *worker.Task
+	dir     string
+	closers []io.Closer
+}
+
+func openInputs(t *worker.Task) (*inputs, error) {
+	dir, err := os.MkdirTemp("", "ktrdr-"+string(t.Type)+"-")
+	if err != nil {
+		return nil, fmt.Errorf("place for the inputs: %w", err)
+	}
+	return &inputs{task: t, dir: dir}, nil
+}
+
+// close gives everything back. Bars that were read are gone with it.
+func (in *inputs) close() {
+	for _, c := range in.closers {
+		_ = c.Close() // a mapping; nothing is written
+	}
+	_ = os.RemoveAll(in.dir)
+}
+
+// read brings a blob, checked against its hash.
+func (in *inputs) read(ctx context.Context, a ktrdr.Artifact) ([]byte, error) {
+	r, err := in.task.Open(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(r)
+	return b, errors.Join(err, r.Close())
+}
+
+// bars brings one series.
+func (in *inputs) bars(ctx context.Context, want jobs.Bars) (*market.Bars, error) {
+	data, err := in.read(ctx, want.Artifact)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(in.dir, strconv.Itoa(len(in.closers))+market.Suffix)
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		return nil, err
+	}
+	b, c, err := market.OpenVerified(path)
+	if err != nil {
+		return nil, ktrdr.Errorf(ktrdr.CodeCorrupt, "%s: %w", want.Name, err)
+	}
+	in.closers = append(in.closers, c)
+	if b.Symbol != want.Symbol || b.Timeframe != want.Timeframe || ktrdr.Hash(b.Hash()) != want.Hash {
+		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%s holds %s %s and not the series that the spec names", want.Name, b.Symbol, b.Timeframe)
+	}
+	return b, nil
+}
+
+// series brings the bars of a symbol in all their timeframes.
+func (in *inputs) series(ctx context.Context, symbol string, bars []jobs.Bars) (train.Series, error) {
+	s := train.Series{Symbol: symbol}
+	for _, want := range bars {
+		b, err := in.bars(ctx, want)
+		if err != nil {
+			return s, err
+		}
+		s.Bars = append(s.Bars, b)
+	}
+	return s, nil
+}
+
+// of is the series in a timeframe.
+func of(s train.Series, tf market.Timeframe) (*market.Bars, error) {
+	i := slices.IndexFunc(s.Bars, func(b *market.Bars) bool { return b.Timeframe == tf })
+	if i < 0 || s.Bars[i].Len() == 0 {
+		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "spec: there are no %s bars of %s", tf, s.Symbol)
+	}
+	return s.Bars[i], nil
+}
+
+// join puts what came later behind what came before, timeframe by timeframe.
+func join(before, after train.Series) (train.Series, error) {
+	whole := train.Series{Symbol: before.Symbol}
+	for _, a := range before.Bars {
+		b, err := of(after, a.Timeframe)
+		if err != nil {
+			return whole, err
+		}
+		if n := a.Len(); n > 0 && b.Time[0] <= a.Time[n-1] {
+			return whole, ktrdr.Errorf(ktrdr.CodeInvalid, "spec: the holdout of %s %s does not come after the bars that research saw", a.Symbol, a.Timeframe)
+		}
+		whole.Bars = append(whole.Bars, &market.Bars{
+			Symbol: a.Symbol, Timeframe: a.Timeframe, Time: slices.Concat(a.Time, b.Time),
+			Open: slices.Concat(a.Open, b.Open), High: slices.Concat(a.High, b.High), Low: slices.Concat(a.Low, b.Low),
+			Close: slices.Concat(a.Close, b.Close), Volume: slices.Concat(a.Volume, b.Volume),
+		})
+	}
+	return whole, nil
+}

@@ -1,0 +1,245 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/agent"
+	"github.com/ktrdr/ktrdr/blob"
+	"github.com/ktrdr/ktrdr/engine"
+	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/neural"
+	"github.com/ktrdr/ktrdr/research"
+	"github.com/ktrdr/ktrdr/sqlstore"
+	"github.com/ktrdr/ktrdr/strategy"
+	"github.com/ktrdr/ktrdr/worker"
+)
+
+// lab is a whole backend in one process, over a real store and real blobs.
+type lab struct {
+	*engine.Engine
+	t     *testing.T
+	dir   string
+	store *sqlstore.Store
+	blobs *counted
+	desk  *research.Desk
+	tells agent.Memory // what designers are told by; nil means the store's notes
+	stop  func()
+	lives int
+
+	inject   func(ktrdr.Operation) string // as in engine.Config
+	designer worker.Runner                // instead of ours; nil means ours
+
+	library *market.Library
+}
+
+// counted counts how often a blob is opened.
+type counted struct {
+	ktrdr.Blobs
+	mu     sync.Mutex
+	opened map[ktrdr.Hash]int
+}
+
+func (c *counted) Open(ctx context.Context, h ktrdr.Hash) (ktrdr.BlobReader, error) {
+	c.mu.Lock()
+	c.opened[h]++
+	c.mu.Unlock()
+	return c.Blobs.Open(ctx, h)
+}
+
+func (c *counted) times(h ktrdr.Hash) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.opened[h]
+}
+
+// newLab makes a data folder with a market in it, and opens it.
+func newLab(t *testing.T, m market.SynthConfig, change func(*lab)) *lab {
+	t.Helper()
+	l := &lab{t: t, dir: t.TempDir()}
+	if change != nil {
+		change(l)
+	}
+	var err error
+	if l.library, err = market.OpenLibrary(filepath.Join(l.dir, "data")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.library.Close() })
+	l.add(m)
+	l.open()
+	return l
+}
+
+// add puts another market into the library.
+func (l *lab) add(m market.SynthConfig) {
+	l.t.Helper()
+	if _, err := l.library.Import(market.Synth(m)); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// open brings the backend to life over what is in its folder.
+func (l *lab) open() {
+	l.t.Helper()
+	l.lives++
+	store, err := sqlstore.Open(l.t.Context(), sqlstore.Config{
+		URL: filepath.Join(l.dir, "ktrdr.db"), Plans: map[ktrdr.Type]ktrdr.Plan{ktrdr.AgentResearch: research.Plan()},
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	blobs, err := blob.Open(l.t.Context(), filepath.Join(l.dir, "blobs"))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.store, l.blobs = store, &counted{Blobs: blobs, opened: map[ktrdr.Hash]int{}}
+	l.Engine, err = engine.New(engine.Config{
+		Store: store, Blobs: l.blobs, Fingerprint: jobs.Fingerprints(),
+		Backend: ktrdr.Backend{ID: "b", Incarnation: ktrdr.Incarnation(fmt.Sprintf("b.%d", l.lives)), Version: "test"},
+		Queues:  []engine.Queue{{Name: research.QueueName, Limit: research.Limit(0)}},
+		Inject:  l.inject,
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if err := l.Start(l.t.Context()); err != nil {
+		l.t.Fatal(err)
+	}
+	l.desk, err = research.NewDesk(research.DeskConfig{
+		Library: l.library, Blobs: blobs, Ledger: store, Generation: 3,
+		Strategy: func(name string) ([]byte, error) {
+			for _, e := range strategy.Examples() {
+				if e.Name == name {
+					return e.Source, nil
+				}
+			}
+			return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "there is no strategy %q", name)
+		},
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.run(func() { _ = blobs.Close(); _ = store.Close() })
+}
+
+// run starts engine and workers until stop is called or the test ends.
+func (l *lab) run(closing func()) {
+	tells := l.tells
+	if tells == nil {
+		tells = research.NewMemory(l.store)
+	}
+	designer := l.designer
+	if designer == nil {
+		designer = agent.DesignRunner(tells)
+	}
+	ctx, cancel := context.WithCancel(l.t.Context())
+	var all sync.WaitGroup
+	all.Go(func() {
+		if err := l.Engine.Run(ctx); err != nil {
+			l.t.Error(err)
+		}
+	})
+	for name, runners := range map[string]map[ktrdr.Type]worker.Runner{
+		"compute": {ktrdr.Training: agent.Inject(jobs.TrainingRunner(neural.Best())), ktrdr.Backtesting: agent.Inject(jobs.BacktestRunner(neural.Best()))},
+		"agents": {
+			ktrdr.AgentDesign:     agent.Inject(designer),
+			ktrdr.AgentAssessment: agent.Inject(agent.AssessmentRunner()),
+		},
+	} {
+		w, err := worker.New(worker.Config{Name: name, Runners: runners, Slots: 2}, l.Local())
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		all.Go(func() {
+			if err := w.Run(ctx); err != nil {
+				l.t.Error(err)
+			}
+		})
+	}
+	l.stop = sync.OnceFunc(func() {
+		cancel()
+		all.Wait()
+		closing()
+	})
+	l.t.Cleanup(l.stop)
+}
+
+// trigger creates researches.
+func (l *lab) trigger(t research.Trigger) []ktrdr.OperationID {
+	l.t.Helper()
+	order, err := l.desk.Trigger(l.t.Context(), t)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	var ids []ktrdr.OperationID
+	for _, n := range order.Operations {
+		op, err := l.Submit(l.t.Context(), n, ktrdr.IdempotencyKey{})
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		ids = append(ids, op.ID)
+	}
+	return ids
+}
+
+// await polls until want is true of an operation.
+func (l *lab) await(id ktrdr.OperationID, want func(ktrdr.Operation) bool) ktrdr.Operation {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(l.t.Context(), 3*time.Minute)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		op, err := l.Operation(ctx, id)
+		if err != nil {
+			l.t.Fatalf("waiting for %s: %v", id, err)
+		}
+		if want(op) {
+			return op
+		}
+		<-tick.C
+	}
+}
+
+func ended(op ktrdr.Operation) bool { return op.Status.Terminal() }
+
+// result is what a research must have completed with.
+func (l *lab) result(id ktrdr.OperationID) research.Result {
+	l.t.Helper()
+	op := l.await(id, ended)
+	if op.Status != ktrdr.Completed {
+		l.t.Fatalf("%s ended %s: %s", id, op.Status, op.ErrorMessage)
+	}
+	var r research.Result
+	if err := json.Unmarshal(op.Result, &r); err != nil {
+		l.t.Fatal(err)
+	}
+	return r
+}
+
+func (l *lab) children(id ktrdr.OperationID) []ktrdr.Operation {
+	l.t.Helper()
+	page, err := l.store.List(l.t.Context(), ktrdr.OperationQuery{Parent: id, Limit: 100})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	slices.SortFunc(page.Operations, func(a, b ktrdr.Operation) int { return a.Ordinal - b.Ordinal })
+	return page.Operations
+}
+
+func (l *lab) notes(kind string) []ktrdr.Note {
+	l.t.Helper()
+	page, err := l.store.Notes(l.t.Context(), ktrdr.NoteQuery{Kind: kind, Order: ktrdr.NotesByPlace, Limit: 1000})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return page.Notes
+}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/research"
+)
+
+func TestCLI_ResearchesAGoalToItsVerdict(t *testing.T) {
+	heard := make(chan runEnded, 4)
+	refusals := 1 // the first delivery is refused, so that it has to be tried again
+	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var e runEnded
+		body, _ := io.ReadAll(r.Body)
+		if err := json.Unmarshal(body, &e); err != nil {
+			t.Errorf("the webhook got %q: %v", body, err)
+		}
+		if refusals > 0 {
+			refusals--
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		heard <- e
+	}))
+	defer hook.Close()
+	l := newLab(t, "KTRDR_WEBHOOK="+hook.URL)
+	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "4000", "--seed", "7")
+	l.serve("--workers", "1")
+
+	l.refused(exitFailed, "there is no strategy \"nosuch\"", "research", "--strategy", "nosuch")
+	l.refused(exitFailed, "no 1h bars of GBPUSD", "research", "--symbol", "GBPUSD")
+	l.refused(exitFailed, "there is no model \"oracle\"", "research", "--model", "oracle")
+	l.refused(exitUsage, "--count must be", "research", "--count", "-1")
+	l.refused(exitUsage, "such as 07:00", "research", "--until", "tomorrow")
+	if out := l.must("memory"); !strings.Contains(out, "No experiments yet") {
+		t.Errorf("memory before there is any:\n%s", out)
+	}
+
+	said := l.must("research", "trend on EURUSD 1h", "--seed", "3", "--bypass-gates", "--follow")
+	for _, part := range []string{"COMPLETED", "VERDICT", "claim"} {
+		if !strings.Contains(said, part) {
+			t.Errorf("a followed research does not tell %q:\n%s", part, said)
+		}
+	}
+	ops := decode[[]ktrdr.Operation](t, l.must("ops", "--type", "agent_research", "--json"))
+	if len(ops) != 1 || ops[0].Status != ktrdr.Completed || ops[0].Session != 1 {
+		t.Fatalf("researches %+v, want the one that completed: what was refused created nothing", ops)
+	}
+	l.remembers(ops[0])
+	l.scraped(`ktrdr_research_total{outcome="completed"} 1`)
+	l.scraped(`ktrdr_research_total{outcome="failed"} 0`)
+
+	select {
+	case e := <-heard:
+		if e.Event != "run_ended" || e.Run != ops[0].Queue.Run || e.Researches != 1 || e.Outcomes["completed"] != 1 {
+			t.Errorf("the webhook heard %+v", e)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("the webhook did not hear of the end")
+	}
+}
+
+// remembers checks that status, memory and leaderboard tell of a research.
+func (l *lab) remembers(op ktrdr.Operation) {
+	l.t.Helper()
+	var result research.Result
+	if err := json.Unmarshal(op.Result, &result); err != nil {
+		l.t.Fatal(err)
+	}
+	st := decode[serverStatus](l.t, l.must("status", "--json"))
+	if last := st.Research.Last; last == nil || last.Operation != op.ID || last.Verdict != string(result.Verdict) || st.Research.Workers["agents"].Total != 2 {
+		l.t.Errorf("status tells %+v, want %s and two agents", st.Research, op.ID)
+	}
+	for _, args := range [][]string{{"status"}, {"memory"}, {"memory", "list"}, {"memory", "trials"}, {"leaderboard"}} {
+		if out := l.must(args...); !strings.Contains(out, tail(op.ID)) {
+			l.t.Errorf("ktrdr %s does not tell of %s:\n%s", strings.Join(args, " "), op.ID, out)
+		}
+	}
+	if out := l.must("memory", "hypotheses"); !strings.Contains(out, op.Queue.Run+"/0/0") {
+		l.t.Errorf("no hypothesis is from %s:\n%s", op.Queue.Run, out)
+	}
+	if out := l.must("memory", "show", string(op.ID)); !strings.Contains(out, result.StrategyName) || !strings.Contains(out, "indicators:") {
+		l.t.Errorf("memory show does not show the strategy:\n%s", out)
+	}
+	page := decode[memoryPage](l.t, l.must("memory", "trials", "--json"))
+	if len(page.Trials) != 1 || page.Counts["trials"] != 1 || page.Counts["experiments"] != 1 {
+		l.t.Errorf("memory %+v, want one trial of one experiment", page)
+	}
+}
+
+func TestCLI_ResearchesQueueAndAreCancelledAlone(t *testing.T) {
+	l := newLab(t, "KTRDR_MAX_RESEARCHES=1")
+	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "3000")
+	l.serve("--workers", "0", "--agents", "0") // nobody designs, so that they stay where they are
+	made := decode[httpapi.Triggered](t, l.must("research", "--count", "3", "--key", "night", "--json"))
+	same := decode[httpapi.Triggered](t, l.must("research", "--count", "3", "--key", "night", "--json"))
+	if len(made.Operations) != 3 || same.Operation != made.Operation || same.Run != made.Run {
+		t.Errorf("under the same key %+v, then %+v", made, same)
+	}
+	l.refused(exitFailed, "at its capacity", "research")
+	st := decode[serverStatus](t, l.run("status", "--json").out).Research // it is degraded: nobody works
+	if len(st.Active) != 3 || st.Capacity != (ktrdr.QueueHealth{Limit: 1, Active: 1, Waiting: 2}) || st.Phase != string(research.Designing) {
+		t.Errorf("status %+v, want one designing and two waiting", st)
+	}
+	l.must("cancel", string(made.Operations[1].Operation))
+	st = decode[serverStatus](t, l.run("status", "--json").out).Research // it is degraded: nobody works
+	if len(st.Active) != 2 || st.Last == nil || st.Last.Operation != made.Operations[1].Operation || st.Last.Outcome != string(research.OutcomeCancelled) {
+		t.Errorf("status after the cancel %+v, want the two others", st)
+	}
+}
+
+func TestDemo_ResearchesAndLeavesNothingBehind(t *testing.T) {
+	l := newLab(t)
+	tmp := t.TempDir()
+	l.env = append(l.env, "TMPDIR="+tmp)
+	a := l.run("demo", "--researches", "2")
+	if a.code != exitOK || strings.Count(a.out, "COMPLETED") != 2 || !strings.Contains(a.out, "VERDICT") {
+		t.Fatalf("demo: %v", a)
+	}
+	if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+	l.refused(exitUsage, "--researches must be", "demo", "--researches", "0")
+	l.refused(exitUsage, "--kill has no researches", "demo", "--kill", "--seed", "2")
+}
+
+func TestClock_IsTheNextTimeOfDayHere(t *testing.T) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Skip("this machine has no time zones")
+	}
+	for name, tc := range map[string]struct{ now, text, want string }{
+		"later today":               {"2026-03-02T05:00:00+01:00", "07:00", "2026-03-02T07:00:00+01:00"},
+		"tomorrow":                  {"2026-03-02T22:30:00+01:00", "07:00", "2026-03-03T07:00:00+01:00"},
+		"now is tomorrow":           {"2026-03-02T07:00:00+01:00", "07:00", "2026-03-03T07:00:00+01:00"},
+		"a night that is shortened": {"2026-03-28T22:00:00+01:00", "07:00", "2026-03-29T07:00:00+02:00"},
+		"the end of a month":        {"2026-10-31T23:00:00+01:00", "6:30", "2026-11-01T06:30:00+01:00"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now, err := time.Parse(time.RFC3339, tc.now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := clock(tc.text, now.In(berlin))
+			if err != nil || got.Format(time.RFC3339) != tc.want {
+				t.Errorf("%v %v, want %s", got, err, tc.want)
+			}
+		})
+	}
+	for _, bad := range []string{"", "7", "25:00", "07:00:00", "noon"} {
+		if _, err := clock(bad, time.Now()); err == nil {
+			t.Errorf("%q is taken for a time", bad)
+		}
+	}
+}
+
+// scraped waits until /metrics has a line.
+func (l *lab) scraped(line string) {
+	l.t.Helper()
+	token, err := readToken(filepath.Join(l.data, tokenFile))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for deadline := time.Now().Add(30 * time.Second); ; <-time.After(50 * time.Millisecond) {
+		req, err := http.NewRequestWithContext(l.t.Context(), http.MethodGet, l.url+"/metrics", nil)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+token.Reveal())
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		text, err := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		if err == nil && strings.Contains("\n"+string(text), "\n"+line+"\n") {
+			return
+		}
+		if time.Now().After(deadline) {
+			l.t.Fatalf("/metrics has no line %q:\n%s", line, text)
+		}
+	}
+}

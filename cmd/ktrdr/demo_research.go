@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/market"
+)
+
+// The market of the demo: large enough that an edge can be told from luck.
+const (
+	demoSymbol = "SYNTH"
+	demoBars   = 20_000
+	demoEdge   = 0.2
+	maxDemo    = 1000
+)
+
+// researchDemo is the show in which a planted edge is looked for.
+type researchDemo struct {
+	researches int
+	seed       uint64
+	exit       bool // end with the result, also on a terminal
+}
+
+func (f *researchDemo) show(ctx context.Context, d *demo) error {
+	if err := f.makeMarket(d); err != nil {
+		return err
+	}
+	d.say("made up a market: %d hourly bars of %s in which prices far from their mean drift back, seed %d", demoBars, demoSymbol, f.seed)
+	if err := d.serve(ctx, "127.0.0.1:0", 2); err != nil {
+		return err
+	}
+	made, err := d.client.Trigger(ctx, httpapi.ResearchRequest{
+		Brief: "find an edge that is left after costs", TriggerReason: "demo",
+		Count: f.researches, Force: true, Seed: &f.seed, Symbols: []string{demoSymbol}, Timeframe: string(market.H1),
+	}, "")
+	if err != nil {
+		return err
+	}
+	d.say("started %d researches, %s", len(made.Operations), made.Run)
+	d.screen = nil // the vigil has its own
+	v := d.a.newVigil(d.client)
+	v.add(made)
+	stays := v.screen != nil && !f.exit
+	if err := v.keep(ctx, nil); err != nil || !stays {
+		return err
+	}
+	d.say("the backend stays up at %s until Ctrl-C. Elsewhere, try\n  export KTRDR_URL=%s KTRDR_DATA=%s\n  ktrdr leaderboard; ktrdr memory hypotheses; ktrdr research \"trend on 1h\" --follow", d.url, d.url, d.data())
+	<-ctx.Done()
+	if errors.Is(context.Cause(ctx), errStopped) {
+		return nil // it was the user's to end
+	}
+	return context.Cause(ctx)
+}
+
+// makeMarket puts the market into the backend's folder.
+func (f *researchDemo) makeMarket(d *demo) error {
+	owner := *d.a
+	owner.data = d.data()
+	lib, err := owner.makeLibrary()
+	if err != nil {
+		return fmt.Errorf("demo market: %w", err)
+	}
+	_, err = lib.Import(market.Synth(market.SynthConfig{
+		Symbol: demoSymbol, Timeframe: market.H1, Bars: demoBars, Seed: f.seed, Edge: demoEdge,
+		Start: time.Date(2015, 1, 5, 0, 0, 0, 0, time.UTC),
+	}))
+	return errors.Join(err, lib.Close())
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/httpapi"
+)
+
+const memoryHelp = `Show what researches left: experiments (how each ended), hypotheses (what is to be
+found out, and what was), and trials (the ledger: every strategy that ever met the
+data, which all count against luck).`
+
+func newMemory(a *app) *cobra.Command {
+	var f memoryFlags
+	cmd := &cobra.Command{
+		Use: "memory", Short: "What researches left: experiments, hypotheses, trials", Long: memoryHelp, Args: noSuchPart,
+		RunE: a.remember("experiments", &f),
+	}
+	list := &cobra.Command{Use: "list", Short: "Experiments, newest first", Args: noArgs, RunE: a.remember("experiments", &f)}
+	hypotheses := &cobra.Command{Use: "hypotheses", Short: "What is to be found out, and what was", Args: noArgs, RunE: a.remember("hypotheses", &f)}
+	trials := &cobra.Command{Use: "trials", Short: "The ledger: every strategy that met the data", Args: noArgs, RunE: a.remember("trials", &f)}
+	for _, c := range []*cobra.Command{cmd, list, hypotheses, trials} {
+		f.add(c)
+	}
+	cmd.AddCommand(list, newMemoryShow(a), hypotheses, trials)
+	return cmd
+}
+
+// memoryFlags choose a page.
+type memoryFlags struct {
+	run    string
+	limit  int
+	cursor string
+}
+
+func (f *memoryFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.run, "run", "", "only those of this `RUN`")
+	cmd.Flags().IntVar(&f.limit, "limit", 50, "how many at most")
+	cmd.Flags().StringVar(&f.cursor, "cursor", "", "where the page begins: as the page before said")
+}
+
+func (a *app) remember(kind string, f *memoryFlags) func(*cobra.Command, []string) error {
+	return a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+		if f.limit < 1 || f.limit > 1000 {
+			return usagef("--limit must be 1 to 1000, not %d", f.limit)
+		}
+		m, next, err := c.Memory(ctx, httpapi.MemoryQuery{Kind: kind, Run: f.run, Limit: f.limit, Cursor: f.cursor})
+		if err != nil {
+			return err
+		}
+		return a.print(memoryPage{m, next}, func(w io.Writer) {
+			printMemory(w, m)
+			if next != "" {
+				fmt.Fprintf(w, "There is more: add --cursor %s.\n", next)
+			}
+		})
+	})
+}
+
+// memoryPage is the answer with where the next page begins.
+type memoryPage struct {
+	httpapi.Memory
+	Next string `json:"next_cursor,omitempty"`
+}
+
+func printMemory(w io.Writer, m httpapi.Memory) {
+	if m.Counts[m.Kind] == 0 {
+		fmt.Fprintf(w, "No %s yet. Start a research with `ktrdr research \"a goal\"`.\n", m.Kind)
+		return
+	}
+	switch m.Kind {
+	case "hypotheses":
+		table(w, "STATUS\tHYPOTHESIS\tFROM\tTESTED BY", func(row func(...any)) {
+			for _, h := range m.Hypotheses {
+				row(h.Status, h.Text, h.Source, dash(h.TestedBy))
+			}
+		})
+	case "trials":
+		table(w, "RESEARCH\tSTRATEGY\tSTATUS\tACCURACY\tSHARPE\tTRADES\tHASH\tAT\tREASON", func(row func(...any)) {
+			for _, t := range m.Trials {
+				row(tail(t.Operation), t.Strategy, t.Status, share(t.Accuracy), hundredths(t.Sharpe), t.Trades, dash(shortHash(t.Hash)), ago(t.At), t.Reason)
+			}
+		})
+	default:
+		printExperiments(w, m.Experiments)
+	}
+}
+
+func printExperiments(w io.Writer, list []httpapi.Experiment) {
+	table(w, "RESEARCH\tSTRATEGY\tSTATUS\tVERDICT\tCLAIM\tSHARPE\tRETURN\tTRADES\tAT\tNOTE", func(row func(...any)) {
+		for _, e := range list {
+			claim, net, said := "no", "-", e.GateReason
+			if e.Claim {
+				claim = "yes"
+			}
+			if e.NetReturn != nil {
+				net = percentText(*e.NetReturn)
+			}
+			if e.Error != "" {
+				said = e.Error
+			}
+			row(tail(e.Operation), dash(e.Strategy), e.Status, dash(e.Verdict), claim, hundredths(e.Sharpe), net, e.Trades, ago(e.At), said)
+		}
+	})
+}
+
+func hundredths(x *float64) string {
+	if x == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", *x)
+}
+
+func newMemoryShow(a *app) *cobra.Command {
+	cmd := a.onOperation("show", "All that is remembered of a research", func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+		op, err := c.Operation(ctx, id)
+		if err != nil {
+			return err
+		}
+		if op.Queue == nil {
+			return fmt.Errorf("%s is no research; `ktrdr memory` lists what is remembered", id)
+		}
+		q := httpapi.MemoryQuery{Run: op.Queue.Run, Limit: 1000}
+		for {
+			m, next, err := c.Memory(ctx, q)
+			if err != nil {
+				return err
+			}
+			for _, e := range m.Experiments {
+				if e.Operation == id {
+					return a.showExperiment(e)
+				}
+			}
+			if next == "" {
+				return fmt.Errorf("nothing is remembered of %s: it is %s", id, op.Status)
+			}
+			q.Cursor = next
+		}
+	})
+	return cmd
+}
+
+func (a *app) showExperiment(e httpapi.Experiment) error {
+	return a.print(e, func(w io.Writer) {
+		printExperiments(w, []httpapi.Experiment{e})
+		if e.Summary != "" {
+			fmt.Fprintf(w, "\n%s\n", plain(e.Summary))
+		}
+		var n struct {
+			Hypothesis string `json:"hypothesis"`
+			Strategy   string `json:"strategy_yaml"`
+			Hypotheses []struct {
+				Text string `json:"text"`
+			} `json:"hypotheses"`
+		}
+		if json.Unmarshal(e.Note, &n) != nil { // of another version: the table is all we can tell
+			return
+		}
+		if n.Hypothesis != "" {
+			fmt.Fprintf(w, "\nTested: %s\n", plain(n.Hypothesis))
+		}
+		for _, h := range n.Hypotheses {
+			fmt.Fprintf(w, "Next:   %s\n", plain(h.Text))
+		}
+		if n.Strategy != "" {
+			fmt.Fprintf(w, "\n%s", plainLines(n.Strategy))
+		}
+	})
+}
+
+func newLeaderboard(a *app) *cobra.Command {
+	var (
+		run   string
+		limit int
+	)
+	cmd := &cobra.Command{
+		Use: "leaderboard", Short: "The best researches: claims first, then verdicts, then Sharpe ratios", Args: noArgs,
+		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+			if limit < 1 || limit > 1000 {
+				return usagef("--limit must be 1 to 1000, not %d", limit)
+			}
+			list, err := c.Leaderboard(ctx, run, limit)
+			if err != nil {
+				return err
+			}
+			return a.print(list, func(w io.Writer) {
+				if len(list) == 0 {
+					fmt.Fprintln(w, "No researches yet. Start one with `ktrdr research \"a goal\"`.")
+					return
+				}
+				printExperiments(w, list)
+			})
+		}),
+	}
+	cmd.Flags().StringVar(&run, "run", "", "only those of this `RUN`")
+	cmd.Flags().IntVar(&limit, "limit", 20, "how many at most")
+	return cmd
+}

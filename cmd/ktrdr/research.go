@@ -1,0 +1,192 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/httpapi"
+)
+
+const researchHelp = `Research a goal: design strategies, train their networks, backtest them on bars
+that they have not seen, and judge what is left after costs, luck and a holdout
+that is opened once. The goal is words: symbols, timeframes, indicators and a
+style that are named in it are heeded. Nothing else is needed: the built-in
+designer costs nothing and learns from what was tried before.
+
+--count starts several, in generations that learn from each other. --until keeps
+the line filled, one generation after the other, until a time of day here; what
+runs then comes to its end. It needs this command to stay up.`
+
+type researchFlags struct {
+	httpapi.ResearchRequest
+	file   string // or name of a strategy
+	seed   uint64
+	until  string
+	key    string
+	follow bool
+}
+
+func newResearch(a *app) *cobra.Command {
+	var f researchFlags
+	cmd := &cobra.Command{
+		Use: "research [GOAL]", Short: "Research a goal: design, train, backtest, judge", Long: researchHelp,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return exactly(1, "at most one GOAL: put it into quotes")(cmd, args)
+			}
+			return nil
+		},
+	}
+	cmd.RunE = a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+		if len(args) == 1 {
+			f.Brief = args[0]
+		}
+		if cmd.Flags().Changed("seed") {
+			f.Seed = &f.seed
+		}
+		return a.research(ctx, c, f)
+	})
+	flags := cmd.Flags()
+	flags.IntVar(&f.Count, "count", 0, "how many researches (default 1; with --until a generation of 8)")
+	flags.StringVar(&f.until, "until", "", "keep researching until this local `TIME`, such as 07:00")
+	flags.BoolVarP(&f.follow, "follow", "f", false, "follow them to their verdicts")
+	flags.StringSliceVar(&f.Symbols, "symbol", nil, "`SYMBOL` to research; several may be given")
+	flags.StringVar(&f.Timeframe, "timeframe", "", "`TIMEFRAME` of the bars, such as 1h")
+	flags.Uint64Var(&f.seed, "seed", 1, "the same seed, goal, bars and memory give the same results")
+	flags.StringVar(&f.file, "strategy", "", "`STRATEGY` to research instead of designing one: a file or a name")
+	flags.StringVar(&f.Model, "model", "", "`MODEL` that designs and assesses (default builtin)")
+	flags.BoolVar(&f.BypassGates, "bypass-gates", false, "go on whatever the gates say")
+	flags.BoolVar(&f.Force, "force", false, "wait in line where there is no room, instead of being refused")
+	flags.StringVar(&f.key, "key", "", "idempotency `KEY`: the same key again starts nothing new")
+	_ = cmd.RegisterFlagCompletionFunc("timeframe", completeTimeframes)
+	return cmd
+}
+
+// generation is how many researches --until starts at a time.
+const generation = 8
+
+func (a *app) research(ctx context.Context, c *httpapi.Client, f researchFlags) error {
+	if f.Count < 0 {
+		return usagef("--count must be 1 or more, not %d", f.Count)
+	}
+	if f.file != "" {
+		var t httpapi.TrainingRequest
+		if err := nameStrategy(&t, f.file); err != nil {
+			return err
+		}
+		f.Strategy, f.StrategyYAML = t.StrategyName, t.StrategyYAML
+	}
+	if f.until != "" {
+		if f.key != "" {
+			return usagef("--key names one request, and --until makes many: leave one of them out")
+		}
+		return a.researchUntil(ctx, c, f)
+	}
+	made, err := c.Trigger(ctx, f.ResearchRequest, f.key)
+	if err != nil {
+		return err
+	}
+	a.understood(made)
+	if !f.follow {
+		return a.print(made, func(w io.Writer) { printTriggered(w, made) })
+	}
+	v := a.newVigil(c)
+	v.add(made)
+	return v.keep(ctx, nil)
+}
+
+// understood says what was read out of the goal, and what is odd about it.
+func (a *app) understood(made httpapi.Triggered) {
+	if a.json {
+		return
+	}
+	for _, x := range made.Understood {
+		fmt.Fprintln(a.err, "understood:", plain(x))
+	}
+	for _, x := range made.Warnings {
+		fmt.Fprintln(a.err, "warning:", plain(x))
+	}
+}
+
+func printTriggered(w io.Writer, made httpapi.Triggered) {
+	if len(made.Operations) == 1 {
+		fmt.Fprintf(w, "%s is %s, seed %d.\nWatch it with `ktrdr follow %s`, and all with `ktrdr status`.\n", made.Operation, made.Status, made.Seed, made.Operation)
+		return
+	}
+	fmt.Fprintf(w, "%s: %d researches, sessions %d to %d, seed %d.\nSee `ktrdr status`, and what comes of them with `ktrdr leaderboard --run %s`.\n",
+		made.Run, len(made.Operations), made.Session, made.Operations[len(made.Operations)-1].Session, made.Seed, made.Run)
+}
+
+// researchUntil starts a generation whenever nobody of the last one waits any
+// more, so that no worker is idle, until the time has come.
+func (a *app) researchUntil(ctx context.Context, c *httpapi.Client, f researchFlags) error {
+	end, err := clock(f.until, time.Now())
+	if err != nil {
+		return err
+	}
+	if !a.json {
+		fmt.Fprintf(a.err, "Researching until %s, in %s. Ctrl-C ends this sooner; what was started goes on.\n", end.Format("Mon 2006-01-02 15:04 MST"), brief(time.Until(end)))
+	}
+	f.Force, f.Count = true, cmp.Or(f.Count, generation)
+	v := a.newVigil(c)
+	next := func(ctx context.Context) error {
+		if !time.Now().Before(end) || v.waiting() > 0 {
+			return nil
+		}
+		if v.hopeless(f.Count) {
+			return fmt.Errorf("all %d researches of the last generation failed, so no more are started: see `ktrdr ops`", f.Count)
+		}
+		made, err := c.Trigger(ctx, f.ResearchRequest, "")
+		if err != nil {
+			return err
+		}
+		if len(v.ids) == 0 {
+			a.understood(made)
+		}
+		v.add(made)
+		if f.Seed != nil {
+			f.Seed = new(*f.Seed + 1) // the same again would design the same
+		}
+		return nil
+	}
+	if err := next(ctx); err != nil {
+		return err
+	}
+	return v.keep(ctx, next)
+}
+
+// clock is the next time that a clock on the wall here shows text.
+func clock(text string, now time.Time) (time.Time, error) {
+	t, err := time.Parse("15:04", text)
+	if err != nil {
+		return time.Time{}, usagef("--until %q: must be a time of day here, such as 07:00", text)
+	}
+	at := time.Date(now.Year(), now.Month(), now.Day(), t.Hour(), t.Minute(), 0, 0, now.Location())
+	if !at.After(now) {
+		at = time.Date(now.Year(), now.Month(), now.Day()+1, t.Hour(), t.Minute(), 0, 0, now.Location())
+	}
+	return at, nil
+}
+
+// outcomes makes an exit code of how researches ended.
+func outcomes(ops []ktrdr.Operation) error {
+	code := exitOK
+	for _, op := range ops {
+		switch {
+		case op.Status == ktrdr.Failed:
+			code = exitFailed
+		case op.Status == ktrdr.Cancelled && code == exitOK:
+			code = exitCancelled
+		}
+	}
+	if code == exitOK {
+		return nil
+	}
+	return &exitError{code: code}
+}

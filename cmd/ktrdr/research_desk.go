@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/engine"
+	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/research"
+)
+
+// researchDesk puts research into the API's words. Neither of them knows the
+// other.
+type researchDesk struct {
+	desk   *research.Desk
+	memory *research.Memory
+	engine *engine.Engine
+	limit  func([]ktrdr.Worker) int // how many researches may be active
+}
+
+// Trigger implements httpapi.Research.
+func (d researchDesk) Trigger(ctx context.Context, r httpapi.ResearchRequest, run string) (httpapi.ResearchOrder, error) {
+	o, err := d.desk.Trigger(ctx, triggerOf(r, run))
+	return httpapi.ResearchOrder(o), err
+}
+
+// Rest implements httpapi.Research.
+func (d researchDesk) Rest(r httpapi.ResearchRequest, run string, first json.RawMessage) (httpapi.ResearchOrder, error) {
+	o, err := d.desk.Rest(triggerOf(r, run), first)
+	return httpapi.ResearchOrder(o), err
+}
+
+func triggerOf(r httpapi.ResearchRequest, run string) research.Trigger {
+	return research.Trigger{
+		Brief: r.Brief, Strategy: r.Strategy, StrategyYAML: r.StrategyYAML, Model: r.Model, TriggerReason: r.TriggerReason,
+		BypassGates: r.BypassGates, Force: r.Force, Count: r.Count, Seed: r.Seed, Symbols: r.Symbols, Timeframe: r.Timeframe, Run: run,
+	}
+}
+
+// Budget implements httpapi.Research. Nothing here can be asked for money: there
+// is the built-in designer only.
+func (researchDesk) Budget(context.Context) (httpapi.ModelBudget, error) {
+	return httpapi.ModelBudget{}, nil
+}
+
+// Status implements httpapi.Research.
+func (d researchDesk) Status(ctx context.Context) (httpapi.ResearchStatus, error) {
+	s, err := d.snapshot(ctx)
+	if err != nil {
+		return httpapi.ResearchStatus{}, err
+	}
+	st := research.StatusOf(s)
+	out := httpapi.ResearchStatus{
+		Status: st.Status, Phase: string(st.Phase), Active: []httpapi.ActiveResearch{}, Workers: map[string]ktrdr.WorkerSlots{},
+		Capacity: s.Queue, Budget: httpapi.ModelBudget(st.Budget),
+	}
+	for name, slots := range st.Workers {
+		out.Workers[name] = ktrdr.WorkerSlots{Busy: slots.Busy, Total: slots.Total}
+	}
+	for _, a := range st.Active {
+		out.Active = append(out.Active, httpapi.ActiveResearch{
+			Operation: a.Operation, Session: a.Session, Status: a.Status, Phase: string(a.Phase), Strategy: a.Strategy, Brief: a.Brief,
+			Seed: a.Seed, Run: a.Run, Generation: a.Generation, Index: a.Index, Child: a.Child, Progress: a.Progress,
+			CreatedAt: a.CreatedAt, StartedAt: a.StartedAt, Seconds: a.Seconds,
+		})
+	}
+	if l := st.Last; l != nil {
+		out.Last = &httpapi.EndedResearch{
+			Operation: l.Operation, Session: l.Session, Status: l.Status, Outcome: string(l.Outcome), Strategy: l.Strategy,
+			Verdict: l.Verdict, Summary: l.Summary, Error: l.Error, CompletedAt: l.CompletedAt,
+		}
+	}
+	return out, nil
+}
+
+// snapshot reads what a status is made from.
+func (d researchDesk) snapshot(ctx context.Context) (s research.Snapshot, err error) {
+	s = research.Snapshot{Children: map[ktrdr.OperationID]ktrdr.Operation{}, Now: time.Now()}
+	if s.Workers, err = d.engine.Workers(ctx); err != nil {
+		return s, err
+	}
+	if s.Researches, err = d.live(ctx); err != nil {
+		return s, err
+	}
+	s.Queue.Limit = d.limit(s.Workers)
+	for _, op := range s.Researches {
+		if op.Status == ktrdr.Pending {
+			s.Queue.Waiting++
+			continue
+		}
+		s.Queue.Active++
+		page, err := d.engine.List(ctx, ktrdr.OperationQuery{Parent: op.ID, Limit: 10})
+		if err != nil {
+			return s, err
+		}
+		for _, child := range page.Operations {
+			s.Children[child.ID] = child
+		}
+	}
+	s.Last, err = d.last(ctx)
+	return s, err
+}
+
+// live returns all researches that have not ended.
+func (d researchDesk) live(ctx context.Context) (all []ktrdr.Operation, err error) {
+	q := ktrdr.OperationQuery{Type: []ktrdr.Type{ktrdr.AgentResearch}, ActiveOnly: true, Limit: 1000}
+	for {
+		page, err := d.engine.List(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.Operations...)
+		if page.Next == "" {
+			return all, nil
+		}
+		q.Cursor = page.Next
+	}
+}
+
+// last finds the research that ended last, among the newest: they end nearly in
+// the order in which they came.
+func (d researchDesk) last(ctx context.Context) (last *ktrdr.Operation, err error) {
+	page, err := d.engine.List(ctx, ktrdr.OperationQuery{
+		Type: []ktrdr.Type{ktrdr.AgentResearch}, Status: []ktrdr.Status{ktrdr.Completed, ktrdr.Failed, ktrdr.Cancelled}, Limit: 50,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, op := range page.Operations {
+		if last == nil || op.CompletedAt.After(last.CompletedAt) {
+			last = &op
+		}
+	}
+	return last, nil
+}
+
+// Memory implements httpapi.Research.
+func (d researchDesk) Memory(ctx context.Context, q httpapi.MemoryQuery) (httpapi.Memory, string, error) {
+	counts, err := d.engine.CountNotes(ctx, ktrdr.NoteQuery{Run: q.Run})
+	if err != nil {
+		return httpapi.Memory{}, "", err
+	}
+	m := httpapi.Memory{Kind: q.Kind, Counts: map[string]int64{
+		"experiments": counts[research.NoteExperiment], "hypotheses": counts[research.NoteHypothesis], "trials": counts[research.NoteTrial],
+	}}
+	var next string
+	notes := ktrdr.NoteQuery{Run: q.Run, Limit: q.Limit, Cursor: q.Cursor}
+	switch q.Kind {
+	case "hypotheses":
+		m.Hypotheses, err = d.hypotheses(ctx, q)
+	case "trials":
+		m.Trials, next, err = d.trials(ctx, notes)
+	default:
+		var records []research.Record
+		if records, next, err = d.memory.Records(ctx, notes); err == nil {
+			m.Experiments, err = experiments(records)
+		}
+	}
+	return m, next, err
+}
+
+func (d researchDesk) hypotheses(ctx context.Context, q httpapi.MemoryQuery) ([]httpapi.Hypothesis, error) {
+	if q.Cursor != "" {
+		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "hypotheses come in one page: leave out the cursor and raise the limit")
+	}
+	const notesRead = 10_000 // each hypothesis has a note for each time that something became known of it
+	known, err := d.memory.Hypotheses(ctx, notesRead)
+	if err != nil {
+		return nil, err
+	}
+	list := []httpapi.Hypothesis{}
+	for _, h := range known {
+		if q.Run != "" && !strings.HasPrefix(h.Source, q.Run+"/") || q.Limit > 0 && len(list) == q.Limit {
+			continue
+		}
+		list = append(list, httpapi.Hypothesis{
+			ID: h.ID, Text: h.Text, Rationale: h.Rationale, Status: string(h.Status), Source: h.Source, TestedBy: h.TestedBy,
+		})
+	}
+	return list, nil
+}
+
+func (d researchDesk) trials(ctx context.Context, q ktrdr.NoteQuery) ([]httpapi.Trial, string, error) {
+	q.Kind = research.NoteTrial
+	page, err := d.engine.Notes(ctx, q)
+	if err != nil {
+		return nil, "", err
+	}
+	list := []httpapi.Trial{}
+	for _, n := range page.Notes {
+		var t research.Trial
+		if err := json.Unmarshal(n.Data, &t); err != nil {
+			return nil, "", fmt.Errorf("trial %s: %w", n.Key, err)
+		}
+		list = append(list, httpapi.Trial{
+			Operation: n.Operation, At: n.At, Run: n.Run, Generation: n.Generation, Index: n.Index,
+			Strategy: t.Strategy, Status: t.Status, Reason: t.Reason, Accuracy: t.Accuracy, Sharpe: t.Sharpe, Trades: t.Trades, Hash: t.ResultHash,
+		})
+	}
+	return list, page.Next, nil
+}
+
+// ranked is how many of the newest experiments a leaderboard looks at.
+const ranked = 10_000
+
+// Leaderboard implements httpapi.Research.
+func (d researchDesk) Leaderboard(ctx context.Context, run string, limit int) ([]httpapi.Experiment, error) {
+	var all []research.Record
+	seen := map[string]bool{}
+	for q := (ktrdr.NoteQuery{Run: run, Limit: 1000}); len(all) < ranked; {
+		page, next, err := d.memory.Records(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range page {
+			if !seen[r.Place.Key()] { // a failure of what was resumed since has no say
+				seen[r.Place.Key()] = true
+				all = append(all, r)
+			}
+		}
+		if next == "" {
+			break
+		}
+		q.Cursor = next
+	}
+	best := research.Leaderboard(all)
+	return experiments(best[:min(limit, len(best))])
+}
+
+func experiments(records []research.Record) ([]httpapi.Experiment, error) {
+	list := make([]httpapi.Experiment, len(records))
+	for i, r := range records {
+		note, err := json.Marshal(r.Experiment)
+		if err != nil {
+			return nil, fmt.Errorf("experiment %s: %w", r.Place.Key(), err)
+		}
+		e := httpapi.Experiment{
+			Operation: r.Operation, At: r.At, Run: r.Run, Generation: r.Generation, Index: r.Index,
+			Strategy: r.Name, Status: string(r.Status), Verdict: string(r.Verdict), Claim: r.Claim, Summary: r.Summary,
+			GateReason: r.GateReason, Error: r.Error, Note: note,
+		}
+		if f := r.Figures; f != nil {
+			e.Sharpe, e.NetReturn, e.MaxDrawdown, e.Trades = f.Sharpe, &f.NetReturn, &f.MaxDrawdown, f.Trades
+		}
+		list[i] = e
+	}
+	return list, nil
+}

@@ -1,0 +1,157 @@
+package httpapi
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// memoryKinds are what may be asked of memory; the first is meant by who names
+// none.
+var memoryKinds = []string{"experiments", "hypotheses", "trials"}
+
+// triggerWait is how long the creation of a large run may take.
+const triggerWait = 5 * time.Minute
+
+// The routes of researches and of what they leave.
+func agentRoutes() []row {
+	run := param{name: "run", kind: kindString, doc: "only those of this run"}
+	trigger := post("/api/v1/agent/trigger", "Research a goal, or a strategy: durable operations that design, train, backtest and assess").makes(http.StatusAccepted)
+	trigger.wait = triggerWait
+	return []row{
+		on(trigger, (*Server).trigger),
+		on(get("/api/v1/agent/status", "Researches that have not ended, who works for them, and how the last one ended"), (*Server).researchStatus),
+		on(del("/api/v1/agent/cancel/{id}", "Cancel one research and its children; the others go on",
+			param{name: "reason", kind: kindString, doc: "why, for people"}), (*Server).cancelResearch),
+		on(get("/api/v1/agent/budget", "What may be spent on models today; the built-in designer costs nothing"), (*Server).modelBudget),
+		on(get("/api/v1/memory", "What researches left: experiments, hypotheses, trials",
+			param{name: "kind", kind: kindString, doc: strings.Join(memoryKinds, ", ") + "; the first if none is named"},
+			run, paramLimit, paramCursor), (*Server).memory),
+		on(get("/api/v1/leaderboard", "The best experiments: claims first, then verdicts, then Sharpe ratios", run, paramLimit), (*Server).leaderboard),
+	}
+}
+
+// trigger creates a run of researches. Under a key each of them has a key of its
+// own, and the run its name, so that a repeated request completes what an
+// interrupted one began: as that one would have.
+func (s *Server) trigger(c *call, in ResearchRequest) (Triggered, error) {
+	key, err := c.idempotencyKey()
+	if err != nil {
+		return Triggered{}, err
+	}
+	order, err := s.research.Trigger(c.Context(), in, runOf(key))
+	if err != nil {
+		return Triggered{}, err
+	}
+	out := Triggered{Run: order.Run, Seed: order.Seed, Understood: order.Understood, Warnings: order.Warnings}
+	replays := 0
+	for i := range order.Operations {
+		op := order.Operations[i]
+		made, err := s.submit(c, &op, keyOf(key, i))
+		if err != nil && i > 0 {
+			err = fmt.Errorf("%d of %d researches of %s were created: %w", i, len(order.Operations), order.Run, err)
+		}
+		if err != nil {
+			return Triggered{}, err
+		}
+		if op.ID != "" && made.ID != op.ID {
+			replays++
+			out.Run = runOfOperation(made, out.Run)
+			if i == 0 && len(order.Operations) > 1 {
+				if order, err = s.research.Rest(in, out.Run, made.Spec); err != nil {
+					return Triggered{}, err
+				}
+				out.Seed = order.Seed
+			}
+		}
+		out.Operations = append(out.Operations, TriggeredResearch{made.ID, made.Session, made.Status})
+	}
+	if replays == len(out.Operations) {
+		c.Header().Set(headerReplay, "true")
+	}
+	first := out.Operations[0]
+	out.Operation, out.Session, out.Status = first.Operation, first.Session, first.Status
+	return out, nil
+}
+
+// runOf names a run after its request's key; without one it is named by others.
+func runOf(key ktrdr.IdempotencyKey) string {
+	if key.Key == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(key.Key))
+	return "run_" + hex.EncodeToString(sum[:8])
+}
+
+// keyOf is the key of a run's i-th research.
+func keyOf(key ktrdr.IdempotencyKey, i int) ktrdr.IdempotencyKey {
+	if key.Key != "" && i > 0 {
+		key.Key = fmt.Sprintf("%s #%d", key.Key, i)
+	}
+	return key
+}
+
+func runOfOperation(op ktrdr.Operation, other string) string {
+	if op.Queue == nil {
+		return other
+	}
+	return op.Queue.Run
+}
+
+func (s *Server) researchStatus(c *call, _ none) (ResearchStatus, error) {
+	return s.research.Status(c.Context())
+}
+
+func (s *Server) modelBudget(c *call, _ none) (ModelBudget, error) {
+	return s.research.Budget(c.Context())
+}
+
+// cancelResearch cancels a research and nothing else: a child that is named by
+// mistake goes on.
+func (s *Server) cancelResearch(c *call, _ none) (CancelReply, error) {
+	op, err := s.operation(c, none{})
+	if err != nil {
+		return CancelReply{}, err
+	}
+	if op.Type != ktrdr.AgentResearch {
+		return CancelReply{}, ktrdr.Errorf(ktrdr.CodeInvalid, "%s is no research but %s; DELETE /api/v1/operations/%s cancels it", op.ID, op.Type, op.ID)
+	}
+	return s.cancel(c, none{})
+}
+
+func (s *Server) memory(c *call, _ none) (Memory, error) {
+	q := MemoryQuery{Kind: memoryKinds[0], Run: c.query.Get("run"), Limit: c.query.count("limit", maxPage), Cursor: c.query.Get("cursor")}
+	if kind := c.query.Get("kind"); kind != "" {
+		if !slices.Contains(memoryKinds, kind) {
+			c.query.fail("kind", "is one of %s, not %.40q", join(memoryKinds), kind)
+		}
+		q.Kind = kind
+	}
+	if c.query.err != nil {
+		return Memory{}, c.query.err
+	}
+	m, next, err := s.research.Memory(c.Context(), q)
+	c.next = next
+	return m, err
+}
+
+// leaders is how many are shown where nobody says how many.
+const leaders = 20
+
+func (s *Server) leaderboard(c *call, _ none) ([]Experiment, error) {
+	limit := c.query.count("limit", maxPage)
+	if c.query.err != nil {
+		return nil, c.query.err
+	}
+	if limit == 0 {
+		limit = leaders
+	}
+	list, err := s.research.Leaderboard(c.Context(), c.query.Get("run"), limit)
+	return listed(list), err
+}

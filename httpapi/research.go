@@ -1,0 +1,191 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// Research is what the API needs of whoever knows about researches. What they
+// are once they run, the engine knows: they are operations.
+type Research interface {
+	// Trigger makes researches of a request, and says what is wrong with it
+	// before anything is created. A run that has a name is asked for again
+	// under that name; an empty one gets a new name.
+	Trigger(ctx context.Context, r ResearchRequest, run string) (ResearchOrder, error)
+	// Rest makes the researches of a run whose first exists, after its spec and
+	// not after what is true now.
+	Rest(r ResearchRequest, run string, first json.RawMessage) (ResearchOrder, error)
+	Status(ctx context.Context) (ResearchStatus, error)
+	Budget(ctx context.Context) (ModelBudget, error)
+
+	// Memory returns a page of one kind of what researches left, newest first,
+	// and where the next begins.
+	Memory(ctx context.Context, q MemoryQuery) (Memory, string, error)
+	// Leaderboard returns the best experiments, of one run or of all.
+	Leaderboard(ctx context.Context, run string, limit int) ([]Experiment, error)
+}
+
+// ResearchRequest asks for researches: of a goal in words, or of a strategy.
+type ResearchRequest struct {
+	Brief         string   `json:"brief,omitempty"`         // the goal; empty means anything that works
+	Strategy      string   `json:"strategy,omitempty"`      // name of a strategy, instead of designing one
+	StrategyYAML  string   `json:"strategy_yaml,omitempty"` // or its text
+	Model         string   `json:"model,omitempty"`         // that designs and assesses; empty means builtin, which costs nothing
+	TriggerReason string   `json:"trigger_reason,omitempty"`
+	BypassGates   bool     `json:"bypass_gates,omitempty"` // go on whatever the gates say
+	Force         bool     `json:"force,omitempty"`        // wait for a turn where there is no room; several always do
+	Count         int      `json:"count,omitempty"`        // how many; 0 means 1
+	Seed          *uint64  `json:"seed,omitempty"`
+	Symbols       []string `json:"symbols,omitempty"`
+	Timeframe     string   `json:"timeframe,omitempty"`
+}
+
+// ResearchOrder is a run of researches to be created, in their order.
+type ResearchOrder struct {
+	Run        string
+	Seed       uint64
+	Operations []ktrdr.NewOperation
+	Understood []string // what was read out of the brief
+	Warnings   []string
+}
+
+// Triggered is the answer to a request for researches. The first of them is
+// named at the top, for who asked for one.
+type Triggered struct {
+	Operation  ktrdr.OperationID   `json:"operation_id"`
+	Session    int64               `json:"session_id"`
+	Status     ktrdr.Status        `json:"status"`
+	Run        string              `json:"run"`
+	Seed       uint64              `json:"seed"`
+	Operations []TriggeredResearch `json:"operations"`
+	Understood []string            `json:"understood,omitempty"` // what was read out of the brief
+	Warnings   []string            `json:"warnings,omitempty"`
+}
+
+// TriggeredResearch is one of them.
+type TriggeredResearch struct {
+	Operation ktrdr.OperationID `json:"operation_id"`
+	Session   int64             `json:"session_id"`
+	Status    ktrdr.Status      `json:"status"`
+}
+
+// ResearchStatus is how research stands.
+type ResearchStatus struct {
+	Status   string                       `json:"status"` // active or idle
+	Phase    string                       `json:"phase"`  // of the newest that is active; IDLE where none is
+	Active   []ActiveResearch             `json:"active_researches"`
+	Workers  map[string]ktrdr.WorkerSlots `json:"workers"`
+	Capacity ktrdr.QueueHealth            `json:"capacity"`
+	Budget   ModelBudget                  `json:"budget"`
+	Last     *EndedResearch               `json:"last_cycle"`
+}
+
+// ActiveResearch is a research that has not ended.
+type ActiveResearch struct {
+	Operation  ktrdr.OperationID `json:"operation_id"`
+	Session    int64             `json:"session_id"`
+	Status     ktrdr.Status      `json:"status"`
+	Phase      string            `json:"phase"`
+	Strategy   string            `json:"strategy_name,omitempty"`
+	Brief      string            `json:"brief,omitempty"`
+	Seed       uint64            `json:"seed"`
+	Run        string            `json:"run"`
+	Generation int               `json:"generation"`
+	Index      int               `json:"index"`
+	Child      ktrdr.OperationID `json:"child_operation_id,omitempty"` // that does the work of the phase
+	Progress   *ktrdr.Progress   `json:"child_progress,omitempty"`
+	CreatedAt  time.Time         `json:"created_at"`
+	StartedAt  time.Time         `json:"started_at,omitzero"`
+	Seconds    float64           `json:"duration_seconds"` // since it started
+}
+
+// EndedResearch is a research that has ended.
+type EndedResearch struct {
+	Operation   ktrdr.OperationID `json:"operation_id"`
+	Session     int64             `json:"session_id"`
+	Status      ktrdr.Status      `json:"status"`
+	Outcome     string            `json:"outcome"`
+	Strategy    string            `json:"strategy_name,omitempty"`
+	Verdict     string            `json:"verdict,omitempty"`
+	Summary     string            `json:"summary,omitempty"`
+	Error       string            `json:"error_message,omitempty"`
+	CompletedAt time.Time         `json:"completed_at"`
+}
+
+// ModelBudget is how much of a day's money for models is left, in US dollars.
+type ModelBudget struct {
+	Limit     float64 `json:"daily_limit_usd"`
+	Spent     float64 `json:"spent_today_usd"`
+	Remaining float64 `json:"remaining_usd"`
+}
+
+// MemoryQuery says which part of memory is wanted.
+type MemoryQuery struct {
+	Kind   string // one of memoryKinds
+	Run    string // empty means all
+	Limit  int
+	Cursor string
+}
+
+// Memory is a page of what researches left. The list of the kind that was asked
+// for is there; Counts says how many there are of every kind.
+type Memory struct {
+	Kind        string           `json:"kind"`
+	Counts      map[string]int64 `json:"counts"`
+	Experiments []Experiment     `json:"experiments,omitzero"`
+	Hypotheses  []Hypothesis     `json:"hypotheses,omitzero"`
+	Trials      []Trial          `json:"trials,omitzero"`
+}
+
+// Experiment is how a research ended. The figures are those of the test part.
+type Experiment struct {
+	Operation  ktrdr.OperationID `json:"operation_id"`
+	At         time.Time         `json:"at"`
+	Run        string            `json:"run"`
+	Generation int               `json:"generation"`
+	Index      int               `json:"index"`
+
+	Strategy   string `json:"strategy_name,omitempty"`
+	Status     string `json:"status"` // completed, gate_rejected, failed
+	Verdict    string `json:"verdict,omitempty"`
+	Claim      bool   `json:"claim"` // an edge is claimed
+	Summary    string `json:"summary,omitempty"`
+	GateReason string `json:"gate_rejection_reason,omitempty"`
+	Error      string `json:"error_message,omitempty"`
+
+	Sharpe      *float64 `json:"sharpe_ratio,omitempty"`
+	NetReturn   *float64 `json:"net_return,omitempty"`
+	MaxDrawdown *float64 `json:"max_drawdown,omitempty"`
+	Trades      int      `json:"total_trades"`
+
+	Note json.RawMessage `json:"note"` // all that is remembered: strategy, hypotheses, hashes
+}
+
+// Hypothesis is something to find out, with what is known of it now.
+type Hypothesis struct {
+	ID        string `json:"id"`
+	Text      string `json:"text"`
+	Rationale string `json:"rationale,omitempty"`
+	Status    string `json:"status"` // untested, validated, refuted, inconclusive
+	Source    string `json:"source_experiment"`
+	TestedBy  string `json:"tested_by,omitempty"`
+}
+
+// Trial is a line of the ledger: a strategy that met the data.
+type Trial struct {
+	Operation  ktrdr.OperationID `json:"operation_id"`
+	At         time.Time         `json:"at"`
+	Run        string            `json:"run"`
+	Generation int               `json:"generation"`
+	Index      int               `json:"index"`
+	Strategy   string            `json:"strategy_name"`
+	Status     string            `json:"status"` // evaluated, gate_rejected, failed
+	Reason     string            `json:"reason,omitempty"`
+	Accuracy   *float64          `json:"test_accuracy,omitempty"`
+	Sharpe     *float64          `json:"sharpe_ratio,omitempty"`
+	Trades     int               `json:"total_trades"`
+	Hash       string            `json:"backtest_hash,omitempty"`
+}

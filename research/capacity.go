@@ -1,0 +1,35 @@
+package research
+
+import (
+	"slices"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// Limit says how many researches may be active, given the workers: most of them
+// where most is above 0; else one for each slot that trains, one for each that
+// backtests, and one that is being designed or assessed.
+func Limit(most int) func(workers []ktrdr.Worker) int {
+	return func(workers []ktrdr.Worker) int {
+		if most > 0 {
+			return most
+		}
+		return max(1, slots(workers, ktrdr.Training).Total+slots(workers, ktrdr.Backtesting).Total+1)
+	}
+}
+
+// Slots is how much can run at once, and how much does.
+type Slots struct {
+	Total int `json:"total"`
+	Busy  int `json:"busy"` // of the workers that offer it, whatever they run
+}
+
+func slots(workers []ktrdr.Worker, t ktrdr.Type) (s Slots) {
+	for _, w := range workers {
+		if w.Live && slices.Contains(w.Types, t) {
+			s.Total += w.Slots
+			s.Busy += min(w.Running, w.Slots)
+		}
+	}
+	return s
+}

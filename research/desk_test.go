@@ -1,0 +1,303 @@
+package research
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/strategy"
+)
+
+// attic is blobs and ledger in memory.
+type attic struct {
+	blobs           map[ktrdr.Hash][]byte
+	trials          int64
+	active, waiting int // in the queue of researches
+}
+
+func (a *attic) Put(_ context.Context, want ktrdr.Hash, r io.Reader) (int64, error) {
+	b, err := io.ReadAll(r)
+	a.blobs[want] = b
+	return int64(len(b)), err
+}
+
+func (a *attic) Stat(_ context.Context, h ktrdr.Hash) (ktrdr.BlobInfo, error) {
+	if b, ok := a.blobs[h]; ok {
+		return ktrdr.BlobInfo{Hash: h, Size: int64(len(b))}, nil
+	}
+	return ktrdr.BlobInfo{}, ktrdr.Errorf(ktrdr.CodeNotFound, "no blob %s", h)
+}
+
+func (a *attic) Horizon(context.Context) (string, error) { return "42", nil }
+
+func (a *attic) QueueCounts(context.Context) ([]ktrdr.QueueCount, error) {
+	return []ktrdr.QueueCount{{Name: "another", Active: 9}, {Name: QueueName, Active: a.active, Waiting: a.waiting}}, nil
+}
+
+func (a *attic) CountNotes(_ context.Context, q ktrdr.NoteQuery) (map[string]int64, error) {
+	return map[string]int64{q.Kind: a.trials}, nil
+}
+
+// newDesk makes a desk whose library has some bars.
+func newDesk(t *testing.T, bars map[string]int) (*Desk, *attic) {
+	t.Helper()
+	library, err := market.OpenLibrary(filepath.Join(t.TempDir(), "data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = library.Close() })
+	for symbol, n := range bars {
+		if _, err := library.Import(market.Synth(market.SynthConfig{Symbol: symbol, Bars: n, Seed: 3})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := &attic{blobs: map[ktrdr.Hash][]byte{}, trials: 5}
+	d, err := NewDesk(DeskConfig{
+		Library: library, Blobs: a, Ledger: a, Models: []string{"sonnet"},
+		Strategy: func(name string) ([]byte, error) {
+			for _, e := range strategy.Examples() {
+				if e.Name == name {
+					return e.Source, nil
+				}
+			}
+			return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "there is no strategy %q", name)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, a
+}
+
+func specOf(t *testing.T, n ktrdr.NewOperation) Spec {
+	t.Helper()
+	s, err := Parse[Spec](n.Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestDesk_RefusesWithASentenceAndCreatesNothing(t *testing.T) {
+	text, _ := simple(t)
+	for name, x := range map[string]struct {
+		trigger Trigger
+		code    ktrdr.Code
+		want    []string
+	}{
+		"unknown strategy":                      {Trigger{Strategy: "nonesuch"}, ktrdr.CodeInvalid, []string{"nonesuch"}},
+		"invalid YAML":                          {Trigger{StrategyYAML: "name: [x\n"}, ktrdr.CodeInvalid, []string{"strategy_yaml:"}},
+		"unknown key":                           {Trigger{StrategyYAML: text + "\nbogus: 1\n"}, ktrdr.CodeInvalid, []string{"bogus"}},
+		"strategy without data":                 {Trigger{StrategyYAML: strings.ReplaceAll(text, "EURUSD", "GBPUSD")}, ktrdr.CodeInvalid, []string{"GBPUSD", "ktrdr data import"}},
+		"two strategies":                        {Trigger{Strategy: "a", StrategyYAML: "b"}, ktrdr.CodeInvalid, []string{"give one of them"}},
+		"long brief":                            {Trigger{Brief: strings.Repeat("x", MaxBrief+1)}, ktrdr.CodeInvalid, []string{"65537 bytes", "65536"}},
+		"brief that is no text":                 {Trigger{Brief: "a\x00b"}, ktrdr.CodeInvalid, []string{"UTF-8"}},
+		"unknown model":                         {Trigger{Model: "gpt"}, ktrdr.CodeInvalid, []string{"gpt", "sonnet", Builtin}},
+		"no money for a model":                  {Trigger{Model: "sonnet"}, CodeBudgetExhausted, []string{"sonnet", "raise the budget", Builtin}},
+		"no data for the symbol":                {Trigger{Symbols: []string{"USDJPY"}}, ktrdr.CodeInvalid, []string{"USDJPY", "ktrdr data import", "ktrdr data synth"}},
+		"a pair in the brief that there is not": {Trigger{Brief: "trend on USD/JPY"}, ktrdr.CodeInvalid, []string{"USDJPY", "ktrdr data import"}},
+		"no such timeframe":                     {Trigger{Timeframe: "5m"}, ktrdr.CodeInvalid, []string{"5m", "ktrdr data import"}},
+		"no timeframe":                          {Trigger{Timeframe: "hourly"}, ktrdr.CodeInvalid, []string{"hourly"}},
+		"too few bars":                          {Trigger{Symbols: []string{"SHORT"}}, ktrdr.CodeInvalid, []string{"900", "1000", "import more"}},
+		"no count":                              {Trigger{Count: -1}, ktrdr.CodeInvalid, []string{"count is -1"}},
+		"a seed too large":                      {Trigger{Seed: new(uint64(1 << 60))}, ktrdr.CodeInvalid, []string{"seed"}},
+		"a run that is no name":                 {Trigger{Run: "a/b"}, ktrdr.CodeInvalid, []string{"a/b"}},
+		"a strategy elsewhere":                  {Trigger{StrategyYAML: text, Symbols: []string{"SHORT"}}, ktrdr.CodeInvalid, []string{"written for EURUSD"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, a := newDesk(t, map[string]int{"EURUSD": 1200, "SHORT": 900})
+			order, err := d.Trigger(t.Context(), x.trigger)
+			if ktrdr.CodeOf(err) != x.code || len(order.Operations) > 0 || len(a.blobs) > 0 {
+				t.Fatalf("err = %v, %d operations and %d blobs, want %s and nothing made", err, len(order.Operations), len(a.blobs), x.code)
+			}
+			for _, w := range x.want {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("%q does not say %q", err, w)
+				}
+			}
+		})
+	}
+	t.Run("an empty library", func(t *testing.T) {
+		d, _ := newDesk(t, nil)
+		if _, err := d.Trigger(t.Context(), Trigger{}); ktrdr.CodeOf(err) != ktrdr.CodeInvalid || !strings.Contains(err.Error(), "ktrdr data import") {
+			t.Errorf("err = %v, want what to do", err)
+		}
+	})
+}
+
+func TestDesk_PinsARun(t *testing.T) {
+	d, _ := newDesk(t, map[string]int{"EURUSD": 1200})
+	order, err := d.Trigger(t.Context(), Trigger{Brief: "momentum on EURUSD", Count: 20, Seed: new(uint64(9)), Run: "mine"})
+	if err != nil || len(order.Operations) != 20 || order.Run != "mine" || len(order.Understood) == 0 {
+		t.Fatalf("%d operations of run %q, %v", len(order.Operations), order.Run, err)
+	}
+	seeds := map[uint64]bool{}
+	for i, n := range order.Operations {
+		s := specOf(t, n)
+		q := n.Queue
+		if n.Type != ktrdr.AgentResearch || !n.HasPlan || !n.BackendLocal || q.Name != QueueName || !q.Force || q.Run != "mine" || q.Generation != i/8 || q.Index != i%8 {
+			t.Errorf("operation %d: %+v in queue %+v", i, n, q)
+		}
+		if s.Horizon != "42" || s.Trials.Planned != 25 || s.Trials.Count != 6+i || s.Place != (Place{"mine", i / 8, i % 8}) {
+			t.Errorf("spec %d: %+v", i, s)
+		}
+		seeds[s.Seed] = true
+	}
+	if len(seeds) != 20 {
+		t.Errorf("%d seeds for 20 researches", len(seeds))
+	}
+	again, err := d.Trigger(t.Context(), Trigger{Brief: "momentum on EURUSD", Count: 20, Seed: new(uint64(9)), Run: "mine"})
+	if err != nil || !slices.EqualFunc(order.Operations, again.Operations, func(a, b ktrdr.NewOperation) bool { return bytes.Equal(a.Spec, b.Spec) }) {
+		t.Errorf("the same request is another run (%v)", err)
+	}
+	one, err := d.Trigger(t.Context(), Trigger{})
+	if err != nil || one.Operations[0].Queue.Force || one.Run == "" || specOf(t, one.Operations[0]).TriggerReason != "start_new_cycle" {
+		t.Errorf("one alone: %+v, %v", one, err)
+	}
+}
+
+func TestDesk_CountsTheTrialsOfRunsThatAreUnderWay(t *testing.T) {
+	d, a := newDesk(t, map[string]int{"EURUSD": 1200})
+	a.active, a.waiting = 2, 3
+	order, err := d.Trigger(t.Context(), Trigger{Count: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := specOf(t, order.Operations[1]); s.Trials.Planned != 5+2+3+2 || s.Trials.Count != 5+2+3+2 {
+		t.Errorf("%+v, want 5 that were made, 5 that are under way and 2 of its own", s.Trials)
+	}
+}
+
+func TestDesk_RestOfARunIsPinnedAsItsFirst(t *testing.T) {
+	d, a := newDesk(t, map[string]int{"EURUSD": 1200})
+	ask := Trigger{Brief: "momentum on EURUSD", Count: 12, Run: "mine"}
+	order, err := d.Trigger(t.Context(), ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.trials, a.active = 77, 5 // and so the same request would be another run now
+	rest, err := d.Rest(ask, order.Operations[0].Spec)
+	if err != nil || rest.Run != order.Run || rest.Seed != order.Seed {
+		t.Fatalf("the rest is of run %s with seed %d, %v", rest.Run, rest.Seed, err)
+	}
+	if !slices.EqualFunc(order.Operations, rest.Operations, func(a, b ktrdr.NewOperation) bool {
+		return bytes.Equal(a.Spec, b.Spec) && bytes.Equal(a.Metadata, b.Metadata)
+	}) {
+		t.Error("the rest of a run is not what the whole would have been")
+	}
+}
+
+// decoded reads a series back from its blob.
+func decoded(t *testing.T, b []byte) *market.Bars {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "x"+market.Suffix)
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bars, c, err := market.OpenVerified(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return bars
+}
+
+func TestDesk_CutsTheHoldoutOffAndHidesIt(t *testing.T) {
+	d, a := newDesk(t, map[string]int{"EURUSD": 2000})
+	order, err := d.Trigger(t.Context(), Trigger{Seed: new(uint64(1))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := specOf(t, order.Operations[0])
+	seen, sealed := decoded(t, a.blobs[s.Bars[0].SHA256]), decoded(t, a.blobs[s.Holdout[0].SHA256])
+	if seen.Len() != 1600 || sealed.Len() != 400 || seen.Time[1599] >= sealed.Time[0] || len(a.blobs) != 2 {
+		t.Errorf("%d bars seen, %d sealed, %d blobs", seen.Len(), sealed.Len(), len(a.blobs))
+	}
+	hidden := s.Holdout[0]
+	tr := plant(t, s)
+	tr.ask(ktrdr.WhyCreated)
+	for tr.parent.Status == ktrdr.Running {
+		c := tr.newest()
+		names := strings.Contains(string(c.Spec), hidden.SHA256.String()) || strings.Contains(string(c.Spec), hidden.Hash.String()) || strings.Contains(string(c.Metadata), hidden.SHA256.String())
+		if names != (c.Type == ktrdr.AgentAssessment) {
+			t.Errorf("the spec of %s names the holdout: %v", c.Type, names)
+		}
+		tr.complete(nil)
+		tr.ask(ktrdr.WhyChild)
+	}
+	for _, n := range tr.notes {
+		if strings.Contains(string(n.Data), hidden.SHA256.String()) || strings.Contains(string(n.Data), hidden.Hash.String()) {
+			t.Errorf("note %s names the holdout", n.Key)
+		}
+	}
+}
+
+func TestDesk_CutsAllTimeframesAtOneInstant(t *testing.T) {
+	d, a := newDesk(t, map[string]int{"EURUSD": 4003})
+	hours, _, err := d.cfg.Library.Get("EURUSD", market.H1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	long, err := market.Resample(hours, market.H4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.cfg.Library.Import(long); err != nil {
+		t.Fatal(err)
+	}
+	p, err := d.cut(t.Context(), []string{"EURUSD"}, []market.Timeframe{market.H4, market.H1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := decoded(t, a.blobs[p.holdout[1].SHA256]).Time[0]
+	for i, tf := range []market.Timeframe{market.H4, market.H1} {
+		seen, sealed := decoded(t, a.blobs[p.research[i].SHA256]), decoded(t, a.blobs[p.holdout[i].SHA256])
+		if last := seen.Time[seen.Len()-1]; tf.End(last) > at {
+			t.Errorf("the last %s bar that research sees closes %d s into the holdout", tf, tf.End(last)-at)
+		}
+		if tf.End(sealed.Time[0]) <= at {
+			t.Errorf("the first sealed %s bar has closed before the holdout", tf)
+		}
+	}
+}
+
+func TestNewDesk_SaysWhatIsWrongWithItsSettings(t *testing.T) {
+	d, _ := newDesk(t, nil)
+	for name, change := range map[string]func(*DeskConfig){
+		"no library":          func(c *DeskConfig) { c.Library = nil },
+		"a holdout of all":    func(c *DeskConfig) { c.Holdout = 1 },
+		"a vast generation":   func(c *DeskConfig) { c.Generation = 1000 },
+		"gates without sense": func(c *DeskConfig) { c.Gates = &Gates{MinAccuracy: 7} },
+	} {
+		c := d.cfg
+		change(&c)
+		if _, err := NewDesk(c); err == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+}
+
+func TestSpec_TakesNothingItDoesNotKnow(t *testing.T) {
+	good, err := encode(someSpec(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"another field": strings.Replace(string(good), `"seed"`, `"sede":1,"seed"`, 1),
+		"more after it": string(good) + "{}",
+		"no holdout":    `{"model":"builtin","run":"r","bars":[{}]}`,
+		"not JSON":      "research",
+	} {
+		if _, err := Parse[Spec](json.RawMessage(text)); ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
+			t.Errorf("%s: %v, want CodeInvalid", name, err)
+		}
+	}
+}

@@ -1,0 +1,23 @@
+// Package research is what this product is about: a goal, carried through
+// design, training, backtest and assessment to an honest verdict, many at once.
+//
+//	Trigger ──Desk──▶ Spec ──queue──▶ Plan
+//
+//	IDLE ──▶ DESIGNING ──▶ TRAINING ──gate──▶ BACKTESTING ──gate──▶ ASSESSING ──▶ DONE
+//	                           ▲        │                     │          ▲
+//	            a strategy ────┘        └─────── refused ─────┴──────────┘
+//
+// The Desk turns what somebody asks for into specs that say everything: goal,
+// seed, what may be remembered, what counts as good enough, and the bars, cut
+// into the part that research may see and the holdout that only the assessment
+// is given.
+//
+// The Plan moves a research. It is a function of rows: it reads which children
+// there are and how they ended, and answers what is to be done. So a lost
+// wake-up, a crash or a second backend cannot lead it astray, and one research
+// that goes wrong is nobody else's concern.
+//
+// What was tried is noted in the transaction that ends it: every trial, every
+// experiment, every hypothesis. Memory reads the notes back for the designer, as
+// far as the research's horizon reaches.
+package research

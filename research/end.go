@@ -1,0 +1,190 @@
+package research
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/jobs"
+)
+
+// Outcome is how a research ended, in a word: each ends in exactly one.
+type Outcome string
+
+// The outcomes.
+const (
+	OutcomeCompleted Outcome = "completed"     // it was measured and judged
+	OutcomeRejected  Outcome = "gate_rejected" // a gate refused it, and the assessment says what that teaches
+	OutcomeFailed    Outcome = "failed"
+	OutcomeCancelled Outcome = "cancelled"
+)
+
+// Outcomes lists them.
+var Outcomes = []Outcome{OutcomeCompleted, OutcomeRejected, OutcomeFailed, OutcomeCancelled}
+
+// OutcomeOf is how a research ended; "" while it has not.
+func OutcomeOf(op ktrdr.Operation) Outcome {
+	switch op.Status {
+	case ktrdr.Failed:
+		return OutcomeFailed
+	case ktrdr.Cancelled:
+		return OutcomeCancelled
+	case ktrdr.Completed:
+		if r, err := resultOf[Result](&op); err == nil && r.Outcome != "" {
+			return r.Outcome
+		}
+		return OutcomeCompleted
+	}
+	return ""
+}
+
+// lost says that a child ended because whoever ran it is gone, and not of
+// itself.
+func lost(child *ktrdr.Operation) bool {
+	return child.Status == ktrdr.Failed && child.Error != nil &&
+		(child.Error.Code == ktrdr.CodeBackendRestart || child.Error.Code == ktrdr.CodeOrphaned)
+}
+
+// mostAttempts is how often a design or an assessment is begun.
+const mostAttempts = 2
+
+// unfinished answers for a child that has not completed.
+func (r *research) unfinished(child *ktrdr.Operation, why ktrdr.Why) (ktrdr.Decision, error) {
+	switch {
+	case !child.Status.Terminal():
+		return ktrdr.Decision{}, nil // it waits for it
+	case why == ktrdr.WhyResumed:
+		r.state.enter(child.Type, child.ID)
+		state, err := encode(r.state)
+		return ktrdr.Decision{
+			Phase: string(r.state.Phase), State: state, Progress: r.state.Phase.progress(), Resume: []ktrdr.OperationID{child.ID},
+		}, err
+	case child.Status == ktrdr.Cancelled:
+		return r.cancel(child)
+	case local(child.Type) && lost(child) && r.attempts(child.Type) < mostAttempts:
+		return r.beginWith(child.Type, child.Spec)
+	}
+	code := ktrdr.CodeFailed
+	if child.Error != nil {
+		code = child.Error.Code
+	}
+	return r.fail(child, code, errors.New(cmp.Or(child.ErrorMessage, "it did not say why")))
+}
+
+// cancel ends a research whose child was cancelled.
+func (r *research) cancel(child *ktrdr.Operation) (ktrdr.Decision, error) {
+	err := fmt.Errorf("%s: %s was cancelled", phaseOf(child.Type), child.ID)
+	if child.CancelReason != "" {
+		err = fmt.Errorf("%w: %s", err, clip(child.CancelReason, maxText))
+	}
+	r.stopAt(child)
+	return r.finish(&ktrdr.Finished{
+		Outcome: ktrdr.Cancelled, ErrorMessage: err.Error(), Error: ktrdr.NewFailure(ktrdr.CodeCancelled, err),
+	}, ktrdr.CheckpointCancellation, Result{Outcome: OutcomeCancelled})
+}
+
+// fail ends a research whose child failed, or ended with what cannot be used.
+// A strategy that was trained or traded, however badly, was a trial.
+func (r *research) fail(child *ktrdr.Operation, code ktrdr.Code, why error) (ktrdr.Decision, error) {
+	err := fmt.Errorf("%s: %s: %s", phaseOf(child.Type), child.ID, clip(why.Error(), maxText))
+	r.stopAt(child)
+	d, bad := r.finish(&ktrdr.Finished{
+		Outcome: ktrdr.Failed, ErrorMessage: err.Error(), Error: ktrdr.NewFailure(code, err),
+	}, ktrdr.CheckpointFailure, Result{Outcome: OutcomeFailed})
+	if bad != nil {
+		return d, bad
+	}
+	d.Notes, bad = r.failed(child, err.Error())
+	return d, bad
+}
+
+// stopAt leaves the research in the phase of the child that ended it.
+func (r *research) stopAt(child *ktrdr.Operation) {
+	r.state.Phase = phaseOf(child.Type)
+	if child.Type == ktrdr.Training {
+		r.state.TrainingEpoch = cmp.Or(epochOf(child), r.state.TrainingEpoch)
+	}
+}
+
+// finish makes the end of a research, with a checkpoint that says how it came.
+func (r *research) finish(f *ktrdr.Finished, kind ktrdr.CheckpointType, result Result) (ktrdr.Decision, error) {
+	state, err := encode(r.state)
+	if err != nil {
+		return ktrdr.Decision{}, err
+	}
+	result.Phase, result.StrategyName, result.Place, result.Seed = r.state.Phase, r.state.StrategyName, r.spec.Place, r.spec.Seed
+	result.Training, result.Backtest, result.Gates = r.state.TrainingOperation, r.state.BacktestOperation, r.state.Gates
+	if f.Result, err = encode(result); err != nil {
+		return ktrdr.Decision{}, err
+	}
+	f.Checkpoint = &ktrdr.NewCheckpoint{Type: kind, Step: r.state.Phase.done(), State: state}
+	return ktrdr.Decision{Phase: string(r.state.Phase), State: state, Finish: f}, nil
+}
+
+// assessed ends a research with its verdict.
+func (r *research) assessed(child *ktrdr.Operation) (ktrdr.Decision, error) {
+	verdict, err := resultOf[Assessment](child)
+	if err != nil {
+		return ktrdr.Decision{}, err
+	}
+	verdict = verdict.bounded()
+	e, err := r.evaluated()
+	if err != nil {
+		return ktrdr.Decision{}, err
+	}
+	result := Result{
+		Success: true, Outcome: OutcomeCompleted, Summary: verdict.Summary, Verdict: verdict.Verdict, Claim: verdict.Claim,
+		HoldoutOpened: verdict.HoldoutOpened, Figures: e.figures(), Model: &e.training.Model,
+	}
+	if refused := r.state.refusal(); refused != nil {
+		result.Outcome, result.GateReason = OutcomeRejected, refused.Reason
+	}
+	if result.ResultHash, err = r.hash(e, &verdict); err != nil {
+		return ktrdr.Decision{}, err
+	}
+	r.state.Phase = Done
+	d, err := r.finish(&ktrdr.Finished{Outcome: ktrdr.Completed}, ktrdr.CheckpointFinal, result)
+	if err != nil {
+		return d, err
+	}
+	d.Progress = Done.progress()
+	d.Notes, err = r.learnt(e, &verdict, &result)
+	return d, err
+}
+
+// evaluation is what the children of a research found.
+type evaluation struct {
+	design   *Design // nil where the strategy was given
+	training *jobs.TrainingResult
+	run      *jobs.BacktestResult // nil where it did not come to that
+}
+
+func (r *research) evaluated() (evaluation, error) {
+	var e evaluation
+	var err error
+	if e.design, err = r.design(); err != nil {
+		return e, err
+	}
+	if e.training, err = r.training(); err != nil {
+		return e, err
+	}
+	if child := r.newest(ktrdr.Backtesting); child != nil {
+		run, err := resultOf[jobs.BacktestResult](child)
+		if err != nil {
+			return e, err
+		}
+		e.run = &run
+	}
+	return e, nil
+}
+
+// design is what was designed; nil where there was nothing to design.
+func (r *research) design() (*Design, error) {
+	child := r.newest(ktrdr.AgentDesign)
+	if child == nil || child.Status != ktrdr.Completed {
+		return nil, nil
+	}
+	d, err := resultOf[Design](child)
+	return &d, err
+}

@@ -1,0 +1,202 @@
+package research
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/ktrdr/ktrdr/backtest"
+	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/num"
+)
+
+// Gates are what a training and a backtest must reach for the research to go
+// on. They are lax: they spare the time of what is plainly broken, and leave the
+// judgement to the assessment.
+//
+//	training   classification  accuracy, loss, fall of the training loss
+//	           regression      directional accuracy, loss
+//	backtest   both            trades, drawdown
+//	           classification  win rate, Sharpe ratio
+//	           regression      net return
+type Gates struct {
+	MinAccuracy            float64 `json:"min_accuracy"`
+	MaxLoss                float64 `json:"max_loss"` // see lossLimit
+	MinLossDecrease        float64 `json:"min_loss_decrease"`
+	MinDirectionalAccuracy float64 `json:"min_directional_accuracy"` // must be exceeded
+
+	MinWinRate   float64 `json:"min_win_rate"`
+	MaxDrawdown  float64 `json:"max_drawdown"` // fraction
+	MinSharpe    float64 `json:"min_sharpe"`
+	MinNetReturn float64 `json:"min_net_return"` // fraction
+	MinTrades    int     `json:"min_trades"`
+}
+
+// DefaultGates are the gates of who sets none.
+func DefaultGates() Gates {
+	return Gates{
+		MinAccuracy: 0.10, MaxLoss: 0.8, MinLossDecrease: -0.5, MinDirectionalAccuracy: 0.50,
+		MinWinRate: 0.10, MaxDrawdown: 0.40, MinSharpe: -0.5, MinNetReturn: 0, MinTrades: 5,
+	}
+}
+
+// GatesFrom reads the gates that the environment sets, beside the defaults.
+func GatesFrom(getenv func(string) string) (Gates, error) {
+	g := DefaultGates()
+	var errs []error
+	for _, s := range []struct {
+		name string
+		to   *float64
+	}{
+		{"TRAINING_GATE_MIN_ACCURACY", &g.MinAccuracy},
+		{"TRAINING_GATE_MAX_LOSS", &g.MaxLoss},
+		{"TRAINING_GATE_MIN_LOSS_DECREASE", &g.MinLossDecrease},
+		{"TRAINING_GATE_MIN_DIRECTIONAL_ACCURACY", &g.MinDirectionalAccuracy},
+		{"BACKTEST_GATE_MIN_WIN_RATE", &g.MinWinRate},
+		{"BACKTEST_GATE_MAX_DRAWDOWN", &g.MaxDrawdown},
+		{"BACKTEST_GATE_MIN_SHARPE", &g.MinSharpe},
+		{"BACKTEST_GATE_MIN_NET_RETURN", &g.MinNetReturn},
+	} {
+		if text := getenv(s.name); text != "" {
+			x, err := strconv.ParseFloat(text, 64)
+			*s.to = x
+			errs = append(errs, require(err == nil, "%s is %q; it must be a number", s.name, text))
+		}
+	}
+	if text := getenv("BACKTEST_GATE_MIN_TRADES"); text != "" {
+		n, err := strconv.Atoi(text)
+		g.MinTrades = n
+		errs = append(errs, require(err == nil, "BACKTEST_GATE_MIN_TRADES is %q; it must be a whole number", text))
+	}
+	return g, errors.Join(append(errs, g.Validate())...)
+}
+
+// Validate says what is wrong with the gates. Comparisons are written so that a
+// NaN fails them.
+func (g Gates) Validate() error {
+	share := func(name string, x float64) error {
+		return require(x >= 0 && x <= 1, "gate %s is %v; it is a fraction from 0 to 1", name, x)
+	}
+	return errors.Join(
+		share("min_accuracy", g.MinAccuracy), share("min_directional_accuracy", g.MinDirectionalAccuracy),
+		share("min_win_rate", g.MinWinRate), share("max_drawdown", g.MaxDrawdown),
+		require(g.MaxLoss > 0 && g.MaxLoss <= 1e6, "gate max_loss is %v; it must be above 0", g.MaxLoss),
+		require(g.MinLossDecrease >= -100 && g.MinLossDecrease <= 1, "gate min_loss_decrease is %v; it must be -100 to 1", g.MinLossDecrease),
+		require(g.MinSharpe >= -100 && g.MinSharpe <= 100, "gate min_sharpe is %v; it must be -100 to 100", g.MinSharpe),
+		require(g.MinNetReturn >= -1 && g.MinNetReturn <= 100, "gate min_net_return is %v; it must be -1 to 100", g.MinNetReturn),
+		require(g.MinTrades >= 0, "gate min_trades is %d; it must not be negative", g.MinTrades),
+	)
+}
+
+// GateResult is what a gate said.
+type GateResult struct {
+	Gate    string   `json:"gate"` // training or backtest
+	Passed  bool     `json:"passed"`
+	Reason  string   `json:"reason"`            // passed, bypassed, or why not
+	Reasons []string `json:"reasons,omitempty"` // each begins with a code
+}
+
+// bypass lets through what the gate refused, and keeps why.
+func (r GateResult) bypass(yes bool) GateResult {
+	if yes && !r.Passed {
+		r.Passed, r.Reason = true, "bypassed"
+	}
+	return r
+}
+
+// TrainingFigures are what a gate and an assessment look at of a training.
+type TrainingFigures struct {
+	Regression   bool     `json:"regression"`
+	Classes      int      `json:"classes,omitempty"`
+	Accuracy     *float64 `json:"test_accuracy"` // of a regression: directional; nil without a test part
+	Baseline     *float64 `json:"baseline_accuracy"`
+	Loss         *float64 `json:"test_loss"`
+	LossDecrease *float64 `json:"loss_decrease"` // of the training loss, relative to the first epoch's
+	Epochs       int      `json:"epochs"`
+}
+
+func trainingFigures(r *jobs.TrainingResult) TrainingFigures {
+	f := TrainingFigures{Epochs: r.Training.EpochsTrained}
+	if h := r.Training.History.TrainLoss; len(h) > 0 && h[0] > 0 {
+		fall := (h[0] - h[len(h)-1]) / h[0]
+		f.LossDecrease = &fall
+	}
+	if t := r.Test; t != nil {
+		f.Accuracy, f.Baseline, f.Loss = &t.Accuracy, &t.BaselineAccuracy, &t.Loss
+		f.Regression = t.RegressionMetrics != nil
+		if t.ClassMetrics != nil {
+			f.Classes = len(t.Classes)
+		}
+	}
+	return f
+}
+
+// lossLimit is the highest loss that passes. The cross-entropy of answering all
+// of k classes alike is ln k, which for three is above the limit that two have:
+// what does not do clearly worse than that is not refused for its loss.
+func (g Gates) lossLimit(classes int) float64 {
+	if classes < 2 {
+		return g.MaxLoss
+	}
+	return max(g.MaxLoss, float64(1.1*num.Log(float64(classes))))
+}
+
+// Training is the gate between training and backtest.
+func (g Gates) Training(f TrainingFigures) GateResult {
+	c := checks{gate: "training"}
+	switch {
+	case f.Accuracy == nil || f.Loss == nil:
+		c.refuse("no_test_part (nothing was left to test the model on)")
+	case f.Regression:
+		c.check(*f.Accuracy > g.MinDirectionalAccuracy, "directional_accuracy_below_threshold (%.1f%% <= %.1f%%)", 100**f.Accuracy, 100*g.MinDirectionalAccuracy)
+		c.check(*f.Loss <= g.MaxLoss, "loss_too_high (%.4g > %.4g)", *f.Loss, g.MaxLoss)
+	default:
+		limit := g.lossLimit(f.Classes)
+		c.check(*f.Accuracy >= g.MinAccuracy, "accuracy_below_threshold (%.1f%% < %.1f%%)", 100**f.Accuracy, 100*g.MinAccuracy)
+		c.check(*f.Loss <= limit, "loss_too_high (%.4g > %.4g)", *f.Loss, limit)
+		if f.LossDecrease != nil {
+			c.check(*f.LossDecrease >= g.MinLossDecrease, "insufficient_loss_decrease (%.1f%% < %.1f%%)", 100**f.LossDecrease, 100*g.MinLossDecrease)
+		}
+	}
+	return c.result()
+}
+
+// Backtest is the gate between backtest and assessment.
+func (g Gates) Backtest(m *backtest.Metrics, regression bool) GateResult {
+	c := checks{gate: "backtest"}
+	c.check(m.TotalTrades >= max(g.MinTrades, 1), "too_few_trades (%d < %d)", m.TotalTrades, max(g.MinTrades, 1))
+	c.check(m.MaxDrawdownPct <= 100*g.MaxDrawdown, "drawdown_too_high (%.1f%% > %.1f%%)", m.MaxDrawdownPct, 100*g.MaxDrawdown)
+	if regression {
+		c.check(m.TotalReturn >= float64(g.MinNetReturn*m.InitialCapital), "net_return_negative (%.2f%% < %.2f%%)", m.TotalReturnPct, 100*g.MinNetReturn)
+		return c.result()
+	}
+	if m.WinRate != nil {
+		c.check(*m.WinRate >= g.MinWinRate, "win_rate_too_low (%.1f%% < %.1f%%)", 100**m.WinRate, 100*g.MinWinRate)
+	}
+	if m.Sharpe != nil {
+		c.check(*m.Sharpe >= g.MinSharpe, "sharpe_too_low (%.2f < %.2f)", *m.Sharpe, g.MinSharpe)
+	}
+	return c.result()
+}
+
+// checks gathers why a gate refuses.
+type checks struct {
+	gate    string
+	reasons []string
+}
+
+func (c *checks) check(ok bool, format string, args ...any) {
+	if !ok {
+		c.refuse(fmt.Sprintf(format, args...))
+	}
+}
+
+func (c *checks) refuse(reason string) { c.reasons = append(c.reasons, reason) }
+
+func (c *checks) result() GateResult {
+	if len(c.reasons) == 0 {
+		return GateResult{Gate: c.gate, Passed: true, Reason: "passed"}
+	}
+	return GateResult{Gate: c.gate, Reason: strings.Join(c.reasons, "; "), Reasons: c.reasons}
+}

@@ -1,0 +1,231 @@
+package research
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/designer"
+	"github.com/ktrdr/ktrdr/evidence"
+	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/market"
+)
+
+// The kinds of notes. A note's key is the place of its research in its run, so
+// that a research that is resumed, or asked twice, notes everything once.
+const (
+	NoteTrial      = "trial"      // a strategy met the data; all of them count against luck
+	NoteExperiment = "experiment" // how a research ended
+	NoteHypothesis = "hypothesis" // something to find out, and later what was found
+)
+
+// Trial is a line of the ledger.
+type Trial struct {
+	Strategy   string   `json:"strategy_name"`
+	Status     string   `json:"status"` // evaluated, gate_rejected or failed
+	Reason     string   `json:"reason,omitempty"`
+	Accuracy   *float64 `json:"test_accuracy,omitempty"`
+	Sharpe     *float64 `json:"sharpe_ratio,omitempty"`
+	Trades     int      `json:"total_trades"`
+	ResultHash string   `json:"backtest_hash,omitempty"`
+}
+
+// Experiment is what memory keeps of a research.
+type Experiment struct {
+	Name       string             `json:"strategy_name,omitempty"`
+	Strategy   string             `json:"strategy_yaml,omitempty"`
+	Key        string             `json:"key,omitempty"`
+	Genome     *designer.Genome   `json:"genome,omitempty"`
+	Symbols    []string           `json:"symbols"`
+	Timeframes []market.Timeframe `json:"timeframes"`
+	Seed       uint64             `json:"seed"`
+
+	Status     Outcome          `json:"status"`
+	GateReason string           `json:"gate_rejection_reason,omitempty"`
+	Error      string           `json:"error_message,omitempty"`
+	Verdict    evidence.Level   `json:"verdict,omitempty"`
+	Claim      bool             `json:"claim"`
+	Summary    string           `json:"summary,omitempty"`
+	Figures    *Figures         `json:"results,omitempty"`
+	Outcome    designer.Outcome `json:"outcome"` // as the designer reads it
+
+	Hypothesis string       `json:"hypothesis,omitempty"` // that was tested
+	Hypotheses []Hypothesis `json:"hypotheses,omitempty"` // that came of it
+	ResultHash ktrdr.Hash   `json:"result_hash,omitzero"`
+}
+
+// HypothesisStatus is what is known of a hypothesis.
+type HypothesisStatus string
+
+// The statuses.
+const (
+	Untested     HypothesisStatus = "untested"
+	Validated    HypothesisStatus = "validated"
+	Refuted      HypothesisStatus = "refuted"
+	Inconclusive HypothesisStatus = "inconclusive"
+)
+
+// HypothesisNote is a hypothesis, or what was found out about one: the newest
+// note of an id has the word.
+type HypothesisNote struct {
+	ID        string           `json:"id"`
+	Text      string           `json:"text"`
+	Rationale string           `json:"rationale,omitempty"`
+	Status    HypothesisStatus `json:"status"`
+	Source    string           `json:"source_experiment"`   // place of the research that posed it
+	TestedBy  string           `json:"tested_by,omitempty"` // place of the one that tested it
+}
+
+// note makes a note of this research. The suffix tells apart what it notes of
+// one kind.
+func (r *research) note(kind, suffix string, data any) (ktrdr.Note, error) {
+	text, err := encode(data)
+	if err != nil {
+		return ktrdr.Note{}, fmt.Errorf("note of the kind %s: %w", kind, err)
+	}
+	return ktrdr.Note{
+		Kind: kind, Key: r.spec.Key() + suffix, Run: r.spec.Run, Generation: r.spec.Generation, Index: r.spec.Index, Data: text,
+	}, nil
+}
+
+// posed notes the hypothesis that a design wants to test.
+func (r *research) posed() ([]ktrdr.Note, error) {
+	if r.state.Hypothesis == "" {
+		return nil, nil
+	}
+	n, err := r.note(NoteHypothesis, "/0", HypothesisNote{
+		ID: r.spec.Key() + "/0", Text: r.state.Hypothesis, Status: Untested, Source: r.spec.Key(),
+	})
+	return []ktrdr.Note{n}, err
+}
+
+// tried notes the trial. A strategy that failed counts as well: it was tried.
+func (r *research) tried(training *jobs.TrainingResult, run *jobs.BacktestResult, failure string) ([]ktrdr.Note, error) {
+	t := Trial{Strategy: r.state.StrategyName, Status: "evaluated"}
+	if training != nil && training.Test != nil {
+		t.Accuracy = &training.Test.Accuracy
+	}
+	if run != nil {
+		t.Sharpe, t.Trades, t.ResultHash = run.Metrics.Sharpe, run.Metrics.TotalTrades, run.ResultHash.String()
+	}
+	if refused := r.state.refusal(); refused != nil {
+		t.Status, t.Reason = string(OutcomeRejected), refused.Reason
+	}
+	if failure != "" {
+		t.Status, t.Reason = string(OutcomeFailed), failure
+	}
+	n, err := r.note(NoteTrial, "", t)
+	return []ktrdr.Note{n}, err
+}
+
+// failed notes how a research failed. Its key leaves room for the experiment
+// that it becomes if it is resumed.
+func (r *research) failed(child *ktrdr.Operation, message string) (notes []ktrdr.Note, err error) {
+	if child.Type == ktrdr.Training || child.Type == ktrdr.Backtesting {
+		if notes, err = r.tried(nil, nil, message); err != nil {
+			return nil, err
+		}
+	}
+	e := r.experiment(OutcomeFailed)
+	e.Error, e.Outcome = message, designer.Outcome{Failed: true}
+	if design, err := r.design(); err == nil && design != nil { // one that cannot be read teaches nothing
+		e.Key, e.Genome = design.Key, design.Genome
+	}
+	n, err := r.note(NoteExperiment, "/failed", e)
+	return append(notes, n), err
+}
+
+func (r *research) experiment(status Outcome) Experiment {
+	e := Experiment{
+		Name: r.state.StrategyName, Strategy: r.state.Strategy, Seed: r.spec.Seed, Status: status, Hypothesis: r.state.Hypothesis,
+	}
+	for _, b := range r.spec.Bars {
+		if !slices.Contains(e.Symbols, b.Symbol) {
+			e.Symbols = append(e.Symbols, b.Symbol)
+		}
+		if !slices.Contains(e.Timeframes, b.Timeframe) {
+			e.Timeframes = append(e.Timeframes, b.Timeframe)
+		}
+	}
+	return e
+}
+
+// learnt notes what a research came to: the experiment, what became of the
+// hypothesis that it tested, and what to find out next.
+func (r *research) learnt(e evaluation, verdict *Assessment, result *Result) ([]ktrdr.Note, error) {
+	x := r.experiment(result.Outcome)
+	x.GateReason, x.Verdict, x.Claim, x.Summary = result.GateReason, verdict.Verdict, verdict.Claim, verdict.Summary
+	x.Figures, x.Hypotheses, x.ResultHash = result.Figures, verdict.Hypotheses, result.ResultHash
+	x.Outcome = r.outcome(e, verdict)
+	if e.design != nil {
+		x.Key, x.Genome = e.design.Key, e.design.Genome
+	}
+	n, err := r.note(NoteExperiment, "", x)
+	if err != nil {
+		return nil, err
+	}
+	notes := []ktrdr.Note{n}
+	if r.state.Hypothesis != "" {
+		n, err := r.note(NoteHypothesis, "/0/tested", HypothesisNote{
+			ID: r.spec.Key() + "/0", Text: r.state.Hypothesis, Status: found(verdict, result.Outcome), Source: r.spec.Key(), TestedBy: r.spec.Key(),
+		})
+		if err != nil {
+			return nil, err
+		}
+		notes = append(notes, n)
+	}
+	for i, h := range verdict.Hypotheses {
+		suffix := fmt.Sprintf("/%d", i+1)
+		n, err := r.note(NoteHypothesis, suffix, HypothesisNote{
+			ID: r.spec.Key() + suffix, Text: h.Text, Rationale: h.Rationale, Status: Untested, Source: r.spec.Key(),
+		})
+		if err != nil {
+			return nil, err
+		}
+		notes = append(notes, n)
+	}
+	return notes, nil
+}
+
+// found is what a research found out about its hypothesis. That something did
+// not show is not yet that it is not there.
+func found(v *Assessment, o Outcome) HypothesisStatus {
+	switch {
+	case v.Claim:
+		return Validated
+	case o == OutcomeCompleted && v.Verdict == evidence.Poor:
+		return Refuted
+	}
+	return Inconclusive
+}
+
+// teaches says which of the designer's lessons a failed check of the verdict is.
+// What only the opened holdout tells is none.
+var teaches = map[evidence.Code]string{
+	evidence.NotRuined: "ruin", evidence.NotCollapsed: "collapsed", evidence.EnoughTrades: "too_few_trades",
+	evidence.PositiveSharpe: "sharpe", evidence.BoundedDrawdown: "drawdown", evidence.SurvivesCosts: "costs",
+	evidence.BoundedDecay: "decay", evidence.BeatsHold: "buy_and_hold", evidence.BeatsLuck: "significance",
+}
+
+// outcome is the end of a research as the designer reads it: as it was when the
+// holdout was still sealed. One word of what the holdout said, a thousand times
+// over, and searching has read it.
+func (r *research) outcome(e evaluation, v *Assessment) designer.Outcome {
+	o := designer.Outcome{Verdict: string(v.Verdict), Collapsed: e.training.Test != nil && e.training.Test.Collapsed}
+	if v.HoldoutOpened {
+		o.Verdict = string(evidence.Promising) // or it would not have been
+	}
+	if refused := r.state.refusal(); refused != nil {
+		o.Rejected, o.Reasons = true, refused.Reasons
+	}
+	if f := e.figures(); f != nil {
+		o.Sharpe, o.Trades, o.Drawdown, o.CostShare = f.Sharpe, f.Trades, f.MaxDrawdown, f.CostShare
+	}
+	for _, reason := range v.Reasons {
+		lesson := teaches[reason.Code]
+		if !reason.Passed && lesson != "" && !o.Rejected {
+			o.Reasons = append(o.Reasons, lesson+" ("+reason.Text+")")
+		}
+	}
+	return o
+}

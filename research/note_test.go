@@ -1,0 +1,339 @@
+package research
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/designer"
+	"github.com/ktrdr/ktrdr/evidence"
+	"github.com/ktrdr/ktrdr/jobs"
+)
+
+// whole runs a research to its end and lets a child's result be changed.
+func whole(t testing.TB, spec Spec, change func(v any)) *tree {
+	t.Helper()
+	tr := plant(t, spec)
+	tr.ask(ktrdr.WhyCreated)
+	for tr.parent.Status == ktrdr.Running {
+		tr.complete(change)
+		tr.ask(ktrdr.WhyChild)
+	}
+	return tr
+}
+
+func (tr *tree) kinds() map[string]int {
+	counts := map[string]int{}
+	for _, n := range tr.notes {
+		counts[n.Kind]++
+	}
+	return counts
+}
+
+func TestNotes_OfACompletedResearch(t *testing.T) {
+	tr := whole(t, someSpec(t), nil)
+	if k := tr.kinds(); k[NoteTrial] != 1 || k[NoteExperiment] != 1 || k[NoteHypothesis] != 3 {
+		t.Fatalf("noted %v", k)
+	}
+	for _, n := range tr.notes {
+		if n.Run != "run_a" || n.Generation != 1 || n.Index != 2 || !strings.HasPrefix(n.Key, "run_a/1/2") {
+			t.Errorf("note %+v is not at its place", n)
+		}
+	}
+	var e Experiment
+	if err := json.Unmarshal(tr.notes[NoteExperiment+" run_a/1/2"].Data, &e); err != nil {
+		t.Fatal(err)
+	}
+	if e.Status != OutcomeCompleted || e.Strategy == "" || e.Genome == nil || e.Key != "k" || e.Verdict != evidence.Neutral ||
+		e.ResultHash != tr.result().ResultHash || e.Figures.Trades != 40 || e.Figures.CostShare != 0.2 || len(e.Hypotheses) != 1 {
+		t.Errorf("experiment %+v", e)
+	}
+	if !slices.Equal(e.Outcome.Reasons, []string{"significance (luck is as good)"}) {
+		t.Errorf("the designer is told %v, want the lesson and nothing of the sealed holdout", e.Outcome.Reasons)
+	}
+	if text := string(tr.notes[NoteHypothesis+" run_a/1/2/0/tested"].Data); !strings.Contains(text, string(Inconclusive)) {
+		t.Errorf("the tested hypothesis: %s", text)
+	}
+}
+
+func TestNotes_ResumedResearchCountsOnce(t *testing.T) {
+	tr := reach(t, someSpec(t), ktrdr.Backtesting)
+	tr.die(ktrdr.Failed, ktrdr.CodeFailed, "bad luck")
+	tr.ask(ktrdr.WhyChild)
+	if k := tr.kinds(); k[NoteTrial] != 1 || k[NoteExperiment] != 1 {
+		t.Fatalf("a failure noted %v, want the trial and how it ended", k)
+	}
+	tr.parent.Status = ktrdr.Running
+	tr.ask(ktrdr.WhyResumed)
+	for tr.parent.Status == ktrdr.Running {
+		tr.complete(nil)
+		tr.ask(ktrdr.WhyChild)
+	}
+	if k := tr.kinds(); k[NoteTrial] != 1 || k[NoteExperiment] != 2 || k[NoteHypothesis] != 3 {
+		t.Errorf("after the resume: %v, want one trial, and both ends", k)
+	}
+	past, err := NewMemory(shelf(tr.notes)).Experiments(t.Context(), "run_a", 2, "")
+	if err != nil || len(past) != 1 || past[0].Outcome.Failed {
+		t.Errorf("memory tells %+v, %v, want how it ended at last", past, err)
+	}
+}
+
+func TestNotes_DesignerLearnsNothingOfTheHoldout(t *testing.T) {
+	told := func(v Assessment) designer.Outcome {
+		tr := whole(t, someSpec(t), func(x any) {
+			if a, ok := x.(*Assessment); ok {
+				*a = v
+			}
+		})
+		past, err := NewMemory(shelf(tr.notes)).Experiments(t.Context(), "run_a", 2, "")
+		if err != nil || len(past) != 1 {
+			t.Fatalf("memory tells %+v, %v", past, err)
+		}
+		return past[0].Outcome
+	}
+	confirmed := Assessment{Verdict: evidence.Promising, Claim: true, HoldoutOpened: true, Reasons: []evidence.Reason{
+		{Code: evidence.BeatsLuck, Passed: true}, {Code: evidence.HoldoutEarns, Passed: true, Text: "it earned"},
+	}}
+	lost := Assessment{Verdict: evidence.Poor, HoldoutOpened: true, Reasons: []evidence.Reason{
+		{Code: evidence.BeatsLuck, Passed: true},
+		{Code: evidence.HoldoutEarns, Text: "it lost"},
+		{Code: evidence.HoldoutTrades, Text: "it hardly traded"},
+		{Code: evidence.BeyondChance, Text: "it was luck"},
+	}}
+	if diff := cmp.Diff(told(confirmed), told(lost)); diff != "" {
+		t.Errorf("a holdout that confirmed and one that did not are told apart:\n%s", diff)
+	}
+}
+
+func TestNotes_FailedDesignIsNoTrial(t *testing.T) {
+	tr := reach(t, someSpec(t), ktrdr.AgentDesign)
+	tr.die(ktrdr.Failed, ktrdr.CodeFailed, "bad luck")
+	tr.ask(ktrdr.WhyChild)
+	if k := tr.kinds(); k[NoteTrial] != 0 || k[NoteExperiment] != 1 {
+		t.Errorf("noted %v, want only how it ended", k)
+	}
+}
+
+func TestNotes_FitWhereTheyAreStored(t *testing.T) {
+	spec := someSpec(t)
+	spec.Brief = strings.Repeat("\x01", MaxBrief) // six bytes each, as JSON
+	long := strings.Repeat("\"<long>\u2028", 1000)
+	tr := whole(t, spec, func(v any) {
+		switch v := v.(type) {
+		case *Design:
+			v.Notes, v.Hypothesis = long, long
+			v.Strategy += "# " + strings.Repeat("x", 30_000-len(v.Strategy)) + "\n"
+		case *Assessment:
+			v.Summary = long
+			for range 100 {
+				v.Hypotheses = append(v.Hypotheses, Hypothesis{long, long})
+			}
+		}
+	})
+	for _, n := range tr.notes {
+		if len(n.Data) > ktrdr.InlineState || !json.Valid(n.Data) {
+			t.Errorf("note %s has %d bytes", n.Key, len(n.Data))
+		}
+	}
+	if len(tr.parent.State) > ktrdr.InlineState || len(tr.children) != 4 || tr.parent.Status != ktrdr.Completed {
+		t.Errorf("state of %d bytes, %s", len(tr.parent.State), tr.parent.ErrorMessage)
+	}
+}
+
+func TestResultHash_KnowsOnlyWhatMatters(t *testing.T) {
+	base := whole(t, someSpec(t), nil).result().ResultHash
+	tr := plant(t, someSpec(t))
+	tr.parent.ID, tr.parent.Session, tr.parent.Epoch = "op_agent_research_20270102_030405_ffffffff", 99, 7
+	tr.ask(ktrdr.WhyCreated)
+	tr.die(ktrdr.Failed, ktrdr.CodeBackendRestart, "lost")
+	tr.ask(ktrdr.WhyChild)
+	for tr.parent.Status == ktrdr.Running {
+		tr.complete(func(v any) {
+			if r, ok := v.(*jobs.TrainingResult); ok {
+				r.Kernel = "another machine's"
+			}
+		})
+		tr.ask(ktrdr.WhyChild)
+	}
+	if got := tr.result().ResultHash; got != base {
+		t.Errorf("under another id, session and number of attempts it is %s, want %s", got, base)
+	}
+	elsewhere := someSpec(t)
+	elsewhere.Run, elsewhere.Horizon = "run_b", "99"
+	if got := whole(t, elsewhere, nil).result().ResultHash; got != base {
+		t.Errorf("in another run it is %s, want %s", got, base)
+	}
+	seed, bars, sealed := someSpec(t), someSpec(t), someSpec(t)
+	seed.Seed++
+	bars.Bars[0].Hash = mark(1)
+	sealed.Holdout[0].Hash = mark(2)
+	seen := map[ktrdr.Hash]string{base: "the same"}
+	for name, h := range map[string]ktrdr.Hash{
+		"another seed":    whole(t, seed, nil).result().ResultHash,
+		"other bars":      whole(t, bars, nil).result().ResultHash,
+		"another holdout": whole(t, sealed, nil).result().ResultHash,
+		"other weights": whole(t, someSpec(t), func(v any) {
+			if r, ok := v.(*jobs.TrainingResult); ok {
+				r.Model.SHA256 = mark(3)
+			}
+		}).result().ResultHash,
+		"other trades": whole(t, someSpec(t), func(v any) {
+			if r, ok := v.(*jobs.BacktestResult); ok {
+				r.Artifacts[0].SHA256 = mark(4)
+			}
+		}).result().ResultHash,
+		"another verdict": whole(t, someSpec(t), func(v any) {
+			if r, ok := v.(*Assessment); ok {
+				r.Verdict = evidence.Poor
+			}
+		}).result().ResultHash,
+		"another strategy": whole(t, someSpec(t), func(v any) {
+			if r, ok := v.(*Design); ok {
+				r.Strategy = strings.Replace(r.Strategy, "epochs: ", "epochs: 1", 1)
+			}
+		}).result().ResultHash,
+	} {
+		if other, ok := seen[h]; ok {
+			t.Errorf("%s has the hash of %s", name, other)
+		}
+		seen[h] = name
+	}
+}
+
+// shelf holds notes in memory. Its horizon counts them in the order of their
+// keys.
+type shelf map[string]ktrdr.Note
+
+func (s shelf) Notes(_ context.Context, q ktrdr.NoteQuery) (page ktrdr.NotePage, err error) {
+	var all []ktrdr.Note
+	for _, n := range s {
+		if n.Kind == q.Kind && (q.Run == "" || n.Run == q.Run) && (q.BeforeGeneration == nil || n.Generation < *q.BeforeGeneration) && (q.Horizon == "" || n.Key <= q.Horizon) {
+			all = append(all, n)
+		}
+	}
+	slices.SortFunc(all, func(a, b ktrdr.Note) int { return strings.Compare(a.Key, b.Key) })
+	first := 0
+	_, _ = fmt.Sscan(q.Cursor, &first)
+	last := min(first+q.Limit, len(all))
+	page.Notes = all[first:last]
+	if last < len(all) {
+		page.Next = fmt.Sprint(last)
+	}
+	return page, nil
+}
+
+func TestMemory_DesignerSeesExactlyEarlierGenerationsAndTheHorizon(t *testing.T) {
+	notes := shelf{}
+	put := func(run string, generation, index int) {
+		data, err := encode(Experiment{Name: fmt.Sprintf("%s.%d.%d", run, generation, index), Key: fmt.Sprintf("%s/%d/%d", run, generation, index)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := ktrdr.Note{Kind: NoteExperiment, Key: Place{run, generation, index}.Key(), Run: run, Generation: generation, Index: index, Data: data}
+		notes[n.Key] = n
+	}
+	for g := range 4 {
+		for i := range 3 {
+			put("a_before", g, i)
+			put("m_mine", g, i)
+			put("z_after", g, i)
+		}
+	}
+	for g := range 5 {
+		past, err := NewMemory(notes).Experiments(t.Context(), "m_mine", g, "b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var own, earlier int
+		for _, e := range past {
+			switch {
+			case strings.HasPrefix(e.Key, "m_mine"):
+				own++
+				if e.Generation >= g || e.Earlier {
+					t.Errorf("generation %d sees %+v", g, e)
+				}
+			case strings.HasPrefix(e.Key, "a_before"):
+				earlier++
+				if !e.Earlier {
+					t.Errorf("%+v is of an earlier run", e)
+				}
+			default:
+				t.Errorf("generation %d sees %s, which came after its run began", g, e.Key)
+			}
+		}
+		if want := 3 * min(g, 4); own != want || earlier != 12 {
+			t.Errorf("generation %d sees %d of its run and %d of others, want %d and 12", g, own, earlier, want)
+		}
+	}
+}
+
+func TestMemory_ReadsAllPages(t *testing.T) {
+	notes := shelf{}
+	for i := range 1200 {
+		n := ktrdr.Note{Kind: NoteExperiment, Key: fmt.Sprintf("r/0/%04d", i), Run: "r", Index: i, Data: json.RawMessage(`{}`)}
+		notes[n.Key] = n
+	}
+	past, err := NewMemory(notes).Experiments(t.Context(), "r", 1, "")
+	if err != nil || len(past) != 1200 {
+		t.Errorf("%d experiments, %v, want 1200", len(past), err)
+	}
+	past, err = NewMemory(notes).Experiments(t.Context(), "other", 1, "")
+	if err != nil || len(past) != 0 {
+		t.Errorf("%d of other runs without a horizon, %v, want none", len(past), err)
+	}
+	past, err = NewMemory(notes).Experiments(t.Context(), "other", 1, "z")
+	if err != nil || len(past) != mostEarlier {
+		t.Errorf("%d of other runs, %v, want %d", len(past), err, mostEarlier)
+	}
+}
+
+func TestMemory_NewestWordOnAHypothesisCounts(t *testing.T) {
+	note := func(key, id string, s HypothesisStatus) ktrdr.Note {
+		data, err := encode(HypothesisNote{ID: id, Text: "x", Status: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ktrdr.Note{Kind: NoteHypothesis, Key: key, Data: data}
+	}
+	list, err := NewMemory(shelf{
+		"1": note("1", "a", Refuted), "2": note("2", "b", Untested), "3": note("3", "a", Untested), // newest first
+	}).Hypotheses(t.Context(), 10)
+	if err != nil || len(list) != 2 || list[0].Status != Refuted || list[1].ID != "b" {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+func TestLeaderboard_ClaimsStandAboveNumbers(t *testing.T) {
+	record := func(name string, claim bool, status Outcome, v evidence.Level, sharpe float64) Record {
+		return Record{Experiment: Experiment{Name: name, Claim: claim, Status: status, Verdict: v, Figures: &Figures{Sharpe: &sharpe}}}
+	}
+	failed := Record{Experiment: Experiment{Name: "failed", Status: OutcomeFailed}}
+	var got []string
+	for _, r := range Leaderboard([]Record{
+		failed,
+		record("poor", false, OutcomeCompleted, evidence.Poor, 3),
+		record("rejected", false, OutcomeRejected, evidence.Poor, 9),
+		record("better", false, OutcomeCompleted, evidence.Neutral, 2),
+		record("claim", true, OutcomeCompleted, evidence.Promising, 1),
+		record("neutral", false, OutcomeCompleted, evidence.Neutral, 1),
+	}) {
+		got = append(got, r.Name)
+	}
+	if want := []string{"claim", "better", "neutral", "poor", "rejected", "failed"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+func TestMemory_RecordsKnowTheirPlace(t *testing.T) {
+	tr := whole(t, someSpec(t), nil)
+	list, next, err := NewMemory(shelf(tr.notes)).Records(t.Context(), ktrdr.NoteQuery{Limit: 10})
+	if err != nil || next != "" || len(list) != 1 || list[0].Place != (Place{"run_a", 1, 2}) || list[0].Name != tr.texts.name || list[0].Seed != 5 {
+		t.Errorf("%+v, %q, %v", list, next, err)
+	}
+}

@@ -1,0 +1,273 @@
+package research
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/strategy"
+)
+
+// Plan moves researches.
+//
+// Where a research stands is read from its children, the furthest first: one
+// that has an assessment is being assessed, whatever else is true. What a child
+// ended with decides what comes next:
+//
+//	COMPLETED   the gate is asked, and the next child created
+//	FAILED      a design or assessment that lost its backend is begun anew, once;
+//	            any other failure is the research's
+//	CANCELLED   so is the research
+//
+// except when the research is resumed: then its dead child is.
+func Plan() ktrdr.Plan { return plan{} }
+
+type plan struct{}
+
+// Next implements ktrdr.Plan.
+func (plan) Next(parent ktrdr.Operation, children []ktrdr.Operation, why ktrdr.Why) (ktrdr.Decision, error) {
+	spec, err := Parse[Spec](parent.Spec)
+	if err != nil {
+		return ktrdr.Decision{}, err
+	}
+	state, err := stateOf(parent, &spec)
+	if err != nil {
+		return ktrdr.Decision{}, err
+	}
+	r := &research{parent: parent, spec: spec, state: state, children: children}
+	for _, stage := range []struct {
+		t    ktrdr.Type
+		next func(*ktrdr.Operation) (ktrdr.Decision, error)
+	}{
+		{ktrdr.AgentAssessment, r.assessed},
+		{ktrdr.Backtesting, r.backtested},
+		{ktrdr.Training, r.trained},
+		{ktrdr.AgentDesign, r.designed},
+	} {
+		child := r.newest(stage.t)
+		switch {
+		case child == nil:
+			continue
+		case child.Status != ktrdr.Completed:
+			return r.unfinished(child, why)
+		}
+		d, err := stage.next(child)
+		if err != nil { // what the child ended with cannot be gone on with
+			return r.fail(child, ktrdr.CodeOf(err), err)
+		}
+		return d, nil
+	}
+	return r.first()
+}
+
+// research is one question to the plan.
+type research struct {
+	parent   ktrdr.Operation
+	spec     Spec
+	state    State
+	children []ktrdr.Operation
+}
+
+// newest is the last child of a type; nil if there is none.
+func (r *research) newest(t ktrdr.Type) *ktrdr.Operation {
+	var last *ktrdr.Operation
+	for i := range r.children {
+		if c := &r.children[i]; c.Type == t && (last == nil || c.Ordinal > last.Ordinal) {
+			last = c
+		}
+	}
+	return last
+}
+
+// attempts is how many children of a type there have been.
+func (r *research) attempts(t ktrdr.Type) (n int) {
+	for i := range r.children {
+		if r.children[i].Type == t {
+			n++
+		}
+	}
+	return n
+}
+
+// first begins a research: with its design, unless it came with a strategy.
+func (r *research) first() (ktrdr.Decision, error) {
+	if r.spec.Strategy == "" {
+		return r.begin(ktrdr.AgentDesign, DesignSpec{
+			Brief: r.spec.Brief, Understanding: r.spec.Understanding, Model: r.spec.Model, Seed: r.spec.Seed,
+			Place: r.spec.Place, Horizon: r.spec.Horizon, Bars: r.spec.Bars, Costs: r.spec.Costs,
+		})
+	}
+	s, _, err := readStrategy(r.spec.Strategy, "given")
+	if err != nil {
+		return ktrdr.Decision{}, err
+	}
+	return r.train(s, r.spec.Strategy)
+}
+
+// designed goes on with what was designed. What a designer answers is data: it
+// is read as strictly as a strategy from anywhere.
+func (r *research) designed(child *ktrdr.Operation) (ktrdr.Decision, error) {
+	design, err := resultOf[Design](child)
+	if err != nil {
+		return ktrdr.Decision{}, err
+	}
+	s, _, err := readStrategy(design.Strategy, "design")
+	if err != nil {
+		return ktrdr.Decision{}, fmt.Errorf("the design is no valid strategy: %w", err)
+	}
+	r.state.Notes, r.state.Hypothesis = clip(design.Notes, maxText), clip(design.Hypothesis, maxText)
+	d, err := r.train(s, design.Strategy)
+	if err != nil {
+		return d, err
+	}
+	d.Notes, err = r.posed()
+	return d, err
+}
+
+// train begins the training of a strategy.
+func (r *research) train(s *strategy.Strategy, text string) (ktrdr.Decision, error) {
+	bars, err := barsOf(s, r.spec.Bars, s.Data.Symbols)
+	if err != nil {
+		return ktrdr.Decision{}, err
+	}
+	var largest int64
+	for _, b := range bars {
+		largest = max(largest, b.Size)
+	}
+	if err := affordable(s, int(largest/barSize)); err != nil {
+		return ktrdr.Decision{}, err
+	}
+	r.state.StrategyName, r.state.Strategy = s.Name, text
+	return r.begin(ktrdr.Training, jobs.TrainingSpec{
+		Strategy: text, Seed: r.spec.Seed, KernelClass: r.spec.KernelClass, Bars: bars,
+	})
+}
+
+// trained asks the gate about a training.
+func (r *research) trained(child *ktrdr.Operation) (ktrdr.Decision, error) {
+	result, err := resultOf[jobs.TrainingResult](child)
+	if err != nil {
+		return ktrdr.Decision{}, err
+	}
+	r.state.TrainingEpoch = result.Training.EpochsTrained
+	gate := r.spec.Gates.Training(trainingFigures(&result)).bypass(r.spec.BypassGates)
+	r.state.gate(gate)
+	if !gate.Passed {
+		return r.assess(&result, nil)
+	}
+	s, _, err := readStrategy(r.state.Strategy, r.state.StrategyName)
+	if err != nil {
+		return ktrdr.Decision{}, err
+	}
+	symbol := s.Data.Symbols[0] // an account trades one: the first
+	bars, err := barsOf(s, r.spec.Bars, s.Data.Symbols[:1])
+	if err != nil {
+		return ktrdr.Decision{}, err
+	}
+	return r.begin(ktrdr.Backtesting, jobs.BacktestSpec{Model: result.Model, Symbol: symbol, Scope: jobs.ScopeTest, Bars: bars})
+}
+
+// backtested asks the gate about a backtest. Whatever it says, this was a trial.
+func (r *research) backtested(child *ktrdr.Operation) (ktrdr.Decision, error) {
+	result, err := resultOf[jobs.BacktestResult](child)
+	if err != nil {
+		return ktrdr.Decision{}, err
+	}
+	training, err := r.training()
+	if err != nil {
+		return ktrdr.Decision{}, err
+	}
+	gate := r.spec.Gates.Backtest(&result.Metrics, trainingFigures(training).Regression).bypass(r.spec.BypassGates)
+	r.state.gate(gate)
+	return r.assess(training, &result)
+}
+
+// training is the result of the training that was completed.
+func (r *research) training() (*jobs.TrainingResult, error) {
+	child := r.newest(ktrdr.Training)
+	if child == nil {
+		return nil, ktrdr.Errorf(ktrdr.CodeInternal, "%s was backtested without a training", r.parent.ID)
+	}
+	result, err := resultOf[jobs.TrainingResult](child)
+	return &result, err
+}
+
+// assess notes the trial and has it assessed. Only what passed every gate is
+// measured, and only then is the holdout named.
+func (r *research) assess(training *jobs.TrainingResult, run *jobs.BacktestResult) (ktrdr.Decision, error) {
+	spec := AssessmentSpec{
+		Strategy: r.state.StrategyName, Hypothesis: r.state.Hypothesis, Model: r.spec.Model, Seed: r.spec.Seed, Place: r.spec.Place,
+		Gates: r.state.Gates, Training: trainingFigures(training), Collapsed: training.Test != nil && training.Test.Collapsed,
+		Trials: r.spec.Trials, Rules: r.spec.Rules,
+	}
+	if run != nil && len(run.Artifacts) > 0 && r.state.refusal() == nil {
+		s, _, err := readStrategy(r.state.Strategy, r.state.StrategyName)
+		if err != nil {
+			return ktrdr.Decision{}, err
+		}
+		files := Exhibits{Model: run.Model, Backtest: run.Artifacts[0], Symbol: run.Symbol}
+		if files.Bars, err = barsOf(s, r.spec.Bars, []string{run.Symbol}); err != nil {
+			return ktrdr.Decision{}, err
+		}
+		if files.Holdout, err = barsOf(s, r.spec.Holdout, []string{run.Symbol}); err != nil {
+			return ktrdr.Decision{}, err
+		}
+		spec.Files = &files
+	}
+	d, err := r.begin(ktrdr.AgentAssessment, spec)
+	if err != nil {
+		return d, err
+	}
+	d.Notes, err = r.tried(training, run, "")
+	return d, err
+}
+
+// begin moves the research into the phase of a new child.
+func (r *research) begin(t ktrdr.Type, spec any) (ktrdr.Decision, error) {
+	text, err := encode(spec)
+	if err != nil {
+		return ktrdr.Decision{}, fmt.Errorf("spec of a new %s: %w", t, err)
+	}
+	return r.beginWith(t, text)
+}
+
+// about is what lists show of a child, and what an injection looks at.
+type about struct {
+	Brief    string `json:"brief,omitempty"`
+	Strategy string `json:"strategy_name,omitempty"`
+	Session  int64  `json:"session_id"`
+	Place
+}
+
+func (r *research) beginWith(t ktrdr.Type, spec json.RawMessage) (ktrdr.Decision, error) {
+	id := childID(r.parent.ID, t, r.attempts(t))
+	r.state.enter(t, id)
+	state, err := encode(r.state)
+	if err != nil {
+		return ktrdr.Decision{}, err
+	}
+	metadata, err := encode(about{r.state.Brief, r.state.StrategyName, r.state.Session, r.state.Place})
+	if err != nil {
+		return ktrdr.Decision{}, err
+	}
+	return ktrdr.Decision{
+		Phase: string(r.state.Phase), State: state, Progress: r.state.Phase.progress(),
+		Create: []ktrdr.NewOperation{{
+			ID: id, Type: t, Priority: r.parent.Priority, Parent: r.parent.ID, Ordinal: len(r.children),
+			BackendLocal: local(t), Spec: spec, Metadata: metadata,
+		}},
+	}, nil
+}
+
+// local says whether a type of child runs only inside a backend.
+func local(t ktrdr.Type) bool { return t == ktrdr.AgentDesign || t == ktrdr.AgentAssessment }
+
+// resultOf decodes what a child completed with.
+func resultOf[T any](child *ktrdr.Operation) (T, error) {
+	var v T
+	if err := json.Unmarshal(child.Result, &v); err != nil {
+		return v, fmt.Errorf("its result cannot be read: %w", err)
+	}
+	return v, nil
+}

@@ -1,0 +1,172 @@
+package research
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/jobs"
+)
+
+// Phase is what a research is in the middle of.
+type Phase string
+
+// The phases, in their order.
+const (
+	Idle        Phase = "IDLE" // it waits for its turn
+	Designing   Phase = "DESIGNING"
+	Training    Phase = "TRAINING"
+	Backtesting Phase = "BACKTESTING"
+	Assessing   Phase = "ASSESSING"
+	Done        Phase = "DONE"
+)
+
+// Phases lists them.
+var Phases = []Phase{Idle, Designing, Training, Backtesting, Assessing, Done}
+
+// phaseOf is the phase that children of a type do the work of.
+func phaseOf(t ktrdr.Type) Phase {
+	switch t {
+	case ktrdr.AgentDesign:
+		return Designing
+	case ktrdr.Training:
+		return Training
+	case ktrdr.Backtesting:
+		return Backtesting
+	case ktrdr.AgentAssessment:
+		return Assessing
+	}
+	return Idle
+}
+
+// steps is how many phases there are to do, for progress.
+const steps = 4
+
+// done is how many of them lie before a phase.
+func (p Phase) done() int64 {
+	for i, q := range Phases {
+		if p == q {
+			return max(0, int64(i)-1)
+		}
+	}
+	return 0
+}
+
+func (p Phase) progress() *ktrdr.Progress {
+	return &ktrdr.Progress{
+		Percentage: 100 * float64(p.done()) / steps, CurrentStep: strings.ToLower(string(p)),
+		StepsCompleted: p.done(), StepsTotal: steps,
+	}
+}
+
+// State is what a research remembers: the state of its row, and of every
+// checkpoint of it. What the spec has too is there for who reads a checkpoint
+// alone.
+type State struct {
+	Session int64 `json:"session_id"`
+	Phase   Phase `json:"phase"`
+
+	StrategyName string `json:"strategy_name,omitempty"`
+	Strategy     string `json:"strategy_config,omitempty"` // YAML
+	Notes        string `json:"research_notes,omitempty"`
+	Hypothesis   string `json:"hypothesis,omitempty"`
+
+	DesignOperation     ktrdr.OperationID `json:"design_operation_id,omitempty"`
+	TrainingOperation   ktrdr.OperationID `json:"training_operation_id,omitempty"`
+	TrainingEpoch       int               `json:"training_checkpoint_epoch,omitempty"`
+	BacktestOperation   ktrdr.OperationID `json:"backtest_operation_id,omitempty"`
+	AssessmentOperation ktrdr.OperationID `json:"assessment_operation_id,omitempty"`
+
+	Gates []GateResult `json:"gates,omitempty"`
+
+	TriggerReason string `json:"trigger_reason"`
+	Brief         string `json:"brief,omitempty"` // its beginning; the spec has all of it
+	Seed          uint64 `json:"seed"`
+	Horizon       string `json:"horizon"`
+	Budget        Budget `json:"budget"`
+	Place
+}
+
+// stateOf is what a research remembers when it is asked.
+func stateOf(parent ktrdr.Operation, spec *Spec) (State, error) {
+	if len(parent.State) > 0 {
+		var s State
+		if err := json.Unmarshal(parent.State, &s); err != nil {
+			return s, ktrdr.Errorf(ktrdr.CodeCorrupt, "state of %s: %w", parent.ID, err)
+		}
+		if s.Run != "" {
+			return s, nil
+		}
+	}
+	return State{
+		Session: parent.Session, Phase: Idle, TriggerReason: spec.TriggerReason, Brief: clip(spec.Brief, maxText),
+		Seed: spec.Seed, Horizon: spec.Horizon, Budget: spec.Budget, Place: spec.Place,
+	}, nil
+}
+
+// enter moves the state into a phase whose work a child does.
+func (s *State) enter(t ktrdr.Type, child ktrdr.OperationID) {
+	s.Phase = phaseOf(t)
+	switch t {
+	case ktrdr.AgentDesign:
+		s.DesignOperation = child
+	case ktrdr.Training:
+		s.TrainingOperation = child
+	case ktrdr.Backtesting:
+		s.BacktestOperation = child
+	case ktrdr.AgentAssessment:
+		s.AssessmentOperation = child
+	}
+}
+
+// gate notes what a gate said. A gate that is asked again says the same.
+func (s *State) gate(r GateResult) {
+	for i := range s.Gates {
+		if s.Gates[i].Gate == r.Gate {
+			s.Gates[i] = r
+			return
+		}
+	}
+	s.Gates = append(s.Gates, r)
+}
+
+// refusal is the gate that let the research go no further; nil if none did.
+func (s *State) refusal() *GateResult {
+	for i := range s.Gates {
+		if !s.Gates[i].Passed {
+			return &s.Gates[i]
+		}
+	}
+	return nil
+}
+
+// epochOf is the epoch that a training has come to, as its progress tells.
+func epochOf(child *ktrdr.Operation) int {
+	var f jobs.Figures
+	if json.Unmarshal(child.Progress.Context, &f) != nil {
+		return 0
+	}
+	return f.Epoch
+}
+
+// childID names the attempt'th child of a type. A plan may be asked any number
+// of times; the name makes sure that it means the same child each time, and lets
+// it write the name down before the child exists. Stamp and tail are the
+// parent's, whose tail is its own among those of its second.
+func childID(parent ktrdr.OperationID, t ktrdr.Type, attempt int) ktrdr.OperationID {
+	const stampLen, tailLen = len("20060102_150405"), 8
+	rest, ours := strings.CutPrefix(string(parent), "op_"+string(ktrdr.AgentResearch)+"_")
+	if ours && len(rest) == stampLen+1+tailLen {
+		if tail, err := strconv.ParseUint(rest[stampLen+1:], 16, 32); err == nil {
+			const odd = 0x9e3779b9 // so that attempts of different parents do not meet
+			return ktrdr.OperationID(fmt.Sprintf("op_%s_%s_%08x", t, rest[:stampLen], uint32(tail)+uint32(attempt)*odd))
+		}
+	}
+	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte(parent), uint64(attempt)))
+	return ktrdr.OperationID("op_" + string(t) + "_" + hex.EncodeToString(sum[:12]))
+}

@@ -1,0 +1,155 @@
+package research
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// Snapshot is what a status is made from.
+type Snapshot struct {
+	Researches []ktrdr.Operation                     // that have not ended, in any order
+	Children   map[ktrdr.OperationID]ktrdr.Operation // of those, as far as known, by id
+	Last       *ktrdr.Operation                      // the research that ended last; nil if none did
+	Workers    []ktrdr.Worker
+	Queue      ktrdr.QueueHealth
+	Budget     BudgetStatus
+	Now        time.Time
+}
+
+// BudgetStatus is how much of a day's money for models is left, in US dollars.
+type BudgetStatus struct {
+	Limit     float64 `json:"daily_limit_usd"`
+	Spent     float64 `json:"spent_today_usd"`
+	Remaining float64 `json:"remaining_usd"`
+}
+
+// Status is how research stands.
+type Status struct {
+	Status   string           `json:"status"` // active or idle
+	Phase    Phase            `json:"phase"`  // of the newest that is active; IDLE where none is
+	Active   []Active         `json:"active_researches"`
+	Workers  map[string]Slots `json:"workers"`
+	Capacity Capacity         `json:"capacity"`
+	Budget   BudgetStatus     `json:"budget"`
+	Last     *Cycle           `json:"last_cycle"`
+}
+
+// Capacity is how many researches there are and may be.
+type Capacity struct {
+	Active  int `json:"active"`
+	Limit   int `json:"limit"`
+	Waiting int `json:"waiting"`
+}
+
+// Active is a research that has not ended.
+type Active struct {
+	Operation ktrdr.OperationID `json:"operation_id"`
+	Session   int64             `json:"session_id"`
+	Status    ktrdr.Status      `json:"status"`
+	Phase     Phase             `json:"phase"`
+	Strategy  string            `json:"strategy_name,omitempty"`
+	Brief     string            `json:"brief,omitempty"`
+	Seed      uint64            `json:"seed"`
+	Place
+	Child     ktrdr.OperationID `json:"child_operation_id,omitempty"` // that does the work of the phase
+	Progress  *ktrdr.Progress   `json:"child_progress,omitempty"`
+	CreatedAt time.Time         `json:"created_at"`
+	StartedAt time.Time         `json:"started_at,omitzero"`
+	Seconds   float64           `json:"duration_seconds"` // since it started
+}
+
+// Cycle is a research that has ended.
+type Cycle struct {
+	Operation   ktrdr.OperationID `json:"operation_id"`
+	Session     int64             `json:"session_id"`
+	Status      ktrdr.Status      `json:"status"`
+	Outcome     Outcome           `json:"outcome"`
+	Strategy    string            `json:"strategy_name,omitempty"`
+	Verdict     string            `json:"verdict,omitempty"`
+	Summary     string            `json:"summary,omitempty"`
+	Error       string            `json:"error_message,omitempty"`
+	CompletedAt time.Time         `json:"completed_at"`
+}
+
+// StatusOf makes a status of a snapshot. Researches are listed as they came.
+func StatusOf(s Snapshot) Status {
+	st := Status{
+		Status: "idle", Phase: Idle, Active: []Active{}, Budget: s.Budget,
+		Workers: map[string]Slots{
+			"training": slots(s.Workers, ktrdr.Training), "backtesting": slots(s.Workers, ktrdr.Backtesting),
+			"agents": slots(s.Workers, ktrdr.AgentDesign),
+		},
+		Capacity: Capacity{Active: s.Queue.Active, Limit: s.Queue.Limit, Waiting: s.Queue.Waiting},
+	}
+	for _, op := range s.Researches {
+		st.Active = append(st.Active, active(op, &s))
+	}
+	slices.SortFunc(st.Active, func(a, b Active) int {
+		return cmp.Or(cmp.Compare(a.Session, b.Session), cmp.Compare(a.Operation, b.Operation))
+	})
+	for _, a := range st.Active {
+		if a.Status != ktrdr.Pending {
+			st.Status, st.Phase = "active", a.Phase
+		}
+	}
+	if s.Last != nil {
+		st.Last = cycle(*s.Last)
+	}
+	return st
+}
+
+func active(op ktrdr.Operation, s *Snapshot) Active {
+	a := Active{
+		Operation: op.ID, Session: op.Session, Status: op.Status, Phase: cmp.Or(Phase(op.Phase), Idle),
+		CreatedAt: op.CreatedAt, StartedAt: op.StartedAt,
+	}
+	var waits Listing
+	if json.Unmarshal(op.Metadata, &waits) == nil { // what cannot be read is left out
+		a.Brief, a.Strategy, a.Seed, a.Place = waits.Brief, waits.Strategy, waits.Seed, waits.Place
+	}
+	if op.Status != ktrdr.Pending && !op.StartedAt.IsZero() && s.Now.After(op.StartedAt) {
+		a.Seconds = s.Now.Sub(op.StartedAt).Seconds()
+	}
+	var state State
+	if json.Unmarshal(op.State, &state) != nil {
+		return a
+	}
+	a.Strategy = cmp.Or(state.StrategyName, a.Strategy)
+	a.Child = state.child()
+	if c, ok := s.Children[a.Child]; ok {
+		a.Progress = &c.Progress
+	}
+	return a
+}
+
+// child is the operation that does the work of the phase.
+func (s State) child() ktrdr.OperationID {
+	switch s.Phase {
+	case Designing:
+		return s.DesignOperation
+	case Training:
+		return s.TrainingOperation
+	case Backtesting:
+		return s.BacktestOperation
+	case Assessing:
+		return s.AssessmentOperation
+	case Idle, Done:
+	}
+	return ""
+}
+
+func cycle(op ktrdr.Operation) *Cycle {
+	c := &Cycle{
+		Operation: op.ID, Session: op.Session, Status: op.Status, Outcome: OutcomeOf(op),
+		Error: op.ErrorMessage, CompletedAt: op.CompletedAt,
+	}
+	var r Result
+	if json.Unmarshal(op.Result, &r) == nil {
+		c.Strategy, c.Verdict, c.Summary = r.StrategyName, string(r.Verdict), r.Summary
+	}
+	return c
+}

@@ -138,11 +138,12 @@ type IndicatorOutput struct {
 type Series struct {
 	Symbol    string     `json:"symbol"`
 	Timeframe string     `json:"timeframe"`
-	Hash      ktrdr.Hash `json:"bars_hash"`
+	Hash      ktrdr.Hash `json:"bars_hash,omitzero"`
 	Bars      int        `json:"bars"`
-	First     time.Time  `json:"first"` // opening of the first bar
-	Last      time.Time  `json:"last"`
-	Size      int64      `json:"size"` // of its file, in bytes
+	First     time.Time  `json:"first,omitzero"` // opening of the first bar
+	Last      time.Time  `json:"last,omitzero"`
+	Size      int64      `json:"size"`              // of its file, in bytes
+	Problem   string     `json:"problem,omitempty"` // why it cannot be read; the rest is then unknown
 }
 
 // ColumnsQuery says which part of a backtest is wanted.

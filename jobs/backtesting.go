@@ -132,15 +132,19 @@ func decodeModel(r io.Reader, a ktrdr.Artifact) (*train.Model, error) {
 	return m, nil
 }
 
-// span is what is traded. Out of sample begins where the test part does: nothing
-// was fitted to, or chosen by, what comes from there on.
+// span is what is traded: what was asked for, else what the strategy says. Out
+// of sample begins where the test part does: nothing was fitted to, or chosen
+// by, what comes from there on.
 func (s BacktestSpec) span(m *train.Model) strategy.Span {
-	span := strategy.Span{Start: s.Start, End: s.End}
+	span := m.Strategy.Backtest.Span
+	if !s.Start.IsZero() {
+		span.Start = s.Start
+	}
+	if !s.End.IsZero() {
+		span.End = s.End
+	}
 	if test := unseen(m); s.Scope == ScopeTest && span.Start.Before(test) {
 		span.Start = test
-		if own := m.Strategy.Backtest.Span.Start; s.Start.IsZero() && own.After(test) {
-			span.Start = own
-		}
 	}
 	return span
 }
@@ -284,7 +288,7 @@ func (j *backtesting) result(run *backtest.Result) BacktestResult {
 			Seen: seen, Unseen: len(run.Time) - first - seen,
 		},
 		Config: run.Config, Metrics: run.Metrics, Ended: run.Ended,
-		Trades: len(run.Trades), Curve: len(run.Equity) - first, Holds: j.plan.Signals.Holds,
+		Trades: len(run.Trades), Curve: len(run.Equity) - first, Holds: j.plan.Signals.Holds(first),
 		Warnings: []string{}, Model: j.spec.Model,
 	}
 	if seen > 0 {
@@ -293,7 +297,7 @@ func (j *backtesting) result(run *backtest.Result) BacktestResult {
 	if run.Ended == backtest.OnRuin {
 		r.Warnings = append(r.Warnings, "the account was used up before the last bar")
 	}
-	if message := quiet(j.plan, r.Trades); message != "" {
+	if message := quiet(r.Holds, r.Trades); message != "" {
 		r.Warnings = append(r.Warnings, message)
 	}
 	r.Summary = r.sentence()
@@ -305,19 +309,15 @@ func (j *backtesting) result(run *backtest.Result) BacktestResult {
 const unsureShare = 0.9
 
 // quiet says why a backtest has few trades or none; "" when it has its trades.
-func quiet(p *train.Plan, trades int) string {
-	h, signals := p.Signals.Holds, 0
-	for _, s := range p.Signals.Signal {
-		if s != backtest.Hold {
-			signals++
-		}
-	}
-	why := fmt.Sprintf("of %d bars, %d lie before the first answer, %d lack an input, %d are answered with hold, and at %d the answer to trade is below the confidence threshold or the cost",
-		len(p.Signals.Signal), h.WarmUp, h.Undefined, h.Answered, h.Unsure)
+// h is of the bars that could be traded: what a model would have said of its own
+// training is nobody's matter here.
+func quiet(h train.Holds, trades int) string {
+	why := fmt.Sprintf("of %d bars, %d lack an input, %d are answered with hold, and at %d the answer to trade is below the confidence threshold or the cost",
+		h.Undefined+h.Answered+h.Unsure+h.Followed, h.Undefined, h.Answered, h.Unsure)
 	switch {
 	case trades == 0:
 		return "there is no trade, and these figures say nothing about the strategy: " + why
-	case float64(h.Unsure) > unsureShare*float64(h.Unsure+signals):
+	case float64(h.Unsure) > unsureShare*float64(h.Unsure+h.Followed):
 		return "more than 90 % of the answers to trade are not followed: " + why
 	}
 	return ""

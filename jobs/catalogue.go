@@ -163,6 +163,6 @@ func outline(name, file string, text []byte) Strategy {
 	return o
 }
 
-// Data lists the current series of the library. The error tells of those that
-// cannot be read.
+// Data lists the current series of the library. A market.DamageError tells of
+// those that cannot be read.
 func (d *Desk) Data() ([]market.Entry, error) { return d.library.List() }

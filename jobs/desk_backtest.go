@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 
@@ -86,17 +87,24 @@ func (d *Desk) Backtest(ctx context.Context, r BacktestRequest) (Order, error) {
 // enough refuses a backtest for which no bar is left.
 func (s BacktestSpec) enough(m *train.Model, f *found) error {
 	span := s.span(m)
+	begins, otherwise := "the backtest begins", ""
+	if span.Start.Equal(unseen(m)) {
+		begins, otherwise = "the test part of the model begins", ", or ask for scope all, which contains training data"
+	}
 	for _, b := range f.bars {
 		if b.Timeframe != m.Strategy.Data.Base || b.Len() == 0 {
 			continue
 		}
 		last := b.Time[b.Len()-1]
 		if !span.Start.IsZero() && last < span.Start.Unix() {
-			return wrong("the %s bars of %s end before %s, where the test part of the model begins: import newer ones, or ask for scope all, which contains training data", b.Timeframe, b.Symbol, span.Start.Format("2006-01-02 15:04"))
+			return wrong("the %s bars of %s end before %s, where %s: import newer ones%s", b.Timeframe, b.Symbol, minute(span.Start.Unix()), begins, otherwise)
+		}
+		if !span.End.IsZero() && b.Timeframe.End(b.Time[0]) > span.End.Unix() {
+			return wrong("the %s bars of %s begin at %s, and the backtest ends at %s: import older ones, or choose a later end_date", b.Timeframe, b.Symbol, minute(b.Time[0]), minute(span.End.Unix()))
 		}
 	}
 	if !span.End.IsZero() && !span.Start.Before(span.End) {
-		return wrong("end_date is not after %s, where the test part of the model begins: choose a later one, or ask for scope all, which contains training data", span.Start.Format("2006-01-02 15:04"))
+		return wrong("the backtest ends at %s, not after %s, where %s: choose a later end_date%s", minute(span.End.Unix()), minute(span.Start.Unix()), begins, otherwise)
 	}
 	return nil
 }
@@ -165,7 +173,21 @@ func (d *Desk) modelFile(ctx context.Context, r BacktestRequest) (ktrdr.Artifact
 		}
 		return ktrdr.Artifact{Name: ModelFile, SHA256: h, Size: info.Size}, err
 	}
-	return d.upload(ctx, name)
+	return d.uploadModel(ctx, name)
+}
+
+// uploadModel puts a model of the data folder into the blob store: only if it is
+// one, since blobs can be read by all.
+func (d *Desk) uploadModel(ctx context.Context, file string) (ktrdr.Artifact, error) {
+	f, err := d.file(file)
+	if err != nil {
+		return ktrdr.Artifact{}, err
+	}
+	defer func() { _ = f.Close() }() // only read
+	if _, err := train.Decode(f); err != nil {
+		return ktrdr.Artifact{}, wrong("model %s: %w", file, err)
+	}
+	return d.store(ctx, path.Base(file), f)
 }
 
 func nonEmpty(text string) []string {
@@ -177,15 +199,22 @@ func nonEmpty(text string) []string {
 
 // upload puts a file of the data folder into the blob store.
 func (d *Desk) upload(ctx context.Context, file string) (ktrdr.Artifact, error) {
-	f, err := d.open(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return ktrdr.Artifact{}, wrong("there is no file %s in the data folder, and it is neither the id of an operation nor a sha256", file)
-	}
+	f, err := d.file(file)
 	if err != nil {
 		return ktrdr.Artifact{}, err
 	}
 	defer func() { _ = f.Close() }() // only read
 	return d.store(ctx, path.Base(file), f)
+}
+
+// file opens a file that a request named where it could have named something
+// else.
+func (d *Desk) file(file string) (*os.File, error) {
+	f, err := d.open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, wrong("there is no file %s in the data folder, and it is neither the id of an operation nor a sha256", file)
+	}
+	return f, err
 }
 
 // modelOf is the model that a training made.

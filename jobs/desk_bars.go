@@ -68,10 +68,10 @@ func (f *found) agree(base market.Timeframe, span strategy.Span) (told []string,
 	return told, nil
 }
 
-// enough refuses a stretch of time in which there are too few bars to train on.
-// Every bar is a sample at best.
+// enough refuses a stretch of time in which a symbol has too few bars to train
+// on. Every bar is a sample at best, and a symbol that has next to none would be
+// named by the model without being in it.
 func (f *found) enough(base market.Timeframe, span strategy.Span) error {
-	total := 0
 	var has []string
 	for _, b := range f.bars {
 		if b.Timeframe != base || b.Len() == 0 {
@@ -84,10 +84,11 @@ func (f *found) enough(base market.Timeframe, span strategy.Span) error {
 		if !span.End.IsZero() {
 			to = sort.Search(to, func(i int) bool { return base.End(b.Time[i]) > span.End.Unix() })
 		}
-		total += max(0, to-from)
-		has = append(has, fmt.Sprintf("%d of %s from %s to %s", b.Len(), b.Symbol, minute(b.Time[0]), minute(base.End(b.Time[b.Len()-1]))))
+		if n := max(0, to-from); n < train.LeastTraining {
+			has = append(has, fmt.Sprintf("%d of %s (of %d from %s to %s)", n, b.Symbol, b.Len(), minute(b.Time[0]), minute(base.End(b.Time[b.Len()-1]))))
+		}
 	}
-	if total >= train.LeastTraining {
+	if has == nil {
 		return nil
 	}
 	between := ""
@@ -97,8 +98,8 @@ func (f *found) enough(base market.Timeframe, span strategy.Span) error {
 	if !span.End.IsZero() {
 		between += " to " + minute(span.End.Unix())
 	}
-	return wrong("there are %d bars of %s%s, and a training needs at least %d: the library has %s; choose other dates, or import more",
-		total, base, between, train.LeastTraining, strings.Join(has, ", "))
+	return wrong("a training needs at least %d bars of %s of each symbol%s, and the library has %s: choose other dates, import more, or leave the symbol out",
+		train.LeastTraining, base, between, strings.Join(has, ", "))
 }
 
 func minute(t int64) string { return time.Unix(t, 0).UTC().Format("2006-01-02 15:04") }
@@ -178,8 +179,11 @@ func (d *Desk) pin(ctx context.Context, f *found) ([]Bars, error) {
 	return pinned, nil
 }
 
-// store puts a file into the blob store, unless it is there.
+// store puts a whole file into the blob store, unless it is there.
 func (d *Desk) store(ctx context.Context, name string, f io.ReadSeeker) (ktrdr.Artifact, error) {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return ktrdr.Artifact{}, err
+	}
 	sum := sha256.New()
 	size, err := io.Copy(sum, f)
 	if err != nil {

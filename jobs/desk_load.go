@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/market"
@@ -24,12 +25,18 @@ func (d *Desk) Load(ctx context.Context, r LoadRequest) (Order, error) {
 	if r.Symbol == "" {
 		return Order{}, wrong("say of which symbol the prices are")
 	}
+	if _, err := d.library.Path(r.Symbol, market.D1); err != nil && !errors.Is(err, market.ErrNoData) {
+		return Order{}, wrong("%w", err)
+	}
 	if r.Timeframe != "" {
 		tf, err := market.ParseTimeframe(r.Timeframe)
 		if err != nil {
 			return Order{}, wrong("%w", err)
 		}
 		spec.Timeframe = tf
+	}
+	if err := spec.readable(); err != nil {
+		return Order{}, wrong("%w", err)
 	}
 	var err error
 	switch {
@@ -42,9 +49,6 @@ func (d *Desk) Load(ctx context.Context, r LoadRequest) (Order, error) {
 	}
 	if err != nil {
 		return Order{}, err
-	}
-	if err := spec.Validate(); err != nil {
-		return Order{}, wrong("%w", err)
 	}
 	op, err := operation(ktrdr.DataLoad, spec, about{Symbols: []string{r.Symbol}})
 	return Order{Operation: op}, err

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +39,7 @@ func TestDesk_SaysWhatIsWrongWithATraining(t *testing.T) {
 	}
 	huge := uint64(math.MaxUint64)
 	seven := uint64(7)
+	o.synth("SHORT", market.H1, 99, 1)
 	o.synth("LATER", market.H1, 500, 1)
 	o.add(market.Synth(market.SynthConfig{Symbol: "LATER", Timeframe: market.H4, Bars: 300, Start: time.Date(2017, 1, 2, 0, 0, 0, 0, time.UTC)}))
 	o.synth("OTHER", market.H1, 500, 1)
@@ -62,6 +64,8 @@ func TestDesk_SaysWhatIsWrongWithATraining(t *testing.T) {
 		"an absolute path":         {TrainingRequest{StrategyPath: outside}, "stay inside"},
 		"a link out of the folder": {TrainingRequest{StrategyPath: "strategies/link.yaml"}, "stay inside"},
 		"a folder":                 {TrainingRequest{StrategyPath: "strategies"}, "not a regular file"},
+		"the backend's token":      {TrainingRequest{StrategyPath: "strategies/../Token"}, "is the backend's own"},
+		"too many symbols":         {TrainingRequest{StrategyName: "mine", Symbols: slices.Repeat([]string{"EURUSD"}, 9)}, "EURUSD, and 1 more 1h: "},
 		"an invalid strategy":      {TrainingRequest{StrategyName: "broken"}, "strategies/broken.yaml:1"},
 		"a long text":              {TrainingRequest{StrategyYAML: strings.Repeat("#", maxStrategy+1)}, "at most"},
 		"bars that are not there":  {TrainingRequest{StrategyName: "mine", Symbols: []string{"GBPUSD", "USDJPY"}}, "no 1h bars of GBPUSD: import some with `ktrdr data import FILE --symbol GBPUSD --timeframe 1h`, or make some up with `ktrdr data synth"},
@@ -70,8 +74,9 @@ func TestDesk_SaysWhatIsWrongWithATraining(t *testing.T) {
 		"bars it can be made of":   {TrainingRequest{StrategyName: "mine", Timeframe: "1d"}, "or make them of those with `ktrdr data resample EURUSD 1h 1d`"},
 		"two times":                {TrainingRequest{StrategyYAML: two, Symbol: "LATER"}, "the 1h bars reach from 2015-01-05 00:00 to 2015-02-02 22:00, the 4h bars from 2017-01-02 00:00 to"},
 		"two markets":              {TrainingRequest{StrategyYAML: two, Symbol: "OTHER"}, "the 1h and the 4h bars are not the same market"},
-		"dates without bars":       {TrainingRequest{StrategyName: "mine", StartDate: "2014-01-01", EndDate: "2015-01-07"}, "there are 72 bars of 1h from 2014-01-01 00:00 to 2015-01-08 00:00, and a training needs at least 100: the library has 500 of EURUSD from 2015-01-05 00:00 to 2015-02-"},
-		"dates after the bars":     {TrainingRequest{StrategyName: "mine", StartDate: "2020-01-01"}, "there are 0 bars of 1h from 2020-01-01 00:00, and"},
+		"dates without bars":       {TrainingRequest{StrategyName: "mine", StartDate: "2014-01-01", EndDate: "2015-01-07"}, "at least 100 bars of 1h of each symbol from 2014-01-01 00:00 to 2015-01-08 00:00, and the library has 72 of EURUSD (of 500 from 2015-01-05 00:00 to 2015-02-"},
+		"dates after the bars":     {TrainingRequest{StrategyName: "mine", StartDate: "2020-01-01"}, "from 2020-01-01 00:00, and the library has 0 of EURUSD (of 500"},
+		"one symbol of few bars":   {TrainingRequest{StrategyName: "mine", Symbols: []string{"EURUSD", "SHORT"}}, "and the library has 99 of SHORT (of 99 from"},
 		"no timeframe":             {TrainingRequest{StrategyName: "mine", Timeframe: "3h"}, "3h"},
 		"a symbol twice":           {TrainingRequest{StrategyName: "mine", Symbol: "EURUSD", Symbols: []string{"GBPUSD"}}, "symbol and symbols are given both"},
 		"a symbol that is none":    {TrainingRequest{StrategyName: "mine", Symbol: "../x"}, "symbol"},
@@ -112,6 +117,7 @@ func TestDesk_SaysWhatIsWrongWithABacktest(t *testing.T) {
 		"no training":                {BacktestRequest{Model: string(dummy.ID)}, "only a training makes a model"},
 		"a hash that is not there":   {BacktestRequest{Model: strings.Repeat("ab", 32)}, "no model with the sha256"},
 		"a file that is not there":   {BacktestRequest{ModelPath: "models/none"}, "no file models/none in the data folder"},
+		"a file that is no model":    {BacktestRequest{ModelPath: "models/broken.safetensors"}, "model models/broken.safetensors: read model: a header of"},
 		"a file out of the folder":   {BacktestRequest{ModelPath: "../none"}, "stay inside"},
 		"a strategy never trained":   {BacktestRequest{StrategyName: "other"}, "no training of strategy other has completed"},
 		"another strategy's model":   {BacktestRequest{Model: model, StrategyName: "other"}, "is one of strategy small, not of other"},
@@ -127,12 +133,14 @@ func TestDesk_SaysWhatIsWrongWithABacktest(t *testing.T) {
 			o.refused(t, err, c.says)
 		})
 	}
+	t.Run("the strategy's own end", func(t *testing.T) {
+		early := string(o.trained(small("epochs: 24", "epochs: 1", "model:\n", "backtest: {date_range: {end: 2015-02-01}}\nmodel:\n")))
+		_, err := o.desk.Backtest(t.Context(), BacktestRequest{Model: early})
+		o.refused(t, err, "the backtest ends at 2015-02-02 00:00, not after")
+	})
 	_, err := o.desk.Backtest(t.Context(), BacktestRequest{Model: "op_training_20260101_000000_ffffffff"})
 	if ktrdr.CodeOf(err) != ktrdr.CodeNotFound {
 		t.Errorf("an unknown training: %v, want CodeNotFound", err)
-	}
-	if _, err := o.desk.Backtest(t.Context(), BacktestRequest{ModelPath: "models/broken.safetensors"}); ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
-		t.Errorf("a file that is no model: %v, want CodeInvalid", err)
 	}
 }
 
@@ -143,20 +151,21 @@ func TestDesk_SaysWhatIsWrongWithAnImport(t *testing.T) {
 		r    LoadRequest
 		says string
 	}{
-		"no file":             {LoadRequest{Symbol: "EURUSD"}, "exactly one of path"},
-		"no symbol":           {LoadRequest{Path: "x.csv"}, "of which symbol"},
-		"no such file":        {LoadRequest{Path: "y.csv", Symbol: "EURUSD"}, "no file y.csv"},
-		"no such blob":        {LoadRequest{SHA256: strings.Repeat("ab", 32), Symbol: "EURUSD"}, "upload it first"},
-		"a hash that is none": {LoadRequest{SHA256: "ab", Symbol: "EURUSD"}, "64 hex digits"},
-		"no such timeframe":   {LoadRequest{Path: "x.csv", Symbol: "EURUSD", Timeframe: "3h"}, "3h"},
+		"no file":                {LoadRequest{Symbol: "EURUSD"}, "exactly one of path"},
+		"no symbol":              {LoadRequest{Path: "x.csv"}, "of which symbol"},
+		"no such file":           {LoadRequest{Path: "y.csv", Symbol: "EURUSD"}, "no file y.csv"},
+		"no such blob":           {LoadRequest{SHA256: strings.Repeat("ab", 32), Symbol: "EURUSD"}, "upload it first"},
+		"a hash that is none":    {LoadRequest{SHA256: "ab", Symbol: "EURUSD"}, "64 hex digits"},
+		"a symbol that is none":  {LoadRequest{Path: "x.csv", Symbol: "../x"}, "symbol"},
+		"the database":           {LoadRequest{Path: "ktrdr.db-wal", Symbol: "EURUSD"}, "is the backend's own"},
+		"a blob by its path":     {LoadRequest{Path: "./blobs/ab/cd", Symbol: "EURUSD"}, "is the backend's own"},
+		"a zone that is nowhere": {LoadRequest{Path: "x.csv", Symbol: "EURUSD", Zone: "Mars/Olympus"}, "no time zone: give one like"},
+		"no such timeframe":      {LoadRequest{Path: "x.csv", Symbol: "EURUSD", Timeframe: "3h"}, "3h"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := o.desk.Load(t.Context(), c.r)
 			o.refused(t, err, c.says)
 		})
-	}
-	if _, err := o.desk.Load(t.Context(), LoadRequest{Path: "x.csv", Symbol: "EURUSD", Zone: "Mars/Olympus"}); err == nil {
-		t.Error("a zone that is nowhere was accepted")
 	}
 }
 

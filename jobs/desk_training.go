@@ -3,10 +3,12 @@ package jobs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -145,7 +147,7 @@ func (r TrainingRequest) retarget(s *strategy.Strategy, text []byte) (*strategy.
 	text = moved.YAML()
 	again, _, err := strategy.Parse(text, s.Name)
 	if err != nil {
-		return nil, nil, wrong("strategy %s on %s %s: %w", s.Name, strings.Join(moved.Data.Symbols, ", "), words(moved.Data.Timeframes), err)
+		return nil, nil, wrong("strategy %s on %s %s: %w", s.Name, words(moved.Data.Symbols), words(moved.Data.Timeframes), err)
 	}
 	return again, text, nil
 }
@@ -167,10 +169,15 @@ func sameSet(a, b []market.Timeframe) bool {
 	return slices.Equal(a, b)
 }
 
+// words is a list in a sentence, which a long one is not repeated in.
 func words[T ~string](list []T) string {
-	texts := make([]string, len(list))
-	for i, x := range list {
-		texts[i] = string(x)
+	const most = 8
+	var texts []string
+	for _, x := range list[:min(most, len(list))] {
+		texts = append(texts, string(x))
+	}
+	if more := len(list) - most; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(texts, ", ")
 }
@@ -248,22 +255,33 @@ func (d *Desk) read(file string) ([]byte, error) {
 	return b, nil
 }
 
+// backends tells whether a path of the data folder is one of those that the
+// backend keeps for itself: the first token and the database are among them.
+func backends(file string) bool {
+	first, _, _ := strings.Cut(strings.ToLower(path.Clean(filepath.ToSlash(file))), "/")
+	return slices.Contains([]string{"token", "backend-id", "lock", "restoring", "blobs", "spool"}, first) ||
+		strings.HasPrefix(first, "ktrdr.db") || strings.HasSuffix(first, ".ktrdr-partial")
+}
+
 // open opens a regular file of the data folder. A path that leads out of it is
 // refused, through a link too.
 func (d *Desk) open(file string) (*os.File, error) {
-	f, err := d.root.Open(file)
+	if backends(file) {
+		return nil, wrong("%s is the backend's own: what is named in a request can be read by others; name a file of strategies/, models/ or a folder of your own", file)
+	}
+	info, err := d.root.Stat(file) // before it is opened: opening a pipe waits for whoever writes it
+	var f *os.File
+	if err == nil && !info.Mode().IsRegular() {
+		return nil, wrong("%s is not a regular file", file)
+	}
+	if err == nil {
+		f, err = d.root.Open(file)
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	case err != nil:
 		return nil, wrong("%s: %w; paths are relative to the data folder and stay inside it", file, err)
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is not a regular file")
-	}
-	if err != nil {
-		return nil, errors.Join(wrong("%s: %w", file, err), f.Close())
 	}
 	return f, nil
 }

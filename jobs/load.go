@@ -79,7 +79,7 @@ func readPrices(ctx context.Context, t *worker.Task, source ktrdr.Artifact, opt 
 	if err := errors.Join(err, f.Close()); err != nil {
 		return nil, market.Report{}, fmt.Errorf("%s: %w", source.Name, err)
 	}
-	return market.ReadFile(f.Name(), opt)
+	return market.ReadFile(ctx, f.Name(), opt)
 }
 
 // loaded is the result for people.

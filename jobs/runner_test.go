@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backtest"
@@ -322,6 +323,33 @@ func TestUnseen_WithoutATestPartIsAfterAllThatWasGiven(t *testing.T) {
 	m.Info.Split.Test = 90
 	if got := unseen(m).Unix(); got != 90 {
 		t.Errorf("unseen from %d, want 90, where the test part begins", got)
+	}
+}
+
+func TestBacktest_CountsTheBarsThatItTrades(t *testing.T) {
+	o := newOffice(t, 1500, "EURUSD")
+	model := o.trained(small("epochs: 24", "epochs: 1"))
+	r := resultOf[BacktestResult](t, o.run(o.backtest(BacktestRequest{Model: string(model)}), once(BacktestRunner(best))))
+	if got := r.Holds.Undefined + r.Holds.Unsure + r.Holds.Answered; got > r.Curve || r.Curve >= 1000 {
+		t.Errorf("%d bars were held of %d that were traded: those of the training count", got, r.Curve)
+	}
+}
+
+func TestBacktestSpec_SpanIsTheRequestsThenTheStrategys(t *testing.T) {
+	at := func(day int) time.Time { return time.Date(2020, 1, day, 0, 0, 0, 0, time.UTC) }
+	m := &train.Model{Strategy: &strategy.Strategy{}, Info: train.Info{Split: train.Split{Test: at(10).Unix(), End: at(30).Unix()}}}
+	for name, c := range map[string]struct{ own, asked, want strategy.Span }{
+		"nothing is said":          {want: strategy.Span{Start: at(10)}},
+		"the strategy says both":   {own: strategy.Span{Start: at(12), End: at(20)}, want: strategy.Span{Start: at(12), End: at(20)}},
+		"the request says both":    {own: strategy.Span{Start: at(12), End: at(20)}, asked: strategy.Span{Start: at(11), End: at(25)}, want: strategy.Span{Start: at(11), End: at(25)}},
+		"a start that was trained": {own: strategy.Span{Start: at(2)}, want: strategy.Span{Start: at(10)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m.Strategy.Backtest.Span = c.own
+			if got := (BacktestSpec{Scope: ScopeTest, Start: c.asked.Start, End: c.asked.End}).span(m); got != c.want {
+				t.Errorf("span %v, want %v", got, c.want)
+			}
+		})
 	}
 }
 

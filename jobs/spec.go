@@ -106,9 +106,16 @@ func (s BacktestSpec) Validate() error {
 
 // Validate says what is wrong with the spec.
 func (s LoadSpec) Validate() error {
+	return errors.Join(require(s.Source.SHA256 != ktrdr.Hash{}, "source has no sha256"), s.readable())
+}
+
+// readable says what is wrong with how the source is to be read.
+func (s LoadSpec) readable() error {
 	_, zone := time.LoadLocation(s.Zone)
+	if zone != nil {
+		zone = fmt.Errorf("zone %q is no time zone: give one like Europe/Athens or UTC", s.Zone)
+	}
 	return errors.Join(
-		require(s.Source.SHA256 != ktrdr.Hash{}, "source has no sha256"),
 		require(s.Symbol != "", "symbol is empty"),
 		require(s.Divide >= 0, "divide is %v; it must be positive", s.Divide),
 		zone,

@@ -8,12 +8,12 @@ import (
 
 // Align tells, for each bar of base, which bar of higher was the last to have
 // closed when it closed: the newest that a decision at that moment may use. It
-// is -1 where none had, and where that one is older than MaxAge: a series that
-// has ended would otherwise go on saying its last word for ever.
+// is -1 where none had, and where that one is out of date as Age says: a series
+// that has ended would otherwise go on saying its last word for ever.
 func Align(base, higher *Bars) []int32 {
 	at := make([]int32, base.Len())
 	short, long := base.Timeframe.calendar(), higher.Timeframe.calendar()
-	age := Age{limit: MaxAge(base.Timeframe, higher.Timeframe)}
+	age := NewAge(base.Timeframe, higher.Timeframe)
 	next := 0 // the first of higher that has not closed
 	for i, t := range base.Time {
 		end := short.end(t)
@@ -36,27 +36,39 @@ func Align(base, higher *Bars) []int32 {
 // counts as out of date: twice as many as fit into one. They are counted, not
 // timed, so that nights, weekends and holidays make no bar older.
 func MaxAge(base, higher Timeframe) int {
-	const month = 31 * day
-	length := func(tf Timeframe) int64 {
-		if tf == Mo1 {
-			return month
-		}
-		return tf.seconds()
-	}
-	return int(2 * length(higher) / max(length(base), 1))
+	return int(2 * atMost(higher) / max(atMost(base), 1))
 }
 
-// Age counts the base bars that have closed since a longer bar did. Before the
-// first longer bar everything is stale. The zero Age is not ready: see NewAge.
+// atMost is the longest that a bar of a timeframe can be, in seconds.
+func atMost(tf Timeframe) int64 {
+	const month = 31 * day
+	if tf == Mo1 {
+		return month
+	}
+	return tf.seconds()
+}
+
+// longestBreak is how long a market may be shut: the longest holidays of any
+// exchange are shorter. More than that without a bar is a hole in the data.
+const longestBreak = 14 * day
+
+// Age counts the base bars that have closed since a longer bar did, and says
+// when that one is out of date: after MaxAge of them; or once the time that has
+// passed is more than a break can explain, so that the first bars behind a hole
+// in the data do not see what was before it. Before the first longer bar
+// everything is stale. The zero Age is not ready: see NewAge.
 type Age struct {
 	limit int
+	most  int64 // seconds
 	bars  int
 	end   int64
 	begun bool
 }
 
 // NewAge counts for bars of higher beside bars of base.
-func NewAge(base, higher Timeframe) Age { return Age{limit: MaxAge(base, higher)} }
+func NewAge(base, higher Timeframe) Age {
+	return Age{limit: MaxAge(base, higher), most: 2*atMost(higher) + longestBreak}
+}
 
 // Begin says that a newer longer bar, which closed at an instant, is the one to
 // use from now on.
@@ -71,7 +83,7 @@ func (a *Age) Stale(end int64) bool {
 	if end > a.end {
 		a.bars++
 	}
-	return a.bars > a.limit
+	return a.bars > a.limit || end-a.end > a.most
 }
 
 // Coverage tells how well longer bars go with those of a base.

@@ -1,6 +1,7 @@
 package market
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -82,6 +83,32 @@ func TestAlign_DoesNotSeeWhatIsOutOfDate(t *testing.T) {
 		if closed > 0 && (k == 9) != (closed <= 8) {
 			t.Fatalf("%d bars after the last 4h bar it is seen as %d, want it seen for 8", closed, k)
 		}
+	}
+}
+
+func TestAlign_DoesNotSeeAcrossAHole(t *testing.T) {
+	whole := Synth(SynthConfig{Bars: 2000})
+	for name, c := range map[string]struct {
+		days int
+		seen bool
+	}{
+		"a long holiday": {10, true},
+		"a lost month":   {30, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			base := *whole.Slice(0, whole.Len())
+			base.Time = slices.Clone(base.Time)
+			for i := 1000; i < len(base.Time); i++ {
+				base.Time[i] += int64(c.days) * day
+			}
+			higher, err := Resample(&base, D1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := Align(&base, higher)[1000] >= 0; got != c.seen {
+				t.Errorf("the first bar behind it sees the day before: %v, want %v", got, c.seen)
+			}
+		})
 	}
 }
 

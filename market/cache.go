@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"runtime/debug"
 	"strings"
 	"unsafe"
 )
@@ -83,17 +84,17 @@ func (h header) encode() []byte {
 func decodeHeader(b []byte, size int64) (h header, err error) {
 	switch {
 	case len(b) < headerSize:
-		return h, fmt.Errorf("it has %d bytes, less than a header: it was cut short", len(b))
+		return h, fmt.Errorf("it has %d bytes, less than a header: it was cut short; import the data again", len(b))
 	case string(b[:8]) != barsMagic:
 		return h, errors.New("it is not a bars file")
 	case binary.LittleEndian.Uint32(b[8:]) != barsVersion:
 		return h, fmt.Errorf("it is of version %d, and this program reads version %d; import the data again", binary.LittleEndian.Uint32(b[8:]), barsVersion)
 	case sha256.Sum256(b[:headerSum]) != [32]byte(b[headerSum:headerSize]):
-		return h, errors.New("its header is damaged")
+		return h, errors.New("its header is damaged; import the data again")
 	}
 	n := binary.LittleEndian.Uint64(b[16:])
 	if n > maxBars || binary.LittleEndian.Uint32(b[12:]) != headerSize {
-		return h, errors.New("its header makes no sense")
+		return h, errors.New("its header makes no sense; import the data again")
 	}
 	h.bars = int(n)
 	h.hash = [32]byte(b[32:64])
@@ -106,7 +107,7 @@ func decodeHeader(b []byte, size int64) (h header, err error) {
 		return h, err
 	}
 	if want := h.fileSize(); size != want || binary.LittleEndian.Uint64(b[24:]) != uint64(want) {
-		return h, fmt.Errorf("it has %d bytes where its %d bars need %d: it was cut short or written over", size, n, want)
+		return h, fmt.Errorf("it has %d bytes where its %d bars need %d: it was cut short or written over; import the data again", size, n, want)
 	}
 	return h, nil
 }
@@ -213,12 +214,23 @@ func aligned(data []byte) []byte {
 	return room
 }
 
-// verify checks columns against their header.
-func verify(b *Bars, h header, source string) error {
+// verify checks columns against their header. They may be those of a mapped
+// file: where the disk does not give a page, or the file was cut short
+// meanwhile, reading it is a fault, which would otherwise end the program.
+func verify(b *Bars, h header, source string) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if x := recover(); x != nil {
+			if _, fault := x.(interface{ Addr() uintptr }); !fault {
+				panic(x)
+			}
+			err = errors.New("its columns cannot be read: the disk fails, or it was cut short meanwhile; import the data again")
+		}
+	}()
 	if got := b.Hash(); got != h.hash {
 		return fmt.Errorf("its columns have hash %x and not %x as its header says: it is damaged; import the data again", got[:8], h.hash[:8])
 	}
-	_, err := Check(b, source)
+	_, err = Check(b, source)
 	return err
 }
 

@@ -156,6 +156,25 @@ func TestFile_DamageIsASentence(t *testing.T) {
 	}
 }
 
+func TestVerify_AFileCutShortMeanwhileIsASentence(t *testing.T) {
+	path := written(t, Synth(SynthConfig{Bars: 20_000}))
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, c, h, err := open(f)
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := os.Truncate(path, 4096); err != nil {
+		t.Fatal(err)
+	}
+	if err := verify(b, h, path); err == nil || !strings.Contains(err.Error(), "cut short meanwhile") {
+		t.Errorf("err = %v, want that it was cut short", err)
+	}
+}
+
 func TestDecode_IsOpenVerifiedFromMemory(t *testing.T) {
 	b := Synth(SynthConfig{Symbol: "EURUSD", Timeframe: H1, Bars: 21, Seed: 4})
 	whole, err := os.ReadFile(written(t, b))

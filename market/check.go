@@ -2,6 +2,7 @@ package market
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -15,8 +16,8 @@ type Mode int
 const (
 	// Refuse answers with an InvalidError.
 	Refuse Mode = iota
-	// Normalise leaves out rows that cannot be read, that are not finite or not
-	// positive, and those between the openings of the timeframe; it sorts; it
+	// Normalise leaves out rows that cannot be read, that are not finite, not
+	// positive or beyond all prices, and those between the openings of the timeframe; it sorts; it
 	// keeps the last of several rows with one time; it moves high and low to
 	// hold open and close; it makes a negative volume 0. It never invents a bar.
 	Normalise
@@ -62,6 +63,10 @@ func (r *rows) settle(opt ImportOptions, rep Report) (*Bars, Report, error) {
 	return &b, rep, nil
 }
 
+// What prices and volumes lie between. Beyond it their squares and products
+// are no longer numbers, and indicators of them nothing.
+const leastPrice, most = 1e-30, 1e30
+
 // inspect looks at each row by itself, mends what Normalise mends and drops
 // what cannot be mended.
 func (r *rows) inspect(rep *Report) {
@@ -69,7 +74,7 @@ func (r *rows) inspect(rep *Report) {
 	newest := int64(math.MinInt64)
 	for i := range r.Time {
 		o, h, l, c, v := r.Open[i], r.High[i], r.Low[i], r.Close[i], r.Volume[i]
-		clean := l > 0 && l <= o && l <= c && h >= o && h >= c && h <= math.MaxFloat64 && v >= 0 && v <= math.MaxFloat64
+		clean := l >= leastPrice && l <= o && l <= c && h >= o && h >= c && h <= most && v >= 0 && v <= most
 		if !clean && !r.mend(i, rep) {
 			rep.Dropped++
 			continue
@@ -102,6 +107,9 @@ func (r *rows) mend(i int, rep *Report) bool {
 			return false
 		case k < 4 && v <= 0:
 			rep.add(line, NonPositive, "%s is %v", names[k], v)
+			return false
+		case v > most, k < 4 && v < leastPrice:
+			rep.add(line, Extreme, "%s is %v", names[k], v)
 			return false
 		case k == 4 && v < 0:
 			rep.add(line, Negative, "volume is %v", v)
@@ -151,13 +159,16 @@ func (r *rows) sort(rep *Report) {
 // open.
 func (r *rows) frame(opt ImportOptions, rep *Report) error {
 	if r.Len() == 0 {
-		return fmt.Errorf("no usable rows of %d", rep.Rows)
+		if rep.Rows == 0 {
+			return errors.New("there are no rows below the header")
+		}
+		return fmt.Errorf("none of the %d rows can be used", rep.Rows)
 	}
 	shown, usual := infer(r.Time)
 	r.Timeframe = cmp.Or(opt.Timeframe, shown)
 	switch {
 	case r.Timeframe == "" && r.Len() == 1:
-		return fmt.Errorf("one bar does not show its timeframe; give it")
+		return errors.New("one bar does not show its timeframe: say which it is")
 	case r.Timeframe == "":
 		return fmt.Errorf("bars are mostly %v apart, which is no timeframe; give the one of %v that it is", usual, Timeframes)
 	case shown != "" && shown != r.Timeframe:

@@ -179,6 +179,22 @@ func TestGaps_TellsHolesFromClosingTimes(t *testing.T) {
 	}
 }
 
+// TestGaps_ALostMonthIsAHole has bars of three days a month only: of no hour of
+// the week can be learnt that the market is open.
+func TestGaps_ALostMonthIsAHole(t *testing.T) {
+	whole := Synth(SynthConfig{Bars: 500})
+	for i := range whole.Time {
+		whole.Time[i] = whole.Time[0] + int64(i)*3600 + int64(i/50)*40*day
+	}
+	rep, err := Check(whole, "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := rep.Counts[Missing]; got != 9 {
+		t.Errorf("%d gaps, want the 9 of 40 days", got)
+	}
+}
+
 func TestGaps_CountsMissingWeeksAndMonths(t *testing.T) {
 	for _, c := range []struct {
 		tf   Timeframe
@@ -223,7 +239,7 @@ func TestRealFiles_AreAsTheirReadmeSays(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.file, func(t *testing.T) {
-			b, rep, err := ReadFile(filepath.Join(dir, c.file), c.opt)
+			b, rep, err := ReadFile(t.Context(), filepath.Join(dir, c.file), c.opt)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -233,7 +249,7 @@ func TestRealFiles_AreAsTheirReadmeSays(t *testing.T) {
 			t.Logf("closed %d times, %d holes", rep.Closed, rep.Counts[Missing])
 		})
 	}
-	if _, _, err := ReadFile(filepath.Join(dir, "finance-vix", "vix-daily.csv"), ImportOptions{}); err == nil {
+	if _, _, err := ReadFile(t.Context(), filepath.Join(dir, "finance-vix", "vix-daily.csv"), ImportOptions{}); err == nil {
 		t.Error("47 broken rows were accepted")
 	}
 }

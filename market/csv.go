@@ -37,15 +37,31 @@ func ReadCSV(r io.Reader, opt CSVOptions) (*Bars, Report, error) {
 
 // plain undoes gzip, which its first two bytes give away.
 func plain(r io.Reader) (io.Reader, error) {
-	b := bufio.NewReader(r)
-	if head, _ := b.Peek(2); !bytes.Equal(head, []byte{0x1f, 0x8b}) {
+	b := bufio.NewReaderSize(r, 64<<10)
+	switch head, _ := b.Peek(2); string(head) {
+	case "\x1f\x8b":
+	case "\xff\xfe", "\xfe\xff":
+		return nil, errors.New("the text is UTF-16: save it as UTF-8")
+	default:
 		return b, nil
 	}
 	z, err := gzip.NewReader(b)
 	if err != nil {
 		return nil, fmt.Errorf("gzip: %w", err)
 	}
-	return z, nil
+	return gzipped{z}, nil
+}
+
+// gzipped says of a file that ends too soon that it does: to a reader of lines
+// it would be one that ends.
+type gzipped struct{ *gzip.Reader }
+
+func (z gzipped) Read(b []byte) (int, error) {
+	n, err := z.Reader.Read(b)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("gzip: the file was cut short: copy or download it again")
+	}
+	return n, err
 }
 
 // csvReader turns lines into rows.
@@ -60,6 +76,7 @@ type csvReader struct {
 
 // read reads all lines.
 func (c *csvReader) read() error {
+	blank := 0
 	for {
 		line, err := c.lines.next()
 		if errors.Is(err, io.EOF) {
@@ -69,10 +86,16 @@ func (c *csvReader) read() error {
 			return err
 		}
 		if len(line) == 0 || line[0] <= ' ' && len(bytes.TrimSpace(line)) == 0 {
+			if blank++; blank > maxBlank {
+				return fmt.Errorf("line %d: there are more than %d empty lines: this is no price file", c.lines.line, maxBlank)
+			}
 			continue
 		}
 		if c.layout.columns == nil {
 			line = bytes.TrimPrefix(line, []byte("\ufeff"))
+			if bytes.IndexByte(line, '\r') >= 0 {
+				return fmt.Errorf("line %d has carriage returns in it: save the file with lines that end as on Unix or Windows", c.lines.line)
+			}
 			header := false
 			if c.layout, header, err = layoutOf(line); err != nil {
 				return fmt.Errorf("line %d: %w", c.lines.line, err)
@@ -134,8 +157,10 @@ func (c *csvReader) sameZone(s stamp) bool {
 	return true
 }
 
-// maxLine is the longest line a price file may have.
-const maxLine = 64 << 10
+const (
+	maxLine  = 64 << 10  // bytes of the longest line a price file may have
+	maxBlank = 1_000_000 // empty lines: a few bytes of gzip can hold billions
+)
 
 // lineReader splits text into lines within a buffer of fixed size.
 type lineReader struct {

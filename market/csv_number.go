@@ -1,6 +1,7 @@
 package market
 
 import (
+	"bytes"
 	"math"
 	"strconv"
 )
@@ -42,10 +43,14 @@ func shortNumber(line []byte, sep byte) (v float64, n int, ok bool) {
 	return float64(digits) / tens[scale], i, true
 }
 
-// parseNumber reads any number. One too large to hold is infinite.
+// parseNumber reads any number as price files write them. One too large to hold
+// is infinite.
 func parseNumber(b []byte) (float64, bool) {
 	if v, n, ok := shortNumber(b, 0); ok && n == len(b) {
 		return v, true
+	}
+	if bytes.ContainsAny(b, "_xX") { // 1_000 and 0x1p-2 are numbers in Go only
+		return 0, false
 	}
 	v, err := strconv.ParseFloat(string(b), 64)
 	return v, err == nil || math.IsInf(v, 0)

@@ -23,14 +23,24 @@ func observe(t []int64, tf Timeframe) session {
 		}
 		seen[mod(x-firstMonday, week)/step]++
 	}
+	if weeks < 3 { // too little to learn from
+		return weekdays(step)
+	}
+	return sessionOf(step, func(i int) bool { return seen[i]*4 >= weeks*3 })
+}
+
+// weekdays is the session of a market that is open from Monday to Friday.
+func weekdays(step int64) session {
+	return sessionOf(step, func(i int) bool { return int64(i)*step < 5*day })
+}
+
+// sessionOf is open at the places of the week that open names.
+func sessionOf(step int64, open func(place int) bool) session {
+	n := int(week / step)
 	s := session{step: step, before: make([]int, n+1)}
 	for i := range n {
-		open := seen[i]*4 >= weeks*3
-		if weeks < 3 { // too little to learn from: Monday to Friday
-			open = int64(i)*step < 5*day
-		}
 		s.before[i+1] = s.before[i]
-		if open {
+		if open(i) {
 			s.before[i+1]++
 		}
 	}
@@ -68,7 +78,9 @@ func (r *Report) findGaps(b *Bars, line []int32) {
 		n := 0
 		switch {
 		case s.step > 0:
-			n = s.missing(from, to)
+			if n = s.missing(from, to); n == 0 && to-next > longestBreak {
+				n = weekdays(s.step).missing(from, to) // no market is shut for so long, whatever the bars show
+			}
 		case tf == W1:
 			n = int((to - next) / week)
 		default:

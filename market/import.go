@@ -1,11 +1,10 @@
 package market
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"slices"
@@ -93,24 +92,50 @@ func (r *rows) divided(points float64) {
 }
 
 // ReadFile reads a price file: Parquet if it begins as one, else CSV. A
-// report's source is the file's path unless the options name another.
-func ReadFile(path string, opt ImportOptions) (*Bars, Report, error) {
+// report's source is the file's path unless the options name another. When ctx
+// ends it returns its cause.
+func ReadFile(ctx context.Context, path string, opt ImportOptions) (*Bars, Report, error) {
 	opt.Source = cmp.Or(opt.Source, path)
-	f, err := os.Open(path)
+	rep := Report{Source: opt.Source}
+	info, err := os.Stat(path) // before it is opened: opening a pipe waits for whoever writes it
 	if err != nil {
-		return nil, Report{Source: opt.Source}, err
+		return nil, rep, err
 	}
-	defer f.Close()
+	if info.IsDir() {
+		return nil, rep, fmt.Errorf("%s is a directory: name the files in it", opt.Source)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, rep, fmt.Errorf("%s is not a regular file: save the prices as one first", opt.Source)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, rep, err
+	}
+	defer file.Close()
+	f := stoppable{ctx, file}
 	head := make([]byte, len(parquetMagic))
-	if _, err := io.ReadFull(f, head); err == nil && bytes.Equal(head, []byte(parquetMagic)) {
-		info, err := f.Stat()
-		if err != nil {
-			return nil, Report{Source: opt.Source}, err
-		}
+	if _, err := f.ReadAt(head, 0); err == nil && bytes.Equal(head, []byte(parquetMagic)) {
 		return ReadParquet(f, info.Size(), opt)
 	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return nil, Report{Source: opt.Source}, err
+	return ReadCSV(f, opt)
+}
+
+// stoppable is a file that cannot be read once its context has ended.
+type stoppable struct {
+	ctx  context.Context
+	file *os.File
+}
+
+func (s stoppable) Read(b []byte) (int, error) {
+	if s.ctx.Err() != nil {
+		return 0, context.Cause(s.ctx)
 	}
-	return ReadCSV(bufio.NewReader(f), opt)
+	return s.file.Read(b)
+}
+
+func (s stoppable) ReadAt(b []byte, at int64) (int, error) {
+	if s.ctx.Err() != nil {
+		return 0, context.Cause(s.ctx)
+	}
+	return s.file.ReadAt(b, at)
 }

@@ -162,6 +162,9 @@ func (l *Library) entry(dir string, hash [32]byte) (Entry, error) {
 	name := path.Join(dir, fileName(hash))
 	e := Entry{Hash: hash, Path: filepath.Join(l.dir, filepath.FromSlash(name))}
 	f, err := l.root.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return e, fmt.Errorf("bars file %s is gone; import the data again", e.Path)
+	}
 	if err != nil {
 		return e, err
 	}
@@ -190,46 +193,82 @@ func (l *Library) entry(dir string, hash [32]byte) (Entry, error) {
 	return e, nil
 }
 
-// List describes the current series, by symbol and timeframe as names sort. An
-// error tells of those that cannot be read; the others are listed all the same.
+// Damage is a series that cannot be read.
+type Damage struct {
+	Symbol    string
+	Timeframe Timeframe
+	Err       error // names the file and says what to do
+}
+
+// DamageError tells of the series of a library that cannot be read.
+type DamageError struct{ Series []Damage }
+
+// Error has a line for each.
+func (e *DamageError) Error() string { return errors.Join(e.Unwrap()...).Error() }
+
+// Unwrap gives the error of each.
+func (e *DamageError) Unwrap() []error {
+	errs := make([]error, len(e.Series))
+	for i, d := range e.Series {
+		errs[i] = d.Err
+	}
+	return errs
+}
+
+// List describes the current series, by symbol and timeframe as names sort. A
+// DamageError tells of those that cannot be read; the others are listed all the
+// same.
 func (l *Library) List() ([]Entry, error) {
 	names, err := fs.ReadDir(l.root.FS(), ".")
 	if err != nil {
 		return nil, err
 	}
 	var entries []Entry
-	var wrong []error
+	var damaged []Damage
 	for _, n := range names {
-		if _, _, ok := ofFolder(n.Name()); !ok || !n.IsDir() {
+		symbol, tf, ok := ofFolder(n.Name())
+		if !ok || !n.IsDir() {
 			continue
 		}
 		hash, err := l.current(n.Name())
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // an import that did not finish
 		}
-		e, err2 := l.entry(n.Name(), hash)
-		if err := errors.Join(err, err2); err != nil {
-			wrong = append(wrong, err)
+		var e Entry
+		if err == nil {
+			e, err = l.entry(n.Name(), hash)
+		}
+		if err != nil {
+			damaged = append(damaged, Damage{symbol, tf, fmt.Errorf("%s %s: %w", symbol, tf, err)})
 			continue
 		}
 		entries = append(entries, e)
 	}
-	return entries, errors.Join(wrong...)
+	if damaged != nil {
+		return entries, &DamageError{damaged}
+	}
+	return entries, nil
 }
 
-// Get opens the current series of a symbol and timeframe; see Open. Where
-// there is none the error is ErrNoData.
+// Get opens the current series of a symbol and timeframe, checked to its last
+// byte; see OpenVerified. Where there is none the error is ErrNoData.
 func (l *Library) Get(symbol string, tf Timeframe) (*Bars, io.Closer, error) {
 	name, err := l.currentFile(symbol, tf)
 	if err != nil {
 		return nil, nil, err
 	}
-	b, c, _, err := l.open(name)
-	if err == nil && (b.Symbol != symbol || b.Timeframe != tf) {
-		err = errors.Join(fmt.Errorf("bars file %s holds %s %s; import the data again", filepath.Join(l.dir, name), b.Symbol, b.Timeframe), c.Close())
-	}
+	b, c, h, err := l.open(name)
 	if err != nil {
 		return nil, nil, err
+	}
+	file := filepath.Join(l.dir, name)
+	if b.Symbol != symbol || b.Timeframe != tf {
+		err = fmt.Errorf("bars file %s holds %s %s; import the data again", file, b.Symbol, b.Timeframe)
+	} else if wrong := verify(b, h, file); wrong != nil {
+		err = fmt.Errorf("bars file %s: %w", file, wrong)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, c.Close())
 	}
 	return b, c, nil
 }

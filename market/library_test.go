@@ -126,6 +126,25 @@ func TestLibrary_ShowsTheGoodBesideTheDamaged(t *testing.T) {
 	}
 }
 
+func TestLibrary_GetRefusesDamage(t *testing.T) {
+	l := openLibrary(t, t.TempDir())
+	e, err := l.Import(Synth(SynthConfig{Symbol: "AAA", Bars: 30}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(e.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)-100] ^= 1
+	if err := os.WriteFile(e.Path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := l.Get("AAA", H1); err == nil || !strings.Contains(err.Error(), "it is damaged; import the data again") {
+		t.Errorf("err = %v, want that it is damaged and what to do", err)
+	}
+}
+
 func TestLibrary_ByHashRefusesDamage(t *testing.T) {
 	l := openLibrary(t, t.TempDir())
 	b := Synth(SynthConfig{Symbol: "AAA", Bars: 10})

@@ -148,7 +148,7 @@ func TestReadParquet_NamesWhatItRefuses(t *testing.T) {
 		{"decimals", `column "Close" is of type DECIMAL(12,2), which is not one for close`, asParquet(t, []decimals{{1, 1, 1, 1, 100}})},
 		{"fractions for times", `column "Time" is of type DOUBLE, which is not one for time`, asParquet(t, []fractions{{1, 1, 1, 1, 1}})},
 		{"no close", "has no column for close", asParquet(t, []missing{{1, 1, 1, 1}})},
-		{"no rows", "f: no usable rows of 0", asParquet(t, []parquetRow{})},
+		{"no rows", "f: there are no rows below the header", asParquet(t, []parquetRow{})},
 		{"another compression", "compressed by BROTLI", asParquet(t, good, parquet.Compression(&parquet.Brotli))},
 		{"nothing", "f: the Parquet file is damaged: it has 0 bytes only", nil},
 		{"no end", "f: the Parquet file is damaged: its end is missing", asParquet(t, good)[:200]},
@@ -207,7 +207,7 @@ func TestReadFile_TellsFormatsApart(t *testing.T) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		got, rep, err := ReadFile(path, ImportOptions{Symbol: "X"})
+		got, rep, err := ReadFile(t.Context(), path, ImportOptions{Symbol: "X"})
 		if err != nil {
 			t.Fatal(err)
 		}

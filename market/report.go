@@ -16,6 +16,7 @@ const (
 	NaN          Rule = "nan"               // a number that is not one
 	Infinite     Rule = "inf"               // a number without end
 	NonPositive  Rule = "non-positive"      // a price of 0 or less
+	Extreme      Rule = "extreme"           // a price or volume beyond 1e30, or a price below 1e-30
 	Negative     Rule = "negative-volume"   // a volume below 0
 	Inconsistent Rule = "ohlc-inconsistent" // open or close outside low to high
 	Duplicate    Rule = "duplicate"         // a time that came before

@@ -3,7 +3,9 @@ package neural
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,6 +28,7 @@ const (
 	metaNetwork  = "ktrdr.network"
 	metaNumerics = "ktrdr.numerics"
 	metaClass    = "ktrdr.kernel_class"
+	metaDigest   = "ktrdr.sha256" // of the other metadata and the weights: a changed bit would be another model
 )
 
 // maxHeader bounds the header of a model file.
@@ -47,18 +50,30 @@ func WriteModel(w io.Writer, m Model) error {
 }
 
 func writeModel(w io.Writer, m Model) error {
-	header, err := m.header()
+	weights := m.Net.layout.appendBytes(nil, m.Net.w)
+	header, err := m.header(weights)
 	if err != nil {
 		return err
 	}
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
-	b = append(b, header...)
-	_, err = w.Write(m.Net.layout.appendBytes(b, m.Net.w))
+	_, err = w.Write(slices.Concat(b, header, weights))
 	return err
 }
 
+// digest is what metaDigest must be beside the other metadata and the weights.
+func digest(meta map[string]string, weights []byte) string {
+	h := sha256.New()
+	for _, key := range slices.Sorted(maps.Keys(meta)) {
+		if key != metaDigest {
+			fmt.Fprintf(h, "%d %s %d %s\n", len(key), key, len(meta[key]), meta[key])
+		}
+	}
+	h.Write(weights)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
 // header is the JSON header, padded with spaces to a multiple of 8 bytes.
-func (m Model) header() ([]byte, error) {
+func (m Model) header(weights []byte) ([]byte, error) {
 	network, err := json.Marshal(m.Net.spec)
 	if err != nil {
 		return nil, err
@@ -68,13 +83,14 @@ func (m Model) header() ([]byte, error) {
 		meta = map[string]string{}
 	}
 	for key, value := range map[string]string{
-		metaNetwork: string(network), metaNumerics: Numerics, metaClass: m.Net.kernel.class,
+		metaNetwork: string(network), metaNumerics: Numerics, metaClass: m.Net.kernel.class, metaDigest: "",
 	} {
 		if _, taken := meta[key]; taken {
 			return nil, fmt.Errorf("the metadata key %q is this program's own; use another", key)
 		}
 		meta[key] = value
 	}
+	meta[metaDigest] = digest(meta, weights)
 	entries := map[string]any{"__metadata__": meta}
 	at := uint64(0)
 	for _, t := range m.Net.layout.tensors {
@@ -126,9 +142,6 @@ func readModel(r *io.LimitedReader) (Model, error) {
 	if err != nil {
 		return Model{}, err
 	}
-	for _, key := range []string{metaNetwork, metaNumerics, metaClass} {
-		delete(meta, key)
-	}
 	data := make([]byte, 4*n.layout.count)
 	if _, err := io.ReadFull(r, data); err != nil {
 		return Model{}, fmt.Errorf("the file ends inside its weights: %w", err)
@@ -136,7 +149,16 @@ func readModel(r *io.LimitedReader) (Model, error) {
 	if k, _ := io.ReadFull(r, head[:1]); k > 0 || r.N == 0 && hasMore(r.R) {
 		return Model{}, errors.New("there are bytes behind the weights")
 	}
-	return Model{n, meta}, n.place(tensors, data)
+	if err := n.place(tensors, data); err != nil {
+		return Model{}, err
+	}
+	if meta[metaDigest] != digest(meta, data) {
+		return Model{}, errors.New("the file is damaged: its weights and metadata do not have the sha256 that it names; copy it again")
+	}
+	for _, key := range []string{metaNetwork, metaNumerics, metaClass, metaDigest} {
+		delete(meta, key)
+	}
+	return Model{n, meta}, nil
 }
 
 // hasMore tells whether a reader has a byte left.
@@ -189,6 +211,9 @@ func parseHeader(header []byte) (meta map[string]string, tensors map[string]file
 // netFor makes the network that the metadata describe, if its weights fit into
 // what is left of the file.
 func netFor(meta map[string]string, left int64) (*Net, error) {
+	if _, ours := meta[metaNumerics]; !ours {
+		return nil, errors.New("it is a safetensors file of another program: only models that ktrdr trained can be used")
+	}
 	if got := meta[metaNumerics]; got != Numerics {
 		return nil, fmt.Errorf("its numerics version is %q and this program's is %q", got, Numerics)
 	}

@@ -104,6 +104,33 @@ func TestModelFilesThatLieAreRefused(t *testing.T) {
 	}
 }
 
+// TestReadModel_NoBitMayChange flips a bit of each byte in turn: what is still
+// read must be the same model, spelt otherwise.
+func TestReadModel_NoBitMayChange(t *testing.T) {
+	n, err := New(Spec{Type: "mlp", Inputs: 3, Outputs: 2, Hidden: []int{4}, Activation: "relu"}, 1, Best())
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := modelBytes(t, Model{n, map[string]string{"norm": `{"mean":[0.5]}`}})
+	for i := range whole {
+		b := slices.Clone(whole)
+		b[i] ^= 1 << (i % 8)
+		m, err := ReadModel(bytes.NewReader(b), int64(len(b)))
+		if err == nil && !bytes.Equal(modelBytes(t, m), whole) {
+			t.Fatalf("with another bit in byte %d of %d another model was read", i, len(whole))
+		}
+	}
+}
+
+func TestReadModel_SaysWhoseFileItIs(t *testing.T) {
+	header := `{"__metadata__":{"format":"pt"},"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`
+	file := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+	file = append(append(file, header...), 0, 0, 0, 0)
+	if _, err := ReadModel(bytes.NewReader(file), 1<<20); err == nil || !strings.Contains(err.Error(), "of another program") {
+		t.Errorf("err = %v, want that it is of another program", err)
+	}
+}
+
 func FuzzReadModel(f *testing.F) {
 	for _, s := range []Spec{
 		{Type: MLP, Inputs: 3, Outputs: 2, Hidden: []int{4}},

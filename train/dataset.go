@@ -29,6 +29,7 @@ type Dataset struct {
 
 	Classes      []string  // of a classification; nil for a regression
 	ClassWeights []float32 // what the loss weighs classes with; nil for none
+	Unit         Unit      // of a regression: what the targets of the table are counted in; 0 for a classification
 
 	Split                   Split
 	Train, Validation, Test []int32 // rows, symbol by symbol, each in order of time
@@ -84,7 +85,7 @@ func (ds *Dataset) Hash() [32]byte {
 }
 
 func (ds *Dataset) summary() DataSummary {
-	return DataSummary{Sources: ds.Sources(), Features: ds.Features, Split: ds.Split, Parts: ds.partReports()}
+	return DataSummary{Sources: ds.Sources(), Features: ds.Features, Split: ds.Split, Parts: ds.partReports(), Unit: ds.Unit}
 }
 
 func (ds *Dataset) partReports() []PartReport {
@@ -122,10 +123,13 @@ func (ds *Dataset) extent(rows []int32) (from, to int64) {
 	return from, to
 }
 
+// target is the value that a row's label has.
+func (ds *Dataset) target(row int32) float64 { return ds.Unit.value(ds.Table.Target[row]) }
+
 // targets is the mean of the targets of rows, and the share of those above 0.
 func (ds *Dataset) targets(rows []int32) (mean, up float64) {
 	for _, row := range rows {
-		x := float64(ds.Table.Target[row])
+		x := ds.target(row)
 		mean += x
 		if x > 0 {
 			up++

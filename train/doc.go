@@ -29,7 +29,7 @@ import "github.com/ktrdr/ktrdr/neural"
 // make its samples: how indicators, memberships and labels are computed, how
 // samples are chosen, weighed, ordered and judged. A model or a run of another
 // version would go on with other bits, and is refused.
-const Numerics = "train/1"
+const Numerics = "train/2"
 
 // versions are the versions of all the arithmetic that a run depends on.
 func versions() string { return Numerics + " " + neural.Numerics }

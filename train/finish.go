@@ -29,7 +29,7 @@ func (r *Run) Finish() (*Model, Metrics, error) {
 		Net: net, Strategy: r.strategy,
 		Info: Info{
 			Numerics: versions(), KernelClass: r.Kernel().Class(), Seed: r.seed,
-			Features: r.ds.Features, Norm: r.ds.Norm, Sources: r.ds.Sources(), Split: r.ds.Split, Metrics: m,
+			Features: r.ds.Features, Norm: r.ds.Norm, Unit: r.ds.Unit, Sources: r.ds.Sources(), Split: r.ds.Split, Metrics: m,
 		},
 	}
 	return model, m, nil
@@ -116,7 +116,7 @@ func (r *Run) judgeTest(net *neural.Net, m *Metrics) error {
 	if r.ds.Classes != nil {
 		m.Test = scoreClasses(r.ds, r.ds.Test, outputs)
 	} else {
-		m.Test = scoreRegression(r.ds, r.ds.Test, outputs, loss(r.strategy, nil))
+		m.Test = scoreRegression(r.ds, r.ds.Test, outputs, loss(r.strategy, r.ds))
 	}
 	r.warnCollapsed(m, "test", answerShares(outputs, len(r.ds.Classes)))
 	if m.Test.Accuracy <= m.Test.BaselineAccuracy {

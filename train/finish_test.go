@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/train"
 )
@@ -201,4 +202,31 @@ func signAbove(t *testing.T, l lab, edge float64) float64 {
 	}
 	t.Logf("edge %v: the sign is right %.4f above the baseline, mean of %d seeds", edge, above, seeds)
 	return above
+}
+
+// TestFinish_LearnsSmallAndLargeReturns has a market that swings regularly, so
+// that the next return is known, by a little and by a lot.
+func TestFinish_LearnsSmallAndLargeReturns(t *testing.T) {
+	s := lab{
+		epochs: 30, batch: 32, labels: "{source: forward_return, horizon: 1}",
+		model:     "{type: mlp, architecture: {hidden_layers: [8], dropout: 0}}",
+		decisions: "{output_format: regression, cost_model: {round_trip_cost: 0.001, min_edge_multiplier: 1}}",
+		training:  "  loss: mse\n  weight_decay: 0.0001\n  early_stopping: {enabled: true, patience: 10, min_delta: 0.001}",
+	}.parse(t)
+	for _, swing := range []float64{1e-6, 0.3} {
+		b := market.Synth(market.SynthConfig{Symbol: "AAA", Timeframe: market.H1, Bars: 900})
+		for i := range b.Close {
+			price := 100 * (1 + swing*math.Sin(float64(i)*0.7))
+			b.Open[i], b.High[i], b.Low[i], b.Close[i] = price, price*(1+swing/10), price*(1-swing/10), price
+		}
+		r := start(t, prepare(t, s, train.Series{Symbol: "AAA", Bars: []*market.Bars{b}}), s, 1)
+		carry(t, r, -1)
+		_, m := finish(t, r)
+		if m.Test.R2 == nil {
+			t.Fatalf("with swings of %v there is no R2", swing)
+		}
+		if *m.Test.R2 < 0.8 {
+			t.Errorf("with swings of %v R2 is %v, want above 0.8", swing, *m.Test.R2)
+		}
+	}
 }

@@ -108,4 +108,5 @@ type DataSummary struct {
 	Features []string     `json:"features"`
 	Split    Split        `json:"split"`
 	Parts    []PartReport `json:"parts"`
+	Unit     Unit         `json:"target_unit,omitempty"` // of a regression: losses are of targets counted in it
 }

@@ -29,6 +29,7 @@ type Info struct {
 	Seed        uint64       `json:"seed,string"`
 	Features    []string     `json:"features"`
 	Norm        feature.Norm `json:"norm"`
+	Unit        Unit         `json:"target_unit,omitempty"` // of a regression: what the network counts returns in
 	Sources     []Source     `json:"sources"`
 	Split       Split        `json:"split"` // bars before Split.Test are not out of sample
 	Metrics     Metrics      `json:"metrics"`
@@ -134,6 +135,9 @@ func (m *Model) check() error {
 		if scale.Column < 0 || scale.Column >= len(features) || features[scale.Column] != scale.Feature || !(scale.Unit > 0) {
 			return fmt.Errorf("its normalisation %+v is of no feature", scale)
 		}
+	}
+	if err := m.Info.Unit.check(m.Strategy); err != nil {
+		return err
 	}
 	if err := m.Info.Split.check(); err != nil {
 		return err

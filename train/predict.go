@@ -27,15 +27,26 @@ type Signals struct {
 	Confidence []float32
 
 	First int // the first bar with an answer; the number of bars if none has
-	Holds Holds
+	why   []reason
 }
+
+// reason is why the signal of a bar is what it is.
+type reason uint8
+
+const (
+	followed  reason = iota // the answer is to trade, and so is the signal
+	undefined               // a feature has no value, or too few bars have passed
+	unsure                  // the answer would trade, and is below the confidence threshold or the cost
+	answered                // hold is the answer
+)
 
 // Holds counts the bars at which the signal is to hold, by the reason.
 type Holds struct {
-	WarmUp    int `json:"warm_up"`   // before the first bar with an answer
-	Undefined int `json:"undefined"` // later bars at which a feature has no value
+	Undefined int `json:"undefined"` // a feature has no value, or too few bars have passed
 	Unsure    int `json:"unsure"`    // the answer would trade, and is below the confidence threshold or the cost
 	Answered  int `json:"answered"`  // hold is the answer
+
+	Followed int `json:"-"` // the other bars, at which the signal is to trade
 }
 
 // Answer is what the model says of one bar.
@@ -68,7 +79,7 @@ func Predict(m *Model, data Series) (*Signals, error) {
 	if err := out.decide(s); err != nil {
 		return nil, fmt.Errorf("decisions of strategy %s: %w", s.Name, err)
 	}
-	out.count(s)
+	out.explain(s)
 	return out, nil
 }
 
@@ -117,11 +128,19 @@ func (s *Signals) ask(model *Model, m *feature.Matrix) error {
 		if err := predictor.Predict(&table, rows, piece); err != nil {
 			return err
 		}
-		if s.Outputs > 1 {
-			neural.Softmax(piece, s.Outputs)
-		}
+		model.Answers(piece)
 	}
 	return nil
+}
+
+// Answers makes what the network puts out into what the model says: the
+// probabilities of the classes, or forecast returns.
+func (m *Model) Answers(outputs []float32) {
+	if n := m.Net.Spec().Outputs; n > 1 {
+		neural.Softmax(outputs, n)
+		return
+	}
+	m.Info.Unit.unscale(outputs)
 }
 
 // decide makes signals of the answers, as the strategy says.
@@ -150,20 +169,37 @@ func signalsOf(s *strategy.Strategy) []backtest.Signal {
 	return list
 }
 
-// count says why there was no signal.
-func (s *Signals) count(st *strategy.Strategy) {
+// explain says of each bar why its signal is what it is.
+func (s *Signals) explain(st *strategy.Strategy) {
 	classes := signalsOf(st)
+	s.why = make([]reason, len(s.Signal))
 	for bar, signal := range s.Signal {
 		switch {
-		case bar < s.First:
-			s.Holds.WarmUp++
 		case math.IsNaN(float64(s.Answers[bar*s.Outputs])):
-			s.Holds.Undefined++
+			s.why[bar] = undefined
 		case signal != backtest.Hold:
 		case s.Outputs > 1 && classes[argmax(s.Answer(bar))] == backtest.Hold:
-			s.Holds.Answered++
+			s.why[bar] = answered
 		default:
-			s.Holds.Unsure++
+			s.why[bar] = unsure
 		}
 	}
+}
+
+// Holds counts the bars from one on at which there was no signal.
+func (s *Signals) Holds(from int) Holds {
+	var h Holds
+	for _, why := range s.why[from:] {
+		switch why {
+		case undefined:
+			h.Undefined++
+		case unsure:
+			h.Unsure++
+		case answered:
+			h.Answered++
+		case followed:
+			h.Followed++
+		}
+	}
+	return h
 }

@@ -64,11 +64,11 @@ func TestPredict_HoldsWhereItKnowsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.First != 80 || s.Holds.WarmUp != 80 {
-		t.Errorf("the first answer is at bar %d after %d of warm-up, want 80", s.First, s.Holds.WarmUp)
+	if late := s.Holds(80).Undefined; s.First != 80 || s.Holds(0).Undefined != 80+late {
+		t.Errorf("the first answer is at bar %d, and %d bars have none up to bar 80; want 80", s.First, s.Holds(0).Undefined-late)
 	}
-	if s.Holds.Undefined < 1 || s.Holds.Undefined > 100 {
-		t.Errorf("%d bars are undefined around one without a close", s.Holds.Undefined)
+	if n := s.Holds(80).Undefined; n < 1 || n > 100 {
+		t.Errorf("%d bars are undefined around one without a close", n)
 	}
 	trades := 0
 	for bar, x := range s.Signal {
@@ -80,8 +80,8 @@ func TestPredict_HoldsWhereItKnowsNothing(t *testing.T) {
 			trades++
 		}
 	}
-	h := s.Holds
-	if got := h.WarmUp + h.Undefined + h.Unsure + h.Answered + trades; got != 900 {
+	h := s.Holds(0)
+	if got := h.Undefined + h.Unsure + h.Answered + trades; got != 900 || h.Followed != trades {
 		t.Errorf("%d bars are accounted for, of 900: %+v", got, h)
 	}
 }

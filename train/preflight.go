@@ -1,7 +1,6 @@
 package train
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -61,16 +60,16 @@ const (
 
 // Err is the error that refuses the training, or nil.
 func (p *Preflight) Err() error {
-	var errs []error
+	var refused []string
 	for _, f := range p.Findings {
 		if f.Error {
-			errs = append(errs, errors.New(f.Message))
+			refused = append(refused, f.Message)
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("pre-flight: %w", err)
+	if refused == nil {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("pre-flight: %s", strings.Join(refused, "; ")) // one line: it becomes the message of an operation
 }
 
 // Warnings are the messages of what is not an error.

@@ -193,7 +193,10 @@ func (b *builder) finish() (*Dataset, error) {
 		ds.purged[i] = p.purged
 	}
 	b.writeLabels()
-	if ds.Classes != nil {
+	if ds.Classes == nil {
+		ds.Unit = unitOf(ds.Table.Target, ds.Train)
+		ds.Unit.scale(ds.Table.Target)
+	} else {
 		counts := make([]int, len(ds.Classes))
 		for _, row := range ds.Train {
 			counts[ds.Table.Class[row]]++

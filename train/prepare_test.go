@@ -95,7 +95,7 @@ func checkSymbol(t *testing.T, s *strategy.Strategy, d train.Series, ds *train.D
 					t.Fatalf("%s bar %d, %d back: features %v, its own are %v", d.Symbol, bar, back, got, want)
 				}
 			}
-			if set.Class != nil && ds.Table.Class[row] != set.Class[i] || set.Value != nil && ds.Table.Target[row] != float32(set.Value[i]) {
+			if set.Class != nil && ds.Table.Class[row] != set.Class[i] || set.Value != nil && float64(ds.Table.Target[row])*float64(ds.Unit) != float64(float32(set.Value[i])) {
 				t.Fatalf("%s bar %d has the label of another", d.Symbol, bar)
 			}
 			if block.Time[bar] != d.Bars[0].Time[bar] {

@@ -75,7 +75,7 @@ func Start(ds *Dataset, s *strategy.Strategy, seed uint64, k neural.Kernel) (*Ru
 	if err != nil {
 		return nil, fmt.Errorf("network of strategy %s: %w", s.Name, err)
 	}
-	trainer, err := neural.NewTrainer(net, training(s, ds.ClassWeights, num.Mix(seed, 't')))
+	trainer, err := neural.NewTrainer(net, training(s, ds, num.Mix(seed, 't')))
 	if err != nil {
 		return nil, fmt.Errorf("training of strategy %s: %w", s.Name, err)
 	}

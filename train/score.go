@@ -174,13 +174,13 @@ func scoreRegression(ds *Dataset, rows []int32, outputs []float32, loss neural.L
 	var absolute, square, baseAbsolute, baseSquare, lossSum, sum, sumSquare float64
 	right, baselineRight := 0, 0
 	for i, row := range rows {
-		target, forecast := float64(ds.Table.Target[row]), float64(outputs[i])
+		target, forecast := ds.target(row), ds.Unit.value(outputs[i])
 		e, b := forecast-target, trainingMean-target
 		absolute += math.Abs(e)
 		square += float64(e * e)
 		baseAbsolute += math.Abs(b)
 		baseSquare += float64(b * b)
-		lossSum += pointLoss(loss, e)
+		lossSum += pointLoss(loss, e/float64(ds.Unit))
 		sum += target
 		if forecast > 0 == (target > 0) {
 			right++
@@ -191,7 +191,7 @@ func scoreRegression(ds *Dataset, rows []int32, outputs []float32, loss neural.L
 	}
 	mean := sum / n
 	for _, row := range rows {
-		d := float64(ds.Table.Target[row]) - mean
+		d := ds.target(row) - mean
 		sumSquare += float64(d * d)
 	}
 	m := &RegressionMetrics{

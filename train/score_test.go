@@ -53,17 +53,17 @@ func TestScoreClasses_ByHand(t *testing.T) {
 
 func TestScoreRegression_ByHand(t *testing.T) {
 	ds := &Dataset{
-		Table: neural.Dataset{Target: []float32{1, -1, 2, -2, 1, 1, -0.5}},
-		Test:  []int32{0, 1, 2, 3}, Train: []int32{4, 5, 6},
+		Table: neural.Dataset{Target: []float32{2, -2, 4, -4, 2, 2, -1}}, // halves
+		Test:  []int32{0, 1, 2, 3}, Train: []int32{4, 5, 6}, Unit: 0.5,
 	}
-	m := scoreRegression(ds, ds.Test, []float32{1.5, 1, 2, -4}, neural.LossSpec{Name: neural.Huber, Delta: 1})
+	m := scoreRegression(ds, ds.Test, []float32{3, 2, 4, -8}, neural.LossSpec{Name: neural.Huber, Delta: 2})
 	near(t, "sign accuracy", m.Accuracy, 3.0/4)
 	near(t, "mae", m.MAE, 4.5/4)
 	near(t, "rmse", m.RMSE, math.Sqrt(8.25/4))
 	near(t, "r2", *m.R2, 1-8.25/10)
 	near(t, "baseline mae", m.BaselineMAE, (0.5+1.5+1.5+2.5)/4)
 	near(t, "baseline accuracy", m.BaselineAccuracy, 0.5)
-	near(t, "loss", m.Loss, (0.125+1.5+0+1.5)/4)
+	near(t, "loss, of halves", m.Loss, 4*(0.125+1.5+0+1.5)/4)
 }
 
 func TestTestMetrics_ShowOnlyTheirKind(t *testing.T) {

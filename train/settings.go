@@ -15,14 +15,19 @@ func network(s *strategy.Strategy, inputs int) neural.Spec {
 	}
 }
 
-// loss is what the strategy makes small.
-func loss(s *strategy.Strategy, classWeights []float32) neural.LossSpec {
+// loss is what the strategy makes small. Its delta is a return, and is counted
+// in the unit of the targets as they are.
+func loss(s *strategy.Strategy, ds *Dataset) neural.LossSpec {
 	t := s.Training
-	return neural.LossSpec{Name: string(t.Loss), Gamma: t.FocalGamma, Delta: t.HuberDelta, ClassWeights: classWeights}
+	l := neural.LossSpec{Name: string(t.Loss), Gamma: t.FocalGamma, Delta: t.HuberDelta, ClassWeights: ds.ClassWeights}
+	if ds.Unit != 0 {
+		l.Delta /= float64(ds.Unit)
+	}
+	return l
 }
 
 // training is how the strategy's network is trained.
-func training(s *strategy.Strategy, classWeights []float32, seed uint64) neural.TrainSpec {
+func training(s *strategy.Strategy, ds *Dataset, seed uint64) neural.TrainSpec {
 	t := s.Training
 	schedule := neural.ScheduleSpec{
 		Name: string(t.Scheduler.Type), Gamma: t.Scheduler.Gamma, StepSize: t.Scheduler.StepSize,
@@ -33,7 +38,7 @@ func training(s *strategy.Strategy, classWeights []float32, seed uint64) neural.
 		schedule.Epochs = max(t.Epochs-t.Scheduler.Warmup, 1)
 	}
 	return neural.TrainSpec{
-		Loss: loss(s, classWeights),
+		Loss: loss(s, ds),
 		Optim: neural.OptimSpec{
 			Name: string(t.Optimizer), LearningRate: t.LearningRate, WeightDecay: t.WeightDecay,
 			Clip: t.GradientClip, Schedule: schedule,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -36,7 +37,7 @@ func newDataCheck(a *app) *cobra.Command {
 			return err
 		}
 		if len(args) == 1 && !strings.HasSuffix(args[0], market.Suffix) {
-			return a.printChecked(checkFile(args[0], opt))
+			return a.printChecked(checkFile(cmd.Context(), args[0], opt))
 		}
 		for _, flag := range []string{"timeframe", "zone", "divide"} {
 			if cmd.Flags().Changed(flag) {
@@ -67,12 +68,12 @@ type checked struct {
 }
 
 // checkFile reads a price file as an import would.
-func checkFile(file string, opt market.ImportOptions) checked {
+func checkFile(ctx context.Context, file string, opt market.ImportOptions) checked {
 	r := checked{Path: file, fix: "correct the file, or import it with --normalise"}
 	if named, ok := namedSeries(filepath.Base(file)); ok && opt.Timeframe == "" {
 		opt.Timeframe = named.timeframe
 	}
-	b, rep, err := market.ReadFile(file, opt)
+	b, rep, err := market.ReadFile(ctx, file, opt)
 	r.Report = &rep
 	_, invalid := errors.AsType[*market.InvalidError](err)
 	switch {

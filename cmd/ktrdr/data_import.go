@@ -130,7 +130,10 @@ func (a *app) importAll(ctx context.Context, targets []target, opt market.Import
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		r := im.one(t)
+		r := im.one(ctx, t)
+		if !r.OK && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		failed = failed || !r.OK
 		results = append(results, r)
 		if !a.json { // a long list is told as it goes
@@ -155,11 +158,11 @@ type importer struct {
 	from map[series]string // the file that each series came from
 }
 
-func (im *importer) one(t target) imported {
+func (im *importer) one(ctx context.Context, t target) imported {
 	r := imported{File: t.file, Symbol: t.symbol, Timeframe: t.timeframe}
 	opt := im.opt
 	opt.Symbol, opt.Timeframe = t.symbol, t.timeframe
-	b, rep, err := market.ReadFile(t.file, opt)
+	b, rep, err := market.ReadFile(ctx, t.file, opt)
 	r.Report = rep
 	if err == nil {
 		r.Timeframe = b.Timeframe

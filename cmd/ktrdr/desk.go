@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/indicator"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/market"
 )
 
 // desk puts the jobs' desk into the API's words. Neither of them knows the
@@ -79,14 +81,20 @@ func (desk) Indicators() []httpapi.Indicator {
 // Series implements httpapi.Desk.
 func (d desk) Series() ([]httpapi.Series, error) {
 	entries, err := d.Data()
-	if err != nil {
+	damaged, ok := errors.AsType[*market.DamageError](err)
+	if err != nil && !ok {
 		return nil, ktrdr.Errorf(ktrdr.CodeCorrupt, "library: %w", err)
 	}
-	list := make([]httpapi.Series, len(entries))
-	for i, e := range entries {
-		list[i] = httpapi.Series{
+	var list []httpapi.Series
+	for _, e := range entries {
+		list = append(list, httpapi.Series{
 			Symbol: e.Symbol, Timeframe: string(e.Timeframe), Hash: e.Hash, Bars: e.Bars,
 			First: instant(e.First), Last: instant(e.Last), Size: e.Size,
+		})
+	}
+	if damaged != nil {
+		for _, x := range damaged.Series {
+			list = append(list, httpapi.Series{Symbol: x.Symbol, Timeframe: string(x.Timeframe), Problem: x.Err.Error()})
 		}
 	}
 	return list, nil

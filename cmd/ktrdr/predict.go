@@ -210,9 +210,7 @@ func verifyLive(m *train.Model, data train.Series, said *train.Signals) error {
 	if err := neural.NewPredictor(m.Net, 1).Predict(&table, []int32{int32(len(rows) - 1)}, answer); err != nil {
 		return err
 	}
-	if said.Outputs > 1 {
-		neural.Softmax(answer, said.Outputs)
-	}
+	m.Answers(answer)
 	if !slices.Equal(answer, said.Answer(at)) {
 		return fmt.Errorf("at the last bar the model answers %v when all bars are there and %v when they arrive one by one: please report this, and do not trade it", said.Answer(at), answer)
 	}

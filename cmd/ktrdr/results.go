@@ -88,7 +88,6 @@ type shownResult struct {
 	ResultHash string              `json:"result_hash"`
 	Metrics    map[string]*float64 `json:"metrics"` // of a backtest: numbers, or null where undefined
 	Holds      *struct {
-		WarmUp    int `json:"warm_up"`
 		Undefined int `json:"undefined"`
 		Unsure    int `json:"unsure"`
 		Answered  int `json:"answered"`
@@ -139,7 +138,7 @@ func printFigures(w io.Writer, result json.RawMessage) {
 		figure(name, r.Metrics[name])
 	}
 	if h := r.Holds; h != nil {
-		fmt.Fprintf(w, "  %-26s %d warm-up, %d undefined, %d unsure, %d answered\n", "holds", h.WarmUp, h.Undefined, h.Unsure, h.Answered)
+		fmt.Fprintf(w, "  %-26s %d undefined, %d unsure, %d answered\n", "holds", h.Undefined, h.Unsure, h.Answered)
 	}
 	if t := r.Test; t != nil {
 		figure("test_accuracy", &t.Accuracy)

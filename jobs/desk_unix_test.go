@@ -1,0 +1,29 @@
+//go:build unix
+
+package jobs
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestDesk_DoesNotWaitForAPipe would hang where it does.
+func TestDesk_DoesNotWaitForAPipe(t *testing.T) {
+	o := newOffice(t, 500, "EURUSD")
+	o.file("strategies/mine.yaml", small())
+	if err := unix.Mkfifo(filepath.Join(o.dir, "strategies", "pipe.yaml"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := o.desk.Training(t.Context(), TrainingRequest{StrategyName: "pipe"})
+	o.refused(t, err, "is not a regular file")
+	list, err := o.desk.Strategies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i := slices.IndexFunc(list, func(s Strategy) bool { return s.Name == "pipe" }); i < 0 || len(list[i].Problems) != 1 {
+		t.Errorf("the list does not say what is wrong with the pipe: %+v", list)
+	}
+}

@@ -149,14 +149,27 @@ const (
 // NewFailure describes err under the given code.
 func NewFailure(code Code, err error) *Failure {
 	f := &Failure{Code: code, Class: code.Class(), Severity: code.Severity(), Retryable: code.Retryable()}
-	for ; err != nil && len(f.Chain) < maxChain; err = errors.Unwrap(err) {
+	f.add(err)
+	return f
+}
+
+// add puts err and all that it wraps into the chain: outermost first, and of
+// errors that were joined each with what it wraps.
+func (f *Failure) add(err error) {
+	for err != nil && len(f.Chain) < maxChain {
 		text := err.Error()
 		if len(text) > maxChainText {
 			text = text[:maxChainText]
 		}
 		f.Chain = append(f.Chain, CleanText(text))
+		if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // this link of the chain is asked, not those behind it
+			for _, one := range joined.Unwrap() {
+				f.add(one)
+			}
+			return
+		}
+		err = errors.Unwrap(err)
 	}
-	return f
 }
 
 // FailureOf describes err under its own code; an error without one is the

@@ -43,6 +43,7 @@ const (
 	EventPaused            EventKind = "paused"
 	EventUnpaused          EventKind = "unpaused"
 	EventWorkerRegistered  EventKind = "worker_registered"
+	EventBreaker           EventKind = "breaker" // a circuit breaker changed
 )
 
 // Cursor is a place in the event log. Cursors are ordered by the writing

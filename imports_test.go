@@ -56,16 +56,18 @@ var arrows = map[string]rule{
 	"jobs":     {ours: []string{".", "worker", "market", "strategy", "neural", "train", "backtest"}},
 
 	// what this product is about
-	"research": {ours: []string{".", "num", "market", "neural", "strategy", "backtest", "evidence", "designer", "jobs"}},
+	"research": {ours: []string{".", "num", "market", "neural", "strategy", "backtest", "evidence", "designer", "jobs", "llm"}},
 	"agent": {ours: []string{
-		".", "worker", "market", "strategy", "train", "backtest", "evidence", "designer", "jobs", "research",
+		".", "worker", "market", "indicator", "strategy", "train", "backtest", "evidence", "designer", "jobs", "research", "llm", "resilience",
 	}},
 
 	// mechanisms
-	"engine": {ours: []string{"."}, modules: []string{"golang.org/x/sync"}},
-	"worker": {ours: []string{".", "fault"}, modules: []string{"golang.org/x/sys"}},
-	"dummy":  {ours: []string{".", "worker"}},
-	"saver":  {ours: []string{"."}}, // what every checkpoint saver decides alike
+	"resilience": {ours: []string{"."}},
+	"llm":        {ours: []string{".", "resilience"}, modules: []string{"github.com/goccy/go-yaml"}},
+	"engine":     {ours: []string{"."}, modules: []string{"golang.org/x/sync"}},
+	"worker":     {ours: []string{".", "fault"}, modules: []string{"golang.org/x/sys"}},
+	"dummy":      {ours: []string{".", "worker"}},
+	"saver":      {ours: []string{"."}}, // what every checkpoint saver decides alike
 
 	// adapters
 	"blob":     {ours: []string{".", "fault"}, modules: []string{"github.com/minio/minio-go/v7", "golang.org/x/sys"}},
@@ -80,6 +82,7 @@ var arrows = map[string]rule{
 	// proof
 	"sqlstore/pgtest":       {modules: []string{"github.com/jackc/pgx/v5"}},
 	"strategy/strategytest": {},
+	"llm/llmtest":           {},
 	"worker/workertest":     {ours: []string{"."}},
 	"storetest":             {ours: []string{"."}, modules: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
 	"savertest":             {ours: []string{".", "memsaver"}, modules: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
@@ -89,7 +92,7 @@ var arrows = map[string]rule{
 	// wiring
 	"cmd/ktrdr": {
 		ours: []string{
-			".", "fault", "engine", "worker", "dummy", "blob", "memsaver", "sqlstore", "httpapi", "jobs", "research", "agent", "evidence", "designer",
+			".", "fault", "engine", "worker", "dummy", "blob", "memsaver", "sqlstore", "httpapi", "jobs", "research", "agent", "evidence", "designer", "llm", "resilience",
 			"market", "indicator", "neural", "strategy", "feature", "train", "backtest", "spelling",
 		},
 		modules: []string{

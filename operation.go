@@ -109,6 +109,7 @@ type Operation struct {
 	ClaimedAt   time.Time `json:"claimed_at,omitzero"`   // of the newest claim
 	HeartbeatAt time.Time `json:"heartbeat_at,omitzero"` // last accepted heartbeat or claim
 	CompletedAt time.Time `json:"completed_at,omitzero"` // zero unless terminal
+	NotBefore   time.Time `json:"not_before,omitzero"`   // of a PENDING one that waits: when it may be claimed
 
 	// Checkpoint is the newest checkpoint, without its state; nil if none.
 	Checkpoint *CheckpointInfo `json:"checkpoint,omitempty"`

@@ -154,6 +154,10 @@ type Released struct {
 	Operation OperationID `json:"operation_id"`
 	Epoch     Epoch       `json:"epoch"`
 	Reason    string      `json:"reason"`
+
+	// AfterSeconds is how long nobody is to claim it: a wait that outlives
+	// every process. 0 means not at all.
+	AfterSeconds float64 `json:"after_seconds,omitempty"`
 }
 
 // Skip says that a worker could not use the checkpoint it was given: a blob is

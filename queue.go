@@ -36,6 +36,15 @@ type QueueCount struct {
 	Waiting int
 }
 
+// QueueState is who is in a queue, at one moment.
+type QueueState struct {
+	Count    QueueCount  // of all
+	Started  []Operation // those who have started and not ended, as they came
+	Children []Operation // of those, what has not ended, in no order
+	Waiting  []Operation // the first of those who wait, as they will be asked
+	Last     *Operation  // who ended last among the newest; nil if nobody did
+}
+
 // QueueHealth is a queue as health shows it.
 type QueueHealth struct {
 	Limit   int `json:"limit"`

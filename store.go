@@ -25,6 +25,8 @@ type Store interface {
 	Notes
 	Checkpoints
 	Recovery
+	Journal
+	Breakers
 
 	// RegisterWorker records the worker and treats Running and Finished as
 	// reports. An id stays where it was registered first, inside one backend or
@@ -129,7 +131,8 @@ type Operations interface {
 	// the same but for their checkpoint.
 	Finish(ctx context.Context, f Finished) (Operation, error)
 
-	// Release gives an operation back. Whoever repeats it no longer holds the
+	// Release gives an operation back; nobody is handed it before its wait, if
+	// it has one, is over. Whoever repeats it no longer holds the
 	// operation and gets CodeStaleEpoch: there is nothing left to give back.
 	Release(ctx context.Context, r Released) error
 
@@ -150,11 +153,10 @@ type Queues interface {
 	// once, together with Create they never start more; only a resume does.
 	StartQueued(ctx context.Context, name string, limit int) (started int, err error)
 
-	// InQueue lists who is in a queue: those who have started, as they came,
-	// and so many at most of those who wait, who goes first in front. As there
-	// may be thousands of these, only what can be seen of them from outside is
-	// told: not their specs, nor what is left of an earlier start.
-	InQueue(ctx context.Context, name string, most int) (started, waiting []Operation, err error)
+	// InQueue tells who is in a queue, at most so many of those who wait. There
+	// may be thousands of these, so that only what can be seen of them from
+	// outside is told: not their specs, nor what is left of an earlier start.
+	InQueue(ctx context.Context, name string, most int) (QueueState, error)
 
 	// QueueCounts counts every queue that somebody is or waits in, by name.
 	QueueCounts(ctx context.Context) ([]QueueCount, error)

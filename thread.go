@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"time"
 )
 
 // Saver keeps checkpoints for programs that are not ours, with LangGraph's
@@ -17,11 +18,13 @@ type Saver interface {
 	// channels named in NewVersions; a channel named there without a value is
 	// now empty; every other channel is carried over from the parent when its
 	// version is the same, else from the first checkpoint of the thread and
-	// namespace that had that version.
+	// namespace that had that version. CodeStaleEpoch when a lease forbids it,
+	// CodeConflict when the newest checkpoint is not the expected one.
 	Put(ctx context.Context, p ThreadPut) (ThreadRef, error)
 
 	// PutWrites stores a task's pending writes. For idx >= 0 the first write
 	// wins, so that a replay changes nothing; for idx < 0 the last wins.
+	// CodeStaleEpoch when a lease forbids it.
 	PutWrites(ctx context.Context, w ThreadWrites) error
 
 	// GetTuple returns the named checkpoint, or the one with the greatest id
@@ -52,6 +55,15 @@ type Saver interface {
 	// Prune deletes threads whole, or all but the newest checkpoint of each
 	// namespace with its writes, never cutting what the kept one needs.
 	Prune(ctx context.Context, tenant string, threads []string, keepLatest bool) error
+
+	// Lease makes the holder the thread's only writer for a while, or, with the
+	// token of a live lease, for a while longer. CodeConflict when somebody else
+	// is; CodeStaleEpoch when what is to be renewed is over.
+	Lease(ctx context.Context, r LeaseRequest) (Lease, error)
+
+	// Release ends a lease before its time. One that is over already is no
+	// error.
+	Release(ctx context.Context, r LeaseRelease) error
 }
 
 // ThreadRef addresses a checkpoint.
@@ -113,6 +125,9 @@ type ThreadPut struct {
 	NewVersions map[string]json.RawMessage `json:"new_versions"`
 	Metadata    json.RawMessage            `json:"metadata,omitempty"`
 	TTLSeconds  float64                    `json:"ttl_seconds,omitempty"` // retention may delete the thread after so long without a put; 0 keeps it
+
+	Lease  *LeaseToken `json:"lease,omitempty"`           // the writer's, if it has one
+	Latest *string     `json:"expected_latest,omitempty"` // what the newest checkpoint of the namespace must be, "" for none; this put itself, repeated, may be it too
 }
 
 // ThreadWrites is a task's pending writes on one checkpoint.
@@ -124,6 +139,7 @@ type ThreadWrites struct {
 	Task       string        `json:"task_id"`
 	TaskPath   string        `json:"task_path,omitempty"`
 	Writes     []ThreadWrite `json:"writes"`
+	Lease      *LeaseToken   `json:"lease,omitempty"`
 }
 
 // ThreadWrite is one pending write.
@@ -182,4 +198,48 @@ type ThreadQuery struct {
 type ChannelHistory struct {
 	Seed   *Value         `json:"seed,omitempty"`
 	Writes []PendingWrite `json:"writes"`
+}
+
+// Lease is one writer's right to be the only one of a thread.
+//
+//	nobody ──lease──▶ held ──renew──▶ held
+//	  ▲                │ └──lease by the same holder──▶ held, with a new token
+//	  └─release · time─┘
+//
+// Nobody needs one: a thread without a live lease takes every write. While
+// there is one, a put or a task's writes must carry its token, and a token is
+// good for nothing once its time is up, even when nobody came after it: others
+// may have written meanwhile. So a writer that slept through its lease cannot
+// overwrite its successor's work, whatever it believes. Time is the store's,
+// and a lease ends by itself.
+//
+// A holder that asks again without a token gets a new one and the old is void:
+// a program that was killed need not wait for its own lease to end, and its
+// former self, should it still live, writes no more. Deleting the thread ends
+// its lease.
+type Lease struct {
+	Token   int64     `json:"token"` // greater than those before it
+	Holder  string    `json:"holder"`
+	Expires time.Time `json:"expires"`
+}
+
+// LeaseRequest asks for a lease, or with a token for more time.
+type LeaseRequest struct {
+	Tenant     string  `json:"tenant,omitempty"`
+	Thread     string  `json:"thread_id"`
+	Holder     string  `json:"holder"`
+	TTLSeconds float64 `json:"ttl_seconds"`
+	Token      int64   `json:"token,omitempty"` // of the lease to renew; 0 asks for a new one
+}
+
+// LeaseRelease gives a lease back.
+type LeaseRelease struct {
+	Tenant string `json:"tenant,omitempty"`
+	Thread string `json:"thread_id"`
+	Token  int64  `json:"token"`
+}
+
+// LeaseToken is what a write shows of its lease.
+type LeaseToken struct {
+	Token int64 `json:"token"`
 }

@@ -16,33 +16,31 @@ import (
 	"github.com/ktrdr/ktrdr/worker"
 )
 
-// AssessmentRunner assesses researches.
-func AssessmentRunner() worker.Runner { return assessmentRunner{} }
+// AssessmentRunner assesses researches. The verdict is always its own; a model
+// may be asked for what it means.
+func AssessmentRunner(m Memory, minds Minds) worker.Runner { return assessmentRunner{m, minds} }
 
-type assessmentRunner struct{}
+type assessmentRunner struct {
+	memory Memory
+	minds  Minds
+}
 
 // Run judges one research.
-func (assessmentRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
+func (r assessmentRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
 	spec, err := research.Parse[research.AssessmentSpec](t.Spec)
 	if err != nil {
 		return nil, err
 	}
-	if err := onlyBuiltin(spec.Model); err != nil {
-		return nil, err
-	}
 	if spec.Files == nil {
-		return json.Marshal(refused(spec))
+		return r.comment(ctx, t, spec, refused(spec), refused(spec))
 	}
-	in, err := openInputs(t)
-	if err != nil {
-		return nil, err
-	}
+	in := &inputs{task: t}
 	defer in.close()
-	a := &assessment{task: t, spec: spec, in: in}
+	a := &assessment{task: t, spec: spec, in: in, memory: r.memory}
 	if err := a.judge(ctx); err != nil {
 		return nil, stopped(ctx, t, err)
 	}
-	return json.Marshal(opinion(spec, a.verdict, a.opened))
+	return r.comment(ctx, t, spec, opinion(spec, a.verdict, a.opened), opinion(spec, a.sealed, false))
 }
 
 // assessment is one on its way.
@@ -54,9 +52,12 @@ type assessment struct {
 	spec research.AssessmentSpec
 	in   *inputs
 
+	memory Memory
+
 	model   *train.Model
 	seen    train.Series // bars that research saw
 	verdict evidence.Verdict
+	sealed  evidence.Verdict // as it was before the holdout was opened
 	opened  bool
 }
 
@@ -81,7 +82,12 @@ func (a *assessment) judge(ctx context.Context) error {
 	if a.seen, err = a.in.series(ctx, files.Symbol, files.Bars); err != nil {
 		return err
 	}
-	c := evidence.Case{Trials: a.spec.Trials, Collapsed: a.spec.Collapsed}
+	c := evidence.Case{Trials: a.spec.Trials, Openings: a.spec.Openings, Collapsed: a.spec.Collapsed}
+	earlier, err := insist(ctx, func() (int, error) { return a.memory.Openings(ctx, a.spec.Place, files.Sealed) })
+	if err != nil {
+		return err
+	}
+	c.Openings.Known += earlier
 	if c.Test, err = a.test(ctx); err != nil {
 		return err
 	}
@@ -90,6 +96,7 @@ func (a *assessment) judge(ctx context.Context) error {
 		return err
 	}
 	a.verdict = evidence.Judge(c, a.spec.Rules)
+	a.sealed = a.verdict
 	if !a.verdict.HoldoutDue || ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -11,27 +12,32 @@ import (
 	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/research"
+	"github.com/ktrdr/ktrdr/resilience"
 	"github.com/ktrdr/ktrdr/worker"
 )
 
-// Memory tells a designer what it may know: the experiments of a run's earlier
-// generations, and those of other runs up to a horizon.
+// Memory tells a designer what it may know, and an assessor how often its holdout
+// was opened by the earlier generations of its run. Both are told the same
+// whenever they ask.
 type Memory interface {
-	Experiments(ctx context.Context, run string, generation int, horizon string) ([]designer.Experiment, error)
+	Recall(ctx context.Context, v research.View) (research.Past, error)
+	Openings(ctx context.Context, at research.Place, holdout []research.Span) (int, error)
 }
 
-// DesignRunner designs strategies.
-func DesignRunner(m Memory) worker.Runner { return designRunner{m} }
+// DesignRunner designs strategies: by itself, or by asking the model that a
+// research names. Where no model can be asked any more it goes on by itself, and
+// says so.
+func DesignRunner(m Memory, minds Minds) worker.Runner { return designRunner{m, minds} }
 
-type designRunner struct{ memory Memory }
+type designRunner struct {
+	memory Memory
+	minds  Minds
+}
 
 // Run designs one strategy.
 func (r designRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
 	spec, err := research.Parse[research.DesignSpec](t.Spec)
 	if err != nil {
-		return nil, err
-	}
-	if err := onlyBuiltin(spec.Model); err != nil {
 		return nil, err
 	}
 	t.Progress(ktrdr.Progress{CurrentStep: "measuring the market", StepsTotal: designSteps})
@@ -40,29 +46,88 @@ func (r designRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage,
 		return nil, stopped(ctx, t, err)
 	}
 	t.Progress(ktrdr.Progress{CurrentStep: "remembering", StepsCompleted: 1, StepsTotal: designSteps, Percentage: 100. / designSteps})
-	past, err := r.remember(ctx, spec)
+	past, err := insist(ctx, func() (research.Past, error) { return r.memory.Recall(ctx, spec.View()) })
 	if err != nil {
 		return nil, stopped(ctx, t, err)
 	}
 	t.Progress(ktrdr.Progress{CurrentStep: "designing", StepsCompleted: 2, StepsTotal: designSteps, Percentage: 200. / designSteps})
-	p, err := designer.Design(brief, spec.Seed, spec.Generation, spec.Index, past, spec.Costs)
+	d := &research.Design{}
+	if spec.Model != research.Builtin {
+		if d, err = r.ask(ctx, t, spec, brief.Stats, past); err != nil || d.Strategy != "" {
+			return result(d, err)
+		}
+	}
+	p, err := designer.Design(brief, spec.Seed, spec.Generation, spec.Index, past.Experiments, spec.Costs)
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(research.Design{
-		Summary: fmt.Sprintf("%s, after %d experiments: %s", p.Name, len(past), p.Hypothesis),
-		Name:    p.Name, Strategy: p.Strategy, Notes: p.Notes, Hypothesis: p.Hypothesis, Key: p.Key, Genome: &p.Genome,
+	d.Name, d.Strategy, d.Notes, d.Hypothesis, d.Key, d.Genome = p.Name, p.Strategy, p.Notes, p.Hypothesis, p.Key, &p.Genome
+	d.Tests = asked(p, past.Hypotheses)
+	d.Designer, d.Summary = research.Builtin, fmt.Sprintf("%s, after %d experiments: %s", p.Name, len(past.Experiments), p.Hypothesis)
+	if d.Instead != "" {
+		d.Summary = fmt.Sprintf("%s (designed by the program itself instead of %s: %s)", d.Summary, spec.Model, d.Instead)
+		r.minds.missed(ctx, t.Operation, spec.Model, d.Instead)
+	}
+	return result(d, nil)
+}
+
+// asked is the hypothesis that a design tests: one that its parent posed, and
+// that says what it was taught; nil if there is none.
+func asked(p designer.Proposal, open []research.HypothesisNote) *research.HypothesisNote {
+	i := slices.IndexFunc(open, func(h research.HypothesisNote) bool {
+		return p.From != "" && h.Source == p.From && slices.Contains(p.Lesson, h.Lesson())
 	})
+	if i < 0 {
+		return nil
+	}
+	return &open[i]
+}
+
+func result(d *research.Design, err error) (json.RawMessage, error) {
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(d)
 }
 
 const designSteps = 3
 
-// onlyBuiltin refuses a model that this program cannot ask.
-func onlyBuiltin(model string) error {
-	if model == research.Builtin {
-		return nil
+// ask has a model design. A design without a strategy says why none could.
+func (r designRunner) ask(ctx context.Context, t *worker.Task, spec research.DesignSpec, stats designer.Stats, past research.Past) (*research.Design, error) {
+	if why := r.minds.away(resilience.LLMDesign); why != "" {
+		return &research.Design{Instead: why}, nil
 	}
-	return ktrdr.Errorf(ktrdr.CodeInvalid, "spec: model %q cannot be asked here; %s can", model, research.Builtin)
+	tools := &designTools{spec: spec, stats: stats, past: past}
+	k := &talk{
+		task: t, models: r.minds.Models, tools: tools,
+		ask: asks(t.Operation, t.Epoch, "designer", spec.Model, spec.Budget, r.minds.Wait),
+	}
+	k.begin(designPrompt, goal(spec))
+	err := k.run(ctx)
+	u, none := errors.AsType[*unanswered](err)
+	switch {
+	case none:
+		return &research.Design{Instead: u.why, Decisions: k.state.Decisions}, nil
+	case err != nil && ctx.Err() != nil:
+		return nil, t.Interrupted(ctx, int64(k.state.Turns), k.state)
+	case err != nil:
+		return nil, err
+	}
+	d := &tools.saved
+	d.Designer, d.Prompt, d.Decisions = k.answeredBy(), designPrompt, k.state.Decisions
+	d.Summary = fmt.Sprintf("%s, by %s after %d experiments: %s", d.Name, d.Designer, len(past.Experiments), d.Hypothesis)
+	return d, nil
+}
+
+// goal is what a model is asked for. It differs from research to research of a
+// run, or they would all be given the same answer.
+func goal(spec research.DesignSpec) string {
+	brief := spec.Brief
+	if brief == "" {
+		brief = "anything that works"
+	}
+	return fmt.Sprintf("The goal: %s\n\nThis is design %d of generation %d, seed %d: designs of one generation do not know of each other, so make yours unlike what comes to mind first when the seed says so.",
+		brief, spec.Index+1, spec.Generation+1, spec.Seed)
 }
 
 // measure describes the market by the first of its series.
@@ -74,10 +139,7 @@ func measure(ctx context.Context, t *worker.Task, spec research.DesignSpec) (des
 	if i < 0 {
 		return designer.Stats{}, ktrdr.Errorf(ktrdr.CodeInvalid, "spec: the bars are not those that the brief is about")
 	}
-	in, err := openInputs(t)
-	if err != nil {
-		return designer.Stats{}, err
-	}
+	in := &inputs{task: t}
 	defer in.close()
 	bars, err := in.bars(ctx, spec.Bars[i])
 	if err != nil {
@@ -86,20 +148,20 @@ func measure(ctx context.Context, t *worker.Task, spec research.DesignSpec) (des
 	return designer.Measure(bars)
 }
 
-// remember asks memory. While it cannot be reached there is nothing to go on
-// with, so it is asked again.
-func (r designRunner) remember(ctx context.Context, spec research.DesignSpec) ([]designer.Experiment, error) {
+// insist asks memory. While it cannot be reached there is nothing to go on with,
+// so it is asked again.
+func insist[T any](ctx context.Context, ask func() (T, error)) (T, error) {
 	const first, longest = 100 * time.Millisecond, 5 * time.Second
 	for pause := first; ; pause = min(2*pause, longest) {
-		past, err := r.memory.Experiments(ctx, spec.Run, spec.Generation, spec.Horizon)
+		told, err := ask()
 		if err == nil || !ktrdr.CodeOf(err).Retryable() {
-			return past, err
+			return told, err
 		}
 		t := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
 			t.Stop()
-			return nil, context.Cause(ctx)
+			return told, context.Cause(ctx)
 		case <-t.C:
 		}
 	}

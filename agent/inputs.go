@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/jobs"
@@ -17,19 +15,11 @@ import (
 	"github.com/ktrdr/ktrdr/worker"
 )
 
-// inputs holds the bars of a spec as files while they are read.
+// inputs holds the bars of a spec as files while they are read: files without a
+// name, which go with the process, however it ends.
 type inputs struct {
 	task    *worker.Task
-	dir     string
 	closers []io.Closer
-}
-
-func openInputs(t *worker.Task) (*inputs, error) {
-	dir, err := os.MkdirTemp("", "ktrdr-"+string(t.Type)+"-")
-	if err != nil {
-		return nil, fmt.Errorf("place for the inputs: %w", err)
-	}
-	return &inputs{task: t, dir: dir}, nil
 }
 
 // close gives everything back. Bars that were read are gone with it.
@@ -37,7 +27,6 @@ func (in *inputs) close() {
 	for _, c := range in.closers {
 		_ = c.Close() // a mapping; nothing is written
 	}
-	_ = os.RemoveAll(in.dir)
 }
 
 // read brings a blob, checked against its hash.
@@ -56,11 +45,7 @@ func (in *inputs) bars(ctx context.Context, want jobs.Bars) (*market.Bars, error
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(in.dir, strconv.Itoa(len(in.closers))+market.Suffix)
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		return nil, err
-	}
-	b, c, err := market.OpenVerified(path)
+	b, c, err := mapped(data)
 	if err != nil {
 		return nil, ktrdr.Errorf(ktrdr.CodeCorrupt, "%s: %w", want.Name, err)
 	}
@@ -69,6 +54,20 @@ func (in *inputs) bars(ctx context.Context, want jobs.Bars) (*market.Bars, error
 		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%s holds %s %s and not the series that the spec names", want.Name, b.Symbol, b.Timeframe)
 	}
 	return b, nil
+}
+
+// mapped opens bars as a file that has lost its name by then.
+func mapped(data []byte) (_ *market.Bars, _ io.Closer, err error) {
+	f, err := os.CreateTemp("", "ktrdr-bars-*"+market.Suffix)
+	if err != nil {
+		return nil, nil, fmt.Errorf("place for the inputs: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.Remove(f.Name())) }()
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, nil, fmt.Errorf("place for the inputs: %w", err)
+	}
+	return market.OpenVerified(f.Name())
 }
 
 // series brings the bars of a symbol in all their timeframes.

@@ -13,6 +13,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/agent"
 	"github.com/ktrdr/ktrdr/blob"
+	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/engine"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
@@ -37,6 +38,9 @@ type lab struct {
 
 	inject   func(ktrdr.Operation) string // as in engine.Config
 	designer worker.Runner                // instead of ours; nil means ours
+	minds    agent.Minds                  // who may be asked; none by default
+	wire     func(*lab)                   // sets minds, once there is a store
+	models   []string                     // that the desk takes
 
 	library *market.Library
 }
@@ -114,7 +118,8 @@ func (l *lab) open() {
 		l.t.Fatal(err)
 	}
 	l.desk, err = research.NewDesk(research.DeskConfig{
-		Library: l.library, Blobs: blobs, Ledger: store, Generation: 3,
+		Library: l.library, Blobs: blobs, Ledger: store, Generation: 3, Costs: cheap,
+		Models: l.models, Budget: func(context.Context) (float64, error) { return 0.5, nil },
 		Strategy: func(name string) ([]byte, error) {
 			for _, e := range strategy.Examples() {
 				if e.Name == name {
@@ -127,6 +132,9 @@ func (l *lab) open() {
 	if err != nil {
 		l.t.Fatal(err)
 	}
+	if l.wire != nil {
+		l.wire(l)
+	}
 	l.run(func() { _ = blobs.Close(); _ = store.Close() })
 }
 
@@ -136,9 +144,9 @@ func (l *lab) run(closing func()) {
 	if tells == nil {
 		tells = research.NewMemory(l.store)
 	}
-	designer := l.designer
-	if designer == nil {
-		designer = agent.DesignRunner(tells)
+	design := l.designer
+	if design == nil {
+		design = agent.DesignRunner(tells, l.minds)
 	}
 	ctx, cancel := context.WithCancel(l.t.Context())
 	var all sync.WaitGroup
@@ -150,8 +158,8 @@ func (l *lab) run(closing func()) {
 	for name, runners := range map[string]map[ktrdr.Type]worker.Runner{
 		"compute": {ktrdr.Training: agent.Inject(jobs.TrainingRunner(neural.Best())), ktrdr.Backtesting: agent.Inject(jobs.BacktestRunner(neural.Best()))},
 		"agents": {
-			ktrdr.AgentDesign:     agent.Inject(designer),
-			ktrdr.AgentAssessment: agent.Inject(agent.AssessmentRunner()),
+			ktrdr.AgentDesign:     agent.Inject(design),
+			ktrdr.AgentAssessment: agent.Inject(agent.AssessmentRunner(tells, l.minds)),
 		},
 	} {
 		w, err := worker.New(worker.Config{Name: name, Runners: runners, Slots: 2}, l.Local())
@@ -171,6 +179,9 @@ func (l *lab) run(closing func()) {
 	})
 	l.t.Cleanup(l.stop)
 }
+
+// cheap costs let a market of few bars show its edge.
+func cheap(string) designer.CostHints { return designer.CostHints{Commission: 0.00005} }
 
 // trigger creates researches.
 func (l *lab) trigger(t research.Trigger) []ktrdr.OperationID {

@@ -45,12 +45,9 @@ var advices = map[string]advice{
 	string(evidence.BeatsLuck): {"Gather more evidence for the same idea instead of more variants.", research.Hypothesis{
 		Text: "The same idea shows in another symbol or in longer data.", Rationale: "As many trials as were made find as much by luck.",
 	}},
-	string(evidence.HoldoutEarns): {"Do not tune this further: the holdout has spoken.", research.Hypothesis{
-		Text: "What the test part showed was a spell of the market, and another idea is needed.", Rationale: "It lost on bars that nobody had seen.",
-	}},
-	string(evidence.HoldoutConfirms): {"Wait for new bars before believing it.", research.Hypothesis{
-		Text: "With more bars the edge becomes certain, or goes away.", Rationale: "The holdout did not contradict it, and did not confirm it either.",
-	}},
+	// What the holdout said asks nothing of whoever designs next.
+	string(evidence.HoldoutEarns):    {suggestion: "Do not tune this further: the holdout has spoken."},
+	string(evidence.HoldoutConfirms): {suggestion: "Wait for new bars before believing it."},
 	"accuracy_below_threshold": {"Ask another question: other labels, other inputs.", research.Hypothesis{
 		Text: "Other labels can be foretold from these inputs.", Rationale: "The network did no better than chance.",
 	}},
@@ -72,7 +69,6 @@ var same = map[string]string{
 	"sharpe_too_low":                       string(evidence.PositiveSharpe),
 	"net_return_negative":                  string(evidence.SurvivesCosts),
 	string(evidence.HoldoutTrades):         string(evidence.EnoughTrades),
-	string(evidence.BeyondChance):          string(evidence.BeatsLuck),
 }
 
 func adviceOn(code string) (advice, bool) {
@@ -92,7 +88,11 @@ func advise(a *research.Assessment, code string) {
 	if !ok || len(a.Suggestions) >= most || slices.Contains(a.Suggestions, tip.suggestion) {
 		return
 	}
-	a.Suggestions, a.Hypotheses = append(a.Suggestions, tip.suggestion), append(a.Hypotheses, tip.hypothesis)
+	a.Suggestions = append(a.Suggestions, tip.suggestion)
+	if h := tip.hypothesis; h.Text != "" {
+		h.Code = code
+		a.Hypotheses = append(a.Hypotheses, h)
+	}
 }
 
 // opinion puts a verdict into words.
@@ -115,7 +115,7 @@ func opinion(spec research.AssessmentSpec, v evidence.Verdict, opened bool) rese
 			a.Weaknesses = append(a.Weaknesses, fmt.Sprintf("The %s gate would have refused it: %s.", g.Gate, strings.Join(g.Reasons, "; ")))
 		}
 	}
-	if v.Claim {
+	if v.HoldoutDue {
 		a.Hypotheses = append(a.Hypotheses, research.Hypothesis{
 			Text: "The same idea holds in other symbols.", Rationale: "An edge that is real is rarely alone.",
 		})

@@ -1,12 +1,16 @@
 package agent
 
 import (
+	"encoding/json"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/evidence"
+	"github.com/ktrdr/ktrdr/llm"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/train"
@@ -20,12 +24,14 @@ func TestAdvice_ThereIsSomeForEveryRefusal(t *testing.T) {
 	for _, r := range evidence.Judge(evidence.Case{}, evidence.Rules{}).Reasons { // every check there is
 		codes = append(codes, string(r.Code))
 	}
-	if len(codes) != 23 {
-		t.Errorf("%d codes, want ten of the gates and thirteen of the verdict", len(codes))
+	if len(codes) != 22 {
+		t.Errorf("%d codes, want ten of the gates and twelve of the verdict", len(codes))
 	}
 	for _, code := range codes {
-		if a, ok := adviceOn(code); !ok || a.suggestion == "" || a.hypothesis.Text == "" || a.hypothesis.Rationale == "" {
-			t.Errorf("there is no advice on %s", code)
+		sealed := code == string(evidence.HoldoutEarns) || code == string(evidence.HoldoutConfirms) // asks for no design
+		a, ok := adviceOn(code)
+		if !ok || a.suggestion == "" || (a.hypothesis.Text == "") != sealed || (a.hypothesis.Rationale == "") != sealed {
+			t.Errorf("the advice on %s is %+v", code, a)
 		}
 	}
 }
@@ -39,7 +45,7 @@ func TestOpinion_HearsBothSides(t *testing.T) {
 		"nothing at all":   opinion(research.AssessmentSpec{}, sealed, false),
 		"a gate's refusal": refused(research.AssessmentSpec{Gates: gates, Collapsed: true}),
 	} {
-		if len(a.Strengths) == 0 || len(a.Weaknesses) == 0 || len(a.Hypotheses) == 0 || len(a.Suggestions) > most || a.Reasons == nil {
+		if len(a.Strengths) == 0 || len(a.Weaknesses) == 0 || len(a.Hypotheses) == 0 && !a.HoldoutOpened || len(a.Suggestions) > most || a.Reasons == nil {
 			t.Errorf("%s: %+v", name, a)
 		}
 		if slices.Contains(a.Weaknesses, "The holdout is sealed.") {
@@ -48,6 +54,73 @@ func TestOpinion_HearsBothSides(t *testing.T) {
 	}
 	if a := refused(research.AssessmentSpec{Gates: gates}); a.Verdict != evidence.Poor || a.Claim || a.Summary == "" || a.Reasons[0].Code != "loss_too_high" {
 		t.Errorf("a refusal is judged %+v", a)
+	}
+}
+
+// Whoever designs next reads the hypotheses: two researches that differ in what
+// the holdout said must ask the same.
+func TestComment_HypothesesAreThoseOfTheSealedHoldout(t *testing.T) {
+	spec := research.AssessmentSpec{Model: research.Builtin}
+	due := evidence.Verdict{Level: evidence.Promising, HoldoutDue: true, Reasons: []evidence.Reason{{Code: evidence.BeatsLuck, Passed: true}}}
+	claim := due
+	claim.Claim, claim.HoldoutDue = true, false
+	lost := evidence.Verdict{Level: evidence.Poor, Reasons: []evidence.Reason{
+		{Code: evidence.BeatsLuck, Passed: true}, {Code: evidence.HoldoutEarns, Text: "it lost"}, {Code: evidence.HoldoutTrades, Text: "it hardly traded"},
+	}}
+	var asked [2][]research.Hypothesis
+	for i, v := range []evidence.Verdict{claim, lost} {
+		text, err := assessmentRunner{}.comment(t.Context(), nil, spec, opinion(spec, v, true), opinion(spec, due, false))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var a research.Assessment
+		if err := json.Unmarshal(text, &a); err != nil {
+			t.Fatal(err)
+		}
+		asked[i] = a.Hypotheses
+	}
+	if len(asked[0]) == 0 || !reflect.DeepEqual(asked[0], asked[1]) {
+		t.Errorf("confirmed, it asks %+v, and lost, %+v", asked[0], asked[1])
+	}
+}
+
+func TestAsked_IsWhatTheParentPosedAndTheLessonTests(t *testing.T) {
+	open := []research.HypothesisNote{
+		{ID: "other", Source: "r/0/1", Code: string(evidence.BoundedDecay)},
+		{ID: "another question", Source: "r/0/0", Code: string(evidence.EnoughTrades)},
+		{ID: "this", Source: "r/0/0", Code: string(evidence.BoundedDecay)},
+		{ID: "of a gate", Source: "r/0/0", Code: "loss_too_high"},
+	}
+	for name, c := range map[string]struct {
+		p    designer.Proposal
+		want string
+	}{
+		"a verdict's":       {designer.Proposal{From: "r/0/0", Lesson: []string{"decay", "overfit"}}, "this"},
+		"a gate's":          {designer.Proposal{From: "r/0/0", Lesson: []string{"loss_too_high"}}, "of a gate"},
+		"no lesson":         {designer.Proposal{From: "r/0/0"}, ""},
+		"another parent":    {designer.Proposal{From: "r/0/2", Lesson: []string{"decay"}}, ""},
+		"without a parent":  {designer.Proposal{Lesson: []string{"decay"}}, ""},
+		"nobody asked that": {designer.Proposal{From: "r/0/0", Lesson: []string{"drawdown"}}, ""},
+	} {
+		got := ""
+		if h := asked(c.p, open); h != nil {
+			got = h.ID
+		}
+		if got != c.want {
+			t.Errorf("%s: tests %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestTools_HypothesesAreListedAndNamed(t *testing.T) {
+	tools := &designTools{past: research.Past{Hypotheses: []research.HypothesisNote{{ID: "a/0/1/1", Text: "older"}, {ID: "a/0/2/1", Text: "newer"}}}}
+	text, done, err := tools.use(llm.ToolCall{Name: "list_hypotheses", Input: json.RawMessage(`{}`)})
+	if err != nil || done || !strings.Contains(text, "a/0/1/1") || strings.Index(text, "newer") > strings.Index(text, "older") {
+		t.Errorf("%s, %v, %v, want both, the newer first", text, done, err)
+	}
+	_, _, err = tools.use(llm.ToolCall{Name: saveTool, Input: json.RawMessage(`{"yaml":"x","hypothesis":"y","tests":"none"}`)})
+	if err == nil || !strings.Contains(err.Error(), "no untested hypothesis") {
+		t.Errorf("a hypothesis that nobody posed: %v", err)
 	}
 }
 

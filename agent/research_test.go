@@ -21,7 +21,7 @@ import (
 )
 
 // edge is a market in which something is to be found.
-var edge = market.SynthConfig{Symbol: "EURUSD", Bars: 4000, Seed: 1, Edge: 0.4}
+var edge = market.SynthConfig{Symbol: "EURUSD", Bars: 4000, Seed: 1, Edge: 0.8}
 
 var night = research.Trigger{Brief: "mean reversion on EURUSD, simple", Count: 6, Run: "night"}
 
@@ -33,9 +33,15 @@ func seeded(t research.Trigger) research.Trigger {
 func TestResearch_FromTheBriefToTheVerdict(t *testing.T) {
 	l := newLab(t, edge, nil)
 	var hidden ktrdr.Hash
-	opened, claims := 0, 0
-	for _, id := range l.trigger(seeded(night)) {
+	opened, claims, first := 0, 0, 0
+	for i, id := range l.trigger(seeded(night)) {
 		r := l.result(id)
+		if i == 3 {
+			first = opened // by the first generation
+		}
+		if f := r.Figures; i >= 3 && f != nil && f.Trials > 0 && f.Openings != (max(first, 1)+1)*3 {
+			t.Errorf("%d openings are counted against the second and last generation of 3, want those for %d before it", f.Openings, first)
+		}
 		op, err := l.Operation(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
@@ -80,6 +86,9 @@ func TestResearch_FromTheBriefToTheVerdict(t *testing.T) {
 	}
 	if n := len(l.notes(research.NoteTrial)); n != 6 {
 		t.Errorf("%d trials in the ledger, want 6", n)
+	}
+	if n := len(l.notes(research.NoteOpening)); n != opened {
+		t.Errorf("%d openings in the ledger, want %d", n, opened)
 	}
 	if n := len(l.notes(research.NoteExperiment)); n != 6 {
 		t.Errorf("%d experiments, want 6", n)
@@ -202,11 +211,11 @@ type witness struct {
 	told map[int][]designer.Experiment
 }
 
-func (w *witness) Experiments(ctx context.Context, run string, generation int, horizon string) ([]designer.Experiment, error) {
-	past, err := w.Memory.Experiments(ctx, run, generation, horizon)
+func (w *witness) Recall(ctx context.Context, v research.View) (research.Past, error) {
+	past, err := w.Memory.Recall(ctx, v)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.told[generation] = past
+	w.told[v.Generation] = past.Experiments
 	return past, err
 }
 

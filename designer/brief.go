@@ -115,10 +115,17 @@ func (r *briefReader) readSeries(known Known) {
 		return
 	}
 	named := r.namedSymbols(list)
-	fits := func(s Series) bool {
-		return (len(named) == 0 || slices.Contains(named, s.Symbol)) && (r.timeframe == "" || s.Timeframe == r.timeframe)
+	find := func(tf market.Timeframe) int {
+		return slices.IndexFunc(list, func(s Series) bool {
+			return (len(named) == 0 || slices.Contains(named, s.Symbol)) && (tf == "" || s.Timeframe == tf)
+		})
 	}
-	i := slices.IndexFunc(list, fits)
+	i := find(r.timeframe)
+	for _, tf := range r.bars { // the first that there is
+		if i < 0 {
+			i = find(tf)
+		}
+	}
 	if i < 0 && len(named) > 0 {
 		i = slices.IndexFunc(list, func(s Series) bool { return slices.Contains(named, s.Symbol) })
 		b.understand("There is no %s data of %s; %s is used.", r.timeframe, strings.Join(named, ", "), list[max(i, 0)].Timeframe)

@@ -3,6 +3,8 @@ package designer
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 )
 
 // CostHints is what trading will cost, as fractions of the traded value. It is
@@ -17,10 +19,30 @@ type CostHints struct {
 // PerSide is what one side of a trade costs.
 func (c CostHints) PerSide() float64 { return c.Commission + c.Slippage + float64(c.Spread/2) }
 
+// dollarPairs are the currencies that are traded for US dollars everywhere and
+// at all hours.
+var dollarPairs = []string{"EUR", "GBP", "JPY", "CHF", "AUD", "NZD", "CAD"}
+
+// UsualCosts is what trading a symbol costs somebody with a small account, where
+// nobody has said what it costs him: little for the great currency pairs, and
+// for anything else rather too much than too little.
+func UsualCosts(symbol string) CostHints {
+	name := strings.ToUpper(squash(symbol))
+	other, ok := strings.CutSuffix(name, "USD")
+	if !ok {
+		other, _ = strings.CutPrefix(name, "USD")
+	}
+	if slices.Contains(dollarPairs, other) {
+		return CostHints{Commission: 0.00005, Slippage: 0.00005, Spread: 0.0001}
+	}
+	return CostHints{Commission: 0.0005, Slippage: 0.0005}
+}
+
 // maxRate is the highest rate that the grammar takes.
 const maxRate = 0.2
 
-func (c CostHints) check() error {
+// Validate says which rate the grammar does not take.
+func (c CostHints) Validate() error {
 	for _, x := range []struct {
 		name string
 		rate float64

@@ -19,6 +19,16 @@ type Proposal struct {
 	Genome     Genome `json:"genome"`
 	Hypothesis string `json:"hypothesis"` // what would be true if it worked
 	Notes      string `json:"notes"`      // where the design comes from
+
+	From   string   `json:"from,omitempty"`   // source of the experiment that it is a child of
+	Lesson []string `json:"lesson,omitempty"` // codes of what that one taught it
+}
+
+// origin is where a design comes from.
+type origin struct {
+	notes []string
+	from  string
+	codes []string // of the lesson
 }
 
 // How the population is kept apart: designs of one island are parents of that
@@ -48,7 +58,7 @@ func Design(b Brief, seed uint64, generation, index int, past []Experiment, cost
 	f := newFrame(&b, cost)
 	r := num.NewRand(num.Mix(seed, 0x64657369676e, uint64(generation), uint64(index)))
 	m := f.recall(past)
-	g, notes := f.breed(m, generation, index, r)
+	g, from := f.breed(m, generation, index, r)
 	for attempt := range mostAttempts {
 		g = f.mark(f.repair(g), index, r)
 		s, key, err := f.write(&g, f.hypothesis(&g))
@@ -58,7 +68,7 @@ func Design(b Brief, seed uint64, generation, index int, past []Experiment, cost
 		if !m.keys[key] {
 			return Proposal{
 				Name: s.Name, Strategy: string(s.YAML()), Key: key, Genome: g,
-				Hypothesis: f.hypothesis(&g), Notes: f.annotate(notes, attempt),
+				Hypothesis: f.hypothesis(&g), Notes: f.annotate(from.notes, attempt), From: from.from, Lesson: from.codes,
 			}, nil
 		}
 		for range 1 + attempt/8 { // the longer it takes, the further from where it began
@@ -86,16 +96,16 @@ func checkPlace(b *Brief, generation, index int, cost CostHints) error {
 	if err := b.Stats.check(); err != nil {
 		return err
 	}
-	return cost.check()
+	return cost.Validate()
 }
 
 // breed makes the genome: a new one in the first generation, but for children of
 // earlier runs, on an island that has come to a stop, and now and then
 // elsewhere; else a child.
-func (f *frame) breed(m memory, generation, index int, r *num.Rand) (Genome, []string) {
-	fresh := func(at int, why string) (Genome, []string) {
+func (f *frame) breed(m memory, generation, index int, r *num.Rand) (Genome, origin) {
+	fresh := func(at int, why string) (Genome, origin) {
 		g, name := f.first(at, r)
-		return g, []string{fmt.Sprintf("%s: %s.", why, name)}
+		return g, origin{notes: []string{fmt.Sprintf("%s: %s.", why, name)}}
 	}
 	if generation == 0 {
 		// Every second one goes on from earlier runs, also when each run is a
@@ -120,23 +130,25 @@ func (f *frame) breed(m memory, generation, index int, r *num.Rand) (Genome, []s
 }
 
 // child makes a design of one or two parents that won their tournaments.
-func (f *frame) child(pool []known, r *num.Rand) (Genome, []string) {
+func (f *frame) child(pool []known, r *num.Rand) (Genome, origin) {
 	a := tournament(pool, r)
 	g := a.genome.clone()
-	notes := []string{fmt.Sprintf("From %s (score %.2f).", a.label(), a.score)}
+	from := origin{from: a.Source, notes: []string{fmt.Sprintf("From %s (score %.2f).", a.label(), a.score)}}
 	if b := tournament(pool, r); pick(r, 5) < 3 && b.genome.fingerprint() != a.genome.fingerprint() {
 		g = cross(a.genome, b.genome, r)
-		notes = append(notes, fmt.Sprintf("Crossed with %s (score %.2f).", b.label(), b.score))
+		from.notes = append(from.notes, fmt.Sprintf("Crossed with %s (score %.2f).", b.label(), b.score))
 	}
-	if l := lessonOf(a.Outcome); l != nil && pick(r, 10) < 7 {
+	if l := a.lesson(); l != nil && pick(r, 10) < 7 {
 		l.apply(f, &g, r)
-		notes = append(notes, fmt.Sprintf("Lesson: %s.", l.why))
+		from.codes = l.codes
+		from.notes = append(from.notes, fmt.Sprintf("Lesson: %s.", l.why))
 	}
 	n := 1 + pick(r, 2)
 	for range n {
 		f.mutate(&g, r)
 	}
-	return g, append(notes, fmt.Sprintf("Mutated in %d place(s).", n))
+	from.notes = append(from.notes, fmt.Sprintf("Mutated in %d place(s).", n))
+	return g, from
 }
 
 func (k *known) label() string {

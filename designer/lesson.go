@@ -102,6 +102,15 @@ func other(list []strategy.LabelSource, not strategy.LabelSource, r *num.Rand) s
 	return rest[pick(r, len(rest))]
 }
 
+// lesson is what to try next on an experiment: what it asks for and nobody has
+// tried, and else what its outcome teaches.
+func (e *Experiment) lesson() *lesson {
+	if l := firstLesson(e.Open); l != nil {
+		return l
+	}
+	return lessonOf(e.Outcome)
+}
+
 // lessonOf is what an outcome teaches; nil if nothing. What is seen in the
 // figures counts as a reason too, behind those that were given.
 func lessonOf(o Outcome) *lesson {
@@ -115,6 +124,11 @@ func lessonOf(o Outcome) *lesson {
 	if o.CostShare > 0.5 {
 		reasons = append(reasons, "costs")
 	}
+	return firstLesson(reasons)
+}
+
+// firstLesson is the first that a reason asks for.
+func firstLesson(reasons []string) *lesson {
 	for _, reason := range reasons {
 		code, _, _ := strings.Cut(strings.TrimSpace(reason), " ")
 		code = strings.ToLower(strings.TrimRight(code, ":,("))

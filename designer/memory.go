@@ -11,15 +11,17 @@ import (
 
 // Experiment is what memory tells of one research.
 type Experiment struct {
-	Generation int  `json:"generation"`
-	Index      int  `json:"index"`
-	Earlier    bool `json:"earlier,omitempty"` // of a run before this one: every island may learn from it
+	Source     string `json:"source,omitempty"` // names it among all
+	Generation int    `json:"generation"`
+	Index      int    `json:"index"`
+	Earlier    bool   `json:"earlier,omitempty"` // of a run before this one: every island may learn from it
 
 	Strategy string  `json:"strategy,omitempty"` // YAML
 	Key      string  `json:"key,omitempty"`      // as in Proposal; empty: from Strategy
 	Genome   *Genome `json:"genome,omitempty"`   // nil: from Strategy, as well as it can be told
 
-	Outcome Outcome `json:"outcome"`
+	Outcome Outcome  `json:"outcome"`
+	Open    []string `json:"open,omitempty"` // codes of lessons that it asks for, and nobody has tried on it
 }
 
 // Outcome is how a research ended.

@@ -13,6 +13,7 @@ type frame struct {
 	cost     CostHints
 	horizons []int // allowed ones, never empty
 	pause    int   // least bars between trades
+	room     int   // bars that a label may look ahead; 0 where nobody knows
 }
 
 // shareOfTest is the part of the bars that strategies are judged on: large,
@@ -24,7 +25,9 @@ const (
 )
 
 // newFrame works out the horizons: those of the style, not below what costs
-// demand, not above what leaves room for enough trades. Costs win over both.
+// demand, not above what leaves room for enough trades. Costs win over both, but
+// not over the validation part: samples whose label looks past its end are left
+// out, and some must be left.
 func newFrame(b *Brief, cost CostHints) *frame {
 	f := &frame{brief: b, cost: cost}
 	floor := leastHorizon(b.Stats.Volatility, cost)
@@ -40,6 +43,13 @@ func newFrame(b *Brief, cost CostHints) *frame {
 	if f.horizons == nil {
 		i, _ := slices.BinarySearch(horizons, floor)
 		f.horizons = []int{horizons[min(i, len(horizons)-1)]}
+	}
+	if f.room = int(shareOfValidation*float64(b.Stats.Bars)) / 5; f.room > 0 {
+		fits := slices.DeleteFunc(slices.Clone(f.horizons), func(h int) bool { return h > f.room })
+		if f.horizons = fits; len(fits) == 0 {
+			i, _ := slices.BinarySearch(horizons, f.room+1)
+			f.horizons = []int{horizons[max(i-1, 0)]}
+		}
 	}
 	if floor > 1 {
 		f.pause = floor / 2
@@ -65,6 +75,9 @@ func (f *frame) repair(g Genome) Genome {
 	if g.Width = snap(widths, g.Width); g.Label == strategy.ForwardReturn {
 		g.Width = widths[0] // a return has no barriers
 	}
+	if g.Label == strategy.Zigzag && f.room > 0 && swing(&g) > f.room {
+		g.Label = strategy.TripleBarrier
+	}
 	g.Caution = min(max(g.Caution, 0), len(confidences)-1)
 	g.Pause = nearest(pauses, g.Pause)
 	for _, p := range pauses {
@@ -83,6 +96,10 @@ func (f *frame) repair(g Genome) Genome {
 	}
 	return g
 }
+
+// swing is about how many bars a zigzag label looks ahead at most: a swing of
+// twice the width takes four times its square, and a slow one twice as long.
+func swing(g *Genome) int { return int(8 * g.Width * g.Width * float64(g.Horizon)) }
 
 // repairRisk keeps to what the brief says about shorts and losses.
 func (f *frame) repairRisk(g *Genome) {

@@ -2,6 +2,7 @@ package designer
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -79,6 +80,39 @@ func TestMeasure_LeavesOutWhatSaysNothing(t *testing.T) {
 	f := newFrame(&Brief{Symbols: []string{"X"}, Timeframe: market.H1, Stats: s}, CostHints{})
 	if g := f.repair(Genome{Inputs: []Gene{{"mfi", 24, Thirds}, {"rsi", 24, Thirds}}}); g.has("mfi") || !g.has("rsi") {
 		t.Errorf("a design looks at what says nothing: %v", g.Inputs)
+	}
+}
+
+// What a design is judged by must not have shaped it.
+func TestMeasure_DoesNotLookAtTheTestPart(t *testing.T) {
+	b := market.Synth(market.SynthConfig{Bars: 4000, Seed: 3})
+	before, err := Measure(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 2600; i < b.Len(); i++ { // 35 % of it
+		b.Open[i], b.High[i], b.Low[i], b.Close[i] = 9, 11, 7, float64(8+i%3)
+	}
+	after, err := Measure(b)
+	if err != nil || !reflect.DeepEqual(before, after) {
+		t.Errorf("another test part makes other statistics (%v)", err)
+	}
+	b.Close[2599] *= 1.5
+	if after, err = Measure(b); err != nil || reflect.DeepEqual(before, after) {
+		t.Errorf("the last bar before it says nothing (%v)", err)
+	}
+}
+
+// A question that nobody has tried to answer is tried before what the outcome
+// teaches.
+func TestLesson_OpenQuestionsComeFirst(t *testing.T) {
+	e := Experiment{Outcome: Outcome{Reasons: []string{"costs (they ate it)"}}}
+	if l := e.lesson(); l == nil || !slices.Contains(l.codes, "costs") {
+		t.Errorf("%+v, want what the outcome teaches", l)
+	}
+	e.Open = []string{"unheard_of", "decay"}
+	if l := e.lesson(); l == nil || !slices.Contains(l.codes, "decay") {
+		t.Errorf("%+v, want what is open", l)
 	}
 }
 

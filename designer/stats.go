@@ -12,10 +12,10 @@ import (
 )
 
 // Stats describe a market to the designer: how much it moves, and where the
-// values of the indicators lie. Nothing in them tells what a value was followed
-// by, so they may be taken from all bars that research may see.
+// values of the indicators lie, both as they were before the test part of a
+// design: what it is judged by must not have shaped it.
 type Stats struct {
-	Bars       int      `json:"bars"`
+	Bars       int      `json:"bars"`       // all that research may see
 	Volatility float64  `json:"volatility"` // root mean square of the returns from close to close
 	Columns    []Column `json:"columns"`    // by name and period; what has no values or only one is left out
 }
@@ -45,24 +45,25 @@ const (
 // a fuzzy set.
 const mostValues = 4096
 
-// mostBars is how many bars are looked at, the latest ones: where values lie now
-// matters more than where they lay long ago.
+// mostBars is how many bars are looked at, the latest ones before the test part:
+// where values lie now matters more than where they lay long ago.
 const mostBars = 20_000
 
 // leastBars is how many bars a market must have to be described at all.
 const leastBars = 300
 
-// Measure describes a market by its bars. Give it the bars that research may
-// see and never the holdout. It refuses fewer than 300 bars.
+// Measure describes a market by those of its bars that lie before the test part.
+// Give it the bars that research may see and never the holdout. It refuses fewer
+// than 300 bars.
 func Measure(b *market.Bars) (Stats, error) {
 	n := b.Len()
 	if n < leastBars {
 		return Stats{}, fmt.Errorf("%s %s has %d bars for research; at least %d are needed to design for it: import more data", b.Symbol, b.Timeframe, n, leastBars)
 	}
 	s := Stats{Bars: n}
-	if n > mostBars {
-		b, n = b.Slice(n-mostBars, n), mostBars
-	}
+	end := int((shareOfTrain + shareOfValidation) * float64(n))
+	b = b.Slice(max(0, end-mostBars), end)
+	n = b.Len()
 	s.Volatility = round(volatility(b.Close))
 	if s.Volatility <= 0 {
 		return Stats{}, fmt.Errorf("%s %s never moves in %d bars: there is nothing to trade", b.Symbol, b.Timeframe, n)

@@ -96,7 +96,8 @@ type briefReader struct {
 	words     []string
 	brief     *Brief
 	negated   bool
-	timeframe market.Timeframe
+	timeframe market.Timeframe   // the first that is named
+	bars      []market.Timeframe // that are named beyond doubt
 	unwanted  []strategy.ModelType
 }
 
@@ -201,25 +202,37 @@ var units = map[string]string{
 	"hourly": "1h", "daily": "1d", "weekly": "1w", "monthly": "1M",
 }
 
-// readTimeframe reads 4h, 4 hours, 4-hour, hourly. "Hold for 4 hours" is no
-// timeframe.
+// series are the words that only follow a timeframe.
+var series = []string{"bar", "bars", "candle", "candles", "chart", "charts", "timeframe", "timeframes"}
+
+// readTimeframe reads 4h, h4, 4 hours, 4-hour, hourly. "Hold for 4 hours" is no
+// timeframe. One that is written as 4h, or followed by bars, is nothing else.
 func (r *briefReader) readTimeframe(i int) {
 	w := r.words[i]
-	if r.timeframe != "" || i > 0 && slices.Contains(spans, r.words[i-1]) {
+	if i > 0 && slices.Contains(spans, r.words[i-1]) {
 		return
 	}
 	count := strings.TrimRight(w, "abcdefghijklmnopqrstuvwxyz")
-	unit := units[w[len(count):]]
-	switch {
+	unit, after := units[w[len(count):]], i+1
+	beyond := count != "" && len(count) < len(w)
+	switch letter := strings.TrimRight(w, "0123456789"); {
+	case len(letter) == 1 && len(letter) < len(w):
+		count, unit, beyond = w[1:], units[letter], true
 	case count == "" && len(unit) == 2:
 		count = "" // hourly is a unit with its count
 	case count == "":
 		return
-	case len(count) == len(w) && i+1 < len(r.words):
-		unit = units[r.words[i+1]]
+	case len(count) == len(w) && after < len(r.words):
+		unit = units[r.words[after]]
+		after++
 	}
-	if tf, err := market.ParseTimeframe(count + unit); err == nil && unit != "" {
+	tf, err := market.ParseTimeframe(count + unit)
+	if err == nil && r.timeframe == "" {
 		r.timeframe = tf
+	}
+	named := after < len(r.words) && slices.Contains(series, r.words[after])
+	if unit != "" && (named || beyond && err == nil) {
+		r.bars = appendNew(r.bars, market.Timeframe(count+unit))
 	}
 }
 

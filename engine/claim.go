@@ -13,7 +13,7 @@ import (
 
 const (
 	maxWait  = 30 * time.Second // a poll is held open no longer
-	pollStep = time.Second      // the store's hints may get lost; this is the truth
+	pollStep = time.Second      // the store's hints may get lost, and none tells that a wait is over; this is the truth
 )
 
 // lookers is how many polls look into the store at once. One is woken for

@@ -107,9 +107,11 @@ func (e *Engine) explain(ctx context.Context, ops []ktrdr.Operation) error {
 	return nil
 }
 
-// awaitsWorker is true of what a worker would have to claim; a parent that is
-// PENDING waits for its turn.
-func awaitsWorker(op ktrdr.Operation) bool { return op.Status == ktrdr.Pending && !op.HasPlan }
+// awaitsWorker is true of what a worker would have to claim now; a parent that
+// is PENDING waits for its turn, and what was released for later for its time.
+func awaitsWorker(op ktrdr.Operation) bool {
+	return op.Status == ktrdr.Pending && !op.HasPlan && op.NotBefore.IsZero()
+}
 
 func (e *Engine) explainLive(ctx context.Context, ops []ktrdr.Operation) error {
 	if !slices.ContainsFunc(ops, func(op ktrdr.Operation) bool { return op.Status.Live() }) {

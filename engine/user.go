@@ -137,8 +137,8 @@ func (e *Engine) CountNotes(ctx context.Context, q ktrdr.NoteQuery) (map[string]
 // Horizon pins the notes there are.
 func (e *Engine) Horizon(ctx context.Context) (string, error) { return e.store.Horizon(ctx) }
 
-// InQueue lists who has started in a queue, and the first of those who wait.
-func (e *Engine) InQueue(ctx context.Context, name string, most int) (started, waiting []ktrdr.Operation, err error) {
+// InQueue tells who is in a queue, at most so many of those who wait.
+func (e *Engine) InQueue(ctx context.Context, name string, most int) (ktrdr.QueueState, error) {
 	return e.store.InQueue(ctx, name, most)
 }
 

@@ -265,7 +265,8 @@ func (e *Engine) Finish(ctx context.Context, f ktrdr.Finished) error {
 	return e.refusal(err)
 }
 
-// Release takes an operation back, to be claimed again from its checkpoint.
+// Release takes an operation back, to be claimed again from its checkpoint,
+// but not before its wait is over.
 func (e *Engine) Release(ctx context.Context, r ktrdr.Released) error {
 	r.Reason = ktrdr.CleanText(r.Reason)
 	return e.refusal(e.store.Release(ctx, r))

@@ -22,13 +22,3 @@ func BenchmarkBootstrapSharpe(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100/5000, "ns/bar")
 }
-
-func BenchmarkOverfit(b *testing.B) {
-	rows := make([][]float64, 30)
-	for k := range rows {
-		rows[k] = normals(5000, 0, num.NewRand(uint64(k)))
-	}
-	for b.Loop() {
-		Overfit(rows, 12)
-	}
-}

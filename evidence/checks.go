@@ -27,8 +27,8 @@ func (j *judge) strategy() {
 		fmt.Sprintf("%d trades on the test part, where %d are needed", len(test.Trades), r.MinTrades), "")
 
 	s := &f.Test.Sharpe
-	j.check(PositiveSharpe, best(s), 0, above,
-		fmt.Sprintf("the Sharpe ratio net of costs is %s on the test part", show(best(s))), "there is no Sharpe ratio: "+s.Undefined)
+	j.check(PositiveSharpe, s.Ratio(), 0, above,
+		fmt.Sprintf("the Sharpe ratio net of costs is %s on the test part", show(s.Ratio())), "there is no Sharpe ratio: "+s.Undefined)
 	j.check(BoundedDrawdown, figure(test.MaxDrawdown), r.MaxDrawdown, atMost,
 		fmt.Sprintf("the deepest fall is %.1f %% of the peak, where %.1f %% are allowed", 100*test.MaxDrawdown, 100*r.MaxDrawdown), "the drawdown is not known")
 
@@ -44,7 +44,7 @@ func (j *judge) strategy() {
 // luck checks the test part against the market and against the other trials.
 func (j *judge) luck() {
 	f, r := &j.v.Figures, &j.rules
-	s, h := best(&f.Test.Sharpe), best(&f.Test.HoldSharpe)
+	s, h := f.Test.Sharpe.Ratio(), f.Test.HoldSharpe.Ratio()
 	var over *float64
 	if s != nil && h != nil {
 		over = figure(*s - *h)
@@ -60,33 +60,21 @@ func (j *judge) luck() {
 func (j *judge) holdout() {
 	f, r := &j.v.Figures, &j.rules
 	why := "the holdout is sealed"
-	var trades, sharpe, confidence *float64
+	var trades, sharpe *float64
+	luck := "unknown"
 	if j.c.Holdout != nil {
-		trades, sharpe = count(len(j.c.Holdout.Trades)), best(&f.Holdout.Sharpe)
+		trades, sharpe = count(len(j.c.Holdout.Trades)), f.Holdout.Sharpe.Ratio()
 		why = "the holdout cannot be measured: " + f.Holdout.Undefined
 	}
-	if f.HoldoutP != nil {
-		confidence = figure(1 - *f.HoldoutP)
+	if f.Luck != nil {
+		luck = share(*f.Luck)
 	}
 	j.check(HoldoutTrades, trades, float64(r.HoldoutTrades), atLeast,
 		fmt.Sprintf("%s trades on the holdout, where %d are needed", show(trades), r.HoldoutTrades), why)
 	j.check(HoldoutEarns, sharpe, 0, above,
 		fmt.Sprintf("the Sharpe ratio net of costs is %s on the holdout", show(sharpe)), why)
-	j.check(HoldoutConfirms, confidence, r.MinHoldout, atLeast,
-		fmt.Sprintf("the confidence in the holdout alone is %s, where %v is needed", show(confidence), r.MinHoldout), why)
-	if f.HoldoutP != nil {
-		why = "the test part cannot be measured: " + f.Test.Undefined
-	}
-	j.check(BeyondChance, f.CombinedP, r.MaxCombinedP, atMost,
-		fmt.Sprintf("test part and holdout together are chance with a probability of %s, where %v is allowed", show(f.CombinedP), r.MaxCombinedP), why)
-}
-
-// best is the annualized ratio, or the one per bar where a year is unknown.
-func best(s *Sharpe) *float64 {
-	if s.Annualized != nil {
-		return s.Annualized
-	}
-	return s.PerBar
+	j.check(HoldoutConfirms, f.Luck, r.MaxLuck, atMost,
+		fmt.Sprintf("luck alone would do as well on the holdout in %s of 100 such searches, with %d openings counted, where %s are allowed", luck, f.Openings, share(r.MaxLuck)), why)
 }
 
 func count(n int) *float64 { return figure(float64(n)) }

@@ -4,16 +4,14 @@
 // there is anything to find. This package holds the arithmetic that takes such
 // luck out of a number, and the judge that puts the numbers together:
 //
-//	returns ──▶ EstimateSharpe ──▶ DeflatedSharpe, given every trial made ─┐
+//	returns ──▶ EstimateSharpe ──▶ deflated by every trial made ───────────┐
 //	        ──▶ Versus buy-and-hold ──────────────────────────────────────┤
 //	trades  ──▶ CostsOf, TradesOf ────────────────────────────────────────┼──▶ Judge ──▶ Verdict
 //	in sample, out of sample ──▶ DecayOf ─────────────────────────────────┤
-//	the holdout, opened once ─────────────────────────────────────────────┘
+//	the holdout, every opening counted ───────────────────────────────────┘
 //
-// Beside it stand [Bootstrap], which asks the data itself how far a figure could
-// be off, [RealityCheck], which asks whether the best of many is better than
-// luck, and [Overfit], which asks whether choosing the best in one half of the
-// time helps in the other.
+// Beside it stands [Bootstrap], which asks the data itself how far a figure could
+// be off.
 //
 // Everything is pure and gives the same bits everywhere; what resamples takes a
 // [num.Rand]. Sharpe ratios are per bar unless a name says annualized. A figure

@@ -9,11 +9,13 @@ import (
 // Rules say what it takes to claim an edge. A field that is 0 means its
 // default; see DefaultRules.
 //
-// The thresholds are set so that of forty runs over markets without an edge at
-// most one claims one, whatever the number of their researches, although each
-// of these may open the holdout when its turn comes: the test part's p-value is
-// multiplied by the number of trials, so that all of them together are wrong no
-// more often than one, and only who beats luck there is let on.
+// They are set so that of forty runs over markets without an edge at most one
+// claims one, whatever the number of their researches and however these learn
+// from each other. The claim rests on the holdout alone, which no search has
+// seen: its p-value, times the [Openings] counted, is how often luck does as
+// well. The test part only decides who may open it, and with the [Trials]
+// counted, so that a search that learns nothing opens it by luck less than once
+// in all.
 type Rules struct {
 	MinTrades      int     `json:"min_trades"`      // 30, on the test part
 	HoldoutTrades  int     `json:"holdout_trades"`  // 10, on the holdout
@@ -21,8 +23,7 @@ type Rules struct {
 	CostMultiplier float64 `json:"cost_multiplier"` // 1.5: what is earned must survive costs so many times higher
 	MinRetention   float64 `json:"min_retention"`   // 0.2 of the in-sample Sharpe ratio must be left on the test part
 	MinDeflated    float64 `json:"min_deflated"`    // 0.5: on the test part the ratio must reach what the best of all trials has by luck
-	MinHoldout     float64 `json:"min_holdout"`     // 0.9: confidence that the holdout's own ratio is above 0
-	MaxCombinedP   float64 `json:"max_combined_p"`  // 0.02, of test part and holdout together
+	MaxLuck        float64 `json:"max_luck"`        // 0.02 of such searches may do as well on the holdout by luck
 }
 
 // DefaultRules are the rules that were simulated: see the package's tests.
@@ -44,8 +45,7 @@ func (r Rules) complete() Rules {
 	set(&r.CostMultiplier, 1.5)
 	set(&r.MinRetention, 0.2)
 	set(&r.MinDeflated, 0.5)
-	set(&r.MinHoldout, 0.9)
-	set(&r.MaxCombinedP, 0.02)
+	set(&r.MaxLuck, 0.02)
 	return r
 }
 
@@ -65,8 +65,7 @@ func (r Rules) Validate() error {
 	check(r.CostMultiplier >= 1 && r.CostMultiplier <= 100, "cost_multiplier is %v; it must be 1 to 100", r.CostMultiplier)
 	check(r.MinRetention > 0 && r.MinRetention <= 1, "min_retention is %v; it is a fraction above 0 and at most 1", r.MinRetention)
 	check(r.MinDeflated > 0 && r.MinDeflated < 1, "min_deflated is %v; it is a confidence between 0 and 1", r.MinDeflated)
-	check(r.MinHoldout > 0 && r.MinHoldout < 1, "min_holdout is %v; it is a confidence between 0 and 1", r.MinHoldout)
-	check(r.MaxCombinedP > 0 && r.MaxCombinedP < 1, "max_combined_p is %v; it is a probability between 0 and 1", r.MaxCombinedP)
+	check(r.MaxLuck > 0 && r.MaxLuck < 1, "max_luck is %v; it is a probability between 0 and 1", r.MaxLuck)
 	if len(wrong) == 0 {
 		return nil
 	}

@@ -16,6 +16,14 @@ type Sharpe struct {
 	Undefined       string   `json:"undefined,omitempty"` // why there is no ratio
 }
 
+// Ratio is the annualized ratio, or the one per bar where a year is unknown.
+func (s *Sharpe) Ratio() *float64 {
+	if s.Annualized != nil {
+		return s.Annualized
+	}
+	return s.PerBar
+}
+
 // EstimateSharpe measures the Sharpe ratio of returns per bar. barsPerYear is 0
 // where it is unknown.
 //

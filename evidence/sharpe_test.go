@@ -37,10 +37,10 @@ func persistent(n int, share float64, r *num.Rand) []float64 {
 // Bailey and López de Prado, "The Sharpe Ratio Efficient Frontier" (2012): 24
 // monthly returns of mean 0.036 and deviation 0.079, skew -2.448, kurtosis
 // 10.164; PSR(0) is 0.982 if they were normal and 0.913 as they are.
-func TestProbabilisticSharpe_OfThePublishedFund(t *testing.T) {
+func TestSharpeError_OfThePublishedFund(t *testing.T) {
 	sr := 0.036 / 0.079
-	near(t, "normal", ProbabilisticSharpe(sr, 24, 0, 3, 0), 0.982, 1e-3)
-	near(t, "as it is", ProbabilisticSharpe(sr, 24, -2.448, 10.164, 0), 0.913, 5e-4)
+	near(t, "normal", NormCDF(sr/SharpeError(sr, 24, 0, 3)), 0.982, 1e-3)
+	near(t, "as it is", NormCDF(sr/SharpeError(sr, 24, -2.448, 10.164)), 0.913, 5e-4)
 }
 
 // The same paper, exhibit on the track record: to be sure at 95 % that an
@@ -57,24 +57,17 @@ func TestMinTrackRecordLength_OfThePublishedTable(t *testing.T) {
 }
 
 // Bailey and López de Prado, "The Deflated Sharpe Ratio" (2014), the numerical
-// example: an annual ratio of 2.5 over 1,250 days, skew -3, kurtosis 10, the
-// best of 100 trials whose annual ratios have variance 1/2: SR0 = 0.1132 and
-// DSR = 0.9004; as the best of 46 it would be 0.9505.
-func TestDeflatedSharpe_OfThePublishedExample(t *testing.T) {
-	sr, variance := 2.5/math.Sqrt(250), 0.5/250
-	near(t, "SR0", ExpectedMaxSharpe(100, variance), 0.1132, 5e-5)
-	near(t, "DSR of 100", DeflatedSharpe(sr, 1250, -3, 10, 100, variance), 0.9004, 5e-5)
-	near(t, "DSR of 46", DeflatedSharpe(sr, 1250, -3, 10, 46, variance), 0.9505, 5e-5)
+// example: of 100 trials whose annual ratios have variance 1/2, over 250 days a
+// year, the best has 0.1132 a day by luck.
+func TestExpectedMax_OfThePublishedExample(t *testing.T) {
+	near(t, "SR0", math.Sqrt(0.5/250)*expectedMax(100), 0.1132, 5e-5)
 }
 
-func TestDeflatedSharpe_FallsWithEveryTrial(t *testing.T) {
-	last := 1.0
-	for trials := 1; trials < 2000; trials++ {
-		got := DeflatedSharpe(0.08, 2000, 0.3, 6, trials, 1.0/2000)
-		if got > last || trials > 2 && got == last {
-			t.Fatalf("%d trials give %v, one fewer gave %v", trials, got, last)
+func TestExpectedMax_GrowsWithEveryTrial(t *testing.T) {
+	for trials := 3; trials < 2000; trials++ {
+		if expectedMax(trials) <= expectedMax(trials-1) {
+			t.Fatalf("%d trials give %v, one fewer gave %v", trials, expectedMax(trials), expectedMax(trials-1))
 		}
-		last = got
 	}
 }
 
@@ -172,28 +165,5 @@ func TestLongRun_OfAnAutoregression(t *testing.T) {
 	}
 	if got := LongRun(make([]float64, 10)); got != 1 {
 		t.Errorf("a flat series has %v, want 1", got)
-	}
-}
-
-func TestMeanCorrelation_OfAllPairs(t *testing.T) {
-	r := num.NewRand(7)
-	common := normals(5000, 0, r)
-	series := make([][]float64, 6)
-	for k := range series {
-		series[k] = normals(5000, 0, r)
-		for i := range series[k] {
-			series[k][i] += common[i] // two parts, one of them shared: correlation 1/2
-		}
-	}
-	near(t, "correlation", *MeanCorrelation(series), 0.5, 0.03)
-	near(t, "itself", *MeanCorrelation([][]float64{common, common}), 1, 1e-12)
-	if MeanCorrelation([][]float64{common, make([]float64, 5000)}) != nil {
-		t.Error("one series that varies has a correlation")
-	}
-}
-
-func TestEffectiveTrials_LieBetweenOneAndAll(t *testing.T) {
-	for _, c := range []struct{ rho, want float64 }{{0, 40}, {1, 1}, {0.5, 20.5}, {-0.3, 40}, {7, 1}} {
-		near(t, "trials", EffectiveTrials(40, c.rho), c.want, 1e-12)
 	}
 }

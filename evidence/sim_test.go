@@ -20,7 +20,9 @@ func soak() bool { return os.Getenv("KTRDR_SOAK") == "1" }
 // holdout. The first few of its trials have an edge, of that Sharpe ratio over a
 // year, net; the others go in and out at random.
 type night struct {
-	trials, edges int
+	trials, edges int // in a generation
+	generations   int // 0 means one, of a run whose size is known; else it lasts until nobody knows when
+	climbs        bool
 	test, holdout int // bars
 	sharpe        float64
 	drift         float64 // Sharpe ratio of the market itself over a year
@@ -72,29 +74,78 @@ var (
 	goodInside = Sharpe{PerBar: &little, Annualized: &little, Error: &little}
 )
 
-// claims judges the trials one after the other and says whether any claims an
-// edge. Each that is due opens the holdout.
+// claims judges the generations one after the other and says whether any trial
+// claims an edge. Each that is due opens the holdout.
 func (w night) claims(r *num.Rand) bool {
 	moves, sigma := w.world(r)
-	for k := range w.trials {
-		own := 0.0
-		if k < w.edges {
-			own = w.sharpe
+	known, best := 0, climber{}
+	for g := range max(w.generations, 1) {
+		opened, bred := 0, best
+		for k := range w.trials {
+			own := 0.0
+			if k < w.edges {
+				own = w.sharpe
+			}
+			c := Case{InSample: &goodInside, Trials: Trials{Planned: w.trials}, Openings: Openings{Known: known, Own: OwnOpenings(w.trials, g*w.trials), Last: w.generations == 0}}
+			if w.generations > 0 {
+				c.Trials.Planned = Spend(0, w.trials, g)
+			}
+			if g > 0 {
+				c.Openings.Known = max(known, 1)
+			}
+			if w.climbs {
+				child := best.child(w.test, r)
+				if c.Test = child.trade(moves[:w.test]); child.reached > bred.reached {
+					bred = child
+				}
+			} else {
+				c.Test = w.trial(moves[:w.test], sigma[:w.test], own, r)
+			}
+			if !Judge(c, Rules{}).HoldoutDue {
+				continue
+			}
+			opened++
+			p := w.trial(moves[w.test:], sigma[w.test:], own, r)
+			c.Holdout = &p
+			if Judge(c, Rules{}).Claim {
+				return true
+			}
 		}
-		c := Case{
-			Test: w.trial(moves[:w.test], sigma[:w.test], own, r), InSample: &goodInside,
-			Trials: Trials{Count: k + 1, Planned: w.trials},
-		}
-		if !Judge(c, Rules{}).HoldoutDue {
-			continue
-		}
-		p := w.trial(moves[w.test:], sigma[w.test:], own, r)
-		c.Holdout = &p
-		if Judge(c, Rules{}).Claim {
-			return true
-		}
+		known, best = known+opened, bred
 	}
 	return false
+}
+
+// climber is a strategy that a search fits to the test part: its positions in
+// blocks of ten bars, and what they earned there. On the holdout it is as random
+// as any, and each child anew: the worst that could be bred.
+type climber struct {
+	sides   []float64
+	reached float64 // Sharpe ratio
+}
+
+// child has a fifth of its parent's positions changed. The first parent has none.
+func (c climber) child(bars int, r *num.Rand) climber {
+	sides := make([]float64, (bars+9)/10)
+	for i := range sides {
+		if c.sides == nil || r.Uint64n(5) == 0 {
+			sides[i] = float64(r.Uint64n(3)) - 1
+		} else {
+			sides[i] = c.sides[i]
+		}
+	}
+	return climber{sides: sides}
+}
+
+func (c *climber) trade(moves []float64) Part {
+	p := Part{BarsPerYear: yearBars, Hold: moves, Returns: make([]float64, len(moves)), Trades: goodTrades}
+	for i, m := range moves {
+		p.Returns[i] = c.sides[i/10] * m
+	}
+	if s := EstimateSharpe(p.Returns, yearBars); s.PerBar != nil {
+		c.reached = *s.PerBar
+	}
+	return p
 }
 
 // share is in how many of the nights an edge is claimed.
@@ -109,9 +160,10 @@ func (w night) share(runs int, r *num.Rand) float64 {
 }
 
 // On a market without an edge no run may claim one more often than in 2.5 % of
-// the nights, whether it makes one trial or thirty, even though none of them
-// pays costs: with costs it is rarer still. A market that drifts is none to
-// those who go with it.
+// the nights, whether it makes one trial or thirty, or fifty generations, and
+// though it learns the test part by heart; even though none of them pays costs:
+// with costs it is rarer still. A market that drifts is none to those who go
+// with it.
 func TestJudge_SeldomClaimsAnEdgeThatIsNotThere(t *testing.T) {
 	runs := 400
 	if soak() {
@@ -126,9 +178,13 @@ func TestJudge_SeldomClaimsAnEdgeThatIsNotThere(t *testing.T) {
 		{"thirty trials", night{trials: 30}},
 		{"eight that like to be short, in a falling market", night{trials: 8, drift: -6, bias: 0.5}},
 		{"eight that like to be long, in a rising market", night{trials: 8, drift: 6, bias: 0.5}},
+		{"fifty generations of two, until a time", night{trials: 2, generations: 50}},
+		{"fifty generations of eight, until a time", night{trials: 8, generations: 50}},
+		{"a search that climbs the test part for 12 generations", night{trials: 8, generations: 12, climbs: true}},
+		{"a search that climbs the test part for 25 generations", night{trials: 8, generations: 25, climbs: true}},
 	} {
 		c.test, c.holdout = 600, 400
-		got := c.share(runs*8/(c.trials+7), num.NewRand(40))
+		got := c.share(max(runs*8/(c.trials*max(c.generations, 1)+7), runs/10), num.NewRand(40))
 		t.Logf("%s: claimed in %.2f %% of the nights", c.name, 100*got)
 		if got > 0.025 {
 			t.Errorf("%s: an edge that is not there is claimed in %.2f %% of the nights", c.name, 100*got)
@@ -186,7 +242,7 @@ func TestJudge_OnSyntheticMarkets(t *testing.T) {
 				if k > 0 {
 					signals = random(bars.Len(), r)
 				}
-				v := judged(t, bars, signals, Trials{Count: k + 1, Planned: 8})
+				v := judged(t, bars, signals, Trials{Count: k + 1, Planned: 8}, Openings{Own: OwnOpenings(8, 0), Last: true})
 				if k == 0 {
 					sharpes += *v.Figures.Test.Sharpe.Annualized
 				}
@@ -205,7 +261,7 @@ func TestJudge_OnSyntheticMarkets(t *testing.T) {
 
 // judged backtests signals on the parts of the bars: 40 % in sample, 30 % test,
 // 30 % holdout.
-func judged(t *testing.T, bars *market.Bars, signals []backtest.Signal, trials Trials) Verdict {
+func judged(t *testing.T, bars *market.Bars, signals []backtest.Signal, trials Trials, openings Openings) Verdict {
 	t.Helper()
 	cfg := backtest.Config{Spread: 1e-5, AllowShort: true, PositionSize: 0.9}
 	n := bars.Len()
@@ -222,7 +278,7 @@ func judged(t *testing.T, bars *market.Bars, signals []backtest.Signal, trials T
 		}
 	}
 	in := EstimateSharpe(parts[0].Returns, parts[0].BarsPerYear)
-	c := Case{Test: parts[1], InSample: &in, Trials: trials}
+	c := Case{Test: parts[1], InSample: &in, Trials: trials, Openings: openings}
 	v := Judge(c, Rules{})
 	if v.HoldoutDue {
 		c.Holdout = &parts[2]

@@ -47,7 +47,6 @@ const (
 	HoldoutTrades   Code = "holdout_trades"
 	HoldoutEarns    Code = "holdout_earns"
 	HoldoutConfirms Code = "holdout_confirms"
-	BeyondChance    Code = "beyond_chance"
 )
 
 // Reason is one check of a verdict. A check that could not be made has no
@@ -62,17 +61,13 @@ type Reason struct {
 
 // Figures are the numbers behind a verdict.
 type Figures struct {
-	Trials      int      `json:"trials"`              // counted against the result
-	ExpectedMax *float64 `json:"expected_max_sharpe"` // annualized where possible: what the best of so many has by luck
-	Deflated    *float64 `json:"deflated_sharpe"`     // confidence on the test part alone, given the trials
-	// LedgerDeflated is the same by the letter of Bailey and López de Prado: luck
-	// is taken to be as wide as the ledger's Sharpe ratios are. Trials that lose
-	// their costs widen it without being lucky, so it is shown and not judged by.
-	LedgerDeflated *float64    `json:"ledger_deflated_sharpe"`
-	AdjustedP      *float64    `json:"adjusted_p"` // of the test part, times the trials
-	HoldoutP       *float64    `json:"holdout_p"`
-	CombinedP      *float64    `json:"combined_p"`
-	MinTrackRecord *float64    `json:"min_track_record"` // bars until the test part's ratio is known to be above 0 with 95 %
+	Trials         int         `json:"trials"`              // counted against the test part
+	Openings       int         `json:"openings"`            // counted against the holdout
+	ExpectedMax    *float64    `json:"expected_max_sharpe"` // annualized where possible: what the best of so many trials has by luck
+	Deflated       *float64    `json:"deflated_sharpe"`     // confidence on the test part alone, given the trials
+	HoldoutP       *float64    `json:"holdout_p"`           // of one strategy without an edge that is looked at once
+	Luck           *float64    `json:"luck_p"`              // the same, times the openings: in how many of such searches luck does as well
+	MinTrackRecord *float64    `json:"min_track_record"`    // bars until the test part's ratio is known to be above 0 with 95 %
 	Test           Comparison  `json:"test"`
 	Holdout        *Comparison `json:"holdout"`
 	Decay          Decay       `json:"decay"`

@@ -36,7 +36,7 @@ func agentRoutes() []row {
 		on(get("/api/v1/memory", "What researches left: experiments, hypotheses, trials",
 			param{name: "kind", kind: kindString, doc: strings.Join(memoryKinds, ", ") + "; the first if none is named"},
 			run, paramLimit, paramCursor), (*Server).memory),
-		on(get("/api/v1/leaderboard", "The best experiments: claims first, then verdicts, then Sharpe ratios", run, paramLimit), (*Server).leaderboard),
+		on(get("/api/v1/leaderboard", "The best experiments: claims first, then those that luck explains least", run, paramLimit), (*Server).leaderboard),
 	}
 }
 

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"sync"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/fault"
@@ -145,21 +147,23 @@ func (c *call) answerError(err error) {
 // send writes v as JSON. The whole answer exists before its first byte is
 // written, so that a value JSON cannot hold (NaN) becomes a proper failure.
 func (c *call) send(status int, v any) error {
-	body, err := json.Marshal(v)
-	if err != nil {
+	buffer := answers.Get().(*bytes.Buffer)
+	defer recycle(buffer)
+	if err := json.NewEncoder(buffer).Encode(v); err != nil {
 		return fmt.Errorf("encode the answer: %w", err)
 	}
-	body = append(body, '\n')
+	body := buffer.Bytes()
 	c.Header().Set("Content-Type", "application/json")
 	c.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	if !c.spec.changes() {
 		c.WriteHeader(status)
-		_, err = c.Write(body)
+		_, err := c.Write(body)
 		return gone(err)
 	}
 	fault.Hit(fault.Answering)
 	c.WriteHeader(status)
-	if _, err = c.Write(body); err == nil {
+	_, err := c.Write(body)
+	if err == nil {
 		err = http.NewResponseController(c).Flush()
 	}
 	fault.Hit(fault.Answered)
@@ -167,6 +171,19 @@ func (c *call) send(status int, v any) error {
 		return nil
 	}
 	return gone(err)
+}
+
+// answers holds what answers were encoded in, for the next.
+var answers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// largestKept is the largest of them that is kept.
+const largestKept = 64 << 10
+
+func recycle(b *bytes.Buffer) {
+	if b.Cap() <= largestKept {
+		b.Reset()
+		answers.Put(b)
+	}
 }
 
 // gone turns a failed write into CodeUnavailable: the reader went away, which

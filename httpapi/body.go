@@ -3,7 +3,6 @@ package httpapi
 import (
 	"bufio"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"io"
 	"mime"
@@ -45,22 +44,7 @@ func (c *call) decode(v any) error {
 			return err
 		}
 	}
-	if err := strictJSON(body, t); err != nil {
-		return err
-	}
-	return decodeError(json.Unmarshal(body, v))
-}
-
-// decodeError says which field did not fit. Everything else about the text was
-// checked before.
-func decodeError(err error) error {
-	if err == nil {
-		return nil
-	}
-	if te, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return malformed("the body does not fit: %s cannot hold a JSON %s", te.Field, te.Value)
-	}
-	return malformed("the body does not fit: %w", err)
+	return readJSON(body, v)
 }
 
 // readBody returns the body, having checked its type and its size. The content
@@ -73,7 +57,7 @@ func (c *call) readBody() ([]byte, error) {
 	if err != nil || r == nil {
 		return nil, err
 	}
-	body, err := io.ReadAll(r)
+	body, err := readAll(r, c.Request.ContentLength)
 	if err != nil {
 		return nil, c.readError(err)
 	}
@@ -81,19 +65,40 @@ func (c *call) readBody() ([]byte, error) {
 	return body, nil
 }
 
+// readAll reads a body of n bytes, or when n is negative of any length. What is
+// announced is not believed before it comes: memory is taken for a part of it
+// at a time.
+func readAll(r io.Reader, n int64) ([]byte, error) {
+	if n < 0 || n > believed {
+		return io.ReadAll(r)
+	}
+	body := make([]byte, n)
+	if _, err := io.ReadFull(r, body); err != nil {
+		return nil, err
+	}
+	return body, nil
+}
+
+// believed is how much memory one announced length may take at once.
+const believed = 64 << 10
+
 // openBody returns the checked and limited body, or nil when there is none.
 func (c *call) openBody() (io.Reader, error) {
 	c.bodyDeadline()
 	if n := c.Request.ContentLength; n > c.spec.limit {
 		return nil, c.tooLarge()
 	}
-	limited := bufio.NewReader(http.MaxBytesReader(c, c.Request.Body, c.spec.limit))
-	if _, err := limited.Peek(1); err != nil {
-		if errors.Is(err, io.EOF) {
-			c.bodyRead()
-			return nil, nil
+	var limited io.Reader = http.MaxBytesReader(c, c.Request.Body, c.spec.limit)
+	if c.Request.ContentLength <= 0 { // whether there is a body shows only when it is read
+		peeked := bufio.NewReader(limited)
+		if _, err := peeked.Peek(1); err != nil {
+			if errors.Is(err, io.EOF) {
+				c.bodyRead()
+				return nil, nil
+			}
+			return nil, c.readError(err)
 		}
-		return nil, c.readError(err)
+		limited = peeked
 	}
 	want := c.spec.accepts
 	if want == "" {

@@ -45,6 +45,7 @@ func TestClient_CarriesAWorkersCalls(t *testing.T) {
 	task := &ktrdr.Task{Operation: testOp, Type: ktrdr.Dummy, Epoch: 2, Attempts: 1, Spec: json.RawMessage(`{"steps":3}`)}
 	older := &ktrdr.StoredCheckpoint{Checkpoint: ktrdr.Checkpoint{CheckpointInfo: ktrdr.CheckpointInfo{ID: "older"}, Operation: testOp, State: json.RawMessage(`{}`)}}
 	var finished ktrdr.Finished
+	var released ktrdr.Released
 	engine := &fakeEngine{
 		register: func(r ktrdr.Registration) (ktrdr.Registered, error) {
 			return ktrdr.Registered{HeartbeatSeconds: 0.5, Orders: ktrdr.Orders{Lost: r.Running}}, nil
@@ -53,7 +54,8 @@ func TestClient_CarriesAWorkersCalls(t *testing.T) {
 		claim: func(context.Context, ktrdr.ClaimRequest) (ktrdr.ClaimReply, error) {
 			return ktrdr.ClaimReply{Task: task}, nil
 		},
-		finish: func(f ktrdr.Finished) error { finished = f; return nil },
+		finish:  func(f ktrdr.Finished) error { finished = f; return nil },
+		release: func(r ktrdr.Released) error { released = r; return nil },
 		skip: func(s ktrdr.Skip) (*ktrdr.StoredCheckpoint, error) {
 			if s.Checkpoint == "first" {
 				return nil, nil
@@ -80,6 +82,10 @@ func TestClient_CarriesAWorkersCalls(t *testing.T) {
 	want := ktrdr.Finished{Operation: testOp, Epoch: 2, Outcome: ktrdr.Failed, Result: json.RawMessage(`{"a":1}`), Error: ktrdr.NewFailure(ktrdr.CodePanic, errors.New("x"))}
 	if err := client.Finish(ctx, want); err != nil || !cmp.Equal(want, finished) {
 		t.Errorf("Finish = %v, got %+v", err, finished)
+	}
+	later := ktrdr.Released{Operation: testOp, Epoch: 2, Reason: "busy", AfterSeconds: 90.5}
+	if err := client.Release(ctx, later); err != nil || released != later {
+		t.Errorf("Release = %v, got %+v", err, released)
 	}
 	if next, err := client.SkipCheckpoint(ctx, ktrdr.Skip{Operation: testOp, Checkpoint: "second"}); err != nil || !cmp.Equal(next, older) {
 		t.Errorf("SkipCheckpoint = %+v, %v", next, err)

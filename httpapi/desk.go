@@ -49,7 +49,8 @@ type TrainingRequest struct {
 
 // BacktestRequest asks for a backtest. The model is named by the id of its
 // training, by the sha256 of its file, or by a path in the data folder; without
-// one it is the newest of the strategy.
+// one it is the newest of the strategy. A model that a research made is traded
+// on the bars that the research searched.
 type BacktestRequest struct {
 	Model          string   `json:"model,omitempty"`
 	ModelPath      string   `json:"model_path,omitempty"`
@@ -63,6 +64,7 @@ type BacktestRequest struct {
 	Commission     *float64 `json:"commission,omitempty"`
 	Slippage       *float64 `json:"slippage,omitempty"`
 	Spread         *float64 `json:"spread,omitempty"`
+	OpenHoldout    bool     `json:"open_holdout,omitempty"` // trade on into the holdout of the research that the model comes from; it is noted
 }
 
 // DataLoadRequest asks for the import of a price file, CSV or Parquet.

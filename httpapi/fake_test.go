@@ -32,6 +32,7 @@ type fakeEngine struct {
 	heartbeat  func(ktrdr.Heartbeat) (ktrdr.Orders, error)
 	claim      func(context.Context, ktrdr.ClaimRequest) (ktrdr.ClaimReply, error)
 	finish     func(ktrdr.Finished) error
+	release    func(ktrdr.Released) error
 	checkpoint func(ktrdr.NewCheckpoint) (ktrdr.CheckpointInfo, error)
 	skip       func(ktrdr.Skip) (*ktrdr.StoredCheckpoint, error)
 	submit     func(ktrdr.NewOperation, ktrdr.IdempotencyKey) (ktrdr.Operation, error)
@@ -69,6 +70,8 @@ func (f *fakeEngine) Claim(ctx context.Context, c ktrdr.ClaimRequest) (ktrdr.Cla
 }
 
 func (f *fakeEngine) Finish(_ context.Context, fin ktrdr.Finished) error { return f.finish(fin) }
+
+func (f *fakeEngine) Release(_ context.Context, r ktrdr.Released) error { return f.release(r) }
 
 func (f *fakeEngine) Checkpoint(_ context.Context, c ktrdr.NewCheckpoint) (ktrdr.CheckpointInfo, error) {
 	return f.checkpoint(c)
@@ -291,7 +294,7 @@ func serve(t testing.TB, engine *fakeEngine, change ...func(*Config)) *site {
 		st.tokens[scope] = secret
 		engine.tokens = append(engine.tokens, token)
 	}
-	c := Config{Engine: engine, Desk: &fakeDesk{}, Research: &fakeResearch{}, Auth: true, Log: slog.New(slog.NewTextHandler(st.logged, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	c := Config{Engine: engine, Desk: &fakeDesk{}, Research: &fakeResearch{}, Resilience: &fakeResilience{}, Auth: true, Log: slog.New(slog.NewTextHandler(st.logged, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	for _, f := range change {
 		f(&c)
 	}

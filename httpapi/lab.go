@@ -9,7 +9,7 @@ func labRoutes() []row {
 	return []row{
 		on(post("/api/v1/training/start", start).makes(http.StatusAccepted), (*Server).startTraining),
 		on(post("/api/v1/trainings/start", start+" (the same as /training/start)").makes(http.StatusAccepted), (*Server).startTraining),
-		on(post("/api/v1/backtests/start", "Trade a model's decisions on past bars, those that it has not seen unless asked otherwise").makes(http.StatusAccepted), (*Server).startBacktest),
+		on(post("/api/v1/backtests/start", "Trade a model's decisions on past bars: none that it was trained on, and none of the holdout of its research, unless asked otherwise").makes(http.StatusAccepted), (*Server).startBacktest),
 		on(post("/api/v1/data/load", "Import a price file into the library").makes(http.StatusAccepted), (*Server).startDataLoad),
 		on(get("/api/v1/models", "Trained models, newest first", paramLimit, paramCursor), (*Server).models),
 		on(get("/api/v1/strategies", "Strategies that can be named"), (*Server).strategies),

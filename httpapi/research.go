@@ -11,6 +11,8 @@ import (
 // Research is what the API needs of whoever knows about researches. What they
 // are once they run, the engine knows: they are operations.
 type Research interface {
+	Reporter
+
 	// Trigger makes researches of a request, and says what is wrong with it
 	// before anything is created. A run that has a name is asked for again
 	// under that name; an empty one gets a new name.
@@ -79,10 +81,19 @@ type ResearchStatus struct {
 	Status   string                       `json:"status"` // active or idle
 	Phase    string                       `json:"phase"`  // of the newest that is active; IDLE where none is
 	Active   []ActiveResearch             `json:"active_researches"`
+	Lasting  []LastingRun                 `json:"lasting_runs"` // that begin more of them by themselves
 	Workers  map[string]ktrdr.WorkerSlots `json:"workers"`
 	Capacity ktrdr.QueueHealth            `json:"capacity"`
 	Budget   ModelBudget                  `json:"budget"`
 	Last     *EndedResearch               `json:"last_cycle"`
+}
+
+// LastingRun is a run that begins one generation after the other until a time.
+type LastingRun struct {
+	Run        string    `json:"run"`
+	Until      time.Time `json:"until"`
+	Generation int       `json:"generation"` // the newest there is
+	Open       int       `json:"open"`       // researches of it that have not ended
 }
 
 // ActiveResearch is a research that has not ended.
@@ -162,8 +173,23 @@ type Experiment struct {
 	NetReturn   *float64 `json:"net_return,omitempty"`
 	MaxDrawdown *float64 `json:"max_drawdown,omitempty"`
 	Trades      int      `json:"total_trades"`
+	Evidence
 
 	Note json.RawMessage `json:"note"` // all that is remembered: strategy, hypotheses, hashes
+}
+
+// Evidence stands beside every figure of the test part, which the search has
+// chosen by and which alone tells nothing. All of it is empty where there was no
+// verdict.
+type Evidence struct {
+	TestSharpe    *float64 `json:"test_sharpe"`         // per year, net of costs
+	HoldoutSharpe *float64 `json:"holdout_sharpe"`      // the same; null while the holdout is sealed
+	Deflated      *float64 `json:"deflated_sharpe"`     // confidence that the test part shows more than the luckiest of all trials
+	Trials        int      `json:"trials_counted"`      // against the test part
+	Openings      int      `json:"openings_counted"`    // against the holdout
+	Luck          *float64 `json:"luck_p"`              // in how many of such searches luck does as well; null while the holdout is sealed
+	BuyAndHold    *float64 `json:"buy_and_hold_return"` // in the time of the test part
+	CostPerSide   *float64 `json:"cost_per_side"`       // of a trade's value
 }
 
 // Hypothesis is something to find out, with what is known of it now.

@@ -215,8 +215,8 @@ func (c *call) operationID() (ktrdr.OperationID, error) {
 // table is every route there is.
 func table() []row {
 	return slices.Concat(
-		operationRoutes(), labRoutes(), agentRoutes(), checkpointRoutes(), threadRoutes(), workerRoutes(),
-		blobRoutes(), eventRoutes(), tokenRoutes(), systemRoutes(),
+		operationRoutes(), labRoutes(), agentRoutes(), reportRoutes(), checkpointRoutes(), threadRoutes(), workerRoutes(),
+		blobRoutes(), eventRoutes(), tokenRoutes(), resilienceRoutes(), systemRoutes(),
 	)
 }
 

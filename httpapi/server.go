@@ -21,11 +21,12 @@ import (
 
 // Config is what a Server is made of.
 type Config struct {
-	Engine   Engine
-	Desk     Desk                   // makes operations of requests; required
-	Research Research               // makes researches of requests, and remembers them; required
-	Log      *slog.Logger           // required
-	Metrics  []prometheus.Collector // of others, shown beside our own
+	Engine     Engine
+	Desk       Desk                   // makes operations of requests; required
+	Research   Research               // makes researches of requests, and remembers them; required
+	Resilience Resilience             // keeps breakers and decides what is shed; required
+	Log        *slog.Logger           // required
+	Metrics    []prometheus.Collector // of others, shown beside our own
 
 	Auth  bool        // ask for tokens; false is for loopback only, which the caller checks
 	Hosts []string    // names we answer to besides loopback's, with a port or without
@@ -41,6 +42,7 @@ type Server struct {
 	engine     Engine
 	desk       Desk
 	research   Research
+	resilience Resilience
 	log        *slog.Logger
 	auth       bool
 	hosts      map[string]bool
@@ -61,7 +63,7 @@ type Server struct {
 // New makes a server of the table of routes.
 func New(c Config) (*Server, error) {
 	s := &Server{
-		engine: c.Engine, desk: c.Desk, research: c.Research, log: c.Log, auth: c.Auth, tls: c.TLS,
+		engine: c.Engine, desk: c.Desk, research: c.Research, resilience: c.Resilience, log: c.Log, auth: c.Auth, tls: c.TLS,
 		maxConns:   cmp.Or(c.MaxConns, 1024),
 		maxStreams: int64(cmp.Or(c.MaxStreams, 256)),
 		grace:      cmp.Or(c.Grace, 10*time.Second),

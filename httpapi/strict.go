@@ -2,34 +2,42 @@ package httpapi
 
 import (
 	"bytes"
-	"encoding"
 	"encoding/json"
 	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
 const maxDepth = 64
 
-// strictJSON checks a body before encoding/json sees it, which would be too
-// kind: it takes the last of two equal keys, ignores the case of names,
-// replaces broken UTF-8, and accepts text that a database refuses later. What
-// passes here means one thing only, and every part of it can be stored.
+// readJSON reads a body into what v points to, in one pass, more strictly than
+// encoding/json, which would be too kind: it takes the last of two equal keys,
+// ignores the case of names, replaces broken UTF-8, and accepts text that a
+// database refuses later. What passes here means one thing only, and every part
+// of it can be stored.
 //
-// t is the type the body is for; names that none of its structs has are
-// refused. Where t says nothing (a raw message), any name goes.
+// Names that none of v's structs has are refused. Where its type says nothing
+// (a raw message), any name goes.
+func readJSON(body []byte, v any) error {
+	into := reflect.ValueOf(v).Elem()
+	return (&scanner{data: body}).document(into.Type(), into)
+}
+
+// strictJSON is readJSON for a body that only shall fit a type.
 func strictJSON(body []byte, t reflect.Type) error {
-	s := &scanner{data: body}
-	if bytes.HasPrefix(body, []byte("\xef\xbb\xbf")) {
+	return (&scanner{data: body}).document(t, reflect.Value{})
+}
+
+func (s *scanner) document(t reflect.Type, into reflect.Value) error {
+	if bytes.HasPrefix(s.data, []byte("\xef\xbb\xbf")) {
 		return s.fail("it begins with a byte order mark; send plain UTF-8")
 	}
-	if !utf8.Valid(body) {
-		for s.pos < len(body) {
-			r, size := utf8.DecodeRune(body[s.pos:])
+	if !utf8.Valid(s.data) {
+		for s.pos < len(s.data) {
+			r, size := utf8.DecodeRune(s.data[s.pos:])
 			if r == utf8.RuneError && size == 1 {
 				break
 			}
@@ -41,20 +49,40 @@ func strictJSON(body []byte, t reflect.Type) error {
 	if s.peek() != '{' {
 		return s.fail("it must be a JSON object")
 	}
-	if err := s.value(t, 1); err != nil {
+	if err := s.value(t, into, 1); err != nil {
 		return err
 	}
-	if s.space(); s.pos != len(body) {
+	if s.space(); s.pos != len(s.data) {
 		return s.fail("there is more after the JSON object")
 	}
-	return nil
+	return s.unfit
 }
 
 // scanner walks over JSON text, knowing where it is.
 type scanner struct {
-	data []byte
-	pos  int
-	path []string
+	data  []byte
+	pos   int
+	path  []step
+	unfit error // the first value that its place cannot hold; what is wrong with the text counts more
+}
+
+// step is the name of a field, or an index that is not negative.
+type step struct {
+	name  string
+	index int
+}
+
+// where names the place of the scanner.
+func (s *scanner) where() string {
+	var at strings.Builder
+	for _, one := range s.path {
+		if one.index >= 0 {
+			fmt.Fprintf(&at, "[%d]", one.index)
+		} else {
+			at.WriteString("." + one.name)
+		}
+	}
+	return strings.TrimPrefix(at.String(), ".")
 }
 
 // fail says what is wrong, and where: by name for people who write JSON by
@@ -65,7 +93,7 @@ func (s *scanner) fail(format string, args ...any) error {
 	column := len(before) - bytes.LastIndexByte(before, '\n')
 	at := ""
 	if len(s.path) > 0 {
-		at = fmt.Sprintf("at %.200s, ", strings.TrimPrefix(strings.Join(s.path, ""), "."))
+		at = fmt.Sprintf("at %.200s, ", s.where())
 	}
 	return malformed("the body cannot be read: %s (%sline %d, column %d)", fmt.Sprintf(format, args...), at, line, column)
 }
@@ -89,15 +117,39 @@ func (s *scanner) space() {
 	}
 }
 
-func (s *scanner) value(t reflect.Type, depth int) error {
+// value reads one value of type t into a place, or when that is not valid
+// passes over it.
+func (s *scanner) value(t reflect.Type, into reflect.Value, depth int) error {
 	if depth > maxDepth {
 		return s.fail("it is nested deeper than %d levels", maxDepth)
 	}
+	sh := shapeOf(t)
+	switch b := s.peek(); {
+	case sh.pointer() && b != 'n' && into.IsValid():
+		into.Set(reflect.New(t.Elem()))
+		return s.value(t.Elem(), into.Elem(), depth)
+	case b == '{' && sh.takesObject():
+		return s.object(sh, into, depth)
+	case b == '[' && sh.takesArray():
+		return s.array(sh, into, depth)
+	case b == '"' && sh.takesText():
+		return s.textInto(sh, into)
+	}
+	start := s.pos
+	if err := s.pass(sh, depth); err != nil || !into.IsValid() {
+		return err
+	}
+	s.assign(sh, s.data[start:s.pos], into)
+	return nil
+}
+
+// pass checks a value that is not read part by part.
+func (s *scanner) pass(sh *shape, depth int) error {
 	switch b := s.peek(); {
 	case b == '{':
-		return s.object(shapeOf(t), depth)
+		return s.object(sh, reflect.Value{}, depth)
 	case b == '[':
-		return s.array(shapeOf(t), depth)
+		return s.array(sh, reflect.Value{}, depth)
 	case b == '"':
 		_, _, err := s.text()
 		return err
@@ -116,9 +168,10 @@ func (s *scanner) value(t reflect.Type, depth int) error {
 	return s.fail("there is no JSON value here")
 }
 
-func (s *scanner) object(sh *shape, depth int) error {
+func (s *scanner) object(sh *shape, place reflect.Value, depth int) error {
 	s.pos++
 	seen := make(map[string]struct{})
+	into := membersOf(sh, place)
 	for s.space(); s.peek() != '}'; s.space() {
 		if len(seen) > 0 {
 			if s.peek() != ',' {
@@ -135,7 +188,7 @@ func (s *scanner) object(sh *shape, depth int) error {
 		if err != nil {
 			return err
 		}
-		inner, known := sh.field(key)
+		t, known := sh.member(key)
 		_, twice := seen[key]
 		if twice || !known {
 			s.pos = start
@@ -153,18 +206,22 @@ func (s *scanner) object(sh *shape, depth int) error {
 		}
 		s.pos++
 		s.space()
-		s.path = append(s.path, "."+key)
-		if err := s.value(inner, depth+1); err != nil {
+		s.path = append(s.path, step{name: key, index: -1})
+		if err := s.value(t, into.place(key), depth+1); err != nil {
 			return err
 		}
 		s.path = s.path[:len(s.path)-1]
+		into.keep(key)
 	}
 	s.pos++
 	return nil
 }
 
-func (s *scanner) array(sh *shape, depth int) error {
+func (s *scanner) array(sh *shape, into reflect.Value, depth int) error {
 	s.pos++
+	if into.IsValid() {
+		into.Set(reflect.MakeSlice(into.Type(), 0, 0))
+	}
 	n := 0
 	for s.space(); s.peek() != ']'; s.space() {
 		if n > 0 {
@@ -174,8 +231,14 @@ func (s *scanner) array(sh *shape, depth int) error {
 			s.pos++
 			s.space()
 		}
-		s.path = append(s.path, "["+strconv.Itoa(n)+"]")
-		if err := s.value(sh.element(), depth+1); err != nil {
+		s.path = append(s.path, step{index: n})
+		var place reflect.Value
+		if into.IsValid() {
+			into.Grow(1)
+			into.SetLen(n + 1)
+			place = into.Index(n)
+		}
+		if err := s.value(sh.element(), place, depth+1); err != nil {
 			return err
 		}
 		s.path = s.path[:len(s.path)-1]
@@ -201,6 +264,9 @@ func (s *scanner) text() (quoted []byte, escaped bool, err error) {
 	start := s.pos
 	s.pos++
 	for {
+		for s.pos < len(s.data) && ordinary[s.data[s.pos]] {
+			s.pos++
+		}
 		switch b := s.peek(); {
 		case s.pos >= len(s.data):
 			return nil, false, s.fail("a string does not end")
@@ -212,13 +278,19 @@ func (s *scanner) text() (quoted []byte, escaped bool, err error) {
 			if err := s.escape(); err != nil {
 				return nil, false, err
 			}
-		case b < ' ':
-			return nil, false, s.fail("a control character stands in a string; write it as an escape")
 		default:
-			s.pos++
+			return nil, false, s.fail("a control character stands in a string; write it as an escape")
 		}
 	}
 }
+
+// ordinary are the bytes that mean themselves in a string.
+var ordinary = func() (is [256]bool) {
+	for b := range is {
+		is[b] = b >= ' ' && b != '"' && b != '\\'
+	}
+	return is
+}()
 
 // escape reads one escape. NUL and half surrogate pairs are refused: they are
 // JSON, but no text that every store can keep.
@@ -303,84 +375,4 @@ func (s *scanner) digits() bool {
 		s.pos++
 	}
 	return s.pos > start
-}
-
-// shape is what a Go type says about the JSON it is read from. A nil shape
-// says nothing.
-type shape struct {
-	fields map[string]reflect.Type // of a struct
-	elem   reflect.Type            // of a map, a slice or an array
-}
-
-// field says whether a name may stand here, and what its value is for.
-func (sh *shape) field(name string) (reflect.Type, bool) {
-	if sh == nil || sh.fields == nil {
-		return sh.element(), true
-	}
-	t, ok := sh.fields[name]
-	return t, ok
-}
-
-func (sh *shape) element() reflect.Type {
-	if sh == nil {
-		return nil
-	}
-	return sh.elem
-}
-
-var shapes sync.Map // reflect.Type -> *shape
-
-func shapeOf(t reflect.Type) *shape {
-	if t == nil {
-		return nil
-	}
-	if known, ok := shapes.Load(t); ok {
-		return known.(*shape)
-	}
-	sh := newShape(t)
-	shapes.Store(t, sh)
-	return sh
-}
-
-var (
-	jsonReader = reflect.TypeFor[json.Unmarshaler]()
-	textReader = reflect.TypeFor[encoding.TextUnmarshaler]()
-)
-
-func newShape(t reflect.Type) *shape {
-	if t.Kind() == reflect.Pointer {
-		return shapeOf(t.Elem())
-	}
-	if p := reflect.PointerTo(t); p.Implements(jsonReader) || p.Implements(textReader) {
-		return nil
-	}
-	switch t.Kind() {
-	case reflect.Struct:
-		sh := &shape{fields: make(map[string]reflect.Type)}
-		for _, f := range reflect.VisibleFields(t) {
-			if name, ok := jsonName(f); ok {
-				sh.fields[name] = f.Type
-			}
-		}
-		return sh
-	case reflect.Map, reflect.Slice, reflect.Array:
-		return &shape{elem: t.Elem()}
-	default:
-		return nil
-	}
-}
-
-// jsonName returns a field's name on the wire, if it has one.
-func jsonName(f reflect.StructField) (string, bool) {
-	if f.Anonymous || !f.IsExported() {
-		return "", false
-	}
-	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-	switch name {
-	case "-":
-		return "", false
-	case "":
-		return f.Name, true
-	}
-	return name, true
 }

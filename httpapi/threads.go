@@ -18,6 +18,8 @@ func threadRoutes() []row {
 		on(thread("/copy", "Copy a thread"), (*Server).copyThread),
 		on(thread("/prune", "Delete threads, or all but their newest checkpoints"), (*Server).pruneThreads),
 		on(thread("/runs/delete", "Delete the checkpoints of runs"), (*Server).deleteRuns),
+		on(post(base+"/lease", "Become the only writer of a thread for a while, or stay it"), (*Server).leaseThread),
+		on(post(base+"/lease/release", "Give a lease back; one that is over is no error"), (*Server).releaseThread),
 		on(del(base+"/{thread_id}", "Delete a thread; a missing one is no error",
 			param{name: "tenant", kind: kindString, doc: "whose thread it is"}), (*Server).deleteThread),
 	}
@@ -143,6 +145,20 @@ func (s *Server) pruneThreads(c *call, in ThreadPrune) (none, error) {
 
 func (s *Server) deleteRuns(c *call, in ThreadRuns) (none, error) {
 	return none{}, s.engine.Saver().DeleteRuns(c.Context(), in.Tenant, in.Runs)
+}
+
+func (s *Server) leaseThread(c *call, in ktrdr.LeaseRequest) (ktrdr.Lease, error) {
+	if err := writable(in.Thread); err != nil {
+		return ktrdr.Lease{}, err
+	}
+	return s.engine.Saver().Lease(c.Context(), in)
+}
+
+func (s *Server) releaseThread(c *call, in ktrdr.LeaseRelease) (none, error) {
+	if err := writable(in.Thread); err != nil {
+		return none{}, err
+	}
+	return none{}, s.engine.Saver().Release(c.Context(), in)
 }
 
 func (s *Server) deleteThread(c *call, _ none) (none, error) {

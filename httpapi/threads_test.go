@@ -18,6 +18,8 @@ type fakeSaver struct {
 	deleted [2]string
 	pruned  bool
 	most    int64 // bytes that a list may have
+	leased  ktrdr.LeaseRequest
+	ended   ktrdr.LeaseRelease
 }
 
 func (f *fakeSaver) Put(_ context.Context, p ktrdr.ThreadPut) (ktrdr.ThreadRef, error) {
@@ -45,6 +47,37 @@ func (f *fakeSaver) DeleteThread(_ context.Context, tenant, thread string) error
 func (f *fakeSaver) Prune(_ context.Context, _ string, _ []string, keepLatest bool) error {
 	f.pruned = keepLatest
 	return nil
+}
+
+func (f *fakeSaver) Lease(_ context.Context, r ktrdr.LeaseRequest) (ktrdr.Lease, error) {
+	f.leased = r
+	if r.Token != 0 {
+		return ktrdr.Lease{}, ktrdr.Errorf(ktrdr.CodeStaleEpoch, "over")
+	}
+	return ktrdr.Lease{Token: 7, Holder: r.Holder}, nil
+}
+
+func (f *fakeSaver) Release(_ context.Context, r ktrdr.LeaseRelease) error {
+	f.ended = r
+	return nil
+}
+
+func TestThreads_AreLeased(t *testing.T) {
+	saver := &fakeSaver{}
+	st := serve(t, &fakeEngine{saver: saver})
+	var lease ktrdr.Lease
+	mustData(t, st.send(t, http.MethodPost, "/api/v1/threads/lease", `{"tenant":"me","thread_id":"t1","holder":"h","ttl_seconds":0.5}`), http.StatusOK, &lease)
+	if want := (ktrdr.LeaseRequest{Tenant: "me", Thread: "t1", Holder: "h", TTLSeconds: .5}); saver.leased != want || lease.Token != 7 {
+		t.Errorf("asked for %+v, got %+v; want %+v and token 7", saver.leased, lease, want)
+	}
+	refusedWith(t, "over", st.send(t, http.MethodPost, "/api/v1/threads/lease", `{"thread_id":"t1","holder":"h","ttl_seconds":1,"token":3}`), "", http.StatusConflict, ktrdr.CodeStaleEpoch)
+	if a := st.send(t, http.MethodPost, "/api/v1/threads/lease/release", `{"thread_id":"t1","token":7}`); a.status != http.StatusOK || saver.ended.Token != 7 {
+		t.Errorf("release = %d %s", a.status, a.body)
+	}
+	st.send(t, http.MethodPost, "/api/v1/threads/put", `{"thread_id":"t1","checkpoint":{"id":"c1"},"new_versions":{},"lease":{"token":7},"expected_latest":""}`)
+	if p := saver.put; p.Lease == nil || p.Lease.Token != 7 || p.Latest == nil || *p.Latest != "" {
+		t.Errorf("put = %+v, want the token and the expected checkpoint", p)
+	}
 }
 
 func TestThreads_PassToTheSaver(t *testing.T) {
@@ -82,6 +115,7 @@ func TestThreads_OfOperationsAreReadOnly(t *testing.T) {
 		"writes": `{"thread_id":"` + op + `","checkpoint_id":"c","task_id":"t","writes":[]}`,
 		"copy":   `{"source_thread_id":"t1","target_thread_id":"` + op + `"}`,
 		"prune":  `{"thread_ids":["t1","` + op + `"],"strategy":"delete"}`,
+		"lease":  `{"thread_id":"` + op + `","holder":"h","ttl_seconds":1}`,
 	} {
 		refusedWith(t, path, st.send(t, http.MethodPost, "/api/v1/threads/"+path, body), "", http.StatusForbidden, ktrdr.CodeForbidden)
 	}

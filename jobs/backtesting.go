@@ -132,8 +132,8 @@ func decodeModel(r io.Reader, a ktrdr.Artifact) (*train.Model, error) {
 	return m, nil
 }
 
-// span is what is traded: what was asked for, else what the strategy says. Out
-// of sample begins where the test part does: nothing was fitted to, or chosen
+// span is what is traded: what was asked for, else what the strategy says. The
+// test scope begins where the test part does: no weight was fitted to, or chosen
 // by, what comes from there on.
 func (s BacktestSpec) span(m *train.Model) strategy.Span {
 	span := m.Strategy.Backtest.Span
@@ -229,18 +229,20 @@ type BacktestResult struct {
 	Warnings  []string         `json:"warnings"`
 	Model     ktrdr.Artifact   `json:"model"`
 	Artifacts []ktrdr.Artifact `json:"artifacts"`
+	Opened    *Opening         `json:"holdout_opened,omitempty"` // of a research; nil where none was touched
 
 	// ResultHash covers model, data, settings, trades, curve and figures.
 	ResultHash ktrdr.Hash `json:"result_hash"`
 }
 
-// Sample says how honest a backtest is: whether the model had seen, in training
-// or when it was chosen, the time that it was then tested on. Another symbol of
-// the same time counts as seen, since markets move together.
+// Sample says whether the model had seen, in training or when its weights were
+// chosen, the time that it was then tested on. Another symbol of the same time
+// counts as seen, since markets move together. How many strategies were tried on
+// these bars before this one it does not say: that is in the ledger.
 type Sample struct {
 	Scope       Scope     `json:"scope"`
-	OutOfSample bool      `json:"out_of_sample"`
-	UnseenFrom  time.Time `json:"unseen_from"` // nothing of the model knows the bars from here on
+	OutOfSample bool      `json:"out_of_sample"` // of this model's training, and of nothing more
+	UnseenFrom  time.Time `json:"unseen_from"`   // nothing of the model knows the bars from here on
 	Seen        int       `json:"bars_seen_in_training"`
 	Unseen      int       `json:"bars_unseen"`
 }
@@ -289,7 +291,10 @@ func (j *backtesting) result(run *backtest.Result) BacktestResult {
 		},
 		Config: run.Config, Metrics: run.Metrics, Ended: run.Ended,
 		Trades: len(run.Trades), Curve: len(run.Equity) - first, Holds: j.plan.Signals.Holds(first),
-		Warnings: []string{}, Model: j.spec.Model,
+		Warnings: []string{}, Model: j.spec.Model, Opened: j.spec.Opens,
+	}
+	if o := r.Opened; o != nil {
+		r.Warnings = append(r.Warnings, o.warning())
 	}
 	if seen > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of the %d bars were used to train or to choose the model: these figures say nothing about the future; leave out --scope all, or see the test part", seen, seen+r.Sample.Unseen))
@@ -338,8 +343,11 @@ func (r BacktestResult) sentence() string {
 		text += fmt.Sprintf(", Sharpe %.2f", *s)
 	}
 	text += fmt.Sprintf(", drawdown %.2f %%", r.Metrics.MaxDrawdownPct)
-	if r.Sample.OutOfSample {
-		return text + "; out of sample"
+	switch {
+	case !r.Sample.OutOfSample:
+		return text + "; NOT after the bars it was trained on: it contains training data"
+	case r.Opened != nil:
+		return text + "; after the bars it was trained on, with the holdout of " + string(r.Opened.Research) + " opened for it"
 	}
-	return text + "; NOT out of sample: it contains training data"
+	return text + "; after the bars it was trained on"
 }

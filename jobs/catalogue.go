@@ -36,9 +36,7 @@ type Model struct {
 // Models returns a page of the models that were trained, newest first, and where
 // the next begins.
 func (d *Desk) Models(ctx context.Context, limit int, cursor string) ([]Model, string, error) {
-	page, err := d.cfg.Operations.List(ctx, ktrdr.OperationQuery{
-		Type: []ktrdr.Type{ktrdr.Training}, Status: []ktrdr.Status{ktrdr.Completed}, Limit: limit, Cursor: cursor,
-	})
+	page, err := d.trainings(ctx, limit, cursor)
 	if err != nil {
 		return nil, "", err
 	}
@@ -49,24 +47,31 @@ func (d *Desk) Models(ctx context.Context, limit int, cursor string) ([]Model, s
 	return models, page.Next, nil
 }
 
+// trainings is a page of the trainings that made a model, newest first.
+func (d *Desk) trainings(ctx context.Context, limit int, cursor string) (ktrdr.OperationPage, error) {
+	return d.cfg.Operations.List(ctx, ktrdr.OperationQuery{
+		Type: []ktrdr.Type{ktrdr.Training}, Status: []ktrdr.Status{ktrdr.Completed}, Limit: limit, Cursor: cursor,
+	})
+}
+
 // modelsPage is how many trainings are looked at in one go.
 const modelsPage = 100
 
-// trained yields every model, newest first.
-func (d *Desk) trained(ctx context.Context) iter.Seq2[Model, error] {
-	return func(yield func(Model, error) bool) {
+// trained yields every training that made a model, newest first.
+func (d *Desk) trained(ctx context.Context) iter.Seq2[ktrdr.Operation, error] {
+	return func(yield func(ktrdr.Operation, error) bool) {
 		for cursor := ""; ; {
-			models, next, err := d.Models(ctx, modelsPage, cursor)
+			page, err := d.trainings(ctx, modelsPage, cursor)
 			if err != nil {
-				yield(Model{}, err)
+				yield(ktrdr.Operation{}, err)
 				return
 			}
-			for _, m := range models {
-				if !yield(m, nil) {
+			for _, op := range page.Operations {
+				if !yield(op, nil) {
 					return
 				}
 			}
-			if cursor = next; cursor == "" {
+			if cursor = page.Next; cursor == "" {
 				return
 			}
 		}

@@ -30,39 +30,21 @@ type BacktestRequest struct {
 	Commission     *float64
 	Slippage       *float64
 	Spread         *float64
+	OpenHoldout    bool
 }
 
 // Backtest makes a backtest of a request. CodeInvalid says what to change;
 // CodeNotFound when there is no such training.
 func (d *Desk) Backtest(ctx context.Context, r BacktestRequest) (Order, error) {
-	file, model, err := d.model(ctx, r)
+	file, model, from, err := d.model(ctx, r)
 	if err != nil {
 		return Order{}, err
 	}
-	spec := BacktestSpec{
-		Model: file, Scope: ScopeTest,
-		Overrides: train.Overrides{InitialCapital: r.InitialCapital, Commission: r.Commission, Slippage: r.Slippage, Spread: r.Spread},
-	}
-	if r.Scope != "" {
-		spec.Scope = Scope(r.Scope)
-	}
-	if spec.Scope != ScopeTest && spec.Scope != ScopeAll {
-		return Order{}, wrong("scope is %q; it is test (bars that the model has not seen) or all", r.Scope)
-	}
-	if spec.Start, spec.End, err = dates(r.StartDate, r.EndDate); err != nil {
+	spec, err := r.spec(file, model)
+	if err != nil {
 		return Order{}, err
 	}
-	s := model.Strategy
-	if spec.Symbol, err = symbolOf(r.Symbol, model); err != nil {
-		return Order{}, err
-	}
-	if r.Timeframe != "" && r.Timeframe != string(s.Data.Base) {
-		return Order{}, wrong("strategy %s decides at %s bars, not at %s", s.Name, s.Data.Base, r.Timeframe)
-	}
-	if err := train.BacktestConfig(s, spec.Overrides).Validate(); err != nil {
-		return Order{}, wrong("%w", err)
-	}
-	found, err := d.find([]string{spec.Symbol}, s.Data.Timeframes)
+	found, told, err := d.tradable(ctx, r, &spec, model, from)
 	if err != nil {
 		return Order{}, err
 	}
@@ -70,10 +52,12 @@ func (d *Desk) Backtest(ctx context.Context, r BacktestRequest) (Order, error) {
 	if err := spec.enough(model, found); err != nil {
 		return Order{}, err
 	}
-	told, err := found.agree(s.Data.Base, spec.span(model))
+	s := model.Strategy
+	missing, err := found.agree(s.Data.Base, spec.span(model))
 	if err != nil {
 		return Order{}, err
 	}
+	told = append(told, missing...)
 	if spec.Bars, err = d.pin(ctx, found); err != nil {
 		return Order{}, err
 	}
@@ -82,6 +66,34 @@ func (d *Desk) Backtest(ctx context.Context, r BacktestRequest) (Order, error) {
 	}
 	op, err := operation(ktrdr.Backtesting, spec, about{s.Name, []string{spec.Symbol}, s.Data.Timeframes, model.Info.Seed, told})
 	return Order{op, told}, err
+}
+
+// spec is what the request says by itself; its bars are still to be found.
+func (r BacktestRequest) spec(file ktrdr.Artifact, model *train.Model) (spec BacktestSpec, err error) {
+	spec = BacktestSpec{
+		Model: file, Scope: ScopeTest,
+		Overrides: train.Overrides{InitialCapital: r.InitialCapital, Commission: r.Commission, Slippage: r.Slippage, Spread: r.Spread},
+	}
+	if r.Scope != "" {
+		spec.Scope = Scope(r.Scope)
+	}
+	if spec.Scope != ScopeTest && spec.Scope != ScopeAll {
+		return spec, wrong("scope is %q; it is test (bars that the model has not seen) or all", r.Scope)
+	}
+	if spec.Start, spec.End, err = dates(r.StartDate, r.EndDate); err != nil {
+		return spec, err
+	}
+	s := model.Strategy
+	if spec.Symbol, err = symbolOf(r.Symbol, model); err != nil {
+		return spec, err
+	}
+	if r.Timeframe != "" && r.Timeframe != string(s.Data.Base) {
+		return spec, wrong("strategy %s decides at %s bars, not at %s", s.Name, s.Data.Base, r.Timeframe)
+	}
+	if err := train.BacktestConfig(s, spec.Overrides).Validate(); err != nil {
+		return spec, wrong("%w", err)
+	}
+	return spec, nil
 }
 
 // enough refuses a backtest for which no bar is left.
@@ -127,53 +139,62 @@ func symbolOf(asked string, m *train.Model) (string, error) {
 	return trained[0], nil
 }
 
-// model finds a model's file and reads it.
-func (d *Desk) model(ctx context.Context, r BacktestRequest) (ktrdr.Artifact, *train.Model, error) {
-	a, err := d.modelFile(ctx, r)
+// model finds a model's file and reads it, and looks up where it comes from.
+func (d *Desk) model(ctx context.Context, r BacktestRequest) (ktrdr.Artifact, *train.Model, origin, error) {
+	a, training, err := d.modelFile(ctx, r)
 	if err != nil {
-		return a, nil, err
+		return a, nil, origin{}, err
 	}
 	f, err := d.cfg.Blobs.Open(ctx, a.SHA256)
 	if err != nil {
-		return a, nil, fmt.Errorf("model %s: %w", a.SHA256, err)
+		return a, nil, origin{}, fmt.Errorf("model %s: %w", a.SHA256, err)
 	}
 	defer func() { _ = f.Close() }() // only read
 	m, err := decodeModel(f, a)
 	if err != nil {
-		return a, nil, err
+		return a, nil, origin{}, err
 	}
 	if r.StrategyName != "" && r.StrategyName != m.Strategy.Name {
-		return a, nil, wrong("the model is one of strategy %s, not of %s", m.Strategy.Name, r.StrategyName)
+		return a, nil, origin{}, wrong("the model is one of strategy %s, not of %s", m.Strategy.Name, r.StrategyName)
 	}
-	return a, m, nil
+	from, err := d.origin(ctx, training, m)
+	return a, m, from, err
 }
 
-func (d *Desk) modelFile(ctx context.Context, r BacktestRequest) (ktrdr.Artifact, error) {
+// modelFile finds a model's file and the training that made it, which is the
+// zero operation where none of ours did.
+func (d *Desk) modelFile(ctx context.Context, r BacktestRequest) (a ktrdr.Artifact, training ktrdr.Operation, err error) {
 	named, err := either(r.Model, nonEmpty(r.ModelPath), "model and model_path")
 	switch {
 	case err != nil:
-		return ktrdr.Artifact{}, err
+		return a, training, err
 	case len(named) == 0 && r.StrategyName == "":
-		return ktrdr.Artifact{}, wrong("say which model to test: the id of a training, the sha256 of a model file, or its path in the data folder; `ktrdr models` lists them")
+		return a, training, wrong("say which model to test: the id of a training, the sha256 of a model file, or its path in the data folder; `ktrdr models` lists them")
 	case len(named) == 0:
 		return d.newest(ctx, r.StrategyName)
 	}
 	name := named[0]
 	if id := ktrdr.OperationID(name); id.Valid() {
-		op, err := d.cfg.Operations.Operation(ctx, id)
-		if err != nil {
-			return ktrdr.Artifact{}, err
+		if training, err = d.cfg.Operations.Operation(ctx, id); err != nil {
+			return a, training, err
 		}
-		return modelOf(op)
+		a, err = modelOf(training)
+		return a, training, err
 	}
-	if h, err := ktrdr.ParseHash(name); err == nil {
+	if h, bad := ktrdr.ParseHash(name); bad == nil {
 		info, err := d.cfg.Blobs.Stat(ctx, h)
 		if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
-			return ktrdr.Artifact{}, wrong("there is no model with the sha256 %s: `ktrdr models` lists them", h)
+			return a, training, wrong("there is no model with the sha256 %s: `ktrdr models` lists them", h)
 		}
-		return ktrdr.Artifact{Name: ModelFile, SHA256: h, Size: info.Size}, err
+		if err != nil {
+			return a, training, err
+		}
+		a = ktrdr.Artifact{Name: ModelFile, SHA256: h, Size: info.Size}
+	} else if a, err = d.uploadModel(ctx, name); err != nil {
+		return a, training, err
 	}
-	return d.uploadModel(ctx, name)
+	training, err = d.researched(ctx, a.SHA256)
+	return a, training, err
 }
 
 // uploadModel puts a model of the data folder into the blob store: only if it is
@@ -234,12 +255,15 @@ func modelOf(op ktrdr.Operation) (ktrdr.Artifact, error) {
 	return r.Model, nil
 }
 
-// newest is the newest model of a strategy.
-func (d *Desk) newest(ctx context.Context, name string) (ktrdr.Artifact, error) {
-	for model, err := range d.trained(ctx) {
-		if err != nil || model.Strategy == name {
-			return model.File, err
+// newest is the newest model of a strategy, and its training.
+func (d *Desk) newest(ctx context.Context, name string) (ktrdr.Artifact, ktrdr.Operation, error) {
+	for op, err := range d.trained(ctx) {
+		if err != nil {
+			return ktrdr.Artifact{}, op, err
+		}
+		if m := describe(op); m.Strategy == name {
+			return m.File, op, nil
 		}
 	}
-	return ktrdr.Artifact{}, wrong("no training of strategy %s has completed: train it first with `ktrdr train %s`", name, name)
+	return ktrdr.Artifact{}, ktrdr.Operation{}, wrong("no training of strategy %s has completed: train it first with `ktrdr train %s`", name, name)
 }

@@ -21,6 +21,7 @@ import (
 // them.
 type found struct {
 	files   []string
+	pinned  []Bars // set where they come from the blob store
 	bars    []*market.Bars
 	closers []io.Closer
 }
@@ -164,6 +165,9 @@ func (d *Desk) noData(symbol string, tf market.Timeframe) error {
 
 // pin puts the files of series into the blob store and names them for a spec.
 func (d *Desk) pin(ctx context.Context, f *found) ([]Bars, error) {
+	if f.pinned != nil {
+		return f.pinned, nil
+	}
 	pinned := make([]Bars, len(f.bars))
 	for i, b := range f.bars {
 		file, err := os.Open(f.files[i])

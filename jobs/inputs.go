@@ -36,7 +36,12 @@ func readBars(ctx context.Context, t *worker.Task, want Bars) (*market.Bars, err
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // only read
-	data, err := whole(f, want.Artifact)
+	return decodeBars(f, want)
+}
+
+// decodeBars reads a bars file that must be the one that a spec names.
+func decodeBars(r io.Reader, want Bars) (*market.Bars, error) {
+	data, err := whole(r, want.Artifact)
 	if err != nil {
 		return nil, err
 	}

@@ -305,7 +305,7 @@ func TestBacktest_IsOutOfSampleUnlessAskedOtherwise(t *testing.T) {
 	if !test.Sample.OutOfSample || test.Sample.Seen != 0 || test.Start.Before(test.Sample.UnseenFrom) || len(test.Warnings) != 0 {
 		t.Errorf("by default: %+v from %s, want nothing that the model has seen", test.Sample, test.Start)
 	}
-	if all.Sample.OutOfSample || all.Sample.Seen == 0 || all.Sample.Unseen != test.Sample.Unseen || len(all.Warnings) == 0 || !strings.Contains(all.Summary, "NOT out of sample") || len(order.Warnings) == 0 {
+	if all.Sample.OutOfSample || all.Sample.Seen == 0 || all.Sample.Unseen != test.Sample.Unseen || len(all.Warnings) == 0 || !strings.Contains(all.Summary, "NOT after the bars it was trained on") || len(order.Warnings) == 0 {
 		t.Errorf("scope all: %+v, %q, want it to say that training is in it", all.Sample, all.Summary)
 	}
 	if test.Curve != test.Sample.Unseen || all.Curve != all.Sample.Seen+all.Sample.Unseen {

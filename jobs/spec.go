@@ -53,6 +53,15 @@ type BacktestSpec struct {
 	End       time.Time       `json:"end,omitzero"`
 	Overrides train.Overrides `json:"overrides"`
 	Bars      []Bars          `json:"bars"`
+	Opens     *Opening        `json:"opens,omitempty"` // it trades bars that a research keeps sealed
+}
+
+// Opening is a look at the holdout of a research by somebody other than its
+// assessment. It changes no figure, and so no hash; it is counted.
+type Opening struct {
+	Research ktrdr.OperationID `json:"research_operation_id"`
+	From     time.Time         `json:"from"`    // where the bars end that were searched
+	Holdout  []ktrdr.Hash      `json:"holdout"` // bars_hash of each series
 }
 
 // LoadSpec is all that an import needs.

@@ -28,6 +28,7 @@ type threadKey struct{ tenant, thread string }
 type thread struct {
 	spaces  map[string]*space // by namespace
 	expires time.Time         // zero: never
+	lease   saver.Holding     // the newest, be it over
 }
 
 // space is one namespace of a thread.
@@ -74,12 +75,19 @@ func (s *Saver) Put(ctx context.Context, p ktrdr.ThreadPut) (ktrdr.ThreadRef, er
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
-	t := s.thread(d.Ref.Tenant, d.Ref.Thread)
+	t, err := s.enter(d.Ref.Tenant, d.Ref.Thread, p.Lease)
+	if err != nil {
+		return ktrdr.ThreadRef{}, err
+	}
+	sp := t.space(d.Ref.NS)
+	if err := d.Expected(sp.latest()); err != nil {
+		return ktrdr.ThreadRef{}, err
+	}
 	t.expires = time.Time{}
 	if d.TTL > 0 {
 		t.expires = time.Now().Add(d.TTL)
 	}
-	t.space(d.Ref.NS).put(d, p)
+	sp.put(d, p)
 	return d.Ref, nil
 }
 
@@ -94,7 +102,11 @@ func (s *Saver) PutWrites(ctx context.Context, w ktrdr.ThreadWrites) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
-	sp := s.thread(w.Tenant, w.Thread).space(w.NS)
+	t, err := s.enter(w.Tenant, w.Thread, w.Lease)
+	if err != nil {
+		return err
+	}
+	sp := t.space(w.NS)
 	for _, one := range w.Writes {
 		sp.write(w.Checkpoint, write{task: w.Task, path: w.TaskPath, idx: one.Idx, channel: one.Channel, value: clone(one.Value)})
 	}
@@ -124,6 +136,14 @@ func (t *thread) space(ns string) *space {
 		t.spaces[ns] = sp
 	}
 	return sp
+}
+
+// latest is the greatest checkpoint id; empty when there is none.
+func (sp *space) latest() string {
+	if len(sp.ids) == 0 {
+		return ""
+	}
+	return sp.ids[len(sp.ids)-1]
 }
 
 func (sp *space) put(d saver.Draft, p ktrdr.ThreadPut) {

@@ -136,8 +136,16 @@ func (s *Saver) CopyThread(ctx context.Context, tenant, src, dst string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if src == dst {
+		return nil
+	}
+	if to := s.threads[threadKey{tenant, dst}]; to != nil {
+		if err := saver.Admit(dst, nil, to.holding()); err != nil {
+			return err
+		}
+	}
 	from := s.threads[threadKey{tenant, src}]
-	if from == nil || src == dst {
+	if from == nil {
 		return nil
 	}
 	to := s.thread(tenant, dst)

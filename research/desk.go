@@ -36,6 +36,7 @@ type Blobs interface {
 
 // Ledger is what the desk needs of the notes.
 type Ledger interface {
+	Notes
 	CountNotes(ctx context.Context, q ktrdr.NoteQuery) (map[string]int64, error)
 	Horizon(ctx context.Context) (string, error)
 	QueueCounts(ctx context.Context) ([]ktrdr.QueueCount, error)
@@ -53,12 +54,15 @@ type DeskConfig struct {
 	Models []string                               // that can be asked for beside Builtin
 	Budget func(context.Context) (float64, error) // US dollars left today; nil means none
 
-	KernelClass string             // of new trainings; empty means that of the fastest kernel here
-	Costs       designer.CostHints // of designs; zero means half a basis point a side
-	Gates       *Gates             // nil means DefaultGates
-	Rules       evidence.Rules     // of verdicts; zero fields mean their defaults
-	Holdout     float64            // share of the bars, at their end; 0 means 0.2
-	Generation  int                // researches that do not know of each other; 0 means 8
+	KernelClass string         // of new trainings; empty means that of the fastest kernel here
+	Gates       *Gates         // nil means DefaultGates
+	Rules       evidence.Rules // of verdicts; zero fields mean their defaults
+	Holdout     float64        // share of the bars, at their end; 0 means 0.2
+	Generation  int            // researches that do not know of each other; 0 means 8
+
+	// Costs is what a design pays for trading a symbol; nil means
+	// designer.UsualCosts.
+	Costs func(symbol string) designer.CostHints
 }
 
 // Desk takes requests and makes researches of them. All that can be known to be
@@ -71,15 +75,15 @@ func NewDesk(c DeskConfig) (*Desk, error) {
 		g := DefaultGates()
 		c.Gates = &g
 	}
-	if c.Costs == (designer.CostHints{}) {
-		c.Costs.Commission = 0.00005
+	if c.Costs == nil {
+		c.Costs = designer.UsualCosts
 	}
 	c.KernelClass = cmp.Or(c.KernelClass, neural.Best().Class())
 	c.Holdout, c.Generation = cmp.Or(c.Holdout, 0.2), cmp.Or(c.Generation, 8)
 	err := errors.Join(
 		require(c.Library != nil && c.Blobs != nil && c.Ledger != nil && c.Strategy != nil, "a research desk needs a library, blobs, a ledger and strategies"),
-		require(c.Holdout >= 0.05 && c.Holdout <= 0.5, "the holdout is %v of the bars; it must be 0.05 to 0.5", c.Holdout),
-		require(c.Generation >= 1 && c.Generation <= maxGeneration, "a generation has %d researches; it must have 1 to %d", c.Generation, maxGeneration),
+		require(c.Holdout >= MinHoldout && c.Holdout <= MaxHoldout, "the holdout is %v of the bars; it must be %v to %v", c.Holdout, MinHoldout, MaxHoldout),
+		require(c.Generation >= 1 && c.Generation <= MaxGeneration, "a generation has %d researches; it must have 1 to %d", c.Generation, MaxGeneration),
 		c.Gates.Validate(), c.Rules.Validate(),
 	)
 	if err != nil {
@@ -129,7 +133,7 @@ func (d *Desk) Rest(t Trigger, first json.RawMessage) (Order, error) {
 			about.warnings = append(about.warnings, w.String())
 		}
 	}
-	return d.run(t, spec, spec.Trials.Count-1, about)
+	return d.run(t, spec, spec.Trials.Count-1, about) // the first of all: those before it are those before the run
 }
 
 // Order is a run of researches, ready to be created in their order.
@@ -143,9 +147,15 @@ type Order struct {
 
 // The bounds of a request.
 const (
-	maxCount      = 10_000
-	maxGeneration = 64
-	maxSeed       = 1 << 53 // the largest whole number that every reader of JSON keeps
+	maxCount = 10_000
+	maxSeed  = 1 << 53 // the largest whole number that every reader of JSON keeps
+)
+
+// The bounds of a desk's settings.
+const (
+	MaxGeneration = 64
+	MinHoldout    = 0.05
+	MaxHoldout    = 0.5
 )
 
 // wrong is a request that must be changed.
@@ -173,14 +183,25 @@ func (d *Desk) Trigger(ctx context.Context, t Trigger) (Order, error) {
 	}
 	spec := Spec{
 		Brief: t.Brief, Understanding: plan.brief, Strategy: plan.text, Model: t.Model, TriggerReason: clip(t.TriggerReason, maxText),
-		BypassGates: t.BypassGates, KernelClass: d.cfg.KernelClass, Bars: parts.research, Holdout: parts.holdout,
-		Costs: d.cfg.Costs, Gates: *d.cfg.Gates, Rules: d.cfg.Rules, Budget: Budget{budget},
+		BypassGates: t.BypassGates, KernelClass: d.cfg.KernelClass, Bars: parts.research, Holdout: parts.holdout, Searched: parts.searched, Sealed: parts.sealed,
+		Costs: d.costs(plan.symbols), Gates: *d.cfg.Gates, Rules: d.cfg.Rules, Budget: Budget{budget},
 	}
 	before, err := d.pinMemory(ctx, &spec)
 	if err != nil {
 		return Order{}, err
 	}
 	return d.run(t, spec, before, plan)
+}
+
+// costs are those of the dearest of the symbols: one design trades all of them.
+func (d *Desk) costs(symbols []string) designer.CostHints {
+	var dearest designer.CostHints
+	for _, symbol := range symbols {
+		if c := d.cfg.Costs(symbol); c.PerSide() >= dearest.PerSide() {
+			dearest = c
+		}
+	}
+	return dearest
 }
 
 // count is how many researches are created at once.
@@ -198,8 +219,8 @@ func (t Trigger) check() error {
 		return wrong("the brief has %d bytes; at most %d are allowed: say the goal in fewer words", len(t.Brief), MaxBrief)
 	case ktrdr.CleanText(t.Brief) != t.Brief:
 		return wrong("the brief is not text: it holds bytes that are no UTF-8, or a NUL")
-	case !t.Until.IsZero() && t.Count > maxGeneration:
-		return wrong("count is %d; of a run that lasts until a time it is the size of a generation, which is at most %d", t.Count, maxGeneration)
+	case !t.Until.IsZero() && t.Count > MaxGeneration:
+		return wrong("count is %d; of a run that lasts until a time it is the size of a generation, which is at most %d", t.Count, MaxGeneration)
 	case !t.Until.IsZero() && (time.Until(t.Until) <= 0 || time.Until(t.Until) > maxNight):
 		return wrong("until %s is no time within the next %d days", t.Until.Format(time.RFC3339), maxNight/(24*time.Hour))
 	case t.Count < 1 || t.Count > maxCount:
@@ -236,9 +257,10 @@ func (d *Desk) budget(ctx context.Context, model string) (float64, error) {
 	return left, nil
 }
 
-// pinMemory sets what the researches may remember, and how many trials there are
-// before them: those that were made, and one for every research that is under
-// way or waits. Of two runs side by side the later is judged for both.
+// pinMemory sets what the researches may remember, how often their holdout was
+// opened, and how many trials there are before them: those that were made, and
+// one for every research that is under way or waits. Of two runs side by side
+// the later is judged for both.
 func (d *Desk) pinMemory(ctx context.Context, spec *Spec) (before int, err error) {
 	if spec.Horizon, err = d.cfg.Ledger.Horizon(ctx); err != nil {
 		return 0, err
@@ -248,6 +270,9 @@ func (d *Desk) pinMemory(ctx context.Context, spec *Spec) (before int, err error
 		return 0, err
 	}
 	before = int(counts[NoteTrial])
+	if spec.Openings.Known, err = NewMemory(d.cfg.Ledger).known(ctx, spec, ktrdr.NoteQuery{Horizon: spec.Horizon}, ""); err != nil {
+		return 0, err
+	}
 	queues, err := d.cfg.Ledger.QueueCounts(ctx)
 	for _, q := range queues {
 		if q.Name == QueueName {
@@ -259,7 +284,8 @@ func (d *Desk) pinMemory(ctx context.Context, spec *Spec) (before int, err error
 
 // run makes the researches of a run. Each is counted against luck together with
 // all before the run and all of the run: the verdict on the first is as strict
-// as that on the last.
+// as that on the last. Of a run that lasts until a time nobody knows how many
+// there will be; see evidence.Spend.
 func (d *Desk) run(t Trigger, spec Spec, before int, about subject) (Order, error) {
 	order := Order{Run: t.Run, Seed: uint64(before) + 1, Understood: about.brief.Understood, Warnings: about.warnings}
 	if t.Seed != nil {
@@ -277,7 +303,7 @@ func (d *Desk) run(t Trigger, spec Spec, before int, about subject) (Order, erro
 	for i := range t.Count {
 		spec.Seed = num.Mix(order.Seed, uint64(i)) % maxSeed
 		spec.Place = Place{order.Run, i / spec.Size, i % spec.Size}
-		spec.Trials = evidence.Trials{Count: before + i + 1, Planned: before + t.Count}
+		spec.count(before, t.Count)
 		op, err := operation(spec, about.name, t.Force || t.Count > 1 || !t.Until.IsZero())
 		if err != nil {
 			return Order{}, err
@@ -285,6 +311,19 @@ func (d *Desk) run(t Trigger, spec Spec, before int, about subject) (Order, erro
 		order.Operations = append(order.Operations, op)
 	}
 	return order, nil
+}
+
+// count sets what is counted against a research of a run of so many, or of a
+// generation of so many where the run lasts until a time.
+func (s *Spec) count(before, size int) {
+	first := s.Generation * s.Size // of its generation
+	s.Trials = evidence.Trials{Count: before + first + s.Index + 1, Planned: before + size}
+	s.Openings.Own = evidence.OwnOpenings(min(s.Size, size-first), before+first)
+	s.Openings.Last = first+s.Size >= size
+	if !s.Until.IsZero() {
+		s.Trials.Planned = evidence.Spend(before, s.Size, s.Generation)
+		s.Openings.Own, s.Openings.Last = evidence.OwnOpenings(s.Size, before+first), false
+	}
 }
 
 // operation makes the request that creates a research.

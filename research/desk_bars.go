@@ -21,6 +21,7 @@ const minBars = 1000
 // parts are the bars of a research: what it may see, and what comes after.
 type parts struct {
 	research, holdout []jobs.Bars
+	searched, sealed  []Span // what these are
 }
 
 // cut takes the current series of the library apart, at one instant for all of
@@ -56,12 +57,13 @@ func (d *Desk) cut(ctx context.Context, symbols []string, frames []market.Timefr
 			bars *market.Bars
 			kind string
 			to   *[]jobs.Bars
-		}{{b.Slice(0, i), "", &p.research}, {b.Slice(i, b.Len()), "_holdout", &p.holdout}} {
+			span *[]Span
+		}{{b.Slice(0, i), "", &p.research, &p.searched}, {b.Slice(i, b.Len()), "_holdout", &p.holdout, &p.sealed}} {
 			pinned, err := d.pin(ctx, dir, half.bars, half.kind)
 			if err != nil {
 				return p, fmt.Errorf("bars of %s %s: %w", b.Symbol, b.Timeframe, err)
 			}
-			*half.to = append(*half.to, pinned)
+			*half.to, *half.span = append(*half.to, pinned), append(*half.span, spanOf(half.bars))
 		}
 	}
 	return p, nil

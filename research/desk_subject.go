@@ -3,6 +3,7 @@ package research
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -33,6 +34,10 @@ func (d *Desk) subject(t Trigger) (subject, error) {
 	if t.Strategy != "" || t.StrategyYAML != "" {
 		return d.given(t, known)
 	}
+	warnings, err := doubts(t, known)
+	if err != nil {
+		return subject{}, err
+	}
 	if known, err = d.narrow(t, known); err != nil {
 		return subject{}, err
 	}
@@ -40,7 +45,20 @@ func (d *Desk) subject(t Trigger) (subject, error) {
 	if len(t.Symbols) > 0 {
 		b.Symbols = t.Symbols
 	}
-	return subject{brief: b, symbols: b.Symbols, frames: []market.Timeframe{b.Timeframe}}, nil
+	return subject{brief: b, symbols: b.Symbols, frames: []market.Timeframe{b.Timeframe}, warnings: warnings}, nil
+}
+
+// doubts refuses a brief that names what the library does not have. Where there
+// are no bars at all, that is what is said.
+func doubts(t Trigger, known designer.Known) ([]string, error) {
+	if len(known.Series) == 0 {
+		return nil, nil
+	}
+	warnings, err := designer.CheckBrief(t.Brief, known, designer.Chosen{Symbols: t.Symbols, Timeframe: market.Timeframe(t.Timeframe)})
+	if err != nil {
+		return nil, wrong("%w", err)
+	}
+	return warnings, nil
 }
 
 // spelled writes symbols as the library does, and each of them once.
@@ -83,13 +101,17 @@ func (d *Desk) given(t Trigger, known designer.Known) (subject, error) {
 	if err := fits(t, s); err != nil {
 		return subject{}, err
 	}
-	longest := 0
+	longest, fewest := 0, math.MaxInt
 	for _, x := range known.Series {
 		if slices.Contains(s.Data.Symbols, x.Symbol) {
 			longest = max(longest, x.Bars)
 		}
+		if slices.Contains(s.Data.Symbols, x.Symbol) && x.Timeframe == s.Data.Base {
+			fewest = min(fewest, x.Bars)
+		}
 	}
-	if err := affordable(s, longest); err != nil {
+	searched := int((1 - d.cfg.Holdout) * float64(fewest))
+	if err := errors.Join(affordable(s, longest), trainable(s, searched)); err != nil {
 		return subject{}, wrong("%w", err)
 	}
 	for _, w := range warnings {
@@ -138,9 +160,6 @@ func (d *Desk) narrow(t Trigger, known designer.Known) (designer.Known, error) {
 		known.Series = slices.DeleteFunc(known.Series, func(s designer.Series) bool { return s.Timeframe != tf })
 	}
 	if len(t.Symbols) == 0 {
-		if err := strangers(t.Brief, known); err != nil {
-			return known, err
-		}
 		if len(known.Series) == 0 {
 			return known, wrong("there are no %s bars in the library: import some with `ktrdr data import FILE --symbol EURUSD --timeframe %s`", t.Timeframe, t.Timeframe)
 		}
@@ -159,34 +178,10 @@ func (d *Desk) narrow(t Trigger, known designer.Known) (designer.Known, error) {
 	return known, nil
 }
 
-func has(k designer.Known, symbol string) bool {
-	return slices.ContainsFunc(k.Series, func(s designer.Series) bool { return strings.EqualFold(s.Symbol, symbol) })
-}
-
 // noData says what is missing and what to do about it.
 func noData(symbol, timeframe string) error {
 	if timeframe == "" {
 		timeframe = "1h"
 	}
 	return fmt.Errorf("there are no %[2]s bars of %[1]s: import some with `ktrdr data import FILE --symbol %[1]s --timeframe %[2]s`, or make some up with `ktrdr data synth --symbol %[1]s --timeframe %[2]s --bars 20000 --seed 7`", symbol, timeframe)
-}
-
-// currencies are the halves of what everybody recognises as a pair.
-var currencies = []string{
-	"AUD", "BTC", "CAD", "CHF", "CNH", "CNY", "CZK", "DKK", "ETH", "EUR", "GBP", "HKD", "HUF", "ILS", "INR", "JPY", "KRW",
-	"MXN", "NOK", "NZD", "PLN", "RUB", "SEK", "SGD", "THB", "TRY", "TWD", "USD", "XAG", "XAU", "XPD", "XPT", "ZAR",
-}
-
-// strangers refuses a brief that names a pair which the library does not have:
-// to research another one silently is not what was meant.
-func strangers(brief string, known designer.Known) error {
-	for word := range strings.FieldsFuncSeq(brief, func(r rune) bool {
-		return !(r == '/' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || r >= '0' && r <= '9')
-	}) {
-		pair := strings.ReplaceAll(word, "/", "")
-		if len(pair) == 6 && slices.Contains(currencies, pair[:3]) && slices.Contains(currencies, pair[3:]) && !has(known, pair) {
-			return wrong("the brief names %s: %w", pair, noData(pair, ""))
-		}
-	}
-	return nil
 }

@@ -13,14 +13,19 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/designer"
+	"github.com/ktrdr/ktrdr/evidence"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/strategy"
+	"github.com/ktrdr/ktrdr/train"
 )
 
 // attic is blobs and ledger in memory.
 type attic struct {
 	blobs           map[ktrdr.Hash][]byte
 	trials          int64
+	openings        []Opening
 	active, waiting int // in the queue of researches
 }
 
@@ -41,6 +46,20 @@ func (a *attic) Horizon(context.Context) (string, error) { return "42", nil }
 
 func (a *attic) QueueCounts(context.Context) ([]ktrdr.QueueCount, error) {
 	return []ktrdr.QueueCount{{Name: "another", Active: 9}, {Name: QueueName, Active: a.active, Waiting: a.waiting}}, nil
+}
+
+func (a *attic) Notes(_ context.Context, q ktrdr.NoteQuery) (page ktrdr.NotePage, err error) {
+	if q.Kind != NoteOpening || q.Run != "" {
+		return page, nil
+	}
+	for _, o := range a.openings {
+		text, err := encode(o)
+		if err != nil {
+			return page, err
+		}
+		page.Notes = append(page.Notes, ktrdr.Note{Kind: q.Kind, Run: "another", Data: text})
+	}
+	return page, nil
 }
 
 func (a *attic) CountNotes(_ context.Context, q ktrdr.NoteQuery) (map[string]int64, error) {
@@ -304,6 +323,101 @@ func TestSpec_TakesNothingItDoesNotKnow(t *testing.T) {
 	} {
 		if _, err := Parse[Spec](json.RawMessage(text)); ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
 			t.Errorf("%s: %v, want CodeInvalid", name, err)
+		}
+	}
+}
+
+func TestDesk_CountsTrialsAndOpeningsOfTheRunAndBefore(t *testing.T) {
+	until := time.Now().Add(time.Hour)
+	for name, c := range map[string]struct {
+		trials   int64
+		opened   int
+		trigger  Trigger
+		planned  []int // of the first and the last research
+		openings [2]evidence.Openings
+	}{
+		"a first generation that knows nothing": {0, 0, Trigger{Count: 8}, []int{8, 8}, [2]evidence.Openings{{Own: 1, Last: true}, {Own: 1, Last: true}}},
+		"generations that learn":                {0, 0, Trigger{Count: 19}, []int{19, 19}, [2]evidence.Openings{{Own: 1}, {Own: 3, Last: true}}},
+		"one after others":                      {5, 2, Trigger{}, []int{6, 6}, [2]evidence.Openings{{Known: 2, Own: 1, Last: true}, {Known: 2, Own: 1, Last: true}}},
+		"eight after others":                    {5, 2, Trigger{Count: 8}, []int{13, 13}, [2]evidence.Openings{{Known: 2, Own: 8, Last: true}, {Known: 2, Own: 8, Last: true}}},
+		"until a time":                          {5, 0, Trigger{Count: 4, Until: until}, []int{13, 13}, [2]evidence.Openings{{Own: 4}, {Own: 4}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, a := newDesk(t, map[string]int{"EURUSD": 1200})
+			first, err := d.Trigger(t.Context(), Trigger{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sealed := specOf(t, first.Operations[0]).Sealed
+			a.trials, a.openings = c.trials, []Opening{{Holdout: []ktrdr.Hash{mark(77)}}} // of other bars
+			for range c.opened {
+				a.openings = append(a.openings, Opening{Spans: sealed})
+			}
+			order, err := d.Trigger(t.Context(), c.trigger)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k, i := range []int{0, len(order.Operations) - 1} {
+				spec := specOf(t, order.Operations[i])
+				if spec.Trials.Planned != c.planned[k] || spec.Trials.Count != int(c.trials)+i+1 || spec.Openings != c.openings[k] {
+					t.Errorf("research %d: %+v, %+v, want %d planned and %+v", i, spec.Trials, spec.Openings, c.planned[k], c.openings[k])
+				}
+			}
+		})
+	}
+}
+
+func TestDesk_SpansTellBarsApart(t *testing.T) {
+	d, _ := newDesk(t, map[string]int{"EURUSD": 1200})
+	order, err := d.Trigger(t.Context(), Trigger{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := specOf(t, order.Operations[0])
+	seen, sealed := spec.Searched[0], spec.Sealed[0]
+	if seen.Hash != spec.Bars[0].Hash || sealed.Hash != spec.Holdout[0].Hash || seen.To.After(sealed.From) || !seen.From.Before(seen.To) || seen.meets(sealed) {
+		t.Errorf("searched %+v, sealed %+v", seen, sealed)
+	}
+}
+
+func TestCheckDesign_RefusesWhatPurgingWouldEmpty(t *testing.T) {
+	text, s := simple(t)
+	bars := []jobs.Bars{{Symbol: s.Data.Symbols[0], Timeframe: s.Data.Base, Artifact: ktrdr.Artifact{Size: 2000 * barSize}}}
+	long := strings.Replace(text, "training:", "training:\n  embargo: 0.2", 1)
+	if _, _, err := CheckDesign(text, bars, designer.CostHints{}); err != nil {
+		t.Fatalf("as it is: %v", err)
+	}
+	_, _, err := CheckDesign(long, bars, designer.CostHints{})
+	if err == nil || !strings.Contains(err.Error(), "validation part") || !strings.Contains(err.Error(), "smaller embargo") {
+		t.Errorf("an embargo that eats the validation part: %v", err)
+	}
+}
+
+// The shortest history that a research may have, and costs that ask for the
+// longest horizons: every design must leave something to learn from.
+func TestDesigns_OfAShortHistoryCanBeTrained(t *testing.T) {
+	bars := market.Synth(market.SynthConfig{Symbol: "EURUSD", Bars: 800, Seed: 9})
+	brief := designer.ReadBrief("anything", designer.Known{Series: []designer.Series{{Symbol: "EURUSD", Timeframe: market.H1, Bars: 800}}})
+	var err error
+	if brief.Stats, err = designer.Measure(bars); err != nil {
+		t.Fatal(err)
+	}
+	dear := designer.CostHints{Commission: 0.001, Slippage: 0.001}
+	given := []jobs.Bars{{Symbol: "EURUSD", Timeframe: market.H1, Artifact: ktrdr.Artifact{Size: 800 * barSize}}}
+	for i := range 24 {
+		p, err := designer.Design(brief, uint64(i), 0, i, nil, dear)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := CheckDesign(p.Strategy, given, dear); err != nil {
+			t.Errorf("design %d: %v", i, err)
+		}
+		s, _, err := strategy.Parse([]byte(p.Strategy), p.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := train.Prepare(s, []train.Series{{Symbol: "EURUSD", Bars: []*market.Bars{bars}}}, train.Options{}); err != nil {
+			t.Errorf("design %d with labels of %s cannot be trained: %v", i, s.Training.Labels.Source, err)
 		}
 	}
 }

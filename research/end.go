@@ -81,9 +81,14 @@ func (r *research) cancel(child *ktrdr.Operation) (ktrdr.Decision, error) {
 		err = fmt.Errorf("%w: %s", err, clip(child.CancelReason, maxText))
 	}
 	r.stopAt(child)
-	return r.finish(&ktrdr.Finished{
+	d, bad := r.finish(&ktrdr.Finished{
 		Outcome: ktrdr.Cancelled, ErrorMessage: err.Error(), Error: ktrdr.NewFailure(ktrdr.CodeCancelled, err),
 	}, ktrdr.CheckpointCancellation, Result{Outcome: OutcomeCancelled})
+	if bad != nil {
+		return d, bad
+	}
+	d.Notes, bad = r.broken(child, OutcomeCancelled, err.Error())
+	return d, bad
 }
 
 // fail ends a research whose child failed, or ended with what cannot be used.
@@ -137,7 +142,7 @@ func (r *research) assessed(child *ktrdr.Operation) (ktrdr.Decision, error) {
 	}
 	result := Result{
 		Success: true, Outcome: OutcomeCompleted, Summary: verdict.Summary, Verdict: verdict.Verdict, Claim: verdict.Claim,
-		HoldoutOpened: verdict.HoldoutOpened, Figures: e.figures(), Model: &e.training.Model,
+		HoldoutOpened: verdict.HoldoutOpened, Figures: e.figures().judged(verdict.Figures), Model: &e.training.Model,
 	}
 	if refused := r.state.refusal(); refused != nil {
 		result.Outcome, result.GateReason = OutcomeRejected, refused.Reason
@@ -160,6 +165,14 @@ type evaluation struct {
 	design   *Design // nil where the strategy was given
 	training *jobs.TrainingResult
 	run      *jobs.BacktestResult // nil where it did not come to that
+}
+
+// symbol is the one that was traded.
+func (e *evaluation) symbol() string {
+	if e.run == nil {
+		return ""
+	}
+	return e.run.Symbol
 }
 
 func (r *research) evaluated() (evaluation, error) {

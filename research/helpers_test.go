@@ -169,7 +169,7 @@ func (tr *tree) outcome(t ktrdr.Type) any {
 		return &Assessment{
 			Summary: "No edge is claimed.", Strategy: tr.texts.name, Verdict: evidence.Neutral,
 			Reasons:   []evidence.Reason{{Code: evidence.BeatsLuck, Text: "luck is as good"}, {Code: evidence.HoldoutEarns, Text: "sealed"}},
-			Strengths: []string{"a"}, Weaknesses: []string{"b"}, Hypotheses: []Hypothesis{{"try again", "why not"}},
+			Strengths: []string{"a"}, Weaknesses: []string{"b"}, Hypotheses: []Hypothesis{{Text: "try again", Rationale: "why not", Code: "costs"}},
 		}
 	}
 	tr.t.Fatalf("nobody runs %s", t)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/num"
 )
 
@@ -40,26 +39,52 @@ type Night struct {
 // NewNight makes a Night.
 func NewNight(d *Desk, ops Operations) *Night { return &Night{d, ops} }
 
-// Keep creates what is due now, and says whether there is a run that may need
-// more later.
-func (n *Night) Keep(ctx context.Context, now time.Time) (lasting bool, err error) {
+// Kept is what a Night has decided.
+type Kept struct {
+	Lasting bool    // there is a run that may need more later
+	Begun   []Place // the first research of each generation that was begun, or completed
+	Ended   []Place // the last generation of each run that is over before its time: only failures came of it
+}
+
+// Keep creates what is due now. Asked again, it decides the same of a run that
+// is over.
+func (n *Night) Keep(ctx context.Context, now time.Time) (Kept, error) {
 	waiting, err := n.desk.waiting(ctx)
 	if err != nil || waiting > 0 {
-		return true, err
+		return Kept{Lasting: true}, err
 	}
-	last, err := n.lasting(ctx, now)
-	if err != nil || len(last) == 0 {
-		return false, err
+	all, err := n.lasting(ctx, now)
+	if err != nil {
+		return Kept{}, err
 	}
-	if paused, err := n.ops.Paused(ctx); err != nil || paused {
-		return true, err
-	}
-	for _, g := range last {
-		if err := n.extend(ctx, g); err != nil {
-			return true, fmt.Errorf("next generation of %s: %w", g.spec.Run, err)
+	var kept Kept
+	var going []*lasting
+	for _, run := range all {
+		switch {
+		case run.hopeless():
+			kept.Ended = append(kept.Ended, Place{Run: run.spec.Run, Generation: run.spec.Generation})
+		case run.stopped:
+		case run.beingAsked(now):
+			kept.Lasting = true
+		default:
+			going = append(going, run)
 		}
 	}
-	return true, nil
+	if len(going) == 0 {
+		return kept, nil
+	}
+	kept.Lasting = true
+	if paused, err := n.ops.Paused(ctx); err != nil || paused {
+		return kept, err
+	}
+	for _, run := range going {
+		begun, err := n.extend(ctx, run)
+		if err != nil {
+			return kept, fmt.Errorf("next generation of %s: %w", run.spec.Run, err)
+		}
+		kept.Begun = append(kept.Begun, begun)
+	}
+	return kept, nil
 }
 
 // waiting is how many researches wait for their turn.
@@ -73,24 +98,28 @@ func (d *Desk) waiting(ctx context.Context) (int, error) {
 	return 0, err
 }
 
-// generation is what was found of a run's last generation.
-type generation struct {
-	spec    Spec // of one of its researches
-	found   int
-	failed  int // or cancelled
-	stopped bool
+// lasting is what was found of a run that is to go on.
+type lasting struct {
+	spec    Spec // of one of its newest researches
+	tallies map[int]tally
+	newest  time.Time // when the last of them was created
+	stopped bool      // it was cancelled
 }
+
+// tally is what became of a generation.
+type tally struct{ found, failed int } // failed, or cancelled
 
 // RunCancelled is the reason with which the researches of a run are cancelled
 // when it shall begin no more of them.
 const RunCancelled = "The run was cancelled"
 
-// lasting finds the last generations of the runs that are to go on, the newest
-// run first.
-func (n *Night) lasting(ctx context.Context, now time.Time) (all []*generation, err error) {
-	byRun := map[string]*generation{}
+// lasting finds the runs that are to go on, the newest first. It reads on though
+// it has found one: how much there is of a generation is known only when all of
+// it was seen.
+func (n *Night) lasting(ctx context.Context, now time.Time) (all []*lasting, err error) {
+	byRun := map[string]*lasting{}
 	q := ktrdr.OperationQuery{Type: []ktrdr.Type{ktrdr.AgentResearch}, Roots: true, Limit: scanPages}
-	for seen := 0; seen < maxScan && len(all) == 0; {
+	for seen := 0; seen < maxScan; {
 		page, err := n.ops.List(ctx, q)
 		if err != nil {
 			return nil, err
@@ -106,12 +135,12 @@ func (n *Night) lasting(ctx context.Context, now time.Time) (all []*generation, 
 			if err != nil {
 				return nil, err
 			}
-			g := byRun[spec.Run]
-			if g == nil {
-				g = &generation{spec: spec}
-				byRun[spec.Run], all = g, append(all, g)
+			run := byRun[spec.Run]
+			if run == nil {
+				run = &lasting{spec: spec, tallies: map[int]tally{}}
+				byRun[spec.Run], all = run, append(all, run)
 			}
-			g.add(&spec, op)
+			run.add(&spec, op)
 		}
 		if page.Next == "" {
 			break
@@ -130,59 +159,80 @@ func lasts(op *ktrdr.Operation) (until time.Time, ok bool) {
 	return l.Until, !l.Until.IsZero()
 }
 
-func (g *generation) add(spec *Spec, op *ktrdr.Operation) {
-	switch {
-	case spec.Generation < g.spec.Generation:
-		return
-	case spec.Generation > g.spec.Generation:
-		*g = generation{spec: *spec}
+func (l *lasting) add(spec *Spec, op *ktrdr.Operation) {
+	if spec.Generation > l.spec.Generation {
+		l.spec = *spec
 	}
-	g.found++
-	g.stopped = g.stopped || op.CancelReason == RunCancelled
+	t := l.tallies[spec.Generation]
+	t.found++
 	if op.Status == ktrdr.Failed || op.Status == ktrdr.Cancelled {
-		g.failed++
+		t.failed++
+	}
+	l.tallies[spec.Generation] = t
+	l.stopped = l.stopped || op.CancelReason == RunCancelled
+	if op.CreatedAt.After(l.newest) {
+		l.newest = op.CreatedAt
 	}
 }
 
-// extend creates what is missing of a generation, or else the next one. One of
-// which nothing came but failures is the last, and one that was cancelled as a
-// whole.
-func (n *Night) extend(ctx context.Context, g *generation) error {
-	number := g.spec.Generation
-	if g.stopped {
-		return nil
-	}
-	if g.found >= g.spec.Size {
-		if g.failed == g.found {
-			return nil
-		}
+// askingTakes is how long the creation of a run may pause between two of its
+// researches.
+const askingTakes = time.Minute
+
+// beingAsked says that the first generation is still being created: by whoever
+// asked for the run, one after the other, under keys of their own. Nobody else
+// may complete it, or some would be there twice.
+func (l *lasting) beingAsked(now time.Time) bool {
+	return l.spec.Generation == 0 && !l.whole() && now.Sub(l.newest) < askingTakes
+}
+
+// whole says that nothing of the last generation is missing.
+func (l *lasting) whole() bool { return l.tallies[l.spec.Generation].found >= l.spec.Size }
+
+// enoughFailures is how many failures, one after the other and nothing else,
+// end a run; fewer may be bad luck.
+const enoughFailures = 8
+
+// hopeless says that only failures came of the last generation, and of the one
+// before too unless it was large enough by itself.
+func (l *lasting) hopeless() bool {
+	last, before := l.tallies[l.spec.Generation], l.tallies[l.spec.Generation-1]
+	return !l.stopped && l.whole() && last.failed == last.found &&
+		(last.failed >= enoughFailures || before.found > 0 && before.failed == before.found)
+}
+
+// extend creates what is missing of a run's last generation, or else the next.
+// A first generation whose creation was broken off stays as it is.
+func (n *Night) extend(ctx context.Context, l *lasting) (Place, error) {
+	number := l.spec.Generation
+	if l.whole() || number == 0 {
 		number++
 	}
-	order, err := n.desk.generation(ctx, g.spec, number)
+	begun := Place{Run: l.spec.Run, Generation: number}
+	order, err := n.desk.generation(ctx, l.spec, number)
 	if err != nil {
-		return err
+		return begun, err
 	}
 	for i, op := range order {
-		key := ktrdr.IdempotencyKey{Key: fmt.Sprintf("run %s %d #%d", g.spec.Run, number, i), Body: sha256.Sum256([]byte(g.spec.Run))}
+		key := ktrdr.IdempotencyKey{Key: fmt.Sprintf("run %s %d #%d", l.spec.Run, number, i), Body: sha256.Sum256([]byte(l.spec.Run))}
 		if _, err := n.ops.Submit(ctx, op, key); err != nil {
-			return err
+			return begun, err
 		}
 	}
-	return nil
+	return begun, nil
 }
 
-// generation makes a later generation of a run, pinned as the run is. The
-// trials that others have made meanwhile are counted against it too.
+// generation makes a generation of a run, pinned as the run is: what is missing
+// of the one that the spec is of, or a later one. The trials that others have
+// made meanwhile, and the openings, are counted against a later one too.
 func (d *Desk) generation(ctx context.Context, spec Spec, number int) ([]ktrdr.NewOperation, error) {
-	counts := [2]int64{}
-	for i, run := range []string{"", spec.Run} {
-		n, err := d.cfg.Ledger.CountNotes(ctx, ktrdr.NoteQuery{Kind: NoteTrial, Run: run})
-		if err != nil {
+	before := spec.Trials.Count - spec.Generation*spec.Size - spec.Index - 1
+	if number > spec.Generation {
+		var err error
+		if before, err = d.others(ctx, &spec); err != nil {
 			return nil, err
 		}
-		counts[i] = n[NoteTrial]
 	}
-	before := int(counts[0]-counts[1]) + number*spec.Size
 	name := ""
 	if spec.Strategy != "" {
 		s, _, err := readStrategy(spec.Strategy, "given")
@@ -195,7 +245,7 @@ func (d *Desk) generation(ctx context.Context, spec Spec, number int) ([]ktrdr.N
 	for i := range spec.Size {
 		spec.Seed = num.Mix(spec.RunSeed, uint64(number*spec.Size+i)) % maxSeed
 		spec.Place = Place{spec.Run, number, i}
-		spec.Trials = evidence.Trials{Count: before + i + 1, Planned: before + spec.Size}
+		spec.count(before, spec.Size)
 		op, err := operation(spec, name, true)
 		if err != nil {
 			return nil, err
@@ -203,4 +253,19 @@ func (d *Desk) generation(ctx context.Context, spec Spec, number int) ([]ktrdr.N
 		all = append(all, op)
 	}
 	return all, nil
+}
+
+// others counts the trials of other runs, and sets how often these have opened
+// the holdout.
+func (d *Desk) others(ctx context.Context, spec *Spec) (trials int, err error) {
+	all, err := d.cfg.Ledger.CountNotes(ctx, ktrdr.NoteQuery{Kind: NoteTrial})
+	if err != nil {
+		return 0, err
+	}
+	own, err := d.cfg.Ledger.CountNotes(ctx, ktrdr.NoteQuery{Kind: NoteTrial, Run: spec.Run})
+	if err != nil {
+		return 0, err
+	}
+	spec.Openings.Known, err = NewMemory(d.cfg.Ledger).known(ctx, spec, ktrdr.NoteQuery{}, spec.Run)
+	return int(all[NoteTrial] - own[NoteTrial]), err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -62,12 +63,12 @@ func (w *ward) places(t *testing.T) (all []Place) {
 	return all
 }
 
-// newNight is a night whose run has its first generation of two.
-func newNight(t *testing.T, until time.Time) (*Night, *ward) {
+// newNight is a night whose run has its first generation.
+func newNight(t *testing.T, size int, until time.Time) (*Night, *ward) {
 	t.Helper()
 	d, a := newDesk(t, map[string]int{"EURUSD": 1200})
 	w := &ward{attic: a, keys: map[string]bool{}}
-	order, err := d.Trigger(t.Context(), Trigger{Count: 2, Until: until, Run: "long"})
+	order, err := d.Trigger(t.Context(), Trigger{Count: size, Until: until, Run: "long"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,13 +82,13 @@ func newNight(t *testing.T, until time.Time) (*Night, *ward) {
 
 func TestNight_BeginsTheNextGenerationWhenNobodyWaits(t *testing.T) {
 	until := time.Now().Add(time.Hour)
-	n, w := newNight(t, until)
+	n, w := newNight(t, 2, until)
 	keep := func(now time.Time) bool {
-		lasting, err := n.Keep(t.Context(), now)
+		kept, err := n.Keep(t.Context(), now)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return lasting
+		return kept.Lasting
 	}
 	w.waiting = 1
 	if keep(time.Now()); len(w.ops) != 2 {
@@ -121,18 +122,79 @@ func TestNight_BeginsTheNextGenerationWhenNobodyWaits(t *testing.T) {
 	}
 }
 
-func TestNight_EndsWithAGenerationOfFailuresOrACancelledRun(t *testing.T) {
-	for name, end := range map[string]func(first, second *ktrdr.Operation){
-		"all failed":            func(a, b *ktrdr.Operation) { a.Status, b.Status = ktrdr.Failed, ktrdr.Cancelled },
-		"the run was cancelled": func(a, b *ktrdr.Operation) { a.Status, b.CancelReason = ktrdr.Completed, RunCancelled },
+func TestNight_EndsWithFailuresOrACancelledRun(t *testing.T) {
+	failed := func(op *ktrdr.Operation) { op.Status = ktrdr.Failed }
+	for name, c := range map[string]struct {
+		size  int
+		end   []func(*ktrdr.Operation) // one for each generation, done to all of it
+		ended bool
+		goes  bool
+	}{
+		"one generation failed":          {2, []func(*ktrdr.Operation){failed}, false, true},
+		"a single research failed":       {1, []func(*ktrdr.Operation){failed}, false, true},
+		"two generations in a row":       {1, []func(*ktrdr.Operation){failed, failed}, true, false},
+		"two, and one between them":      {1, []func(*ktrdr.Operation){failed, func(op *ktrdr.Operation) { op.Status = ktrdr.Completed }, failed}, false, true},
+		"one generation of eight failed": {8, []func(*ktrdr.Operation){failed}, true, false},
+		"the run was cancelled":          {2, []func(*ktrdr.Operation){func(op *ktrdr.Operation) { op.CancelReason = RunCancelled }}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n, w := newNight(t, time.Now().Add(time.Hour))
-			end(&w.ops[0], &w.ops[1])
-			if _, err := n.Keep(t.Context(), time.Now()); err != nil || len(w.ops) != 2 {
-				t.Errorf("%v, %d researches, want no more than 2", err, len(w.ops))
+			n, w := newNight(t, c.size, time.Now().Add(time.Hour))
+			for g, end := range c.end {
+				for i := range c.size {
+					end(&w.ops[g*c.size+i])
+				}
+				kept, err := n.Keep(t.Context(), time.Now())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if g < len(c.end)-1 {
+					continue
+				}
+				if (len(kept.Ended) > 0) != c.ended || kept.Lasting != c.goes || (len(w.ops) > len(c.end)*c.size) != c.goes {
+					t.Errorf("%+v, %d researches", kept, len(w.ops))
+				}
 			}
 		})
+	}
+}
+
+// The researches of another run lie between those of a generation, and more of
+// them than a page holds.
+func TestNight_SeesAGenerationThatAPageCuts(t *testing.T) {
+	n, w := newNight(t, 2, time.Now().Add(time.Hour))
+	if _, err := n.Keep(t.Context(), time.Now()); err != nil || len(w.ops) != 4 {
+		t.Fatalf("%v, %d researches, want the second generation", err, len(w.ops))
+	}
+	other := ktrdr.Operation{Type: ktrdr.AgentResearch, Metadata: json.RawMessage("{}")}
+	w.ops = slices.Concat(w.ops[:3], slices.Repeat([]ktrdr.Operation{other}, scanPages), w.ops[3:])
+	before := len(w.ops)
+	kept, err := n.Keep(t.Context(), time.Now())
+	if err != nil || len(kept.Begun) != 1 || kept.Begun[0].Generation != 2 || len(w.ops) != before+2 {
+		t.Errorf("%+v, %v, %d researches more, want the next generation", kept, err, len(w.ops)-before)
+	}
+}
+
+// However long the night: what the generations take of the level is one.
+func TestNight_CountsEveryGenerationForAllToCome(t *testing.T) {
+	n, w := newNight(t, 2, time.Now().Add(time.Hour))
+	for range 20 {
+		if _, err := n.Keep(t.Context(), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	taken := 0.0
+	for _, op := range w.ops {
+		spec, err := Parse[Spec](op.Spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := 5 + 2*(spec.Generation+1)*(spec.Generation+2); spec.Trials.Planned != want || spec.Openings.Own != 2 || spec.Openings.Last {
+			t.Fatalf("generation %d: %+v, %+v, want %d trials planned, and two openings", spec.Generation, spec.Trials, spec.Openings, want)
+		}
+		taken += 1 / float64(spec.Trials.Planned)
+	}
+	if len(w.ops) != 42 || taken > 1 {
+		t.Errorf("%d researches take %v of the level", len(w.ops), taken)
 	}
 }
 
@@ -147,7 +209,23 @@ func TestNight_OrdinaryRunsDoNotLast(t *testing.T) {
 		_, _ = w.Submit(t.Context(), op, ktrdr.IdempotencyKey{Key: fmt.Sprint(i)})
 	}
 	w.ops = append(w.ops, ktrdr.Operation{Type: ktrdr.AgentResearch, Metadata: json.RawMessage(`"odd"`)})
-	if lasting, err := NewNight(d, w).Keep(t.Context(), time.Now()); err != nil || lasting || len(w.ops) != 4 {
-		t.Errorf("lasting %v, %v, %d researches, want nothing to happen", lasting, err, len(w.ops))
+	if kept, err := NewNight(d, w).Keep(t.Context(), time.Now()); err != nil || kept.Lasting || len(w.ops) != 4 {
+		t.Errorf("%+v, %v, %d researches, want nothing to happen", kept, err, len(w.ops))
+	}
+}
+
+func TestNight_LeavesTheFirstGenerationToWhoeverAsksForIt(t *testing.T) {
+	n, w := newNight(t, 2, time.Now().Add(time.Hour))
+	asked := time.Now()
+	w.ops = w.ops[:1] // the second of the first two is on its way
+	w.ops[0].CreatedAt = asked
+	if kept, err := n.Keep(t.Context(), asked.Add(askingTakes/2)); err != nil || !kept.Lasting || len(w.ops) != 1 {
+		t.Fatalf("%+v, %v, %d researches, want it to wait", kept, err, len(w.ops))
+	}
+	if _, err := n.Keep(t.Context(), asked.Add(2*askingTakes)); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprint(w.places(t)), "[{long 0 0} {long 1 0} {long 1 1}]"; got != want {
+		t.Errorf("researches at %s, want %s: what was broken off stays as it is", got, want)
 	}
 }

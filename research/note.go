@@ -1,6 +1,8 @@
 package research
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -22,7 +24,7 @@ const (
 // Trial is a line of the ledger.
 type Trial struct {
 	Strategy   string   `json:"strategy_name"`
-	Status     string   `json:"status"` // evaluated, gate_rejected or failed
+	Status     string   `json:"status"` // evaluated, gate_rejected, failed, or trained: by itself
 	Reason     string   `json:"reason,omitempty"`
 	Accuracy   *float64 `json:"test_accuracy,omitempty"`
 	Sharpe     *float64 `json:"sharpe_ratio,omitempty"`
@@ -38,6 +40,7 @@ type Experiment struct {
 	Genome     *designer.Genome   `json:"genome,omitempty"`
 	Symbols    []string           `json:"symbols"`
 	Timeframes []market.Timeframe `json:"timeframes"`
+	Searched   []Span             `json:"searched,omitempty"` // the bars that it saw
 	Seed       uint64             `json:"seed"`
 
 	Status     Outcome          `json:"status"`
@@ -71,9 +74,25 @@ type HypothesisNote struct {
 	ID        string           `json:"id"`
 	Text      string           `json:"text"`
 	Rationale string           `json:"rationale,omitempty"`
+	Code      string           `json:"code,omitempty"` // of the check or gate that it came from
 	Status    HypothesisStatus `json:"status"`
 	Source    string           `json:"source_experiment"`   // place of the research that posed it
 	TestedBy  string           `json:"tested_by,omitempty"` // place of the one that tested it
+}
+
+// Lesson is the code of the designer's lesson that tests the hypothesis; "" where
+// only its words say how.
+func (h HypothesisNote) Lesson() string { return cmp.Or(teaches[evidence.Code(h.Code)], h.Code) }
+
+// bounded keeps a hypothesis within what a note can hold.
+func (h *HypothesisNote) bounded() *HypothesisNote {
+	if h == nil {
+		return nil
+	}
+	return &HypothesisNote{
+		ID: clip(h.ID, maxLine), Text: clip(h.Text, maxLine), Rationale: clip(h.Rationale, maxLine),
+		Code: clip(h.Code, maxLine), Status: Untested, Source: clip(h.Source, maxLine),
+	}
 }
 
 // note makes a note of this research. The suffix tells apart what it notes of
@@ -99,8 +118,8 @@ func (r *research) posed() ([]ktrdr.Note, error) {
 	return []ktrdr.Note{n}, err
 }
 
-// tried notes the trial. A strategy that failed counts as well: it was tried.
-func (r *research) tried(training *jobs.TrainingResult, run *jobs.BacktestResult, failure string) ([]ktrdr.Note, error) {
+// tried notes the trial.
+func (r *research) tried(training *jobs.TrainingResult, run *jobs.BacktestResult) ([]ktrdr.Note, error) {
 	t := Trial{Strategy: r.state.StrategyName, Status: "evaluated"}
 	if training != nil && training.Test != nil {
 		t.Accuracy = &training.Test.Accuracy
@@ -111,20 +130,26 @@ func (r *research) tried(training *jobs.TrainingResult, run *jobs.BacktestResult
 	if refused := r.state.refusal(); refused != nil {
 		t.Status, t.Reason = string(OutcomeRejected), refused.Reason
 	}
-	if failure != "" {
-		t.Status, t.Reason = string(OutcomeFailed), failure
-	}
 	n, err := r.note(NoteTrial, "", t)
+	return []ktrdr.Note{n}, err
+}
+
+// broken notes the trial of a research that ended in the middle of it: what was
+// begun on the data counts, whoever stopped it.
+func (r *research) broken(child *ktrdr.Operation, status Outcome, why string) ([]ktrdr.Note, error) {
+	if child.Type != ktrdr.Training && child.Type != ktrdr.Backtesting {
+		return nil, nil
+	}
+	n, err := r.note(NoteTrial, "", Trial{Strategy: r.state.StrategyName, Status: string(status), Reason: why})
 	return []ktrdr.Note{n}, err
 }
 
 // failed notes how a research failed. Its key leaves room for the experiment
 // that it becomes if it is resumed.
-func (r *research) failed(child *ktrdr.Operation, message string) (notes []ktrdr.Note, err error) {
-	if child.Type == ktrdr.Training || child.Type == ktrdr.Backtesting {
-		if notes, err = r.tried(nil, nil, message); err != nil {
-			return nil, err
-		}
+func (r *research) failed(child *ktrdr.Operation, message string) ([]ktrdr.Note, error) {
+	notes, err := r.broken(child, OutcomeFailed, message)
+	if err != nil {
+		return nil, err
 	}
 	e := r.experiment(OutcomeFailed)
 	e.Error, e.Outcome = message, designer.Outcome{Failed: true}
@@ -137,7 +162,7 @@ func (r *research) failed(child *ktrdr.Operation, message string) (notes []ktrdr
 
 func (r *research) experiment(status Outcome) Experiment {
 	e := Experiment{
-		Name: r.state.StrategyName, Strategy: r.state.Strategy, Seed: r.spec.Seed, Status: status, Hypothesis: r.state.Hypothesis,
+		Name: r.state.StrategyName, Strategy: r.state.Strategy, Seed: r.spec.Seed, Status: status, Hypothesis: r.state.Hypothesis, Searched: r.spec.Searched,
 	}
 	for _, b := range r.spec.Bars {
 		if !slices.Contains(e.Symbols, b.Symbol) {
@@ -165,26 +190,35 @@ func (r *research) learnt(e evaluation, verdict *Assessment, result *Result) ([]
 		return nil, err
 	}
 	notes := []ktrdr.Note{n}
-	if r.state.Hypothesis != "" {
-		n, err := r.note(NoteHypothesis, "/0/tested", HypothesisNote{
-			ID: r.spec.Key() + "/0", Text: r.state.Hypothesis, Status: found(verdict, result.Outcome), Source: r.spec.Key(), TestedBy: r.spec.Key(),
-		})
-		if err != nil {
-			return nil, err
-		}
+	add := func(suffix string, h HypothesisNote) error {
+		n, err := r.note(NoteHypothesis, suffix, h)
 		notes = append(notes, n)
+		return err
+	}
+	if r.state.Hypothesis != "" {
+		own := HypothesisNote{ID: r.spec.Key() + "/0", Text: r.state.Hypothesis, Source: r.spec.Key()}
+		err = add("/0/tested", own.tested(r.spec.Key(), found(verdict, result.Outcome)))
+	}
+	if h := r.state.Tests; h != nil {
+		err = errors.Join(err, add("/tests", h.tested(r.spec.Key(), found(verdict, result.Outcome))))
 	}
 	for i, h := range verdict.Hypotheses {
 		suffix := fmt.Sprintf("/%d", i+1)
-		n, err := r.note(NoteHypothesis, suffix, HypothesisNote{
-			ID: r.spec.Key() + suffix, Text: h.Text, Rationale: h.Rationale, Status: Untested, Source: r.spec.Key(),
-		})
-		if err != nil {
-			return nil, err
-		}
-		notes = append(notes, n)
+		err = errors.Join(err, add(suffix, HypothesisNote{
+			ID: r.spec.Key() + suffix, Text: h.Text, Rationale: h.Rationale, Code: h.Code, Status: Untested, Source: r.spec.Key(),
+		}))
 	}
-	return notes, nil
+	if err != nil || !verdict.HoldoutOpened {
+		return notes, err
+	}
+	n, err = r.opened(e.symbol())
+	return append(notes, n), err
+}
+
+// tested is the hypothesis as it stands after a research.
+func (h HypothesisNote) tested(by string, status HypothesisStatus) HypothesisNote {
+	h.TestedBy, h.Status = by, status
+	return h
 }
 
 // found is what a research found out about its hypothesis. That something did

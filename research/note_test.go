@@ -78,8 +78,8 @@ func TestNotes_ResumedResearchCountsOnce(t *testing.T) {
 	if k := tr.kinds(); k[NoteTrial] != 1 || k[NoteExperiment] != 2 || k[NoteHypothesis] != 3 {
 		t.Errorf("after the resume: %v, want one trial, and both ends", k)
 	}
-	past, err := NewMemory(shelf(tr.notes)).Experiments(t.Context(), "run_a", 2, "")
-	if err != nil || len(past) != 1 || past[0].Outcome.Failed {
+	past, err := NewMemory(shelf(tr.notes)).Recall(t.Context(), View{Run: "run_a", Generation: 2})
+	if err != nil || len(past.Experiments) != 1 || past.Experiments[0].Outcome.Failed {
 		t.Errorf("memory tells %+v, %v, want how it ended at last", past, err)
 	}
 }
@@ -91,11 +91,11 @@ func TestNotes_DesignerLearnsNothingOfTheHoldout(t *testing.T) {
 				*a = v
 			}
 		})
-		past, err := NewMemory(shelf(tr.notes)).Experiments(t.Context(), "run_a", 2, "")
-		if err != nil || len(past) != 1 {
+		past, err := NewMemory(shelf(tr.notes)).Recall(t.Context(), View{Run: "run_a", Generation: 2})
+		if err != nil || len(past.Experiments) != 1 {
 			t.Fatalf("memory tells %+v, %v", past, err)
 		}
-		return past[0].Outcome
+		return past.Experiments[0].Outcome
 	}
 	confirmed := Assessment{Verdict: evidence.Promising, Claim: true, HoldoutOpened: true, Reasons: []evidence.Reason{
 		{Code: evidence.BeatsLuck, Passed: true}, {Code: evidence.HoldoutEarns, Passed: true, Text: "it earned"},
@@ -104,7 +104,7 @@ func TestNotes_DesignerLearnsNothingOfTheHoldout(t *testing.T) {
 		{Code: evidence.BeatsLuck, Passed: true},
 		{Code: evidence.HoldoutEarns, Text: "it lost"},
 		{Code: evidence.HoldoutTrades, Text: "it hardly traded"},
-		{Code: evidence.BeyondChance, Text: "it was luck"},
+		{Code: evidence.HoldoutConfirms, Text: "it was luck"},
 	}}
 	if diff := cmp.Diff(told(confirmed), told(lost)); diff != "" {
 		t.Errorf("a holdout that confirmed and one that did not are told apart:\n%s", diff)
@@ -128,11 +128,12 @@ func TestNotes_FitWhereTheyAreStored(t *testing.T) {
 		switch v := v.(type) {
 		case *Design:
 			v.Notes, v.Hypothesis = long, long
+			v.Tests = &HypothesisNote{ID: long, Text: long, Rationale: long, Code: long, Source: long}
 			v.Strategy += "# " + strings.Repeat("x", 30_000-len(v.Strategy)) + "\n"
 		case *Assessment:
 			v.Summary = long
 			for range 100 {
-				v.Hypotheses = append(v.Hypotheses, Hypothesis{long, long})
+				v.Hypotheses = append(v.Hypotheses, Hypothesis{long, long, long})
 			}
 		}
 	})
@@ -246,12 +247,12 @@ func TestMemory_DesignerSeesExactlyEarlierGenerationsAndTheHorizon(t *testing.T)
 		}
 	}
 	for g := range 5 {
-		past, err := NewMemory(notes).Experiments(t.Context(), "m_mine", g, "b")
+		past, err := NewMemory(notes).Recall(t.Context(), View{Run: "m_mine", Generation: g, Horizon: "b"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var own, earlier int
-		for _, e := range past {
+		for _, e := range past.Experiments {
 			switch {
 			case strings.HasPrefix(e.Key, "m_mine"):
 				own++
@@ -279,17 +280,17 @@ func TestMemory_ReadsAllPages(t *testing.T) {
 		n := ktrdr.Note{Kind: NoteExperiment, Key: fmt.Sprintf("r/0/%04d", i), Run: "r", Index: i, Data: json.RawMessage(`{}`)}
 		notes[n.Key] = n
 	}
-	past, err := NewMemory(notes).Experiments(t.Context(), "r", 1, "")
-	if err != nil || len(past) != 1200 {
-		t.Errorf("%d experiments, %v, want 1200", len(past), err)
+	past, err := NewMemory(notes).Recall(t.Context(), View{Run: "r", Generation: 1})
+	if err != nil || len(past.Experiments) != 1200 {
+		t.Errorf("%d experiments, %v, want 1200", len(past.Experiments), err)
 	}
-	past, err = NewMemory(notes).Experiments(t.Context(), "other", 1, "")
-	if err != nil || len(past) != 0 {
-		t.Errorf("%d of other runs without a horizon, %v, want none", len(past), err)
+	past, err = NewMemory(notes).Recall(t.Context(), View{Run: "other", Generation: 1})
+	if err != nil || len(past.Experiments) != 0 {
+		t.Errorf("%d of other runs without a horizon, %v, want none", len(past.Experiments), err)
 	}
-	past, err = NewMemory(notes).Experiments(t.Context(), "other", 1, "z")
-	if err != nil || len(past) != mostEarlier {
-		t.Errorf("%d of other runs, %v, want %d", len(past), err, mostEarlier)
+	past, err = NewMemory(notes).Recall(t.Context(), View{Run: "other", Generation: 1, Horizon: "z"})
+	if err != nil || len(past.Experiments) != mostEarlier {
+		t.Errorf("%d of other runs, %v, want %d", len(past.Experiments), err, mostEarlier)
 	}
 }
 
@@ -310,22 +311,20 @@ func TestMemory_NewestWordOnAHypothesisCounts(t *testing.T) {
 }
 
 func TestLeaderboard_ClaimsStandAboveNumbers(t *testing.T) {
-	record := func(name string, claim bool, status Outcome, v evidence.Level, sharpe float64) Record {
-		return Record{Experiment: Experiment{Name: name, Claim: claim, Status: status, Verdict: v, Figures: &Figures{Sharpe: &sharpe}}}
+	record := func(name string, luck, deflated float64) Record {
+		r := Record{Experiment: Experiment{Name: name, Claim: luck <= 0.02, Figures: &Figures{Luck: &luck, Deflated: &deflated}}}
+		return r
 	}
 	failed := Record{Experiment: Experiment{Name: "failed", Status: OutcomeFailed}}
+	rejected := Record{Experiment: Experiment{Name: "rejected", Status: OutcomeRejected, Figures: &Figures{}}}
+	rejected.Index = 1
 	var got []string
 	for _, r := range Leaderboard([]Record{
-		failed,
-		record("poor", false, OutcomeCompleted, evidence.Poor, 3),
-		record("rejected", false, OutcomeRejected, evidence.Poor, 9),
-		record("better", false, OutcomeCompleted, evidence.Neutral, 2),
-		record("claim", true, OutcomeCompleted, evidence.Promising, 1),
-		record("neutral", false, OutcomeCompleted, evidence.Neutral, 1),
+		failed, rejected, record("poor", 1, 0.1), record("better", 0.5, 0.9), record("claim", 0.01, 0.6), record("surer claim", 0.001, 0.5), record("neutral", 1, 0.4),
 	}) {
 		got = append(got, r.Name)
 	}
-	if want := []string{"claim", "better", "neutral", "poor", "rejected", "failed"}; !slices.Equal(got, want) {
+	if want := []string{"surer claim", "claim", "better", "neutral", "poor", "failed", "rejected"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }

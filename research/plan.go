@@ -95,7 +95,7 @@ func (r *research) first() (ktrdr.Decision, error) {
 	if r.spec.Strategy == "" {
 		return r.begin(ktrdr.AgentDesign, DesignSpec{
 			Brief: r.spec.Brief, Understanding: r.spec.Understanding, Model: r.spec.Model, Seed: r.spec.Seed,
-			Place: r.spec.Place, Horizon: r.spec.Horizon, Bars: r.spec.Bars, Costs: r.spec.Costs,
+			Place: r.spec.Place, Horizon: r.spec.Horizon, Bars: r.spec.Bars, Sealed: begin(r.spec.Sealed), Costs: r.spec.Costs, Budget: r.spec.Budget,
 		})
 	}
 	s, _, err := readStrategy(r.spec.Strategy, "given")
@@ -112,11 +112,11 @@ func (r *research) designed(child *ktrdr.Operation) (ktrdr.Decision, error) {
 	if err != nil {
 		return ktrdr.Decision{}, err
 	}
-	s, _, err := readStrategy(design.Strategy, "design")
+	s, _, err := CheckDesign(design.Strategy, r.spec.Bars, r.spec.Costs)
 	if err != nil {
-		return ktrdr.Decision{}, fmt.Errorf("the design is no valid strategy: %w", err)
+		return ktrdr.Decision{}, fmt.Errorf("the design cannot be used: %w", err)
 	}
-	r.state.Notes, r.state.Hypothesis = clip(design.Notes, maxText), clip(design.Hypothesis, maxText)
+	r.state.Notes, r.state.Hypothesis, r.state.Tests = clip(design.Notes, maxText), clip(design.Hypothesis, maxText), design.Tests.bounded()
 	d, err := r.train(s, design.Strategy)
 	if err != nil {
 		return d, err
@@ -127,18 +127,14 @@ func (r *research) designed(child *ktrdr.Operation) (ktrdr.Decision, error) {
 
 // train begins the training of a strategy.
 func (r *research) train(s *strategy.Strategy, text string) (ktrdr.Decision, error) {
-	bars, err := barsOf(s, r.spec.Bars, s.Data.Symbols)
+	bars, err := barsOf(r.spec.Bars, readBy(s), s.Name)
 	if err != nil {
 		return ktrdr.Decision{}, err
 	}
-	var largest int64
-	for _, b := range bars {
-		largest = max(largest, b.Size)
-	}
-	if err := affordable(s, int(largest/barSize)); err != nil {
+	if err := affordable(s, mostBars(bars)); err != nil {
 		return ktrdr.Decision{}, err
 	}
-	r.state.StrategyName, r.state.Strategy = s.Name, text
+	r.state.StrategyName, r.state.Strategy, r.state.StrategyHash = s.Name, text, s.Hash()
 	return r.begin(ktrdr.Training, jobs.TrainingSpec{
 		Strategy: text, Seed: r.spec.Seed, KernelClass: r.spec.KernelClass, Bars: bars,
 	})
@@ -156,16 +152,12 @@ func (r *research) trained(child *ktrdr.Operation) (ktrdr.Decision, error) {
 	if !gate.Passed {
 		return r.assess(&result, nil)
 	}
-	s, _, err := readStrategy(r.state.Strategy, r.state.StrategyName)
+	bars, err := trainedOn(child)
 	if err != nil {
 		return ktrdr.Decision{}, err
 	}
-	symbol := s.Data.Symbols[0] // an account trades one: the first
-	bars, err := barsOf(s, r.spec.Bars, s.Data.Symbols[:1])
-	if err != nil {
-		return ktrdr.Decision{}, err
-	}
-	return r.begin(ktrdr.Backtesting, jobs.BacktestSpec{Model: result.Model, Symbol: symbol, Scope: jobs.ScopeTest, Bars: bars})
+	symbol := bars[0].Symbol // an account trades one: the first
+	return r.begin(ktrdr.Backtesting, jobs.BacktestSpec{Model: result.Model, Symbol: symbol, Scope: jobs.ScopeTest, Bars: barsOfSymbol(bars, symbol)})
 }
 
 // backtested asks the gate about a backtest. Whatever it says, this was a trial.
@@ -199,28 +191,37 @@ func (r *research) assess(training *jobs.TrainingResult, run *jobs.BacktestResul
 	spec := AssessmentSpec{
 		Strategy: r.state.StrategyName, Hypothesis: r.state.Hypothesis, Model: r.spec.Model, Seed: r.spec.Seed, Place: r.spec.Place,
 		Gates: r.state.Gates, Training: trainingFigures(training), Collapsed: training.Test != nil && training.Test.Collapsed,
-		Trials: r.spec.Trials, Rules: r.spec.Rules,
+		Trials: r.spec.Trials, Openings: r.spec.Openings, Rules: r.spec.Rules, Budget: r.spec.Budget,
 	}
 	if run != nil && len(run.Artifacts) > 0 && r.state.refusal() == nil {
-		s, _, err := readStrategy(r.state.Strategy, r.state.StrategyName)
+		files, err := r.exhibits(run)
 		if err != nil {
 			return ktrdr.Decision{}, err
 		}
-		files := Exhibits{Model: run.Model, Backtest: run.Artifacts[0], Symbol: run.Symbol}
-		if files.Bars, err = barsOf(s, r.spec.Bars, []string{run.Symbol}); err != nil {
-			return ktrdr.Decision{}, err
-		}
-		if files.Holdout, err = barsOf(s, r.spec.Holdout, []string{run.Symbol}); err != nil {
-			return ktrdr.Decision{}, err
-		}
+		files.Sealed = of(r.spec.Sealed, run.Symbol)
 		spec.Files = &files
 	}
 	d, err := r.begin(ktrdr.AgentAssessment, spec)
 	if err != nil {
 		return d, err
 	}
-	d.Notes, err = r.tried(training, run, "")
+	d.Notes, err = r.tried(training, run)
 	return d, err
+}
+
+// exhibits are what a backtest left to be looked at, with the bars that the model
+// read of its symbol and those that follow them.
+func (r *research) exhibits(run *jobs.BacktestResult) (Exhibits, error) {
+	files := Exhibits{Model: run.Model, Backtest: run.Artifacts[0], Symbol: run.Symbol}
+	bars, err := trainedOn(r.newest(ktrdr.Training))
+	if err != nil {
+		return files, err
+	}
+	if files.Bars = barsOfSymbol(bars, run.Symbol); len(files.Bars) == 0 {
+		return files, ktrdr.Errorf(ktrdr.CodeCorrupt, "%s was backtested, on which nothing was trained", run.Symbol)
+	}
+	files.Holdout, err = barsOf(r.spec.Holdout, seriesOf(files.Bars), r.state.StrategyName)
+	return files, err
 }
 
 // begin moves the research into the phase of a new child.

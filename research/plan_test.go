@@ -223,7 +223,7 @@ func TestPlan_UnusableAnswerFailsTheResearch(t *testing.T) {
 		change func(v any)
 		want   string
 	}{
-		"a design that is no strategy": {ktrdr.AgentDesign, func(v any) { v.(*Design).Strategy = "name: x\n" }, "no valid strategy"},
+		"a design that is no strategy": {ktrdr.AgentDesign, func(v any) { v.(*Design).Strategy = "name: x\n" }, "cannot be used"},
 		"a design of other data": {ktrdr.AgentDesign, func(v any) {
 			d := v.(*Design)
 			d.Strategy = strings.ReplaceAll(d.Strategy, "EURUSD", "ZZZUSD")

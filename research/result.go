@@ -6,6 +6,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backtest"
+	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/jobs"
 )
@@ -46,14 +47,38 @@ type Figures struct {
 	NetReturn   float64  `json:"net_return"`
 	BuyAndHold  *float64 `json:"buy_and_hold_return"`
 	Trades      int      `json:"total_trades"`
-	CostShare   float64  `json:"cost_share"` // of what was earned before costs; 1 where nothing was
+	CostShare   float64  `json:"cost_share"`    // of what was earned before costs; 1 where nothing was
+	CostPerSide float64  `json:"cost_per_side"` // of the value of one entry or exit
+
+	// What the verdict made of them; nothing where there was none.
+	TestSharpe    *float64 `json:"test_sharpe"`
+	HoldoutSharpe *float64 `json:"holdout_sharpe"` // nil while it is sealed
+	Deflated      *float64 `json:"deflated_sharpe"`
+	Trials        int      `json:"trials_counted"`
+	Openings      int      `json:"openings_counted"`
+	Luck          *float64 `json:"luck_p"` // nil while the holdout is sealed
+}
+
+// judged adds what the verdict says. Where nothing was traded nothing is added.
+func (f *Figures) judged(v *evidence.Figures) *Figures {
+	if f == nil || v == nil {
+		return f
+	}
+	f.TestSharpe, f.Deflated, f.Trials, f.Openings, f.Luck = v.Test.Sharpe.Ratio(), v.Deflated, v.Trials, v.Openings, v.Luck
+	if v.Holdout != nil {
+		f.HoldoutSharpe = v.Holdout.Sharpe.Ratio()
+	}
+	return f
 }
 
 func (e *evaluation) figures() *Figures {
 	if e.run == nil {
 		return nil
 	}
-	return figuresOf(&e.run.Metrics)
+	f := figuresOf(&e.run.Metrics)
+	c := e.run.Config
+	f.CostPerSide = designer.CostHints{Commission: c.Commission, Slippage: c.Slippage, Spread: c.Spread}.PerSide()
+	return f
 }
 
 func figuresOf(m *backtest.Metrics) *Figures {
@@ -93,12 +118,11 @@ type fingerprint struct {
 // hash is the result's in one line. JSON writes fields in their order and
 // numbers in their shortest form, so the same result is the same text anywhere.
 func (r *research) hash(e evaluation, verdict *Assessment) (ktrdr.Hash, error) {
-	s, _, err := readStrategy(r.state.Strategy, r.state.StrategyName)
-	if err != nil {
-		return ktrdr.Hash{}, err
+	if r.state.StrategyHash == (ktrdr.Hash{}) {
+		return ktrdr.Hash{}, ktrdr.Errorf(ktrdr.CodeCorrupt, "state of %s: the hash of its strategy is missing", r.parent.ID)
 	}
 	f := fingerprint{
-		Strategy: s.Hash(), Data: hashes(r.spec.Bars), Holdout: hashes(r.spec.Holdout), Seed: r.spec.Seed,
+		Strategy: r.state.StrategyHash, Data: hashes(r.spec.Bars), Holdout: hashes(r.spec.Holdout), Seed: r.spec.Seed,
 		Weights: e.training.Model.SHA256, Training: e.training.ResultHash, Gates: r.state.Gates, Assessment: verdict,
 	}
 	if e.run != nil {
@@ -133,7 +157,7 @@ func (a Assessment) bounded() Assessment {
 		a.Hypotheses = a.Hypotheses[:maxList]
 	}
 	for i, h := range a.Hypotheses {
-		a.Hypotheses[i] = Hypothesis{clip(h.Text, maxLine), clip(h.Rationale, maxLine)}
+		a.Hypotheses[i] = Hypothesis{clip(h.Text, maxLine), clip(h.Rationale, maxLine), clip(h.Code, maxLine)}
 	}
 	return a
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -14,7 +13,7 @@ import (
 	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/jobs"
-	"github.com/ktrdr/ktrdr/strategy"
+	"github.com/ktrdr/ktrdr/llm"
 )
 
 // Builtin names the designer and assessor that need no key and no network.
@@ -44,13 +43,16 @@ type Spec struct {
 	RunSeed     uint64 `json:"run_seed"` // that the seeds of a run are made from
 	KernelClass string `json:"kernel_class"`
 	Place
-	Size    int             `json:"generation_size"` // of the run's generations
-	Until   time.Time       `json:"until,omitzero"`  // when the run begins no more of them
-	Horizon string          `json:"horizon"`         // which notes of other runs count
-	Trials  evidence.Trials `json:"trials"`          // how often luck is tried, all in all
+	Size     int               `json:"generation_size"` // of the run's generations
+	Until    time.Time         `json:"until,omitzero"`  // when the run begins no more of them
+	Horizon  string            `json:"horizon"`         // which notes of other runs count
+	Trials   evidence.Trials   `json:"trials"`          // how often luck is tried, all in all
+	Openings evidence.Openings `json:"openings"`        // of the holdout; those of the run's earlier generations come on top
 
-	Bars    []jobs.Bars `json:"bars"`    // what research may see
-	Holdout []jobs.Bars `json:"holdout"` // the bars after them, for the assessment alone
+	Bars     []jobs.Bars `json:"bars"`     // what research may see
+	Holdout  []jobs.Bars `json:"holdout"`  // the bars after them, for the assessment alone
+	Searched []Span      `json:"searched"` // what the first are
+	Sealed   []Span      `json:"sealed"`   // and the second
 
 	Costs  designer.CostHints `json:"costs"`
 	Gates  Gates              `json:"gates"`
@@ -72,7 +74,18 @@ type DesignSpec struct {
 	Place
 	Horizon string             `json:"horizon"`
 	Bars    []jobs.Bars        `json:"bars"`
+	Sealed  time.Time          `json:"sealed_from,omitzero"` // where the holdout begins
 	Costs   designer.CostHints `json:"costs"`
+	Budget  Budget             `json:"budget"`
+}
+
+// View is what the design may know of others.
+func (s DesignSpec) View() View {
+	v := View{Run: s.Run, Generation: s.Generation, Horizon: s.Horizon, Sealed: s.Sealed}
+	for _, b := range s.Bars {
+		v.Symbols = append(v.Symbols, b.Symbol)
+	}
+	return v
 }
 
 // Design is what a design ends with.
@@ -84,6 +97,12 @@ type Design struct {
 	Hypothesis string           `json:"hypothesis"`
 	Key        string           `json:"key,omitempty"` // identifies what the strategy means
 	Genome     *designer.Genome `json:"genome,omitempty"`
+	Tests      *HypothesisNote  `json:"tests,omitempty"` // what somebody else wanted to know
+
+	Designer  string     `json:"designer"`            // the model, or Builtin
+	Prompt    string     `json:"prompt,omitempty"`    // and its version, that a model was given
+	Instead   string     `json:"instead,omitempty"`   // why the model that was asked for did not do it
+	Decisions []llm.Step `json:"decisions,omitempty"` // about models, on the way
 }
 
 // AssessmentSpec is all that an assessment needs. Of a research that a gate
@@ -95,12 +114,14 @@ type AssessmentSpec struct {
 	Model      string `json:"model"`
 	Seed       uint64 `json:"seed"`
 	Place
-	Gates     []GateResult    `json:"gates"`
-	Training  TrainingFigures `json:"training"`
-	Collapsed bool            `json:"collapsed"`
-	Trials    evidence.Trials `json:"trials"`
-	Rules     evidence.Rules  `json:"rules"`
-	Files     *Exhibits       `json:"files,omitempty"`
+	Gates     []GateResult      `json:"gates"`
+	Training  TrainingFigures   `json:"training"`
+	Collapsed bool              `json:"collapsed"`
+	Trials    evidence.Trials   `json:"trials"`
+	Openings  evidence.Openings `json:"openings"` // by others
+	Rules     evidence.Rules    `json:"rules"`
+	Budget    Budget            `json:"budget"`
+	Files     *Exhibits         `json:"files,omitempty"`
 }
 
 // Exhibits are what an assessment looks at.
@@ -110,6 +131,7 @@ type Exhibits struct {
 	Symbol   string         `json:"symbol"`
 	Bars     []jobs.Bars    `json:"bars"`
 	Holdout  []jobs.Bars    `json:"holdout"`
+	Sealed   []Span         `json:"sealed"` // what the holdout is
 }
 
 // Assessment is what an assessment ends with.
@@ -125,12 +147,19 @@ type Assessment struct {
 	Weaknesses    []string          `json:"weaknesses"`
 	Suggestions   []string          `json:"suggestions"`
 	Hypotheses    []Hypothesis      `json:"hypotheses"` // for the next round
+
+	Assessor  string     `json:"assessor"` // who worded it: the model, or Builtin
+	Prompt    string     `json:"prompt,omitempty"`
+	Instead   string     `json:"instead,omitempty"`
+	Decisions []llm.Step `json:"decisions,omitempty"`
 }
 
-// Hypothesis is something to find out.
+// Hypothesis is something to find out. The holdout has no part in it: it is told
+// to whoever designs next.
 type Hypothesis struct {
 	Text      string `json:"text"`
 	Rationale string `json:"rationale"`
+	Code      string `json:"code,omitempty"` // of the check or gate that it came from
 }
 
 // The bounds of what a research carries with it, in every state and note of it.
@@ -216,54 +245,4 @@ func clip(s string, most int) string {
 		s = s[:len(s)-1]
 	}
 	return s + "…"
-}
-
-// readStrategy parses a strategy and refuses one that is too long to be carried
-// along.
-func readStrategy(text, name string) (*strategy.Strategy, []strategy.Warning, error) {
-	if quoted, err := encode(text); err != nil || len(quoted) > maxStrategy {
-		return nil, nil, fmt.Errorf("strategy %s is longer than the %d bytes that one in a research may have", name, maxStrategy)
-	}
-	return strategy.Parse([]byte(text), name)
-}
-
-// What the training of one strategy may take, by its own estimate.
-const (
-	maxMemory = 4 << 30
-	maxCPU    = 24 * time.Hour
-)
-
-// affordable refuses a strategy whose training would take a machine down, or a
-// night, before anything is allocated.
-func affordable(s *strategy.Strategy, bars int) error {
-	if err := s.Cost(bars).Check(maxMemory, maxCPU); err != nil {
-		return fmt.Errorf("strategy %s: %w", s.Name, err)
-	}
-	return nil
-}
-
-// barSize is about how many bytes of a bars file are one bar.
-const barSize = 6 * 8
-
-// barsOf picks the series that a strategy reads, in its order.
-func barsOf(s *strategy.Strategy, all []jobs.Bars, symbols []string) ([]jobs.Bars, error) {
-	var picked []jobs.Bars
-	var missing []string
-	for _, symbol := range symbols {
-		for _, tf := range s.Data.Timeframes {
-			found := false
-			for _, b := range all {
-				if b.Symbol == symbol && b.Timeframe == tf {
-					picked, found = append(picked, b), true
-				}
-			}
-			if !found {
-				missing = append(missing, fmt.Sprintf("%s %s", symbol, tf))
-			}
-		}
-	}
-	if len(missing) > 0 {
-		return nil, fmt.Errorf("strategy %s reads %s, and the research was not given these bars", s.Name, strings.Join(missing, ", "))
-	}
-	return picked, nil
 }

@@ -76,6 +76,9 @@ type State struct {
 	Notes        string `json:"research_notes,omitempty"`
 	Hypothesis   string `json:"hypothesis,omitempty"`
 
+	StrategyHash ktrdr.Hash      `json:"strategy_hash,omitzero"` // of what the strategy means
+	Tests        *HypothesisNote `json:"tests,omitempty"`        // what somebody else wanted to know
+
 	DesignOperation     ktrdr.OperationID `json:"design_operation_id,omitempty"`
 	TrainingOperation   ktrdr.OperationID `json:"training_operation_id,omitempty"`
 	TrainingEpoch       int               `json:"training_checkpoint_epoch,omitempty"`

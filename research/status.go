@@ -3,6 +3,7 @@ package research
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -14,6 +15,7 @@ type Snapshot struct {
 	Researches []ktrdr.Operation                     // that have not ended, in any order
 	Children   map[ktrdr.OperationID]ktrdr.Operation // of those, as far as known, by id
 	Last       *ktrdr.Operation                      // the research that ended last; nil if none did
+	Ended      []ktrdr.Operation                     // some of the newest that have ended
 	Workers    []ktrdr.Worker
 	Queue      ktrdr.QueueHealth
 	Budget     BudgetStatus
@@ -32,10 +34,19 @@ type Status struct {
 	Status   string           `json:"status"` // active or idle
 	Phase    Phase            `json:"phase"`  // of the newest that is active; IDLE where none is
 	Active   []Active         `json:"active_researches"`
+	Lasting  []Lasting        `json:"lasting_runs"` // that begin more of them by themselves
 	Workers  map[string]Slots `json:"workers"`
 	Capacity Capacity         `json:"capacity"`
 	Budget   BudgetStatus     `json:"budget"`
 	Last     *Cycle           `json:"last_cycle"`
+}
+
+// Lasting is a run that begins one generation after the other until a time.
+type Lasting struct {
+	Run        string    `json:"run"`
+	Until      time.Time `json:"until"`
+	Generation int       `json:"generation"` // the newest there is
+	Open       int       `json:"open"`       // researches of it that have not ended
 }
 
 // Capacity is how many researches there are and may be.
@@ -78,7 +89,7 @@ type Cycle struct {
 // StatusOf makes a status of a snapshot. Researches are listed as they came.
 func StatusOf(s Snapshot) Status {
 	st := Status{
-		Status: "idle", Phase: Idle, Active: []Active{}, Budget: s.Budget,
+		Status: "idle", Phase: Idle, Active: []Active{}, Budget: s.Budget, Lasting: lastingRuns(&s),
 		Workers: map[string]Slots{
 			"training": slots(s.Workers, ktrdr.Training), "backtesting": slots(s.Workers, ktrdr.Backtesting),
 			"agents": slots(s.Workers, ktrdr.AgentDesign),
@@ -100,6 +111,40 @@ func StatusOf(s Snapshot) Status {
 		st.Last = cycle(*s.Last)
 	}
 	return st
+}
+
+// lastingRuns are those whose time is not over and that nobody has cancelled, in
+// the order of their names.
+func lastingRuns(s *Snapshot) []Lasting {
+	runs, stopped := map[string]*Lasting{}, map[string]int{}
+	for _, list := range [][]ktrdr.Operation{s.Researches, s.Ended} {
+		for i := range list {
+			var l Listing
+			op := &list[i]
+			if json.Unmarshal(op.Metadata, &l) != nil || !s.Now.Before(l.Until) {
+				continue
+			}
+			r := runs[l.Run]
+			if r == nil {
+				r = &Lasting{Run: l.Run, Until: l.Until}
+				runs[l.Run], stopped[l.Run] = r, -1
+			}
+			r.Generation = max(r.Generation, l.Generation)
+			if !op.Status.Terminal() {
+				r.Open++
+			}
+			if op.CancelReason == RunCancelled {
+				stopped[l.Run] = max(stopped[l.Run], l.Generation)
+			}
+		}
+	}
+	list := []Lasting{}
+	for _, run := range slices.Sorted(maps.Keys(runs)) {
+		if stopped[run] < runs[run].Generation {
+			list = append(list, *runs[run])
+		}
+	}
+	return list
 }
 
 func active(op ktrdr.Operation, s *Snapshot) Active {

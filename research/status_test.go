@@ -2,6 +2,7 @@ package research
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
@@ -58,5 +59,32 @@ func TestStatus_ShowsAllAndThePhaseOfTheNewest(t *testing.T) {
 	}
 	if empty := StatusOf(Snapshot{}); empty.Phase != Idle || empty.Status != "idle" || empty.Active == nil || empty.Last != nil {
 		t.Errorf("without anything: %+v", empty)
+	}
+}
+
+func TestStatus_ShowsTheRunsThatLast(t *testing.T) {
+	now := time.Unix(1000, 0).UTC()
+	op := func(run string, generation int, until time.Time, status ktrdr.Status, reason string) ktrdr.Operation {
+		text, err := json.Marshal(Listing{Until: until, Place: Place{run, generation, 0}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ktrdr.Operation{ID: ktrdr.OperationID(run), Status: status, CancelReason: reason, Metadata: text}
+	}
+	later := now.Add(time.Hour)
+	st := StatusOf(Snapshot{
+		Now: now,
+		Researches: []ktrdr.Operation{
+			op("night", 3, later, ktrdr.Running, ""), op("night", 3, later, ktrdr.Pending, ""), op("once", 0, time.Time{}, ktrdr.Running, ""),
+			op("nearly", 2, now, ktrdr.Running, ""),
+		},
+		Ended: []ktrdr.Operation{
+			op("night", 2, later, ktrdr.Completed, ""), op("between", 5, later, ktrdr.Failed, ""), op("ended", 5, now.Add(-time.Hour), ktrdr.Completed, ""),
+			op("stopped", 1, later, ktrdr.Cancelled, RunCancelled), op("stopped", 0, later, ktrdr.Completed, ""),
+		},
+	})
+	want := []Lasting{{"between", later, 5, 0}, {"night", later, 3, 2}}
+	if !slices.Equal(st.Lasting, want) {
+		t.Errorf("lasting %+v, want %+v", st.Lasting, want)
 	}
 }

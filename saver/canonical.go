@@ -17,6 +17,9 @@ import (
 // are: keys sorted, no space, numbers by value (1, 1.0 and 10e-1 are one) at
 // any precision.
 func Canonical(raw json.RawMessage) (string, error) {
+	if isCanonical(raw) {
+		return string(raw), nil
+	}
 	if !utf8.Valid(raw) {
 		return "", ktrdr.Errorf(ktrdr.CodeInvalid, "JSON must be valid UTF-8")
 	}
@@ -30,6 +33,32 @@ func Canonical(raw json.RawMessage) (string, error) {
 		return "", ktrdr.Errorf(ktrdr.CodeInvalid, "invalid JSON: more than one value")
 	}
 	return string(appendCanonical(nil, v)), nil
+}
+
+// isCanonical says of versions as they mostly are, a whole number or a plain
+// string, that they are canonical already. Of anything else it does not know.
+func isCanonical(raw []byte) bool {
+	n := len(raw)
+	if n == 0 {
+		return false
+	}
+	if raw[0] != '"' {
+		for _, b := range raw {
+			if b < '0' || b > '9' {
+				return false
+			}
+		}
+		return raw[n-1] != '0' && raw[0] != '0' || n == 1
+	}
+	if n < 2 || raw[n-1] != '"' {
+		return false
+	}
+	for _, b := range raw[1 : n-1] {
+		if b < ' ' || b > '~' || strings.IndexByte(`"\<>&`, b) >= 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func appendCanonical(b []byte, v any) []byte {

@@ -30,6 +30,7 @@ type Draft struct {
 	Run      string          // the metadata's run_id, when HasRun
 	HasRun   bool
 	TTL      time.Duration // 0 keeps the thread
+	Latest   *string       // the newest checkpoint that there must be; nil: any
 	Channels map[string]Channel
 }
 
@@ -46,7 +47,7 @@ func ReadPut(p ktrdr.ThreadPut) (Draft, error) {
 	if err := CheckWritable(p.Tenant, p.Thread); err != nil {
 		return Draft{}, err
 	}
-	d := Draft{Ref: ktrdr.ThreadRef{Tenant: p.Tenant, Thread: p.Thread, NS: p.NS}, Parent: p.Parent}
+	d := Draft{Ref: ktrdr.ThreadRef{Tenant: p.Tenant, Thread: p.Thread, NS: p.NS}, Parent: p.Parent, Latest: p.Latest}
 	versions, err := d.readCheckpoint(p.Checkpoint)
 	if err != nil {
 		return Draft{}, err

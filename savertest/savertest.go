@@ -23,7 +23,7 @@ import (
 func Run(t *testing.T, open func(t *testing.T) ktrdr.Saver) {
 	s := open(t)
 	var tenants atomic.Int64
-	for _, group := range []map[string]func(*lab){puts, refusals, reads, writes, lists, histories, removals, properties} {
+	for _, group := range []map[string]func(*lab){puts, refusals, reads, writes, lists, histories, removals, leases, properties} {
 		for _, name := range slices.Sorted(maps.Keys(group)) {
 			t.Run(name, func(t *testing.T) {
 				group[name](&lab{T: t, Saver: s, tenant: fmt.Sprintf("tenant-%d", tenants.Add(1))})

@@ -260,11 +260,11 @@ func phaseOf(p operationRow, d ktrdr.Decision) ktrdr.NewCheckpoint {
 // createChild adds a child to p. One with a plan of its own runs at once.
 func createChild(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperation) (id ktrdr.OperationID, err error) {
 	n.Parent = p.ID
-	if n.ID == "" {
+	t.wakeWorkers()
+	if id = n.ID; id == "" {
 		id, err = insertChild(ctx, t, p, n)
 	} else {
-		id = n.ID
-		_, err = insertOperation(ctx, t, id, n, &p, unnumbered)
+		err = insertNamed(ctx, t, p, n)
 	}
 	if err == nil && n.HasPlan {
 		err = t.later(ctx, claimParent, id)
@@ -272,11 +272,19 @@ func createChild(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperatio
 	return id, err
 }
 
+// insertNamed stores a child under the id that its plan gave it; errTaken.
+func insertNamed(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperation) error {
+	made, err := t.exec(ctx, insertUnlessTaken, newArgs(n.ID, n, &p, unnumbered)...)
+	if err == nil && made == 0 {
+		err = errTaken
+	}
+	return err
+}
+
 // insertChild stores a child under an id of our own making. Should that be
 // taken, SQLite says so at once, and PostgreSQL when the transaction ends,
 // which is then run again.
 func insertChild(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperation) (id ktrdr.OperationID, err error) {
-	t.wakeWorkers()
 	for range idTries {
 		id = ktrdr.NewOperationID(n.Type, time.Now())
 		if err = t.later(ctx, insertNew, newArgs(id, n, &p, unnumbered)...); !isDuplicate(err) {

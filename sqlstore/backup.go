@@ -250,7 +250,7 @@ const sqlBlobs query = `SELECT artifacts FROM checkpoints WHERE artifacts IS NOT
 	UNION ALL SELECT state FROM operations WHERE state LIKE '%"sha256"%'
 	UNION ALL SELECT result FROM operations WHERE result LIKE '%"sha256"%'
 	UNION ALL SELECT data FROM notes WHERE data LIKE '%"sha256"%'
-	UNION ALL SELECT type FROM contents WHERE ` + isBlobValue + `
+	UNION ALL SELECT type FROM thread_values WHERE ` + isBlobValue + `
 	UNION ALL SELECT type FROM checkpoint_writes WHERE ` + isBlobValue
 
 // blobsNamed lists, once each and sorted, the blobs that rows of this snapshot

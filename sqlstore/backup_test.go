@@ -80,10 +80,19 @@ func populate(t *testing.T, s *Store) blobMap {
 		exec(tx, `INSERT INTO checkpoints (tenant, thread_id, ns, id, put_at, checkpoint_type, artifacts, state_blob)
 			VALUES ('', 'op_001', '', '1', 5, 'final', $1, NULL), ('', 'op_002', '', '1', 5, 'final', NULL, $2)`,
 			"["+name("weights")+","+name("trades")+"]", name("state"))
-		exec(tx, `INSERT INTO contents (hash, used_at, type, bytes) VALUES ($1, 1, 'json', $2), ($3, 1, 'none', $4)`,
+		exec(tx, `INSERT INTO thread_values (tenant, thread_id, ns, channel, version, place, hash, type, bytes)
+			VALUES ('', 't', '', 'a', '1', 0, $1, 'json', $2), ('', 't', '', 'b', '1', 0, $3, 'none', $4)`,
 			[]byte{0, 1, 255}, []byte("a\x00b"), []byte("empty"), []byte{})
 		exec(tx, `INSERT INTO notes (id, kind, key, run, generation, idx, operation_id, at, data)
 			VALUES (1, 'trial', 'a', 'r', 2, 3, 'op_003', 7, '{}'), (5, 'trial', 'b', 'r', 2, 4, 'op_004', 8, $1)`, `{"plot":`+name("plot")+`}`)
+		exec(tx, `INSERT INTO llm_calls (id, root_id, operation_id, epoch, key, model, status, charged, at, settled_at, answer)
+			VALUES (1, 'op_003', 'op_004', 1, 'k', 'm', 'reserved', 9, 7, NULL, NULL), (2, 'op_003', 'op_004', 1, 'k', 'm', 'answered', 9, 7, 8, '{"é":1}')`)
+		exec(tx, `INSERT INTO breakers (name, scope, state, forced, retry_at, trips, held, reason, changed_by, changed_at, version)
+			VALUES ('agent:a', 'agent', 'OPEN', '', 9, 1, 0, 'r', '', 8, 2)`)
+		exec(tx, `INSERT INTO breaker_history (name, version, from_state, to_state, reason, changed_by, at, detail)
+			VALUES ('agent:a', 2, 'CLOSED', 'OPEN', 'r', '', 8, '{}')`)
+		exec(tx, `INSERT INTO operations (id, operation_type, status, epoch, root_id, root_created_at, spec, created_at, not_before)
+			VALUES ('op_waits', 'dummy', 'PENDING', 3, 'op_waits', 1, '{}', 1, 4000000000000000)`)
 		exec(tx, `INSERT INTO meta (key, value) VALUES ($1, '41')`, metaSessions)
 		exec(tx, `INSERT INTO workers (id, name, types, slots, held_by, host, pid, version, registered_at, seen_at) VALUES ('w', '', '[]', 1, '', '', 1, '', 1, 1)`)
 		exec(tx, `DELETE FROM meta WHERE key = $1`, metaRestoring)
@@ -179,8 +188,13 @@ func TestBackup_RestoresToTheSameRows(t *testing.T) {
 					t.Fatal(err)
 				}
 				want, got := contentsOfBackup(t, archive), contentsOfBackup(t, mustBackup(t, target, restored))
-				if len(want["rows operations"]) != 120 || len(want["rows events"]) != 101 || len(want["rows notes"]) != 2 || len(restored) != 5 {
-					t.Errorf("the backup holds %d operations, %d events, %d notes and %d blobs, want 120, 101, 2 and 5",
+				for _, table := range []string{"llm_calls", "breakers", "breaker_history"} {
+					if len(want["rows "+table]) == 0 {
+						t.Errorf("the backup has no rows of %s", table)
+					}
+				}
+				if len(want["rows operations"]) != 121 || len(want["rows events"]) != 101 || len(want["rows notes"]) != 2 || len(restored) != 5 {
+					t.Errorf("the backup holds %d operations, %d events, %d notes and %d blobs, want 121, 101, 2 and 5",
 						len(want["rows operations"]), len(want["rows events"]), len(want["rows notes"]), len(restored))
 				}
 				for name := range want {

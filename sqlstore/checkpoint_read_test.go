@@ -164,7 +164,7 @@ func TestThreads_DamagedValueIsFound(t *testing.T) {
 			t.Fatal(err)
 		}
 		x := &saved{T: t, s: s}
-		x.sql(`UPDATE contents SET bytes = $1`, []byte(`"whale"`))
+		x.sql(`UPDATE thread_values SET bytes = $1`, []byte(`"whale"`))
 		_, err := threads.GetTuple(t.Context(), ktrdr.ThreadRef{Thread: "t"})
 		x.refused(err, ktrdr.CodeCorrupt)
 		if te, ok := errors.AsType[*ktrdr.Error](err); !ok || !strings.Contains(te.Message, "hash") {

@@ -14,9 +14,12 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
+// isDue is true of what does not wait, or no longer.
+const isDue = `(not_before IS NULL OR not_before <= {now})`
+
 // claimable is what the queue holds for a worker: $1 says whether it lives in
 // a backend. The order is the index's.
-const claimable = `status = 'PENDING' AND has_plan = 0 AND (is_backend_local = 0 OR $1 = 1)
+const claimable = `status = 'PENDING' AND has_plan = 0 AND (is_backend_local = 0 OR $1 = 1) AND ` + isDue + `
 	AND NOT EXISTS (SELECT 1 FROM meta WHERE key = 'paused') AND operation_type = `
 
 const queueOrder = ` ORDER BY priority DESC, root_created_at, id LIMIT 1`
@@ -25,7 +28,7 @@ const queueOrder = ` ORDER BY priority DESC, root_created_at, id LIMIT 1`
 // another claimer is taking.
 const claimNext query = `UPDATE operations SET status = 'RUNNING', epoch = epoch + 1, attempts = attempts + 1,
 		worker_id = $3, held_by = $4, claim_key = $5, claimed_at = {now}, heartbeat_at = {now},
-		started_at = COALESCE(started_at, {now}), reason = ''
+		started_at = COALESCE(started_at, {now}), reason = '', not_before = NULL
 	WHERE id = (SELECT id FROM operations WHERE ` + claimable + `$2` + queueOrder + ` {skip}) AND status = 'PENDING'
 	RETURNING ` + operationColumns
 

@@ -12,7 +12,7 @@ const (
 		GROUP BY operation_type, status ORDER BY operation_type, status`
 
 	countWaiting query = `SELECT operation_type, is_backend_local, COUNT(*) FROM operations
-		WHERE status = 'PENDING' AND has_plan = 0
+		WHERE status = 'PENDING' AND has_plan = 0 AND ` + isDue + `
 		GROUP BY operation_type, is_backend_local ORDER BY operation_type, is_backend_local`
 
 	selectStalled query = `SELECT id, {now} - since FROM (

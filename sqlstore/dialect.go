@@ -20,7 +20,7 @@ type query string
 // dialect is how one database says the words of a query.
 type dialect struct {
 	now, lock, skip string
-	compared        string // what an argument begins with when something is compared with it
+	compared        string // what an argument begins with when something is compared with it, or limited by it
 
 	texts sync.Map // query to string: what is said often is put into words once
 	kept  atomic.Int64
@@ -38,7 +38,7 @@ func (d *dialect) text(q query) string {
 	text := strings.ReplaceAll(string(q), "{now}", d.now)
 	text = strings.ReplaceAll(text, "{lock}", d.lock)
 	text = strings.ReplaceAll(text, "{skip}", d.skip)
-	for _, sign := range []string{"= ", "> ", "< "} {
+	for _, sign := range []string{"= ", "> ", "< ", "LIMIT "} {
 		text = strings.ReplaceAll(text, sign+"$", sign+d.compared)
 	}
 	if d.kept.Add(1) <= maxTexts {

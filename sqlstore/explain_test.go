@@ -29,9 +29,21 @@ func TestStore_QuestionsHaveTheirIndex(t *testing.T) {
 		index string
 		ask   func() (query, []any)
 	}{
-		"next to claim": {"operations_queue", func() (query, []any) {
+		"earlier generations": {"operations_run (run=? AND generation<?)", func() (query, []any) { return earlier, []any{"r", 3} }},
+		"next to claim": {"COVERING INDEX operations_queue", func() (query, []any) {
 			return `SELECT id FROM operations WHERE ` + claimable + `$2` + queueOrder, []any{0, ktrdr.Dummy}
 		}},
+		"answer to a question":   {"llm_calls_key", func() (query, []any) { return selectAnswered, []any{"op_dummy_1", "k"} }},
+		"questions in flight":    {"COVERING INDEX llm_calls_key", func() (query, []any) { return countUnsettled, []any{"op_dummy_1", "k"} }},
+		"spent today":            {"COVERING INDEX llm_calls_day", func() (query, []any) { return selectSpending, []any{"op_dummy_1"} }},
+		"spent by a research":    {"COVERING INDEX llm_calls_root", func() (query, []any) { return selectSpending, []any{"op_dummy_1"} }},
+		"calls of a research":    {"llm_calls_root", func() (query, []any) { return selectCallsOf, []any{"op_dummy_1", 50} }},
+		"changes of a breaker":   {"name=?", func() (query, []any) { return selectChangesOf, []any{"provider:a", 50} }},
+		"newest changes":         {"breaker_history_at", func() (query, []any) { return selectChanges, []any{50} }},
+		"values of a checkpoint": {"sqlite_autoindex_thread_values_1 (tenant=? AND thread_id=? AND ns=? AND channel=? AND version=? AND hash=?)", func() (query, []any) { return selectValues[2], threeFor(4) }},
+		"sizes of values":        {"sqlite_autoindex_thread_values_1 (tenant=? AND thread_id=? AND ns=? AND channel=? AND version=? AND hash=?)", func() (query, []any) { return selectValueSizes[2], threeFor(4) }},
+		"newest of a thread":     {"checkpoint_id=?", func() (query, []any) { return latestForeign, []any{"", "t", ""} }},
+		"values that are blobs":  {"values_blobs", func() (query, []any) { return selectBlobs[0], []any{"", 50} }},
 		"page of a type": {"operations_type", func() (query, []any) {
 			return listed(ktrdr.OperationQuery{Limit: 50, Type: []ktrdr.Type{ktrdr.Dummy}})
 		}},
@@ -45,6 +57,7 @@ func TestStore_QuestionsHaveTheirIndex(t *testing.T) {
 		"next in line":   {"operations_line", func() (query, []any) { return selectTurn, []any{"q", 1} }},
 		"line":           {"operations_line", func() (query, []any) { return selectInLine, []any{"q", 50} }},
 		"out of line":    {"operations_started", func() (query, []any) { return selectStarted, []any{"q"} }},
+		"work of a line": {"operations_children", func() (query, []any) { return selectWork, []any{"q"} }},
 		"room in line":   {"operations_started", func() (query, []any) { return countTaken, []any{"q", 1} }},
 		"older of a run": {"operations_run", func() (query, []any) { return selectTurn, []any{"q", 1} }},
 		"silent workers": {"operations_live", func() (query, []any) {
@@ -89,3 +102,6 @@ func planOf(t *testing.T, s *Store, text query, args []any) string {
 	}
 	return strings.Join(plan, "\n")
 }
+
+// threeFor is arguments for so many values.
+func threeFor(values int) []any { return make([]any, 3+3*values) }

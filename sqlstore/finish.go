@@ -126,17 +126,27 @@ func (s *Store) finish(ctx context.Context, t *tx, f ktrdr.Finished) (operationR
 	if err != nil {
 		return op, err
 	}
-	if f.Checkpoint != nil {
+	if f.Checkpoint != nil && !pointless(op, f.Checkpoint) {
 		last := *f.Checkpoint
 		last.Operation, last.Epoch = f.Operation, f.Epoch
 		if _, err := insertCheckpoint(ctx, t, last, f.StateBlob); err != nil {
 			return op, err
 		}
 	}
+	if err := s.remember(ctx, t, op); err != nil {
+		return op, err
+	}
 	if err := s.settle(ctx, t, parentOf(op)...); err != nil || f.Checkpoint == nil {
 		return op, err
 	}
 	return load(ctx, t, op.ID) // which names the checkpoint now
+}
+
+// pointless says that a checkpoint is of work that is done, and the work was
+// cancelled in that moment. Nothing can go on from it: it says how things ended,
+// and they did not. What goes on does so from the one before.
+func pointless(op operationRow, c *ktrdr.NewCheckpoint) bool {
+	return op.Status == ktrdr.Cancelled && c.Type == ktrdr.CheckpointFinal
 }
 
 // finishedBefore answers a finish whose first answer was lost.
@@ -166,7 +176,7 @@ const selectLast query = `SELECT checkpoint_type, step FROM checkpoints WHERE te
 // be one that the operation has. Of an operation whose checkpoints were all
 // deleted since, any could.
 func keptLast(ctx context.Context, t *tx, op operationRow, c *ktrdr.NewCheckpoint) (bool, error) {
-	if c == nil || op.Checkpoint == nil {
+	if c == nil || op.Checkpoint == nil || pointless(op, c) {
 		return true, nil
 	}
 	var kind ktrdr.CheckpointType
@@ -192,42 +202,4 @@ func (op *operationRow) endedAs(f ktrdr.Finished) bool {
 func sameJSON(a, b json.RawMessage) bool {
 	var x, y bytes.Buffer
 	return len(a) == 0 && len(b) == 0 || json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
-}
-
-// release gives operations back; $1 is the failure of a cancelled one and $2
-// the reason.
-const release = `UPDATE operations SET
-		status = ` + ifCancelled + `'CANCELLED' ELSE 'PENDING' END,
-		error_message = ` + ifCancelled + cancelledMessage + ` ELSE '' END,
-		error = ` + ifCancelled + `$1 ELSE NULL END,
-		completed_at = ` + ifCancelled + `{now} ELSE NULL END,
-		ended_by = ` + ifCancelled + `'release' ELSE '' END,
-		reason = $2, held_by = ''
-	WHERE `
-
-const releaseOne query = release + `id = $3 AND epoch = $4 AND has_plan = 0 AND ` + isLive + `
-	RETURNING ` + operationColumns
-
-// Release implements ktrdr.Operations.
-func (s *Store) Release(ctx context.Context, r ktrdr.Released) error {
-	if !r.Operation.Valid() {
-		return notFound(r.Operation)
-	}
-	return s.fenced(ctx, normal, func(t *tx) error {
-		if err := s.lockTree(ctx, t, r.Operation); err != nil {
-			return err
-		}
-		op, err := scanOperation(t.row(ctx, releaseOne, cancelledFailure, ktrdr.CleanText(r.Reason), r.Operation, r.Epoch))
-		if errors.Is(err, sql.ErrNoRows) {
-			return refusal(ctx, t, r.Operation, ktrdr.Act{Input: ktrdr.Release, Epoch: r.Epoch})
-		}
-		if err != nil {
-			return err
-		}
-		t.wakeWorkers()
-		if op.Status == ktrdr.Pending {
-			return nil
-		}
-		return s.settle(ctx, t, parentOf(op)...)
-	})
 }

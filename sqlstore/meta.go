@@ -16,14 +16,15 @@ const (
 	countMeta  query = `SELECT COUNT(*) FROM meta WHERE key = $1`
 )
 
-// The keys of meta; another, restoring, belongs to the backup. The last two say
-// nothing: they are there to be locked.
+// The keys of meta; another, restoring, belongs to the backup. The last three
+// say nothing: they are there to be locked.
 const (
 	metaPaused   = "paused"
 	metaBlobRoot = "blob_root"
 	metaSessions = "sessions" // the last number that was given out
 	metaQueue    = "queue "   // and the queue's name
 	metaNotes    = "notes"
+	metaCalls    = "calls"
 )
 
 // lockMeta keeps everybody else from locking the same until the transaction
@@ -67,7 +68,7 @@ func (s *Store) Paused(ctx context.Context) (bool, error) {
 }
 
 const anythingThere query = `SELECT CASE WHEN EXISTS (SELECT 1 FROM meta WHERE key = $1)
-	OR EXISTS (SELECT 1 FROM operations) OR EXISTS (SELECT 1 FROM checkpoints) OR EXISTS (SELECT 1 FROM contents)
+	OR EXISTS (SELECT 1 FROM operations) OR EXISTS (SELECT 1 FROM checkpoints) OR EXISTS (SELECT 1 FROM thread_values)
 	OR EXISTS (SELECT 1 FROM checkpoint_writes) THEN 1 ELSE 0 END`
 
 // Fresh says whether the database has never had blobs: no root was bound, and

@@ -26,7 +26,21 @@ const (
 	selectHorizon query = `SELECT COALESCE(MAX(id), 0) FROM notes`
 )
 
-// addNotes stores what a plan noted. The lock makes the order of ids that of
+// remember notes what the ledger says of an operation that has ended. Of one
+// with a parent, the parent's plan does.
+func (s *Store) remember(ctx context.Context, t *tx, op operationRow) error {
+	tell := s.ledger[op.Type]
+	if tell == nil || op.Parent != "" || op.Status != ktrdr.Completed {
+		return nil
+	}
+	notes := tell(op.Operation)
+	if err := checkNotes(notes); err != nil {
+		return fmt.Errorf("ledger of %s: %w", op.Type, err)
+	}
+	return s.addNotes(ctx, t, op.ID, notes)
+}
+
+// addNotes stores what was noted. The lock makes the order of ids that of
 // the commits, without which a horizon would not hold.
 func (s *Store) addNotes(ctx context.Context, t *tx, op ktrdr.OperationID, notes []ktrdr.Note) error {
 	if len(notes) == 0 {
@@ -63,16 +77,16 @@ func (s *Store) unnoted(ctx context.Context, notes []ktrdr.Note) (bool, error) {
 // checkNotes refuses what could not be stored.
 func checkNotes(notes []ktrdr.Note) error {
 	if len(notes) > maxNotes {
-		return fmt.Errorf("plan notes %d things at once; at most %d can be", len(notes), maxNotes)
+		return fmt.Errorf("%d notes are made at once; at most %d can be", len(notes), maxNotes)
 	}
 	for _, n := range notes {
 		switch {
 		case n.Kind == "" || !storable(n.Kind, 64) || n.Key == "" || !storable(n.Key, 255) || !storable(n.Run, 255):
-			return errors.New("plan's note has no kind of 1 to 64 bytes of text, no key of 1 to 255, or a run of more than 255")
+			return errors.New("a note has no kind of 1 to 64 bytes of text, no key of 1 to 255, or a run of more than 255")
 		case n.Generation < 0 || n.Index < 0:
-			return fmt.Errorf("plan's note %s %s is in generation %d at index %d; neither may be negative", n.Kind, n.Key, n.Generation, n.Index)
+			return fmt.Errorf("note %s %s is in generation %d at index %d; neither may be negative", n.Kind, n.Key, n.Generation, n.Index)
 		case len(n.Data) > ktrdr.InlineState || !validJSON(n.Data):
-			return fmt.Errorf("plan's note %s %s is not JSON of at most %d bytes", n.Kind, n.Key, ktrdr.InlineState)
+			return fmt.Errorf("note %s %s is not JSON of at most %d bytes", n.Kind, n.Key, ktrdr.InlineState)
 		}
 	}
 	return nil

@@ -17,10 +17,11 @@ import (
 
 // Config says which database to open and what runs in it.
 type Config struct {
-	URL   string // a path, sqlite:PATH, postgres://… or postgresql://…
-	Plans map[ktrdr.Type]ktrdr.Plan
-	Log   *slog.Logger // nil discards
-	Conns int          // PostgreSQL connections; 0 means 16
+	URL    string // a path, sqlite:PATH, postgres://… or postgresql://…
+	Plans  map[ktrdr.Type]ktrdr.Plan
+	Ledger ktrdr.Ledger
+	Log    *slog.Logger // nil discards
+	Conns  int          // PostgreSQL connections; 0 means 16
 
 	// HeartbeatTry is how long one try to store a heartbeat in PostgreSQL may
 	// take before it is made again on a fresh connection; 0 means 5 s.
@@ -32,6 +33,7 @@ const defaultConns = 16
 // Store is a ktrdr.Store in an SQL database.
 type Store struct {
 	plans  map[ktrdr.Type]ktrdr.Plan
+	ledger ktrdr.Ledger
 	log    *slog.Logger
 	news   *news
 	db     database
@@ -65,7 +67,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 func open(ctx context.Context, c Config, steps fs.FS) (*Store, error) {
 	c.Conns = cmp.Or(c.Conns, defaultConns)
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
-	s := &Store{plans: c.Plans, log: c.Log, news: newNews()}
+	s := &Store{plans: c.Plans, ledger: c.Ledger, log: c.Log, news: newNews()}
 
 	scheme, rest, _ := strings.Cut(c.URL, ":")
 	switch {

@@ -134,13 +134,14 @@ const (
 			queue, run, generation, idx, session, created_at)
 		VALUES ($1, $2, 'PENDING', $3, $4, $5, COALESCE((SELECT root_created_at FROM operations WHERE id = $5), {now}),
 			$6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, {now})`
-	insertUnlessTaken = insertNew + ` ON CONFLICT (id) DO NOTHING RETURNING ` + operationColumns
+	insertUnlessTaken = insertNew + ` ON CONFLICT (id) DO NOTHING`
+	insertAndRead     = insertUnlessTaken + ` RETURNING ` + operationColumns
 )
 
 // insertOperation stores a new PENDING operation; errTaken when the id is.
 func insertOperation(ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr.NewOperation, parent *operationRow, session sql.NullInt64) (operationRow, error) {
 	t.wakeWorkers()
-	op, err := scanOperation(t.row(ctx, insertUnlessTaken, newArgs(id, n, parent, session)...))
+	op, err := scanOperation(t.row(ctx, insertAndRead, newArgs(id, n, parent, session)...))
 	if errors.Is(err, sql.ErrNoRows) {
 		return op, errTaken
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"github.com/ktrdr/ktrdr"
@@ -36,11 +37,26 @@ const (
 	countTaken query = `SELECT active, (SELECT COUNT(*) FROM (SELECT 1 FROM operations WHERE ` + mayStart + ` LIMIT $2) AS ready)
 		FROM (SELECT COUNT(*) AS active FROM operations WHERE ` + started + `) AS live`
 
+	// earlier asks whether a generation of a run has to wait for another.
+	earlier query = `SELECT EXISTS (SELECT 1 FROM operations WHERE run = $1 AND run <> '' AND generation < $2
+		AND status IN ('PENDING', 'RUNNING', 'PENDING_RECONCILIATION'))`
+
 	countInLine query = `SELECT COUNT(*) FROM operations WHERE ` + inLine
 
 	selectStarted query = `SELECT ` + operationColumns + ` FROM operations WHERE ` + started
-	selectInLine  query = `SELECT id, operation_type, priority, is_backend_local, metadata, created_at, run, generation, idx, session
+	selectWork    query = `SELECT ` + operationColumns + ` FROM operations
+		WHERE parent_id IN (SELECT id FROM operations WHERE ` + started + `) AND ` + isOpen
+	selectInLine query = `SELECT id, operation_type, priority, is_backend_local, metadata, created_at, run, generation, idx, session
 		FROM operations WHERE ` + inLine + ` ORDER BY priority DESC, session LIMIT $2`
+
+	// No index tells who ended last; but they end nearly in the order in which
+	// they came. Those who wait came last of all, and there may be thousands of
+	// them: they are told by their index, without a look at their rows.
+	selectLastOut query = `SELECT ` + operationColumns + ` FROM operations WHERE id = (SELECT id FROM (
+			SELECT id, completed_at FROM operations WHERE session IS NOT NULL AND queue = $1
+				AND session NOT IN (SELECT session FROM operations WHERE ` + inLine + `)
+				AND status IN ('COMPLETED', 'FAILED', 'CANCELLED') ORDER BY session DESC LIMIT $2) AS ended
+		ORDER BY completed_at DESC LIMIT 1)`
 
 	selectQueues query = `SELECT queue, SUM(active), SUM(waiting) FROM (
 			SELECT queue, COUNT(*) AS active, 0 AS waiting FROM operations WHERE queue <> '' AND ` + isLive + ` GROUP BY queue
@@ -52,6 +68,9 @@ const (
 		ON CONFLICT (key) DO UPDATE SET value = CAST(CAST(meta.value AS BIGINT) + 1 AS TEXT)
 		RETURNING CAST(value AS BIGINT)`
 )
+
+// newest is among how many of those who came last the last to end is looked for.
+const newest = 50
 
 // lockLine keeps everybody else from moving the line of a queue until the
 // transaction ends.
@@ -84,6 +103,12 @@ func (s *Store) createQueued(ctx context.Context, t *tx, id ktrdr.OperationID, n
 	op, err := insertOperation(ctx, t, id, n, nil, session)
 	if err != nil {
 		return op, err
+	}
+	if n.Queue.Generation > 0 { // most of a long run: whose turn it is need not be found out to know that it is not theirs
+		var waits bool
+		if err := t.row(ctx, earlier, n.Queue.Run, n.Queue.Generation).Scan(&waits); err != nil || waits {
+			return op, err
+		}
 	}
 	if first, err := turn(ctx, t, n.Queue.Name, n.Queue.Limit); err != nil || first != op.ID {
 		return op, err
@@ -172,21 +197,41 @@ func (s *Store) startNext(ctx context.Context, name string, limit int) (begun kt
 }
 
 // InQueue implements ktrdr.Queues.
-func (s *Store) InQueue(ctx context.Context, name string, most int) (begun, waiting []ktrdr.Operation, err error) {
-	var found []operationRow
-	err = s.read(ctx, func(r queryer) (err error) {
-		if found, err = scanOperations(r.rows(ctx, selectStarted, name)); err != nil {
+func (s *Store) InQueue(ctx context.Context, name string, most int) (ktrdr.QueueState, error) {
+	var q ktrdr.QueueState
+	err := s.read(ctx, func(r queryer) (err error) {
+		q = ktrdr.QueueState{Count: ktrdr.QueueCount{Name: name}}
+		if q.Started, err = operations(r.rows(ctx, selectStarted, name)); err != nil {
+			return err
+		}
+		if q.Children, err = operations(r.rows(ctx, selectWork, name)); err != nil {
 			return err
 		}
 		rows, err := r.rows(ctx, selectInLine, name, most)
-		waiting, err = gather(rows, err, func(row scanner) (ktrdr.Operation, error) { return scanWaiting(row, name) })
+		if q.Waiting, err = gather(rows, err, func(row scanner) (ktrdr.Operation, error) { return scanWaiting(row, name) }); err != nil {
+			return err
+		}
+		if err := r.row(ctx, countInLine, name).Scan(&q.Count.Waiting); err != nil {
+			return err
+		}
+		last, err := scanOperation(r.row(ctx, selectLastOut, name, newest))
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		q.Last = &last.Operation
 		return err
 	})
-	for _, op := range found {
-		begun = append(begun, op.Operation)
-	}
-	slices.SortFunc(begun, func(a, b ktrdr.Operation) int { return cmp.Compare(a.Session, b.Session) })
-	return begun, waiting, err
+	q.Count.Active = len(q.Started)
+	slices.SortFunc(q.Started, func(a, b ktrdr.Operation) int { return cmp.Compare(a.Session, b.Session) })
+	return q, err
+}
+
+// operations reads rows to their end, without what the store alone knows.
+func operations(rows *sql.Rows, err error) ([]ktrdr.Operation, error) {
+	return gather(rows, err, func(row scanner) (ktrdr.Operation, error) {
+		op, err := scanOperation(row)
+		return op.Operation, err
+	})
 }
 
 // scanWaiting reads what selectInLine tells of one who waits in a queue.

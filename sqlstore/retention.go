@@ -65,8 +65,8 @@ const expirable = `c.checkpoint_type IS NOT NULL AND c.checkpoint_type <> 'final
 const selectExpired query = `SELECT c.thread_id, c.id FROM checkpoints c
 	WHERE c.put_at <= {now} - CAST($1 AS BIGINT) AND ` + expirable + ` ORDER BY c.put_at LIMIT $2`
 
-// ExpireCheckpoints implements ktrdr.Checkpoints. Values that nobody refers to
-// any more go with it, and so do idempotency keys whose life is over.
+// ExpireCheckpoints implements ktrdr.Checkpoints. Idempotency keys whose life is
+// over go with it.
 func (s *Store) ExpireCheckpoints(ctx context.Context, age time.Duration) (int, error) {
 	if age < 0 {
 		return 0, ktrdr.Errorf(ktrdr.CodeInvalid, "checkpoints cannot expire at an age of %v", age)
@@ -76,9 +76,6 @@ func (s *Store) ExpireCheckpoints(ctx context.Context, age time.Duration) (int, 
 		var more int
 		more, err = s.expireThreads(ctx, removeAtOnce-n)
 		n += more
-	}
-	if err == nil {
-		err = s.collectStrays(ctx, strayGrace)
 	}
 	if err == nil {
 		err = s.forgetKeys(ctx)
@@ -177,41 +174,4 @@ func (s *Store) expireThreads(ctx context.Context, most int) (total int, err err
 		total += int(n)
 	}
 	return total, nil
-}
-
-// strayGrace is how long a value stays after it lost a reference: longer than
-// any transaction that may be about to refer to it again.
-const strayGrace = time.Hour
-
-const (
-	selectStrays query = `SELECT hash FROM strays WHERE at <= {now} - CAST($1 AS BIGINT) ORDER BY at LIMIT $2 {skip}`
-	collectStray query = `DELETE FROM contents WHERE hash = $1 AND used_at <= {now} - CAST($2 AS BIGINT)
-		AND NOT EXISTS (SELECT 1 FROM thread_values v WHERE v.hash = contents.hash)`
-	forgetStray query = `DELETE FROM strays WHERE hash = $1 AND (
-		NOT EXISTS (SELECT 1 FROM contents c WHERE c.hash = strays.hash) OR EXISTS (SELECT 1 FROM thread_values v WHERE v.hash = strays.hash))`
-	postponeStray query = `UPDATE strays SET at = {now} WHERE hash = $1`
-)
-
-// collectStrays deletes some of the values that nobody refers to.
-func (s *Store) collectStrays(ctx context.Context, grace time.Duration) error {
-	return s.write(ctx, normal, func(t *tx) error {
-		strays, err := firstColumn(ctx, t, selectStrays, grace.Microseconds(), removeAtOnce)
-		if err != nil {
-			return err
-		}
-		for _, h := range strays {
-			hash := []byte(h)
-			if _, err := t.exec(ctx, collectStray, hash, grace.Microseconds()); err != nil {
-				return err
-			}
-			n, err := t.exec(ctx, forgetStray, hash)
-			if err == nil && n == 0 { // put a moment ago, and dropped since
-				_, err = t.exec(ctx, postponeStray, hash)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }

@@ -4,12 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/saver"
 )
 
 // age makes the operation's checkpoints a day older.
@@ -147,14 +145,11 @@ func TestExpire_ThreadsOnlyByTheirOwnTTL(t *testing.T) {
 	})
 }
 
-func TestCollect_ValuesGoWhenTheLastReferenceIsGone(t *testing.T) {
+func TestThreads_ValuesGoWithWhatHoldsThem(t *testing.T) {
 	eachStore(t, nil, func(t *testing.T, s *Store) {
-		collects := func(want int) {
+		values := func(want int) {
 			t.Helper()
-			if err := s.collectStrays(t.Context(), 0); err != nil {
-				t.Fatal(err)
-			}
-			if got := rowCount(t, s, "contents"); got != want {
+			if got := rowCount(t, s, "thread_values"); got != want {
 				t.Errorf("%d values, want %d", got, want)
 			}
 		}
@@ -162,82 +157,31 @@ func TestCollect_ValuesGoWhenTheLastReferenceIsGone(t *testing.T) {
 		putFor(t, s, "t", "1", "shared", 0)
 		putFor(t, s, "t", "2", "own", 0)
 		putFor(t, s, "u", "1", "shared", 0)
-		collects(2)
 		if err := threads.CopyThread(t.Context(), "", "t", "copy"); err != nil {
 			t.Fatal(err)
 		}
+		values(5)
 		if err := threads.DeleteThread(t.Context(), "", "t"); err != nil {
 			t.Fatal(err)
 		}
-		collects(2) // the copy has both
+		values(3)
 		if err := threads.Prune(t.Context(), "", []string{"copy"}, true); err != nil {
 			t.Fatal(err)
 		}
-		collects(2) // one is its latest's, the other another thread's
-		if err := threads.DeleteThread(t.Context(), "", "u"); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.collectStrays(t.Context(), time.Hour); err != nil || rowCount(t, s, "contents") != 2 {
-			t.Errorf("a value was collected before its grace was over, or %v", err)
-		}
-		collects(1)
-		got, err := threads.GetTuple(t.Context(), ktrdr.ThreadRef{Thread: "copy"})
-		if err != nil || string(got.Values["a"].Bytes) != "own" {
-			t.Errorf("value %q, %v; want own", got.Values["a"].Bytes, err)
-		}
-		if err := threads.DeleteThread(t.Context(), "", "copy"); err != nil {
-			t.Fatal(err)
-		}
-		collects(0)
-		for _, table := range []string{"checkpoints", "checkpoint_writes", "threads", "thread_values", "contents", "strays"} {
-			if n := rowCount(t, s, table); n != 0 {
-				t.Errorf("%d rows left in %s", n, table)
+		values(2)
+		for thread, want := range map[string]string{"copy": "own", "u": "shared"} {
+			got, err := threads.GetTuple(t.Context(), ktrdr.ThreadRef{Thread: thread})
+			if err != nil || string(got.Values["a"].Bytes) != want {
+				t.Errorf("value %q, %v; want %s", got.Values["a"].Bytes, err, want)
 			}
-		}
-	})
-}
-
-func TestCollect_NeverTakesWhatIsBeingPut(t *testing.T) {
-	eachStore(t, nil, func(t *testing.T, s *Store) {
-		x := &saved{T: t, s: s}
-		putFor(t, s, "t", "1", "the same", 0)
-		if err := s.Saver().DeleteThread(t.Context(), "", "t"); err != nil {
-			t.Fatal(err)
-		}
-		x.sql(`UPDATE contents SET used_at = used_at - 7200000000`)
-		x.sql(`UPDATE strays SET at = at - 7200000000`)
-
-		p := threadPut("u", "1", "the same", 0)
-		d, err := saver.ReadPut(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		put, commit, done := make(chan struct{}), make(chan struct{}), make(chan error, 2)
-		go func() {
-			var once sync.Once
-			done <- s.write(t.Context(), normal, func(tx *tx) error {
-				err := putThread(t.Context(), tx, d, ownHashes(d), p)
-				once.Do(func() { close(put) })
-				<-commit
-				return err
-			})
-		}()
-		<-put
-		go func() { done <- s.collectStrays(t.Context(), strayGrace) }()
-		if s.isPostgres() { // on SQLite it waits for its turn
-			eventually(t, "the collector waits for the put", func() bool {
-				return rowCount(t, s, "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") > 0
-			})
-		}
-		close(commit)
-		for range 2 {
-			if err := <-done; err != nil {
+			if err := threads.DeleteThread(t.Context(), "", thread); err != nil {
 				t.Fatal(err)
 			}
 		}
-		got, err := s.Saver().GetTuple(t.Context(), ktrdr.ThreadRef{Thread: "u"})
-		if err != nil || string(got.Values["a"].Bytes) != "the same" {
-			t.Errorf("value %q, %v; want the same", got.Values["a"].Bytes, err)
+		for _, table := range []string{"checkpoints", "checkpoint_writes", "threads", "thread_values"} {
+			if n := rowCount(t, s, table); n != 0 {
+				t.Errorf("%d rows left in %s", n, table)
+			}
 		}
 	})
 }

@@ -21,7 +21,8 @@ const (
 	isStopped = `status IN ('FAILED', 'CANCELLED')`
 )
 
-// operationColumns is what scanOperation reads, in its order.
+// operationColumns is what scanOperation reads, in its order. A wait that is
+// over is none: whoever sees one need not ask what time it is.
 const operationColumns = `id, operation_type, status, phase, epoch, attempts, priority,
 	COALESCE(parent_id, ''), root_id, ordinal, is_backend_local, has_plan, worker_id, held_by,
 	cancel_requested, cancel_reason, losses, max_step, spec, state, metadata, progress,
@@ -29,7 +30,8 @@ const operationColumns = `id, operation_type, status, phase, epoch, attempts, pr
 	COALESCE(claimed_at, 0), COALESCE(heartbeat_at, 0), COALESCE(completed_at, 0),
 	ckpt_id, COALESCE(ckpt_type, ''), COALESCE(ckpt_epoch, 0), COALESCE(ckpt_seq, 0),
 	COALESCE(ckpt_step, 0), COALESCE(ckpt_size, 0), COALESCE(ckpt_at, 0),
-	depth, ended_by, ending, queue, run, generation, idx, COALESCE(session, 0)`
+	depth, ended_by, ending, queue, run, generation, idx, COALESCE(session, 0),
+	CASE WHEN not_before > {now} THEN not_before ELSE 0 END`
 
 // operationRow is an operation with what the store alone knows about it.
 type operationRow struct {
@@ -48,6 +50,7 @@ func scanOperation(row scanner) (operationRow, error) {
 		spec, metadata, progress      string
 		created, started, claimed     int64
 		heartbeat, completed, savedAt int64
+		notBefore                     int64
 		checkpointID, ending          sql.NullString
 		saved                         ktrdr.CheckpointInfo
 		place                         ktrdr.QueuePlace
@@ -58,7 +61,8 @@ func scanOperation(row scanner) (operationRow, error) {
 		&result, &op.ErrorMessage, &failure, &op.RetryOf, &created, &started,
 		&claimed, &heartbeat, &completed,
 		&checkpointID, &saved.Type, &saved.Epoch, &saved.Seq, &saved.Step, &saved.Size, &savedAt,
-		&op.depth, &op.endedBy, &ending, &place.Name, &place.Run, &place.Generation, &place.Index, &op.Session)
+		&op.depth, &op.endedBy, &ending, &place.Name, &place.Run, &place.Generation, &place.Index, &op.Session,
+		&notBefore)
 	if err != nil {
 		return operationRow{}, err
 	}
@@ -66,7 +70,7 @@ func scanOperation(row scanner) (operationRow, error) {
 	op.Spec, op.Metadata = json.RawMessage(spec), json.RawMessage(metadata)
 	op.State, op.Result = rawJSON(state), rawJSON(result)
 	op.CreatedAt, op.StartedAt, op.ClaimedAt = instant(created), instant(started), instant(claimed)
-	op.HeartbeatAt, op.CompletedAt = instant(heartbeat), instant(completed)
+	op.HeartbeatAt, op.CompletedAt, op.NotBefore = instant(heartbeat), instant(completed), instant(notBefore)
 	if place.Name != "" {
 		op.Queue = &place
 	}
@@ -141,6 +145,16 @@ func notFound(id ktrdr.OperationID) error {
 func clip(s string) string {
 	if len(s) > 100 {
 		s = s[:100] + "…"
+	}
+	return ktrdr.CleanText(s)
+}
+
+// shortened makes what a provider or a person said fit to be stored: it must
+// not be why something else cannot be.
+func shortened(s string) string {
+	const most = 2048
+	if len(s) > most {
+		s = s[:most]
 	}
 	return ktrdr.CleanText(s)
 }

@@ -201,8 +201,10 @@ func (db *sqlite) readOnce(ctx context.Context, body func(r queryer) error) erro
 	return db.read(ctx, body)
 }
 
+// readOne does not let ctx interrupt the statement: it is short, and to watch
+// over it costs about as much.
 func (db *sqlite) readOne(ctx context.Context, body func(r queryer) error) error {
-	return db.withReader(ctx, func(r *session) error { return body(r) })
+	return db.withReader(ctx, func(r *session) error { return body(autonomous{r}) })
 }
 
 func (db *sqlite) withReader(ctx context.Context, use func(r *session) error) error {

@@ -127,7 +127,7 @@ func (s *Store) recoverHeld(ctx context.Context, b ktrdr.Backend, p ktrdr.Recove
 			}
 		}
 		var part ktrdr.Recovered
-		released, err := update(ctx, t, release, []any{cancelledFailure, messageRequeued}, abandoned, requeue)
+		released, err := update(ctx, t, release, []any{cancelledFailure, messageRequeued, noWait}, abandoned, requeue)
 		if err != nil {
 			return part, err
 		}

@@ -1,18 +1,11 @@
 package sqlstore
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"maps"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/saver"
@@ -21,10 +14,11 @@ import (
 // threads is ktrdr.Saver over the store's tables.
 //
 // A checkpoint's row holds its slots: for each channel the version and the
-// hash of the value. The values themselves are in contents, once for the whole
-// store, and live as long as thread_values names them. Whoever adds to a
-// thread or takes from it holds the thread's row in threads, so that a value
-// about to be carried over cannot be collected meanwhile.
+// hash of the value. The values themselves are in thread_values, once for each
+// namespace, channel, version and hash, and live until the thread goes or a
+// pruning finds that no slot names them. Whoever adds to a thread or takes from
+// it holds the thread's row in threads, so that a value about to be carried
+// over cannot go meanwhile.
 type threads struct{ store *Store }
 
 // Saver implements ktrdr.Store.
@@ -33,62 +27,31 @@ func (s *Store) Saver() ktrdr.Saver { return threads{s} }
 // slots is what a row keeps of its channels.
 type slots = saver.Slots[ktrdr.Hash]
 
-// storedSlot is a slot as it is written in the row.
-type storedSlot struct {
-	Version string `json:"v"`
-	Hash    string `json:"h,omitempty"`
-}
-
-func encodeSlots(s slots) (string, error) {
-	out := make(map[string]storedSlot, len(s))
-	for channel, slot := range s {
-		one := storedSlot{Version: slot.Version}
-		if slot.Held {
-			one.Hash = slot.Value.String()
-		}
-		out[channel] = one
-	}
-	text, err := json.Marshal(out)
-	return string(text), err
-}
-
-func decodeSlots(text string) (slots, error) {
-	var in map[string]storedSlot
-	if err := json.Unmarshal([]byte(text), &in); err != nil {
-		return nil, ktrdr.Errorf(ktrdr.CodeCorrupt, "slots of a checkpoint: %w", err)
-	}
-	out := make(slots, len(in))
-	for channel, one := range in {
-		slot := saver.Slot[ktrdr.Hash]{Version: one.Version, Held: one.Hash != ""}
-		if slot.Held {
-			h, err := ktrdr.ParseHash(one.Hash)
-			if err != nil {
-				return nil, ktrdr.Errorf(ktrdr.CodeCorrupt, "slot of channel %q: %w", channel, err)
-			}
-			slot.Value = h
-		}
-		out[channel] = slot
-	}
-	return out, nil
-}
-
 // contentHash names a value. The length keeps type and bytes apart.
 func contentHash(v ktrdr.Value) ktrdr.Hash {
-	h := sha256.New()
-	fmt.Fprintf(h, "%d:%s", len(v.Type), v.Type)
+	var (
+		h    = sha256.New()
+		head = make([]byte, 0, 64)
+		sum  ktrdr.Hash
+	)
+	head = append(strconv.AppendInt(head, int64(len(v.Type)), 10), ':')
+	h.Write(append(head, v.Type...))
 	h.Write(v.Bytes)
-	return ktrdr.Hash(h.Sum(nil))
+	h.Sum(sum[:0])
+	return sum
 }
 
 const (
 	// A put that only goes on from its parent finds both and locks the thread
 	// in one statement.
-	selectParentLocked query = `SELECT c.slots FROM threads t JOIN checkpoints c ON c.tenant = t.tenant AND c.thread_id = t.thread_id
+	selectParentLocked query = `SELECT c.slots, ` + liveLease + ` FROM threads t JOIN checkpoints c ON c.tenant = t.tenant AND c.thread_id = t.thread_id
 		WHERE t.tenant = $1 AND t.thread_id = $2 AND t.expires_at IS NULL AND c.ns = $3 AND c.id = $4 {lock}`
 
 	lockThread query = `INSERT INTO threads (tenant, thread_id, expires_at)
 		VALUES ($1, $2, CASE WHEN CAST($3 AS BIGINT) > 0 THEN {now} + CAST($3 AS BIGINT) END)
-		ON CONFLICT (tenant, thread_id) DO UPDATE SET expires_at = EXCLUDED.expires_at`
+		ON CONFLICT (tenant, thread_id) DO UPDATE SET expires_at = EXCLUDED.expires_at RETURNING ` + liveLease
+
+	selectLatest query = `SELECT id FROM checkpoints WHERE tenant = $1 AND thread_id = $2 AND ns = $3 ORDER BY id DESC LIMIT 1`
 
 	selectSlots query = `SELECT slots FROM checkpoints WHERE tenant = $1 AND thread_id = $2 AND ns = $3 AND id = $4`
 
@@ -134,8 +97,11 @@ func ownHashes(d saver.Draft) map[string]ktrdr.Hash {
 }
 
 func putThread(ctx context.Context, t *tx, d saver.Draft, own map[string]ktrdr.Hash, p ktrdr.ThreadPut) error {
-	parent, err := enterThread(ctx, t, d)
+	parent, err := enterThread(ctx, t, d, p.Lease)
 	if err != nil {
+		return err
+	}
+	if err := expectLatest(ctx, t, d); err != nil {
 		return err
 	}
 	if err := insertValues(ctx, t, d, own); err != nil {
@@ -145,32 +111,49 @@ func putThread(ctx context.Context, t *tx, d saver.Draft, own map[string]ktrdr.H
 	if err := adopt(ctx, t, d, all, left); err != nil {
 		return err
 	}
-	text, err := encodeSlots(all)
-	if err != nil {
-		return err
-	}
 	_, err = t.exec(ctx, upsertThreadCheckpoint, d.Ref.Tenant, d.Ref.Thread, d.Ref.NS, d.Ref.Checkpoint, d.Parent,
-		d.Format, sql.NullString{String: d.Run, Valid: d.HasRun}, text, optional(p.Metadata), string(p.Checkpoint))
+		d.Format, sql.NullString{String: d.Run, Valid: d.HasRun}, encodeSlots(all), optional(p.Metadata), string(p.Checkpoint))
 	return err
 }
 
 // enterThread locks the thread, making it when it is new, and returns the
-// slots of the put's parent.
-func enterThread(ctx context.Context, t *tx, d saver.Draft) (slots, error) {
+// slots of the put's parent, unless a lease forbids the put.
+func enterThread(ctx context.Context, t *tx, d saver.Draft, given *ktrdr.LeaseToken) (slots, error) {
 	r := d.Ref
 	if d.NeedsParent() && d.TTL == 0 {
-		found, err := scanSlots(t.row(ctx, selectParentLocked, r.Tenant, r.Thread, r.NS, d.Parent))
-		if err != nil || found != nil {
-			return found, err
+		var text string
+		held, err := scanHolding(t.row(ctx, selectParentLocked, r.Tenant, r.Thread, r.NS, d.Parent), &text)
+		switch {
+		case err == nil:
+			if err := saver.Admit(r.Thread, given, held); err != nil {
+				return nil, err
+			}
+			return decodeSlots(text)
+		case !errors.Is(err, sql.ErrNoRows):
+			return nil, err
 		}
 	}
-	if _, err := t.exec(ctx, lockThread, r.Tenant, r.Thread, d.TTL.Microseconds()); err != nil {
+	held, err := scanHolding(t.row(ctx, lockThread, r.Tenant, r.Thread, d.TTL.Microseconds()))
+	if err == nil {
+		err = saver.Admit(r.Thread, given, held)
+	}
+	if err != nil || !d.NeedsParent() {
 		return nil, err
 	}
-	if !d.NeedsParent() {
-		return nil, nil
-	}
 	return scanSlots(t.row(ctx, selectSlots, r.Tenant, r.Thread, r.NS, d.Parent))
+}
+
+// expectLatest refuses a put that was made for another newest checkpoint.
+func expectLatest(ctx context.Context, t *tx, d saver.Draft) error {
+	if d.Latest == nil {
+		return nil
+	}
+	var latest string
+	err := t.row(ctx, selectLatest, d.Ref.Tenant, d.Ref.Thread, d.Ref.NS).Scan(&latest)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	return d.Expected(latest)
 }
 
 // scanSlots reads the slots of one row; nil when there is no row.
@@ -213,73 +196,6 @@ func adopt(ctx context.Context, t *tx, d saver.Draft, all slots, left []string) 
 	return err
 }
 
-// valuesAtOnce is how many values one statement inserts: there is a text for
-// each number of them.
-const valuesAtOnce = 16
-
-// insertValues stores what the put brought. Contents go in the order of their
-// hashes, so that two puts of the same values do not wait for each other in a
-// circle.
-func insertValues(ctx context.Context, t *tx, d saver.Draft, own map[string]ktrdr.Hash) error {
-	channels := slices.SortedFunc(maps.Keys(own), func(a, b string) int {
-		ha, hb := own[a], own[b]
-		return cmp.Or(bytes.Compare(ha[:], hb[:]), strings.Compare(a, b))
-	})
-	for some := range slices.Chunk(channels, valuesAtOnce) {
-		var contents, seen []any
-		seen = append(seen, d.Ref.Tenant, d.Ref.Thread, d.Ref.NS)
-		for i, channel := range some {
-			h, v := own[channel], d.Channels[channel].Value
-			if i == 0 || own[some[i-1]] != h { // one statement must not meet a hash twice
-				contents = append(contents, h[:], v.Type, notNil(v.Bytes))
-			}
-			seen = append(seen, channel, d.Channels[channel].Version, h[:])
-		}
-		if _, err := t.exec(ctx, insertContents(len(contents)/3), contents...); err != nil {
-			return err
-		}
-		if _, err := t.exec(ctx, insertSeen(len(some)), seen...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// freshContents is how old used_at may grow before a put of the same value
-// renews it. It is well below strayGrace: a value that was just put is never
-// collected, even by somebody who cannot see yet by whom.
-const freshContents = "600000000"
-
-func insertContents(n int) query {
-	return `INSERT INTO contents (hash, type, bytes, used_at) VALUES ` + repeat(n, func(i int) string {
-		return fmt.Sprintf("($%d, $%d, $%d, {now})", 3*i+1, 3*i+2, 3*i+3)
-	}) + ` ON CONFLICT (hash) DO UPDATE SET used_at = EXCLUDED.used_at WHERE contents.used_at < EXCLUDED.used_at - ` + freshContents
-}
-
-func insertSeen(n int) query {
-	return `INSERT INTO thread_values (tenant, thread_id, ns, channel, version, hash, place) VALUES ` + repeat(n, func(i int) string {
-		channel, version, hash := "$"+strconv.Itoa(3*i+4), "$"+strconv.Itoa(3*i+5), "$"+strconv.Itoa(3*i+6)
-		return `($1, $2, $3, ` + channel + `, ` + version + `, ` + hash + `, (SELECT COALESCE(MAX(place) + 1, 0) FROM thread_values
-			WHERE tenant = $1 AND thread_id = $2 AND ns = $3 AND channel = ` + channel + ` AND version = ` + version + `))`
-	}) + ` ON CONFLICT (tenant, thread_id, ns, channel, version, hash) DO NOTHING`
-}
-
-func repeat(n int, row func(i int) string) query {
-	rows := make([]string, n)
-	for i := range rows {
-		rows[i] = row(i)
-	}
-	return query(strings.Join(rows, ", "))
-}
-
-// notNil keeps an empty value from becoming NULL.
-func notNil(b []byte) []byte {
-	if b == nil {
-		return []byte{}
-	}
-	return b
-}
-
 // PutWrites implements ktrdr.Saver.
 func (s threads) PutWrites(ctx context.Context, w ktrdr.ThreadWrites) error {
 	if err := saver.CheckWrites(w); err != nil {
@@ -289,6 +205,9 @@ func (s threads) PutWrites(ctx context.Context, w ktrdr.ThreadWrites) error {
 		return nil
 	}
 	return s.store.write(ctx, normal, func(t *tx) error {
+		if err := admit(ctx, t, w.Tenant, w.Thread, w.Lease); err != nil {
+			return err
+		}
 		for _, one := range w.Writes {
 			_, err := t.exec(ctx, insertWrite, w.Tenant, w.Thread, w.NS, w.Checkpoint, w.Task, one.Idx, w.TaskPath,
 				one.Channel, one.Value.Type, notNil(one.Value.Bytes))

@@ -17,8 +17,8 @@ const (
 	lockBoth query = `SELECT thread_id FROM threads WHERE tenant = $1 AND thread_id IN ($2, $3) ORDER BY thread_id {lock}`
 
 	// What the copy saw of a version comes after what the thread saw itself.
-	copyValues query = `INSERT INTO thread_values (tenant, thread_id, ns, channel, version, hash, place)
-		SELECT tenant, CAST($3 AS TEXT), ns, channel, version, hash, place + COALESCE((SELECT MAX(d.place) + 1 FROM thread_values d
+	copyValues query = `INSERT INTO thread_values (tenant, thread_id, ns, channel, version, hash, type, bytes, place)
+		SELECT tenant, CAST($3 AS TEXT), ns, channel, version, hash, type, bytes, place + COALESCE((SELECT MAX(d.place) + 1 FROM thread_values d
 			WHERE d.tenant = $1 AND d.thread_id = $3 AND d.ns = src.ns AND d.channel = src.channel AND d.version = src.version), 0)
 		FROM thread_values src WHERE tenant = $1 AND thread_id = $2
 		ON CONFLICT (tenant, thread_id, ns, channel, version, hash) DO NOTHING`
@@ -58,6 +58,13 @@ func (s threads) CopyThread(ctx context.Context, tenant, src, dst string) error 
 			return err
 		}
 		if _, err := firstColumn(ctx, t, lockBoth, tenant, src, dst); err != nil {
+			return err
+		}
+		held, _, err := holding(ctx, t, tenant, dst)
+		if err == nil {
+			err = saver.Admit(dst, nil, held)
+		}
+		if err != nil {
 			return err
 		}
 		for _, q := range []query{copyValues, copyPoints, copyWrites} {

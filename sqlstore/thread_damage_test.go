@@ -20,7 +20,7 @@ func TestThreads_ALostValueHidesNoOtherCheckpoint(t *testing.T) {
 			}
 		}
 		x := &saved{T: t, s: s}
-		x.sql(`UPDATE contents SET bytes = $1 WHERE bytes = $2`, []byte("another"), []byte("value 2"))
+		x.sql(`UPDATE thread_values SET bytes = $1 WHERE bytes = $2`, []byte("another"), []byte("value 2"))
 		all, err := s.Saver().List(t.Context(), ktrdr.ThreadQuery{Thread: new("t"), MaxBytes: 1 << 20})
 		if err != nil || len(all) != 3 {
 			t.Fatalf("list = %d checkpoints, %v; want 3", len(all), err)

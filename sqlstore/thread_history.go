@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/ktrdr/ktrdr"
@@ -95,7 +96,7 @@ func historyOf(ctx context.Context, r queryer, ref ktrdr.ThreadRef, channels []s
 		return nil, err
 	}
 	trail := saver.NewTrail(channels)
-	seeds := make(map[*ktrdr.Value]ktrdr.Hash) // found on the way, read when all are known
+	seeds := make(map[*ktrdr.Value]seenValue) // found on the way, read when all are known
 	err = climb(ctx, r, ref.Tenant, target, func(some []point) (bool, error) {
 		ids := make([]string, len(some))
 		for i, p := range some {
@@ -113,26 +114,24 @@ func historyOf(ctx context.Context, r queryer, ref ktrdr.ThreadRef, channels []s
 	if err != nil {
 		return nil, err
 	}
-	var hashes []ktrdr.Hash
-	for _, h := range seeds {
-		hashes = append(hashes, h)
-	}
-	values, err := contentsOf(ctx, r, sortedHashes(hashes))
+	where := target.space()
+	values, err := valuesOf(ctx, r, ref.Tenant, map[space][]seenValue{where: once(slices.Collect(maps.Values(seeds)))})
 	if err != nil {
 		return nil, err
 	}
-	for v, h := range seeds {
-		if _, ok := values[h]; !ok {
-			return nil, lostValue(h)
+	for v, key := range seeds {
+		found, ok := values[valueAt{where, key}]
+		if !ok {
+			return nil, lostValue(key.hash)
 		}
-		*v = ktrdr.Value{Type: values[h].Type, Bytes: slices.Clone(values[h].Bytes)}
+		*v = ktrdr.Value{Type: found.Type, Bytes: slices.Clone(found.Bytes)}
 	}
 	return trail.Histories(), nil
 }
 
 // seed returns the value a point holds of a channel, still empty when it must
 // be read, and then noted in unread.
-func (p point) seed(channel string, unread map[*ktrdr.Value]ktrdr.Hash) *ktrdr.Value {
+func (p point) seed(channel string, unread map[*ktrdr.Value]seenValue) *ktrdr.Value {
 	if v, ok := p.inline[channel]; ok {
 		return &v
 	}
@@ -141,7 +140,7 @@ func (p point) seed(channel string, unread map[*ktrdr.Value]ktrdr.Hash) *ktrdr.V
 		return nil
 	}
 	v := new(ktrdr.Value)
-	unread[v] = slot.Value
+	unread[v] = seenValue{channel, slot.Version, slot.Value}
 	return v
 }
 

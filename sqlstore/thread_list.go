@@ -12,21 +12,34 @@ import (
 )
 
 const (
-	pointAt           = `SELECT ` + pointColumns + ` FROM checkpoints c WHERE c.tenant = $1 AND c.thread_id = $2 AND c.ns = $3`
-	selectPoint query = pointAt + ` AND c.id = $4`
-	latestPoint query = pointAt + ` ORDER BY c.id DESC LIMIT 1`
+	inSpace           = ` FROM checkpoints c WHERE c.tenant = $1 AND c.thread_id = $2 AND c.ns = $3`
+	theNamed          = inSpace + ` AND c.id = $4`
+	theNewest         = inSpace + ` ORDER BY c.id DESC LIMIT 1`
+	pointAt           = `SELECT ` + pointColumns + inSpace
+	selectPoint query = `SELECT ` + pointColumns + theNamed
+	latestPoint query = `SELECT ` + pointColumns + theNewest
+
+	// Of others' threads only their own columns are read: one that is asked for
+	// alone is what a program waits for at each of its steps.
+	selectForeign query = `SELECT ` + foreignColumns + theNamed
+	latestForeign query = `SELECT ` + foreignColumns + theNewest
 )
 
 // findPoint reads the checkpoint that ref means; CodeNotFound.
-func findPoint(ctx context.Context, q queryer, ref ktrdr.ThreadRef) (point, error) {
-	text, args := latestPoint, []any{ref.Tenant, ref.Thread, ref.NS}
-	if ref.Checkpoint != "" {
-		text, args = selectPoint, append(args, ref.Checkpoint)
+func findPoint(ctx context.Context, q queryer, ref ktrdr.ThreadRef) (p point, err error) {
+	byID, latest, scan := selectForeign, latestForeign, scanForeign
+	if saver.OfOperation(ref.Tenant, ref.Thread) {
+		byID, latest, scan = selectPoint, latestPoint, scanPoint
 	}
-	p, err := scanPoint(q.row(ctx, text, args...))
+	if ref.Checkpoint != "" {
+		p, err = scan(q.row(ctx, byID, ref.Tenant, ref.Thread, ref.NS, ref.Checkpoint))
+	} else {
+		p, err = scan(q.row(ctx, latest, ref.Tenant, ref.Thread, ref.NS))
+	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return point{}, saver.NotFound(ref)
 	}
+	p.thread, p.ns = ref.Thread, ref.NS
 	return p, err
 }
 
@@ -34,6 +47,9 @@ func findPoint(ctx context.Context, q queryer, ref ktrdr.ThreadRef) (point, erro
 func (s threads) GetTuple(ctx context.Context, ref ktrdr.ThreadRef) (ktrdr.ThreadTuple, error) {
 	if err := saver.CheckRef(ref); err != nil {
 		return ktrdr.ThreadTuple{}, err
+	}
+	if tuple, ok, err := s.getAlone(ctx, ref); ok || err != nil {
+		return tuple, err
 	}
 	var tuples []ktrdr.ThreadTuple
 	err := s.store.read(ctx, func(r queryer) error {
@@ -51,6 +67,28 @@ func (s threads) GetTuple(ctx context.Context, ref ktrdr.ThreadRef) (ktrdr.Threa
 		return ktrdr.ThreadTuple{}, ktrdr.Errorf(ktrdr.CodeCorrupt, "%s", why)
 	}
 	return tuples[0], nil
+}
+
+// getAlone reads a checkpoint that has no writes, which most have not, in two
+// statements and no transaction. They need no common snapshot: a value never
+// changes, it can only be gone meanwhile. Then, and when there are writes, it
+// is not ok.
+func (s threads) getAlone(ctx context.Context, ref ktrdr.ThreadRef) (tuple ktrdr.ThreadTuple, ok bool, err error) {
+	err = s.store.readOne(ctx, func(r queryer) error {
+		p, err := findPoint(ctx, r, ref)
+		if err != nil || p.written || saver.WantsSends(p.format, p.parent) {
+			return err
+		}
+		wanted, _ := needs([]point{p})
+		values, err := valuesOf(ctx, r, ref.Tenant, wanted)
+		if err != nil {
+			return err
+		}
+		tuple = p.tuple(values, make(map[valueAt]bool, len(values)), nil)
+		ok = tuple.Damaged == ""
+		return nil
+	})
+	return tuple, ok, err
 }
 
 // listPage is how many rows a list reads at a time.

@@ -103,15 +103,8 @@ const (
 	selectSpaceSlots  query = `SELECT slots FROM checkpoints WHERE tenant = $1 AND thread_id = $2 AND ns = $3 LIMIT $4`
 	selectSpaceValues query = `SELECT channel, version, hash FROM thread_values WHERE tenant = $1 AND thread_id = $2 AND ns = $3
 		ORDER BY channel, version, hash LIMIT $4`
-	strayOne       query = `INSERT INTO strays (hash, at) VALUES ($1, {now}) ON CONFLICT (hash) DO NOTHING`
 	deleteOneValue query = `DELETE FROM thread_values WHERE tenant = $1 AND thread_id = $2 AND ns = $3 AND channel = $4 AND version = $5 AND hash = $6`
 )
-
-// seenValue is one value that a namespace has seen.
-type seenValue struct {
-	channel, version string
-	hash             ktrdr.Hash
-}
 
 // trimValues forgets some of the values that no checkpoint of the namespace
 // holds. The thread is locked.
@@ -146,9 +139,6 @@ func trimValues(ctx context.Context, t *tx, ref ktrdr.ThreadRef) (done bool, err
 	for _, v := range values {
 		if held[v] {
 			continue
-		}
-		if _, err := t.exec(ctx, strayOne, v.hash[:]); err != nil {
-			return false, err
 		}
 		if _, err := t.exec(ctx, deleteOneValue, ref.Tenant, ref.Thread, ref.NS, v.channel, v.version, v.hash[:]); err != nil {
 			return false, err

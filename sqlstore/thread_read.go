@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -18,6 +17,10 @@ import (
 const pointColumns = `c.thread_id, c.ns, c.id, c.parent_id, c.format, c.slots, c.metadata, c.checkpoint,
 	c.put_at, c.checkpoint_type, c.epoch, c.seq, c.step, c.artifacts, c.state_blob, c.state`
 
+// foreignColumns is what scanForeign reads, in its order.
+const foreignColumns = `c.id, c.parent_id, c.format, c.slots, c.metadata, c.checkpoint, EXISTS (SELECT 1 FROM checkpoint_writes w
+	WHERE w.tenant = c.tenant AND w.thread_id = c.thread_id AND w.ns = c.ns AND w.checkpoint_id = c.id)`
+
 // point is one checkpoint as a saver sees it, before its values and writes.
 type point struct {
 	thread, ns, id, parent string
@@ -25,11 +28,12 @@ type point struct {
 	slots                  slots
 	inline                 map[string]ktrdr.Value // of an operation
 	metadata, checkpoint   json.RawMessage
+	written                bool // it may have pending writes
 }
 
 func scanPoint(row scanner) (point, error) {
 	var (
-		p                                                    point
+		p                                                    = point{written: true}
 		format, epoch, seq, step                             sql.NullInt64
 		putAt                                                int64
 		held, metadata, doc, kind, artifacts, blobbed, state sql.NullString
@@ -49,6 +53,18 @@ func scanPoint(row scanner) (point, error) {
 		Step: step.Int64, CreatedAt: instant(putAt),
 	}
 	err = p.ofOperation(info, rawJSON(artifacts), rawJSON(blobbed), rawJSON(state))
+	return p, err
+}
+
+// scanForeign reads a checkpoint that is no operation's, all but where it is.
+func scanForeign(row scanner) (p point, err error) {
+	var slots string
+	var metadata sql.NullString
+	if err := row.Scan(&p.id, &p.parent, &p.format, &slots, &metadata, (*[]byte)(&p.checkpoint), &p.written); err != nil {
+		return point{}, err
+	}
+	p.metadata = rawJSON(metadata)
+	p.slots, err = decodeSlots(slots)
 	return p, err
 }
 
@@ -103,10 +119,14 @@ type (
 
 func (p point) space() space { return space{p.thread, p.ns} }
 
+func (p point) valueAt(channel, version string, hash ktrdr.Hash) valueAt {
+	return valueAt{p.space(), seenValue{channel, version, hash}}
+}
+
 // tuplesOf adds values and writes to points: a few statements for all of them.
 func tuplesOf(ctx context.Context, q queryer, tenant string, points []point) ([]ktrdr.ThreadTuple, error) {
-	hashes, written := needs(points)
-	values, err := contentsOf(ctx, q, hashes)
+	wanted, written := needs(points)
+	values, err := valuesOf(ctx, q, tenant, wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -117,13 +137,16 @@ func tuplesOf(ctx context.Context, q queryer, tenant string, points []point) ([]
 		}
 	}
 	tuples := make([]ktrdr.ThreadTuple, 0, len(points))
+	lent := make(map[valueAt]bool, len(values))
 	for _, p := range points {
-		tuples = append(tuples, p.tuple(values, writes))
+		tuples = append(tuples, p.tuple(values, lent, writes))
 	}
 	return tuples, nil
 }
 
-func (p point) tuple(values map[ktrdr.Hash]ktrdr.Value, writes map[at][]ktrdr.PendingWrite) ktrdr.ThreadTuple {
+// tuple joins what was read. Each value that it takes is lent: whoever takes it
+// after that gets a copy.
+func (p point) tuple(values map[valueAt]ktrdr.Value, lent map[valueAt]bool, writes map[at][]ktrdr.PendingWrite) ktrdr.ThreadTuple {
 	t := ktrdr.ThreadTuple{
 		Thread: p.thread, NS: p.ns, ID: p.id, Parent: p.parent, Checkpoint: p.checkpoint, Metadata: p.metadata,
 		Values: make(map[string]ktrdr.Value, len(p.slots)+len(p.inline)), PendingWrites: []ktrdr.PendingWrite{},
@@ -131,11 +154,16 @@ func (p point) tuple(values map[ktrdr.Hash]ktrdr.Value, writes map[at][]ktrdr.Pe
 	maps.Copy(t.Values, p.inline)
 	for channel, slot := range p.slots {
 		if slot.Held {
-			v, ok := values[slot.Value]
+			key := p.valueAt(channel, slot.Version, slot.Value)
+			v, ok := values[key]
 			if !ok {
 				return t.Spoilt(lostValue(slot.Value))
 			}
-			t.Values[channel] = ktrdr.Value{Type: v.Type, Bytes: slices.Clone(v.Bytes)} // two tuples may share it
+			if lent[key] {
+				v.Bytes = slices.Clone(v.Bytes)
+			}
+			lent[key] = true
+			t.Values[channel] = v
 		}
 	}
 	t.PendingWrites = append(t.PendingWrites, writes[at{p.space(), p.id}]...)
@@ -149,9 +177,6 @@ func (p point) tuple(values map[ktrdr.Hash]ktrdr.Value, writes map[at][]ktrdr.Pe
 	return t
 }
 
-// keysAtOnce is how many keys one statement looks up.
-const keysAtOnce = 64
-
 // padded writes "$from, …" for a list of arguments, repeating the last up to a
 // power of two, so that a few texts serve every length.
 func padded[T any](from int, all []T, arg func(T) any) (string, []any) {
@@ -164,38 +189,6 @@ func padded[T any](from int, all []T, arg func(T) any) (string, []any) {
 		args[i] = arg(all[min(i, len(all)-1)])
 	}
 	return placeholders(from, n), args
-}
-
-// sortedHashes is each of them once.
-func sortedHashes(hashes []ktrdr.Hash) []ktrdr.Hash {
-	sorted := slices.SortedFunc(slices.Values(hashes), func(a, b ktrdr.Hash) int { return bytes.Compare(a[:], b[:]) })
-	return slices.Compact(sorted)
-}
-
-// lostValue is what is said of a value that contentsOf did not find.
-func lostValue(h ktrdr.Hash) error {
-	return ktrdr.Errorf(ktrdr.CodeCorrupt, "a stored value is missing or does not match its hash %s", h)
-}
-
-// contentsOf reads values by their hashes, sorted, and proves them. Those that
-// are lost are not among what it returns.
-func contentsOf(ctx context.Context, q queryer, hashes []ktrdr.Hash) (map[ktrdr.Hash]ktrdr.Value, error) {
-	found := make(map[ktrdr.Hash]ktrdr.Value, len(hashes))
-	for some := range slices.Chunk(hashes, keysAtOnce) {
-		list, args := padded(1, some, func(h ktrdr.Hash) any { return h[:] })
-		rows, err := q.rows(ctx, query(`SELECT type, bytes FROM contents WHERE hash IN (`+list+`)`), args...)
-		values, err := gather(rows, err, func(row scanner) (v ktrdr.Value, err error) {
-			err = row.Scan(&v.Type, &v.Bytes)
-			return v, err
-		})
-		if err != nil {
-			return nil, err
-		}
-		for _, v := range values {
-			found[contentHash(v)] = ktrdr.Value{Type: v.Type, Bytes: notNil(v.Bytes)}
-		}
-	}
-	return found, nil
 }
 
 // The orders in which writes are read: as they are shown, and as a history

@@ -11,20 +11,18 @@ import (
 // partial indexes spell it.
 const isBlobValue = `substr(type, 1, 14) = '` + ktrdr.BlobMark + `'`
 
-// The type of such a value names its blob. Of the threads that hold it one is
-// told, for people.
-const (
-	selectContentBlobs query = `SELECT type, COALESCE((SELECT MIN(v.thread_id) FROM thread_values v WHERE v.hash = contents.hash), '')
-		FROM contents WHERE ` + isBlobValue + ` AND type > $1 ORDER BY type LIMIT $2`
+// blobsIn finds them in a table. The type of such a value names its blob; of
+// the threads that hold it one is told, for people.
+func blobsIn(table string) query {
+	return query(`SELECT type, MIN(thread_id) FROM ` + table + ` WHERE ` + isBlobValue + ` AND type > $1 GROUP BY type ORDER BY type LIMIT $2`)
+}
 
-	selectWriteBlobs query = `SELECT type, MIN(thread_id) FROM checkpoint_writes
-		WHERE ` + isBlobValue + ` AND type > $1 GROUP BY type ORDER BY type LIMIT $2`
-)
+var selectBlobs = []query{blobsIn("thread_values"), blobsIn("checkpoint_writes")}
 
 // valueRefs yields the blobs that are values of foreign threads.
 func (s *Store) valueRefs(ctx context.Context, yield func(ktrdr.BlobRef, error) bool) {
 	type naming struct{ text, thread string }
-	for _, text := range []query{selectContentBlobs, selectWriteBlobs} {
+	for _, text := range selectBlobs {
 		for after := ""; ; {
 			var found []naming
 			err := s.readOne(ctx, func(r queryer) error {

@@ -107,12 +107,6 @@ func removeFrom(ctx context.Context, t *tx, table string, key []string, tenant, 
 	case !errors.Is(err, sql.ErrNoRows):
 		return 0, err
 	}
-	if table == "thread_values" {
-		stray := query(`INSERT INTO strays (hash, at) SELECT DISTINCT hash, {now} FROM thread_values` + where + ` ORDER BY hash ON CONFLICT (hash) DO NOTHING`)
-		if _, err := t.exec(ctx, stray, args...); err != nil {
-			return 0, err
-		}
-	}
 	return t.exec(ctx, query(`DELETE FROM `+table+where), args...)
 }
 

@@ -9,22 +9,25 @@ import (
 	"github.com/ktrdr/ktrdr/saver"
 )
 
-// needs is what points lack to be tuples: values by their hashes, and writes by
-// where they are.
-func needs(points []point) (hashes []ktrdr.Hash, written map[space][]string) {
-	written = make(map[space][]string)
+// needs is what points lack to be tuples: values and writes, by where they are.
+func needs(points []point) (values map[space][]seenValue, written map[space][]string) {
+	values, written = make(map[space][]seenValue), make(map[space][]string)
 	for _, p := range points {
-		for _, slot := range p.slots {
+		where := p.space()
+		for channel, slot := range p.slots {
 			if slot.Held {
-				hashes = append(hashes, slot.Value)
+				values[where] = append(values[where], seenValue{channel, slot.Version, slot.Value})
 			}
 		}
-		written[p.space()] = append(written[p.space()], p.id)
+		written[where] = append(written[where], p.id)
 		if saver.WantsSends(p.format, p.parent) {
-			written[p.space()] = append(written[p.space()], p.parent)
+			written[where] = append(written[where], p.parent)
 		}
 	}
-	return sortedHashes(hashes), written
+	for where, keys := range values {
+		values[where] = once(keys)
+	}
+	return values, written
 }
 
 // ownSize is what a point costs before its values and writes.
@@ -41,8 +44,8 @@ func afford(ctx context.Context, q queryer, tenant string, points []point, b *sa
 	if !b.Bounded() {
 		return nil
 	}
-	hashes, written := needs(points)
-	values, err := contentSizes(ctx, q, hashes)
+	wanted, written := needs(points)
+	values, err := valueSizes(ctx, q, tenant, wanted)
 	if err != nil {
 		return err
 	}
@@ -54,9 +57,9 @@ func afford(ctx context.Context, q queryer, tenant string, points []point, b *sa
 	}
 	for _, p := range points {
 		size := p.ownSize() + writes[at{p.space(), p.id}]
-		for _, slot := range p.slots {
+		for channel, slot := range p.slots {
 			if slot.Held {
-				size += values[slot.Value]
+				size += values[p.valueAt(channel, slot.Version, slot.Value)]
 			}
 		}
 		if saver.WantsSends(p.format, p.parent) {
@@ -77,27 +80,6 @@ func sizeOf(kind string, length int64) int64 {
 		size += length
 	}
 	return size
-}
-
-func contentSizes(ctx context.Context, q queryer, hashes []ktrdr.Hash) (map[ktrdr.Hash]int64, error) {
-	sizes := make(map[ktrdr.Hash]int64, len(hashes))
-	for some := range slices.Chunk(hashes, keysAtOnce) {
-		list, args := padded(1, some, func(h ktrdr.Hash) any { return h[:] })
-		rows, err := q.rows(ctx, query(`SELECT hash, type, LENGTH(bytes) FROM contents WHERE hash IN (`+list+`)`), args...)
-		_, err = gather(rows, err, func(row scanner) (none struct{}, err error) {
-			var hash []byte
-			var kind string
-			var length int64
-			if err = row.Scan(&hash, &kind, &length); err == nil && len(hash) == len(ktrdr.Hash{}) {
-				sizes[ktrdr.Hash(hash)] = sizeOf(kind, length)
-			}
-			return none, err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return sizes, nil
 }
 
 const sizesOfWrites = `SELECT checkpoint_id, channel, type, LENGTH(bytes) FROM checkpoint_writes

@@ -68,7 +68,7 @@ const cancelTree query = `WITH RECURSIVE tree(id, level) AS (
 		error = CASE WHEN status = 'PENDING' THEN $4 ELSE error END,
 		completed_at = CASE WHEN status = 'PENDING' THEN {now} ELSE completed_at END,
 		ended_by = CASE WHEN status = 'PENDING' THEN 'cancel' ELSE ended_by END,
-		status = CASE WHEN status = 'PENDING' THEN 'CANCELLED' ELSE status END
+		status = CASE WHEN status = 'PENDING' THEN 'CANCELLED' ELSE status END, not_before = NULL
 	WHERE id IN (SELECT id FROM tree WHERE level >= $2) AND ` + isOpen + `
 	RETURNING ` + operationColumns
 

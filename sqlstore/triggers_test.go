@@ -208,6 +208,7 @@ func TestTriggers_RefuseWhatNoStatementMayDo(t *testing.T) {
 		"being born running": {ktrdr.Failed, `INSERT INTO operations (id, operation_type, status, root_id, root_created_at, spec, created_at, heartbeat_at)
 			SELECT 'op_dummy_new', 'dummy', 'RUNNING', 'op_dummy_new', 1, '{}', 1, 1 FROM operations WHERE id = $1`},
 		"running without a heartbeat": {ktrdr.Running, `UPDATE operations SET heartbeat_at = NULL WHERE id = $1`},
+		"waiting while running":       {ktrdr.Running, `UPDATE operations SET not_before = 1 WHERE id = $1`},
 		"ending without an end":       {ktrdr.Running, `UPDATE operations SET status = 'FAILED' WHERE id = $1`},
 	}
 	eachStore(t, nil, func(t *testing.T, s *Store) {
@@ -225,11 +226,25 @@ func TestTriggers_RefuseWhatNoStatementMayDo(t *testing.T) {
 			}
 		}
 		mustRaw(t, s, `INSERT INTO notes (id, kind, key, run, generation, idx, operation_id, at, data) VALUES (1, 'k', 'a', '', 0, 0, '', 1, '{}')`)
-		for _, text := range []query{`UPDATE notes SET data = '[]'`, `DELETE FROM notes`} {
+		mustRaw(t, s, `INSERT INTO llm_calls (id, root_id, operation_id, epoch, key, model, status, charged, at) VALUES (1, 'r', 'o', 1, 'k', 'm', 'reserved', 9, 1)`)
+		mustRaw(t, s, `INSERT INTO llm_calls (id, root_id, operation_id, epoch, key, model, status, charged, at, settled_at, answer)
+			VALUES (2, 'r', 'o', 1, 'k', 'm', 'answered', 9, 1, 2, '{}')`)
+		for _, text := range []query{
+			`UPDATE notes SET data = '[]'`, `DELETE FROM notes`,
+			`UPDATE llm_calls SET charged = 0 WHERE id = 2`,
+			`UPDATE llm_calls SET status = 'reserved', settled_at = NULL, answer = NULL WHERE id = 2`,
+			`UPDATE llm_calls SET charged = 0 WHERE id = 1`,
+			`UPDATE llm_calls SET status = 'failed', settled_at = 2, root_id = 'another' WHERE id = 1`,
+			`UPDATE llm_calls SET status = 'failed', settled_at = 2, charged = -1 WHERE id = 1`,
+			`UPDATE llm_calls SET status = 'answered', settled_at = 2 WHERE id = 1`,
+			`UPDATE llm_calls SET status = 'failed' WHERE id = 1`,
+			`DELETE FROM llm_calls WHERE id = 1`, `DELETE FROM llm_calls WHERE id = 2`,
+		} {
 			if err := raw(t, s, text); err == nil {
 				t.Errorf("%s was allowed", text)
 			}
 		}
+		mustRaw(t, s, `UPDATE llm_calls SET status = 'failed', settled_at = 2, charged = 0 WHERE id = 1`)
 		plant(t, s, "op_dummy_done", ktrdr.Completed)
 		if err := raw(t, s, `DELETE FROM operations WHERE id = $1`, "op_dummy_done"); err != nil {
 			t.Errorf("deleting an ended operation: %v", err)

@@ -19,7 +19,8 @@ const (
 	deleteWorker  query = `DELETE FROM workers WHERE id = $1 AND held_by = $2`
 	countWorker   query = `SELECT COUNT(*) FROM workers WHERE id = $1`
 	selectWorkers query = `SELECT id, name, types, slots, held_by, host, pid, version, registered_at, seen_at,
-			CASE WHEN seen_at > {now} - $1 THEN 1 ELSE 0 END, COALESCE(running, 0)
+			CASE WHEN seen_at > {now} - $1 AND (held_by = '' OR EXISTS (SELECT 1 FROM backends WHERE incarnation = held_by)) THEN 1 ELSE 0 END,
+			COALESCE(running, 0)
 		FROM workers LEFT JOIN (SELECT worker_id, COUNT(*) AS running FROM operations WHERE ` + isLive + ` GROUP BY worker_id) AS held
 			ON held.worker_id = workers.id
 		ORDER BY id`

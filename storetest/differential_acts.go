@@ -154,6 +154,7 @@ func (w *twins) finish() {
 func (w *twins) release() {
 	c := w.someClaim()
 	r := ktrdr.Released{Operation: c.Operation, Epoch: c.Epoch, Reason: ktrdr.MessageReleased}
+	r.AfterSeconds = draw[float64](w, "wait", 0, 0, 3600, -1) // an hour is longer than any life here
 	_, _ = w.both("release", func(s ktrdr.Store) (any, error) { return nil, s.Release(w.ctx, r) })
 }
 

@@ -66,6 +66,24 @@ var finishes = map[string]func(*lab){
 		}
 	},
 
+	"FinishOfWhatWasCancelledKeepsWhatCanBeResumed": func(l *lab) {
+		task := l.running()
+		l.save(task, 1, 10)
+		_, _, err := l.Cancel(l.ctx(), task.Operation, "enough")
+		l.must(err)
+		last := checkpoint(task, 2, 20)
+		last.Type = ktrdr.CheckpointFinal
+		f := ending(task, ktrdr.Completed)
+		f.Checkpoint = &last
+		for range 2 { // the second answer is the first one's
+			op, err := l.Finish(l.ctx(), f)
+			l.must(err)
+			if op.Status != ktrdr.Cancelled || op.Checkpoint == nil || op.Checkpoint.ID != ktrdr.CheckpointID(1, 1) {
+				l.Errorf("%s with checkpoint %+v, want the one before the end: from the last nothing can go on", op.Status, op.Checkpoint)
+			}
+		}
+	},
+
 	"FinishMayNameItsStateAsABlob": func(l *lab) {
 		task := l.running()
 		last := checkpoint(task, 1, 1)

@@ -3,6 +3,7 @@ package storetest
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
@@ -32,6 +33,10 @@ func (l *lab) stand(q ktrdr.Queue) ktrdr.Operation {
 	l.Helper()
 	q.Force = true
 	return l.create(queued(q))
+}
+
+func sortedIDs(ops []ktrdr.Operation) []ktrdr.OperationID {
+	return slices.Sorted(slices.Values(idsOf(ops)))
 }
 
 // startQueued requires how many parents of the line start now.
@@ -123,21 +128,55 @@ var queues = map[string]func(*lab){
 		urgent.Priority, urgent.Metadata = 1, json.RawMessage(`{"brief":"soon"}`)
 		first := l.create(urgent).ID
 		l.stand(ktrdr.Queue{Name: "another"})
-		started, waiting, err := l.InQueue(l.ctx(), line, 10)
+		q, err := l.InQueue(l.ctx(), line, 10)
 		l.must(err)
-		same(l, "started", started, []ktrdr.Operation{l.op(ids[0]), l.op(ids[1])})
+		same(l, "counts", q.Count, ktrdr.QueueCount{Name: line, Active: room, Waiting: 3})
+		same(l, "started", q.Started, []ktrdr.Operation{l.op(ids[0]), l.op(ids[1])})
+		same(l, "open children", sortedIDs(q.Children), sortedIDs(slices.Concat(l.children(ids[0]), l.children(ids[1]))))
 		var want []ktrdr.Operation
 		for _, id := range []ktrdr.OperationID{first, ids[2], ids[3]} {
 			op := l.op(id)
 			op.Spec = nil
 			want = append(want, op)
 		}
-		same(l, "waiting", waiting, want)
+		same(l, "waiting", q.Waiting, want)
+		if q.Last != nil {
+			l.Errorf("%s ended last, and nobody did", q.Last.ID)
+		}
 		l.end(ids[0])
-		started, waiting, err = l.InQueue(l.ctx(), line, 2)
+		q, err = l.InQueue(l.ctx(), line, 2)
 		l.must(err)
-		same(l, "started after an end", idsOf(started), ids[1:room])
-		same(l, "first two who wait", idsOf(waiting), []ktrdr.OperationID{first, ids[2]})
+		same(l, "started after an end", idsOf(q.Started), ids[1:room])
+		same(l, "first two who wait", idsOf(q.Waiting), []ktrdr.OperationID{first, ids[2]})
+		same(l, "counts after an end", q.Count, ktrdr.QueueCount{Name: line, Active: room - 1, Waiting: 3})
+		same(l, "last", q.Last, new(l.op(ids[0])))
+		same(l, "open children after an end", idsOf(q.Children), idsOf(l.children(ids[1])))
+	},
+
+	"TheLastOfAQueueIsWhoEndedLast": func(l *lab) {
+		older, newer := l.stand(ktrdr.Queue{}), l.stand(ktrdr.Queue{})
+		waits, other := l.stand(ktrdr.Queue{}), l.stand(ktrdr.Queue{Name: "another"})
+		tasks := map[ktrdr.OperationID]ktrdr.Task{}
+		for range 3 {
+			task := l.claim("w")
+			tasks[l.op(task.Operation).Parent] = task
+		}
+		last := func(want ktrdr.OperationID) {
+			q, err := l.InQueue(l.ctx(), line, 1)
+			l.must(err)
+			if q.Last == nil || q.Last.ID != want {
+				l.Errorf("last is %v, want %s", q.Last, want)
+			}
+		}
+		for _, top := range []ktrdr.Operation{newer, older} {
+			l.finish(tasks[top.ID], ktrdr.Completed)
+			last(top.ID)
+		}
+		l.finish(tasks[other.ID], ktrdr.Completed)
+		last(older.ID)
+		_, _, err := l.Cancel(l.ctx(), waits.ID, "")
+		l.must(err)
+		last(waits.ID)
 	},
 
 	"AHigherLimitStartsMore": func(l *lab) {

@@ -70,15 +70,17 @@ var queuesAtOnce = map[string]func(*lab){
 	},
 }
 
-// finishOne runs the next child to its end, if there is one.
-func (l *lab) finishOne() {
+// finishOne runs the next child to its end, and says whether there was one. A
+// claim may find nobody although somebody is there, when another holds the rows.
+func (l *lab) finishOne() bool {
 	task := l.claimUnder("w", l.name("key"))
 	if task == nil {
-		return
+		return false
 	}
 	if _, err := l.Finish(l.ctx(), ending(*task, ktrdr.Completed)); err != nil {
 		l.Error(err)
 	}
+	return true
 }
 
 // neverMoreThan requires of the log that at no time more parents were live: an

@@ -121,6 +121,7 @@ var settings = map[string]func(*lab){
 
 var workers = map[string]func(*lab){
 	"RegisterWorkerRecordsIt": func(l *lab) {
+		l.start("b", "i1", ktrdr.RecoveryPolicy{Timeout: time.Hour})
 		w := ktrdr.Worker{
 			ID: "w1", Name: "box", Types: []ktrdr.Type{ktrdr.Dummy, ktrdr.Training}, Slots: 2,
 			HeldBy: "i1", Host: "host", PID: 42, Version: "v1",
@@ -204,6 +205,14 @@ var workers = map[string]func(*lab){
 		})
 		l.finish(task, ktrdr.Completed)
 		same(l, "running in the end", l.worker("w").Running, 0)
+	},
+
+	"AWorkerIsNoLongerLiveThanTheBackendItLivesIn": func(l *lab) {
+		l.start("b", "life1", ktrdr.RecoveryPolicy{Timeout: time.Hour})
+		l.register(ktrdr.Registration{Worker: ktrdr.Worker{ID: "w", HeldBy: "life1", Slots: 1, Types: []ktrdr.Type{ktrdr.Dummy}}})
+		same(l, "live in its backend", l.worker("w").Live, true)
+		l.start("b", "life2", ktrdr.RecoveryPolicy{Timeout: time.Hour})
+		same(l, "live after its backend", l.worker("w").Live, false)
 	},
 
 	"WorkersAreListedByID": func(l *lab) {

@@ -42,7 +42,7 @@ func unitOf(values []float32, rows []int32) Unit {
 const maxExponent = 100
 
 // value is the return that a target or an output stands for.
-func (u Unit) value(x float32) float64 { return float64(x) * float64(u) }
+func (u Unit) value(x float32) float64 { return float64(float64(x) * float64(u)) }
 
 // scale makes returns targets.
 func (u Unit) scale(x []float32) {

@@ -214,9 +214,11 @@ func (j *job) conclude(ctx context.Context, result json.RawMessage, err error) *
 			reason = ktrdr.MessageReleased
 		}
 		return &entry{Released: &ktrdr.Released{Operation: op, Epoch: epoch, Reason: reason}}
-	default:
-		return &entry{Finished: failed(j.claim, err)}
 	}
+	if later, ok := errors.AsType[*Later](err); ok {
+		return &entry{Released: later.released(j.claim)}
+	}
+	return &entry{Finished: failed(j.claim, err)}
 }
 
 // end delivers the end of the claim, and with a result the last progress: it

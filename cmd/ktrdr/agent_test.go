@@ -41,6 +41,8 @@ func TestCLI_ResearchesAGoalToItsVerdict(t *testing.T) {
 	l.refused(exitFailed, "no 1h bars of GBPUSD", "research", "--symbol", "GBPUSD")
 	l.refused(exitFailed, "there is no model \"oracle\"", "research", "--model", "oracle")
 	l.refused(exitUsage, "--count must be", "research", "--count", "-1")
+	l.refused(exitUsage, "--count must be", "research", "--count", "0")
+	l.refused(exitFailed, "the brief names TSLA", "research", "trade TSLA on 5m bars")
 	l.refused(exitUsage, "such as 07:00", "research", "--until", "tomorrow")
 	if out := l.must("memory"); !strings.Contains(out, "No experiments yet") {
 		t.Errorf("memory before there is any:\n%s", out)
@@ -189,5 +191,22 @@ func (l *lab) scraped(line string) {
 		if time.Now().After(deadline) {
 			l.t.Fatalf("/metrics has no line %q:\n%s", line, text)
 		}
+	}
+}
+
+func TestServe_PinsItsSettingsInEveryResearch(t *testing.T) {
+	l := newLab(t, "KTRDR_COSTS=eurusd=2/1/2", "KTRDR_HOLDOUT=0.3", "KTRDR_GENERATION=2")
+	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "3000")
+	l.serve("--workers", "0", "--agents", "0")
+	made := decode[httpapi.Triggered](t, l.must("research", "--count", "3", "--json"))
+	spec := decode[research.Spec](t, string(l.op(string(made.Operations[2].Operation)).Spec))
+	if got := spec.Costs; got.Commission != 0.0002 || got.Slippage != 0.0001 || got.Spread != 0.0002 {
+		t.Errorf("the costs are %+v, want those of the setting", got)
+	}
+	if spec.Size != 2 || spec.Generation != 1 || spec.Index != 0 {
+		t.Errorf("the third is %+v of generations of %d, want the first of the second of two", spec.Place, spec.Size)
+	}
+	if share := float64(spec.Holdout[0].Size) / float64(spec.Holdout[0].Size+spec.Bars[0].Size); share < 0.29 || share > 0.31 {
+		t.Errorf("%.3f of the bars are held out, want 0.3", share)
 	}
 }

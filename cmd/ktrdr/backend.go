@@ -29,6 +29,7 @@ import (
 	"github.com/ktrdr/ktrdr/memsaver"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/research"
+	"github.com/ktrdr/ktrdr/resilience"
 	"github.com/ktrdr/ktrdr/sqlstore"
 	"github.com/ktrdr/ktrdr/worker"
 )
@@ -70,23 +71,26 @@ func fingerprints() map[ktrdr.Type]func([]byte) (map[string]string, error) {
 //
 // It is opened from the bottom up and closed in the opposite order.
 type backend struct {
-	cfg      Config
-	log      *slog.Logger
-	store    *sqlstore.Store
-	blobs    blob.Store
-	kernel   neural.Kernel
-	engine   *engine.Engine
-	desk     *jobs.Desk
-	research *research.Desk
-	self     ktrdr.Backend
-	listener net.Listener
-	server   *httpapi.Server
-	worker   *worker.Worker // computes; nil when there are none
-	agents   *worker.Worker // design and assess; nil when there are none
-	closers  []func() error
+	cfg       Config
+	log       *slog.Logger
+	store     *sqlstore.Store
+	blobs     blob.Store
+	kernel    neural.Kernel
+	engine    *engine.Engine
+	desk      *jobs.Desk
+	research  *research.Desk
+	self      ktrdr.Backend
+	listener  net.Listener
+	server    *httpapi.Server
+	worker    *worker.Worker // computes; nil when there are none
+	minds     agent.Minds    // the models that they may ask
+	lifelines *lifelines
+	agents    *worker.Worker  // design and assess; nil when there are none
+	opened    resilience.Undo // closes what was opened, the last first
 
 	began    ktrdr.Cursor           // the last event before this life
 	outcomes *prometheus.CounterVec // of researches that ended in it
+	hopeless hopeless               // runs that are over before their time
 
 	expireThreads func(context.Context) (int, error) // nil when the main store keeps them
 }
@@ -101,7 +105,7 @@ func (a *app) serve(ctx context.Context, cfg Config) error {
 			err = b.run(ctx)
 		}
 	}
-	return errors.Join(err, b.close())
+	return b.opened.Rollback(ctx, err)
 }
 
 func (b *backend) open(ctx context.Context) error {
@@ -124,6 +128,9 @@ func (b *backend) open(ctx context.Context) error {
 	if err := b.startEngine(ctx); err != nil {
 		return err
 	}
+	if err := b.openLifelines(ctx); err != nil {
+		return err
+	}
 	if err := b.openDesk(); err != nil {
 		return err
 	}
@@ -144,7 +151,7 @@ func (b *backend) openFolder() error {
 	if err != nil {
 		return err
 	}
-	b.later(unlock)
+	b.later("folder", unlock)
 	return refuseRestoring(b.cfg.Data)
 }
 
@@ -160,7 +167,7 @@ func (b *backend) listen(ctx context.Context) error {
 		return fmt.Errorf("listen on %s: %w; choose another address with --addr", b.cfg.Addr, err)
 	}
 	b.listener = l
-	b.later(func() error { // the server closes it too
+	b.later("listener", func() error { // the server closes it too
 		if err := l.Close(); !errors.Is(err, net.ErrClosed) {
 			return err
 		}
@@ -171,18 +178,18 @@ func (b *backend) listen(ctx context.Context) error {
 
 func (b *backend) openStores(ctx context.Context) (err error) {
 	b.store, err = sqlstore.Open(ctx, sqlstore.Config{
-		URL: b.cfg.database(), Plans: plans(), Log: b.log,
+		URL: b.cfg.database(), Plans: plans(), Ledger: research.Standalone(), Log: b.log,
 		HeartbeatTry: max(time.Second, min(5*time.Second, b.cfg.Engine.WithDefaults().HeartbeatInterval/2)),
 	})
 	if err != nil {
 		return fmt.Errorf("database: %w", err)
 	}
-	b.later(b.store.Close)
+	b.later("database", b.store.Close)
 	b.blobs, err = blob.Open(ctx, b.cfg.blobRoot())
 	if err != nil {
 		return fmt.Errorf("blobs: %w", err)
 	}
-	b.later(b.blobs.Close)
+	b.later("blobs", b.blobs.Close)
 	if err := (storage{b.store, b.blobs}).refuseForeignBlobs(ctx, b.cfg); err != nil {
 		return err
 	}
@@ -263,7 +270,7 @@ func (b *backend) openThreads(ctx context.Context) (ktrdr.Saver, error) {
 		// their large values are blobs.
 		return nil, errors.Join(err, s.Close())
 	}
-	b.later(s.Close)
+	b.later("threads", s.Close)
 	b.expireThreads = func(ctx context.Context) (int, error) {
 		return s.ExpireCheckpoints(ctx, b.cfg.Engine.WithDefaults().Retention)
 	}
@@ -290,7 +297,7 @@ func (b *backend) openDesk() (err error) {
 	}
 	b.desk, err = jobs.OpenDesk(jobs.DeskConfig{Dir: b.cfg.Data, Blobs: b.blobs, Operations: b.engine, Kernel: b.kernel})
 	if err == nil {
-		b.later(b.desk.Close)
+		b.later("desk", b.desk.Close)
 	}
 	return err
 }
@@ -301,8 +308,8 @@ func (b *backend) makeServer() (err error) {
 		return err
 	}
 	cfg := httpapi.Config{
-		Engine: b.engine, Desk: desk{b.desk}, Research: researches, Log: b.log, Auth: !b.cfg.NoAuth, Hosts: b.hosts(), MaxConns: maxConns(), Grace: stopServerWithin,
-		Metrics: []prometheus.Collector{b.outcomes},
+		Engine: b.engine, Desk: desk{b.desk}, Research: researches, Resilience: b.lifelines, Log: b.log, Auth: !b.cfg.NoAuth, Hosts: b.hosts(), MaxConns: maxConns(), Grace: stopServerWithin,
+		Metrics: []prometheus.Collector{b.outcomes, b.lifelines, b.lifelines.decisions, b.lifelines.spent},
 	}
 	if b.cfg.tls() {
 		cert, err := tls.LoadX509KeyPair(b.cfg.TLSCert, b.cfg.TLSKey)
@@ -358,10 +365,12 @@ func (b *backend) run(ctx context.Context) error {
 			g.Go(func() error { return w.Run(ctx) })
 		}
 	}
-	hook := &webhook{url: b.cfg.Webhook, dir: b.cfg.Data, engine: b.engine, log: b.log}
+	hook := &webhook{url: b.cfg.Webhook, dir: b.cfg.Data, engine: b.engine, log: b.log, hopeless: &b.hopeless}
 	g.Go(func() error { return hook.run(ctx) })
 	g.Go(func() error { return b.countOutcomes(ctx) })
 	g.Go(func() error { return b.keepNights(ctx) })
+	g.Go(func() error { return b.watch(ctx) })
+	g.Go(func() error { return b.lifelines.registry.Run(ctx) })
 	g.Go(func() error {
 		select {
 		case <-ctx.Done():
@@ -383,12 +392,6 @@ func (b *backend) run(ctx context.Context) error {
 }
 
 // later remembers how to close what was opened.
-func (b *backend) later(closer func() error) { b.closers = append(b.closers, closer) }
-
-func (b *backend) close() error {
-	var problems []error
-	for _, closer := range slices.Backward(b.closers) {
-		problems = append(problems, closer())
-	}
-	return errors.Join(problems...)
+func (b *backend) later(what string, closer func() error) {
+	b.opened.Did(what, func(context.Context) error { return closer() })
 }

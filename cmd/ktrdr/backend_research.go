@@ -30,9 +30,10 @@ func (c Config) inject() func(ktrdr.Operation) string {
 func (b *backend) researchDesk() (_ httpapi.Research, err error) {
 	b.research, err = research.NewDesk(research.DeskConfig{
 		Library: b.desk.Library(), Blobs: b.blobs, Ledger: b.engine, Strategy: b.desk.StrategyText,
-		KernelClass: b.kernel.Class(), Gates: &b.cfg.Gates,
+		KernelClass: b.kernel.Class(), Gates: &b.cfg.Gates, Models: b.cfg.Models.Chain, Budget: b.budget,
+		Costs: b.cfg.Costs.of, Holdout: b.cfg.Holdout, Generation: b.cfg.Generation,
 	})
-	return researchDesk{b.research, research.NewMemory(b.engine), b.engine, research.Limit(b.cfg.MaxResearches)}, err
+	return researchDesk{b.research, research.NewMemory(b.engine), b.engine, research.Limit(b.cfg.MaxResearches), b.store, b.cfg.Models, b.lifelines.level, &b.hopeless}, err
 }
 
 // nightLook is how often runs that last until a time are looked at, at most.
@@ -46,7 +47,12 @@ func (b *backend) keepNights(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		changed := b.engine.Changed()
-		lasting, err := night.Keep(ctx, time.Now())
+		kept, err := night.Keep(ctx, time.Now())
+		for _, p := range kept.Ended {
+			if b.hopeless.add(p.Run) {
+				b.log.WarnContext(ctx, "a run ended before its time: only failures came of it", "run", p.Run, "generation", p.Generation)
+			}
+		}
 		if err != nil && ctx.Err() == nil {
 			b.log.WarnContext(ctx, "a run that lasts until a time could not go on yet", "err", err)
 		}
@@ -60,10 +66,20 @@ func (b *backend) keepNights(ctx context.Context) error {
 			case <-changed:
 				again = true
 			default:
-				again = lasting || err != nil
+				again = kept.Lasting || err != nil
 			}
 		}
 	}
+}
+
+// budget is what a new research may spend on models: its own share, if the day
+// has that much left.
+func (b *backend) budget(ctx context.Context) (usd float64, err error) {
+	spent, err := b.store.Spending(ctx, "")
+	if err != nil {
+		return 0, err
+	}
+	return min(b.cfg.Models.Daily-spent.Today, b.cfg.Models.Research).USD(), nil
 }
 
 // makeAgents makes those who design and assess. They have slots of their own,
@@ -75,8 +91,8 @@ func (b *backend) makeAgents() (err error) {
 	b.agents, err = worker.New(worker.Config{
 		Name: "agents", Slots: b.cfg.Agents, HeldBy: b.self.Incarnation,
 		Runners: map[ktrdr.Type]worker.Runner{
-			ktrdr.AgentDesign:     agent.Inject(agent.DesignRunner(research.NewMemory(b.engine))),
-			ktrdr.AgentAssessment: agent.Inject(agent.AssessmentRunner()),
+			ktrdr.AgentDesign:     agent.Inject(agent.DesignRunner(research.NewMemory(b.engine), b.minds)),
+			ktrdr.AgentAssessment: agent.Inject(agent.AssessmentRunner(research.NewMemory(b.engine), b.minds)),
 		},
 		Version: ourVersion(), Log: b.log, StopWithin: stopWorkersWithin,
 	}, b.engine.Local())

@@ -19,9 +19,14 @@ const backtestHelp = `Trade what a model decides on past bars, with all costs: a
 result is figures, trades and the equity at each bar. MODEL is a training (its id
 or enough of it), the sha256 of a model, or a model's file.
 
-Only bars that the model has not seen are traded: those from the beginning of its
-test part on. --scope all trades its training too, which the result says in so
-many words, because it is evidence of nothing.`
+Only bars that the model was not trained on are traded: those from the beginning
+of its test part on. --scope all trades its training too, which the result says in
+so many words, because it is evidence of nothing.
+
+A model that a research made is traded on the bars that the research searched.
+Those after them are its holdout: --open-holdout trades them too, and is noted as
+an opening. Every training and every backtest is noted as a trial, and counts in
+later verdicts: see ` + "`ktrdr memory trials`" + `.`
 
 func newBacktest(a *app) *cobra.Command {
 	var (
@@ -65,6 +70,7 @@ func newBacktest(a *app) *cobra.Command {
 	f.Float64Var(&commission, "commission", 0, "`RATE` of the traded value, each side")
 	f.Float64Var(&slippage, "slippage", 0, "`RATE` of the price, each side")
 	f.Float64Var(&spread, "spread", 0, "bid to ask, as a `RATE` of the price")
+	f.BoolVar(&r.OpenHoldout, "open-holdout", false, "trade on into the holdout of the model's research; it is noted and counted")
 	f.BoolVarP(&follow, "follow", "f", false, "follow it to its end")
 	f.StringVar(&key, "key", "", "idempotency `KEY`: the same key again starts nothing new")
 	return cmd
@@ -78,7 +84,7 @@ func modelFor(ctx context.Context, c *httpapi.Client, arg string) (string, error
 	}
 	f, err := os.Open(arg)
 	if errors.Is(err, fs.ErrNotExist) {
-		id, err := resolve(ctx, c, arg)
+		id, err := resolveAs(ctx, c, arg, ktrdr.Training)
 		return string(id), err
 	}
 	if err != nil {

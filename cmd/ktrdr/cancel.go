@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
@@ -58,8 +60,8 @@ func newCancel(a *app) *cobra.Command {
 	return cmd
 }
 
-// cancelRun cancels what is open of a run, those that wait first, so that none
-// of them begins meanwhile. Between two generations of a run that lasts there is
+// cancelRun cancels what is open of a run, those that wait first and the last of
+// them before the others, so that hardly any begins meanwhile. Between two generations of a run that lasts there is
 // nothing for a moment.
 func (a *app) cancelRun(ctx context.Context, c *httpapi.Client, run string) error {
 	const betweenGenerations = 5 * time.Second
@@ -70,15 +72,16 @@ func (a *app) cancelRun(ctx context.Context, c *httpapi.Client, run string) erro
 			return err
 		}
 		for _, waiting := range []bool{true, false} {
-			for _, r := range st.Active {
-				if r.Run != run || (r.Status == ktrdr.Pending) != waiting {
-					continue
+			var some []ktrdr.OperationID
+			for _, r := range slices.Backward(st.Active) {
+				if r.Run == run && (r.Status == ktrdr.Pending) == waiting {
+					some = append(some, r.Operation)
 				}
-				if _, err := c.Cancel(ctx, r.Operation, research.RunCancelled); err != nil && ktrdr.CodeOf(err) != ktrdr.CodeConflict {
-					return err
-				}
-				gone = append(gone, r.Operation)
 			}
+			if err := cancelAll(ctx, c, some); err != nil {
+				return err
+			}
+			gone = append(gone, some...)
 		}
 		if len(gone) == 0 && time.Now().After(deadline) {
 			return fmt.Errorf("no research of a run %q is open; `ktrdr ops --type agent_research` lists what there was", run)
@@ -94,6 +97,22 @@ func (a *app) cancelRun(ctx context.Context, c *httpapi.Client, run string) erro
 	return a.print(gone, func(w io.Writer) {
 		fmt.Fprintf(w, "%d researches of %s are cancelled, and it begins no more.\n", len(gone), run)
 	})
+}
+
+// cancelAll cancels researches of a run, some at a time: their commits are
+// shared. One that has ended meanwhile is gone too.
+func cancelAll(ctx context.Context, c *httpapi.Client, ids []ktrdr.OperationID) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(16)
+	for _, id := range ids {
+		g.Go(func() error {
+			if _, err := c.Cancel(ctx, id, research.RunCancelled); err != nil && ktrdr.CodeOf(err) != ktrdr.CodeConflict {
+				return err
+			}
+			return nil
+		})
+	}
+	return g.Wait()
 }
 
 // cancelled turns the exit code of a cancelled operation into success: here it

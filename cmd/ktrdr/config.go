@@ -27,6 +27,9 @@ type Config struct {
 	Agents        int                 // designs and assessments at once, in-process
 	MaxResearches int                 // active at once; 0 means what the workers can do
 	Gates         research.Gates      // what researches must reach to go on
+	Costs         Costs               // of trading, by symbol
+	Holdout       float64             // share of the bars that only a verdict sees
+	Generation    int                 // researches of a run that do not know of each other
 	Injections    research.Injections // what is to go wrong on purpose
 	Webhook       string              // told of every run that ended; empty means nobody
 
@@ -43,6 +46,7 @@ type Config struct {
 	CheckpointEvery  time.Duration // between periodic checkpoints, asked of every worker
 
 	Engine engine.Settings
+	Models Models
 
 	LogLevel slog.Level
 	LogJSON  bool
@@ -100,6 +104,7 @@ func (c Config) Validate() error {
 		bad("there is no data folder: give one with --data or KTRDR_DATA")
 	}
 	problems = append(problems, c.validateAddr()...)
+	problems = append(problems, c.Models.validate()...)
 	switch c.Threads.Backend {
 	case "", threadsMemory:
 		if c.Threads.Path != "" {

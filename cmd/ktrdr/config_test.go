@@ -4,12 +4,14 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/ktrdr/ktrdr/engine"
 )
@@ -40,6 +42,9 @@ func configOf(t *testing.T, flags map[string]given, e env, file string) (Config,
 	return configFrom(from)
 }
 
+// butModels leaves out the settings of models, which have their own tests.
+var butModels = cmpopts.IgnoreFields(Config{}, "Models")
+
 func TestConfig_HasUsefulDefaults(t *testing.T) {
 	got, err := configOf(t, nil, nil, "")
 	if err != nil {
@@ -47,12 +52,13 @@ func TestConfig_HasUsefulDefaults(t *testing.T) {
 	}
 	want := Config{
 		Addr: "127.0.0.1:8000", Data: "/data", Workers: 2, Agents: 2, CheckpointEvery: 5 * time.Minute,
+		Holdout: 0.2, Generation: 8,
 		Engine: engine.Settings{
 			OrphanTimeout: time.Minute, CheckInterval: 15 * time.Second, RestartPolicy: engine.RestartResume,
 			Retention: 30 * 24 * time.Hour, EventRetention: 90 * 24 * time.Hour, DiskReserve: 1 << 30,
 		},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, butModels); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
 	if got, want := got.database(), filepath.Join("/data", "ktrdr.db"); got != want {
@@ -99,6 +105,9 @@ addr: 127.0.0.1:9000
 db: postgres://lab@db/ktrdr
 agents: 3
 max_researches: 4
+costs: [EURUSD=0.5/0.25/1, "*=7/3/0"]
+holdout: 0.3
+generation: 4
 webhook: https://lab.example/ended
 hosts: [lab.example, "lab.example:8443"]
 restart_policy: fail
@@ -119,8 +128,10 @@ checkpointing:
 	}
 	want := Config{
 		Addr: "127.0.0.1:9000", Data: "/data", DB: "postgres://lab@db/ktrdr", Workers: 2,
-		Agents: 3, MaxResearches: 4, Webhook: "https://lab.example/ended",
-		Hosts: []string{"lab.example", "lab.example:8443"}, LogLevel: -4,
+		Agents: 3, MaxResearches: 4, Holdout: 0.3, Generation: 4,
+		Costs:   Costs{"EURUSD": {Commission: 0.00005, Slippage: 0.000025, Spread: 0.0001}, "*": {Commission: 0.0007, Slippage: 0.0003}},
+		Webhook: "https://lab.example/ended",
+		Hosts:   []string{"lab.example", "lab.example:8443"}, LogLevel: -4,
 		Threads:          ThreadStore{threadsSQLite, "threads.db"},
 		NoAutoCheckpoint: true, CheckpointEvery: 12 * time.Second,
 		Engine: engine.Settings{
@@ -129,7 +140,7 @@ checkpointing:
 			Retention: 30 * 24 * time.Hour, EventRetention: 90 * 24 * time.Hour, DiskReserve: -1,
 		},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, butModels); diff != "" {
 		t.Errorf("config (-want +got):\n%s", diff)
 	}
 }
@@ -191,6 +202,14 @@ func TestConfig_EachInvalidSettingIsNamed(t *testing.T) {
 		{"workers below zero", env{"KTRDR_WORKERS": "-1"}, "KTRDR_WORKERS=-1: must be a whole number from 0 to 1024"},
 		{"agents below zero", env{"KTRDR_AGENTS": "-1"}, "KTRDR_AGENTS=-1: must be a whole number from 0 to 1024"},
 		{"no researches at all", env{"KTRDR_MAX_RESEARCHES": "0"}, "KTRDR_MAX_RESEARCHES=0: must be a whole number from 1 to 1024"},
+		{"costs without a spread", env{"KTRDR_COSTS": "EURUSD=1/1"}, "KTRDR_COSTS=EURUSD=1/1: must be SYMBOL=COMMISSION/SLIPPAGE/SPREAD"},
+		{"costs of nothing", env{"KTRDR_COSTS": "=1/1/1"}, "must be SYMBOL=COMMISSION/SLIPPAGE/SPREAD"},
+		{"costs that pay", env{"KTRDR_COSTS": "*=-1/0/0"}, "*: a commission of -0.0001 is no fraction from 0 to 0.2"},
+		{"costs that are no number", env{"KTRDR_COSTS": "*=NaN/0/0"}, "must be SYMBOL=COMMISSION/SLIPPAGE/SPREAD"},
+		{"costs given twice", env{"KTRDR_COSTS": "EURUSD=1/1/1,eurusd=2/2/2"}, "names EURUSD twice"},
+		{"nearly all held out", env{"KTRDR_HOLDOUT": "0.9"}, "KTRDR_HOLDOUT=0.9: must be a share of the bars, from 0.05 to 0.5"},
+		{"a holdout that is no number", env{"KTRDR_HOLDOUT": "NaN"}, "KTRDR_HOLDOUT=NaN: must be a share"},
+		{"a generation of nobody", env{"KTRDR_GENERATION": "0"}, "KTRDR_GENERATION=0: must be a whole number from 1 to 64"},
 		{"a webhook that is no URL", env{"KTRDR_WEBHOOK": "lab.example"}, "KTRDR_WEBHOOK=lab.example: must be a URL"},
 		{"workers in words", env{"KTRDR_WORKERS": "two"}, "KTRDR_WORKERS=two"},
 		{"unknown database", env{"KTRDR_DB": "mysql://root@db/x"}, "KTRDR_DB=mysql://…: is no database we know"},
@@ -241,6 +260,35 @@ func TestConfig_LoopbackNeedsNeitherTokenNorTLS(t *testing.T) {
 	for _, addr := range []string{"127.0.0.1:0", "127.8.8.8:8000", "[::1]:8000", "localhost:8000", "[::ffff:127.0.0.1]:80"} {
 		if _, err := configOf(t, nil, env{"KTRDR_ADDR": addr, "KTRDR_AUTH": "none"}, ""); err != nil {
 			t.Errorf("%s: %v", addr, err)
+		}
+	}
+}
+
+func TestCosts_AreTheSymbolsOwnOrEverybodysOrTheUsual(t *testing.T) {
+	named, err := configOf(t, nil, env{"KTRDR_COSTS": "TSLA=1/2/4"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := configOf(t, nil, env{"KTRDR_COSTS": "TSLA=1/2/4,*=30/0/0"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		costs   Costs
+		symbol  string
+		perSide float64 // in basis points
+	}{
+		"named":                        {named.Costs, "tsla", 5},
+		"a great pair, not named":      {named.Costs, "EURUSD", 1.5},
+		"the dollar first":             {nil, "USDJPY", 1.5},
+		"anything else":                {named.Costs, "AAPL", 10},
+		"a cross":                      {nil, "EURGBP", 10},
+		"a coin":                       {nil, "BTC-USD", 10},
+		"everybody's before the usual": {all.Costs, "EURUSD", 30},
+		"named before everybody's":     {all.Costs, "TSLA", 5},
+	} {
+		if got := c.costs.of(c.symbol).PerSide() * basisPoints; math.Abs(got-c.perSide) > 1e-9 {
+			t.Errorf("%s: %v basis points a side, want %v", name, got, c.perSide)
 		}
 	}
 }

@@ -24,6 +24,7 @@ type endings struct {
 	log    *slog.Logger
 	tell   func(context.Context, ktrdr.Operation) error
 	told   func(context.Context, ktrdr.Cursor) // everything up to here; nil where nobody asks
+	idle   func(context.Context) error         // all that ended is told, a few seconds after at the latest; may be nil
 }
 
 // follow tells of what ended after a place in the events, or from now on when
@@ -35,11 +36,18 @@ func (e endings) follow(ctx context.Context, after ktrdr.Cursor, known bool) err
 		changed := e.engine.Changed()
 		err := error(nil)
 		if !known {
-			after, err = e.engine.LastEvent(ctx)
-			known = err == nil
+			if after, err = e.engine.LastEvent(ctx); err == nil {
+				known = true
+				if e.told != nil { // or what ends before the first is told of would be lost with this life
+					e.told(ctx, after)
+				}
+			}
 		}
 		if err == nil {
 			after, err = e.catchUp(ctx, after)
+		}
+		if err == nil && e.idle != nil {
+			err = e.idle(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
 			e.log.WarnContext(ctx, "the ends of researches cannot be read", "err", err)

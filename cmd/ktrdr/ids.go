@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -40,13 +41,19 @@ const searched = 10_000
 
 // resolve finds the operation that a whole or a short id means.
 func resolve(ctx context.Context, c *httpapi.Client, text string) (ktrdr.OperationID, error) {
+	return resolveAs(ctx, c, text, "")
+}
+
+// resolveAs is resolve for who wants an operation of a type: of a tree it is
+// then the one of that type. An empty type means the tree's top.
+func resolveAs(ctx context.Context, c *httpapi.Client, text string, want ktrdr.Type) (ktrdr.OperationID, error) {
 	if fullID.MatchString(text) {
 		return ktrdr.OperationID(text), nil
 	}
 	if len(text) < shortest { // an unset variable must not mean whatever there is
 		return "", usagef("%q is too short for an operation's id; give at least %d characters of one that `ktrdr ops` shows", text, shortest)
 	}
-	var found []ktrdr.OperationID
+	var found []ktrdr.Operation
 	q := ktrdr.OperationQuery{Limit: 1000}
 	for seen := 0; seen < searched; {
 		page, err := c.List(ctx, q)
@@ -55,7 +62,7 @@ func resolve(ctx context.Context, c *httpapi.Client, text string) (ktrdr.Operati
 		}
 		for _, op := range page.Operations {
 			if named(op.ID, text) {
-				found = append(found, op.ID)
+				found = append(found, op)
 			}
 		}
 		seen += len(page.Operations)
@@ -63,19 +70,28 @@ func resolve(ctx context.Context, c *httpapi.Client, text string) (ktrdr.Operati
 			break
 		}
 	}
-	return choose(text, found)
+	return choose(text, found, want)
 }
 
-func choose(text string, found []ktrdr.OperationID) (ktrdr.OperationID, error) {
-	switch len(found) {
-	case 0:
+// choose picks what a short id means. The children of a research carry its tail,
+// which is what every table shows: a tail that belongs to one tree means its top.
+func choose(text string, found []ktrdr.Operation, want ktrdr.Type) (ktrdr.OperationID, error) {
+	if wanted := slices.DeleteFunc(slices.Clone(found), func(op ktrdr.Operation) bool { return op.Type != want }); len(wanted) == 1 {
+		return wanted[0].ID, nil
+	}
+	switch {
+	case len(found) == 0:
 		return "", ktrdr.Errorf(ktrdr.CodeNotFound, "no operation begins with %q; `ktrdr ops` lists them", text)
-	case 1:
-		return found[0], nil
+	case len(found) == 1:
+		return found[0].ID, nil
+	case !slices.ContainsFunc(found, func(op ktrdr.Operation) bool {
+		return op.Root != found[0].Root || !strings.HasPrefix(tail(op.ID), text)
+	}):
+		return found[0].Root, nil
 	}
 	var b strings.Builder
-	for _, id := range found[:min(len(found), 5)] {
-		fmt.Fprintf(&b, "\n  %s", id)
+	for _, op := range found[:min(len(found), 5)] {
+		fmt.Fprintf(&b, "\n  %s", op.ID)
 	}
 	return "", ktrdr.Errorf(ktrdr.CodeInvalid, "%q means %d operations; add a character or two:%s", text, len(found), b.String())
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -82,7 +83,7 @@ func printMemory(w io.Writer, m httpapi.Memory) {
 			}
 		})
 	case "trials":
-		table(w, "RESEARCH\tSTRATEGY\tSTATUS\tACCURACY\tSHARPE\tTRADES\tHASH\tAT\tREASON", func(row func(...any)) {
+		table(w, "RESEARCH\tSTRATEGY\tSTATUS\tACCURACY\tTEST SHARPE\tTRADES\tHASH\tAT\tREASON", func(row func(...any)) {
 			for _, t := range m.Trials {
 				row(tail(t.Operation), t.Strategy, t.Status, share(t.Accuracy), hundredths(t.Sharpe), t.Trades, dash(shortHash(t.Hash)), ago(t.At), t.Reason)
 			}
@@ -93,19 +94,17 @@ func printMemory(w io.Writer, m httpapi.Memory) {
 }
 
 func printExperiments(w io.Writer, list []httpapi.Experiment) {
-	table(w, "RESEARCH\tSTRATEGY\tSTATUS\tVERDICT\tCLAIM\tSHARPE\tRETURN\tTRADES\tAT\tNOTE", func(row func(...any)) {
+	head := "RESEARCH\tSTRATEGY\tSTATUS\tVERDICT\tCLAIM\t" + strings.Join(evidenceHead, "\t") + "\tRETURN\tTRADES\tAT\tNOTE"
+	table(w, head, func(row func(...any)) {
 		for _, e := range list {
-			claim, net, said := "no", "-", e.GateReason
+			claim, said := "no", e.GateReason
 			if e.Claim {
 				claim = "yes"
-			}
-			if e.NetReturn != nil {
-				net = percentText(*e.NetReturn)
 			}
 			if e.Error != "" {
 				said = e.Error
 			}
-			row(tail(e.Operation), dash(e.Strategy), e.Status, dash(e.Verdict), claim, hundredths(e.Sharpe), net, e.Trades, ago(e.At), said)
+			row(cells(tail(e.Operation), dash(e.Strategy), e.Status, dash(e.Verdict), claim, evidenceCells(e.Evidence), percentOf(e.NetReturn), e.Trades, ago(e.At), said)...)
 		}
 	})
 }
@@ -180,7 +179,7 @@ func newLeaderboard(a *app) *cobra.Command {
 		limit int
 	)
 	cmd := &cobra.Command{
-		Use: "leaderboard", Short: "The best researches: claims first, then verdicts, then Sharpe ratios", Args: noArgs,
+		Use: "leaderboard", Short: "The best researches: claims first, then those that luck explains least", Args: noArgs,
 		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
 			if limit < 1 || limit > 1000 {
 				return usagef("--limit must be 1 to 1000, not %d", limit)

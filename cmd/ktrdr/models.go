@@ -92,7 +92,7 @@ func openModel(ctx context.Context, c *httpapi.Client, arg string) (io.ReadClose
 	if h, err := ktrdr.ParseHash(arg); err == nil {
 		return c.OpenBlob(ctx, h)
 	}
-	id, err := resolve(ctx, c, arg)
+	id, err := resolveAs(ctx, c, arg, ktrdr.Training)
 	if err != nil {
 		return nil, err
 	}

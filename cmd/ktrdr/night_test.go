@@ -97,6 +97,9 @@ func TestNight_LastsThroughAKillAndUntilItIsCancelled(t *testing.T) {
 	if out := l.must("cancel", "--run", made.Run); !strings.Contains(out, "it begins no more") {
 		t.Errorf("cancelled:\n%s", out)
 	}
+	for _, op := range l.generations(made.Run) { // those that ran stop at their workers' next word
+		l.until(string(op.ID), "over", func(op ktrdr.Operation) bool { return op.Status.Terminal() })
+	}
 	l.refused(exitFailed, "no research of a run", "cancel", "--run", made.Run) // it looks for longer than the next would take
 	all := l.generations(made.Run)
 	cancelled := 0

@@ -112,6 +112,8 @@ func note(op ktrdr.Operation) string {
 		return op.Unschedulable
 	case op.Status.Terminal():
 		return ""
+	case !op.NotBefore.IsZero():
+		return "waits until " + op.NotBefore.Local().Format(time.DateTime) + ", for another " + brief(time.Until(op.NotBefore))
 	case op.CancelRequested:
 		return "cancel requested"
 	case op.StalledSeconds > 0:

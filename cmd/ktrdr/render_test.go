@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -135,8 +134,13 @@ func TestChoose_TakesOnlyWhatIsUnambiguous(t *testing.T) {
 		{"nobody's", "ffff", "", ktrdr.CodeNotFound},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			found := slices.DeleteFunc(slices.Clone(ids), func(id ktrdr.OperationID) bool { return !named(id, tc.text) })
-			got, err := choose(tc.text, found)
+			var found []ktrdr.Operation
+			for _, id := range ids {
+				if named(id, tc.text) {
+					found = append(found, ktrdr.Operation{ID: id, Root: id})
+				}
+			}
+			got, err := choose(tc.text, found, "")
 			if got != tc.want || ktrdr.CodeOf(err) != tc.code {
 				t.Errorf("choose(%q) = %q, %v; want %q, %q", tc.text, got, err, tc.want, tc.code)
 			}
@@ -172,5 +176,13 @@ func TestFamily_MakesAParentOnlyWhenAsked(t *testing.T) {
 	got := family(leaf, 3)
 	if err := got.Validate(); err != nil || len(got.Children) != 3 || !got.Parallel || got.Priority != 2 || got.Children[0].Parallel {
 		t.Errorf("family of three = %+v (%v)", got, err)
+	}
+}
+
+func TestNote_SaysUntilWhenAnOperationWaits(t *testing.T) {
+	until := time.Now().Add(90 * time.Minute)
+	got := note(ktrdr.Operation{Status: ktrdr.Pending, NotBefore: until})
+	if want := until.Local().Format(time.DateTime); !strings.Contains(got, want) || !strings.Contains(got, "1h") {
+		t.Errorf("note = %q, want it to say %s", got, want)
 	}
 }

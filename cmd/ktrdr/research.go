@@ -44,6 +44,9 @@ func newResearch(a *app) *cobra.Command {
 		},
 	}
 	cmd.RunE = a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+		if cmd.Flags().Changed("count") && f.Count < 1 {
+			return usagef("--count must be 1 or more, not %d", f.Count)
+		}
 		if len(args) == 1 {
 			f.Brief = args[0]
 		}
@@ -53,7 +56,7 @@ func newResearch(a *app) *cobra.Command {
 		return a.research(ctx, c, f)
 	})
 	flags := cmd.Flags()
-	flags.IntVar(&f.Count, "count", 0, "how many researches (default 1; with --until the size of a generation, 8)")
+	flags.IntVar(&f.Count, "count", 0, "how many researches (default 1; with --until the size of a generation, as the server is set)")
 	flags.StringVar(&f.until, "until", "", "keep researching until this local `TIME`, such as 07:00")
 	flags.BoolVarP(&f.follow, "follow", "f", false, "follow them to their verdicts")
 	flags.StringSliceVar(&f.Symbols, "symbol", nil, "`SYMBOL` to research; several may be given")
@@ -69,9 +72,6 @@ func newResearch(a *app) *cobra.Command {
 }
 
 func (a *app) research(ctx context.Context, c *httpapi.Client, f researchFlags) error {
-	if f.Count < 0 {
-		return usagef("--count must be 1 or more, not %d", f.Count)
-	}
 	if f.file != "" {
 		var t httpapi.TrainingRequest
 		if err := nameStrategy(&t, f.file); err != nil {

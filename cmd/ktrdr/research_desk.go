@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/ktrdr/ktrdr/engine"
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/research"
+	"github.com/ktrdr/ktrdr/resilience"
 )
 
 // researchDesk puts research into the API's words. Neither of them knows the
@@ -20,10 +22,19 @@ type researchDesk struct {
 	memory *research.Memory
 	engine *engine.Engine
 	limit  func([]ktrdr.Worker) int // how many researches may be active
+	calls  ktrdr.Journal            // of what models were asked
+	models Models
+	level  *resilience.Degradation
+
+	hopeless *hopeless
 }
 
 // Trigger implements httpapi.Research.
 func (d researchDesk) Trigger(ctx context.Context, r httpapi.ResearchRequest, run string) (httpapi.ResearchOrder, error) {
+	if err := d.level.Allows(resilience.NewResearch); err != nil {
+		return httpapi.ResearchOrder{}, err
+	}
+	r.Model = cmp.Or(r.Model, d.models.Default)
 	o, err := d.desk.Trigger(ctx, triggerOf(r, run))
 	return httpapi.ResearchOrder(o), err
 }
@@ -41,10 +52,15 @@ func triggerOf(r httpapi.ResearchRequest, run string) research.Trigger {
 	}
 }
 
-// Budget implements httpapi.Research. Nothing here can be asked for money: there
-// is the built-in designer only.
-func (researchDesk) Budget(context.Context) (httpapi.ModelBudget, error) {
-	return httpapi.ModelBudget{}, nil
+// Budget implements httpapi.Research.
+func (d researchDesk) Budget(ctx context.Context) (httpapi.ModelBudget, error) {
+	spent, err := d.calls.Spending(ctx, "")
+	if err != nil {
+		return httpapi.ModelBudget{}, err
+	}
+	return httpapi.ModelBudget{
+		Limit: d.models.Daily.USD(), Spent: spent.Today.USD(), Remaining: max(d.models.Daily-spent.Today, 0).USD(),
+	}, nil
 }
 
 // Status implements httpapi.Research.
@@ -53,13 +69,23 @@ func (d researchDesk) Status(ctx context.Context, waiting int) (httpapi.Research
 	if err != nil {
 		return httpapi.ResearchStatus{}, err
 	}
+	budget, err := d.Budget(ctx)
+	if err != nil {
+		return httpapi.ResearchStatus{}, err
+	}
+	s.Budget = research.BudgetStatus(budget)
 	st := research.StatusOf(s)
 	out := httpapi.ResearchStatus{
-		Status: st.Status, Phase: string(st.Phase), Active: []httpapi.ActiveResearch{}, Workers: map[string]ktrdr.WorkerSlots{},
+		Status: st.Status, Phase: string(st.Phase), Active: []httpapi.ActiveResearch{}, Lasting: []httpapi.LastingRun{}, Workers: map[string]ktrdr.WorkerSlots{},
 		Capacity: s.Queue, Budget: httpapi.ModelBudget(st.Budget),
 	}
 	for name, slots := range st.Workers {
 		out.Workers[name] = ktrdr.WorkerSlots{Busy: slots.Busy, Total: slots.Total}
+	}
+	for _, r := range st.Lasting {
+		if !d.hopeless.has(r.Run) {
+			out.Lasting = append(out.Lasting, httpapi.LastingRun(r))
+		}
 	}
 	for _, a := range st.Active {
 		out.Active = append(out.Active, httpapi.ActiveResearch{
@@ -78,54 +104,31 @@ func (d researchDesk) Status(ctx context.Context, waiting int) (httpapi.Research
 }
 
 // snapshot reads what a status is made from.
-func (d researchDesk) snapshot(ctx context.Context, most int) (s research.Snapshot, err error) {
-	s = research.Snapshot{Children: map[ktrdr.OperationID]ktrdr.Operation{}, Now: time.Now()}
+func (d researchDesk) snapshot(ctx context.Context, most int) (research.Snapshot, error) {
+	s := research.Snapshot{Children: map[ktrdr.OperationID]ktrdr.Operation{}, Now: time.Now()}
+	var err error
 	if s.Workers, err = d.engine.Workers(ctx); err != nil {
 		return s, err
 	}
-	started, waiting, err := d.engine.InQueue(ctx, research.QueueName, most)
+	q, err := d.engine.InQueue(ctx, research.QueueName, most)
 	if err != nil {
 		return s, err
 	}
-	counts, err := d.engine.QueueCounts(ctx)
-	if err != nil {
-		return s, err
+	s.Queue = ktrdr.QueueHealth{Limit: d.limit(s.Workers), Active: q.Count.Active, Waiting: q.Count.Waiting}
+	s.Researches, s.Last = append(q.Started, q.Waiting...), q.Last
+	for _, child := range q.Children {
+		s.Children[child.ID] = child
 	}
-	s.Queue.Limit = d.limit(s.Workers)
-	for _, c := range counts {
-		if c.Name == research.QueueName {
-			s.Queue.Active, s.Queue.Waiting = c.Active, c.Waiting
-		}
-	}
-	s.Researches = append(started, waiting...)
-	for _, op := range started {
-		page, err := d.engine.List(ctx, ktrdr.OperationQuery{Parent: op.ID, Limit: 10})
-		if err != nil {
-			return s, err
-		}
-		for _, child := range page.Operations {
-			s.Children[child.ID] = child
-		}
-	}
-	s.Last, err = d.last(ctx)
-	return s, err
+	return s, d.ended(ctx, &s)
 }
 
-// last finds the research that ended last, among the newest: they end nearly in
-// the order in which they came.
-func (d researchDesk) last(ctx context.Context) (last *ktrdr.Operation, err error) {
+// ended reads the newest that have ended.
+func (d researchDesk) ended(ctx context.Context, s *research.Snapshot) error {
 	page, err := d.engine.List(ctx, ktrdr.OperationQuery{
-		Type: []ktrdr.Type{ktrdr.AgentResearch}, Status: []ktrdr.Status{ktrdr.Completed, ktrdr.Failed, ktrdr.Cancelled}, Limit: 50,
+		Type: []ktrdr.Type{ktrdr.AgentResearch}, Status: []ktrdr.Status{ktrdr.Completed, ktrdr.Failed, ktrdr.Cancelled}, Limit: research.MaxGeneration,
 	})
-	if err != nil {
-		return nil, err
-	}
-	for _, op := range page.Operations {
-		if last == nil || op.CompletedAt.After(last.CompletedAt) {
-			last = &op
-		}
-	}
-	return last, nil
+	s.Ended = page.Operations
+	return err
 }
 
 // Memory implements httpapi.Research.
@@ -136,6 +139,7 @@ func (d researchDesk) Memory(ctx context.Context, q httpapi.MemoryQuery) (httpap
 	}
 	m := httpapi.Memory{Kind: q.Kind, Counts: map[string]int64{
 		"experiments": counts[research.NoteExperiment], "hypotheses": counts[research.NoteHypothesis], "trials": counts[research.NoteTrial],
+		"openings": counts[research.NoteOpening],
 	}}
 	var next string
 	notes := ktrdr.NoteQuery{Run: q.Run, Limit: q.Limit, Cursor: q.Cursor}
@@ -236,6 +240,7 @@ func experiments(records []research.Record) ([]httpapi.Experiment, error) {
 		if f := r.Figures; f != nil {
 			e.Sharpe, e.NetReturn, e.MaxDrawdown, e.Trades = f.Sharpe, &f.NetReturn, &f.MaxDrawdown, f.Trades
 		}
+		e.Evidence = evidenceOf(r.Figures)
 		list[i] = e
 	}
 	return list, nil

@@ -86,7 +86,8 @@ type shownResult struct {
 	Summary    string              `json:"summary"`
 	Warnings   []string            `json:"warnings"`
 	ResultHash string              `json:"result_hash"`
-	Metrics    map[string]*float64 `json:"metrics"` // of a backtest: numbers, or null where undefined
+	Metrics    map[string]*float64 `json:"metrics"`         // of a backtest: numbers, or null where undefined
+	Judged     map[string]*float64 `json:"backtest_result"` // of a research: likewise
 	Holds      *struct {
 		Undefined int `json:"undefined"`
 		Unsure    int `json:"unsure"`
@@ -134,8 +135,10 @@ func printFigures(w io.Writer, result json.RawMessage) {
 		}
 		fmt.Fprintf(w, "  %-26s %s\n", name, text)
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.Metrics)) {
-		figure(name, r.Metrics[name])
+	for _, figures := range []map[string]*float64{r.Metrics, r.Judged} {
+		for _, name := range slices.Sorted(maps.Keys(figures)) {
+			figure(name, figures[name])
+		}
 	}
 	if h := r.Holds; h != nil {
 		fmt.Fprintf(w, "  %-26s %d undefined, %d unsure, %d answered\n", "holds", h.Undefined, h.Unsure, h.Answered)

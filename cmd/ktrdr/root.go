@@ -79,10 +79,10 @@ func newRoot(a *app) *cobra.Command {
 
 	root.AddCommand(
 		newServe(a), newWorker(a), newDemo(a), newDummy(a),
-		newResearch(a), newMemory(a), newLeaderboard(a),
+		newResearch(a), newMemory(a), newLeaderboard(a), newReport(a),
 		newTrain(a), newBacktest(a), newPredict(a), newModels(a), newResults(a),
 		newOps(a), newStatus(a), newFollow(a), newCancel(a), newResume(a), newRetry(a),
-		newPause(a), newUnpause(a), newCheckpoints(a), newWorkers(a), newEvents(a),
+		newBreakers(a), newPause(a), newUnpause(a), newCheckpoints(a), newWorkers(a), newEvents(a),
 		newData(a), newValidate(a), newStrategies(a), newIndicators(a), newCheck(a),
 		newBackup(a), newRestore(a), newDoctor(a), newToken(a), newVersion(a), newCompletion(a),
 	)

@@ -12,7 +12,6 @@ import (
 	"github.com/ktrdr/ktrdr/blob"
 	"github.com/ktrdr/ktrdr/engine"
 	"github.com/ktrdr/ktrdr/neural"
-	"github.com/ktrdr/ktrdr/research"
 )
 
 // What one value alone can be wrong about is refused here, where it is known
@@ -53,20 +52,6 @@ func setAgents(c *Config, text string) error {
 	}
 	c.Agents = n
 	return nil
-}
-
-func setMaxResearches(c *Config, text string) error {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > maxWorkers {
-		return fmt.Errorf("must be a whole number from 1 to %d", maxWorkers)
-	}
-	c.MaxResearches = n
-	return nil
-}
-
-func setInject(c *Config, text string) (err error) {
-	c.Injections, err = research.ParseInjections(text)
-	return err
 }
 
 func setWebhook(c *Config, text string) error {

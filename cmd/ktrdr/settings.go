@@ -24,7 +24,9 @@ type setting struct {
 	set  func(c *Config, text string) error
 }
 
-func settings() []setting {
+func settings() []setting { return append(engineSettings(), modelSettings()...) }
+
+func engineSettings() []setting {
 	return []setting{
 		{"addr", "KTRDR_ADDR", "addr", "HOST:PORT", "127.0.0.1:8000", "address to listen on", setAddr},
 		{"data", "KTRDR_DATA", "data", "DIR", "", "data folder (default: ktrdr in the user's data directory)", setText(func(c *Config) *string { return &c.Data })},
@@ -32,6 +34,9 @@ func settings() []setting {
 		{"workers", "KTRDR_WORKERS", "workers", "N", "2", "compute workers inside this process", setWorkers},
 		{"agents", "KTRDR_AGENTS", "agents", "N", "2", "designs and assessments at once inside this process; 0 lets another backend do them", setAgents},
 		{"max_researches", "KTRDR_MAX_RESEARCHES", "", "N", "", "researches active at once (default: what the workers can train and backtest, and one)", setMaxResearches},
+		{"costs", "KTRDR_COSTS", "", "SYMBOL=C/S/S,…", "", "what researches pay in basis points: commission and slippage a side, spread from bid to ask, such as EURUSD=0.5/0.5/1,*=5/5/0", setCosts},
+		{"holdout", "KTRDR_HOLDOUT", "", "SHARE", "0.2", "share of the bars, at their end, that only the verdict on a research sees", setHoldout},
+		{"generation", "KTRDR_GENERATION", "", "N", "8", "researches of a run that begin without knowing of each other", setGeneration},
 		{"inject", "KTRDR_INJECT", "", "ACTION:PHASE:TEXT,…", "", "make researches go wrong on purpose, such as fail:training:INJECT_FAILURE", setInject},
 		{"webhook", "KTRDR_WEBHOOK", "", "URL", "", "gets a POST with JSON whenever a run of researches has ended", setWebhook},
 		{"kernel", "KTRDR_KERNEL", "", "NAME", "", "arithmetic of networks: " + kernelNames() + " (default: the fastest of this CPU)", setKernel},

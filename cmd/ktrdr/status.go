@@ -107,6 +107,10 @@ func printResearches(w io.Writer, st httpapi.ResearchStatus) {
 			fmt.Fprintf(w, "  … and %d more wait\n", waiting-shownWaiting)
 		}
 	}
+	for _, r := range st.Lasting {
+		fmt.Fprintf(w, "%s lasts until %s: generation %d, %d open; end it with `ktrdr cancel --run %s`\n",
+			plain(r.Run), r.Until.Local().Format("Mon 15:04 MST"), r.Generation, r.Open, plain(r.Run))
+	}
 	if l := st.Last; l != nil {
 		said := l.Summary
 		if said == "" {

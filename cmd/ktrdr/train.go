@@ -18,7 +18,8 @@ is, or the name of one that the server has (` + "`ktrdr strategies`" + ` lists t
 with the program). Bars come from the server's library: see ` + "`ktrdr data`" + `.
 
 The same strategy, bars and seed give the same model, bit for bit, however often
-the training is stopped, killed and resumed, and on whatever machine.`
+the training is stopped, killed and resumed, and on whatever machine. It is noted
+as a trial: see ` + "`ktrdr memory trials`" + `.`
 
 func newTrain(a *app) *cobra.Command {
 	var (

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -246,56 +245,3 @@ func (v *vigil) finish() error {
 	}
 	return outcomes(ops)
 }
-
-func resultOf(op ktrdr.Operation) (r research.Result) {
-	_ = json.Unmarshal(op.Result, &r) // one that failed has none
-	return r
-}
-
-// verdictOf is the judgement in two words.
-func verdictOf(r research.Result) string {
-	switch {
-	case r.Claim:
-		return string(r.Verdict) + ", an edge is claimed"
-	case r.Outcome == research.OutcomeRejected:
-		return "refused by a gate: " + r.GateReason
-	case r.Verdict == "":
-		return "-"
-	}
-	return string(r.Verdict)
-}
-
-// printVerdicts prints the result table, and what it means.
-func printVerdicts(w io.Writer, ops []ktrdr.Operation) {
-	claims := 0
-	table(w, "\nRESEARCH\tSTRATEGY\tSHARPE\tRETURN\tDRAWDOWN\tTRADES\tHOLDOUT\tVERDICT", func(row func(...any)) {
-		for _, op := range ops {
-			r := resultOf(op)
-			sharpe, net, fall, trades, holdout, verdict := "-", "-", "-", "-", "closed", verdictOf(r)
-			if f := r.Figures; f != nil {
-				if f.Sharpe != nil {
-					sharpe = fmt.Sprintf("%.2f", *f.Sharpe)
-				}
-				net, fall, trades = percentText(f.NetReturn), percentText(f.MaxDrawdown), fmt.Sprint(f.Trades)
-			}
-			if r.HoldoutOpened {
-				holdout = "opened"
-			}
-			if op.Status != ktrdr.Completed {
-				verdict = string(op.Status) + ": " + op.ErrorMessage
-			}
-			if r.Claim {
-				claims++
-			}
-			row(tail(op.ID), dash(r.StrategyName), sharpe, net, fall, trades, holdout, verdict)
-		}
-	})
-	switch {
-	case claims > 0:
-		fmt.Fprintf(w, "\n%d of %d claim an edge: it is left after costs, counted against all that was tried, and on a holdout that the design did not see.\n", claims, len(ops))
-	default:
-		fmt.Fprintf(w, "\nNothing survived: no edge is claimed by any of %d.\n", len(ops))
-	}
-}
-
-func percentText(x float64) string { return fmt.Sprintf("%.1f%%", 100*x) }

@@ -8,16 +8,17 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/engine"
-	"github.com/ktrdr/ktrdr/research"
 )
 
 // hookFile remembers, in the data folder, up to which event the webhook's owner
@@ -33,14 +34,19 @@ const (
 )
 
 // webhook tells somebody of runs that have ended. A run is told of when none of
-// its researches is left; again when one of them was resumed and ended anew. One
-// that ended at the moment of a crash may be told of twice.
+// its researches is left and no more can come; again when one of them was resumed
+// and ended anew. One that ended at the moment of a crash may be told of twice.
 type webhook struct {
 	url    string
 	dir    string // of hookFile
 	engine *engine.Engine
 	log    *slog.Logger
-	told   map[string]runEnded // the last word on each run
+
+	hopeless *hopeless
+
+	told map[string]runEnded  // the last word on each run
+	due  map[string]time.Time // runs of which nothing is left, whose time is not over: when it is
+	at   ktrdr.Cursor         // up to where the events are known
 }
 
 // runEnded is what is sent.
@@ -62,65 +68,57 @@ func (h *webhook) run(ctx context.Context) error {
 	if h.url == "" {
 		return nil
 	}
-	h.told = map[string]runEnded{}
-	after, known := h.load()
-	return endings{engine: h.engine, log: h.log, tell: h.look, told: h.save}.follow(ctx, after, known)
+	h.told, h.due = map[string]runEnded{}, map[string]time.Time{}
+	known := h.load()
+	return endings{
+		engine: h.engine, log: h.log,
+		tell: func(ctx context.Context, op ktrdr.Operation) error {
+			if op.Queue == nil {
+				return nil
+			}
+			return h.look(ctx, op.Queue.Run)
+		},
+		told: func(ctx context.Context, c ktrdr.Cursor) { h.at = c; h.save(ctx) },
+		idle: h.lookAtDue,
+	}.follow(ctx, h.at, known)
 }
 
-// look tells of a research's run if it was the last of it.
-func (h *webhook) look(ctx context.Context, op ktrdr.Operation) error {
-	if op.Queue == nil {
-		return nil
+// lookAtDue tells of the runs whose time is over. What ended last of them did so
+// before, so that no event says it.
+func (h *webhook) lookAtDue(ctx context.Context) error {
+	for run, at := range h.due {
+		if time.Now().Before(at) && !h.hopeless.has(run) {
+			continue
+		}
+		if err := h.look(ctx, run); err != nil {
+			return err
+		}
+		h.save(ctx)
 	}
-	report, over, err := h.report(ctx, op.Queue.Run)
-	if err != nil || !over || report.same(h.told[report.Run]) {
+	return nil
+}
+
+// look tells of a run if it is over.
+func (h *webhook) look(ctx context.Context, run string) error {
+	r := runSoFar{runEnded: runEnded{Event: "run_ended", Run: run, Outcomes: map[string]int{}}}
+	err := eachOfRun(ctx, h.engine, run, func(op *ktrdr.Operation) bool { r.add(op); return r.open == 0 })
+	if err != nil {
 		return err
 	}
-	h.told[report.Run] = report
-	if err := h.deliver(ctx, report); err != nil && ctx.Err() == nil {
-		h.log.WarnContext(ctx, "the webhook did not take the end of a run", "run", report.Run, "err", err)
+	delete(h.due, run)
+	r.stopped = r.stopped || h.hopeless.has(run)
+	switch {
+	case r.open == 0 && r.Researches > 0 && !r.over(time.Now()):
+		h.due[run] = r.until.Add(afterUntil)
+		return nil
+	case r.open > 0 || r.Researches == 0 || r.same(h.told[run]):
+		return nil
+	}
+	h.told[run] = r.runEnded
+	if err := h.deliver(ctx, r.runEnded); err != nil && ctx.Err() == nil {
+		h.log.WarnContext(ctx, "the webhook did not take the end of a run", "run", run, "err", err)
 	}
 	return ctx.Err()
-}
-
-// report counts how the researches of a run ended; over is false while one of
-// them has not.
-func (h *webhook) report(ctx context.Context, run string) (r runEnded, over bool, err error) {
-	r = runEnded{Event: "run_ended", Run: run, Outcomes: map[string]int{}}
-	q := ktrdr.OperationQuery{Type: []ktrdr.Type{ktrdr.AgentResearch}, Roots: true, Limit: 1000}
-	for {
-		page, err := h.engine.List(ctx, q)
-		if err != nil {
-			return r, false, err
-		}
-		found := false
-		for _, op := range page.Operations {
-			if op.Queue == nil || op.Queue.Run != run {
-				continue
-			}
-			if !op.Status.Terminal() {
-				return r, false, nil
-			}
-			found = true
-			r.add(op)
-		}
-		if page.Next == "" || r.Researches > 0 && !found { // a run is created in one go
-			return r, true, nil
-		}
-		q.Cursor = page.Next
-	}
-}
-
-func (r *runEnded) add(op ktrdr.Operation) {
-	r.Researches++
-	r.Outcomes[string(research.OutcomeOf(op))]++
-	var result research.Result
-	if json.Unmarshal(op.Result, &result) == nil && result.Claim {
-		r.Claims++
-	}
-	if op.CompletedAt.After(r.EndedAt) {
-		r.EndedAt = op.CompletedAt
-	}
 }
 
 // deliver posts a report, and tries again what may be better the next time.
@@ -175,19 +173,30 @@ func (h *webhook) post(ctx context.Context, body []byte) (again bool, err error)
 	return false, fmt.Errorf("it answered %s", res.Status)
 }
 
-// load reads where the last backend on this folder was.
-func (h *webhook) load() (ktrdr.Cursor, bool) {
+// load reads where the last backend on this folder was: the place in the events,
+// and in the lines after it the runs whose time was not over.
+func (h *webhook) load() (known bool) {
 	text, err := os.ReadFile(filepath.Join(h.dir, hookFile))
 	if err != nil {
-		return ktrdr.Cursor{}, false
+		return false
 	}
-	c, err := ktrdr.ParseCursor(strings.TrimSpace(string(text)))
-	return c, err == nil
+	lines := strings.Fields(string(text))
+	if len(lines) == 0 {
+		return false
+	}
+	if h.at, err = ktrdr.ParseCursor(lines[0]); err != nil {
+		return false
+	}
+	for _, run := range lines[1:] {
+		h.due[run] = time.Time{} // to be looked at now
+	}
+	return true
 }
 
-func (h *webhook) save(ctx context.Context, c ktrdr.Cursor) {
+func (h *webhook) save(ctx context.Context) {
+	lines := append([]string{h.at.String()}, slices.Sorted(maps.Keys(h.due))...)
 	_, err := writeWhole(filepath.Join(h.dir, hookFile), func(w io.Writer) error {
-		_, err := io.WriteString(w, c.String()+"\n")
+		_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
 		return err
 	})
 	if err != nil {

@@ -94,7 +94,8 @@ func (b *Backend) next(key string) *ktrdr.Task {
 	}
 	for _, id := range b.order {
 		op := b.ops[id]
-		if op.Status == ktrdr.Pending && b.step(op, ktrdr.Act{Input: ktrdr.Claim}) == nil {
+		if op.Status == ktrdr.Pending && !time.Now().Before(op.NotBefore) && b.step(op, ktrdr.Act{Input: ktrdr.Claim}) == nil {
+			op.NotBefore = time.Time{}
 			b.keys[key] = ktrdr.Claimed{Operation: id, Epoch: op.Epoch}
 			return b.task(op)
 		}
@@ -210,7 +211,12 @@ func (b *Backend) Finish(_ context.Context, f ktrdr.Finished) error {
 // Release gives an operation back.
 func (b *Backend) Release(_ context.Context, r ktrdr.Released) error {
 	return b.carry(Call{Name: "Release", Operation: r.Operation, Epoch: r.Epoch, Arg: r}, func() error {
-		return b.step(b.ops[r.Operation], ktrdr.Act{Input: ktrdr.Release, Epoch: r.Epoch})
+		op := b.ops[r.Operation]
+		err := b.step(op, ktrdr.Act{Input: ktrdr.Release, Epoch: r.Epoch})
+		if err == nil && r.AfterSeconds > 0 {
+			op.NotBefore = time.Now().Add(time.Duration(r.AfterSeconds * float64(time.Second)))
+		}
+		return err
 	})
 }
 

@@ -1,0 +1,138 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ktrdr/ktrdr/llm"
+	"github.com/ktrdr/ktrdr/research"
+	"github.com/ktrdr/ktrdr/resilience"
+	"github.com/ktrdr/ktrdr/worker"
+)
+
+// comment ends an assessment: as the program words it, or with a model's words
+// where the research names one. Hypotheses are read by whoever designs next, so
+// they come of the research with the holdout sealed, which is all that a model
+// is shown.
+func (r assessmentRunner) comment(ctx context.Context, t *worker.Task, spec research.AssessmentSpec, final, sealed research.Assessment) (json.RawMessage, error) {
+	final.Assessor, final.Hypotheses = research.Builtin, sealed.Hypotheses
+	if spec.Model == research.Builtin {
+		return json.Marshal(final)
+	}
+	if why := r.minds.away(resilience.LLMAssessment); why != "" {
+		final.Instead = why
+		r.minds.missed(ctx, t.Operation, spec.Model, why)
+		return json.Marshal(final)
+	}
+	tools := &opinionTools{}
+	k := &talk{
+		task: t, models: r.minds.Models, tools: tools,
+		ask: asks(t.Operation, t.Epoch, "assessor", spec.Model, spec.Budget, r.minds.Wait),
+	}
+	message, err := figures(spec, sealed)
+	if err != nil {
+		return nil, err
+	}
+	k.begin(assessPrompt, message)
+	err = k.run(ctx)
+	u, none := errors.AsType[*unanswered](err)
+	switch {
+	case none:
+		final.Instead = u.why
+		r.minds.missed(ctx, t.Operation, spec.Model, u.why)
+	case err != nil && ctx.Err() != nil:
+		return nil, t.Interrupted(ctx, int64(k.state.Turns), k.state)
+	case err != nil:
+		return nil, err
+	default:
+		tools.given.into(&final)
+		final.Assessor, final.Prompt = k.answeredBy(), assessPrompt
+	}
+	final.Decisions = k.state.Decisions
+	return json.Marshal(final)
+}
+
+// figures is what a model is shown of a research.
+func figures(spec research.AssessmentSpec, sealed research.Assessment) (string, error) {
+	text, err := told(struct {
+		Strategy   string                   `json:"strategy_name"`
+		Hypothesis string                   `json:"hypothesis"`
+		Gates      []research.GateResult    `json:"gates"`
+		Training   research.TrainingFigures `json:"training"`
+		Verdict    string                   `json:"verdict"`
+		Summary    string                   `json:"summary"`
+		Strengths  []string                 `json:"checks_passed"`
+		Weaknesses []string                 `json:"checks_failed"`
+	}{spec.Strategy, spec.Hypothesis, spec.Gates, spec.Training, string(sealed.Verdict), sealed.Summary, sealed.Strengths, sealed.Weaknesses})
+	return "The research:\n" + shorten(text, maxToolText), err
+}
+
+// opinionTools is the one tool of an assessor.
+type opinionTools struct{ given modelOpinion }
+
+// modelOpinion is what a model has to say.
+type modelOpinion struct {
+	Strengths   []string              `json:"strengths"`
+	Weaknesses  []string              `json:"weaknesses"`
+	Suggestions []string              `json:"suggestions"`
+	Hypotheses  []research.Hypothesis `json:"hypotheses"`
+}
+
+const opinionTool = "give_opinion"
+
+const opinionSchema = `{"type":"object","properties":{` +
+	`"strengths":{"type":"array","maxItems":4,"items":{"type":"string","maxLength":500}},` +
+	`"weaknesses":{"type":"array","maxItems":4,"items":{"type":"string","maxLength":500}},` +
+	`"suggestions":{"type":"array","maxItems":3,"items":{"type":"string","maxLength":500}},` +
+	`"hypotheses":{"type":"array","maxItems":3,"items":{"type":"object","properties":{"text":{"type":"string","maxLength":500},"rationale":{"type":"string","maxLength":500}},"required":["text","rationale"],"additionalProperties":false}}},` +
+	`"required":["strengths","weaknesses","suggestions","hypotheses"],"additionalProperties":false}`
+
+func (*opinionTools) list() []llm.Tool {
+	return []llm.Tool{{Name: opinionTool, Description: "Say what the figures mean. This ends the work.", Schema: json.RawMessage(opinionSchema)}}
+}
+
+func (o *opinionTools) use(c llm.ToolCall) (string, bool, error) {
+	if c.Name != opinionTool {
+		return "", false, fmt.Errorf("there is no tool %.60q; there is %s", c.Name, opinionTool)
+	}
+	var in modelOpinion
+	if err := strictly(c.Input, &in); err != nil {
+		return "", false, err
+	}
+	if len(in.Strengths) > 4 || len(in.Weaknesses) > 4 || len(in.Suggestions) > most || len(in.Hypotheses) > most {
+		return "", false, errors.New("that is more than was asked for: at most 4 strengths and weaknesses, 3 suggestions and hypotheses")
+	}
+	if err := in.bounded(); err != nil {
+		return "", false, err
+	}
+	for i, h := range in.Hypotheses {
+		if strings.TrimSpace(h.Text) == "" {
+			return "", false, errors.New("a hypothesis has a text")
+		}
+		in.Hypotheses[i].Code = "" // that is the program's to say
+	}
+	o.given = in
+	return "Thank you.", true, nil
+}
+
+func (m modelOpinion) bounded() (err error) {
+	for _, text := range slices.Concat(m.Strengths, m.Weaknesses, m.Suggestions) {
+		err = errors.Join(err, bounded("an item", text, maxSentence))
+	}
+	for _, h := range m.Hypotheses {
+		err = errors.Join(err, bounded("the text of a hypothesis", h.Text, maxSentence), bounded("its rationale", h.Rationale, maxSentence))
+	}
+	return err
+}
+
+// into words an assessment. What the checks and the holdout said stays beside
+// what the model says of them.
+func (m modelOpinion) into(a *research.Assessment) {
+	a.Strengths = append(a.Strengths, m.Strengths...)
+	a.Weaknesses = append(a.Weaknesses, m.Weaknesses...)
+	a.Suggestions, a.Hypotheses = m.Suggestions, m.Hypotheses
+}

@@ -1,0 +1,85 @@
+package agent
+
+import (
+	"context"
+	"embed"
+	"log/slog"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/llm"
+	"github.com/ktrdr/ktrdr/research"
+	"github.com/ktrdr/ktrdr/resilience"
+)
+
+// Models answers requests to language models, as llm.ModelFallbackChain does.
+type Models interface {
+	Call(ctx context.Context, ask llm.CallContext, r llm.Request) (llm.Answer, llm.Trace, error)
+}
+
+// Within bounds every call to models by d, all of them and all tries together.
+func Within(d time.Duration, m Models) Models { return within{m, d} }
+
+type within struct {
+	Models
+	time time.Duration
+}
+
+func (w within) Call(ctx context.Context, ask llm.CallContext, r llm.Request) (llm.Answer, llm.Trace, error) {
+	ask.Deadline = time.Now().Add(w.time)
+	return w.Models.Call(ctx, ask, r)
+}
+
+// Minds is who agents may ask beside themselves. The zero Minds is nobody: all
+// is then designed and assessed by the program itself.
+type Minds struct {
+	Models Models
+	Allows func(resilience.Feature) error // says why a feature is shed now; nil sheds none
+	Wait   bool                           // rather wait for a model that wants to be left alone for long than go without
+	Log    *slog.Logger                   // nil discards
+}
+
+// Prompts are files. Who changes one gives it the next number: the number is in
+// the result, and tells which words an answer was given to.
+//
+//go:embed prompts/*.md
+var prompts embed.FS
+
+const (
+	designPrompt = "design.v1"
+	assessPrompt = "assess.v1"
+)
+
+func prompt(name string) string {
+	text, err := prompts.ReadFile("prompts/" + name + ".md")
+	if err != nil {
+		panic("agent: the prompt " + name + " is not in the program") // seen by every test
+	}
+	return string(text)
+}
+
+// away says why no model can be asked for a feature; "" when one can.
+func (m Minds) away(f resilience.Feature) string {
+	if m.Models == nil {
+		return "no model is configured"
+	}
+	if m.Allows == nil {
+		return ""
+	}
+	if err := m.Allows(f); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// missed tells that the program does by itself what a model was asked for.
+func (m Minds) missed(ctx context.Context, op ktrdr.OperationID, model, why string) {
+	if m.Log != nil {
+		m.Log.WarnContext(ctx, "the program does without a model", "op", op, "model", model, "why", why)
+	}
+}
+
+// asks is in whose name, and with whose money, an operation asks models.
+func asks(op ktrdr.OperationID, epoch ktrdr.Epoch, agent, model string, b research.Budget, wait bool) llm.CallContext {
+	return llm.CallContext{Operation: op, Epoch: epoch, Agent: agent, Preferred: model, Research: ktrdr.MicroUSD(b.Limit * 1e6), Wait: wait}
+}

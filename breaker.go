@@ -1,0 +1,72 @@
+package ktrdr
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// BreakerState says whether calls pass.
+type BreakerState string
+
+// The states.
+const (
+	BreakerClosed   BreakerState = "CLOSED"
+	BreakerOpen     BreakerState = "OPEN"
+	BreakerHalfOpen BreakerState = "HALF_OPEN"
+)
+
+// BreakerScope is what a breaker stands for.
+type BreakerScope string
+
+// The scopes.
+const (
+	ScopeAgent    BreakerScope = "agent"
+	ScopeCluster  BreakerScope = "cluster" // of agents
+	ScopeProvider BreakerScope = "provider"
+)
+
+// Breaker is a circuit breaker as it is stored: enough to go on with it in
+// another process.
+type Breaker struct {
+	Name    string       `json:"name"` // scope:name, as provider:anthropic
+	Scope   BreakerScope `json:"scope"`
+	State   BreakerState `json:"state"`
+	Forced  BreakerState `json:"forced,omitempty"`  // by a person; empty when it decides itself
+	RetryAt time.Time    `json:"retry_at,omitzero"` // when an open one lets a probe through
+	Trips   int          `json:"trips"`             // in a row, without a recovery between them
+	Held    bool         `json:"held_for_human"`    // only a person closes it
+	Reason  string       `json:"reason,omitempty"`  // of the last change
+	By      string       `json:"by,omitempty"`      // who made it; empty for the breaker itself
+	Changed time.Time    `json:"changed_at,omitzero"`
+	Version int64        `json:"version"` // counts changes
+}
+
+// BreakerChange is one line of a breaker's history.
+type BreakerChange struct {
+	Name    string          `json:"name"`
+	From    BreakerState    `json:"from"`
+	To      BreakerState    `json:"to"`
+	Reason  string          `json:"reason"`
+	By      string          `json:"by,omitempty"`
+	Detail  json.RawMessage `json:"detail,omitempty"`
+	At      time.Time       `json:"at"`
+	Version int64           `json:"version"`
+}
+
+// Breakers keeps breakers over restarts, and for all backends.
+type Breakers interface {
+	// Breakers returns every stored one, by name.
+	Breakers(ctx context.Context) ([]Breaker, error)
+
+	// SaveBreaker stores a change, its line of history and one event in a
+	// transaction. b.Version is that of the row it was made from, 0 for none:
+	// when the stored one is another, somebody else changed it meanwhile and the
+	// answer is CodeConflict. The stored breaker is returned, Version and
+	// Changed filled in.
+	SaveBreaker(ctx context.Context, b Breaker, change BreakerChange) (Breaker, error)
+
+	// BreakerHistory returns the newest changes of a breaker, newest first; of
+	// all when name is empty. Limit 1..1000; 0 means 50.
+	BreakerHistory(ctx context.Context, name string, limit int) ([]BreakerChange, error)
+}

@@ -1,0 +1,105 @@
+package chaos_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/dummy"
+	"github.com/ktrdr/ktrdr/httpapi"
+)
+
+// evening is what is started before everybody goes to bed. Gates are bypassed so
+// that every research goes through every phase.
+func evening(lab *chaos.Lab) (httpapi.Triggered, []ktrdr.OperationID) {
+	leaf := dummy.Spec{Steps: 120, StepMS: 20, CheckpointEvery: 5, ArtifactBytes: 70_000}
+	work := []ktrdr.OperationID{
+		lab.Submit(dummy.Spec{Children: []dummy.Spec{leaf, leaf}}),
+		lab.Submit(dummy.Spec{Children: []dummy.Spec{leaf, leaf}, Parallel: true}),
+	}
+	seed := uint64(3)
+	return lab.Research(httpapi.ResearchRequest{Brief: "trend on EURUSD 1h", Count: 2, Seed: &seed, BypassGates: true}, "evening"), work
+}
+
+// undisturbed is what the same researches come to in a lab where nothing happens.
+func undisturbed(t *testing.T) []string {
+	t.Helper()
+	lab := chaos.New(t, binary, chaos.SQLite, chaos.Calm)
+	lab.Market("EURUSD", 4000, 7)
+	backend := lab.ServeWith(2)
+	run, _ := evening(lab)
+	hashes := lab.Hashes(run)
+	backend.Kill()
+	return hashes
+}
+
+// A supervisor that starts the backend again at once is all that a night needs:
+// nobody resumes anything by hand. The first kills hit a backend that has not
+// even started.
+func TestSupervised_KilledFiveTimesInARowEndsAsUndisturbed(t *testing.T) {
+	want := undisturbed(t)
+	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
+		lab.Market("EURUSD", 4000, 7)
+		backend := lab.ServeWith(2)
+		lone := lab.Submit(dummy.Spec{Steps: 200, StepMS: 20, CheckpointEvery: 5})
+		run, work := evening(lab)
+		lab.Step(lone, 5)
+		for _, life := range []time.Duration{300, 0, 60, 900, 500} {
+			<-time.After(life * time.Millisecond) // how long it lives is the disturbance
+			backend.Kill()
+			backend = lab.Boot(2)
+		}
+		lab.Healthy(backend)
+		for _, id := range append(work, lone) {
+			lab.Ends(id, ktrdr.Completed) // by itself: nobody resumes it
+		}
+		if got := lab.Hashes(run); !slices.Equal(got, want) {
+			t.Errorf("result hashes %v, undisturbed %v", got, want)
+		}
+		if op := lab.Op(lone); op.Attempts < 2 {
+			t.Errorf("%s was claimed %d times: the kills hit nothing", lone, op.Attempts)
+		}
+		lab.Audit()
+		if code := backend.Term(30 * time.Second); code != 0 {
+			t.Errorf("a stop that was asked for ends with %d: a supervisor would take it for a crash", code)
+		}
+	})
+}
+
+// A power cut takes backend and workers in the same instant, twice; the machine
+// starts them again and nobody does anything else.
+func TestReboot_EverythingKilledAtOnceEndsAsUndisturbed(t *testing.T) {
+	want := undisturbed(t)
+	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
+		lab.Market("EURUSD", 4000, 7)
+		boot := func() []*chaos.Proc {
+			return []*chaos.Proc{lab.Boot(0), lab.WorkerNamed("trainer", "training,backtesting"), lab.WorkerNamed("counter", "dummy")}
+		}
+		machine := boot()
+		lab.Healthy(machine[0])
+		run, work := evening(lab)
+		for range 2 {
+			claimed := lab.Op(work[1]).Root
+			lab.Until(claimed, 30*time.Second, "at work", func(ktrdr.Operation) bool {
+				return slices.ContainsFunc(lab.Children(claimed), func(op ktrdr.Operation) bool { return op.Status == ktrdr.Running && op.Checkpoint != nil })
+			})
+			chaos.PowerCut(machine...)
+			machine = boot()
+			lab.Healthy(machine[0])
+		}
+		for _, id := range work {
+			lab.Ends(id, ktrdr.Completed) // by itself: nobody resumes it
+		}
+		if got := lab.Hashes(run); !slices.Equal(got, want) {
+			t.Errorf("result hashes %v, undisturbed %v", got, want)
+		}
+		for i, p := range machine[1:] {
+			if code := p.Term(30 * time.Second); code != 0 {
+				t.Errorf("worker %d, asked to stop, ends with %d", i, code)
+			}
+		}
+		lab.Audit()
+	})
+}

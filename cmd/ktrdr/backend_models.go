@@ -1,0 +1,278 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/agent"
+	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/llm"
+	"github.com/ktrdr/ktrdr/resilience"
+)
+
+// lifelines is what stands between the agents and the world: who may be asked,
+// who must not be asked now, and what is gone without meanwhile.
+type lifelines struct {
+	registry *resilience.Registry
+	chain    *llm.ModelFallbackChain
+	models   []llm.Model
+	level    *resilience.Degradation
+	store    ktrdr.Breakers
+
+	decisions *prometheus.CounterVec
+	spent     prometheus.Counter
+}
+
+// The services whose health makes the level.
+const (
+	serviceStore   = "store"
+	serviceCompute = "compute"
+	serviceModels  = "models"
+)
+
+// openLifelines makes them of the configuration and of what an earlier life has
+// left: a breaker that was open is open.
+func (b *backend) openLifelines(ctx context.Context) (err error) {
+	l := &lifelines{
+		store: b.store,
+		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ktrdr_model_decisions_total", Help: "Decisions about language models: answered, recalled, failed, skipped, postponed.",
+		}, []string{"model", "decision"}),
+		spent: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "ktrdr_model_cost_usd_total", Help: "US dollars paid for answers of language models.",
+		}),
+	}
+	m := b.cfg.Models
+	l.registry, err = resilience.NewRegistry(resilience.RegistryConfig{
+		Enabled: !m.NoBreakers, Default: m.Breaker, Scopes: breakerScopes, Store: b.store, Log: b.log,
+	})
+	if err != nil {
+		return err
+	}
+	if err := l.registry.Restore(ctx); err != nil {
+		return err
+	}
+	if l.models, err = m.open(os.Getenv); err != nil {
+		return err
+	}
+	if l.chain, err = llm.NewModelFallbackChain(b.chainConfig(l)); err != nil {
+		return err
+	}
+	l.level, err = resilience.NewDegradation(resilience.DegradationConfig{Services: l.services(), Log: b.log})
+	if err != nil {
+		return err
+	}
+	b.lifelines = l
+	b.minds = agent.Minds{Allows: l.level.Allows, Wait: m.Wait, Log: b.log}
+	if len(l.models) > 0 {
+		b.minds.Models = agent.Within(m.patience(), l.chain)
+	}
+	return nil
+}
+
+// breakerScopes is what is different for some breakers. That of an agent times
+// whole quests, along all models and with the waits between their tries: that
+// one took long says nothing against the agent.
+var breakerScopes = map[ktrdr.BreakerScope]resilience.BreakerConfig{ktrdr.ScopeAgent: {SlowRate: -1}}
+
+// retriesAMinute may be made by all agents together, whatever the calls are: so
+// many that a few calls get all of theirs, and no storm comes of many.
+const retriesAMinute = 20
+
+func (b *backend) chainConfig(l *lifelines) llm.ChainConfig {
+	m := b.cfg.Models
+	retry := m.Retry
+	retry.Total, retry.Budget = m.patience(), &resilience.RetryBudget{Least: retriesAMinute}
+	return llm.ChainConfig{
+		Models: l.models, Registry: l.registry, Retry: retry, Journal: b.store,
+		Daily: m.Daily, CallTimeout: m.Timeout, Log: b.log, OnDecision: l.decided,
+	}
+}
+
+// open makes the models of the chain. A price that nobody knows is no reason not
+// to start: such a model is passed over, and says why.
+func (m Models) open(getenv func(string) string) (all []llm.Model, err error) {
+	prices := llm.DefaultPrices().With(m.Prices)
+	providers := map[string]llm.Provider{}
+	for _, name := range m.Chain {
+		at, id, _ := strings.Cut(name, "/")
+		if providers[at] == nil {
+			cfg := llm.ClientConfig{Name: at, BaseURL: m.Providers[at], Key: ktrdr.Secret(getenv(keyName(at))), Total: m.Timeout}
+			if at == anthropic {
+				providers[at], err = llm.NewAnthropic(cfg)
+			} else {
+				providers[at], err = llm.NewOpenAI(cfg)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("provider %s: %w", at, err)
+			}
+		}
+		one := llm.Model{Name: name, Provider: providers[at], ID: id, Tools: true, Cluster: m.cluster(at)}
+		one.Price = prices.Of(at, id)
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+func (l *lifelines) decided(_ llm.CallContext, s llm.Step) {
+	l.decisions.WithLabelValues(s.Model, string(s.Decision)).Inc()
+	l.spent.Add(s.Cost.USD())
+}
+
+// services weigh so much that models that are down make it DEGRADED and never,
+// by themselves, MINIMAL: that sheds the designs of models, and it is with those
+// that one learns that a model is back.
+func (l *lifelines) services() []resilience.Service {
+	all := []resilience.Service{
+		{Name: serviceStore, Weight: 3, Critical: true, Start: resilience.HealthGood},
+		{Name: serviceCompute, Weight: 3, Start: resilience.HealthGood},
+	}
+	if len(l.models) > 0 {
+		all = append(all, resilience.Service{Name: serviceModels, Weight: 1, Start: resilience.HealthGood})
+	}
+	return all
+}
+
+// watchEvery is how often the health of services is looked at.
+const watchEvery = 2 * time.Second
+
+// watch reports the health of services until ctx ends.
+func (b *backend) watch(ctx context.Context) error {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		select { // the workers of a backend that has just started are on their way
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		b.lifelines.look(b.engine.Health(ctx))
+	}
+}
+
+// look reports what it sees. Services are those it was made with, so no report
+// is refused.
+func (l *lifelines) look(h ktrdr.Health) {
+	report := func(name string, health resilience.Health) { _ = l.level.Report(name, health) }
+	store, compute := resilience.HealthGood, resilience.HealthGood
+	if !h.Store.OK {
+		store = resilience.HealthDown
+	}
+	if h.Workers.ByType[ktrdr.Training].Total == 0 {
+		compute = resilience.HealthDown
+	}
+	report(serviceStore, store)
+	report(serviceCompute, compute)
+	if len(l.models) > 0 {
+		report(serviceModels, l.reach())
+	}
+}
+
+// reach is how the models are as one service, which is as well as the best of
+// them: a call goes on to the next where one does not answer.
+func (l *lifelines) reach() resilience.Health {
+	healths := []resilience.Health{resilience.HealthGood, resilience.HealthDegraded, resilience.HealthDown}
+	rank := func(scope ktrdr.BreakerScope, name string) int {
+		return slices.Index(healths, l.registry.Breaker(scope, name).Health())
+	}
+	best := len(healths) - 1
+	for _, m := range l.models {
+		worst := rank(ktrdr.ScopeProvider, m.Provider.Name())
+		if m.Cluster != "" {
+			worst = max(worst, rank(ktrdr.ScopeCluster, m.Cluster))
+		}
+		best = min(best, worst)
+	}
+	return healths[best]
+}
+
+// Breakers implements httpapi.Resilience.
+func (l *lifelines) Breakers() []httpapi.BreakerStatus {
+	var all []httpapi.BreakerStatus
+	for _, s := range l.registry.List() {
+		all = append(all, httpapi.BreakerStatus{
+			Breaker: s.Breaker, Enabled: s.Enabled, Calls: s.Calls, Failures: s.Failures, Slow: s.Slow,
+			FailureRate: s.FailureRate, SlowRate: s.SlowRate, Streak: s.Streak, Refused: s.Refused,
+		})
+	}
+	return all
+}
+
+// BreakerHistory implements httpapi.Resilience.
+func (l *lifelines) BreakerHistory(ctx context.Context, name string, limit int) ([]ktrdr.BreakerChange, error) {
+	return l.store.BreakerHistory(ctx, name, limit)
+}
+
+// ResetBreaker implements httpapi.Resilience.
+func (l *lifelines) ResetBreaker(ctx context.Context, name string, d httpapi.BreakerDecision) (ktrdr.Breaker, error) {
+	return l.registry.Reset(ctx, name, d.By, d.Why)
+}
+
+// ForceBreaker implements httpapi.Resilience.
+func (l *lifelines) ForceBreaker(ctx context.Context, name string, d httpapi.BreakerDecision) (ktrdr.Breaker, error) {
+	return l.registry.Force(ctx, name, d.State, d.By, d.Why)
+}
+
+// Degradation implements httpapi.Resilience.
+func (l *lifelines) Degradation() httpapi.Degradation {
+	s := l.level.Status()
+	out := httpapi.Degradation{Level: string(s.Level), Score: s.Score, Services: []httpapi.ServiceHealth{}, Shed: []string{}, History: []httpapi.LevelChange{}}
+	for _, v := range s.Services {
+		out.Services = append(out.Services, httpapi.ServiceHealth{Name: v.Name, Health: string(v.Health), Weight: v.Weight, Critical: v.Critical})
+	}
+	for _, f := range s.Shed {
+		out.Shed = append(out.Shed, string(f))
+	}
+	for _, c := range s.History {
+		out.History = append(out.History, httpapi.LevelChange{From: string(c.From), To: string(c.To), Reason: c.Reason, At: c.At})
+	}
+	return out
+}
+
+// Models implements httpapi.Resilience.
+func (l *lifelines) Models() []httpapi.LanguageModel {
+	health := l.chain.Health()
+	var all []httpapi.LanguageModel
+	for i, m := range l.models {
+		h := health[i]
+		one := httpapi.LanguageModel{
+			Name: m.Name, Provider: m.Provider.Name(), Well: h.Well, Failures: h.Failures, Calls: h.Calls,
+			SuccessRate: h.SuccessRate, Seconds: h.Latency.Seconds(), LastError: h.LastError,
+		}
+		if m.Price != nil {
+			one.Input, one.Output = &m.Price.Input, &m.Price.Output
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+var (
+	descBreaker = prometheus.NewDesc("ktrdr_breaker_state", "Circuit breakers: 0 closed, 1 half open, 2 open; a forced state counts.", []string{"name"}, nil)
+	descRefusal = prometheus.NewDesc("ktrdr_breaker_refused_total", "Calls that a circuit breaker refused.", []string{"name"}, nil)
+	descLevel   = prometheus.NewDesc("ktrdr_service_level", "1 for the level of service given now.", []string{"level"}, nil)
+)
+
+// Describe sends nothing: breakers appear with their first call.
+func (l *lifelines) Describe(chan<- *prometheus.Desc) {}
+
+// Collect sends how the breakers and the level stand.
+func (l *lifelines) Collect(ch chan<- prometheus.Metric) {
+	states := map[ktrdr.BreakerState]float64{ktrdr.BreakerHalfOpen: 1, ktrdr.BreakerOpen: 2}
+	for _, s := range l.registry.List() {
+		state := s.State
+		if s.Forced != "" {
+			state = s.Forced
+		}
+		ch <- prometheus.MustNewConstMetric(descBreaker, prometheus.GaugeValue, states[state], s.Name)
+		ch <- prometheus.MustNewConstMetric(descRefusal, prometheus.CounterValue, float64(s.Refused), s.Name)
+	}
+	ch <- prometheus.MustNewConstMetric(descLevel, prometheus.GaugeValue, 1, string(l.level.Level()))
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/agent"
+	"github.com/ktrdr/ktrdr/llm"
+	"github.com/ktrdr/ktrdr/research"
+	"github.com/ktrdr/ktrdr/resilience"
+	"github.com/ktrdr/ktrdr/sqlstore"
+)
+
+// gateway is the way to two providers; a third is alone.
+var gateway = env{
+	"KTRDR_MODELS":       "one/m,two/m,local/m",
+	"KTRDR_PROVIDERS":    "one=http://gateway.example:81/one,two=http://gateway.example:81/two,local=http://gateway.example:82",
+	"KTRDR_MODEL_PRICES": "one/m=1/5,two/m=1/5,local/m=0/0",
+	"KTRDR_MODEL_WAIT":   "true",
+}
+
+func modelsOf(t *testing.T, e env) Config {
+	t.Helper()
+	cfg, err := configOf(t, nil, e, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+// A field that is built and not set protects nobody. Those named here are right
+// as they are.
+func TestLifelines_EverythingThatProtectsIsWired(t *testing.T) {
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: filepath.Join(t.TempDir(), "ktrdr.db"), Plans: plans(), Ledger: research.Standalone()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	b := &backend{cfg: modelsOf(t, gateway), store: store, log: slog.New(slog.DiscardHandler)}
+	if err := b.openLifelines(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	cfg := b.chainConfig(b.lifelines)
+	wired(t, cfg, "Cooldown", "MaxCooldown")
+	wired(t, cfg.Retry, "Jitter", "DurableOver", "On", "Rand")
+	wired(t, cfg.Models[0])
+	wired(t, cfg.Models[2], "Cluster")
+	wired(t, b.minds)
+	if cfg.Models[0].Cluster != cfg.Models[1].Cluster {
+		t.Errorf("clusters %q and %q, want one for one gateway", cfg.Models[0].Cluster, cfg.Models[1].Cluster)
+	}
+	if b.minds.Models == agent.Models(b.lifelines.chain) {
+		t.Error("the calls of agents have no deadline")
+	}
+	slow := func(scope ktrdr.BreakerScope) ktrdr.BreakerState {
+		breaker := b.lifelines.registry.Breaker(scope, "x")
+		for range 20 {
+			if p, err := breaker.Allow(); err == nil {
+				p.Done(10*time.Minute, nil)
+			}
+		}
+		return breaker.Status().State
+	}
+	if agents, providers := slow(ktrdr.ScopeAgent), slow(ktrdr.ScopeProvider); agents != ktrdr.BreakerClosed || providers != ktrdr.BreakerOpen {
+		t.Errorf("after slow calls the breaker of an agent is %s, of a provider %s; want only the second open", agents, providers)
+	}
+}
+
+// wired fails for every field of v that is zero and not among those that may be.
+func wired(t *testing.T, v any, mayBeZero ...string) {
+	t.Helper()
+	value := reflect.ValueOf(v)
+	for i := range value.NumField() {
+		name := value.Type().Field(i).Name
+		if value.Field(i).IsZero() && !slices.Contains(mayBeZero, name) {
+			t.Errorf("%s.%s is not set", value.Type(), name)
+		}
+	}
+}
+
+// outlook is the lifelines of two models whose breakers a test moves.
+type outlook struct {
+	*lifelines
+	t     *testing.T
+	state ktrdr.Health
+}
+
+func newOutlook(t *testing.T) *outlook {
+	t.Helper()
+	cfg := modelsOf(t, gateway)
+	l := &lifelines{}
+	var err error
+	if l.registry, err = resilience.NewRegistry(resilience.RegistryConfig{Enabled: true, Rand: func() float64 { return 0 }}); err != nil {
+		t.Fatal(err)
+	}
+	if l.models, err = cfg.Models.open(func(string) string { return "" }); err != nil {
+		t.Fatal(err)
+	}
+	l.models = slices.DeleteFunc(l.models, func(m llm.Model) bool { return m.Name == "two/m" })
+	if l.level, err = resilience.NewDegradation(resilience.DegradationConfig{Services: l.services()}); err != nil {
+		t.Fatal(err)
+	}
+	o := &outlook{lifelines: l, t: t}
+	o.state.Store.OK = true
+	o.compute(1)
+	return o
+}
+
+func (o *outlook) compute(workers int) {
+	o.state.Workers.ByType = map[ktrdr.Type]ktrdr.WorkerSlots{ktrdr.Training: {Total: workers}}
+}
+
+// call makes calls to a provider that end so, as far as its breaker lets them.
+func (o *outlook) call(provider string, times int, err error) {
+	b := o.registry.Breaker(ktrdr.ScopeProvider, provider)
+	for range times {
+		if p, refused := b.Allow(); refused == nil {
+			p.Done(time.Second, err)
+		}
+	}
+}
+
+func (o *outlook) want(when string, models resilience.Health, level resilience.Level, shed ...resilience.Feature) {
+	o.t.Helper()
+	o.look(o.state)
+	s := o.level.Status()
+	i := slices.IndexFunc(s.Services, func(v resilience.ServiceStatus) bool { return v.Name == serviceModels })
+	if s.Services[i].Health != models || s.Level != level || !slices.Equal(s.Shed, shed) {
+		o.t.Errorf("%s: models %s, level %s, without %v; want %s, %s, without %v", when, s.Services[i].Health, s.Level, s.Shed, models, level, shed)
+	}
+}
+
+var outage = &resilience.Error{Kind: resilience.KindServer, Status: 500, Err: errors.New("down")}
+
+// What is shed while models are down is not what finds out that they are back.
+func TestLifelines_AnOutageOfModelsEndsByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOutlook(t)
+		o.want("all is well", resilience.HealthGood, resilience.Full)
+		o.call("one", 5, outage)
+		o.want("one is down", resilience.HealthGood, resilience.Full)
+		o.call("local", 5, outage)
+		o.want("all are down", resilience.HealthDown, resilience.Degraded, resilience.LLMAssessment)
+		time.Sleep(time.Minute)
+		o.want("they may be probed", resilience.HealthDegraded, resilience.Degraded, resilience.LLMAssessment)
+		o.call("local", 1, nil)
+		o.want("a probe has succeeded", resilience.HealthDegraded, resilience.Degraded, resilience.LLMAssessment)
+		o.call("local", 2, nil)
+		o.want("one is back", resilience.HealthGood, resilience.Degraded, resilience.LLMAssessment)
+		time.Sleep(time.Minute)
+		o.want("for a while", resilience.HealthGood, resilience.Full)
+	})
+}
+
+func TestLifelines_NobodyToComputeAndNoModelsEndsWithTheFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOutlook(t)
+		o.call("one", 5, outage)
+		o.call("local", 5, outage)
+		o.compute(0)
+		o.want("both", resilience.HealthDown, resilience.Minimal, resilience.LLMAssessment, resilience.LLMDesign)
+		o.compute(1)
+		time.Sleep(2 * time.Minute)
+		o.look(o.state)
+		time.Sleep(time.Minute)
+		o.want("there are workers again", resilience.HealthDegraded, resilience.Degraded, resilience.LLMAssessment)
+	})
+}
+
+func TestLifelines_AClusterThatIsOpenIsNoWayToItsModels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOutlook(t)
+		o.call("local", 5, outage)
+		b := o.registry.Breaker(ktrdr.ScopeCluster, o.models[0].Cluster)
+		for range 5 {
+			if p, err := b.Allow(); err == nil {
+				p.Done(0, outage)
+			}
+		}
+		o.want("the gateway is down", resilience.HealthDown, resilience.Degraded, resilience.LLMAssessment)
+	})
+}

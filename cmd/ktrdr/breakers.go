@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/httpapi"
+)
+
+const breakersHelp = `Show the circuit breakers: of providers of language models, of agents, and of
+clusters. An open one lets nothing through until it is time for a probe; probes
+that succeed close it. A person can close one (reset), or hold it open or closed
+(force) until it is given back its own will; who and why go into its history.`
+
+func newBreakers(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "breakers", Short: "Circuit breakers: list, history, reset, force", Long: breakersHelp, Args: noSuchPart,
+		RunE: a.asking(a.listBreakers),
+	}
+	var limit int
+	history := &cobra.Command{
+		Use: "history [NAME]", Short: "What changed, newest first", Args: cobra.MaximumNArgs(1),
+		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+			return a.breakerHistory(ctx, c, strings.Join(args, ""), limit)
+		}),
+	}
+	history.Flags().IntVar(&limit, "limit", 50, "how many at most")
+	cmd.AddCommand(
+		&cobra.Command{Use: "list", Short: "Every breaker and what it has seen", Args: noArgs, RunE: a.asking(a.listBreakers)},
+		history, newBreakerReset(a), newBreakerForce(a),
+	)
+	return cmd
+}
+
+func newBreakerReset(a *app) *cobra.Command {
+	var d httpapi.BreakerDecision
+	cmd := &cobra.Command{
+		Use: "reset NAME --by WHO --why WHY", Short: "Close a breaker", Args: exactly(1, "the NAME of a breaker: see `ktrdr breakers`"),
+		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+			b, err := c.ResetBreaker(ctx, args[0], d)
+			return a.decided(b, err)
+		}),
+	}
+	decision(cmd, &d)
+	return cmd
+}
+
+func newBreakerForce(a *app) *cobra.Command {
+	var d httpapi.BreakerDecision
+	cmd := &cobra.Command{
+		Use: "force NAME open|closed|auto --by WHO --why WHY", Short: "Hold a breaker open or closed, or give it back its own will",
+		Args: exactly(2, "the NAME of a breaker, and open, closed or auto"),
+		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+			if d.State = ktrdr.BreakerState(strings.ToUpper(args[1])); d.State == "AUTO" {
+				d.State = ""
+			}
+			b, err := c.ForceBreaker(ctx, args[0], d)
+			return a.decided(b, err)
+		}),
+	}
+	decision(cmd, &d)
+	return cmd
+}
+
+func decision(cmd *cobra.Command, d *httpapi.BreakerDecision) {
+	cmd.Flags().StringVar(&d.By, "by", "", "`WHO` decides this")
+	cmd.Flags().StringVar(&d.Why, "why", "", "`WHY`, for the record")
+}
+
+func (a *app) decided(b ktrdr.Breaker, err error) error {
+	if err != nil {
+		return err
+	}
+	return a.print(b, func(w io.Writer) {
+		if b.Forced != "" {
+			fmt.Fprintf(w, "%s is held %s by %s.\n", b.Name, b.Forced, plain(b.By))
+			return
+		}
+		fmt.Fprintf(w, "%s is %s.\n", b.Name, b.State)
+	})
+}
+
+func (a *app) listBreakers(ctx context.Context, c *httpapi.Client, _ []string) error {
+	all, err := c.Breakers(ctx)
+	if err != nil {
+		return err
+	}
+	return a.print(all, func(w io.Writer) {
+		if len(all) == 0 {
+			fmt.Fprintln(w, "No breakers yet: each appears with its first call.")
+			return
+		}
+		table(w, "NAME\tSTATE\tCALLS\tFAILED\tSLOW\tREFUSED\tPROBE AT\tREASON", func(row func(...any)) {
+			for _, b := range all {
+				state := string(b.State)
+				switch {
+				case !b.Enabled:
+					state += " (disabled)"
+				case b.Forced != "":
+					state = string(b.Forced) + " (forced)"
+				case b.Held:
+					state += " (waits for a person)"
+				}
+				at := "-"
+				if b.State == ktrdr.BreakerOpen && !b.RetryAt.IsZero() {
+					at = b.RetryAt.Local().Format(time.DateTime)
+				}
+				row(b.Name, state, b.Calls, b.Failures, b.Slow, b.Refused, at, dash(plain(b.Reason)))
+			}
+		})
+	})
+}
+
+func (a *app) breakerHistory(ctx context.Context, c *httpapi.Client, name string, limit int) error {
+	if limit < 1 || limit > 1000 {
+		return usagef("--limit must be 1 to 1000, not %d", limit)
+	}
+	all, err := c.BreakerHistory(ctx, name, limit)
+	if err != nil {
+		return err
+	}
+	return a.print(all, func(w io.Writer) {
+		table(w, "AT\tNAME\tFROM\tTO\tBY\tREASON", func(row func(...any)) {
+			for _, b := range all {
+				row(b.At.Local().Format(time.DateTime), b.Name, b.From, b.To, dash(plain(b.By)), plain(b.Reason))
+			}
+		})
+	})
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ktrdr/ktrdr/httpapi"
+)
+
+const reportHelp = `Tell on one screen what happened while nobody watched: how the researches ended
+and what they claim, the best of them, what failed and how to go on with it, what
+happened to backends and workers, and what was spent on models.
+
+--since says how far back: a duration (12h, 7d), a local time (22:00,
+2026-11-14T22:00), or last, which is since the newest spell of research began.
+With --run it is that run, from its beginning.`
+
+type reportFlags struct {
+	since, run string
+	markdown   bool
+}
+
+func newReport(a *app) *cobra.Command {
+	var f reportFlags
+	cmd := &cobra.Command{
+		Use: "report", Short: "What happened in the night", Long: reportHelp, Args: noArgs,
+		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error { return a.report(ctx, c, f) }),
+	}
+	cmd.Flags().StringVar(&f.since, "since", "", "how far back: `TIME`, a duration, or last (default 12h)")
+	cmd.Flags().StringVar(&f.run, "run", "", "only the researches of this `RUN`")
+	cmd.Flags().BoolVar(&f.markdown, "markdown", false, "print Markdown, for a file or a mail")
+	return cmd
+}
+
+func (a *app) report(ctx context.Context, c *httpapi.Client, f reportFlags) error {
+	if f.markdown && a.json {
+		return usagef("--markdown and --json are two forms of the same: leave one of them out")
+	}
+	since, err := sinceText(f.since, time.Now())
+	if err != nil {
+		return err
+	}
+	r, err := c.Report(ctx, since, f.run)
+	if err != nil {
+		return err
+	}
+	write := writeText
+	if f.markdown {
+		write = writeMarkdown
+	}
+	return a.print(r, func(w io.Writer) { write(w, reportSections(r, time.Local)) })
+}
+
+// sinceText puts what a person calls a time into the API's words. Durations go
+// as they are: it is the server's clock that they are before.
+func sinceText(text string, now time.Time) (string, error) {
+	if text == "" || strings.EqualFold(text, "last") {
+		return text, nil
+	}
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.Atoi(days); err == nil {
+			text = strconv.Itoa(24*n) + "h"
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil {
+		if d <= 0 {
+			return "", usagef("--since %s: how long ago it was must be more than nothing", text)
+		}
+		return text, nil
+	}
+	at, ok := localTime(text, now)
+	switch {
+	case !ok:
+		return "", usagef("--since %q: must be a duration such as 12h or 7d, a time such as 22:00 or 2026-11-14T22:00, or last", text)
+	case at.After(now):
+		return "", usagef("--since %s: lies in the future", text)
+	}
+	return at.UTC().Format(time.RFC3339Nano), nil
+}
+
+// localTime reads a time as a clock here shows it; a time of day is the last
+// that was.
+func localTime(text string, now time.Time) (time.Time, bool) {
+	if t, err := time.Parse("15:04", text); err == nil {
+		at := time.Date(now.Year(), now.Month(), now.Day(), t.Hour(), t.Minute(), 0, 0, now.Location())
+		if at.After(now) {
+			at = time.Date(now.Year(), now.Month(), now.Day()-1, t.Hour(), t.Minute(), 0, 0, now.Location())
+		}
+		return at, true
+	}
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at, true
+	}
+	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", time.DateTime, "2006-01-02 15:04", time.DateOnly} {
+		if at, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
+			return at, true
+		}
+	}
+	return time.Time{}, false
+}

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/research"
+)
+
+// section is a part of a report, before it is known how it is printed.
+type section struct {
+	title string
+	lines []string
+	head  []string // of a table; empty where there is none
+	rows  [][]string
+}
+
+func (s *section) add(format string, args ...any) {
+	s.lines = append(s.lines, plain(fmt.Sprintf(format, args...)))
+}
+
+func (s *section) row(cells ...any) {
+	texts := make([]string, len(cells))
+	for i, c := range cells {
+		texts[i] = plain(fmt.Sprint(c))
+	}
+	s.rows = append(s.rows, texts)
+}
+
+// reportSections puts a report into words. A part in which nothing happened is
+// left out.
+func reportSections(r httpapi.Report, zone *time.Location) []section {
+	all := []section{
+		headSection(r, zone), claimSection(r), leaderSection(r), failureSection(r),
+		machineSection(r.Machine, zone), modelSection(r.Models), nowSection(r),
+	}
+	var told []section
+	for _, s := range all {
+		if len(s.lines)+len(s.rows) > 0 {
+			told = append(told, s)
+		}
+	}
+	return told
+}
+
+func headSection(r httpapi.Report, zone *time.Location) section {
+	const layout = "Mon 2006-01-02 15:04"
+	s := section{title: fmt.Sprintf("%s to %s (%s)", r.From.In(zone).Format(layout), r.To.In(zone).Format(layout+" MST"), brief(r.To.Sub(r.From)))}
+	if r.Run != "" {
+		s.title = plain(r.Run) + ", " + s.title
+	}
+	s.add("%s", r.Summary)
+	n := r.Researches
+	var parts []string
+	for _, o := range research.Outcomes {
+		if k := n.Outcomes[string(o)]; k > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", k, strings.ReplaceAll(string(o), "_", " ")))
+		}
+	}
+	if len(parts) > 0 {
+		s.add("%s: %s.", numbered(n.Ended, "research ended", "researches ended"), strings.Join(parts, ", "))
+	}
+	if n.Active+n.Waiting > 0 {
+		s.add("%d are active and %d wait.", n.Active, n.Waiting)
+	}
+	if n.Trials > 0 || n.Ledger > 0 {
+		s.add("%s; all %d of the ledger count against luck. The holdout was opened %s.", numbered(int(n.Trials), "trial", "trials"), n.Ledger, numbered(n.Holdouts, "time", "times"))
+	}
+	var others []string
+	for _, c := range r.Others {
+		others = append(others, fmt.Sprintf("%d %s %s", c.N, c.Type, strings.ToLower(string(c.Status))))
+	}
+	if len(others) > 0 {
+		s.add("Other operations: %s.", strings.Join(others, ", "))
+	}
+	return s
+}
+
+func claimSection(r httpapi.Report) section {
+	s := section{title: "Claims"}
+	if len(r.Claims) == 0 {
+		return section{}
+	}
+	s.head = slices.Concat([]string{"RESEARCH", "STRATEGY"}, evidenceHead, []string{"NET RETURN", "DRAWDOWN", "TRADES"})
+	for _, c := range r.Claims {
+		s.row(cells(tail(c.Operation), dash(c.Strategy), evidenceCells(c.Evidence), percentText(c.NetReturn), percentText(c.MaxDrawdown), c.Trades)...)
+	}
+	for _, c := range r.Claims[:min(3, len(r.Claims))] {
+		s.add("%s: %s", tail(c.Operation), c.Summary)
+	}
+	if more := r.Researches.Claims - len(r.Claims); more > 0 {
+		s.add("And %d more: see `ktrdr leaderboard`.", more)
+	}
+	return s
+}
+
+func leaderSection(r httpapi.Report) section {
+	head := slices.Concat([]string{"RESEARCH", "STRATEGY", "VERDICT", "CLAIM"}, evidenceHead, []string{"NET RETURN", "TRADES"})
+	s := section{title: "The best, net of costs", head: head}
+	for _, e := range r.Leaders {
+		claim := "no"
+		if e.Claim {
+			claim = "yes"
+		}
+		s.row(cells(tail(e.Operation), dash(e.Strategy), cmp.Or(e.Verdict, e.Status), claim, evidenceCells(e.Evidence), percentOf(e.NetReturn), e.Trades)...)
+	}
+	return s
+}
+
+func failureSection(r httpapi.Report) section {
+	s := section{title: "What failed"}
+	for _, f := range r.Failures {
+		s.add("%d × %s", f.Count, f.Reason)
+		s.add("    `%s`%s", f.Next, others(f))
+	}
+	return s
+}
+
+// others says how to find the rest of a group.
+func others(f httpapi.ReportFailure) string {
+	switch {
+	case f.Resumable > 1:
+		return "; all that can be continued: `ktrdr ops --resumable`"
+	case f.Count > 1:
+		return "; the others: `ktrdr ops --status failed`"
+	}
+	return ""
+}
+
+func machineSection(m httpapi.ReportMachine, zone *time.Location) section {
+	s := section{title: "The machine"}
+	var parts []string
+	count := func(n int, one, many string) {
+		if n > 0 {
+			parts = append(parts, numbered(n, one, many))
+		}
+	}
+	flush := func() {
+		if len(parts) > 0 {
+			s.add("%s.", strings.Join(parts, ", "))
+		}
+		parts = nil
+	}
+	count(m.BackendStarts, "backend start", "backend starts")
+	count(m.WorkersJoined, "worker joined", "workers joined")
+	count(m.WorkersLost, "worker was lost", "workers were lost")
+	flush()
+	count(m.Orphaned, "operation lost its worker", "operations lost their worker")
+	count(m.Interrupted, "ended with its backend", "ended with their backend")
+	count(m.Requeued, "taken over from a dead backend", "taken over from dead backends")
+	count(m.Reported, "outlived its backend", "outlived their backend")
+	count(m.Released, "given back by a stop", "given back by stops")
+	count(m.Resumed, "resumed", "resumed")
+	count(m.Poisoned, "given up as poison", "given up as poison")
+	flush()
+	count(m.CheckpointsSkipped, "checkpoint could not be used", "checkpoints could not be used")
+	count(m.WritesRefused, "write of an old claim refused", "writes of old claims refused")
+	count(m.BreakerChanges, "circuit breaker change", "circuit breaker changes")
+	flush()
+	for _, p := range m.Pauses {
+		end := "now: go on with `ktrdr unpause`"
+		if !p.To.IsZero() {
+			end = p.To.In(zone).Format("15:04 MST")
+		}
+		s.add("Paused from %s to %s.", p.From.In(zone).Format("15:04"), end)
+	}
+	return s
+}
+
+func modelSection(m *httpapi.ReportModelCalls) section {
+	if m == nil {
+		return section{}
+	}
+	s := section{title: "Models"}
+	least := ""
+	if m.AtLeast {
+		least = "at least "
+	}
+	s.add("%s%s, %d failed, %d not settled: %s$%.4f.", least, numbered(m.Calls, "call", "calls"), m.Failed, m.InFlight, least, m.USD)
+	if len(m.ByModel) > 1 {
+		s.head = []string{"MODEL", "CALLS", "FAILED", "USD"}
+		for _, x := range m.ByModel {
+			s.row(x.Model, x.Calls, x.Failed, fmt.Sprintf("%.4f", x.USD))
+		}
+	}
+	return s
+}
+
+func nowSection(r httpapi.Report) section {
+	s := section{title: "Now"}
+	for _, text := range r.Problems {
+		s.add("%s", text)
+	}
+	for _, text := range r.Incomplete {
+		s.add("This report is not whole: %s", text)
+	}
+	return s
+}
+
+// writeText prints a report for a terminal.
+func writeText(w io.Writer, all []section) {
+	for i, s := range all {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintln(w, s.title)
+		if len(s.rows) > 0 {
+			table(w, "  "+strings.Join(s.head, "\t"), func(row func(...any)) {
+				for _, r := range s.rows {
+					cells := []any{"  " + r[0]}
+					for _, c := range r[1:] {
+						cells = append(cells, c)
+					}
+					row(cells...)
+				}
+			})
+		}
+		for _, l := range s.lines {
+			fmt.Fprintln(w, " ", l)
+		}
+	}
+}
+
+// writeMarkdown prints a report for a file.
+func writeMarkdown(w io.Writer, all []section) {
+	for i, s := range all {
+		level := "##"
+		if i == 0 {
+			level = "#"
+		}
+		fmt.Fprintf(w, "%s %s\n\n", level, escaped(s.title))
+		if len(s.rows) > 0 {
+			fmt.Fprintf(w, "| %s |\n|%s\n", strings.Join(s.head, " | "), strings.Repeat("---|", len(s.head)))
+			for _, r := range s.rows {
+				for j := range r {
+					r[j] = escaped(r[j])
+				}
+				fmt.Fprintf(w, "| %s |\n", strings.Join(r, " | "))
+			}
+			fmt.Fprintln(w)
+		}
+		for _, l := range s.lines {
+			fmt.Fprintf(w, "- %s\n", escaped(strings.TrimSpace(l)))
+		}
+		if len(s.lines) > 0 {
+			fmt.Fprintln(w)
+		}
+	}
+}
+
+// escaped keeps what others wrote from being a table, a link or HTML.
+func escaped(text string) string {
+	return strings.NewReplacer("|", `\|`, "<", "&lt;", "[", `\[`, "\n", " ").Replace(text)
+}

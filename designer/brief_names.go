@@ -1,0 +1,211 @@
+package designer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ktrdr/ktrdr/indicator"
+	"github.com/ktrdr/ktrdr/market"
+)
+
+// Chosen is what was said elsewhere than in the text, where there is nothing to
+// misread.
+type Chosen struct {
+	Symbols   []string
+	Timeframe market.Timeframe
+}
+
+// CheckBrief holds what a text names against what the library has. To research
+// another market than the one that is named is not what was meant: a text that
+// names only what is not there is refused, with what there is. Where something
+// of it is there, or was chosen, what is not is a warning.
+func CheckBrief(text string, known Known, chosen Chosen) (warnings []string, err error) {
+	text = text[:min(len(text), longest)]
+	r := briefReader{words: split(text), brief: &Brief{}}
+	r.read()
+	named := chosen.Symbols
+	if len(named) == 0 {
+		named = r.namedSymbols(known.Series)
+	}
+	if lost := strangers(text, known); len(lost) > 0 {
+		names := strings.Join(lost, ", ")
+		if len(named) == 0 {
+			return nil, fmt.Errorf("the brief names %s, and the library has no such bars; it has %s: import them with `ktrdr data import FILE --symbol %s --timeframe 1h`, leave the name out, or write it in small letters if it is no symbol",
+				names, known.text(), lost[0])
+		}
+		warnings = append(warnings, fmt.Sprintf("The brief names %s, and the library has no such bars: that part of it is not heeded.", names))
+	}
+	there := func(tf market.Timeframe) bool {
+		return slices.ContainsFunc(known.Series, func(s Series) bool {
+			return s.Timeframe == tf && (len(named) == 0 || slices.Contains(named, s.Symbol))
+		})
+	}
+	missing := slices.DeleteFunc(slices.Clone(r.bars), there)
+	switch {
+	case len(missing) == 0:
+	case chosen.Timeframe == "" && len(missing) == len(r.bars):
+		return nil, fmt.Errorf("the brief names %s bars, and the library has none that fit; it has %s: import them, make them of shorter ones with `ktrdr data resample`, or leave the timeframe out",
+			join(missing), known.text())
+	default:
+		warnings = append(warnings, fmt.Sprintf("The brief names %s bars, and the library has none that fit: that part of it is not heeded.", join(missing)))
+	}
+	return warnings, nil
+}
+
+// mostListed is how many series a sentence lists.
+const mostListed = 12
+
+// text lists what there is.
+func (k Known) text() string {
+	var list []string
+	for _, s := range k.Series[:min(len(k.Series), mostListed)] {
+		list = append(list, s.Symbol+" "+string(s.Timeframe))
+	}
+	if more := len(k.Series) - len(list); more > 0 {
+		list = append(list, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(list, ", ")
+}
+
+// has says whether the library has a symbol, however it is written.
+func (k Known) has(symbol string) bool {
+	return slices.ContainsFunc(k.Series, func(s Series) bool { return squash(s.Symbol) == squash(symbol) })
+}
+
+// strangers are what looks like a symbol in a text and is none of the library's:
+// two currencies side by side in any case, and names in capitals that are no
+// words of ours.
+func strangers(text string, known Known) (lost []string) {
+	add := func(symbol string) {
+		if !known.has(symbol) {
+			lost = appendNew(lost, symbol)
+		}
+	}
+	loud := shouted(text)
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !(r == '/' || r == '-' || r == '_' || ascii(r)) }) {
+		halves := strings.FieldsFunc(word, func(r rune) bool { return r == '/' || r == '-' })
+		switch whole := strings.Join(halves, ""); {
+		case strings.Contains(word, "_"):
+		case len(halves) <= 2 && pair(whole):
+			add(strings.ToUpper(whole))
+		case len(halves) == 2 && known.has(whole):
+		case len(halves) == 2 && !loud && (money(halves[0]) || money(halves[1])) && capitals(halves[0]) && capitals(halves[1]):
+			add(strings.Join(halves, "-")) // a coin and what it is traded for
+		default:
+			for _, part := range halves {
+				switch {
+				case pair(part):
+					add(strings.ToUpper(part))
+				case !loud && capitals(part) && !common(part):
+					add(part)
+				}
+			}
+		}
+	}
+	return lost
+}
+
+func ascii(r rune) bool {
+	return r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || r >= '0' && r <= '9'
+}
+
+// capitals says whether a word is written as symbols are.
+func capitals(word string) bool {
+	letters := 0
+	for _, r := range word {
+		switch {
+		case r >= 'A' && r <= 'Z':
+			letters++
+		case r < '0' || r > '9':
+			return false
+		}
+	}
+	return letters >= 2 && len(word) <= 6 && !digit(word[0])
+}
+
+// shouted says whether a text is written in capitals, so that they tell nothing.
+func shouted(text string) bool {
+	loud, quiet, words := 0, 0, 0
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !ascii(r) }) {
+		switch {
+		case strings.ToUpper(word) != word:
+			quiet++
+		case capitals(word):
+			loud++
+			if slices.Contains(english, strings.ToLower(word)) {
+				words++
+			}
+		}
+	}
+	return loud > quiet && words > 1
+}
+
+// money says whether a word is a currency, a coin or a metal.
+func money(word string) bool {
+	return slices.Contains(fiat, strings.ToUpper(word)) || slices.Contains(coins, strings.ToUpper(word))
+}
+
+// pair says whether a word is two of them.
+func pair(word string) bool {
+	for i := 3; i < len(word)-2 && i < 6; i++ {
+		if money(word[:i]) && money(word[i:]) && !strings.EqualFold(word[:i], word[i:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// common says whether a word in capitals is no symbol, as far as we know words.
+func common(word string) bool {
+	lower := strings.ToLower(word)
+	if _, ok := phrases[lower]; ok || units[lower] != "" || slices.Contains(fiat, word) {
+		return true
+	}
+	if _, ok := indicator.Lookup(lower); ok {
+		return true
+	}
+	for _, list := range [][]string{english, terms, negations, hopes, floors, spans} {
+		if slices.Contains(list, lower) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(readings, func(r reading) bool { return r.name == lower })
+}
+
+// fiat are currencies, which by themselves are what a market is in and not what
+// is traded; coins are coins and metals, which are.
+var (
+	fiat = strings.Fields(`AUD BRL CAD CHF CNH CNY CZK DKK EUR GBP HKD HUF ILS INR JPY KRW MXN NOK NZD PLN RUB SEK SGD THB TRY
+		TWD USD ZAR`)
+	coins = strings.Fields(`ADA AVAX BCH BNB BTC DOGE DOT ETH LINK LTC SOL TRX USDC USDT XAG XAU XBT XPD XPT XRP`)
+)
+
+// terms are the short forms of this trade and its neighbours, those of the
+// indicators apart.
+var terms = strings.Fields(`ma hma dema tema kama vwma twap dmi di natr bb kc psar mom tsi trix ppo pvo uo ao kst ha
+	fx otc etf etfs ipo cfd pnl pl roi roe cagr mdd dd sl tp rr rrr oco tf htf ltf ohlc ohlcv oos wfo wf cv ta fa pa sr
+	hft lob ath atl ytd qtd mtd eod bod hod lod nyse lse cme iqr std dev avg min max pct bps bp pips lot lots
+	us usa uk eu un gdp cpi nfp fomc fed ecb boe boj snb rba pmi ppi qe esg
+	ml ai nn rl dl cnn rnn svm pca hmm llm gpt api csv json yaml sql gpu cpu ram ui
+	am pm utc gmt est edt cet cest bst pst pdt jst ny la asia
+	ok nb ps fyi tbd todo asap etc eg ie vs wrt aka faq imho id ii iii iv mn`)
+
+// english are words that people write in capitals when they mean them.
+var english = strings.Fields(`a about above across act add after again all allow almost along also always among an and any
+	anyone are around as ask at avoid away back bad bar bars based be bear beat been before begin below best better big
+	both bottom break bull but buy by call can cannot care case change check clear close come cost costs could cross cut
+	daily data day deep design did do does done down drop each early easy edge either else end enough enter entry equal
+	even every exit extra false far fast few field final find first fit five flat follow for four free from full gain gap
+	get give go goal going good great had half hard has have help her here high higher highs hint hold holdup hour how
+	idea if import in into is it its just keep key kind know large last late learn least leave left less let level like
+	limit line list little live local long look loss losses lot low lower lows made main make many market may mean means
+	mid might mind mode model more most move moves much must near need never new news next nice night no none nor not
+	note now of off old on once one only open or order other our out over own pair part past pay per place plan play
+	please plus point price prices profit pure put quick quiet range rate read ready real really rest right rise risk
+	robust rule rules run safe same say sell set share she short should show side sign simple since size slow small so
+	solid some soon spike spread stable start stay step still stop stops strict strong such sure take target test than
+	that the their them then there these they thing think this those three tight time to today too top total trade
+	trades train trend true try turn two type under until up upon use used using very wait want was watch way we weak
+	week well were what when where which while who why wide will win with within work works worst would write wrong year
+	yes yet you your zero`)

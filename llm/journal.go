@@ -1,0 +1,70 @@
+package llm
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// How long a store that is away is waited for.
+const (
+	storeTime = 10 * time.Second
+	storeWait = 100 * time.Millisecond
+)
+
+// book reserves, and waits a little for a store that is away. A reservation of
+// which nobody knows whether it was made is made again: the first, if there is
+// one, stays charged.
+func (p *purchase) book(ctx context.Context) (ktrdr.Call, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	for wait := storeWait; ; wait *= 2 {
+		call, err := p.chain.cfg.Journal.ReserveCall(ctx, ktrdr.NewCall{
+			Operation: p.ask.Operation, Epoch: p.ask.Epoch, Key: p.trace.Key, Model: p.model.full(),
+			Most: p.most, Daily: p.chain.cfg.Daily, Research: p.ask.Research,
+		})
+		if !away(err) || !pause(ctx, wait) {
+			return call, err
+		}
+	}
+}
+
+// away says whether an error is that of a store that may soon be there again.
+func away(err error) bool {
+	code := ktrdr.CodeOf(err)
+	return code == ktrdr.CodeUnavailable || code == ktrdr.CodeUnknownResult
+}
+
+// settle ends the call that is held, also when the caller is gone: what was
+// paid was paid. The same end may be told twice. What cannot be settled is
+// fatal, and stays reserved.
+func (p *purchase) settle(ctx context.Context, end ktrdr.CallEnd) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
+	defer cancel()
+	end.ID = p.held.ID
+	for wait := storeWait; ; wait *= 2 {
+		err := p.chain.cfg.Journal.SettleCall(ctx, end)
+		if err == nil {
+			p.held = nil
+			return
+		}
+		if !ktrdr.CodeOf(err).Retryable() || !pause(ctx, wait) {
+			p.fatal = fmt.Errorf("call %d to %s could not be settled: %w", end.ID, p.model.full(), err)
+			return
+		}
+	}
+}
+
+// pause waits, and says whether it could.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

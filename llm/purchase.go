@@ -1,0 +1,243 @@
+package llm
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/resilience"
+)
+
+// purchase is the attempt to buy one answer from one model.
+//
+// Money is reserved before a try. A try that failed before the model began to
+// work, as a full queue or a wrong key, cost nothing and leaves the reservation
+// to the next one. A try that may have been billed, as one that broke off in
+// the middle, is settled at all that was reserved, and the next needs new
+// money.
+type purchase struct {
+	*quest
+	model   Model
+	request Request
+	most    ktrdr.MicroUSD
+	time    time.Duration // for all tries; 0 means no bound
+	others  bool          // wait for their turn, and there is a deadline
+
+	held   *ktrdr.Call // reserved, not settled
+	answer *Answer
+	text   json.RawMessage // the answer as it is journaled
+	took   time.Duration
+}
+
+// buy returns the answer, or why this model gives none.
+func (p *purchase) buy(ctx context.Context) (*Answer, error) {
+	policy := p.chain.cfg.Retry
+	if p.time > 0 && (policy.Total == 0 || policy.Total > p.time) {
+		policy.Total = p.time // others are to have their turn
+	}
+	err := policy.Do(ctx, p.try)
+	if p.held != nil && p.fatal == nil {
+		p.settle(ctx, ktrdr.CallEnd{Status: ktrdr.CallFailed, Error: reasonOf(err)})
+	}
+	if p.fatal != nil {
+		return nil, &resilience.Error{Kind: resilience.KindCancelled, Err: p.fatal}
+	}
+	if !p.recalled {
+		p.chain.judge(p.model.Name, err)
+	}
+	return p.answer, err
+}
+
+// try asks once, past the breakers of those who would be called.
+func (p *purchase) try(ctx context.Context, attempt int) error {
+	registry := p.chain.cfg.Registry
+	breakers := []*resilience.Breaker{registry.Breaker(ktrdr.ScopeProvider, p.model.Provider.Name())}
+	if p.model.Cluster != "" {
+		breakers = append(breakers, registry.Breaker(ktrdr.ScopeCluster, p.model.Cluster))
+	}
+	err := resilience.Do(ctx, breakers, func(ctx context.Context) error {
+		if err := p.reserve(ctx); err != nil {
+			return err
+		}
+		return p.complete(ctx, attempt)
+	})
+	if p.recalled {
+		return nil
+	}
+	if err == nil {
+		return p.pay(ctx, attempt)
+	}
+	return err
+}
+
+// reserve asks the journal for the money, and finds the answer there if it was
+// bought before. Its errors say nothing against the model, and are of kinds
+// that no breaker counts and nobody tries again.
+func (p *purchase) reserve(ctx context.Context) error {
+	if p.held != nil {
+		return nil
+	}
+	call, err := p.book(ctx)
+	switch code := ktrdr.CodeOf(err); {
+	case err == nil && call.Status == ktrdr.CallAnswered:
+		return p.take(call)
+	case err == nil:
+		p.held, p.looked = &call, true
+		return nil
+	case code == ktrdr.CodeBudget:
+		p.looked, p.tooDear = true, p.most
+		return &resilience.Error{Kind: resilience.KindBudget, Err: err}
+	case code == ktrdr.CodePoison:
+		p.looked, p.poisoned = true, true
+		p.note(Step{Model: p.model.Name, Decision: Skipped, Reason: reasonOf(err), Kind: resilience.KindCancelled})
+	case ctx.Err() == nil:
+		p.fatal = fmt.Errorf("journal of calls: %w", err)
+	}
+	return &resilience.Error{Kind: resilience.KindCancelled, Err: err}
+}
+
+// take uses an answer that was bought before.
+func (p *purchase) take(call ktrdr.Call) error {
+	p.looked = true
+	var answer Answer
+	if err := json.Unmarshal(call.Answer, &answer); err != nil {
+		p.fatal = ktrdr.Errorf(ktrdr.CodeCorrupt, "the journaled answer of call %d cannot be read: %w", call.ID, err)
+		return &resilience.Error{Kind: resilience.KindCancelled, Err: p.fatal}
+	}
+	p.answer, p.recalled = &answer, true
+	p.note(Step{Model: call.Model, Decision: Recalled, Reason: fmt.Sprintf("call %d of the journal asked the same", call.ID)})
+	return errNothing
+}
+
+// complete makes the call and, when it fails, sees to its cost.
+func (p *purchase) complete(ctx context.Context, attempt int) error {
+	limited, cancel := p.limit(ctx)
+	defer cancel()
+	start := time.Now()
+	answer, err := p.model.Provider.Complete(limited, p.model.ID, p.request)
+	if err == nil {
+		p.text, err = journaled(answer)
+	}
+	p.took = time.Since(start)
+	kind := resilience.KindOf(err)
+	if kind != resilience.KindCancelled {
+		p.chain.tried(p.model.Name, p.took, err)
+	}
+	if err == nil {
+		p.answer = &answer
+		return nil
+	}
+	failed := Step{
+		Model: p.model.Name, Decision: Failed, Reason: reasonOf(err), Kind: kind, Attempt: attempt, Latency: p.took,
+	}
+	if mayBeBilled(err) {
+		failed.Cost = p.most
+		p.settle(ctx, ktrdr.CallEnd{Status: ktrdr.CallFailed, Cost: p.most, Error: reasonOf(err)})
+	}
+	p.note(failed)
+	return err
+}
+
+// limit bounds one try. While others wait for their turn before a deadline, a
+// server that hangs takes no more than half of what is left.
+func (p *purchase) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	most := p.chain.cfg.CallTimeout
+	if deadline, ok := ctx.Deadline(); ok && p.others {
+		most = min(cmp.Or(most, math.MaxInt64), time.Until(deadline)/2)
+	}
+	if most == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, most, fmt.Errorf("no answer within %v", most.Round(time.Millisecond)))
+}
+
+// journaled is an answer as the journal takes it.
+func journaled(a Answer) (json.RawMessage, error) {
+	text, err := encode(a)
+	if err == nil && len(text) > ktrdr.MaxAnswer {
+		err = fmt.Errorf("it has %d bytes, and %d are kept", len(text), ktrdr.MaxAnswer)
+	}
+	if err != nil {
+		return nil, &resilience.Error{Kind: resilience.KindGarbage, Err: fmt.Errorf("the answer cannot be journaled: %w", err)}
+	}
+	return text, nil
+}
+
+// pay settles an answered call. Only then is the answer used: what is used and
+// not journaled would be bought again after a crash.
+//
+// What was reserved is an upper bound, so a server that claims more has not
+// counted. It is charged at that bound: no claim goes beyond a budget.
+func (p *purchase) pay(ctx context.Context, attempt int) error {
+	cost, known := Cost(p.model.Price, p.answer.Usage)
+	answered := Step{Model: p.model.Name, Decision: Answered, Attempt: attempt, Latency: p.took}
+	counted := known && cost <= p.most
+	if known && !counted {
+		answered.Reason = fmt.Sprintf("the server claims tokens for $%.4f, and a call like this can cost $%.4f at most: that was charged", cost.USD(), p.most.USD())
+		p.chain.cfg.Log.WarnContext(ctx, "server claims more tokens than there can be",
+			"model", p.model.full(), "claimed_micro_usd", cost, "charged_micro_usd", p.most)
+	}
+	if !counted {
+		cost = p.most
+	}
+	answered.Cost = cost
+	end := ktrdr.CallEnd{Status: ktrdr.CallAnswered, Cost: cost, Answer: p.text}
+	if u := p.answer.Usage; counted {
+		end.Input, end.Output = u.Input+u.CacheRead+u.CacheWrite, u.Output
+	}
+	if p.settle(ctx, end); p.fatal != nil {
+		return &resilience.Error{Kind: resilience.KindCancelled, Err: p.fatal}
+	}
+	p.note(answered)
+	return nil
+}
+
+// recall asks the journal for an answer and buys none: it reserves nothing,
+// and takes that back at once.
+func (p *purchase) recall(ctx context.Context) (*Answer, error) {
+	err := p.reserve(ctx)
+	if p.held != nil {
+		p.settle(ctx, ktrdr.CallEnd{Status: ktrdr.CallFailed, Error: "no model could be asked"})
+	}
+	switch {
+	case p.recalled:
+		return p.answer, nil
+	case p.fatal != nil:
+		return nil, p.fatal
+	case ctx.Err() != nil || p.poisoned || err == nil:
+		return nil, nil //nolint:nilerr // there is no answer, and that is not the journal's fault
+	}
+	return nil, err
+}
+
+// mayBeBilled says whether the one who was asked may have begun to work: not
+// when nobody was reached, and not when the whole answer was a refusal. A
+// gateway that gave up waiting tells nothing of the one behind it.
+func mayBeBilled(err error) bool {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		return false
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok || errors.Is(err, errNotSent) {
+		return false
+	}
+	e, ok := errors.AsType[*resilience.Error](err)
+	return !ok || e.Status < 300 || e.Kind == resilience.KindTimeout
+}
+
+const maxReason = 500
+
+// reasonOf is an error as a trace and the journal keep it.
+func reasonOf(err error) string {
+	text := ktrdr.CleanText(err.Error())
+	if len(text) > maxReason {
+		text = ktrdr.CleanText(text[:maxReason]) + "…"
+	}
+	return text
+}

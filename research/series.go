@@ -1,0 +1,80 @@
+package research
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/strategy"
+)
+
+// series names bars.
+type series struct {
+	symbol    string
+	timeframe market.Timeframe
+}
+
+// readBy lists the series that a strategy reads, in its order.
+func readBy(s *strategy.Strategy) (all []series) {
+	for _, symbol := range s.Data.Symbols {
+		for _, tf := range s.Data.Timeframes {
+			all = append(all, series{symbol, tf})
+		}
+	}
+	return all
+}
+
+// seriesOf names the bars.
+func seriesOf(bars []jobs.Bars) (all []series) {
+	for _, b := range bars {
+		all = append(all, series{b.Symbol, b.Timeframe})
+	}
+	return all
+}
+
+// barsOf picks the series that the named strategy reads, in their order.
+func barsOf(all []jobs.Bars, wanted []series, name string) ([]jobs.Bars, error) {
+	var picked []jobs.Bars
+	var missing []string
+	for _, want := range wanted {
+		i := slices.IndexFunc(all, func(b jobs.Bars) bool { return b.Symbol == want.symbol && b.Timeframe == want.timeframe })
+		if i < 0 {
+			missing = append(missing, fmt.Sprintf("%s %s", want.symbol, want.timeframe))
+			continue
+		}
+		picked = append(picked, all[i])
+	}
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("strategy %s reads %s, and the research was not given these bars", name, strings.Join(missing, ", "))
+	}
+	return picked, nil
+}
+
+// trainedOn is what a training was given to read: all that its strategy reads,
+// in its order. So nobody has to read the strategy again.
+func trainedOn(training *ktrdr.Operation) ([]jobs.Bars, error) {
+	var spec struct {
+		Bars []jobs.Bars `json:"bars"`
+	}
+	if err := json.Unmarshal(training.Spec, &spec); err != nil {
+		return nil, ktrdr.Errorf(ktrdr.CodeCorrupt, "spec of %s: %w", training.ID, err)
+	}
+	if len(spec.Bars) == 0 {
+		return nil, ktrdr.Errorf(ktrdr.CodeCorrupt, "spec of %s: it names no bars", training.ID)
+	}
+	return spec.Bars, nil
+}
+
+// barsOfSymbol picks the bars of a symbol, in their order.
+func barsOfSymbol(all []jobs.Bars, symbol string) (picked []jobs.Bars) {
+	for _, b := range all {
+		if b.Symbol == symbol {
+			picked = append(picked, b)
+		}
+	}
+	return picked
+}

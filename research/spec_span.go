@@ -1,0 +1,46 @@
+package research
+
+import (
+	"slices"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/market"
+)
+
+// Span is which bars of a series were looked at. The hash says whether they are
+// the very same; the time, whether they are the same bars of the market, however
+// many have come since or were imported anew.
+type Span struct {
+	Symbol    string           `json:"symbol"`
+	Timeframe market.Timeframe `json:"timeframe"`
+	From      time.Time        `json:"from"` // opening of the first bar
+	To        time.Time        `json:"to"`   // close of the last
+	Hash      ktrdr.Hash       `json:"bars_hash"`
+}
+
+// spanOf describes bars, of which there is one at least.
+func spanOf(b *market.Bars) Span {
+	last := b.Time[b.Len()-1]
+	return Span{b.Symbol, b.Timeframe, time.Unix(b.Time[0], 0).UTC(), time.Unix(b.Timeframe.End(last), 0).UTC(), b.Hash()}
+}
+
+// meets says whether two spans have bars of the market in common.
+func (s Span) meets(o Span) bool {
+	return s.Hash == o.Hash || s.Symbol == o.Symbol && s.From.Before(o.To) && o.From.Before(s.To)
+}
+
+// of keeps the spans of a symbol.
+func of(spans []Span, symbol string) []Span {
+	return slices.DeleteFunc(slices.Clone(spans), func(s Span) bool { return s.Symbol != symbol })
+}
+
+// begin is the earliest instant of the spans; zero where there is none.
+func begin(spans []Span) (first time.Time) {
+	for _, s := range spans {
+		if first.IsZero() || s.From.Before(first) {
+			first = s.From
+		}
+	}
+	return first
+}

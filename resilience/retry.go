@@ -1,0 +1,178 @@
+package resilience
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// RetryPolicy says which calls are made again, how often and after how long.
+// Its zero value is the one that users were promised: 2, 4, 8 and 16 seconds,
+// a quarter more or less.
+type RetryPolicy struct {
+	Retries int           // after the first try; 0 means 4, negative none
+	First   time.Duration // the first wait, doubled each time; 0 means 2 s
+	Most    time.Duration // of any wait of ours, jitter included; 0 means 60 s
+	Jitter  float64       // the share that a wait may be longer or shorter; 0 means 0.25, negative none
+	Total   time.Duration // of all tries and waits; 0 means no bound but the context's
+
+	// DurableOver is the longest wait that is slept through: a longer one, as a
+	// provider may ask for, is returned as a *WaitError. 0 means a minute.
+	DurableOver time.Duration
+
+	Budget *RetryBudget    // shared by those who call the same thing; nil means none
+	On     func(Kind) bool // which kinds to try again; nil means Kind.Retryable
+	Rand   func() float64  // in [0, 1), for the jitter; nil means a random one
+}
+
+// WaitError says that a call is worth another try, but only after a wait that
+// nobody should sleep through: release the operation for so long instead.
+type WaitError struct {
+	After time.Duration
+	Err   error // of the last try
+}
+
+// Error says how long, and why.
+func (e *WaitError) Error() string {
+	return fmt.Sprintf("try again in %v: %v", e.After.Round(time.Second), e.Err)
+}
+
+func (e *WaitError) Unwrap() error { return e.Err }
+
+func (p RetryPolicy) withDefaults() RetryPolicy {
+	p.Retries = cmp.Or(p.Retries, 4)
+	p.First = cmp.Or(p.First, 2*time.Second)
+	p.Most = cmp.Or(p.Most, 60*time.Second)
+	p.Jitter = max(cmp.Or(p.Jitter, 0.25), 0)
+	p.DurableOver = cmp.Or(p.DurableOver, time.Minute)
+	if p.On == nil {
+		p.On = Kind.Retryable
+	}
+	if p.Rand == nil {
+		p.Rand = rand.Float64
+	}
+	return p
+}
+
+// Validate says in a sentence what of p cannot be used.
+func (p RetryPolicy) Validate() error {
+	switch {
+	case p.First < 0 || p.Most < 0 || p.Total < 0 || p.DurableOver < 0:
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "retry: first %v, most %v, total %v and durable_over %v must not be negative; leave them out for the defaults",
+			p.First, p.Most, p.Total, p.DurableOver)
+	case !(p.Jitter <= 1): // NaN is neither
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "retry: jitter must be a share of at most 1, not %v", p.Jitter)
+	}
+	return nil
+}
+
+// Do calls fn until it succeeds, ends in a way that is not worth another try,
+// or the tries, the time, the budget or the context are used up. The first
+// attempt is 1. A success counts even when the context ended meanwhile: what
+// was paid for is not thrown away.
+//
+// The error is fn's last one, with a word on why there was no further try, or
+// a *WaitError.
+func (p RetryPolicy) Do(ctx context.Context, fn func(ctx context.Context, attempt int) error) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	p = p.withDefaults()
+	p.Budget.call()
+	start := time.Now()
+	for attempt := 1; ; attempt++ {
+		err := fn(ctx, attempt)
+		if err == nil {
+			return nil
+		}
+		wait, stop := p.next(ctx, attempt, time.Since(start), err)
+		if stop != nil {
+			return stop
+		}
+		if !sleep(ctx, wait) {
+			return interrupted(ctx, err)
+		}
+	}
+}
+
+// next returns how long to wait before the next try, or the error to end with.
+func (p RetryPolicy) next(ctx context.Context, attempt int, elapsed time.Duration, err error) (time.Duration, error) {
+	kind := KindOf(err)
+	if _, ok := errors.AsType[*WaitError](err); ok || kind == KindCancelled || kind == KindOpen || !p.On(kind) {
+		return 0, err
+	}
+	if ctx.Err() != nil {
+		return 0, interrupted(ctx, err)
+	}
+	if attempt > p.Retries {
+		return 0, gaveUp(attempt, "no retries are left", err)
+	}
+	wait := p.wait(attempt, err)
+	if wait > p.DurableOver {
+		return 0, &WaitError{After: wait, Err: err}
+	}
+	if p.Total > 0 && elapsed+wait >= p.Total {
+		return 0, gaveUp(attempt, fmt.Sprintf("another would not end within %v", p.Total), err)
+	}
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= wait {
+		return 0, gaveUp(attempt, "the deadline would pass before another", err)
+	}
+	if !p.Budget.retry() {
+		return 0, gaveUp(attempt, "the retry budget is used up", err)
+	}
+	return wait, nil
+}
+
+// wait is the time before the try that follows attempt: doubled each time,
+// spread, and only then cut, so that the cap is one. What the provider asks
+// for is the least.
+func (p RetryPolicy) wait(attempt int, err error) time.Duration {
+	d := p.Most
+	if shift := attempt - 1; shift < 32 && p.First <= p.Most>>shift {
+		d = p.First << shift
+	}
+	d = min(time.Duration(float64(d)*(1+p.Jitter*(2*p.Rand()-1))), p.Most)
+	return max(d, retryAfter(err))
+}
+
+// retryAfter is how long the one called asked us to wait; 0 for nothing said.
+func retryAfter(err error) time.Duration {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.RetryAfter
+	}
+	return 0
+}
+
+func gaveUp(attempts int, why string, err error) error {
+	if attempts == 1 {
+		return fmt.Errorf("gave up after one try, %s: %w", why, err)
+	}
+	return fmt.Errorf("gave up after %d tries, %s: %w", attempts, why, err)
+}
+
+// interrupted tells that the context ended between two tries; err is of the
+// last one. Its kind is the context's, lest somebody tries that again.
+func interrupted(ctx context.Context, err error) error {
+	kind := KindCancelled
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		kind = KindTimeout
+	}
+	return &Error{Kind: kind, Err: fmt.Errorf("%w, before another try after: %w", context.Cause(ctx), err)}
+}
+
+// sleep waits for d, and says whether it could.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,243 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"strconv"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+const (
+	// mostUnsettled is how many calls of a key may be left in flight. The second
+	// is the one repetition after a crash; what loses its process again would go
+	// on doing so, and cost each time.
+	mostUnsettled = 2
+
+	// mostMoney bounds one amount, a million dollars: no sum of them overflows.
+	mostMoney ktrdr.MicroUSD = 1e12
+)
+
+// A call belongs to the day on which it was reserved, so that settling it later
+// changes no other day.
+const (
+	sumCharged = `CAST(COALESCE(SUM(charged), 0) AS BIGINT)`
+	today      = `at >= {now} - {now} % 86400000000`
+
+	selectSpending query = `SELECT ` + sumCharged + `, COUNT(*), (SELECT ` + sumCharged + ` FROM llm_calls WHERE root_id = $1)
+		FROM llm_calls WHERE ` + today
+
+	callColumns = `id, root_id, operation_id, epoch, key, model, status, charged, input_tokens, output_tokens,
+		error, at, COALESCE(settled_at, 0), answer`
+
+	insertCall query = `INSERT INTO llm_calls (id, root_id, operation_id, epoch, key, model, status, charged, at)
+		VALUES ((SELECT COALESCE(MAX(id), 0) + 1 FROM llm_calls), $1, $2, $3, $4, $5, 'reserved', $6, {now})
+		RETURNING ` + callColumns
+	settleCall query = `UPDATE llm_calls SET status = $2, charged = $3, input_tokens = $4, output_tokens = $5,
+			answer = $6, error = $7, settled_at = {now}
+		WHERE id = $1 AND status = 'reserved'`
+
+	selectRootOfClaim query = `SELECT root_id FROM operations WHERE ` + held + ` {lock}`
+	selectCall        query = `SELECT ` + callColumns + ` FROM llm_calls WHERE id = $1`
+	selectAnswered    query = `SELECT ` + callColumns + ` FROM llm_calls
+		WHERE root_id = $1 AND key = $2 AND status = 'answered' ORDER BY id LIMIT 1`
+	countUnsettled query = `SELECT COUNT(*) FROM llm_calls WHERE root_id = $1 AND key = $2 AND status = 'reserved'`
+	selectCallsOf  query = `SELECT ` + callColumns + ` FROM llm_calls WHERE root_id = $1 ORDER BY id LIMIT $2`
+	selectCalls    query = `SELECT ` + callColumns + ` FROM llm_calls ORDER BY id DESC LIMIT $1`
+)
+
+// ReserveCall implements ktrdr.Journal. The claim is looked at under a lock on
+// its row, and the budget under one that all reservations take: what is found
+// true is still true when the transaction commits.
+func (s *Store) ReserveCall(ctx context.Context, c ktrdr.NewCall) (ktrdr.Call, error) {
+	if err := checkCall(c); err != nil {
+		return ktrdr.Call{}, err
+	}
+	var call ktrdr.Call
+	err := s.fenced(ctx, normal, func(t *tx) error {
+		var root ktrdr.OperationID
+		err := t.row(ctx, selectRootOfClaim, c.Operation, c.Epoch).Scan(&root)
+		if errors.Is(err, sql.ErrNoRows) {
+			return refusal(ctx, t, c.Operation, ktrdr.Act{Input: ktrdr.Save, Epoch: c.Epoch})
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.lockMeta(ctx, t, metaCalls); err != nil {
+			return err
+		}
+		call, err = reserve(ctx, t, c, root)
+		return err
+	})
+	if err != nil {
+		return ktrdr.Call{}, err
+	}
+	return call, nil
+}
+
+// reserve answers from the journal, or reserves what the call can cost.
+func reserve(ctx context.Context, t *tx, c ktrdr.NewCall, root ktrdr.OperationID) (ktrdr.Call, error) {
+	call, err := scanCall(t.row(ctx, selectAnswered, root, c.Key.String()))
+	if !errors.Is(err, sql.ErrNoRows) {
+		return call, err
+	}
+	var unsettled int
+	if err := t.row(ctx, countUnsettled, root, c.Key.String()).Scan(&unsettled); err != nil {
+		return ktrdr.Call{}, err
+	}
+	if unsettled >= mostUnsettled {
+		return ktrdr.Call{}, ktrdr.Errorf(ktrdr.CodePoison,
+			"%d calls of %s with the same question were lost on their way and may have been billed; it is not asked again: find out what ends the process during the call", unsettled, root)
+	}
+	spent, err := spending(ctx, t, root)
+	if err != nil {
+		return ktrdr.Call{}, err
+	}
+	if err := affordable(c, root, spent); err != nil {
+		return ktrdr.Call{}, err
+	}
+	return scanCall(t.row(ctx, insertCall, root, c.Operation, c.Epoch, c.Key.String(), c.Model, c.Most))
+}
+
+// affordable says why there is no money for a call. What costs nothing needs
+// none, also where a budget was lowered below what is spent.
+func affordable(c ktrdr.NewCall, root ktrdr.OperationID, spent ktrdr.Spending) error {
+	switch {
+	case c.Most == 0:
+		return nil
+	case c.Most > c.Daily-spent.Today:
+		return ktrdr.Errorf(ktrdr.CodeBudget, "a call to %s may cost %s, and of the %s for a day %s are spent or reserved; raise the daily budget, or wait until midnight UTC",
+			c.Model, dollars(c.Most), dollars(c.Daily), dollars(spent.Today))
+	case c.Most > c.Research-spent.Research:
+		return ktrdr.Errorf(ktrdr.CodeBudget, "a call to %s may cost %s, and of the %s for one research %s are spent or reserved by %s; raise the budget of a research",
+			c.Model, dollars(c.Most), dollars(c.Research), dollars(spent.Research), root)
+	}
+	return nil
+}
+
+func dollars(m ktrdr.MicroUSD) string { return "$" + strconv.FormatFloat(m.USD(), 'f', -1, 64) }
+
+// checkCall refuses what makes no sense to reserve.
+func checkCall(c ktrdr.NewCall) error {
+	switch {
+	case !c.Operation.Valid():
+		return notFound(c.Operation)
+	case c.Key == ktrdr.Hash{}:
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "a call is reserved under the hash of what is asked; there is none")
+	case c.Model == "" || !storable(c.Model, 255):
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "a call names its model in 1 to 255 bytes of text")
+	case c.Most < 0 || c.Most > mostMoney:
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "a call to %s costs %s to %s, not %s", c.Model, dollars(0), dollars(mostMoney), dollars(c.Most))
+	case c.Daily < 0 || c.Research < 0:
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "a budget is not negative: %s for a day, %s for a research", dollars(c.Daily), dollars(c.Research))
+	}
+	return nil
+}
+
+// SettleCall implements ktrdr.Journal. CodeNotFound when there is no such call.
+func (s *Store) SettleCall(ctx context.Context, e ktrdr.CallEnd) error {
+	e.Error = shortened(e.Error)
+	if err := checkEnd(e); err != nil {
+		return err
+	}
+	return s.write(ctx, normal, func(t *tx) error {
+		n, err := t.exec(ctx, settleCall, e.ID, e.Status, e.Cost, e.Input, e.Output, optional(e.Answer), e.Error)
+		if err != nil || n == 1 {
+			return err
+		}
+		return settledBefore(ctx, t, e)
+	})
+}
+
+// settledBefore answers an end whose first answer was lost.
+func settledBefore(ctx context.Context, t *tx, e ktrdr.CallEnd) error {
+	call, err := scanCall(t.row(ctx, selectCall, e.ID))
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return ktrdr.Errorf(ktrdr.CodeNotFound, "there is no call %d", e.ID)
+	case err != nil:
+		return err
+	}
+	if call.Status == e.Status && call.Charged == e.Cost && call.Input == e.Input && call.Output == e.Output &&
+		call.Error == e.Error && sameJSON(call.Answer, e.Answer) {
+		return nil
+	}
+	return ktrdr.Errorf(ktrdr.CodeConflict, "call %d is settled already: %s for %s; the first end stands", e.ID, call.Status, dollars(call.Charged))
+}
+
+// checkEnd refuses what could not be stored, or not be read for what it is.
+func checkEnd(e ktrdr.CallEnd) error {
+	switch {
+	case e.Status != ktrdr.CallAnswered && e.Status != ktrdr.CallFailed:
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "a call ends %s or %s, not %q", ktrdr.CallAnswered, ktrdr.CallFailed, clip(string(e.Status)))
+	case e.Cost < 0 || e.Cost > mostMoney:
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "call %d costs %s to %s, not %s", e.ID, dollars(0), dollars(mostMoney), dollars(e.Cost))
+	case e.Input < 0 || e.Output < 0:
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "call %d has %d and %d tokens; neither can be negative", e.ID, e.Input, e.Output)
+	case len(e.Answer) > ktrdr.MaxAnswer:
+		return ktrdr.Errorf(ktrdr.CodeTooLarge, "the answer to call %d has %d bytes; at most %d are kept", e.ID, len(e.Answer), ktrdr.MaxAnswer)
+	case e.Status == ktrdr.CallAnswered && (!validJSON(e.Answer) || e.Error != ""):
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "answered call %d has an answer, in JSON, and no error", e.ID)
+	case e.Status == ktrdr.CallFailed && (len(e.Answer) > 0 || e.Error == ""):
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "failed call %d has an error and no answer", e.ID)
+	}
+	return nil
+}
+
+// Spending implements ktrdr.Journal.
+func (s *Store) Spending(ctx context.Context, root ktrdr.OperationID) (spent ktrdr.Spending, err error) {
+	if root != "" && !root.Valid() {
+		return spent, notFound(root)
+	}
+	err = s.readOne(ctx, func(r queryer) error {
+		spent, err = spending(ctx, r, root)
+		return err
+	})
+	return spent, err
+}
+
+func spending(ctx context.Context, q queryer, root ktrdr.OperationID) (spent ktrdr.Spending, err error) {
+	err = q.row(ctx, selectSpending, root).Scan(&spent.Today, &spent.Calls, &spent.Research)
+	return spent, err
+}
+
+// Calls implements ktrdr.Journal.
+func (s *Store) Calls(ctx context.Context, root ktrdr.OperationID, limit int) (calls []ktrdr.Call, err error) {
+	limit = cmp.Or(limit, defaultPage)
+	if limit < 1 || limit > largestPage {
+		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "limit must be 1 to %d, not %d", largestPage, limit)
+	}
+	text, args := selectCalls, []any{limit}
+	if root != "" {
+		if !root.Valid() {
+			return nil, notFound(root)
+		}
+		text, args = selectCallsOf, []any{root, limit}
+	}
+	err = s.readOne(ctx, func(r queryer) error {
+		rows, err := r.rows(ctx, text, args...)
+		calls, err = gather(rows, err, scanCall)
+		return err
+	})
+	return calls, err
+}
+
+func scanCall(row scanner) (c ktrdr.Call, err error) {
+	var key string
+	var at, settled int64
+	var answer sql.NullString
+	err = row.Scan(&c.ID, &c.Root, &c.Operation, &c.Epoch, &key, &c.Model, &c.Status, &c.Charged, &c.Input, &c.Output,
+		&c.Error, &at, &settled, &answer)
+	if err != nil {
+		return ktrdr.Call{}, err
+	}
+	c.At, c.SettledAt = instant(at), instant(settled)
+	if answer.Valid {
+		c.Answer = json.RawMessage(answer.String)
+	}
+	c.Key, err = ktrdr.ParseHash(key)
+	return c, err
+}

@@ -1,0 +1,123 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/saver"
+)
+
+// A lease is three columns of the thread's row, which every writer locks
+// anyway: what is read there is still so when the writer commits.
+//
+// A token is the time at which it was given out, or one more than the last one
+// of the row. It only has to be another than every earlier one, also of a
+// thread of the same name that was deleted since.
+const (
+	// liveLease is read by scanHolding.
+	liveLease = `CASE WHEN lease_until > {now} THEN lease_token END, lease_holder, lease_until`
+
+	selectHolding query = `SELECT ` + liveLease + ` FROM threads WHERE tenant = $1 AND thread_id = $2 {lock}`
+
+	openThread query = `INSERT INTO threads (tenant, thread_id) VALUES ($1, $2) ON CONFLICT (tenant, thread_id) DO NOTHING`
+
+	takeLease query = `INSERT INTO threads AS t (tenant, thread_id, lease_holder, lease_token, lease_until)
+		VALUES ($1, $2, $3, {now}, {now} + CAST($4 AS BIGINT))
+		ON CONFLICT (tenant, thread_id) DO UPDATE SET lease_holder = EXCLUDED.lease_holder, lease_until = EXCLUDED.lease_until,
+			lease_token = CASE WHEN t.lease_token >= EXCLUDED.lease_token THEN t.lease_token + 1 ELSE EXCLUDED.lease_token END
+			WHERE t.lease_until IS NULL OR t.lease_until <= {now} OR t.lease_holder = EXCLUDED.lease_holder
+		RETURNING lease_token, lease_until`
+
+	renewLease query = `UPDATE threads SET lease_until = {now} + CAST($5 AS BIGINT)
+		WHERE tenant = $1 AND thread_id = $2 AND lease_holder = $3 AND lease_token = $4 AND lease_until > {now}
+		RETURNING lease_token, lease_until`
+
+	endLease query = `UPDATE threads SET lease_until = NULL WHERE tenant = $1 AND thread_id = $2 AND lease_token = $3`
+)
+
+// scanHolding reads liveLease, and before it what else the row has.
+func scanHolding(row scanner, before ...any) (saver.Holding, error) {
+	var token, until sql.NullInt64
+	var holder sql.NullString
+	if err := row.Scan(append(before, &token, &holder, &until)...); err != nil || !token.Valid {
+		return saver.Holding{}, err
+	}
+	return saver.Holding{Token: token.Int64, Holder: holder.String, Until: instant(until.Int64)}, nil
+}
+
+// holding locks a thread and returns its live lease; false when there is no
+// such thread.
+func holding(ctx context.Context, t *tx, tenant, thread string) (held saver.Holding, known bool, err error) {
+	held, err = scanHolding(t.row(ctx, selectHolding, tenant, thread))
+	if errors.Is(err, sql.ErrNoRows) {
+		return held, false, nil
+	}
+	return held, true, err
+}
+
+// admit locks a thread, making it when it is new, unless a lease forbids it.
+func admit(ctx context.Context, t *tx, tenant, thread string, given *ktrdr.LeaseToken) error {
+	held, known, err := holding(ctx, t, tenant, thread)
+	if err == nil && !known { // somebody may lease it at this moment, so it is looked at again
+		if _, err := t.exec(ctx, openThread, tenant, thread); err != nil {
+			return err
+		}
+		held, _, err = holding(ctx, t, tenant, thread)
+	}
+	if err != nil {
+		return err
+	}
+	return saver.Admit(thread, given, held)
+}
+
+// Lease implements ktrdr.Saver.
+func (s threads) Lease(ctx context.Context, r ktrdr.LeaseRequest) (ktrdr.Lease, error) {
+	ttl, err := saver.ReadLease(r)
+	if err != nil {
+		return ktrdr.Lease{}, err
+	}
+	lease := ktrdr.Lease{Holder: r.Holder}
+	err = s.store.write(ctx, normal, func(t *tx) error {
+		var until int64
+		var err error
+		if r.Token != 0 {
+			err = t.row(ctx, renewLease, r.Tenant, r.Thread, r.Holder, r.Token, ttl.Microseconds()).Scan(&lease.Token, &until)
+		} else {
+			err = t.row(ctx, takeLease, r.Tenant, r.Thread, r.Holder, ttl.Microseconds()).Scan(&lease.Token, &until)
+		}
+		if errors.Is(err, sql.ErrNoRows) {
+			return refuseLease(ctx, t, r)
+		}
+		lease.Expires = instant(until)
+		return err
+	})
+	if err != nil {
+		return ktrdr.Lease{}, err
+	}
+	return lease, nil
+}
+
+// refuseLease says why there is no lease to be had.
+func refuseLease(ctx context.Context, t *tx, r ktrdr.LeaseRequest) error {
+	if r.Token != 0 {
+		return saver.Over(r.Thread, r.Token)
+	}
+	held, _, err := holding(ctx, t, r.Tenant, r.Thread)
+	if err != nil {
+		return err
+	}
+	return saver.Taken(r.Thread, held)
+}
+
+// Release implements ktrdr.Saver.
+func (s threads) Release(ctx context.Context, r ktrdr.LeaseRelease) error {
+	if err := saver.CheckWritable(r.Tenant, r.Thread); err != nil {
+		return err
+	}
+	return s.store.write(ctx, normal, func(t *tx) error {
+		_, err := t.exec(ctx, endLease, r.Tenant, r.Thread, r.Token)
+		return err
+	})
+}

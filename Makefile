@@ -14,11 +14,11 @@ BIN     := $(CURDIR)/bin
 
 # Packages whose tests start real processes or a real PostgreSQL.
 # (bench has none; it measures.)
-SLOW := (chaos|cmd|e2e|sqlstore)
+SLOW := (chaos|clients|cmd|e2e|sqlstore)
 slow  = $(shell go list ./... | grep -E '/ktrdr/$(SLOW)(/|$$)')
 fast  = $(shell go list ./... | grep -vE '/ktrdr/(bench|$(SLOW))(/|$$)')
 
-.PHONY: help build demo test test-unit test-integration quality soak bench dist clean needs-go
+.PHONY: help build demo test test-unit test-integration quality soak bench client dist clean needs-go
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +55,10 @@ soak: needs-go $(BIN)/testrun ## The long run: many more kills and sequences, wi
 
 bench: needs-go ## Figures of compute and of the engine, each beside what the machine itself can do
 	@go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./bench/compute ./bench
+
+client: ## Install what the LangGraph client is built and tested with, and build it (needs node 20)
+	@# not ci: npm leaves the optional packages of other platforms out of a lock, and ci then refuses it
+	@cd clients/langgraph && npm install --no-save --no-audit --no-fund && npm run build
 
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 

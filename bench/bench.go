@@ -193,8 +193,8 @@ func (r *rig) submit(ctx context.Context, spec dummy.Spec) (ktrdr.OperationID, e
 	return op.ID, err
 }
 
-// cpu is what this process has used so far.
-func cpu() time.Duration {
+// CPU is what this process has used so far.
+func CPU() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0

@@ -115,7 +115,7 @@ func (r *rig) rate(ctx context.Context, n int, f func(context.Context) error) (p
 	var done atomic.Int64
 	var first atomic.Pointer[error]
 	var wg sync.WaitGroup
-	begun, used := time.Now(), cpu()
+	begun, used := time.Now(), CPU()
 	until := begun.Add(r.Each)
 	for range n {
 		wg.Go(func() {
@@ -133,7 +133,7 @@ func (r *rig) rate(ctx context.Context, n int, f func(context.Context) error) (p
 	if e := first.Load(); e != nil {
 		return 0, 0, *e
 	}
-	return float64(done.Load()) / took, time.Duration(float64(cpu()-used) / took), nil
+	return float64(done.Load()) / took, time.Duration(float64(CPU()-used) / took), nil
 }
 
 // starts measures how long a submitted operation waits for an idle worker.

@@ -78,14 +78,14 @@ func overhead(b *testing.B, name, url, driver, rawURL string) {
 
 	const each = 2 * time.Second
 	before := rate(b, ctx, db, each)
-	n, commits, begun := 0, storeCommits(b, store), time.Now()
+	n, commits, cpu, begun := 0, storeCommits(b, store), bench.CPU(), time.Now()
 	for ; time.Since(begun) < 2*each; n++ {
 		if _, err := eng.Submit(ctx, idle(b, n), ktrdr.IdempotencyKey{}); err != nil {
 			b.Fatal(err)
 		}
 		<-ends.done
 	}
-	took := time.Since(begun) / time.Duration(n)
+	took, used := time.Since(begun)/time.Duration(n), (bench.CPU()-cpu)/time.Duration(n)
 	commits = storeCommits(b, store) - commits
 	after := rate(b, ctx, db, each)
 	counted := "its commits are the same as on SQLite"
@@ -94,8 +94,8 @@ func overhead(b *testing.B, name, url, driver, rawURL string) {
 	}
 	perCommit := time.Duration(float64(2*time.Second) / (before + after))
 	times := took.Seconds() / (bench.Commits * perCommit.Seconds())
-	fmt.Printf("research of nothing, %-10s  %8v  = %.2f x (%d raw commits of %v; %s)%s\n", name, took.Round(time.Microsecond),
-		times, bench.Commits, perCommit.Round(time.Microsecond), counted, aimed(times <= 3, "<= 3 x"))
+	fmt.Printf("research of nothing, %-10s  %8v  = %.2f x (%d raw commits of %v; %s; %v CPU of this process)%s\n", name, took.Round(time.Microsecond),
+		times, bench.Commits, perCommit.Round(time.Microsecond), counted, used.Round(time.Microsecond), aimed(times <= 3, "<= 3 x"))
 }
 
 // rate is how many single-row commits a second there are.

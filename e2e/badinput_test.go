@@ -106,6 +106,20 @@ func mistakes(t *testing.T) []mistake {
 			[]string{"the brief names GBPUSD", "ktrdr data import"},
 		},
 		{
+			"a brief about a share without bars",
+			httpapi.ResearchRequest{Brief: "trade TSLA on 5m bars"},
+			[]string{"trade TSLA on 5m bars"},
+			unprocessable,
+			[]string{"the brief names TSLA", "it has EURUSD 1h", "leave the name out"},
+		},
+		{
+			"a brief about bars of another length",
+			httpapi.ResearchRequest{Brief: "EURUSD on 5m bars"},
+			[]string{"EURUSD on 5m bars"},
+			unprocessable,
+			[]string{"the brief names 5m bars", "it has EURUSD 1h", "leave the timeframe out"},
+		},
+		{
 			"a strategy for a symbol without bars",
 			httpapi.ResearchRequest{StrategyYAML: foreign},
 			[]string{"--strategy", file("foreign.yaml", foreign)},
@@ -178,16 +192,16 @@ func TestBadInput_WithoutAnyBarsItSaysWhereToGetThem(t *testing.T) {
 	}
 }
 
-// A language model is asked for where there is none and no money for one: the
-// built-in designer is named instead.
+// A language model is asked for and there is no money for it: the built-in
+// designer is named instead.
 func TestBadInput_WithoutABudgetThereIsTheBuiltinModel(t *testing.T) {
 	onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
-		l.Serve()
+		l.Serve("KTRDR_MODELS=anthropic/claude-sonnet-5", "KTRDR_BUDGET_DAILY_USD=0")
 		if b, err := l.client.Budget(t.Context()); err != nil || b.Remaining != 0 {
 			t.Fatalf("budget %+v, %v, want none", b, err)
 		}
-		_, err := l.client.Trigger(t.Context(), httpapi.ResearchRequest{Model: "sonnet"}, "")
-		if code := ktrdr.CodeOf(err); code != ktrdr.CodeInvalid && code != ktrdr.CodeBudget || !strings.Contains(err.Error(), "builtin") {
+		_, err := l.client.Trigger(t.Context(), httpapi.ResearchRequest{Model: "anthropic/claude-sonnet-5"}, "")
+		if ktrdr.CodeOf(err) != ktrdr.CodeBudget || !strings.Contains(err.Error(), "raise the budget") || !strings.Contains(err.Error(), "builtin") {
 			t.Errorf("a model without a budget: %v", err)
 		}
 		if n := l.operations(); n != 0 {

@@ -215,3 +215,27 @@ func TestModels_AnAnswerThatWasPaidForOutlivesTheBackend(t *testing.T) {
 		}
 	})
 }
+
+func TestModels_BreakersThatAreSwitchedOffRefuseNothing(t *testing.T) {
+	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
+		down := llmtest.Script(llmtest.Step{Status: 503})
+		first, second := llmtest.New(t, down), llmtest.New(t, down)
+		lab.ServeWith(1, append(models(first, second), "CIRCUIT_BREAKER_ENABLED=false")...)
+		lab.Market("EURUSD", 1500, 3)
+		for range 3 {
+			lab.Ends(asks(t, lab), ktrdr.Completed)
+		}
+		if n := len(first.Requests()); n <= 5+1 {
+			t.Errorf("the dead provider was called %d times, as if its breaker were on", n)
+		}
+		all, err := lab.Client().Breakers(t.Context())
+		if err != nil || len(all) == 0 {
+			t.Fatalf("breakers %v, %v", all, err)
+		}
+		for _, b := range all {
+			if b.Enabled {
+				t.Errorf("%s says that it is enabled", b.Name)
+			}
+		}
+	})
+}

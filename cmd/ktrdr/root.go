@@ -27,8 +27,9 @@ type app struct {
 	data    string
 }
 
-const rootHelp = `ktrdr keeps work alive: operations survive the death of the workers that run
-them and of the backend that keeps them, and end with the same result.
+const rootHelp = `ktrdr researches trading strategies overnight: it designs, trains, backtests and
+judges them, many at once. Whatever dies meanwhile, work goes on where it was and
+ends with the same result.
 
   ktrdr serve                     start a backend with two workers inside
   ktrdr demo                      see eight researches on a market with an edge in it
@@ -48,7 +49,7 @@ func newRoot(a *app) *cobra.Command {
 	var showVersion bool
 	root := &cobra.Command{
 		Use:           "ktrdr",
-		Short:         "Durable operations in one binary",
+		Short:         "Trading-strategy research overnight, in one binary",
 		Long:          rootHelp,
 		SilenceErrors: true,
 		SilenceUsage:  true,

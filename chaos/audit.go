@@ -22,6 +22,11 @@ func (l *Lab) Audit() {
 		l.auditTree(s.id, &s.spec)
 	}
 	l.auditSteps()
+	// What a backend says of itself is up to a second old.
+	eventually(l.t, 10*time.Second, "the backend to know that nothing waits for a worker", func() bool {
+		h, err := l.Health()
+		return err == nil && h.Unschedulable == 0
+	})
 	if out, code := l.Command("doctor", "--deep"); code != 0 {
 		l.t.Errorf("doctor found problems (exit %d):\n%s", code, out)
 	}

@@ -2,6 +2,7 @@ package chaos_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -119,10 +120,11 @@ func (n *researchNight) open() (open int) {
 }
 
 // strike lets everybody live for a while, and then kills one, who is back at
-// once.
+// once. The third worker in a row that one operation loses would be poison, and
+// its failure right: then the backend is killed instead.
 func (n *researchNight) strike() {
 	<-time.After(between)
-	if n.rng.IntN(2) == 0 {
+	if n.rng.IntN(2) == 0 || n.nearlyPoison() {
 		n.backend.Kill()
 		n.killed.backends++
 		n.backend = n.lab.Serve(dawdle)
@@ -132,6 +134,18 @@ func (n *researchNight) strike() {
 	n.workers[i].Kill()
 	n.killed.workers++
 	n.workers[i] = n.lab.ResearcherIn(n.lab.WorkerDir(i + 1))
+}
+
+func (n *researchNight) nearlyPoison() bool {
+	n.t.Helper()
+	for _, id := range n.ids {
+		if slices.ContainsFunc(n.lab.Children(id), func(op ktrdr.Operation) bool {
+			return !op.Status.Terminal() && op.Losses >= ktrdr.PoisonLosses-1
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // morning looks at every research and its children: none is lost, none doubled.

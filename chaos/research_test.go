@@ -28,10 +28,11 @@ func TestTraining_KilledAndResumedOnAnotherKernelEndsAsUndisturbed(t *testing.T)
 	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
 		lab.Serve()
 		lab.Market("EURUSD", 4000, 7)
-		worker := lab.Researcher(slow)
+		worker := lab.Researcher(slow, fmt.Sprintf("KTRDR_FAILPOINT=%s@1", fault.WorkerSaved))
 		id := lab.Train(httpapi.TrainingRequest{StrategyYAML: lengthy})
-		lab.Until(id, time.Minute, "checkpointed", func(op ktrdr.Operation) bool { return op.Status.Terminal() || op.Checkpoint != nil })
-		worker.Kill()
+		if code := worker.Exit(time.Minute); code != -1 {
+			t.Fatalf("the worker ended with %d instead of being killed after its first checkpoint\n%s", code, worker.Log())
+		}
 		lab.Ends(id, ktrdr.Failed)
 
 		lab.Researcher(fast)
@@ -47,8 +48,8 @@ func TestTraining_KilledAndResumedOnAnotherKernelEndsAsUndisturbed(t *testing.T)
 	})
 }
 
-// A backtest is over too soon to be killed by hand: its worker kills itself at
-// a point that every checkpoint passes.
+// Both are over too soon to be killed by hand: a worker kills itself at a point
+// that every checkpoint passes.
 func TestBacktest_KilledAtACheckpointEndsAsUndisturbed(t *testing.T) {
 	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
 		lab.Serve()

@@ -100,6 +100,10 @@ func TestResearch_LostBackendRestartsDesignAndAssessment(t *testing.T) {
 			l.await(id, func(op ktrdr.Operation) bool { return op.Phase == string(phase) })
 			last := func() ktrdr.Operation { c := l.children(id); return c[len(c)-1] }
 			held := l.await(last().ID, func(op ktrdr.Operation) bool { return op.Status == ktrdr.Running })
+			// This life is not really over: it must not claim what comes after it.
+			if err := l.SetPaused(t.Context(), true); err != nil {
+				t.Fatal(err)
+			}
 			policy := ktrdr.RecoveryPolicy{Timeout: time.Minute, Late: time.Minute, AutoResume: true, Requeue: []ktrdr.Type{ktrdr.Training, ktrdr.Backtesting}}
 			rec, err := l.store.Start(t.Context(), ktrdr.Backend{ID: "b", Incarnation: "b.next"}, policy)
 			if err != nil || len(rec.Failed) != 1 || rec.Failed[0] != held.ID {

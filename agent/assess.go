@@ -27,7 +27,7 @@ type assessmentRunner struct {
 
 // Run judges one research.
 func (r assessmentRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
-	spec, err := research.Parse[research.AssessmentSpec](t.Spec)
+	spec, err := ktrdr.ParseSpec[research.AssessmentSpec](t.Spec)
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ type designRunner struct {
 
 // Run designs one strategy.
 func (r designRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
-	spec, err := research.Parse[research.DesignSpec](t.Spec)
+	spec, err := ktrdr.ParseSpec[research.DesignSpec](t.Spec)
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func TestResearch_FromTheBriefToTheVerdict(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		spec, err := research.Parse[research.Spec](op.Spec)
+		spec, err := ktrdr.ParseSpec[research.Spec](op.Spec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -279,7 +279,7 @@ func TestDesign_CannotReachTheHoldout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := research.Parse[research.Spec](order.Operations[0].Spec)
+	spec, err := ktrdr.ParseSpec[research.Spec](order.Operations[0].Spec)
 	if err != nil {
 		t.Fatal(err)
 	}

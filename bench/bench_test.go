@@ -27,9 +27,16 @@ func BenchmarkEngine(b *testing.B) {
 	if b.N > 1 {
 		b.Skip("one run tells all")
 	}
-	sqliteDir := b.TempDir()
-	measure(b, "SQLite", filepath.Join(sqliteDir, "bench.db"), "sqlite",
-		"file:"+filepath.Join(sqliteDir, "raw.db")+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(60000)&_txlock=immediate")
+	onBoth(b, measure)
+}
+
+// onBoth measures on SQLite and then on PostgreSQL, each with a second database
+// beside it for what the store itself can do at best, at the same durability.
+func onBoth(b *testing.B, measure func(b *testing.B, name, url, driver, raw string)) {
+	b.Helper()
+	dir := b.TempDir()
+	measure(b, "SQLite", filepath.Join(dir, "bench.db"), "sqlite",
+		"file:"+filepath.Join(dir, "raw.db")+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(60000)&_txlock=immediate")
 	url := pgtest.URL(b)
 	measure(b, "PostgreSQL", url, "pgx", url)
 }

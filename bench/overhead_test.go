@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -21,7 +20,6 @@ import (
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/sqlstore"
-	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 	"github.com/ktrdr/ktrdr/strategy/strategytest"
 	"github.com/ktrdr/ktrdr/train"
 	"github.com/ktrdr/ktrdr/worker"
@@ -33,11 +31,7 @@ func BenchmarkResearchOverhead(b *testing.B) {
 	if b.N > 1 {
 		b.Skip("one run tells all")
 	}
-	dir := b.TempDir()
-	overhead(b, "SQLite", filepath.Join(dir, "bench.db"), "sqlite",
-		"file:"+filepath.Join(dir, "raw.db")+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(60000)&_txlock=immediate")
-	url := pgtest.URL(b)
-	overhead(b, "PostgreSQL", url, "pgx", url)
+	onBoth(b, overhead)
 }
 
 func overhead(b *testing.B, name, url, driver, rawURL string) {

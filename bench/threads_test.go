@@ -23,7 +23,6 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/bench"
-	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
 // What the checkpoints of other programs are measured with.
@@ -41,15 +40,10 @@ func BenchmarkThreads(b *testing.B) {
 	if b.N > 1 {
 		b.Skip("one run tells all")
 	}
-	bin := filepath.Join(b.TempDir(), "ktrdr")
-	if out, err := exec.CommandContext(b.Context(), "go", "build", "-o", bin, "../cmd/ktrdr").CombinedOutput(); err != nil {
-		b.Fatalf("%v\n%s", err, out)
-	}
-	dir := b.TempDir()
-	measureThreads(b, "SQLite", serveThreads(b, bin), "sqlite",
-		"file:"+filepath.Join(dir, "raw.db")+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(60000)&_txlock=immediate")
-	url := pgtest.URL(b)
-	measureThreads(b, "PostgreSQL", serveThreads(b, bin, "KTRDR_DB="+url), "pgx", url)
+	bin := build(b)
+	onBoth(b, func(b *testing.B, name, url, driver, raw string) {
+		measureThreads(b, name, serveThreads(b, bin, "KTRDR_DB="+url), driver, raw)
+	})
 }
 
 func measureThreads(b *testing.B, name string, s *threadServer, driver, raw string) {

@@ -3,8 +3,6 @@ package chaos_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/ktrdr/ktrdr/chaos"
@@ -17,19 +15,13 @@ var binary string
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "ktrdr-chaos")
+	built, remove, err := chaos.Build("failpoint")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	binary = filepath.Join(dir, "ktrdr")
-	build := exec.Command("go", "build", "-tags", "failpoint", "-o", binary, "../cmd/ktrdr") //nolint:noctx // the build is the test's first step; go test's own timeout ends it
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build ktrdr: %v\n%s", err, out)
-		return 1
-	}
+	defer remove()
+	binary = built
 	return pgtest.Main(m)
 }
 

@@ -12,8 +12,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/ktrdr/ktrdr/chaos"
@@ -32,19 +30,13 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	dir, err := os.MkdirTemp("", "ktrdr-e2e")
+	built, remove, err := chaos.Build("")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	binary = filepath.Join(dir, "ktrdr")
-	build := exec.Command("go", "build", "-o", binary, "../cmd/ktrdr") //nolint:noctx // the build is the test's first step; go test's own timeout ends it
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build ktrdr: %v\n%s", err, out)
-		return 1
-	}
+	defer remove()
+	binary = built
 	return pgtest.Main(m)
 }
 

@@ -48,7 +48,7 @@ type backtesting struct {
 
 // Run trades from where the checkpoint stands to the last bar.
 func (r backtestRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
-	spec, err := parse[BacktestSpec](t.Spec)
+	spec, err := ktrdr.ParseSpec[BacktestSpec](t.Spec)
 	if err != nil {
 		return nil, err
 	}

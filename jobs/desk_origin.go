@@ -33,7 +33,7 @@ func (d *Desk) origin(ctx context.Context, training ktrdr.Operation, m *train.Mo
 	if training.Parent == "" {
 		return origin{}, nil
 	}
-	spec, err := parse[TrainingSpec](training.Spec)
+	spec, err := ktrdr.ParseSpec[TrainingSpec](training.Spec)
 	if err != nil {
 		return origin{}, fmt.Errorf("training %s: %w", training.ID, err)
 	}

@@ -28,7 +28,7 @@ func (o *office) researchedModel() (id ktrdr.OperationID, ends time.Time) {
 		o.t.Fatal(err)
 	}
 	defer c.Close()
-	spec, err := parse[TrainingSpec](o.train(TrainingRequest{StrategyYAML: small("epochs: 24", "epochs: 2")}).Operation.Spec)
+	spec, err := ktrdr.ParseSpec[TrainingSpec](o.train(TrainingRequest{StrategyYAML: small("epochs: 24", "epochs: 2")}).Operation.Spec)
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestDesk_AResearchsModelIsTradedOnWhatTheResearchSaw(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := parse[TrainingSpec](training.Spec)
+	spec, err := ktrdr.ParseSpec[TrainingSpec](training.Spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestDesk_AResearchsModelIsTradedOnWhatTheResearchSaw(t *testing.T) {
 		}
 	}
 
-	other, err := parse[BacktestSpec](o.backtest(BacktestRequest{Model: string(id), Symbol: "GBPUSD"}).Operation.Spec)
+	other, err := ktrdr.ParseSpec[BacktestSpec](o.backtest(BacktestRequest{Model: string(id), Symbol: "GBPUSD"}).Operation.Spec)
 	if err != nil || !other.End.Equal(ends) {
 		t.Errorf("another symbol is traded to %s (%v), want to %s, where the holdout begins", other.End, err, ends)
 	}
@@ -141,7 +141,7 @@ func TestBacktest_SaysThatItOpenedAHoldout(t *testing.T) {
 	if !strings.Contains(got.Summary, "with the holdout of "+string(someResearch)+" opened for it") || len(got.Warnings) == 0 || len(order.Warnings) == 0 {
 		t.Errorf("summary %q, warnings %q: want both to say it", got.Summary, got.Warnings)
 	}
-	spec, err := parse[BacktestSpec](order.Operation.Spec)
+	spec, err := ktrdr.ParseSpec[BacktestSpec](order.Operation.Spec)
 	if err != nil {
 		t.Fatal(err)
 	}

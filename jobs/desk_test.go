@@ -172,7 +172,7 @@ func TestDesk_SaysWhatIsWrongWithAnImport(t *testing.T) {
 func TestDesk_PinsWhatATrainingReads(t *testing.T) {
 	o := newOffice(t, 500, "EURUSD", "GBPUSD")
 	order := o.train(TrainingRequest{StrategyYAML: small(), Symbols: []string{"GBPUSD", "EURUSD"}, StartDate: "2015-01-10", EndDate: "2015-01-20"})
-	spec, err := parse[TrainingSpec](order.Operation.Spec)
+	spec, err := ktrdr.ParseSpec[TrainingSpec](order.Operation.Spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestDesk_PinsWhatATrainingReads(t *testing.T) {
 func TestDesk_MovesAStrategyToAnotherTimeframe(t *testing.T) {
 	o := newOffice(t, 500, "EURUSD")
 	o.synth("EURUSD", market.H4, 400, 3)
-	spec, err := parse[TrainingSpec](o.train(TrainingRequest{StrategyYAML: small(), Timeframe: "4h"}).Operation.Spec)
+	spec, err := ktrdr.ParseSpec[TrainingSpec](o.train(TrainingRequest{StrategyYAML: small(), Timeframe: "4h"}).Operation.Spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func TestDesk_NamesStrategiesOfTheFolderBeforeItsOwn(t *testing.T) {
 	o.file("strategies/rsi_mean_reversion.yaml", small("name: small", "name: rsi_mean_reversion"))
 	o.file("strategies/broken.yml", "name: broken\n")
 	o.file("strategies/notes.txt", "")
-	spec, err := parse[TrainingSpec](o.train(TrainingRequest{StrategyName: "rsi_mean_reversion"}).Operation.Spec)
+	spec, err := ktrdr.ParseSpec[TrainingSpec](o.train(TrainingRequest{StrategyName: "rsi_mean_reversion"}).Operation.Spec)
 	if err != nil || !strings.Contains(spec.Strategy, "hidden_layers: [12, 6]") {
 		t.Errorf("spec %+v (%v), want the strategy of the folder", spec, err)
 	}
@@ -257,7 +257,7 @@ func TestDesk_BacktestsTheNewestModelOfAStrategy(t *testing.T) {
 	o.trained(small("epochs: 24", "epochs: 1"))
 	newest := o.trained(small("epochs: 24", "epochs: 2"))
 	order := o.backtest(BacktestRequest{StrategyName: "small"})
-	spec, err := parse[BacktestSpec](order.Operation.Spec)
+	spec, err := ktrdr.ParseSpec[BacktestSpec](order.Operation.Spec)
 	if err != nil || spec.Symbol != "EURUSD" || spec.Scope != ScopeTest {
 		t.Fatalf("spec %+v, %v", spec, err)
 	}
@@ -270,7 +270,7 @@ func TestDesk_BacktestsTheNewestModelOfAStrategy(t *testing.T) {
 	}
 	o.file("models/mine.safetensors", string(o.b.Blobs()[spec.Model.SHA256]))
 	for _, r := range []BacktestRequest{{ModelPath: "models/mine.safetensors"}, {Model: spec.Model.SHA256.String()}} {
-		same, err := parse[BacktestSpec](o.backtest(r).Operation.Spec)
+		same, err := ktrdr.ParseSpec[BacktestSpec](o.backtest(r).Operation.Spec)
 		if err != nil || same.Model.SHA256 != spec.Model.SHA256 {
 			t.Errorf("%+v names model %s (%v), want %s", r, same.Model.SHA256, err, spec.Model.SHA256)
 		}
@@ -289,7 +289,7 @@ func TestSpec_TakesNothingItDoesNotKnow(t *testing.T) {
 		"bars of nothing": `{"strategy_yaml":"x","seed":1,"kernel_class":"fma/1","bars":[{}]}`,
 		"not JSON":        "strategy",
 	} {
-		if _, err := parse[TrainingSpec](json.RawMessage(text)); ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
+		if _, err := ktrdr.ParseSpec[TrainingSpec](json.RawMessage(text)); ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
 			t.Errorf("%s: %v, want CodeInvalid", name, err)
 		}
 	}

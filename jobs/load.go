@@ -32,7 +32,7 @@ type LoadResult struct {
 // Run imports the file. Importing the same again changes nothing, so that there
 // is no checkpoint.
 func (r loadRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
-	spec, err := parse[LoadSpec](t.Spec)
+	spec, err := ktrdr.ParseSpec[LoadSpec](t.Spec)
 	if err != nil {
 		return nil, err
 	}

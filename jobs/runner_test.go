@@ -72,7 +72,7 @@ func TestTraining_InterruptedAnywhereEqualsUninterrupted(t *testing.T) {
 func TestTraining_AnyKernelGoesOnWithTheSameBits(t *testing.T) {
 	o := newOffice(t, 1500, "EURUSD")
 	order := o.train(TrainingRequest{StrategyYAML: small("epochs: 24", "epochs: 6")})
-	spec, err := parse[TrainingSpec](order.Operation.Spec)
+	spec, err := ktrdr.ParseSpec[TrainingSpec](order.Operation.Spec)
 	if err != nil || spec.KernelClass != best.Class() {
 		t.Fatalf("spec asks for %q (%v), want the class of this machine, %s", spec.KernelClass, err, best.Class())
 	}
@@ -266,11 +266,11 @@ func TestRunners_DamagedInputsAreFound(t *testing.T) {
 	training := o.train(TrainingRequest{StrategyYAML: small("epochs: 24", "epochs: 2")})
 	o.run(training, once(TrainingRunner(best)))
 	testing := o.backtest(BacktestRequest{StrategyName: "small"})
-	bars, err := parse[TrainingSpec](training.Operation.Spec)
+	bars, err := ktrdr.ParseSpec[TrainingSpec](training.Operation.Spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	model, err := parse[BacktestSpec](testing.Operation.Spec)
+	model, err := ktrdr.ParseSpec[BacktestSpec](testing.Operation.Spec)
 	if err != nil {
 		t.Fatal(err)
 	}

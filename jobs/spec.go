@@ -1,12 +1,10 @@
 package jobs
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -76,23 +74,6 @@ type LoadSpec struct {
 
 // maxSeed is the largest whole number that every reader of JSON keeps.
 const maxSeed = 1 << 53
-
-// parse reads a spec and refuses what does not belong into it: a spec that was
-// written for another version must not half work.
-func parse[T interface{ Validate() error }](text json.RawMessage) (spec T, err error) {
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&spec); err != nil {
-		return spec, ktrdr.Errorf(ktrdr.CodeInvalid, "spec: %w", err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return spec, ktrdr.Errorf(ktrdr.CodeInvalid, "spec: there is more after the JSON object")
-	}
-	if err := spec.Validate(); err != nil {
-		return spec, ktrdr.Errorf(ktrdr.CodeInvalid, "spec: %w", err)
-	}
-	return spec, nil
-}
 
 // Validate says what is wrong with the spec, apart from its strategy.
 func (s TrainingSpec) Validate() error {
@@ -171,7 +152,7 @@ const backtestNumerics = "backtest/1"
 func Fingerprints() map[ktrdr.Type]func(spec []byte) (map[string]string, error) {
 	return map[ktrdr.Type]func([]byte) (map[string]string, error){
 		ktrdr.Training: func(text []byte) (map[string]string, error) {
-			spec, err := parse[TrainingSpec](text)
+			spec, err := ktrdr.ParseSpec[TrainingSpec](text)
 			if err != nil {
 				return nil, err
 			}
@@ -182,7 +163,7 @@ func Fingerprints() map[ktrdr.Type]func(spec []byte) (map[string]string, error) 
 			return spec.fingerprint(s), nil
 		},
 		ktrdr.Backtesting: func(text []byte) (map[string]string, error) {
-			spec, err := parse[BacktestSpec](text)
+			spec, err := ktrdr.ParseSpec[BacktestSpec](text)
 			return spec.fingerprint(), err
 		},
 	}

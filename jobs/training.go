@@ -56,7 +56,7 @@ type place struct {
 
 // Run trains from where the checkpoint stands to the model.
 func (r trainingRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
-	spec, err := parse[TrainingSpec](t.Spec)
+	spec, err := ktrdr.ParseSpec[TrainingSpec](t.Spec)
 	if err != nil {
 		return nil, err
 	}

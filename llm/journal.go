@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/resilience"
 )
 
 // How long a store that is away is waited for.
@@ -25,7 +26,7 @@ func (p *purchase) book(ctx context.Context) (ktrdr.Call, error) {
 			Operation: p.ask.Operation, Epoch: p.ask.Epoch, Key: p.trace.Key, Model: p.model.full(),
 			Most: p.most, Daily: p.chain.cfg.Daily, Research: p.ask.Research,
 		})
-		if !away(err) || !pause(ctx, wait) {
+		if !away(err) || !resilience.Sleep(ctx, wait) {
 			return call, err
 		}
 	}
@@ -50,21 +51,9 @@ func (p *purchase) settle(ctx context.Context, end ktrdr.CallEnd) {
 			p.held = nil
 			return
 		}
-		if !ktrdr.CodeOf(err).Retryable() || !pause(ctx, wait) {
+		if !ktrdr.CodeOf(err).Retryable() || !resilience.Sleep(ctx, wait) {
 			p.fatal = fmt.Errorf("call %d to %s could not be settled: %w", end.ID, p.model.full(), err)
 			return
 		}
-	}
-}
-
-// pause waits, and says whether it could.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

@@ -113,7 +113,7 @@ type Trigger struct {
 // request that was interrupted: pinned as it is, whatever has changed since. The
 // first is among them, as it was.
 func (d *Desk) Rest(t Trigger, first json.RawMessage) (Order, error) {
-	spec, err := Parse[Spec](first)
+	spec, err := ktrdr.ParseSpec[Spec](first)
 	if err != nil {
 		return Order{}, fmt.Errorf("the first research of run %s: %w", t.Run, err)
 	}

@@ -75,16 +75,10 @@ func (d *Desk) open(symbols []string, frames []market.Timeframe) (series []*mark
 	var missing []error
 	for _, symbol := range symbols {
 		for _, tf := range frames {
-			path, err := d.cfg.Library.Path(symbol, tf)
+			b, c, err := d.cfg.Library.Get(symbol, tf)
 			if errors.Is(err, market.ErrNoData) {
-				missing = append(missing, noData(symbol, string(tf)))
-				continue
+				err = noData(symbol, string(tf))
 			}
-			if err != nil {
-				missing = append(missing, err)
-				continue
-			}
-			b, c, err := market.OpenVerified(path)
 			if err != nil {
 				missing = append(missing, err)
 				continue

@@ -102,7 +102,7 @@ func newDesk(t *testing.T, bars map[string]int) (*Desk, *attic) {
 
 func specOf(t *testing.T, n ktrdr.NewOperation) Spec {
 	t.Helper()
-	s, err := Parse[Spec](n.Spec)
+	s, err := ktrdr.ParseSpec[Spec](n.Spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,7 +321,7 @@ func TestSpec_TakesNothingItDoesNotKnow(t *testing.T) {
 		"no holdout":    `{"model":"builtin","run":"r","bars":[{}]}`,
 		"not JSON":      "research",
 	} {
-		if _, err := Parse[Spec](json.RawMessage(text)); ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
+		if _, err := ktrdr.ParseSpec[Spec](json.RawMessage(text)); ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
 			t.Errorf("%s: %v, want CodeInvalid", name, err)
 		}
 	}

@@ -131,7 +131,7 @@ func (n *Night) lasting(ctx context.Context, now time.Time) (all []*lasting, err
 			if !ok || !now.Before(until) {
 				continue
 			}
-			spec, err := Parse[Spec](op.Spec)
+			spec, err := ktrdr.ParseSpec[Spec](op.Spec)
 			if err != nil {
 				return nil, err
 			}

@@ -54,7 +54,7 @@ func (w *ward) Paused(context.Context) (bool, error) { return w.paused, nil }
 func (w *ward) places(t *testing.T) (all []Place) {
 	t.Helper()
 	for _, op := range w.ops {
-		spec, err := Parse[Spec](op.Spec)
+		spec, err := ktrdr.ParseSpec[Spec](op.Spec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +108,7 @@ func TestNight_BeginsTheNextGenerationWhenNobodyWaits(t *testing.T) {
 	}
 	seeds, trials := map[uint64]bool{}, 0
 	for _, op := range w.ops {
-		spec, _ := Parse[Spec](op.Spec)
+		spec, _ := ktrdr.ParseSpec[Spec](op.Spec)
 		seeds[spec.Seed], trials = true, spec.Trials.Count
 		if spec.Horizon != "42" || spec.RunSeed != 6 || !spec.Until.Equal(until) {
 			t.Errorf("pinned as %+v, want as the first of the run", spec)
@@ -184,7 +184,7 @@ func TestNight_CountsEveryGenerationForAllToCome(t *testing.T) {
 	}
 	taken := 0.0
 	for _, op := range w.ops {
-		spec, err := Parse[Spec](op.Spec)
+		spec, err := ktrdr.ParseSpec[Spec](op.Spec)
 		if err != nil {
 			t.Fatal(err)
 		}

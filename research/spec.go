@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 	"unicode/utf8"
 
@@ -169,23 +168,6 @@ const (
 	maxText     = 2 << 10
 	maxList     = 16
 )
-
-// Parse reads a spec and refuses what does not belong into it: a spec that was
-// written for another version must not half work.
-func Parse[T interface{ Validate() error }](text json.RawMessage) (spec T, err error) {
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&spec); err != nil {
-		return spec, ktrdr.Errorf(ktrdr.CodeInvalid, "spec: %w", err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return spec, ktrdr.Errorf(ktrdr.CodeInvalid, "spec: there is more after the JSON object")
-	}
-	if err := spec.Validate(); err != nil {
-		return spec, ktrdr.Errorf(ktrdr.CodeInvalid, "spec: %w", err)
-	}
-	return spec, nil
-}
 
 // Validate says what is wrong with the spec.
 func (s Spec) Validate() error {

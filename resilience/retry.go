@@ -94,7 +94,7 @@ func (p RetryPolicy) Do(ctx context.Context, fn func(ctx context.Context, attemp
 		if stop != nil {
 			return stop
 		}
-		if !sleep(ctx, wait) {
+		if !Sleep(ctx, wait) {
 			return interrupted(ctx, err)
 		}
 	}
@@ -165,8 +165,8 @@ func interrupted(ctx context.Context, err error) error {
 	return &Error{Kind: kind, Err: fmt.Errorf("%w, before another try after: %w", context.Cause(ctx), err)}
 }
 
-// sleep waits for d, and says whether it could.
-func sleep(ctx context.Context, d time.Duration) bool {
+// Sleep waits for d, and says whether it could.
+func Sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

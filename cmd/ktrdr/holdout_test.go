@@ -20,7 +20,7 @@ func TestServe_AWorkersTokenDoesNotOpenTheHoldout(t *testing.T) {
 	l.until(string(made.Operation), "training", func(op ktrdr.Operation) bool { return op.Phase == string(research.Training) })
 	children := decode[[]ktrdr.Operation](t, l.must("ops", "--parent", string(made.Operation), "--type", "training", "--json"))
 	l.until(string(children[0].ID), "running", func(op ktrdr.Operation) bool { return op.Status == ktrdr.Running })
-	spec, err := research.Parse[research.Spec](l.op(string(made.Operation)).Spec)
+	spec, err := ktrdr.ParseSpec[research.Spec](l.op(string(made.Operation)).Spec)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func TestServe_WhatIsTriedByHandCountsAndAHoldoutStaysSealed(t *testing.T) {
 	for _, op := range decode[[]ktrdr.Operation](t, l.must("ops", "--type", "agent_research", "--json")) {
 		whole = l.op(string(op.ID))
 	}
-	spec, err := research.Parse[research.Spec](whole.Spec)
+	spec, err := ktrdr.ParseSpec[research.Spec](whole.Spec)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/ktrdr/ktrdr/research"
 )
 
-// post asks the API for what the CLI rounds to minutes.
-func (l *lab) post(path string, body, answer any) {
+// post asks the API for what no command does, and returns the data of the answer.
+func (l *lab) post(path string, status int, body any) json.RawMessage {
 	l.t.Helper()
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -42,12 +42,10 @@ func (l *lab) post(path string, body, answer any) {
 		Data  json.RawMessage `json:"data"`
 		Error json.RawMessage `json:"error"`
 	}
-	if err := json.NewDecoder(res.Body).Decode(&whole); err != nil || res.StatusCode >= 300 {
+	if err := json.NewDecoder(res.Body).Decode(&whole); err != nil || res.StatusCode != status {
 		l.t.Fatalf("%s: %d %s, %v", path, res.StatusCode, whole.Error, err)
 	}
-	if err := json.Unmarshal(whole.Data, answer); err != nil {
-		l.t.Fatal(err)
-	}
+	return whole.Data
 }
 
 // generations maps the places of a run's researches to how they stand.
@@ -71,8 +69,7 @@ func TestNight_LastsThroughAKillAndUntilItIsCancelled(t *testing.T) {
 	l := newLab(t)
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "2000", "--seed", "7")
 	p, said := l.serve("--workers", "2")
-	var made httpapi.Triggered
-	l.post("/api/v1/agent/trigger", httpapi.ResearchRequest{Strategy: "rsi_mean_reversion", Count: 2, Until: time.Now().Add(time.Hour)}, &made)
+	made := decode[httpapi.Triggered](t, string(l.post("/api/v1/agent/trigger", http.StatusAccepted, httpapi.ResearchRequest{Strategy: "rsi_mean_reversion", Count: 2, Until: time.Now().Add(time.Hour)})))
 	if len(made.Operations) != 2 {
 		t.Fatalf("made %+v, want a generation of 2", made)
 	}

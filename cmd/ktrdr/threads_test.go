@@ -17,33 +17,7 @@ import (
 // threads posts to /threads and returns the data of the answer.
 func (l *lab) threads(what string, body any) json.RawMessage {
 	l.t.Helper()
-	text, err := json.Marshal(body)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	req, err := http.NewRequestWithContext(l.t.Context(), http.MethodPost, l.url+"/api/v1/threads/"+what, bytes.NewReader(text))
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	token, err := readToken(filepath.Join(l.data, tokenFile))
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+token.Reveal())
-	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	var answer struct {
-		Data  json.RawMessage `json:"data"`
-		Error json.RawMessage `json:"error"`
-	}
-	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil || res.StatusCode != http.StatusOK {
-		l.t.Fatalf("threads/%s: %d %s, %v", what, res.StatusCode, answer.Error, err)
-	}
-	return answer.Data
+	return l.post("/api/v1/threads/"+what, http.StatusOK, body)
 }
 
 func TestThreads_InTheMainDatabaseByAnotherNameAreTheMainOnes(t *testing.T) {

@@ -42,7 +42,8 @@ type QueueState struct {
 	Started  []Operation // those who have started and not ended, as they came
 	Children []Operation // of those, what has not ended, in no order
 	Waiting  []Operation // the first of those who wait, as they will be asked
-	Last     *Operation  // who ended last among the newest; nil if nobody did
+	Ended    []Operation // the newest of those who have ended, newest first, as little of them as of those who wait
+	Last     *Operation  // of these, who ended last, whole; nil if nobody did
 }
 
 // QueueHealth is a queue as health shows it.

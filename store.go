@@ -153,9 +153,10 @@ type Queues interface {
 	// once, together with Create they never start more; only a resume does.
 	StartQueued(ctx context.Context, name string, limit int) (started int, err error)
 
-	// InQueue tells who is in a queue, at most so many of those who wait. There
-	// may be thousands of these, so that only what can be seen of them from
-	// outside is told: not their specs, nor what is left of an earlier start.
+	// InQueue tells who is in a queue, at most so many of those who wait, and
+	// who left it. There may be thousands of these, so that only what can be
+	// seen of them from outside is told: not their specs, nor what is left of an
+	// earlier start, nor what they came to.
 	InQueue(ctx context.Context, name string, most int) (QueueState, error)
 
 	// QueueCounts counts every queue that somebody is or waits in, by name.

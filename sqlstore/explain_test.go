@@ -56,6 +56,7 @@ func TestStore_QuestionsHaveTheirIndex(t *testing.T) {
 		"live parents":   {"operations_live", func() (query, []any) { return selectLiveParents, []any{"", parentsAtOnce} }},
 		"next in line":   {"operations_line", func() (query, []any) { return selectTurn, []any{"q", 1} }},
 		"line":           {"operations_line", func() (query, []any) { return selectInLine, []any{"q", 50} }},
+		"ended":          {"operations_ended", func() (query, []any) { return selectOut, []any{"q", newest} }},
 		"out of line":    {"operations_started", func() (query, []any) { return selectStarted, []any{"q"} }},
 		"work of a line": {"operations_children", func() (query, []any) { return selectWork, []any{"q"} }},
 		"room in line":   {"operations_started", func() (query, []any) { return countTaken, []any{"q", 1} }},

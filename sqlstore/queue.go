@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"slices"
 
 	"github.com/ktrdr/ktrdr"
@@ -43,20 +42,18 @@ const (
 
 	countInLine query = `SELECT COUNT(*) FROM operations WHERE ` + inLine
 
+	// outlineColumns is what scanOutline reads, in its order.
+	outlineColumns = `id, operation_type, status, priority, is_backend_local, metadata, cancel_reason, created_at, completed_at, run, generation, idx, session`
+
 	selectStarted query = `SELECT ` + operationColumns + ` FROM operations WHERE ` + started
 	selectWork    query = `SELECT ` + operationColumns + ` FROM operations
 		WHERE parent_id IN (SELECT id FROM operations WHERE ` + started + `) AND ` + isOpen
-	selectInLine query = `SELECT id, operation_type, priority, is_backend_local, metadata, created_at, run, generation, idx, session
-		FROM operations WHERE ` + inLine + ` ORDER BY priority DESC, session LIMIT $2`
+	selectInLine query = `SELECT ` + outlineColumns + ` FROM operations WHERE ` + inLine + ` ORDER BY priority DESC, session LIMIT $2`
 
 	// No index tells who ended last; but they end nearly in the order in which
-	// they came. Those who wait came last of all, and there may be thousands of
-	// them: they are told by their index, without a look at their rows.
-	selectLastOut query = `SELECT ` + operationColumns + ` FROM operations WHERE id = (SELECT id FROM (
-			SELECT id, completed_at FROM operations WHERE session IS NOT NULL AND queue = $1
-				AND session NOT IN (SELECT session FROM operations WHERE ` + inLine + `)
-				AND status IN ('COMPLETED', 'FAILED', 'CANCELLED') ORDER BY session DESC LIMIT $2) AS ended
-		ORDER BY completed_at DESC LIMIT 1)`
+	// they came.
+	selectOut query = `SELECT ` + outlineColumns + ` FROM operations
+		WHERE queue = $1 AND queue <> '' AND status IN ('COMPLETED', 'FAILED', 'CANCELLED') ORDER BY session DESC LIMIT $2`
 
 	selectQueues query = `SELECT queue, SUM(active), SUM(waiting) FROM (
 			SELECT queue, COUNT(*) AS active, 0 AS waiting FROM operations WHERE queue <> '' AND ` + isLive + ` GROUP BY queue
@@ -69,8 +66,8 @@ const (
 		RETURNING CAST(value AS BIGINT)`
 )
 
-// newest is among how many of those who came last the last to end is looked for.
-const newest = 50
+// newest is how many of those who have ended are shown.
+const newest = 64
 
 // lockLine keeps everybody else from moving the line of a queue until the
 // transaction ends.
@@ -207,17 +204,16 @@ func (s *Store) InQueue(ctx context.Context, name string, most int) (ktrdr.Queue
 		if q.Children, err = operations(r.rows(ctx, selectWork, name)); err != nil {
 			return err
 		}
-		rows, err := r.rows(ctx, selectInLine, name, most)
-		if q.Waiting, err = gather(rows, err, func(row scanner) (ktrdr.Operation, error) { return scanWaiting(row, name) }); err != nil {
+		if q.Waiting, err = outlines(ctx, r, selectInLine, name, most); err != nil {
 			return err
 		}
 		if err := r.row(ctx, countInLine, name).Scan(&q.Count.Waiting); err != nil {
 			return err
 		}
-		last, err := scanOperation(r.row(ctx, selectLastOut, name, newest))
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
+		if q.Ended, err = outlines(ctx, r, selectOut, name, newest); err != nil || len(q.Ended) == 0 {
+			return err
 		}
+		last, err := load(ctx, r, slices.MaxFunc(q.Ended, func(a, b ktrdr.Operation) int { return a.CompletedAt.Compare(b.CompletedAt) }).ID)
 		q.Last = &last.Operation
 		return err
 	})
@@ -234,14 +230,26 @@ func operations(rows *sql.Rows, err error) ([]ktrdr.Operation, error) {
 	})
 }
 
-// scanWaiting reads what selectInLine tells of one who waits in a queue.
-func scanWaiting(row scanner, queue string) (ktrdr.Operation, error) {
-	op := ktrdr.Operation{Status: ktrdr.Pending, HasPlan: true, Queue: &ktrdr.QueuePlace{Name: queue}}
-	var local int
-	var metadata string
-	var created int64
-	err := row.Scan(&op.ID, &op.Type, &op.Priority, &local, &metadata, &created, &op.Queue.Run, &op.Queue.Generation, &op.Queue.Index, &op.Session)
+// outlines reads what can be seen from outside of some in a queue.
+func outlines(ctx context.Context, r queryer, text query, queue string, most int) ([]ktrdr.Operation, error) {
+	rows, err := r.rows(ctx, text, queue, most)
+	return gather(rows, err, func(row scanner) (ktrdr.Operation, error) { return scanOutline(row, queue) })
+}
+
+func scanOutline(row scanner, queue string) (ktrdr.Operation, error) {
+	op := ktrdr.Operation{HasPlan: true, Queue: &ktrdr.QueuePlace{Name: queue}}
+	var (
+		local     int
+		metadata  string
+		created   int64
+		completed sql.NullInt64
+	)
+	err := row.Scan(&op.ID, &op.Type, &op.Status, &op.Priority, &local, &metadata, &op.CancelReason, &created, &completed,
+		&op.Queue.Run, &op.Queue.Generation, &op.Queue.Index, &op.Session)
 	op.Root, op.BackendLocal, op.Metadata, op.CreatedAt = op.ID, local == 1, json.RawMessage(metadata), instant(created)
+	if completed.Valid {
+		op.CompletedAt = instant(completed.Int64)
+	}
 	return op, err
 }
 

@@ -150,6 +150,11 @@ var queues = map[string]func(*lab){
 		same(l, "first two who wait", idsOf(q.Waiting), []ktrdr.OperationID{first, ids[2]})
 		same(l, "counts after an end", q.Count, ktrdr.QueueCount{Name: line, Active: room - 1, Waiting: 3})
 		same(l, "last", q.Last, new(l.op(ids[0])))
+		ended := l.op(ids[0])
+		same(l, "ended", q.Ended, []ktrdr.Operation{{
+			ID: ended.ID, Type: ended.Type, Status: ended.Status, Root: ended.Root, HasPlan: true, BackendLocal: ended.BackendLocal, Metadata: ended.Metadata,
+			CancelReason: ended.CancelReason, CreatedAt: ended.CreatedAt, CompletedAt: ended.CompletedAt, Queue: ended.Queue, Session: ended.Session,
+		}})
 		same(l, "open children after an end", idsOf(q.Children), idsOf(l.children(ids[1])))
 	},
 

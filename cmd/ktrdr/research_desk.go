@@ -115,20 +115,11 @@ func (d researchDesk) snapshot(ctx context.Context, most int) (research.Snapshot
 		return s, err
 	}
 	s.Queue = ktrdr.QueueHealth{Limit: d.limit(s.Workers), Active: q.Count.Active, Waiting: q.Count.Waiting}
-	s.Researches, s.Last = append(q.Started, q.Waiting...), q.Last
+	s.Researches, s.Ended, s.Last = append(q.Started, q.Waiting...), q.Ended, q.Last
 	for _, child := range q.Children {
 		s.Children[child.ID] = child
 	}
-	return s, d.ended(ctx, &s)
-}
-
-// ended reads the newest that have ended.
-func (d researchDesk) ended(ctx context.Context, s *research.Snapshot) error {
-	page, err := d.engine.List(ctx, ktrdr.OperationQuery{
-		Type: []ktrdr.Type{ktrdr.AgentResearch}, Status: []ktrdr.Status{ktrdr.Completed, ktrdr.Failed, ktrdr.Cancelled}, Limit: research.MaxGeneration,
-	})
-	s.Ended = page.Operations
-	return err
+	return s, nil
 }
 
 // Memory implements httpapi.Research.

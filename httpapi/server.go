@@ -85,7 +85,7 @@ func New(c Config) (*Server, error) {
 		s.hosts[strings.ToLower(host)] = true
 	}
 	for _, row := range s.rows {
-		s.mux.Handle(row.about().pattern(), &handler{s, row})
+		s.mux.Handle(row.about().pattern(), &handler{s, row, !strings.Contains(row.about().path, "{")})
 	}
 	var err error
 	if s.document, err = openAPI(s.rows); err != nil {
@@ -98,6 +98,7 @@ func New(c Config) (*Server, error) {
 type handler struct {
 	server *Server
 	row    row
+	fixed  bool // its path has no wildcard, so that only the mux's first look is needed
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -129,7 +130,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.fail(r.Context(), c, err)
 		return
 	}
-	s.mux.ServeHTTP(c, r)
+	if matched && h.fixed {
+		h.ServeHTTP(c, r)
+		return
+	}
+	s.mux.ServeHTTP(c, r) // which also fills in the wildcards, or refuses in its own way
 }
 
 // admit is everything that is asked before a row sees the request.

@@ -37,7 +37,8 @@ type Store struct {
 	log    *slog.Logger
 	news   *news
 	db     database
-	schema int64 // the migration it is at
+	recent recent // values of foreign threads
+	schema int64  // the migration it is at
 	end    func() error
 }
 

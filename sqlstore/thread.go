@@ -82,8 +82,13 @@ func (s threads) Put(ctx context.Context, p ktrdr.ThreadPut) (ktrdr.ThreadRef, e
 		return ktrdr.ThreadRef{}, err
 	}
 	own := ownHashes(d) // hashing is not for the writer's time
-	err = s.store.write(ctx, normal, func(t *tx) error { return putThread(ctx, t, d, own, p) })
-	return d.Ref, err
+	if err := s.store.write(ctx, normal, func(t *tx) error { return putThread(ctx, t, d, own, p) }); err != nil {
+		return d.Ref, err
+	}
+	for channel, h := range own {
+		s.store.recent.keep(h, *d.Channels[channel].Value)
+	}
+	return d.Ref, nil
 }
 
 func ownHashes(d saver.Draft) map[string]ktrdr.Hash {

@@ -79,8 +79,7 @@ func (s threads) getAlone(ctx context.Context, ref ktrdr.ThreadRef) (tuple ktrdr
 		if err != nil || p.written || saver.WantsSends(p.format, p.parent) {
 			return err
 		}
-		wanted, _ := needs([]point{p})
-		values, err := valuesOf(ctx, r, ref.Tenant, wanted)
+		values, err := s.valuesOf(ctx, r, ref.Tenant, p)
 		if err != nil {
 			return err
 		}
@@ -89,6 +88,32 @@ func (s threads) getAlone(ctx context.Context, ref ktrdr.ThreadRef) (tuple ktrdr
 		return nil
 	})
 	return tuple, ok, err
+}
+
+// valuesOf reads the values of one checkpoint, as far as they are not
+// remembered.
+func (s threads) valuesOf(ctx context.Context, r queryer, tenant string, p point) (map[valueAt]ktrdr.Value, error) {
+	known := make(map[valueAt]ktrdr.Value, len(p.slots))
+	var unknown []seenValue
+	for channel, slot := range p.slots {
+		if !slot.Held {
+			continue
+		}
+		if v, ok := s.store.recent.find(slot.Value); ok {
+			known[p.valueAt(channel, slot.Version, slot.Value)] = v
+		} else {
+			unknown = append(unknown, seenValue{channel, slot.Version, slot.Value})
+		}
+	}
+	if len(unknown) == 0 {
+		return known, nil
+	}
+	read, err := valuesOf(ctx, r, tenant, map[space][]seenValue{p.space(): once(unknown)})
+	for at, v := range read {
+		s.store.recent.keep(at.hash, v)
+		known[at] = v
+	}
+	return known, err
 }
 
 // listPage is how many rows a list reads at a time.

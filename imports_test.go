@@ -47,7 +47,7 @@ var arrows = map[string]rule{
 
 	// built on compute
 	"strategy": {ours: []string{"market", "indicator", "fuzzy", "label", "spelling"}, modules: []string{"github.com/goccy/go-yaml"}},
-	"feature":  {ours: []string{"market", "indicator", "fuzzy", "strategy"}},
+	"feature":  {ours: []string{"market", "indicator", "strategy"}},
 	"train": {ours: []string{
 		"num", "market", "indicator", "fuzzy", "label", "neural", "strategy", "feature", "backtest",
 	}},

@@ -53,7 +53,7 @@ var arrows = map[string]rule{
 	}},
 	"evidence": {ours: []string{"num", "market", "backtest"}},
 	"designer": {ours: []string{"num", "market", "indicator", "strategy"}},
-	"jobs":     {ours: []string{".", "worker", "market", "strategy", "neural", "train", "backtest"}},
+	"jobs":     {ours: []string{".", "worker", "market", "strategy", "neural", "train", "backtest", "evidence"}},
 
 	// what this product is about
 	"research": {ours: []string{".", "num", "market", "neural", "strategy", "backtest", "evidence", "designer", "jobs", "llm"}},

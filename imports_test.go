@@ -47,13 +47,13 @@ var arrows = map[string]rule{
 
 	// built on compute
 	"strategy": {ours: []string{"market", "indicator", "fuzzy", "label", "spelling"}, modules: []string{"github.com/goccy/go-yaml"}},
-	"feature":  {ours: []string{"market", "indicator", "fuzzy", "strategy"}},
+	"feature":  {ours: []string{"market", "indicator", "strategy"}},
 	"train": {ours: []string{
 		"num", "market", "indicator", "fuzzy", "label", "neural", "strategy", "feature", "backtest",
 	}},
 	"evidence": {ours: []string{"num", "market", "backtest"}},
 	"designer": {ours: []string{"num", "market", "indicator", "strategy"}},
-	"jobs":     {ours: []string{".", "worker", "market", "strategy", "neural", "train", "backtest"}},
+	"jobs":     {ours: []string{".", "worker", "market", "strategy", "neural", "train", "backtest", "evidence"}},
 
 	// what this product is about
 	"research": {ours: []string{".", "num", "market", "neural", "strategy", "backtest", "evidence", "designer", "jobs", "llm"}},

@@ -20,52 +20,6 @@ func (e *LookAheadError) Error() string {
 	return fmt.Sprintf("look-ahead: %s at bar %d became %s when the bars from %d on were %s", e.Was, e.Bar, e.Is, e.Cut, e.Future)
 }
 
-// Decider makes one signal for each bar, that of a bar known at its close.
-type Decider func(*market.Bars) ([]Signal, error)
-
-// CheckCausal runs a decider on the series and, for each cut, on series that
-// differ from it only from that bar on: without those bars, and with them a
-// third higher and lower. A signal before the cut that is not the same each
-// time knew what was to come: a centred window, a scaling by the whole sample.
-// It returns a *LookAheadError for the first one found.
-func CheckCausal(decide Decider, bars *market.Bars, cuts []int) error {
-	want, err := signalsOf(decide, bars)
-	if err != nil {
-		return err
-	}
-	for _, cut := range cuts {
-		if cut < 1 || cut >= bars.Len() {
-			return fmt.Errorf("cut at bar %d: it must leave bars on both sides, of which there are %d", cut, bars.Len())
-		}
-		for _, f := range futures {
-			got, err := signalsOf(decide, f.change(bars, cut, false))
-			if err != nil {
-				return fmt.Errorf("with the bars from %d on %s: %w", cut, f.name, err)
-			}
-			for i := range cut {
-				if got[i] != want[i] {
-					return &LookAheadError{
-						Bar: i, Cut: cut, Future: f.name,
-						Was: fmt.Sprintf("signal %d", want[i]), Is: fmt.Sprint(got[i]),
-					}
-				}
-			}
-		}
-	}
-	return nil
-}
-
-func signalsOf(decide Decider, bars *market.Bars) ([]Signal, error) {
-	s, err := decide(bars)
-	if err != nil {
-		return nil, err
-	}
-	if len(s) != bars.Len() {
-		return nil, fmt.Errorf("the decider gave %d signals for %d bars", len(s), bars.Len())
-	}
-	return s, nil
-}
-
 // CheckFills holds a whole run, decider and engine together, to the order of
 // things within a bar. For each cut it leaves the open of that bar as it was
 // and changes what follows. Equity before the cut, trades that were closed
@@ -84,7 +38,7 @@ func CheckFills(run func(*market.Bars) (*Result, error), bars *market.Bars, cuts
 			return fmt.Errorf("cut at bar %d: it must leave bars on both sides, of which there are %d", cut, bars.Len())
 		}
 		for _, f := range futures {
-			got, err := run(f.change(bars, cut, true))
+			got, err := run(f.change(bars, cut))
 			if err != nil {
 				return fmt.Errorf("with what follows the open of bar %d %s: %w", cut, f.name, err)
 			}
@@ -179,14 +133,11 @@ type future struct {
 
 var futures = []future{{"removed", 0}, {"a third higher", 4.0 / 3}, {"a third lower", 2.0 / 3}}
 
-// change gives the series another future from bar cut on. With keepOpen the
-// open of that bar stays, and the bar with it.
-func (f future) change(b *market.Bars, cut int, keepOpen bool) *market.Bars {
+// change gives the series another future from the open of bar cut on, which
+// stays.
+func (f future) change(b *market.Bars, cut int) *market.Bars {
 	if f.scale == 0 {
-		if keepOpen {
-			cut++
-		}
-		return b.Slice(0, cut)
+		return b.Slice(0, cut+1)
 	}
 	c := *b
 	scaled := func(column []float64) []float64 {
@@ -201,9 +152,7 @@ func (f future) change(b *market.Bars, cut int, keepOpen bool) *market.Bars {
 	if len(b.Volume) == b.Len() {
 		c.Volume = scaled(b.Volume)
 	}
-	if keepOpen {
-		open := b.Open[cut]
-		c.Open[cut], c.High[cut], c.Low[cut] = open, max(c.High[cut], open), min(c.Low[cut], open)
-	}
+	open := b.Open[cut]
+	c.Open[cut], c.High[cut], c.Low[cut] = open, max(c.High[cut], open), min(c.Low[cut], open)
 	return &c
 }

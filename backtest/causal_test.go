@@ -2,74 +2,13 @@ package backtest
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/ktrdr/ktrdr/market"
 )
 
-var cuts = []int{30, 77, 120, 199}
-
-// about says whether a series lies above or below a level at each bar.
-func about(b *market.Bars, level func(i int) float64) []Signal {
-	s := make([]Signal, b.Len())
-	for i, c := range b.Close {
-		if x := level(i); c > x*1.002 {
-			s[i] = Sell
-		} else if c < x*0.998 {
-			s[i] = Buy
-		}
-	}
-	return s
-}
-
-func mean(xs []float64) float64 {
-	var sum float64
-	for _, x := range xs {
-		sum += x
-	}
-	return sum / float64(len(xs))
-}
-
-func TestCheckCausal(t *testing.T) {
-	bars := walk(11, 200, 0.01)
-	for _, c := range []struct {
-		name   string
-		decide Decider
-		caught bool
-	}{
-		{"momentum", func(b *market.Bars) ([]Signal, error) { return momentum(b), nil }, false},
-		{"a trailing window", func(b *market.Bars) ([]Signal, error) {
-			return about(b, func(i int) float64 { return mean(b.Close[max(0, i-5) : i+1]) }), nil
-		}, false},
-		{"a centred window", func(b *market.Bars) ([]Signal, error) {
-			return about(b, func(i int) float64 { return mean(b.Close[max(0, i-2):min(b.Len(), i+3)]) }), nil
-		}, true},
-		{"scaling by the whole sample", func(b *market.Bars) ([]Signal, error) {
-			m := mean(b.Close)
-			return about(b, func(int) float64 { return m }), nil
-		}, true},
-		{"the next close", func(b *market.Bars) ([]Signal, error) {
-			return about(b, func(i int) float64 { return b.Close[min(i+1, b.Len()-1)] }), nil
-		}, true},
-		{"the next volume", func(b *market.Bars) ([]Signal, error) {
-			s := make([]Signal, b.Len())
-			for i := range len(s) - 1 {
-				s[i] = Signal(min(1, int(b.Volume[i+1])))
-			}
-			return s, nil
-		}, true},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			err := CheckCausal(c.decide, bars, cuts)
-			if _, ok := errors.AsType[*LookAheadError](err); ok != c.caught || (err != nil) != c.caught {
-				t.Errorf("error is %v, want it caught: %v", err, c.caught)
-			}
-		})
-	}
-}
+var cuts = []int{30, 77, 120}
 
 // sameBar is the classic fault: it decides at a bar's close and fills at a
 // price of that very bar.
@@ -124,7 +63,7 @@ func TestCheckFills(t *testing.T) {
 		}, "equity"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			err := CheckFills(c.run, bars, cuts[:3])
+			err := CheckFills(c.run, bars, cuts)
 			if c.caught == "" {
 				if err != nil {
 					t.Error(err)
@@ -141,7 +80,6 @@ func TestCheckFills(t *testing.T) {
 func TestChecks_ReportWhatTheyCannotCheck(t *testing.T) {
 	bars := walk(1, 50, 0.01)
 	broken := errors.New("broken")
-	decide := func(b *market.Bars) ([]Signal, error) { return momentum(b), nil }
 	run := func(b *market.Bars) (*Result, error) { return Backtest(b, momentum(b), Config{}) }
 	onlyWhole := func(b *market.Bars) error {
 		if b.Len() < 50 {
@@ -150,26 +88,13 @@ func TestChecks_ReportWhatTheyCannotCheck(t *testing.T) {
 		return nil
 	}
 	for name, err := range map[string]error{
-		"a cut at the first bar":        CheckCausal(decide, bars, []int{0}),
-		"a cut past the last":           CheckCausal(decide, bars, []int{50}),
-		"a cut at the last":             CheckFills(run, bars, []int{49}),
-		"a decider that fails":          CheckCausal(func(*market.Bars) ([]Signal, error) { return nil, broken }, bars, cuts),
-		"a decider that fails later":    CheckCausal(func(b *market.Bars) ([]Signal, error) { return momentum(b), onlyWhole(b) }, bars, []int{20}),
-		"a run that fails":              CheckFills(func(*market.Bars) (*Result, error) { return nil, broken }, bars, cuts),
-		"a run that fails later":        CheckFills(func(b *market.Bars) (*Result, error) { r, _ := run(b); return r, onlyWhole(b) }, bars, []int{20}),
-		"a decider short of a signal":   CheckCausal(func(b *market.Bars) ([]Signal, error) { return slices.Clone(momentum(b)[1:]), nil }, bars, []int{20}),
-		"a decider of too many signals": CheckCausal(func(b *market.Bars) ([]Signal, error) { return append(momentum(b), Hold), nil }, bars, []int{20}),
+		"a cut at the first bar": CheckFills(run, bars, []int{0}),
+		"a cut at the last":      CheckFills(run, bars, []int{49}),
+		"a run that fails":       CheckFills(func(*market.Bars) (*Result, error) { return nil, broken }, bars, cuts),
+		"a run that fails later": CheckFills(func(b *market.Bars) (*Result, error) { r, _ := run(b); return r, onlyWhole(b) }, bars, []int{20}),
 	} {
 		if _, ok := errors.AsType[*LookAheadError](err); err == nil || ok {
 			t.Errorf("%s: error is %v, want one that is no look-ahead", name, err)
 		}
 	}
-}
-
-func ExampleCheckCausal() {
-	next := func(b *market.Bars) ([]Signal, error) {
-		return about(b, func(i int) float64 { return b.Close[min(i+1, b.Len()-1)] }), nil
-	}
-	fmt.Println(CheckCausal(next, walk(11, 200, 0.01), []int{100}))
-	// Output: look-ahead: signal 0 at bar 99 became 1 when the bars from 100 on were a third higher
 }

@@ -10,8 +10,8 @@
 //	                         fill: exit, entry, or both (Flip)
 //
 // Nothing in it can see further than that: [Run] goes through the bars once and
-// touches bar t+1 only after the signal of bar t was taken. [CheckCausal] and
-// [CheckFills] hold deciders and whole runs of others to the same rule.
+// touches bar t+1 only after the signal of bar t was taken. [CheckFills] holds
+// whole runs of others to the same rule.
 //
 // What is assumed where bars do not tell:
 //

@@ -2,6 +2,7 @@ package blob
 
 import (
 	"encoding/binary"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -39,7 +40,7 @@ func BenchmarkPut(b *testing.B) {
 		b.SetBytes(benchSize)
 		for n := uint64(0); b.Loop(); n++ {
 			binary.LittleEndian.PutUint64(data, n) // another blob each time
-			if _, err := PutBytes(b.Context(), d, data); err != nil {
+			if _, err := putBytes(b.Context(), d, data); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -53,13 +54,13 @@ func BenchmarkRead(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer d.Close()
-	a, err := PutBytes(b.Context(), d, bytesOf(1, benchSize))
+	h, err := putBytes(b.Context(), d, bytesOf(1, benchSize))
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.SetBytes(benchSize)
 	for b.Loop() {
-		if _, err := Read(b.Context(), d, a.SHA256, benchSize); err != nil {
+		if err := readBlob(b.Context(), d, h, io.Discard); err != nil {
 			b.Fatal(err)
 		}
 	}

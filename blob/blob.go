@@ -23,7 +23,6 @@
 package blob
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -93,42 +92,6 @@ func Open(ctx context.Context, location string) (Store, error) {
 	c.SecretKey = ktrdr.Secret(os.Getenv("AWS_SECRET_ACCESS_KEY"))
 	c.SessionToken = ktrdr.Secret(os.Getenv("AWS_SESSION_TOKEN"))
 	return OpenS3(ctx, c)
-}
-
-// PutBytes stores b and returns the artifact that refers to it, without a name.
-func PutBytes(ctx context.Context, s Store, b []byte) (ktrdr.Artifact, error) {
-	h, size, err := s.PutAny(ctx, bytes.NewReader(b))
-	return ktrdr.Artifact{SHA256: h, Size: size}, err
-}
-
-// Read returns a blob's bytes, verified. CodeTooLarge when there are more than
-// limit, CodeCorrupt when they are others, CodeNotFound.
-func Read(ctx context.Context, s ktrdr.Blobs, h ktrdr.Hash, limit int64) ([]byte, error) {
-	r, err := s.Open(ctx, h)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	if r.Size() > limit {
-		return nil, ktrdr.Errorf(ktrdr.CodeTooLarge, "blob %s has %d bytes; at most %d are wanted here", h, r.Size(), limit)
-	}
-	var b bytes.Buffer
-	b.Grow(int(r.Size()))
-	if err := verify(ctx, h, &b, r); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
-}
-
-// Verify reads a blob to its end. CodeCorrupt when its bytes are not those of
-// its name, CodeNotFound.
-func Verify(ctx context.Context, s ktrdr.Blobs, h ktrdr.Hash) error {
-	r, err := s.Open(ctx, h)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	return verify(ctx, h, io.Discard, r)
 }
 
 // verify copies r to w and compares what it hashed to. A disk that cannot give

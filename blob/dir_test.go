@@ -158,7 +158,7 @@ func TestDir_NothingIsReadOrWrittenOutside(t *testing.T) {
 	if _, err := d.Open(t.Context(), hashOf(b)); err == nil {
 		t.Error("read a blob from outside the root")
 	}
-	if _, err := PutBytes(t.Context(), d, b); err == nil {
+	if _, err := putBytes(t.Context(), d, b); err == nil {
 		t.Error("wrote a blob outside the root")
 	}
 	if got := listed(t, d); len(got) > 0 {
@@ -176,7 +176,7 @@ func TestDir_MakesRemovedDirectoriesAnew(t *testing.T) {
 		}
 	}
 	for range 2 { // the first may find out, the second must do
-		_, _ = PutBytes(t.Context(), d, []byte("x"))
+		_, _ = putBytes(t.Context(), d, []byte("x"))
 	}
 	mustRead(t, d, []byte("x"))
 }

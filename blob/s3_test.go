@@ -238,7 +238,7 @@ func TestS3_AnswerCutShortIsNotTheBlob(t *testing.T) {
 		_, _ = w.Write(b[:1000])
 		panic(http.ErrAbortHandler)
 	})
-	err := Verify(t.Context(), s, h)
+	err := readBlob(t.Context(), s, h, io.Discard)
 	wantCode(t, err, ktrdr.CodeUnavailable)
 }
 

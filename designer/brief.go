@@ -228,13 +228,3 @@ func texts[T ~string](list []T) []string {
 }
 
 func join[T ~string](list []T) string { return strings.Join(texts(list), ", ") }
-
-// Catalog lists the readings that designs are made of, for who writes a Brief
-// by hand.
-func Catalog() []string {
-	out := make([]string, len(readings))
-	for i, r := range readings {
-		out[i] = r.name
-	}
-	return out
-}

@@ -29,6 +29,15 @@ func openFrame() *frame {
 	return newFrame(&Brief{Symbols: []string{"EURUSD"}, Timeframe: market.H1, Stats: measured()}, CostHints{Commission: 0.00005})
 }
 
+// Catalog names the readings that designs are made of.
+func Catalog() []string {
+	out := make([]string, len(readings))
+	for i, r := range readings {
+		out[i] = r.name
+	}
+	return out
+}
+
 func TestCatalog_IsInOrderAndCanBeMade(t *testing.T) {
 	if !slices.IsSorted(Catalog()) {
 		t.Fatal("readings are found by bisection and must be in order")

@@ -3,6 +3,7 @@ package evidence
 import (
 	"testing"
 
+	"github.com/ktrdr/ktrdr/backtest"
 	"github.com/ktrdr/ktrdr/num"
 )
 
@@ -14,11 +15,20 @@ func BenchmarkJudge(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(c.Test.Returns)+len(c.Holdout.Returns)), "ns/bar")
 }
 
-func BenchmarkBootstrapSharpe(b *testing.B) {
-	x := normals(5000, 0.05, num.NewRand(1))
-	r := num.NewRand(2)
-	for b.Loop() {
-		Bootstrap{Draws: 100}.Sharpe(x, r)
+// BenchmarkCurve shows a curve of 200,000 bars.
+func BenchmarkCurve(b *testing.B) {
+	const bars = 200_000
+	r, year := num.NewRand(1), 6240.0
+	result := &backtest.Result{Time: make([]int64, bars), Equity: make([]float64, bars)}
+	result.Metrics.BarsPerYear = &year
+	for i, equity := 0, 1000.0; i < bars; i++ {
+		result.Time[i], result.Equity[i] = int64(3600*i), equity
+		equity *= 1 + 1e-3*r.Norm()
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100/5000, "ns/bar")
+	for b.Loop() {
+		if _, err := CurveOf(result, 1); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N), "ms/curve")
 }

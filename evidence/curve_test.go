@@ -59,6 +59,45 @@ func TestPartOf_AgreesWithTheBacktestsOwnFigures(t *testing.T) {
 	}
 }
 
+func TestCurveOf_AgreesWithTheBacktestsOwnFigures(t *testing.T) {
+	_, result := run(t, 3000, 7, backtest.Config{Commission: 1e-5, Spread: 4e-5, AllowShort: true, Flip: true, StartBar: 40})
+	c, err := CurveOf(result, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, whole := result.Metrics, 1.0
+	for _, y := range c.Years {
+		whole *= 1 + y.Return
+	}
+	near(t, "return", 100*(whole-1), m.TotalReturnPct, 1e-9)
+	near(t, "deepest fall", 100*c.Drawdowns[0].Depth, m.MaxDrawdownPct, 1e-9)
+	near(t, "Sharpe", *c.Sharpe.Estimate, *m.Sharpe, 1e-9)
+	if !c.PerYear || len(c.Drawdowns) != deepest || !(*c.Sharpe.Low < *m.Sharpe && *m.Sharpe < *c.Sharpe.High) {
+		t.Errorf("%d falls, ratio %v from %v to %v, per year: %v", len(c.Drawdowns), *m.Sharpe, *c.Sharpe.Low, *c.Sharpe.High, c.PerYear)
+	}
+	again, _ := CurveOf(result, 5)
+	other, _ := CurveOf(result, 6)
+	if *again.Sharpe.Low != *c.Sharpe.Low || *other.Sharpe.Low == *c.Sharpe.Low {
+		t.Errorf("low %v, again %v, with another seed %v", *c.Sharpe.Low, *again.Sharpe.Low, *other.Sharpe.Low)
+	}
+
+	result.Metrics.BarsPerYear = nil
+	if c, err := CurveOf(result, 5); err != nil || c.PerYear || math.Abs(*c.Sharpe.Estimate) > math.Abs(*m.Sharpe)/10 {
+		t.Errorf("without a year: %+v, %v", c.Sharpe, err)
+	}
+}
+
+func TestCurveOf_AnAccountThatDidNothing(t *testing.T) {
+	bars := market.Synth(market.SynthConfig{Bars: 100})
+	result, err := backtest.Backtest(bars, make([]backtest.Signal, 100), backtest.Config{StartBar: 99})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err := CurveOf(result, 1); err != nil || len(c.Years) != 1 || c.Drawdowns == nil || c.Sharpe.Undefined == "" {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
 func TestHoldReturns_PayWhenTheyBuyAndWhenTheySell(t *testing.T) {
 	bars := &market.Bars{
 		Symbol: "X", Timeframe: market.H1, Time: []int64{0, 3600, 7200, 10800},

@@ -10,8 +10,9 @@
 //	in sample, out of sample ──▶ DecayOf ─────────────────────────────────┤
 //	the holdout, every opening counted ───────────────────────────────────┘
 //
-// Beside it stands [Bootstrap], which asks the data itself how far a figure could
-// be off.
+// Beside it stands [CurveOf], which shows a curve to people: its months, its
+// deepest falls and, by [Bootstrap], how far its Sharpe ratio could be off. No
+// verdict rests on it.
 //
 // Everything is pure and gives the same bits everywhere; what resamples takes a
 // [num.Rand]. Sharpe ratios are per bar unless a name says annualized. A figure

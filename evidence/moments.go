@@ -7,29 +7,6 @@ import (
 	"github.com/ktrdr/ktrdr/num"
 )
 
-// Moments describe how a series of returns is distributed.
-type Moments struct {
-	Bars      int      `json:"bars"`
-	Mean      *float64 `json:"mean"`
-	Deviation *float64 `json:"deviation"` // divides by n-1
-	Skew      *float64 `json:"skew"`
-	Kurtosis  *float64 `json:"kurtosis"` // 3 for a normal distribution
-	Undefined string   `json:"undefined,omitempty"`
-}
-
-// MomentsOf measures returns.
-func MomentsOf(returns []float64) Moments {
-	s, err := measure(returns)
-	m := Moments{Bars: len(returns)}
-	if err != nil {
-		m.Undefined = err.Error()
-		return m
-	}
-	m.Mean, m.Deviation = figure(s.mean), figure(s.deviation)
-	m.Skew, m.Kurtosis = figure(s.skew), figure(s.kurtosis)
-	return m
-}
-
 // sample is a series whose moments all exist.
 type sample struct {
 	x                               []float64

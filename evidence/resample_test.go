@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/ktrdr/ktrdr/num"
@@ -40,23 +41,16 @@ func TestBootstrap_PIsSmallOnlyWithAnEdge(t *testing.T) {
 	small := 0
 	for range 200 {
 		x := normals(200, 0, r)
-		if *b.Mean(x, r).P <= 0.1 {
+		if *b.Sharpe(x, r).P <= 0.1 {
 			small++
 		}
 	}
 	if small < 8 || small > 36 {
 		t.Errorf("p is at most 0.1 in %d of 200 runs without an edge, want about 20", small)
 	}
-	x, market := normals(1000, 0.2, r), normals(1000, 0, r)
+	x := normals(1000, 0.2, r)
 	if p := *b.Sharpe(x, r).P; p > 0.01 {
 		t.Errorf("a ratio of 0.2 over 1000 bars has p = %v", p)
-	}
-	over := b.SharpeOver(x, market, r)
-	if *over.P > 0.02 || *over.Low < 0 {
-		t.Errorf("over a market without drift: %v to %v, p = %v", *over.Low, *over.High, *over.P)
-	}
-	if same := b.SharpeOver(x, x, r); *same.Estimate != 0 || *same.Low != 0 || *same.P != 1 {
-		t.Errorf("over itself: %+v", same)
 	}
 }
 
@@ -68,14 +62,51 @@ func TestBootstrap_RepeatsWithTheSameSeed(t *testing.T) {
 	}
 }
 
-func TestBlocks_AreAsLongAsAskedFor(t *testing.T) {
-	const n, mean = 200_000, 20.0
-	breaks, last := 0, -2
-	for i := range blocks(n, mean, num.NewRand(13)) {
-		if i != last+1 && (i != 0 || last != n-1) {
-			breaks++
-		}
-		last = i
+func TestBootstrap_IsUndefinedWithASentence(t *testing.T) {
+	if i := (Bootstrap{}).Sharpe(make([]float64, 50), num.NewRand(1)); i.Estimate != nil || i.P != nil || i.Undefined == "" {
+		t.Errorf("a flat series: %+v", i)
 	}
-	near(t, "mean length", n/float64(breaks), mean, 0.6)
+}
+
+// Blocks cover as many positions as there are, each as often as any other, and
+// are as long as asked for: without the last, which is cut off.
+func TestBlocks_AreAsLongAsAskedFor(t *testing.T) {
+	for _, mean := range []float64{1, 3.5, 20} {
+		const n, rounds = 2000, 200
+		r, seen, count, length := num.NewRand(13), make([]int, n), 0, 0
+		for range rounds {
+			total, last := 0, -1
+			for from, to := range blocks(n, mean, r) {
+				if from != 0 || last != n { // not the rest of one that wraps
+					count++
+				}
+				for i := from; i < to; i++ {
+					seen[i]++
+				}
+				total, last = total+to-from, to
+			}
+			if total != n {
+				t.Fatalf("mean %v: %d positions, want %d", mean, total, n)
+			}
+			length += total
+		}
+		near(t, "mean length", float64(length)/float64(count), mean, 0.02*mean)
+		if least, most := slices.Min(seen), slices.Max(seen); least < rounds/3 || most > 2*rounds {
+			t.Errorf("mean %v: positions are drawn %d to %d times, want about %d", mean, least, most, rounds)
+		}
+	}
+}
+
+// The sums of blocks are those of their returns one by one.
+func TestTotals_AreThoseOfEveryReturn(t *testing.T) {
+	x := normals(3000, 0.05, num.NewRand(3))
+	var drawn []float64
+	for from, to := range blocks(len(x), 14, num.NewRand(4)) {
+		drawn = append(drawn, x[from:to]...)
+	}
+	s, err := measure(drawn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "ratio", newTotals(x).sharpe(blocks(len(x), 14, num.NewRand(4))), s.mean/s.deviation, 1e-12)
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Rules say what it takes to claim an edge. A field that is 0 means its
-// default; see DefaultRules.
+// Rules say what it takes to claim an edge. A field that is 0 means its default,
+// which stands beside it; those are what the package's tests simulate.
 //
 // They are set so that of forty runs over markets without an edge at most one
 // claims one, whatever the number of their researches and however these learn
@@ -25,9 +25,6 @@ type Rules struct {
 	MinDeflated    float64 `json:"min_deflated"`    // 0.5: on the test part the ratio must reach what the best of all trials has by luck
 	MaxLuck        float64 `json:"max_luck"`        // 0.02 of such searches may do as well on the holdout by luck
 }
-
-// DefaultRules are the rules that were simulated: see the package's tests.
-func DefaultRules() Rules { return Rules{}.complete() }
 
 func (r Rules) complete() Rules {
 	set := func(x *float64, value float64) {

@@ -61,21 +61,3 @@ func SharpeError(sr float64, n int, skew, kurtosis float64) float64 {
 	v := 1 - float64(skew*sr) + float64((kurtosis-1)/4*sr*sr)
 	return math.Sqrt(max(v, 0) / float64(n-1))
 }
-
-// LoFactor is what a Sharpe ratio per bar is multiplied by to be one over q
-// bars when the bars' autocorrelations are rho (Lo 2002): the square root of q
-// if they are all 0, less if good bars follow good bars. Lags beyond rho count
-// as 0. It is nil where the correlations given are those of no series.
-func LoFactor(q int, rho []float64) *float64 {
-	v := float64(q)
-	for k, r := range rho {
-		if k+1 >= q {
-			break
-		}
-		v += float64(2 * float64(q-k-1) * r)
-	}
-	if !(v > 0) {
-		return nil
-	}
-	return figure(float64(q) / math.Sqrt(v))
-}

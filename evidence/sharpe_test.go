@@ -129,28 +129,10 @@ func TestEstimateSharpe_IsUndefinedWithASentence(t *testing.T) {
 		"nothing": nil, "too few": {1, 2}, "constant": {0.1, 0.1, 0.1, 0.1}, "flat": make([]float64, 50),
 		"not a number": {1, 2, math.NaN(), 4}, "infinite": {1, math.Inf(1), 2},
 	} {
-		s, m := EstimateSharpe(x, 6240), MomentsOf(x)
-		if s.PerBar != nil || s.Z != nil || s.Undefined == "" || m.Skew != nil || m.Undefined == "" {
+		s := EstimateSharpe(x, 6240)
+		if s.PerBar != nil || s.Z != nil || s.Undefined == "" {
 			t.Errorf("%s: %+v", name, s)
 		}
-	}
-}
-
-// Of a first-order autoregression Lo (2002) gives the factor in closed form.
-func TestLoFactor_OfAnAutoregression(t *testing.T) {
-	for _, rho := range []float64{-0.2, 0, 0.2, 0.5} {
-		const q = 12
-		lags := make([]float64, q)
-		power := 1.0
-		for k := range lags {
-			power *= rho
-			lags[k] = power
-		}
-		want := math.Sqrt(q / (1 + 2*rho/(1-rho)*(1-(1-math.Pow(rho, q))/(q*(1-rho)))))
-		near(t, "factor", *LoFactor(q, lags), want, 1e-12)
-	}
-	if LoFactor(12, []float64{-0.9, -0.9}) != nil {
-		t.Error("correlations that no series has give a factor")
 	}
 }
 

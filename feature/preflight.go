@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/ktrdr/ktrdr/fuzzy"
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
@@ -46,6 +45,11 @@ const (
 	rareShare   = 0.01
 	commonShare = 0.95
 )
+
+// faint is the degree below which a membership says nothing: a network cannot
+// tell it from 0. Where all of a set are faint it is a dead zone: the network
+// cannot know whether the value is far above or far below.
+const faint = 1e-6
 
 // Preflight looks at the rows that will be trained on and at the number of
 // labels of each class (nil for a regression): constant features, fuzzy sets
@@ -115,7 +119,7 @@ func (r *Report) sets(s *strategy.Strategy, m *Matrix, rows []int32) {
 
 func silent(x []float32) bool {
 	for _, v := range x {
-		if v >= fuzzy.Faint {
+		if v >= faint {
 			return false
 		}
 	}

@@ -103,23 +103,6 @@ func TestAt_IsOneOnThePlateauWhateverTheSlopes(t *testing.T) {
 	})
 }
 
-func TestCover_FindsDeadZonesAndConstantMembers(t *testing.T) {
-	set := []fuzzy.Membership{must(fuzzy.Triangular, 0, 10, 20), must(fuzzy.Triangular, 80, 90, 100)}
-	c := fuzzy.Cover(set, []float64{math.NaN(), 5, 10, 15, 50, 60, 1e9})
-	if c.Values != 7 || c.Undefined != 1 || c.Dead != 3 {
-		t.Errorf("coverage = %+v, want 7 values, 1 undefined, 3 dead", c)
-	}
-	if c.Members[0].Constant() || !c.Members[1].Constant() {
-		t.Errorf("members = %+v, want only the second constant", c.Members)
-	}
-	if got, want := c.Share(), 4.0/7; got != want {
-		t.Errorf("share = %v, want %v", got, want)
-	}
-	if none := fuzzy.Cover(set, []float64{math.NaN()}); !none.Members[0].Constant() || none.Share() != 1 {
-		t.Errorf("coverage of nothing = %+v, want constant members and a share of 1", none)
-	}
-}
-
 func BenchmarkApply(b *testing.B) {
 	x, dst := make([]float64, 4096), make([]float32, 4096)
 	for i := range x {

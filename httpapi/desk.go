@@ -150,8 +150,8 @@ type Series struct {
 
 // ColumnsQuery says which part of a backtest is wanted.
 type ColumnsQuery struct {
-	Trades, Equity, Positions bool
-	From, Limit               int
+	Trades, Equity, Positions, Curve bool
+	From, Limit                      int
 }
 
 // Columns is a page of what a backtest stored.
@@ -159,6 +159,7 @@ type Columns struct {
 	Trades    []Trade
 	Equity    []Point
 	Positions []Point
+	Curve     *Curve
 	More      bool // a page further on has anything
 }
 
@@ -184,4 +185,42 @@ type Trade struct {
 type Point struct {
 	Time  time.Time `json:"time"` // opening of the bar
 	Value float64   `json:"value"`
+}
+
+// Curve is what the equity curve of a backtest shows, computed when it is asked
+// for. Returns and depths are fractions.
+type Curve struct {
+	Years     []Year     `json:"years"`
+	Drawdowns []Drawdown `json:"drawdowns"` // at most five, the deepest first
+	Sharpe    Interval   `json:"sharpe_ratio"`
+}
+
+// Year is a row of the table of monthly returns.
+type Year struct {
+	Year   int        `json:"year"`
+	Months []*float64 `json:"months"` // twelve; null where there is no bar
+	Return float64    `json:"return"` // as far as the curve has the year
+}
+
+// Drawdown is a fall below the highest equity until then.
+type Drawdown struct {
+	Peak      time.Time  `json:"peak"` // openings of the bars
+	Trough    time.Time  `json:"trough"`
+	Recovered *time.Time `json:"recovered"` // null while it lasts
+	Depth     float64    `json:"depth"`
+	Bars      int        `json:"bars"` // from the peak to the recovery, or to the end
+}
+
+// Interval is a figure and where it lies with some confidence, by resampling the
+// returns in blocks. Strategies that were tried before are not counted.
+type Interval struct {
+	Estimate  *float64 `json:"estimate"`
+	Low       *float64 `json:"low"`
+	High      *float64 `json:"high"`
+	P         *float64 `json:"p"`        // how often chance alone does as well
+	PerYear   bool     `json:"per_year"` // else per bar: how many there are in a year is unknown
+	Level     float64  `json:"level"`
+	Draws     int      `json:"draws"`
+	Block     float64  `json:"block"` // mean length, bars
+	Undefined string   `json:"undefined,omitempty"`
 }

@@ -106,19 +106,19 @@ func TestResults_TellOfFilesAndPagesOfColumns(t *testing.T) {
 	var asked ColumnsQuery
 	desk := &fakeDesk{columns: func(_ ktrdr.Operation, q ColumnsQuery) (Columns, error) {
 		asked = q
-		return Columns{Trades: []Trade{{Side: "long"}}, Equity: []Point{{time.Unix(0, 0), 1}}, More: true}, nil
+		return Columns{Trades: []Trade{{Side: "long"}}, Equity: []Point{{time.Unix(0, 0), 1}}, Curve: &Curve{Years: []Year{{Year: 2020}}}, More: true}, nil
 	}}
 	st := serve(t, engine, func(c *Config) { c.Desk = desk })
 	path := "/api/v1/operations/" + string(testOp) + "/results"
-	a := st.send(t, http.MethodGet, path+"?include=trades,equity&limit=2&cursor=4", "")
+	a := st.send(t, http.MethodGet, path+"?include=trades,equity,curve&limit=2&cursor=4", "")
 	var got Results
 	if err := json.Unmarshal(a.parsed.Data, &got); err != nil || a.status != http.StatusOK {
 		t.Fatalf("%d %s: %v", a.status, a.body, err)
 	}
-	if asked != (ColumnsQuery{Trades: true, Equity: true, From: 4, Limit: 2}) {
-		t.Errorf("asked for %+v, want two entries from 4 on", asked)
+	if asked != (ColumnsQuery{Trades: true, Equity: true, Curve: true, From: 4, Limit: 2}) {
+		t.Errorf("asked for %+v, want two entries from 4 on, and the curve", asked)
 	}
-	if a.parsed.Next != "6" || len(got.Trades) != 1 || len(got.Equity) != 1 || got.Positions != nil {
+	if a.parsed.Next != "6" || len(got.Trades) != 1 || len(got.Equity) != 1 || got.Positions != nil || got.Curve == nil || got.Curve.Years[0].Year != 2020 {
 		t.Errorf("page %s, next %q, want trades and equity, and 6", a.parsed.Data, a.parsed.Next)
 	}
 	if len(got.Artifacts) != 1 || got.Artifacts[0].URL != "/api/v1/blobs/"+strings.Repeat("ab", 32) {

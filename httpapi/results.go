@@ -22,6 +22,7 @@ type Results struct {
 	Trades    []Trade `json:"trades,omitempty"`
 	Equity    []Point `json:"equity,omitempty"`
 	Positions []Point `json:"positions,omitempty"`
+	Curve     *Curve  `json:"curve,omitempty"`
 }
 
 // Download is a file that an operation made, and where its bytes are.
@@ -32,8 +33,8 @@ type Download struct {
 
 // The columns that may be asked for, and how many entries of each are sent.
 var (
-	columnNames  = []string{"trades", "equity", "positions"}
-	paramInclude = param{name: "include", kind: kindString, doc: "columns of a backtest to send too: " + strings.Join(columnNames, ", ") + "; a page of each", many: true}
+	columnNames  = []string{"trades", "equity", "positions", "curve"}
+	paramInclude = param{name: "include", kind: kindString, doc: "what to send of a backtest too: " + strings.Join(columnNames, ", ") + "; a page of each, and what the whole curve shows", many: true}
 )
 
 const columnsPage = 100
@@ -58,7 +59,7 @@ func (s *Server) results(c *call, _ none) (Results, error) {
 	if err != nil {
 		return Results{}, err
 	}
-	r.Trades, r.Equity, r.Positions = columns.Trades, columns.Equity, columns.Positions
+	r.Trades, r.Equity, r.Positions, r.Curve = columns.Trades, columns.Equity, columns.Positions, columns.Curve
 	if columns.More {
 		c.next = strconv.Itoa(q.From + q.Limit)
 	}
@@ -76,6 +77,8 @@ func (c *call) columns() (q ColumnsQuery, wanted bool) {
 			q.Equity = true
 		case "positions":
 			q.Positions = true
+		case "curve":
+			q.Curve = true
 		default:
 			c.query.fail("include", "is one of %s, not %.40q", join(columnNames), name)
 		}

@@ -26,11 +26,6 @@ func readJSON(body []byte, v any) error {
 	return (&scanner{data: body}).document(into.Type(), into)
 }
 
-// strictJSON is readJSON for a body that only shall fit a type.
-func strictJSON(body []byte, t reflect.Type) error {
-	return (&scanner{data: body}).document(t, reflect.Value{})
-}
-
 func (s *scanner) document(t reflect.Type, into reflect.Value) error {
 	if bytes.HasPrefix(s.data, []byte("\xef\xbb\xbf")) {
 		return s.fail("it begins with a byte order mark; send plain UTF-8")

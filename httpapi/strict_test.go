@@ -64,6 +64,11 @@ func TestStrictJSON_RefusesWhatIsNotPlain(t *testing.T) {
 	refusedWith(t, "refused value", st.send(t, http.MethodPost, "/api/v1/dummy/start", `{"steps":-1}`), "", http.StatusUnprocessableEntity, ktrdr.CodeInvalid)
 }
 
+// strictJSON only asks whether a body fits a type.
+func strictJSON(body []byte, t reflect.Type) error {
+	return (&scanner{data: body}).document(t, reflect.Value{})
+}
+
 func TestStrictJSON_RawPartsAreCheckedButNotNamed(t *testing.T) {
 	typ := reflect.TypeFor[ktrdr.NewCheckpoint]()
 	for body, ok := range map[string]bool{

@@ -2,18 +2,21 @@ package jobs
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backtest"
+	"github.com/ktrdr/ktrdr/evidence"
 )
 
-// Page says which part of a backtest's columns is wanted.
+// Page says which part of a backtest's columns is wanted, and whether what the
+// whole curve shows is.
 type Page struct {
-	Trades, Equity, Positions bool
-	From, Limit               int
+	Trades, Equity, Positions, Curve bool
+	From, Limit                      int
 }
 
 // Columns is a page of a backtest: of each column that was asked for, the
@@ -24,6 +27,7 @@ type Columns struct {
 	Time      []int64 // of the bars whose equity or position follows
 	Equity    []float64
 	Positions []float32
+	Curve     *evidence.Curve // nil where it was not asked for
 
 	TotalTrades int
 	TotalBars   int
@@ -50,7 +54,7 @@ func (d *Desk) Columns(ctx context.Context, op ktrdr.Operation, p Page) (Columns
 	case <-ctx.Done():
 		return Columns{}, context.Cause(ctx)
 	}
-	run, err := d.decode(ctx, op)
+	run, seed, err := d.decode(ctx, op)
 	if err != nil {
 		return Columns{}, err
 	}
@@ -68,6 +72,13 @@ func (d *Desk) Columns(ctx context.Context, op ktrdr.Operation, p Page) (Columns
 	if p.Positions {
 		c.Positions = part(run.Position[first:], p)
 	}
+	if p.Curve {
+		curve, err := evidence.CurveOf(run, seed)
+		if err != nil {
+			return Columns{}, fmt.Errorf("%s: %w", op.ID, err)
+		}
+		c.Curve = &curve
+	}
 	return c, nil
 }
 
@@ -76,34 +87,37 @@ func part[T any](column []T, p Page) []T {
 	return column[from:min(from+p.Limit, len(column))]
 }
 
-func (d *Desk) decode(ctx context.Context, op ktrdr.Operation) (*backtest.Result, error) {
+// decode reads the columns of a backtest. The seed is of its result hash: what is
+// drawn from it is the same whenever it is asked for.
+func (d *Desk) decode(ctx context.Context, op ktrdr.Operation) (run *backtest.Result, seed uint64, err error) {
 	var r struct {
-		Artifacts []ktrdr.Artifact `json:"artifacts"`
+		Artifacts  []ktrdr.Artifact `json:"artifacts"`
+		ResultHash ktrdr.Hash       `json:"result_hash"`
 	}
 	if err := json.Unmarshal(op.Result, &r); err != nil {
-		return nil, fmt.Errorf("result of %s: %w", op.ID, err)
+		return nil, 0, fmt.Errorf("result of %s: %w", op.ID, err)
 	}
 	for _, a := range r.Artifacts {
 		if a.Name != BacktestFile {
 			continue
 		}
 		if a.Size > maxColumns {
-			return nil, ktrdr.Errorf(ktrdr.CodeTooLarge, "%s of %s has %d MB, more than is decoded here: download the blob", a.Name, op.ID, a.Size>>20)
+			return nil, 0, ktrdr.Errorf(ktrdr.CodeTooLarge, "%s of %s has %d MB, more than is decoded here: download the blob", a.Name, op.ID, a.Size>>20)
 		}
 		f, err := d.cfg.Blobs.Open(ctx, a.SHA256)
 		if err != nil {
-			return nil, fmt.Errorf("%s of %s: %w", a.Name, op.ID, err)
+			return nil, 0, fmt.Errorf("%s of %s: %w", a.Name, op.ID, err)
 		}
 		defer func() { _ = f.Close() }() // only read
 		b, err := io.ReadAll(io.LimitReader(f, maxColumns))
 		if err != nil {
-			return nil, fmt.Errorf("%s of %s: %w", a.Name, op.ID, err)
+			return nil, 0, fmt.Errorf("%s of %s: %w", a.Name, op.ID, err)
 		}
 		run, err := backtest.Decode(b)
 		if err != nil {
-			return nil, ktrdr.Errorf(ktrdr.CodeCorrupt, "%s of %s: %w", a.Name, op.ID, err)
+			return nil, 0, ktrdr.Errorf(ktrdr.CodeCorrupt, "%s of %s: %w", a.Name, op.ID, err)
 		}
-		return run, nil
+		return run, binary.BigEndian.Uint64(r.ResultHash[:]), nil
 	}
-	return nil, ktrdr.Errorf(ktrdr.CodeNotFound, "%s has stored no %s", op.ID, BacktestFile)
+	return nil, 0, ktrdr.Errorf(ktrdr.CodeNotFound, "%s has stored no %s", op.ID, BacktestFile)
 }

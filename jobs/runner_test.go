@@ -3,6 +3,7 @@ package jobs
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -373,6 +374,30 @@ func TestBacktest_CostsOfTheRequestWin(t *testing.T) {
 	}
 }
 
+func TestColumns_ShowTheSameCurveOfTheSameResult(t *testing.T) {
+	o := newOffice(t, 3000, "EURUSD")
+	order := o.backtest(BacktestRequest{Model: string(o.trained(small("epochs: 24", "epochs: 3")))})
+	var lows []float64
+	for range 2 {
+		op := o.run(order, once(BacktestRunner(best)))
+		r := resultOf[BacktestResult](t, op)
+		c, err := o.desk.Columns(t.Context(), op, Page{Curve: true, Limit: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Equity != nil || c.More(Page{Curve: true, Limit: 1}) {
+			t.Errorf("%d bars, more: %v; want the curve alone, whole", len(c.Equity), c.More(Page{Curve: true, Limit: 1}))
+		}
+		if got, want := *c.Curve.Sharpe.Estimate, *r.Metrics.Sharpe; math.Abs(got-want) > 1e-9 {
+			t.Errorf("ratio %v, want the result's, %v", got, want)
+		}
+		lows = append(lows, *c.Curve.Sharpe.Low)
+	}
+	if lows[0] != lows[1] {
+		t.Errorf("the interval begins at %v, and at %v in another run of the same request", lows[0], lows[1])
+	}
+}
+
 func TestColumns_PagesAddUpToWhatWasStored(t *testing.T) {
 	o := newOffice(t, 3000, "EURUSD")
 	op := o.run(o.backtest(BacktestRequest{Model: string(o.trained(small("epochs: 24", "epochs: 3")))}), once(BacktestRunner(best)))
@@ -394,6 +419,9 @@ func TestColumns_PagesAddUpToWhatWasStored(t *testing.T) {
 	}
 	if got.Time[0] != r.Start.Unix() || got.Equity[len(got.Equity)-1] != r.Metrics.FinalEquity {
 		t.Errorf("the curve goes from %d to %v, want %d to %v", got.Time[0], got.Equity[len(got.Equity)-1], r.Start.Unix(), r.Metrics.FinalEquity)
+	}
+	if got.Curve != nil {
+		t.Error("what the curve shows was computed although nobody asked")
 	}
 	if _, err := o.desk.Columns(t.Context(), o.ended[1], Page{Trades: true, Limit: 1}); ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
 		t.Errorf("columns of a training: %v, want CodeInvalid", err)

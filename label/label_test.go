@@ -292,3 +292,25 @@ func BenchmarkLabel(b *testing.B) {
 		})
 	}
 }
+
+func TestSet_SelectKeepsEveryColumnAligned(t *testing.T) {
+	s := labels(t, label.TripleBarrier{Target: 2, Stop: 1.5, Holding: 20, Span: 20, Weights: true}, walk(300, 2))
+	odd := s.Select(func(i int) bool { return s.Row[i]%2 == 1 })
+	k := 0
+	for i, row := range s.Row {
+		if row%2 == 0 {
+			continue
+		}
+		if odd.Row[k] != row || odd.Class[k] != s.Class[i] || odd.End[k] != s.End[i] || odd.Weight[k] != s.Weight[i] {
+			t.Fatalf("sample %d is not bar %d", k, row)
+		}
+		k++
+	}
+	if odd.Len() != k || len(odd.Weight) != k || odd.Classes != 3 {
+		t.Errorf("selected %d samples with %d weights, want %d", odd.Len(), len(odd.Weight), k)
+	}
+	counts := odd.Counts()
+	if counts[0]+counts[1]+counts[2] != k {
+		t.Errorf("counts %v do not sum to %d", counts, k)
+	}
+}

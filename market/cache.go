@@ -15,7 +15,7 @@ import (
 )
 
 // A bars file holds one series so that it can be used where it lies: opening
-// it maps the columns into memory and reads nothing. Numbers are
+// it maps the columns into memory and copies nothing. Numbers are
 // little-endian.
 //
 //	offset  size
@@ -153,24 +153,9 @@ func (b *Bars) write(w io.Writer, h header) error {
 	return err
 }
 
-// Open opens a bars file. The bars live in the file: they must not be used
-// once the closer is closed. The header and the size are checked, the columns
-// are not: see OpenVerified.
-func Open(path string) (*Bars, io.Closer, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	b, c, _, err := open(f)
-	if err != nil {
-		return nil, nil, fmt.Errorf("bars file %s: %w", path, err)
-	}
-	return b, c, nil
-}
-
-// OpenVerified is Open that also checks the columns: that they have the hash
-// of the header, and are a series by the rules of Check.
+// OpenVerified opens a bars file. The bars live in the file: they must not be
+// used once the closer is closed. All of it is checked: the header, the size, that
+// the columns have the hash of the header, and are a series by the rules of Check.
 func OpenVerified(path string) (*Bars, io.Closer, error) {
 	f, err := os.Open(path)
 	if err != nil {

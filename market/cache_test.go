@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -58,17 +57,15 @@ func TestFile_GivesBackWhatWasWritten(t *testing.T) {
 	for _, n := range []int{1, 7, 8, 9, 3000} {
 		b := Synth(SynthConfig{Symbol: "GBP.USD_x-1", Timeframe: M15, Bars: n, Seed: 2})
 		path := written(t, b)
-		for _, open := range []func(string) (*Bars, io.Closer, error){Open, OpenVerified} {
-			got, c, err := open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(b, got); diff != "" {
-				t.Error(diff)
-			}
-			if err := c.Close(); err != nil {
-				t.Error(err)
-			}
+		got, c, err := OpenVerified(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(b, got); diff != "" {
+			t.Error(diff)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
 		}
 		h := b.Hash()
 		if want := hex.EncodeToString(h[:]) + Suffix; filepath.Base(path) != want {
@@ -120,11 +117,11 @@ func TestFile_DamageIsASentence(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "x.bars")
-	try := func(name string, data []byte, open func(string) (*Bars, io.Closer, error)) {
+	try := func(name string, data []byte) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		b, c, err := open(path)
+		b, c, err := OpenVerified(path)
 		if err == nil {
 			c.Close()
 			t.Errorf("%s: accepted %d bars", name, b.Len())
@@ -134,24 +131,24 @@ func TestFile_DamageIsASentence(t *testing.T) {
 	}
 	for n := range len(whole) {
 		if n < 300 || n%37 == 0 || n > len(whole)-10 {
-			try("cut", whole[:n], Open)
+			try("cut", whole[:n])
 		}
 	}
-	try("longer", append(append([]byte{}, whole...), 0), Open)
+	try("longer", append(append([]byte{}, whole...), 0))
 	for i := range headerSize {
 		bad := append([]byte{}, whole...)
 		bad[i] ^= 0x40
-		try("header", bad, Open)
+		try("header", bad)
 	}
 	for column := range 6 {
 		bad := append([]byte{}, whole...)
 		bad[headerSize+192*column+8] ^= 1
-		try("column", bad, OpenVerified)
+		try("column", bad)
 	}
-	if _, _, err := Open(filepath.Dir(path)); err == nil {
+	if _, _, err := OpenVerified(filepath.Dir(path)); err == nil {
 		t.Error("a folder was opened")
 	}
-	if _, _, err := Open(path + "x"); !errors.Is(err, fs.ErrNotExist) {
+	if _, _, err := OpenVerified(path + "x"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("err = %v, want fs.ErrNotExist", err)
 	}
 }

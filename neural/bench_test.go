@@ -55,7 +55,7 @@ func trainRate(b *testing.B, t *Trainer, d *Dataset, batch int) float64 {
 	start := cpuTime()
 	for b.Loop() {
 		if at+batch > len(order) {
-			t.Shuffle(order, rows)
+			shuffle(t, order, rows)
 			at = 0
 		}
 		if _, err := t.Step(d, order[at:at+batch]); err != nil {

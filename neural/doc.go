@@ -46,10 +46,9 @@
 // (sqrt(v)+eps'), with rate = lr*sqrt(1-b2^t)/(1-b1^t) and eps' = eps*sqrt(1-b2^t)
 // computed in float64 and rounded once; g is clipped before the decay is added.
 //
-// Randomness is one stream of package num per trainer. A shuffle draws from the
-// end to the beginning (Fisher-Yates). A step draws one key per dropout layer, in
-// the order of the layers; element i of the padded layer is dropped if 16 bits
-// of a hash of key and i are below dropout*2^16, see dropGo.
+// Randomness is one stream of package num per trainer. A step draws one key per
+// dropout layer, in the order of the layers; element i of the padded layer is
+// dropped if 16 bits of a hash of key and i are below dropout*2^16, see dropGo.
 //
 // # What was run where
 //

@@ -102,7 +102,7 @@ func recurrentIsTorchs(t *testing.T, kind string, k Kernel) {
 	if _, err := tr.Step(d, rows); err != nil {
 		t.Fatal(err)
 	}
-	nearParams(t, "gradient", tr.Gradients(), g.Grad)
+	nearParams(t, "gradient", gradients(tr), g.Grad)
 	near(t, "grad_x", inputGradient(tr.pass, g.Params, g.Batch, g.Seq, g.In, g.Hidden), g.GradX.Data)
 }
 

@@ -143,7 +143,7 @@ func TestMLPGradientsAreTorchs(t *testing.T) {
 				t.Fatal(err)
 			}
 			near(t, loss+" loss and norm", []float32{float32(s.Loss), float32(s.Norm)}, []float32{float32(want.Loss), float32(want.GradNorm)})
-			nearParams(t, loss+" gradient", tr.Gradients(), want.Grad)
+			nearParams(t, loss+" gradient", gradients(tr), want.Grad)
 		}
 	})
 }

@@ -183,7 +183,7 @@ func gradientsMatch(t *testing.T, s Spec, l LossSpec, k Kernel) {
 	if want := o.of(d, rows); !(math.Abs(score.Loss-want) <= 1e-6) {
 		t.Errorf("loss %g, want %g", score.Loss, want)
 	}
-	for _, p := range tr.Gradients() {
+	for _, p := range gradients(tr) {
 		w := o.w[p.Name]
 		for i, got := range p.Data {
 			const h = 1e-5

@@ -152,34 +152,6 @@ func sameJSON(a, b any) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// StateClass is the kernel class of a state, so that whoever goes on with it can
-// choose a kernel by KernelFor before there is a network. Its error is an
-// ErrState.
-func StateClass(state []byte) (string, error) {
-	id, _, err := cutIdentity(state)
-	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrState, err)
-	}
-	return id.Class, nil
-}
-
-// Weights are a copy of the weights as bytes: float32, little endian, in torch's
-// order. Nothing that training does later changes them.
-func (t *Trainer) Weights() []byte { return t.net.layout.appendBytes(nil, t.net.w) }
-
-// SetWeights puts weights back that Weights gave.
-func (t *Trainer) SetWeights(b []byte) error {
-	if len(b) != 4*t.net.layout.count {
-		return fmt.Errorf("weights: %d bytes, want %d", len(b), 4*t.net.layout.count)
-	}
-	w, err := t.net.layout.fromBytes(b)
-	if err != nil {
-		return fmt.Errorf("weights: %w", err)
-	}
-	copy(t.net.w, w)
-	return nil
-}
-
 // appendBytes appends the values of a slab, padding left out, in torch's order.
 func (l *layout) appendBytes(b []byte, slab []float32) []byte {
 	for _, t := range l.tensors {

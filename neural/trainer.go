@@ -12,22 +12,21 @@ type TrainSpec struct {
 	Loss  LossSpec
 	Optim OptimSpec
 	Batch int    // rows per step at most; 0 means 32
-	Seed  uint64 // of shuffles and dropout
+	Seed  uint64 // of dropout
 }
 
 // Trainer moves the weights of one network, step by step. Whoever drives it
-// decides on epochs, batches and when to stop:
+// decides on epochs, batches, their order and when to stop:
 //
 //	for each epoch {
-//		t.Shuffle(order, rows)
-//		for each batch of order { t.Step(data, batch) }
+//		for each batch of rows { t.Step(data, batch) }
 //		t.Evaluate(data, validation, nil) → t.EndEpoch(loss)
 //	}
 //
 // All that decides about its future is in State: Restore into a new Trainer of
 // the same network and settings, and the steps that follow give the same bits as
-// if it had never stopped. In mid-epoch the driver's order and place in it belong
-// to that too; at the end of an epoch they do not, since Shuffle begins anew.
+// if it had never stopped. The order of the rows, and the place in it, are the
+// driver's.
 //
 // A step allocates nothing.
 type Trainer struct {
@@ -77,12 +76,6 @@ const maxBatch = 1 << 16
 // Net is the network in training.
 func (t *Trainer) Net() *Net { return t.net }
 
-// Steps is the number of steps made.
-func (t *Trainer) Steps() uint64 { return t.step }
-
-// Epochs is the number of epochs ended.
-func (t *Trainer) Epochs() uint64 { return t.schedule.Epoch }
-
 // LearningRate is that of the steps to come in this epoch.
 func (t *Trainer) LearningRate() float64 {
 	return t.optim.Schedule.rate(t.optim.LearningRate, t.schedule)
@@ -90,17 +83,6 @@ func (t *Trainer) LearningRate() float64 {
 
 // EndEpoch tells the schedule that an epoch has ended with this validation loss.
 func (t *Trainer) EndEpoch(loss float64) { t.schedule = t.optim.Schedule.end(t.schedule, loss) }
-
-// Shuffle fills order with rows in a random order. It begins with rows as they
-// are, whatever order held, so that the order of an epoch depends on the state
-// of the trainer alone.
-func (t *Trainer) Shuffle(order, rows []int32) {
-	copy(order, rows)
-	for i := len(order) - 1; i > 0; i-- {
-		j := t.rng.Uint64n(uint64(i) + 1)
-		order[i], order[j] = order[j], order[i]
-	}
-}
 
 // Score is how the network did on some rows.
 type Score struct {
@@ -228,6 +210,3 @@ func (t *Trainer) Evaluate(d *Dataset, rows []int32, out []float32) (Score, erro
 	}
 	return s, nil
 }
-
-// Gradients are copies of the gradients of the last step, named as Params.
-func (t *Trainer) Gradients() []Param { return t.net.params(t.pass.grad) }

@@ -103,30 +103,6 @@ func scale(x float64, k int) float64 {
 // twoTo is two to the power k for a k whose result is a normal number.
 func twoTo(k int) float64 { return math.Float64frombits(uint64(k+1023) << 52) }
 
-// Tanh returns the hyperbolic tangent of x, within 1 ulp.
-func Tanh(x float64) float64 {
-	a := math.Abs(x)
-	switch {
-	case a < 0x1p-28 || math.IsNaN(x):
-		return x // the next term, x³/3, is below half an ulp
-	case a > 22:
-		return math.Copysign(1, x)
-	}
-	e, el := expm1(2 * a)
-	d, dl := twoSum(e, 2)
-	return math.Copysign(quotient(e, el, d, dl+el), x)
-}
-
-// expm1 is exp(x)-1 for x >= 0 below 64, as a pair: exp(x) itself would lose
-// the digits next to 1.
-func expm1(x float64) (hi, lo float64) {
-	n, r, tail := expReduce(x, 0)
-	tail += expTail(r)
-	p := twoTo(int(n))
-	hi, lo = twoSum(p-1, float64(p*r))
-	return twoSum(hi, lo+float64(p*tail))
-}
-
 // Sigmoid returns 1/(1+exp(-x)), within 1 ulp (2 where the result is
 // subnormal).
 func Sigmoid(x float64) float64 {

@@ -114,35 +114,3 @@ func Tanh32(x float32) float32 {
 	y := 1 - 2/(1+float32(p*pow2f(n)))
 	return math.Float32frombits(math.Float32bits(y) | sign)
 }
-
-// Log32 is the natural logarithm, within 0.51 ulp: it is computed in float64
-// and rounded once. Log32(0) is -Inf; of a negative number, NaN.
-func Log32(x float32) float32 {
-	switch {
-	case x == 0:
-		return float32(math.Inf(-1))
-	case x < 0:
-		return float32(math.NaN())
-	case x != x || x > math.MaxFloat32:
-		return x
-	}
-	// x = m * 2^e with m in [sqrt(1/2), sqrt(2)); a float32 denormal is an
-	// ordinary float64.
-	b := math.Float64bits(float64(x)) - sqrtHalfBits
-	e := float64(int64(b) >> 52)
-	m := math.Float64frombits(b&(1<<52-1) + sqrtHalfBits)
-	// log(m) = 2 atanh(f), by its series: |f| < 0.172 needs eight terms.
-	f := (m - 1) / (m + 1)
-	u := float64(f * f)
-	q := float64(u*(1.0/15)) + 1.0/13
-	q = float64(q*u) + 1.0/11
-	q = float64(q*u) + 1.0/9
-	q = float64(q*u) + 1.0/7
-	q = float64(q*u) + 1.0/5
-	q = float64(q*u) + 1.0/3
-	q = float64(q*u) + 1
-	return float32(float64(2*f*q) + float64(e*math.Ln2))
-}
-
-// sqrtHalfBits are the bits of sqrt(1/2) as a float64.
-const sqrtHalfBits = 0x3fe6a09e667f3bcd

@@ -2,23 +2,14 @@ package num
 
 import "math"
 
-// FMA32 is x*y + z, rounded once: what a CPU's fused multiply-add of float32
-// gives, on any CPU.
-//
-// float32(math.FMA(x, y, z)) is not that. It rounds twice, first to 53 bits and
-// then to 24, and where the first rounding ends exactly between two float32
-// numbers the second no longer knows on which side the true sum lay. Here the
-// first rounding is to odd: a sum that does not fit in 53 bits gets an odd last
-// bit, so that it is never mistaken for a tie.
-func FMA32(x, y, z float32) float32 { return float32(fmaToOdd(x, y, z)) }
-
 // tiny32 is the middle between 2^-126 and the float32 below it, were there no
 // lower bound of the exponent: what is smaller rounds to less than 2^-126.
 const tiny32 = 0x1p-126 - 0x1p-151
 
-// FMA32FTZ is FMA32 as it is on an x86 CPU that flushes to zero and takes
-// denormals for zero: arguments smaller than 2^-126 count as 0, and so does a
-// result which is smaller than that after it was rounded to 24 bits.
+// FMA32FTZ is x*y + z, rounded once: what the fused multiply-add of float32 gives
+// on an x86 CPU that flushes to zero and takes denormals for zero. Arguments
+// smaller than 2^-126 count as 0, and so does a result which is smaller than that
+// after it was rounded to 24 bits.
 func FMA32FTZ(x, y, z float32) float32 {
 	x, y, z = Normal32(x), Normal32(y), Normal32(z)
 	// Two roundings are as good as one unless the first ended on a tie of the
@@ -60,7 +51,13 @@ func Normal32(x float32) float32 {
 	return math.Float32frombits(b)
 }
 
-// fmaToOdd is x*y + z rounded to odd in 53 bits.
+// fmaToOdd is x*y + z rounded to odd in 53 bits, so that rounding it to float32
+// is rounding once.
+//
+// math.FMA(x, y, z) is not that. It rounds to nearest, and where that ends exactly
+// between two float32 numbers the second rounding no longer knows on which side
+// the true sum lay. A sum that does not fit in 53 bits gets an odd last bit here,
+// and is never mistaken for a tie.
 func fmaToOdd(x, y, z float32) float64 {
 	p, c := float64(float64(x)*float64(y)), float64(z) // a product of two 24-bit numbers is exact
 	s := p + c

@@ -14,11 +14,9 @@ var functions = map[string]struct {
 	bound float64 // ulp
 }{
 	"exp":     {func(x, _ float64) float64 { return Exp(x) }, 1},
-	"tanh":    {func(x, _ float64) float64 { return Tanh(x) }, 1},
 	"sigmoid": {func(x, _ float64) float64 { return Sigmoid(x) }, 1},
 	"log":     {func(x, _ float64) float64 { return Log(x) }, 1},
 	"pow":     {Pow, 1},
-	"sin":     {func(x, _ float64) float64 { return Sin(x) }, 1},
 	"cos":     {func(x, _ float64) float64 { return Cos(x) }, 1},
 }
 
@@ -96,24 +94,14 @@ func TestFunctions_AtTheEdges(t *testing.T) {
 		{"log of 1", Log(1), 0},
 		{"log of the smallest", Log(tiny), -744.4400719213812},
 		{"log of the largest", Log(huge), 709.782712893384},
-		{"tanh of NaN", Tanh(nan), nan},
-		{"tanh of infinity", Tanh(inf), 1},
-		{"tanh of minus infinity", Tanh(-inf), -1},
-		{"tanh of minus 0", Tanh(negZero), negZero},
-		{"tanh of a subnormal", Tanh(-tiny), -tiny},
 		{"sigmoid of NaN", Sigmoid(nan), nan},
 		{"sigmoid of 0", Sigmoid(0), 0.5},
 		{"sigmoid of infinity", Sigmoid(inf), 1},
 		{"sigmoid of minus infinity", Sigmoid(-inf), 0},
 		{"sigmoid of the far left", Sigmoid(-745), tiny},
-		{"sin of NaN", Sin(nan), nan},
-		{"sin of infinity", Sin(inf), nan},
-		{"sin of minus 0", Sin(negZero), negZero},
-		{"sin of a subnormal", Sin(tiny), tiny},
 		{"cos of NaN", Cos(nan), nan},
 		{"cos of minus infinity", Cos(-inf), nan},
 		{"cos of 0", Cos(0), 1},
-		{"sin of the largest", Sin(huge), 0.004961954789184062},
 		{"cos of the largest", Cos(-huge), -0.9999876894265599},
 	}
 	for _, c := range cases {
@@ -169,9 +157,8 @@ func TestFunctions_RiseAcrossTheirSplits(t *testing.T) {
 	}{
 		{"exp", Exp, []float64{-3.5 * math.Ln2, -1.5 * math.Ln2, -0.5 * math.Ln2, 0.5 * math.Ln2, 1.5 * math.Ln2, 2.5 * math.Ln2, -708.4}},
 		{"log", Log, []float64{math.Sqrt2 / 2, 1, math.Sqrt2, 2 * math.Sqrt2, 0x1p-1022}},
-		{"tanh", Tanh, []float64{-22, -0x1p-28, 0x1p-28, 0.25 * math.Ln2, 0.75 * math.Ln2, 1.25 * math.Ln2, 22}},
 		{"sigmoid", Sigmoid, []float64{-708, -1.5 * math.Ln2, -0.5 * math.Ln2, 0, 0.5 * math.Ln2, 1.5 * math.Ln2, 40}},
-		{"sin", Sin, []float64{-math.Pi / 4, math.Pi / 4}},
+		{"cos", Cos, []float64{-3 * math.Pi / 4, -math.Pi / 4}},
 	}
 	const steps = 2000
 	for _, c := range cases {

@@ -5,22 +5,6 @@ import (
 	"math/bits"
 )
 
-// Sin returns the sine of x, within 1 ulp for every finite x.
-func Sin(x float64) float64 {
-	if math.IsInf(x, 0) || math.IsNaN(x) {
-		return math.NaN()
-	}
-	if x == 0 {
-		return x
-	}
-	q, r, lo := reduce(math.Abs(x))
-	v := quadrant(q, r, lo)
-	if x < 0 {
-		return -v
-	}
-	return v
-}
-
 // Cos returns the cosine of x, within 1 ulp for every finite x.
 func Cos(x float64) float64 {
 	if math.IsInf(x, 0) || math.IsNaN(x) {

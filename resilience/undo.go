@@ -20,7 +20,6 @@ import (
 //	if err != nil {
 //		return undo.Rollback(ctx, err)
 //	}
-//	undo.Keep()
 //
 // It is for one goroutine.
 type Undo struct {
@@ -38,9 +37,6 @@ type step struct {
 func (u *Undo) Did(name string, undo func(context.Context) error) {
 	u.steps = append(u.steps, step{name, undo})
 }
-
-// Keep forgets what was done: it is to stay.
-func (u *Undo) Keep() { u.steps = nil }
 
 // Rollback takes everything back, the last thing first, and goes on after a
 // step that cannot. It does so also when ctx has ended: that is often why it is

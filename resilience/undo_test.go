@@ -65,16 +65,6 @@ func TestUndo_GoesOnAfterAStepThatCannot(t *testing.T) {
 	}
 }
 
-func TestUndo_KeepKeeps(t *testing.T) {
-	var undo resilience.Undo
-	var did ledger
-	undo.Did("first", did.takes("first", nil))
-	undo.Keep()
-	if err := undo.Rollback(t.Context(), nil); err != nil || len(did) != 0 {
-		t.Errorf("took back %v, %v, after Keep", did, err)
-	}
-}
-
 func TestUndo_RunsThoughTheContextEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -1,10 +1,6 @@
 package strategy
 
-import (
-	"regexp"
-
-	"github.com/ktrdr/ktrdr/label"
-)
+import "regexp"
 
 var (
 	namePattern   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
@@ -42,7 +38,7 @@ func (s *Strategy) setDefaults() {
 	s.Training = Training{
 		Epochs: 100, BatchSize: 32, LearningRate: 0.001, FocalGamma: 2, HuberDelta: 0.01,
 		Optimizer: Adam, GradientClip: 1, WeightMode: AutoWeights, Scheduler: Scheduler{Type: Constant},
-		Split: label.Fractions{Train: 0.7, Validation: 0.15}, Embargo: 0.01,
+		Split: Fractions{Train: 0.7, Validation: 0.15}, Embargo: 0.01,
 	}
 	s.Backtest = Backtest{
 		InitialCapital: 100_000, Commission: 0.001, Slippage: 0.0005,

@@ -158,7 +158,13 @@ type Training struct {
 	ClassWeights  []float64 // with SetWeights
 	Scheduler     Scheduler
 	EarlyStopping EarlyStopping
-	Split         label.Fractions
+	Split         Fractions
 	Embargo       float64 // fraction of the bars between the parts of the split
 	Seed          int     // 0: the seed of the operation
+}
+
+// Fractions divide the samples by time, and sum to 1. Validation and Test may
+// be 0.
+type Fractions struct {
+	Train, Validation, Test float64
 }

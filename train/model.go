@@ -75,16 +75,6 @@ func Decode(r io.Reader) (*Model, error) {
 	return m, nil
 }
 
-// DecodeWith is Decode for one kernel, which must be of the model's class; Decode
-// takes the fastest of that class.
-func DecodeWith(r io.Reader, k neural.Kernel) (*Model, error) {
-	m, err := Decode(r)
-	if err != nil {
-		return nil, err
-	}
-	return m.On(k)
-}
-
 // On is the model on another kernel of its class: the same answers, bit for bit.
 func (m *Model) On(k neural.Kernel) (*Model, error) {
 	net, err := m.Net.On(k)

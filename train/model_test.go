@@ -59,7 +59,7 @@ func TestModel_ComesBackAsItWas(t *testing.T) {
 	}
 }
 
-func TestDecodeWith_RunsOnTheKernelThatWasAskedFor(t *testing.T) {
+func TestModel_RunsOnTheKernelThatWasAskedFor(t *testing.T) {
 	data := synth(t, "AAA", 700, 3, 0)
 	m := model(t, lab{}, data)
 	want, err := train.Predict(m, data)
@@ -67,9 +67,13 @@ func TestDecodeWith_RunsOnTheKernelThatWasAskedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := encode(t, m)
+	read, err := train.Decode(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, k := range neural.Kernels() {
 		t.Run(k.Name(), func(t *testing.T) {
-			back, err := train.DecodeWith(bytes.NewReader(file), k)
+			back, err := read.On(k)
 			if k.Class() != m.Info.KernelClass {
 				if err == nil || !strings.Contains(err.Error(), "would have other bits") {
 					t.Errorf("a model of class %s on %s: err = %v", m.Info.KernelClass, k, err)

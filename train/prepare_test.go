@@ -231,6 +231,7 @@ func TestPrepare_RefusesWhatCannotBeTrained(t *testing.T) {
 		"a timeframe missing":     {lab{timeframes: `{mode: multi_timeframe, timeframes: ["1h", "4h"]}`}, good(), "no bars of 4h"},
 		"too few bars":            {lab{}, []train.Series{synth(t, "AAA", 180, 5, 0)}, "and at least 100 are needed"},
 		"history longer than all": {lab{history: 5000}, good(), "no bar has both features and a label"},
+		"an embargo of half":      {lab{training: "  embargo: 0.5"}, good(), "split: no validation samples are left"},
 		"one class only":          {lab{labels: "{source: context, horizon: 5, bullish_threshold: 5, bearish_threshold: -0.9}"}, good(), "have one label (BULLISH 0, BEARISH 0, NEUTRAL"},
 		"a market that stands":    {lab{labels: "{source: context, horizon: 5}"}, flat, "all 5 features are constant"},
 	} {

@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/ktrdr/ktrdr/label"
+	"github.com/ktrdr/ktrdr/strategy"
 )
 
 // Split is where the parts of the data begin: opening instants of bars, Unix
@@ -37,9 +38,8 @@ type labelled struct {
 
 func (l labelled) at(i int) int64 { return l.time[l.set.Row[i]] }
 
-// instants divides the samples of all symbols together by the fractions. With
-// one symbol the parts are those of label.Split.
-func instants(symbols []labelled, f label.Fractions) (Split, error) {
+// instants divides the samples of all symbols together by the fractions.
+func instants(symbols []labelled, f strategy.Fractions) (Split, error) {
 	var times []int64
 	for _, l := range symbols {
 		for i := range l.set.Row {
@@ -73,8 +73,15 @@ type part struct {
 }
 
 // divide sorts the samples of every symbol into the three parts. A sample whose
-// label is not known before the next part begins, or only within the embargo
-// before that, is left out. Where weight is given, samples are weighed by how
+// label is not known before the next part begins, or only within the embargo (a
+// fraction of the symbol's bars) before that, is left out:
+//
+//	training                     │ validation           │ test
+//	●──┤ ●──┤  ●──┤ ╳──┤ ╳─────────┤  ●──┤ ╳──┤ ╳─────────┤
+//	                ▔▔▔▔▔▔▔▔▔▔▔▔▔│embargo               │
+//
+// It is the earlier part that loses them, so that a part begins where the
+// fractions say. Where weight is given, samples are weighed by how
 // alone they are in their part of their symbol: a label that was left out, or
 // that belongs elsewhere, overlaps nothing.
 func divide(symbols []labelled, s Split, embargo float64, weight []float32) (parts [3]part) {

@@ -55,12 +55,9 @@ func epoch(b *testing.B, data *neural.Dataset, k neural.Kernel, batch int, dropo
 	check(b, err)
 	t, err := neural.NewTrainer(net, neural.TrainSpec{Batch: batch, Optim: neural.OptimSpec{Clip: 1, WeightDecay: 1e-4}})
 	check(b, err)
-	rows, order := make([]int32, trainRows), make([]int32, trainRows)
-	for i := range rows {
-		rows[i] = int32(i)
-	}
+	order, r := make([]int32, trainRows), num.NewRand(1)
 	return func() {
-		t.Shuffle(order, rows)
+		r.Perm(order)
 		for at := 0; at < len(order); at += batch {
 			_, err := t.Step(data, order[at:min(at+batch, len(order))])
 			check(b, err)

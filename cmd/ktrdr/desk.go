@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/indicator"
 	"github.com/ktrdr/ktrdr/jobs"
@@ -123,7 +124,30 @@ func (d desk) Columns(ctx context.Context, op ktrdr.Operation, q httpapi.Columns
 			out.Positions = append(out.Positions, httpapi.Point{Time: instant(t), Value: float64(c.Positions[i])})
 		}
 	}
+	if c.Curve != nil {
+		out.Curve = shownCurve(*c.Curve)
+	}
 	return out, nil
+}
+
+func shownCurve(c evidence.Curve) *httpapi.Curve {
+	s := c.Sharpe
+	out := &httpapi.Curve{Years: []httpapi.Year{}, Drawdowns: []httpapi.Drawdown{}, Sharpe: httpapi.Interval{
+		Estimate: s.Estimate, Low: s.Low, High: s.High, P: s.P, PerYear: c.PerYear,
+		Level: s.Level, Draws: s.Draws, Block: s.Block, Undefined: s.Undefined,
+	}}
+	for _, y := range c.Years {
+		out.Years = append(out.Years, httpapi.Year{Year: y.Year, Months: y.Months[:], Return: y.Return})
+	}
+	for _, d := range c.Drawdowns {
+		fall := httpapi.Drawdown{Peak: instant(d.Peak), Trough: instant(d.Trough), Depth: d.Depth, Bars: d.Bars}
+		if d.Recovered != nil {
+			at := instant(*d.Recovered)
+			fall.Recovered = &at
+		}
+		out.Drawdowns = append(out.Drawdowns, fall)
+	}
+	return out
 }
 
 func instant(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }

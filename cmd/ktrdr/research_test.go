@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -85,6 +86,12 @@ func (l *lab) backtests(model string) {
 	page := decode[resultsPage](l.t, l.must("results", string(op.ID), "--include", "trades,equity", "--limit", "5", "--json"))
 	if len(page.Equity) != 5 || page.Next != "5" || len(page.Trades) != min(5, r.Trades) || len(page.Artifacts) != 1 {
 		l.t.Errorf("page %+v, want five bars and the file", page)
+	}
+	if c := page.Curve; c == nil || len(c.Years) != 1 || math.Abs(100*c.Years[0].Return-r.Metrics.TotalReturnPct) > 1e-9 || c.Sharpe.Draws != 1000 {
+		l.t.Errorf("curve %+v, want one year of %v %% and the interval", c, r.Metrics.TotalReturnPct)
+	}
+	if out := l.must("results", string(op.ID)); !strings.Contains(out, "Sharpe ratio") || !strings.Contains(out, "WHOLE") {
+		l.t.Errorf("results do not show the curve:\n%s", out)
 	}
 	out := l.must("results", string(op.ID), "--include", "equity,positions", "--limit", "2", "--cursor", "5")
 	for _, part := range []string{"NOT after the bars it was trained on", "warning:", "sharpe_ratio", "result_hash", "backtest.ktbt", "EQUITY", "POSITION", "--cursor 7"} {

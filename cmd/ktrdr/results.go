@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -14,9 +15,10 @@ import (
 	"github.com/ktrdr/ktrdr/httpapi"
 )
 
-const resultsHelp = `Show what an operation ended with: its figures and the files that it made. Of a
-backtest, --include trades,equity,positions shows a page of those columns too;
---limit and --cursor choose which.`
+const resultsHelp = `Show what an operation ended with: its figures and the files that it made; of a
+backtest also the return of every month, the five deepest drawdowns, and where
+the Sharpe ratio lies with 95 % confidence. --include trades,equity,positions
+shows a page of those columns too; --limit and --cursor choose which.`
 
 func newResults(a *app) *cobra.Command {
 	var (
@@ -29,7 +31,14 @@ func newResults(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.print(resultsPage{r, next}, func(w io.Writer) { a.printResults(w, r, next) })
+		var lost error
+		if cursor == "" && r.Type == ktrdr.Backtesting && r.Status == ktrdr.Completed {
+			var shown httpapi.Results
+			shown, _, lost = c.Results(ctx, id, []string{"curve"}, 0, "")
+			r.Curve = shown.Curve
+		}
+		err = a.print(resultsPage{r, next}, func(w io.Writer) { a.printResults(w, r, next) })
+		return errors.Join(err, lost) // the figures are known though the file is not
 	})
 	cmd.Long = resultsHelp
 	cmd.Flags().StringSliceVar(&include, "include", nil, "`COLUMNS` of a backtest: trades, equity, positions")
@@ -50,6 +59,7 @@ func (a *app) printResults(w io.Writer, r httpapi.Results, next string) {
 		fmt.Fprintln(w, plain(r.ErrorMessage))
 	}
 	printFigures(w, r.Results)
+	printCurve(w, r.Curve)
 	for _, f := range r.Artifacts {
 		fmt.Fprintf(w, "%s  %s  %s\n", plain(f.Name), bytesText(f.Size), f.URL)
 	}

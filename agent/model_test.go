@@ -167,7 +167,8 @@ func TestModel_WhereNoneAnswersTheProgramDesignsAndSaysSo(t *testing.T) {
 		"the model saves rubbish": {
 			first: scripted(uses("save_strategy", map[string]string{"yaml": "x", "hypothesis": "y"})), second: down, why: "answers that were of no use", calls: 6,
 		},
-		"the model only talks": {first: scripted(llmtest.Step{Text: "I would buy low and sell high."}), second: down, why: "answers that were of no use", calls: 6},
+		"it uses a tool that there is not": {first: scripted(uses("open_file", map[string]string{"path": "/etc/passwd"})), second: down, why: "answers that were of no use", calls: 6},
+		"the model only talks":             {first: scripted(llmtest.Step{Text: "I would buy low and sell high."}), second: down, why: "answers that were of no use", calls: 6},
 		"it would trade for nothing": {
 			first: scripted(uses("save_strategy", map[string]string{"yaml": strategytest.Small("data_split: {train: 0.6, validation: 0.2, test: 0.2}\n", "data_split: {train: 0.6, validation: 0.2, test: 0.2}\nbacktest: {commission: 0, slippage: 0, spread: 0}\n"), "hypothesis": "y"})), second: down, why: "of no use", calls: 6,
 		},

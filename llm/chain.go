@@ -108,7 +108,7 @@ func NewModelFallbackChain(cfg ChainConfig) (*ModelFallbackChain, error) {
 		case m.Price != nil && m.Price.Check() != nil:
 			return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "price of %s: %w", m.Name, m.Price.Check())
 		}
-		c.health[m.Name] = &health{success: 1}
+		c.health[m.Name] = &health{}
 	}
 	c.cfg.Cooldown = cmp.Or(cfg.Cooldown, 30*time.Second)
 	c.cfg.MaxCooldown = max(cmp.Or(cfg.MaxCooldown, 15*time.Minute), c.cfg.Cooldown)

@@ -20,7 +20,8 @@ type health struct {
 	trying    bool      // a call tries it after its cool-down
 
 	calls     int64
-	success   float64       // moving average over tries
+	success   float64       // moving sum over tries, of which weight is the whole
+	weight    float64       // below 1 while there were few: nothing is made up for those before the first
 	latency   time.Duration // moving average over answers
 	lastError string
 }
@@ -58,12 +59,13 @@ func (c *ModelFallbackChain) tried(name string, took time.Duration, err error) {
 	defer c.mu.Unlock()
 	h := c.health[name]
 	h.calls++
+	h.success *= 1 - newest
+	h.weight += newest * (1 - h.weight)
 	if err != nil {
-		h.success *= 1 - newest
 		h.lastError = err.Error()
 		return
 	}
-	h.success = h.success*(1-newest) + newest
+	h.success += newest
 	if h.latency == 0 {
 		h.latency = took
 	}
@@ -125,7 +127,7 @@ type ModelHealth struct {
 	Failures    int           `json:"failures_in_a_row"`
 	CoolUntil   time.Time     `json:"cool_until,omitzero"`
 	Calls       int64         `json:"calls"`
-	SuccessRate *float64      `json:"success_rate"` // null before the first call
+	SuccessRate *float64      `json:"success_rate"` // of its tries, the newest counting most; null before the first
 	Latency     time.Duration `json:"latency_ns"`
 	LastError   string        `json:"last_error,omitempty"`
 }
@@ -142,7 +144,7 @@ func (c *ModelFallbackChain) Health() []ModelHealth {
 			CoolUntil: h.coolUntil, Calls: h.calls, Latency: h.latency, LastError: h.lastError,
 		}
 		if h.calls > 0 {
-			rate := h.success
+			rate := h.success / h.weight
 			one.SuccessRate = &rate
 		}
 		list = append(list, one)
@@ -155,6 +157,6 @@ func (c *ModelFallbackChain) Reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, h := range c.health {
-		*h = health{success: 1, trying: h.trying}
+		*h = health{trying: h.trying}
 	}
 }

@@ -3,6 +3,7 @@ package resilience
 import (
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 )
 
@@ -55,7 +56,7 @@ func (n *notices[T]) deliver() {
 func (n *notices[T]) tell(event T) {
 	defer func() {
 		if p := recover(); p != nil {
-			n.log.Error("listener panicked", "event", fmt.Sprintf("%T", event), "panic", fmt.Sprint(p))
+			n.log.Error("listener panicked", "event", fmt.Sprintf("%T", event), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 		}
 	}()
 	n.listen(event)

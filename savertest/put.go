@@ -2,8 +2,12 @@ package savertest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -50,6 +54,34 @@ var puts = map[string]func(*lab){
 		_, err := l.Put(l.ctx(), p)
 		l.must(err)
 		same(l, "values", l.get("t", "", "1").Values, p.Values)
+	},
+
+	// What other stores decode, and so run, when they read it.
+	"AProgramIsOnlyBytes": func(l *lab) {
+		proof := filepath.Join(l.TempDir(), "it-ran")
+		for i, v := range []ktrdr.Value{
+			{Type: "pickle", Bytes: []byte("cos\nsystem\n(S'touch " + proof + "'\ntR.")},
+			{Type: "json", Bytes: []byte(`{"lc":2,"type":"constructor","id":["child_process"],"method":"execSync","args":["touch ` + proof + `"]}`)},
+			{Type: "yaml", Bytes: []byte(`!!python/object/apply:os.system ["touch ` + proof + `"]`)},
+			{Type: "sh", Bytes: []byte("#!/bin/sh\ntouch " + proof + "\n")},
+		} {
+			id := fmt.Sprint(i)
+			put := l.request(point{id: id, versions: `{"a":1}`, news: `{"a":1}`})
+			put.Values = map[string]ktrdr.Value{"a": v}
+			_, err := l.Put(l.ctx(), put)
+			l.must(err)
+			l.must(l.PutWrites(l.ctx(), ktrdr.ThreadWrites{
+				Tenant: l.tenant, Thread: "t", Checkpoint: id, Task: "task", Writes: []ktrdr.ThreadWrite{{Channel: "a", Value: v}},
+			}))
+			got := l.get("t", "", id)
+			same(l, "value", got.Values["a"], v)
+			same(l, "write", got.PendingWrites[0].Value, v)
+			_, err = l.History(l.ctx(), l.ref("t", "", id), []string{"a"})
+			l.must(err)
+		}
+		if _, err := os.Stat(proof); !errors.Is(err, fs.ErrNotExist) {
+			l.Errorf("what was stored has run (%v)", err)
+		}
 	},
 
 	"EqualBytesOfTwoTypesStayTwoValues": func(l *lab) {

@@ -1,6 +1,9 @@
 package savertest
 
 import (
+	"encoding/json"
+	"fmt"
+
 	"github.com/ktrdr/ktrdr"
 )
 
@@ -23,6 +26,18 @@ var reads = map[string]func(*lab){
 		same(l, "latest", latest, l.get("t", "", "2"))
 		same(l, "parent of the latest", latest.Parent, "1")
 		same(l, "thread and ns", []string{latest.Thread, latest.NS}, []string{"t", ""})
+	},
+
+	// As text the first would be the latest, as an instant the second.
+	"TheClockOfAClientOrdersNothing": func(l *lab) {
+		for id, ts := range map[string]string{"1": "2026-01-02T09:00:00+14:00", "2": "2026-01-01T20:00:00Z", "3": "2026-01-01T05:30:00-11:00"} {
+			put := l.request(point{id: id})
+			put.Checkpoint = json.RawMessage(fmt.Sprintf(`{"v":4,"id":%q,"ts":%q,"channel_versions":{},"versions_seen":{}}`, id, ts))
+			_, err := l.Put(l.ctx(), put)
+			l.must(err)
+		}
+		same(l, "latest", l.get("t", "", "").ID, "3")
+		same(l, "before the latest", ids(l.list(ktrdr.ThreadQuery{Before: "3"})), []string{"2", "1"})
 	},
 
 	"WhatIsNotThereIsNotFound": func(l *lab) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -71,7 +72,7 @@ func (s *Store) advance(ctx context.Context, t *tx, a ask) ([]ask, error) {
 	if plan == nil {
 		return nil, nil // another backend knows it
 	}
-	d, err := consult(plan, p, children, a.why)
+	d, err := s.consult(plan, p, children, a.why)
 	if err == nil {
 		err = s.checkDecision(d, p, children)
 	}
@@ -82,9 +83,11 @@ func (s *Store) advance(ctx context.Context, t *tx, a ask) ([]ask, error) {
 }
 
 // consult asks the plan. Its panic is its parent's failure and nobody else's.
-func consult(plan ktrdr.Plan, p operationRow, rows []operationRow, why ktrdr.Why) (d ktrdr.Decision, err error) {
+// Its stack goes to the log: what is stored is the same on every database.
+func (s *Store) consult(plan ktrdr.Plan, p operationRow, rows []operationRow, why ktrdr.Why) (d ktrdr.Decision, err error) {
 	defer func() {
 		if r := recover(); r != nil {
+			s.log.Error("plan panicked", "op", p.ID, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 			err = ktrdr.Errorf(ktrdr.CodePanic, "plan panicked: %v", r)
 		}
 	}()

@@ -81,7 +81,7 @@ func (s *Store) undecided(ctx context.Context, p operationRow, children []operat
 	if plan == nil {
 		return false, nil // another backend knows it
 	}
-	d, err := consult(plan, p, children, ktrdr.WhyReconcile)
+	d, err := s.consult(plan, p, children, ktrdr.WhyReconcile)
 	if err != nil {
 		return true, nil //nolint:nilerr // how that ends is decided where it can be written
 	}

@@ -239,6 +239,24 @@ var lists = map[string]func(*lab){
 		}
 	},
 
+	// What is asked for may be far behind what is not.
+	"AFilterLooksBehindAllThatDoesNotMatch": func(l *lab) {
+		l.create(ktrdr.NewOperation{})
+		old := l.finish(l.claim("w"), ktrdr.Failed)
+		l.saved("agent:old", 0)
+		for i := range 25 {
+			l.create(ktrdr.NewOperation{})
+			l.finish(l.claim("w"), ktrdr.Completed)
+			l.saved("agent:other", int64(i))
+		}
+		same(l, "failed", l.list(ktrdr.OperationQuery{Status: []ktrdr.Status{ktrdr.Failed}, Limit: 1}), []ktrdr.OperationID{old.ID})
+		history, err := l.BreakerHistory(l.ctx(), "agent:old", 1)
+		l.must(err)
+		if len(history) != 1 || history[0].Name != "agent:old" {
+			l.Errorf("changes of the old breaker: %+v", history)
+		}
+	},
+
 	"ListShowsTheWholeOperation": func(l *lab) {
 		op := l.failed()
 		page, err := l.List(l.ctx(), ktrdr.OperationQuery{})

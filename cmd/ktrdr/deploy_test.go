@@ -120,8 +120,8 @@ func TestUnits_RestartCrashesAndNothingElse(t *testing.T) {
 			if u["Unit.StartLimitIntervalSec"] == nil || u["Unit.StartLimitBurst"] == nil {
 				t.Error("no start limit: the system's own gives up after five crashes in ten seconds")
 			}
-			if strings.Contains(deployed(t, file), "KTRDR_TOKEN") && u["Service.Environment"] != nil {
-				t.Error("secrets belong into the EnvironmentFile, which root alone reads")
+			if got := u["Service.Environment"]; !slices.Equal(got, []string{"GOTRACEBACK=crash"}) || !slices.Equal(u["Service.LimitCORE"], []string{"0"}) {
+				t.Errorf("Environment=%v: a panic must be told from wrong settings and leave no core file; secrets belong into the EnvironmentFile, which root alone reads", got)
 			}
 		})
 	}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/research"
+	"github.com/ktrdr/ktrdr/sqlstore"
+)
+
+func TestCLI_AGoalIsKeptLetterForLetter(t *testing.T) {
+	l := newLab(t)
+	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "3000")
+	l.serve("--workers", "0", "--agents", "0") // nobody designs, so that it stays where it is
+	proof := filepath.Join(t.TempDir(), "it-ran")
+	goal := `trend "on" bars; $(touch ` + proof + `) && it's 'quoted' \n %s {{.}} ` + "`touch " + proof + "`" + ` ''' + __import__("os") | last words`
+	made := decode[httpapi.Triggered](t, l.must("research", goal, "--json"))
+	var spec struct {
+		Brief string `json:"brief"`
+	}
+	if err := json.Unmarshal(l.op(string(made.Operation)).Spec, &spec); err != nil || spec.Brief != goal {
+		t.Errorf("the research is to\n%s (%v)\nwant\n%s", spec.Brief, err, goal)
+	}
+	if _, err := os.Stat(proof); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a part of the goal was run (%v)", err)
+	}
+}
+
+// Nobody has to count, add up or look: a burst of failures is in the log and in
+// the morning's report by itself.
+func TestLifelines_ABurstOfFailuresIsToldUnasked(t *testing.T) {
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: filepath.Join(t.TempDir(), "ktrdr.db"), Plans: plans(), Ledger: research.Standalone()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	b := &backend{cfg: modelsOf(t, gateway), store: store, log: slog.New(slog.DiscardHandler)}
+	if err := b.openLifelines(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- b.lifelines.registry.Run(ctx) }()
+	breaker := b.lifelines.registry.Breaker(ktrdr.ScopeProvider, "one")
+	for i := range 40 { // never five in a row, and more than half
+		if p, err := breaker.Allow(); err == nil && i%3 == 0 {
+			p.Done(time.Second, nil)
+		} else if err == nil {
+			p.Done(time.Second, outage)
+		}
+	}
+	cancel()
+	if err := <-done; err != nil { // what was owed is written
+		t.Fatal(err)
+	}
+	events, err := store.Events(t.Context(), ktrdr.EventQuery{Limit: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := machineLog{machine: &httpapi.ReportMachine{}, lost: map[string]bool{}}
+	for _, e := range events {
+		m.add(e)
+	}
+	if m.machine.BreakerChanges != 1 {
+		t.Errorf("the report tells of %d breakers that changed, want 1", m.machine.BreakerChanges)
+	}
+	history, err := store.BreakerHistory(t.Context(), "provider:one", 0)
+	if err != nil || len(history) != 1 || history[0].To != ktrdr.BreakerOpen || !strings.Contains(history[0].Reason, "failed") {
+		t.Errorf("history %+v, %v, want one that says how many failed", history, err)
+	}
+}

@@ -1,0 +1,79 @@
+package ktrdr_test
+
+import (
+	"io/fs"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	testName = regexp.MustCompile("`(Test\\w+)(?:/(\\w+))?`")
+	testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	caseName = regexp.MustCompile(`(?m)^\t"(\w+)":`) // of a conformance suite
+)
+
+// A row that names a test which nobody can run is a promise without proof.
+func TestDocs_EveryFaultNamesTestsThatExist(t *testing.T) {
+	text, err := os.ReadFile("docs/faults.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests, cases := testsOfTheTree(t)
+	rows := 0
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if line[0] != '|' || strings.HasPrefix(line, "|---") || strings.TrimSpace(cells[0]) == "failure" {
+			continue
+		}
+		rows++
+		names := testName.FindAllStringSubmatch(cells[len(cells)-1], -1)
+		if len(cells) != 3 || len(names) == 0 {
+			t.Errorf("a failure, what is instead, and the test: %s", line)
+		}
+		for _, name := range names {
+			if !tests[name[1]] || name[2] != "" && !cases[name[2]] {
+				t.Errorf("there is no test %s, which proves: %s", name[0], strings.TrimSpace(cells[0]))
+			}
+		}
+	}
+	if rows == 0 {
+		t.Error("docs/faults.md has no table")
+	}
+}
+
+// testsOfTheTree are the tests that are there, and the cases of the suites.
+func testsOfTheTree(t *testing.T) (tests, cases map[string]bool) {
+	t.Helper()
+	tests, cases = map[string]bool{}, map[string]bool{}
+	err := fs.WalkDir(os.DirFS("."), ".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "node_modules" || strings.HasPrefix(d.Name(), ".") && p != ".") {
+			return fs.SkipDir
+		}
+		suite := strings.HasPrefix(p, "savertest/") || strings.HasPrefix(p, "storetest/")
+		if !strings.HasSuffix(p, "_test.go") && !(suite && strings.HasSuffix(p, ".go")) {
+			return nil
+		}
+		text, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		for _, f := range testFunc.FindAllSubmatch(text, -1) {
+			tests[string(f[1])] = true
+		}
+		if suite {
+			for _, c := range caseName.FindAllSubmatch(text, -1) {
+				cases[string(c[1])] = true
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tests, cases
+}

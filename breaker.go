@@ -54,6 +54,13 @@ type BreakerChange struct {
 	Version int64           `json:"version"`
 }
 
+// Probe is the right to probe a breaker that is half open. Of all backends one
+// has it at a time.
+type Probe struct {
+	Token   int64   // to end it with
+	Breaker Breaker // as it is stored now; without a name when it is not
+}
+
 // Breakers keeps breakers over restarts, and for all backends.
 type Breakers interface {
 	// Breakers returns every stored one, by name.
@@ -65,6 +72,16 @@ type Breakers interface {
 	// answer is CodeConflict. The stored breaker is returned, Version and
 	// Changed filled in.
 	SaveBreaker(ctx context.Context, b Breaker, change BreakerChange) (Breaker, error)
+
+	// TakeProbe gives owner the right to probe a breaker, for so long on the
+	// store's clock: who dies with it stands in nobody's way for longer. Who has
+	// it may take it again, and is to see to it that it makes one probe at a
+	// time. CodeConflict when another has it.
+	TakeProbe(ctx context.Context, name string, owner Incarnation, d time.Duration) (Probe, error)
+
+	// EndProbe gives the right back before its time. A token that is no longer
+	// the newest changes nothing.
+	EndProbe(ctx context.Context, name string, token int64) error
 
 	// BreakerHistory returns the newest changes of a breaker, newest first; of
 	// all when name is empty. Limit 1..1000; 0 means 50.

@@ -78,6 +78,16 @@ type Spending struct {
 	Calls    int64    `json:"calls_today"`
 }
 
+// CallSum sums up calls to one model that stand alike.
+type CallSum struct {
+	Model   string
+	Status  CallStatus
+	Calls   int64
+	Charged MicroUSD
+	Input   int64 // tokens
+	Output  int64
+}
+
 // Journal keeps the calls to models, so that none is paid twice and none is made
 // that there is no money for.
 type Journal interface {
@@ -99,4 +109,14 @@ type Journal interface {
 	// Calls lists a research's calls, oldest first; all researches' when root is
 	// empty, newest first. Limit 1..1000; 0 means 50.
 	Calls(ctx context.Context, root OperationID, limit int) ([]Call, error)
+
+	// CallSums sums up the calls from an instant on by model and status, in that
+	// order: those of the given researches, or all when roots is nil. Calls that
+	// have expired are counted by the UTC day.
+	CallSums(ctx context.Context, from time.Time, roots []OperationID) ([]CallSum, error)
+
+	// ExpireCalls deletes at most 500 calls older than age, and than a day, of
+	// researches that have ended and cannot be resumed. What they cost stays
+	// counted, in Spending and CallSums, for good.
+	ExpireCalls(ctx context.Context, age time.Duration) (int, error)
 }

@@ -87,7 +87,9 @@ var arrows = map[string]rule{
 	"storetest":             {ours: []string{"."}, modules: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
 	"savertest":             {ours: []string{".", "memsaver"}, modules: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
 	"bench":                 {ours: []string{".", "dummy", "engine", "worker"}},
-	"chaos":                 {ours: []string{".", "dummy", "httpapi", "sqlstore/pgtest", "market"}},
+	"chaos": {
+		ours: []string{".", "dummy", "httpapi", "sqlstore/pgtest", "market"}, modules: []string{"github.com/jackc/pgx/v5", "modernc.org/sqlite"}, // the database, past the backend
+	},
 
 	// wiring
 	"cmd/ktrdr": {

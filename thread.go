@@ -1,6 +1,7 @@
 package ktrdr
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -182,13 +183,29 @@ func (t ThreadTuple) Spoilt(why error) ThreadTuple {
 	return t
 }
 
-// ThreadQuery selects tuples. A nil pointer means any.
+// ThreadPlace is where a checkpoint stands among all of a tenant's. Lists go by
+// id, then thread, then namespace, each downwards: threads that were copied
+// share their ids, so that an id alone is no place to go on from.
+type ThreadPlace struct {
+	Thread string `json:"thread_id"`
+	NS     string `json:"checkpoint_ns"`
+	ID     string `json:"checkpoint_id"`
+}
+
+// Compare is negative when p is listed before o.
+func (p ThreadPlace) Compare(o ThreadPlace) int {
+	return cmp.Or(strings.Compare(o.ID, p.ID), strings.Compare(o.Thread, p.Thread), strings.Compare(o.NS, p.NS))
+}
+
+// ThreadQuery selects tuples, in the order of ThreadPlace. A nil pointer means
+// any.
 type ThreadQuery struct {
 	Tenant     string                     `json:"tenant,omitempty"`
 	Thread     *string                    `json:"thread_id,omitempty"`
 	NS         *string                    `json:"checkpoint_ns,omitempty"`
 	Checkpoint string                     `json:"checkpoint_id,omitempty"`
 	Before     string                     `json:"before,omitempty"` // ids strictly less
+	After      *ThreadPlace               `json:"after,omitempty"`  // what comes behind it in the order of lists
 	Filter     map[string]json.RawMessage `json:"filter,omitempty"` // AND of JSON equality on top-level metadata keys
 	Limit      *int                       `json:"limit,omitempty"`  // nil: no limit; 0: none
 	MaxBytes   int64                      `json:"-"`                // of all tuples together, when there is more than one; 0: no limit

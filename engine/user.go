@@ -240,19 +240,21 @@ func (e *Engine) cleanup(ctx context.Context) {
 		case <-tick.C:
 		}
 		checkpoints, blobs, err := e.Cleanup(ctx, e.settings.Retention)
-		events, eventErr := e.pruneEvents(ctx)
-		if err = errors.Join(err, eventErr); err != nil && ctx.Err() == nil {
+		calls, callErr := untilNone(func() (int, error) { return e.store.ExpireCalls(ctx, e.settings.Retention) })
+		events, eventErr := untilNone(func() (int, error) { return e.store.PruneEvents(ctx, e.settings.EventRetention) })
+		if err = errors.Join(err, callErr, eventErr); err != nil && ctx.Err() == nil {
 			e.log.WarnContext(ctx, "cleanup", "err", err)
 		}
-		if checkpoints+blobs+events > 0 {
-			e.log.InfoContext(ctx, "cleaned up", "checkpoints", checkpoints, "blobs", blobs, "events", events)
+		if checkpoints+blobs+calls+events > 0 {
+			e.log.InfoContext(ctx, "cleaned up", "checkpoints", checkpoints, "blobs", blobs, "calls", calls, "events", events)
 		}
 	}
 }
 
-func (e *Engine) pruneEvents(ctx context.Context) (total int, err error) {
+// untilNone repeats what the store does in small pieces.
+func untilNone(some func() (int, error)) (total int, err error) {
 	for {
-		n, err := e.store.PruneEvents(ctx, e.settings.EventRetention)
+		n, err := some()
 		if total += n; n == 0 || err != nil {
 			return total, err
 		}

@@ -109,7 +109,6 @@ type ReportModelCalls struct {
 	Failed   int           `json:"failed"`
 	InFlight int           `json:"unsettled"` // charged in full until they are settled
 	USD      float64       `json:"usd"`
-	AtLeast  bool          `json:"at_least,omitempty"` // there were more calls than were read
 	ByModel  []ReportModel `json:"by_model"`
 }
 

@@ -24,12 +24,19 @@ type Model struct {
 
 func (m Model) full() string { return m.Provider.Name() + "/" + m.ID }
 
+// Journal is what the chain needs of a ktrdr.Journal: no call without money, and
+// none that was paid before.
+type Journal interface {
+	ReserveCall(ctx context.Context, c ktrdr.NewCall) (ktrdr.Call, error)
+	SettleCall(ctx context.Context, e ktrdr.CallEnd) error
+}
+
 // ChainConfig is what a chain is made of.
 type ChainConfig struct {
 	Models   []Model // in the order of preference; none is a chain that is exhausted at once
 	Registry *resilience.Registry
 	Retry    resilience.RetryPolicy // of one model, before the next is asked
-	Journal  ktrdr.Journal
+	Journal  Journal
 
 	Daily       ktrdr.MicroUSD // what may be spent on a day; 0 means nothing, so that only free models are called
 	CallTimeout time.Duration  // of one try; 0 means the provider's own

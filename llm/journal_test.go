@@ -8,7 +8,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// memory is a ktrdr.Journal in memory that keeps the contract: one research,
+// memory is a journal in memory that keeps the contract: one research,
 // one live epoch, one day.
 type memory struct {
 	t *testing.T
@@ -95,18 +95,6 @@ func (m *memory) SettleCall(ctx context.Context, e ktrdr.CallEnd) error {
 	c.Status, c.Charged, c.Input, c.Output, c.Answer, c.Error = e.Status, e.Cost, e.Input, e.Output, e.Answer, e.Error
 	m.mostEver = max(m.mostEver, m.charged())
 	return nil
-}
-
-func (m *memory) Spending(context.Context, ktrdr.OperationID) (ktrdr.Spending, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return ktrdr.Spending{Today: m.charged(), Research: m.charged(), Calls: int64(len(m.calls))}, nil
-}
-
-func (m *memory) Calls(context.Context, ktrdr.OperationID, int) ([]ktrdr.Call, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return append([]ktrdr.Call{}, m.calls...), nil
 }
 
 // statuses are those of all calls, in order.

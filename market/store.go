@@ -31,6 +31,17 @@ func Write(dir string, b *Bars) (string, error) {
 	return filepath.Join(dir, fileName(h.hash)), nil
 }
 
+// Encode writes the bars file of a series, byte for byte as Write stores it.
+func Encode(w io.Writer, b *Bars) error {
+	if err := checkSymbol(b.Symbol); err != nil {
+		return err
+	}
+	if _, err := Check(b, b.Symbol); err != nil {
+		return err
+	}
+	return b.write(w, header{b.Len(), b.Hash(), b.Symbol, b.Timeframe})
+}
+
 // fileName is the name of the bars file with a hash.
 func fileName(hash [32]byte) string { return hex.EncodeToString(hash[:]) + Suffix }
 

@@ -54,9 +54,10 @@ func (s *Saver) List(ctx context.Context, q ktrdr.ThreadQuery) ([]ktrdr.ThreadTu
 	defer s.mu.RUnlock()
 
 	found := s.match(q, filter)
-	slices.SortFunc(found, func(a, b place) int {
-		return cmp.Or(strings.Compare(b.id, a.id), strings.Compare(b.thread, a.thread), strings.Compare(b.ns, a.ns))
-	})
+	slices.SortFunc(found, func(a, b place) int { return a.listed().Compare(b.listed()) })
+	if q.After != nil {
+		found = slices.DeleteFunc(found, func(p place) bool { return p.listed().Compare(*q.After) <= 0 })
+	}
 	if q.Limit != nil {
 		found = found[:min(*q.Limit, len(found))]
 	}
@@ -76,6 +77,10 @@ func (s *Saver) List(ctx context.Context, q ktrdr.ThreadQuery) ([]ktrdr.ThreadTu
 type place struct {
 	thread, ns, id string
 	sp             *space
+}
+
+func (p place) listed() ktrdr.ThreadPlace {
+	return ktrdr.ThreadPlace{Thread: p.thread, NS: p.ns, ID: p.id}
 }
 
 func (s *Saver) match(q ktrdr.ThreadQuery, filter saver.Filter) []place {

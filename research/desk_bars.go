@@ -5,8 +5,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
-	"os"
 	"sort"
 
 	"github.com/ktrdr/ktrdr"
@@ -41,11 +41,6 @@ func (d *Desk) cut(ctx context.Context, symbols []string, frames []market.Timefr
 	if err != nil {
 		return p, err
 	}
-	dir, err := os.MkdirTemp("", "ktrdr-research-")
-	if err != nil {
-		return p, fmt.Errorf("place for the bars: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
 	at := instant(series, d.cfg.Holdout)
 	for _, b := range series {
 		i := sort.Search(b.Len(), func(i int) bool { return b.Timeframe.End(b.Time[i]) > at })
@@ -59,7 +54,7 @@ func (d *Desk) cut(ctx context.Context, symbols []string, frames []market.Timefr
 			to   *[]jobs.Bars
 			span *[]Span
 		}{{b.Slice(0, i), "", &p.research, &p.searched}, {b.Slice(i, b.Len()), "_holdout", &p.holdout, &p.sealed}} {
-			pinned, err := d.pin(ctx, dir, half.bars, half.kind)
+			pinned, err := d.pin(ctx, half.bars, half.kind)
 			if err != nil {
 				return p, fmt.Errorf("bars of %s %s: %w", b.Symbol, b.Timeframe, err)
 			}
@@ -114,31 +109,39 @@ func instant(series []*market.Bars, share float64) int64 {
 	return b.Time[b.Len()-int(float64(share*float64(b.Len())))]
 }
 
-// pin puts a series into the blob store, unless it is there.
-func (d *Desk) pin(ctx context.Context, dir string, b *market.Bars, kind string) (jobs.Bars, error) {
-	path, err := market.Write(dir, b)
-	if err != nil {
-		return jobs.Bars{}, err
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return jobs.Bars{}, err
-	}
-	defer func() { _ = f.Close() }() // only read
-	sum := sha256.New()
-	size, err := io.Copy(sum, f)
-	if err != nil {
+// pin puts a series into the blob store, unless it is there. It is written twice,
+// first only to know its hash, and never to a file that a dying process would
+// leave behind.
+func (d *Desk) pin(ctx context.Context, b *market.Bars, kind string) (jobs.Bars, error) {
+	sum := &summed{Hash: sha256.New()}
+	if err := market.Encode(sum, b); err != nil {
 		return jobs.Bars{}, err
 	}
 	pinned := jobs.Bars{Symbol: b.Symbol, Timeframe: b.Timeframe, Hash: b.Hash(), Artifact: ktrdr.Artifact{
-		Name: fmt.Sprintf("%s_%s%s%s", b.Symbol, b.Timeframe, kind, market.Suffix), SHA256: ktrdr.Hash(sum.Sum(nil)), Size: size,
+		Name: fmt.Sprintf("%s_%s%s%s", b.Symbol, b.Timeframe, kind, market.Suffix), SHA256: ktrdr.Hash(sum.Sum(nil)), Size: sum.size,
 	}}
 	if _, err := d.cfg.Blobs.Stat(ctx, pinned.SHA256); err == nil || ktrdr.CodeOf(err) != ktrdr.CodeNotFound {
 		return pinned, err
 	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return pinned, err
-	}
-	_, err = d.cfg.Blobs.Put(ctx, pinned.SHA256, f)
+	r, w := io.Pipe()
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		_ = w.CloseWithError(market.Encode(w, b)) // the reader is told
+	}()
+	_, err := d.cfg.Blobs.Put(ctx, pinned.SHA256, r)
+	_ = r.Close() // so that the writer ends, whatever was read
+	<-written
 	return pinned, err
+}
+
+// summed is a hash that counts.
+type summed struct {
+	hash.Hash
+	size int64
+}
+
+func (s *summed) Write(p []byte) (int, error) {
+	s.size += int64(len(p))
+	return s.Hash.Write(p)
 }

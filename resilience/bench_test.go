@@ -62,7 +62,7 @@ func BenchmarkBreaker_ClosedContended(b *testing.B) {
 		through func()
 	}{
 		{"AllowDone", func() {
-			p, err := one.Allow()
+			p, err := one.Allow(ctx)
 			if err != nil {
 				panic(err)
 			}

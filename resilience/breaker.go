@@ -1,6 +1,7 @@
 package resilience
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -21,7 +22,9 @@ import (
 //	  └──── enough probes succeed ──── HALF_OPEN ◀─────┘         │
 //	                                       └─────────────────────┘
 //
-// In HALF_OPEN one call at a time goes through, in each process. A breaker that
+// In HALF_OPEN one call at a time goes through, of all processes on one store:
+// each takes the right to it there before, and gives it back when what it found
+// is stored. A breaker that
 // requires a person does not leave OPEN by itself. One that a person forced
 // OPEN or CLOSED is that, whatever it would do itself.
 //
@@ -39,12 +42,14 @@ type Breaker struct {
 	streak  atomic.Int64 // failures in a row
 	refused atomic.Int64 // calls, ever
 
-	saving sync.Mutex // held by who writes to the store; taken before mu
+	saving turn // of who writes to the store; taken before mu
 
 	mu         sync.Mutex
-	probe      uint64 // the number of the probe in flight; 0 for none
+	probe      uint64 // the number of the probe in flight, in whatever era it began; 0 for none
 	probes     uint64 // numbers given so far
 	probeUntil time.Time
+	lease      int64                 // the token of the right to that probe; 0 for none
+	owed       int64                 // the token of a right that is to be given back; 0 for none
 	succeeded  int                   // probes in this era
 	unsaved    []ktrdr.BreakerChange // oldest first
 }
@@ -63,12 +68,13 @@ type call struct {
 // Name is the breaker's full name, scope:name.
 func (b *Breaker) Name() string { return b.name }
 
-// Allow asks for one call. The error is an *OpenError.
-func (b *Breaker) Allow() (Permit, error) {
+// Allow asks for one call. The error is an *OpenError. Only a probe waits for
+// the store, and not for long.
+func (b *Breaker) Allow(ctx context.Context) (Permit, error) {
 	if s := b.state.Load(); s.passes {
 		return b.permit(s.era, 0), nil
 	}
-	p, err := b.allowProbe()
+	p, err := b.allowProbe(ctx)
 	b.owner.news.deliver()
 	return p, err
 }
@@ -120,9 +126,7 @@ func (p Permit) giveBack() {
 	}
 	c.breaker.mu.Lock()
 	defer c.breaker.mu.Unlock()
-	if c.breaker.probe == c.probe {
-		c.breaker.probe = 0
-	}
+	c.breaker.freeProbe(c.probe)
 }
 
 // judge counts a call that failed or was slow, and opens the breaker if that

@@ -26,7 +26,7 @@ func TestBreaker_OpensAfterFiveFailuresInARow(t *testing.T) {
 	wantState(t, b, ktrdr.BreakerClosed)
 	call(b, timedOut)
 	wantState(t, b, ktrdr.BreakerOpen)
-	_, err := b.Allow()
+	_, err := b.Allow(t.Context())
 	open, ok := errors.AsType[*resilience.OpenError](err)
 	if !ok || open.Name != "provider:x" || open.State != ktrdr.BreakerOpen || open.RetryAt.IsZero() {
 		t.Errorf("refused with %#v, want an OpenError that names the breaker and the instant", err)
@@ -85,7 +85,7 @@ func TestBreaker_OpensByRates(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := registry(t, resilience.RegistryConfig{Default: c.config}).Breaker(ktrdr.ScopeProvider, "x")
 				for i := 1; i <= 60; i++ {
-					p, err := b.Allow()
+					p, err := b.Allow(t.Context())
 					if err != nil {
 						t.Fatalf("open after %d calls, want %d: %s", i-1, c.want, b.Status().Reason)
 					}
@@ -143,7 +143,7 @@ func TestBreaker_ProbedOneAtATimeThenClosed(t *testing.T) {
 			release := make(chan struct{})
 			for range 100 { // all at once
 				wg.Go(func() {
-					p, err := b.Allow()
+					p, err := b.Allow(t.Context())
 					if err != nil {
 						return
 					}
@@ -201,7 +201,7 @@ func TestBreaker_SlowGoodAnswersEndAnOutage(t *testing.T) {
 		trip(t, b)
 		time.Sleep(time.Minute)
 		for range 3 {
-			p, err := b.Allow()
+			p, err := b.Allow(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -226,7 +226,7 @@ func TestBreaker_HealthIsWhatACallWouldMeet(t *testing.T) {
 		check("open", resilience.HealthDown)
 		time.Sleep(time.Minute)
 		check("open, and its time is over", resilience.HealthDegraded)
-		p, err := b.Allow()
+		p, err := b.Allow(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -269,7 +269,7 @@ func TestBreaker_LostProbeDoesNotHoldItForEver(t *testing.T) {
 		b := registry(t, resilience.RegistryConfig{}).Breaker(ktrdr.ScopeProvider, "x")
 		trip(t, b)
 		time.Sleep(time.Minute)
-		lost, err := b.Allow()
+		lost, err := b.Allow(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -278,7 +278,7 @@ func TestBreaker_LostProbeDoesNotHoldItForEver(t *testing.T) {
 			t.Fatal("a second probe beside one that may still come back")
 		}
 		time.Sleep(time.Nanosecond)
-		next, err := b.Allow()
+		next, err := b.Allow(t.Context())
 		if err != nil {
 			t.Fatalf("the lost probe holds it: %v", err)
 		}
@@ -294,7 +294,7 @@ func TestBreaker_LateResultsDecideNothing(t *testing.T) {
 		b := registry(t, resilience.RegistryConfig{}).Breaker(ktrdr.ScopeProvider, "x")
 		var before []resilience.Permit
 		for range 10 {
-			p, err := b.Allow()
+			p, err := b.Allow(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -302,7 +302,7 @@ func TestBreaker_LateResultsDecideNothing(t *testing.T) {
 		}
 		trip(t, b)
 		time.Sleep(time.Minute)
-		probe, err := b.Allow()
+		probe, err := b.Allow(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -319,7 +319,7 @@ func TestBreaker_LateResultsDecideNothing(t *testing.T) {
 
 func TestPermit_CountsOnce(t *testing.T) {
 	b := registry(t, resilience.RegistryConfig{}).Breaker(ktrdr.ScopeProvider, "x")
-	p, err := b.Allow()
+	p, err := b.Allow(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

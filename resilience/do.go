@@ -19,7 +19,7 @@ func Do(ctx context.Context, breakers []*Breaker, fn func(context.Context) error
 	}
 	permits := make([]Permit, 0, len(breakers))
 	for _, b := range breakers {
-		p, err := b.Allow()
+		p, err := b.Allow(ctx)
 		if err != nil {
 			for _, taken := range permits {
 				taken.giveBack()

@@ -64,8 +64,16 @@ func (r *Registry) decide(ctx context.Context, name, by, why string, decision fu
 		return ktrdr.Breaker{}, r.notFound(name)
 	}
 	defer r.news.deliver()
-	b.saving.Lock()
-	defer b.saving.Unlock()
+	var row ktrdr.Breaker
+	err = b.saving.take(ctx, func() (err error) {
+		row, err = b.decide(ctx, by, why, decision)
+		return err
+	})
+	return row, err
+}
+
+// decide does so for b. Its caller has saving.
+func (b *Breaker) decide(ctx context.Context, by, why string, decision func(state) (ktrdr.Breaker, error)) (ktrdr.Breaker, error) {
 	for range maxConflicts {
 		if err := b.save(ctx); err != nil {
 			return ktrdr.Breaker{}, err
@@ -77,7 +85,7 @@ func (r *Registry) decide(ctx context.Context, name, by, why string, decision fu
 		}
 		next.Reason, next.By, next.Changed = why, by, time.Now().UTC()
 		change := b.changeTo(prev.row, next)
-		next, err = r.put(ctx, next, change)
+		next, err = b.owner.put(ctx, next, change)
 		if ktrdr.CodeOf(err) == ktrdr.CodeConflict {
 			err = b.yield(ctx)
 			if err == nil {
@@ -85,13 +93,13 @@ func (r *Registry) decide(ctx context.Context, name, by, why string, decision fu
 			}
 		}
 		if err != nil {
-			return ktrdr.Breaker{}, fmt.Errorf("breaker %s: %w", name, err)
+			return ktrdr.Breaker{}, fmt.Errorf("breaker %s: %w", b.name, err)
 		}
 		change.Version = next.Version
 		b.obey(next, prev.until, change)
 		return next, nil
 	}
-	return ktrdr.Breaker{}, ktrdr.Errorf(ktrdr.CodeConflict, "breaker %s is being changed by other backends all the time; try again", name)
+	return ktrdr.Breaker{}, ktrdr.Errorf(ktrdr.CodeConflict, "breaker %s is being changed by other backends all the time; try again", b.name)
 }
 
 // obey makes a stored decision the state. What the breaker did by itself

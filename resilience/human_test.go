@@ -26,7 +26,7 @@ func TestForce_WinsOverItsOwnWillAndOverRestarts(t *testing.T) {
 		time.Sleep(24 * time.Hour)
 		r = restarted(t, store)
 		b = r.Breaker(ktrdr.ScopeProvider, "x")
-		_, err = b.Allow()
+		_, err = b.Allow(t.Context())
 		if open, ok := errors.AsType[*resilience.OpenError](err); !ok || !open.Forced || !open.RetryAt.IsZero() {
 			t.Errorf("err = %v after a restart, want forced, without an instant", err)
 		}
@@ -90,7 +90,7 @@ func TestReset_OnlyAPersonClosesWhatIsHeld(t *testing.T) {
 		may := time.Now().Add(10 * time.Minute)
 
 		time.Sleep(9 * time.Minute) // the recovery is long over
-		_, err := b.Allow()
+		_, err := b.Allow(t.Context())
 		if open, ok := errors.AsType[*resilience.OpenError](err); !ok || !open.Held {
 			t.Errorf("err = %v, want held for a person", err)
 		}

@@ -1,6 +1,7 @@
 package resilience_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -12,9 +13,15 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/resilience"
+	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(withPostgres{m}) }
+
+// withPostgres takes the server down before it is looked for what was left.
+type withPostgres struct{ m *testing.M }
+
+func (w withPostgres) Run() int { return pgtest.Main(w.m) }
 
 // timedOut is a failure that speaks against the one called.
 var timedOut = &resilience.Error{Kind: resilience.KindTimeout, Err: errors.New("no answer")}
@@ -38,7 +45,7 @@ func newRegistry(t testing.TB, c resilience.RegistryConfig) *resilience.Registry
 
 // call makes one call that ends so, at once, and says whether it was let through.
 func call(b *resilience.Breaker, err error) bool {
-	p, refused := b.Allow()
+	p, refused := b.Allow(context.Background())
 	if refused != nil {
 		return false
 	}
@@ -77,11 +84,51 @@ type memoryStore struct {
 	mu      sync.Mutex
 	rows    map[string]ktrdr.Breaker
 	history []ktrdr.BreakerChange
+	probes  map[string]*held
 	broken  error         // returned by everything
+	full    error         // returned by saving
 	gate    chan struct{} // if not nil, saving waits for it
 }
 
-func newStore() *memoryStore { return &memoryStore{rows: map[string]ktrdr.Breaker{}} }
+// held is the right to probe a breaker.
+type held struct {
+	owner ktrdr.Incarnation
+	token int64
+	until time.Time
+}
+
+func newStore() *memoryStore {
+	return &memoryStore{rows: map[string]ktrdr.Breaker{}, probes: map[string]*held{}}
+}
+
+func (m *memoryStore) TakeProbe(_ context.Context, name string, owner ktrdr.Incarnation, d time.Duration) (ktrdr.Probe, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.broken != nil {
+		return ktrdr.Probe{}, m.broken
+	}
+	h := m.probes[name]
+	if h == nil {
+		h = &held{}
+		m.probes[name] = h
+	}
+	if h.owner != owner && time.Now().Before(h.until) {
+		return ktrdr.Probe{}, ktrdr.Errorf(ktrdr.CodeConflict, "%s probes %s", h.owner, name)
+	}
+	h.owner, h.token, h.until = owner, h.token+1, time.Now().Add(d)
+	row := m.rows[name]
+	row.RetryAt = row.RetryAt.Round(0)
+	return ktrdr.Probe{Token: h.token, Breaker: row}, nil
+}
+
+func (m *memoryStore) EndProbe(_ context.Context, name string, token int64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if h := m.probes[name]; m.broken == nil && h.token == token {
+		h.until = time.Time{}
+	}
+	return m.broken
+}
 
 func (m *memoryStore) Breakers(context.Context) ([]ktrdr.Breaker, error) {
 	m.mu.Lock()
@@ -104,8 +151,8 @@ func (m *memoryStore) SaveBreaker(ctx context.Context, b ktrdr.Breaker, c ktrdr.
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.broken != nil {
-		return ktrdr.Breaker{}, m.broken
+	if err := cmp.Or(m.broken, m.full); err != nil {
+		return ktrdr.Breaker{}, err
 	}
 	if stored := m.rows[b.Name].Version; stored != b.Version {
 		return ktrdr.Breaker{}, ktrdr.Errorf(ktrdr.CodeConflict, "breaker %s has version %d, not %d", b.Name, stored, b.Version)
@@ -127,6 +174,12 @@ func (m *memoryStore) BreakerHistory(_ context.Context, name string, _ int) ([]k
 		}
 	}
 	return lines, m.broken
+}
+
+func (m *memoryStore) fillWith(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.full = err
 }
 
 func (m *memoryStore) breakWith(err error) {

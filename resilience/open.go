@@ -14,6 +14,7 @@ type OpenError struct {
 	State   ktrdr.BreakerState
 	Forced  bool      // by a person
 	Held    bool      // until a person resets it
+	Err     error     // of the store, when it did not say who may probe
 	RetryAt time.Time // when a call may pass again; zero when a probe or a person must say first
 }
 
@@ -24,6 +25,8 @@ func (e *OpenError) Error() string {
 		return fmt.Sprintf("breaker %s was forced open by a person: give it back with ktrdr breakers force", e.Name)
 	case e.Held:
 		return fmt.Sprintf("breaker %s is open until a person closes it with ktrdr breakers reset", e.Name)
+	case e.Err != nil:
+		return fmt.Sprintf("breaker %s is to be probed, and the store does not say by whom: %v", e.Name, e.Err)
 	case e.State == ktrdr.BreakerHalfOpen:
 		return fmt.Sprintf("breaker %s is being probed by another call", e.Name)
 	}

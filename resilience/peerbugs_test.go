@@ -24,7 +24,7 @@ func TestPeerBug_Breaker1_AHaltHoldsForEveryAsker(t *testing.T) {
 	if _, err := r.Force(t.Context(), "agent:a", ktrdr.BreakerOpen, "ann", "halt"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Allow(); err == nil {
+	if _, err := b.Allow(t.Context()); err == nil {
 		t.Error("Allow passes a halted breaker")
 	}
 	if err := resilience.Do(t.Context(), []*resilience.Breaker{b}, func(context.Context) error { return nil }); err == nil {
@@ -37,7 +37,7 @@ func TestPeerBug_Breaker2And8_NoNumberAndNoMeasurementFailClosed(t *testing.T) {
 		t.Error("a rate that is no number is accepted: it never opens")
 	}
 	b := registry(t, resilience.RegistryConfig{Default: resilience.BreakerConfig{MinCalls: 1}}).Breaker(ktrdr.ScopeAgent, "a")
-	p, err := b.Allow()
+	p, err := b.Allow(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

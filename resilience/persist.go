@@ -61,21 +61,37 @@ func (r *Registry) Run(ctx context.Context) error {
 	}
 }
 
+// turn lets one at a time, and those who wait for it may give up.
+type turn chan struct{}
+
+func (t turn) take(ctx context.Context, do func() error) error {
+	select {
+	case t <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-t }()
+	return do()
+}
+
 // write stores every change that is not. One breaker's trouble does not keep
 // the others'.
 func (r *Registry) write(ctx context.Context) error {
 	var errs []error
 	for _, b := range r.all() {
-		b.saving.Lock()
-		errs = append(errs, b.save(ctx))
-		b.saving.Unlock()
+		errs = append(errs, b.saving.take(ctx, func() error {
+			if err := b.save(ctx); err != nil {
+				return err
+			}
+			return b.handBack(ctx)
+		}))
 	}
 	r.news.deliver()
 	return errors.Join(errs...)
 }
 
 // save stores b's changes, oldest first. Each is stored with the state as it is
-// now: the history tells the way, the row where it led. Its caller holds saving.
+// now: the history tells the way, the row where it led. Its caller has saving.
 func (b *Breaker) save(ctx context.Context) error {
 	for conflicts := 0; ; {
 		b.mu.Lock()
@@ -164,6 +180,12 @@ func (r *Registry) adopt(row ktrdr.Breaker, lost bool) {
 	b := r.Breaker(row.Scope, strings.TrimPrefix(row.Name, string(row.Scope)+":"))
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.adopt(row, lost)
+}
+
+// adopt does so for b. Its caller holds mu.
+func (b *Breaker) adopt(row ktrdr.Breaker, lost bool) {
+	r := b.owner
 	known := b.state.Load().row
 	if !lost && (row.Version <= known.Version || len(b.unsaved) > 0) {
 		return

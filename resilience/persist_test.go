@@ -136,14 +136,14 @@ func TestRegistry_WritesWhatItOwesWhenTheStoreIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newStore()
 		r := restarted(t, store)
-		store.breakWith(errors.New("disk on fire"))
+		store.fillWith(errors.New("disk full"))
 		stop := running(t, r)
 		defer stop()
 		b := r.Breaker(ktrdr.ScopeProvider, "x")
 		trip(t, b)
 		time.Sleep(time.Minute)
 		call(b, timedOut) // half open, then open again
-		store.breakWith(nil)
+		store.fillWith(nil)
 		time.Sleep(time.Minute)
 		lines, _ := store.BreakerHistory(t.Context(), "provider:x", 0)
 		if len(lines) != 3 || store.rows["provider:x"].Trips != 2 {
@@ -211,7 +211,7 @@ func TestRegistry_OwesABoundedHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newStore()
 		r := restarted(t, store)
-		store.breakWith(errors.New("disk on fire"))
+		store.fillWith(errors.New("disk full"))
 		stop := running(t, r)
 		defer stop()
 		b := r.Breaker(ktrdr.ScopeProvider, "x")
@@ -220,7 +220,7 @@ func TestRegistry_OwesABoundedHistory(t *testing.T) {
 			time.Sleep(15 * time.Minute)
 			call(b, timedOut)
 		}
-		store.breakWith(nil)
+		store.fillWith(nil)
 		time.Sleep(time.Minute)
 		lines, _ := store.BreakerHistory(t.Context(), "provider:x", 0)
 		if len(lines) != 100 || lines[0].To != ktrdr.BreakerOpen || time.Since(lines[0].At) > 2*time.Minute {

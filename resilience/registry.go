@@ -3,6 +3,7 @@ package resilience
 import (
 	"cmp"
 	"context"
+	crand "crypto/rand"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -25,9 +26,10 @@ type RegistryConfig struct {
 	Default BreakerConfig
 	Scopes  map[ktrdr.BreakerScope]BreakerConfig // what is zero in them comes from Default
 
-	Store  Store         // nil means that nothing outlives the process
-	Reload time.Duration // how often to look what other backends changed; 0 means 5 s
-	Log    *slog.Logger  // nil discards
+	Store  Store             // nil means that nothing outlives the process
+	Owner  ktrdr.Incarnation // who probes here, among all on the store; empty means a name nobody else has
+	Reload time.Duration     // how often to look what other backends changed; 0 means 5 s
+	Log    *slog.Logger      // nil discards
 
 	// OnChange is told every change, one after the other, while no lock is
 	// held: it may ask and use any breaker. A panic of its own is logged.
@@ -39,7 +41,8 @@ type RegistryConfig struct {
 // fails does not stop the others. Make it with NewRegistry, let it Restore what
 // an earlier process left, and keep Run running.
 //
-// Calls never wait for the store: changes are written by Run, in order.
+// Calls never wait for the store, but for probes: changes are written by Run, in
+// order.
 type Registry struct {
 	config RegistryConfig
 	log    *slog.Logger
@@ -57,6 +60,9 @@ func NewRegistry(c RegistryConfig) (*Registry, error) {
 	}
 	if c.Rand == nil {
 		c.Rand = rand.Float64
+	}
+	if c.Owner == "" {
+		c.Owner = ktrdr.Incarnation(crand.Text())
 	}
 	c.Reload = cmp.Or(c.Reload, 5*time.Second)
 	c.Scopes = maps.Clone(c.Scopes)
@@ -91,7 +97,7 @@ func (r *Registry) Breaker(scope ktrdr.BreakerScope, name string) *Breaker {
 	if !ok {
 		config = r.config.Default
 	}
-	b := &Breaker{name: full, config: config, owner: r}
+	b := &Breaker{name: full, config: config, owner: r, saving: make(turn, 1)}
 	b.window.init(config.Window)
 	b.state.Store(&state{row: ktrdr.Breaker{Name: full, Scope: scope, State: ktrdr.BreakerClosed}, passes: true})
 	r.breakers[full] = b
@@ -114,6 +120,11 @@ func (r *Registry) all() []*Breaker {
 // lock, and delivers the news when it is released.
 func (r *Registry) queue(c ktrdr.BreakerChange) {
 	r.news.add(c)
+	r.wake()
+}
+
+// wake has Run look for what is to be written.
+func (r *Registry) wake() {
 	select {
 	case r.dirty <- struct{}{}:
 	default:

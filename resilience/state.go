@@ -70,7 +70,7 @@ func (b *Breaker) install(row ktrdr.Breaker, until time.Time) {
 	})
 	b.streak.Store(0)
 	b.window.forget()
-	b.probe, b.succeeded = 0, 0
+	b.succeeded = 0
 }
 
 // openTime is how long the nth trip in a row keeps the breaker open: doubled

@@ -2,6 +2,7 @@ package saver
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -28,6 +29,11 @@ func ReadQuery(q ktrdr.ThreadQuery) (Filter, error) {
 	}
 	if err := name("before", q.Before, maxCheckpoint); err != nil {
 		return nil, err
+	}
+	if a := q.After; a != nil {
+		if err := CheckRef(ktrdr.ThreadRef{Thread: a.Thread, NS: a.NS, Checkpoint: a.ID}); err != nil {
+			return nil, fmt.Errorf("after: %w", err)
+		}
 	}
 	f := make(Filter, len(q.Filter))
 	for key, value := range q.Filter {

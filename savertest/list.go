@@ -100,6 +100,33 @@ var lists = map[string]func(*lab){
 		same(l, "one that is too large alone", len(l.list(ktrdr.ThreadQuery{Limit: new(1), MaxBytes: 1000})), 1)
 	},
 
+	"AListGoesOnBehindAPlaceThoughManyShareAnID": func(l *lab) {
+		for _, thread := range []string{"a", "b", "c", "d", "e"} {
+			for _, ns := range []string{"", "child"} {
+				for _, id := range []string{"1", "2"} {
+					l.put(point{id: id, thread: thread, ns: ns})
+				}
+			}
+		}
+		all := l.list(ktrdr.ThreadQuery{})
+		same(l, "all", len(all), 20)
+		for _, size := range []int{1, 3, 7} {
+			var paged []ktrdr.ThreadTuple
+			for after := (*ktrdr.ThreadPlace)(nil); len(paged) < 30; {
+				page := l.list(ktrdr.ThreadQuery{After: after, Limit: &size})
+				paged = append(paged, page...)
+				if len(page) < size {
+					break
+				}
+				last := page[len(page)-1]
+				after = &ktrdr.ThreadPlace{Thread: last.Thread, NS: last.NS, ID: last.ID}
+			}
+			same(l, fmt.Sprintf("pages of %d", size), paged, all)
+		}
+		behind := l.list(ktrdr.ThreadQuery{After: &ktrdr.ThreadPlace{Thread: "c", NS: "gone", ID: "1"}, Thread: new("c")})
+		same(l, "behind one that is gone", ids(behind), []string{"1", "1"})
+	},
+
 	"CheckpointFilterIsHonoured": func(l *lab) {
 		for _, id := range []string{"1", "2", "3"} {
 			l.put(point{id: id})

@@ -346,6 +346,8 @@ var refusals = map[string]func(*lab){
 			"NUL in the thread": {Thread: &nul},
 			"NUL in ns":         {NS: &nul},
 			"NUL in before":     {Before: nul},
+			"NUL in after":      {After: &ktrdr.ThreadPlace{Thread: "t", ID: nul}},
+			"after no thread":   {After: &ktrdr.ThreadPlace{ID: "1"}},
 			"negative limit":    {Limit: &negative},
 			"broken filter":     {Filter: map[string]json.RawMessage{"a": json.RawMessage(`{`)}},
 			"two values":        {Filter: map[string]json.RawMessage{"a": json.RawMessage(`1 2`)}},

@@ -356,9 +356,9 @@ func TestRestore_RefusesAndChangesNothing(t *testing.T) {
 	}
 	t.Run("another schema", func(t *testing.T) {
 		target := openTest(t, sqlitePath(t), migrations)
-		other := changed(fmt.Sprintf(`"schema_version": %d`, source.schema), `"schema_version": 0`)
+		other := changed(fmt.Sprintf(`"schema_version": %d`, source.schema), fmt.Sprintf(`"schema_version": %d`, source.schema+1))
 		_, err := Restore(t.Context(), target, blobMap{}, bytes.NewReader(other))
-		refused(t, err, ktrdr.CodeInvalid, "schema 0")
+		refused(t, err, ktrdr.CodeInvalid, fmt.Sprintf("schema %d", source.schema+1))
 		leftEmpty(t, target)
 	})
 	t.Run("not empty", func(t *testing.T) {

@@ -21,7 +21,7 @@ type table struct {
 
 // Tables that are no data: goose's record, the writers' marks, and who is
 // connected, which is true only of the place it was written in.
-const notBackedUp = `('goose_db_version', 'commit_mark', 'backends', 'workers')`
+const notBackedUp = `('goose_db_version', 'commit_mark', 'backends', 'workers', 'breaker_probes')`
 
 const (
 	sqliteColumns query = `SELECT m.name, c.name, c.type, c.pk = 1 AND m.sql LIKE '%AUTOINCREMENT%'

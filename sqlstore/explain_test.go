@@ -37,6 +37,8 @@ func TestStore_QuestionsHaveTheirIndex(t *testing.T) {
 		"questions in flight":    {"COVERING INDEX llm_calls_key", func() (query, []any) { return countUnsettled, []any{"op_dummy_1", "k"} }},
 		"spent today":            {"COVERING INDEX llm_calls_day", func() (query, []any) { return selectSpending, []any{"op_dummy_1"} }},
 		"spent by a research":    {"COVERING INDEX llm_calls_root", func() (query, []any) { return selectSpending, []any{"op_dummy_1"} }},
+		"spent long ago":         {"llm_spent", func() (query, []any) { return selectSpending, []any{"op_dummy_1"} }},
+		"calls that are old":     {"llm_calls_day (at<?)", func() (query, []any) { return expireCalls, []any{1, 500} }},
 		"calls of a research":    {"llm_calls_root", func() (query, []any) { return selectCallsOf, []any{"op_dummy_1", 50} }},
 		"changes of a breaker":   {"name=?", func() (query, []any) { return selectChangesOf, []any{"provider:a", 50} }},
 		"newest changes":         {"breaker_history_at", func() (query, []any) { return selectChanges, []any{50} }},

@@ -25,10 +25,12 @@ const (
 // changes no other day.
 const (
 	sumCharged = `CAST(COALESCE(SUM(charged), 0) AS BIGINT)`
-	today      = `at >= {now} - {now} % 86400000000`
+	midnight   = `{now} - {now} % 86400000000`
 
-	selectSpending query = `SELECT ` + sumCharged + `, COUNT(*), (SELECT ` + sumCharged + ` FROM llm_calls WHERE root_id = $1)
-		FROM llm_calls WHERE ` + today
+	selectSpending query = `SELECT ` + sumCharged + ` + (SELECT ` + sumCharged + ` FROM llm_spent WHERE day = ` + midnight + `),
+			COUNT(*) + (SELECT CAST(COALESCE(SUM(calls), 0) AS BIGINT) FROM llm_spent WHERE day = ` + midnight + `),
+			(SELECT ` + sumCharged + ` FROM llm_calls WHERE root_id = $1) + (SELECT ` + sumCharged + ` FROM llm_spent WHERE root_id = $1)
+		FROM llm_calls WHERE at >= ` + midnight
 
 	callColumns = `id, root_id, operation_id, epoch, key, model, status, charged, input_tokens, output_tokens,
 		error, at, COALESCE(settled_at, 0), answer`

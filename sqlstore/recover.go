@@ -24,6 +24,7 @@ const (
 		SELECT $1, $2, $3, $4, CAST($5 AS BIGINT), $6, {now}, {now}
 		WHERE NOT EXISTS (SELECT 1 FROM backends WHERE id = $2 AND incarnation <> $1)
 		ON CONFLICT (incarnation) DO UPDATE SET seen_at = excluded.seen_at`
+	endProbes     query = `DELETE FROM breaker_probes WHERE NOT EXISTS (SELECT 1 FROM backends WHERE incarnation = breaker_probes.owner)`
 	beat          query = `UPDATE backends SET seen_at = {now} WHERE incarnation = $1`
 	deleteBackend query = `DELETE FROM backends WHERE incarnation = $1`
 	countOthers   query = `SELECT COUNT(*) FROM backends WHERE incarnation <> $1 AND seen_at > {now} - $2`
@@ -71,6 +72,9 @@ func (s *Store) enter(ctx context.Context, b ktrdr.Backend, timeout time.Duratio
 			return err
 		}
 		if err := record(ctx, t, b); err != nil {
+			return err
+		}
+		if err := t.later(ctx, endProbes); err != nil {
 			return err
 		}
 		var others int

@@ -135,6 +135,9 @@ func (s threads) List(ctx context.Context, q ktrdr.ThreadQuery) ([]ktrdr.ThreadT
 		tuples = tuples[:0]
 		budget := saver.NewBudget(q.MaxBytes)
 		var after *point
+		if a := q.After; a != nil {
+			after = &point{thread: a.Thread, ns: a.NS, id: a.ID}
+		}
 		for {
 			last, matching, err := nextPoints(ctx, r, q, filter, after, budget)
 			if err != nil {

@@ -229,6 +229,7 @@ func TestTriggers_RefuseWhatNoStatementMayDo(t *testing.T) {
 		mustRaw(t, s, `INSERT INTO llm_calls (id, root_id, operation_id, epoch, key, model, status, charged, at) VALUES (1, 'r', 'o', 1, 'k', 'm', 'reserved', 9, 1)`)
 		mustRaw(t, s, `INSERT INTO llm_calls (id, root_id, operation_id, epoch, key, model, status, charged, at, settled_at, answer)
 			VALUES (2, 'r', 'o', 1, 'k', 'm', 'answered', 9, 1, 2, '{}')`)
+		mustRaw(t, s, `INSERT INTO llm_spent (root_id, day, model, status, calls, charged, input_tokens, output_tokens) VALUES ('r', 0, 'm', 'failed', 1, 9, 0, 0)`)
 		for _, text := range []query{
 			`UPDATE notes SET data = '[]'`, `DELETE FROM notes`,
 			`UPDATE llm_calls SET charged = 0 WHERE id = 2`,
@@ -238,7 +239,7 @@ func TestTriggers_RefuseWhatNoStatementMayDo(t *testing.T) {
 			`UPDATE llm_calls SET status = 'failed', settled_at = 2, charged = -1 WHERE id = 1`,
 			`UPDATE llm_calls SET status = 'answered', settled_at = 2 WHERE id = 1`,
 			`UPDATE llm_calls SET status = 'failed' WHERE id = 1`,
-			`DELETE FROM llm_calls WHERE id = 1`, `DELETE FROM llm_calls WHERE id = 2`,
+			`DELETE FROM llm_spent`,
 		} {
 			if err := raw(t, s, text); err == nil {
 				t.Errorf("%s was allowed", text)

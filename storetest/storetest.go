@@ -36,7 +36,7 @@ func Run(t *testing.T, open func(t *testing.T, plans map[ktrdr.Type]ktrdr.Plan) 
 	groups := []map[string]func(*lab){
 		creations, lists, claims, keys, reports, saves, finishes, releases, cancels, races, resumes,
 		starts, lives, sweeps, asks, orphans, trees, adoptions, queues, queuesAtOnce, notes, noteQueries, logs,
-		waits, calls, callEnds, callsAtOnce, breakers,
+		waits, calls, callEnds, callsAtOnce, breakers, probes,
 		checkpoints, skips, retention, settings, workers, counts, badInput, aloneInIt,
 	}
 	if slices.Contains(can, SeveralBackends) {

@@ -51,7 +51,7 @@ func (b *backend) openLifelines(ctx context.Context) (err error) {
 	}
 	m := b.cfg.Models
 	l.registry, err = resilience.NewRegistry(resilience.RegistryConfig{
-		Enabled: !m.NoBreakers, Default: m.Breaker, Scopes: breakerScopes, Store: b.store, Log: b.log,
+		Enabled: !m.NoBreakers, Default: m.Breaker, Scopes: breakerScopes, Store: b.store, Owner: b.self.Incarnation, Log: b.log,
 	})
 	if err != nil {
 		return err

@@ -62,7 +62,7 @@ func TestLifelines_EverythingThatProtectsIsWired(t *testing.T) {
 	slow := func(scope ktrdr.BreakerScope) ktrdr.BreakerState {
 		breaker := b.lifelines.registry.Breaker(scope, "x")
 		for range 20 {
-			if p, err := breaker.Allow(); err == nil {
+			if p, err := breaker.Allow(t.Context()); err == nil {
 				p.Done(10*time.Minute, nil)
 			}
 		}
@@ -121,7 +121,7 @@ func (o *outlook) compute(workers int) {
 func (o *outlook) call(provider string, times int, err error) {
 	b := o.registry.Breaker(ktrdr.ScopeProvider, provider)
 	for range times {
-		if p, refused := b.Allow(); refused == nil {
+		if p, refused := b.Allow(o.t.Context()); refused == nil {
 			p.Done(time.Second, err)
 		}
 	}
@@ -180,7 +180,7 @@ func TestLifelines_AClusterThatIsOpenIsNoWayToItsModels(t *testing.T) {
 		o.call("local", 5, outage)
 		b := o.registry.Breaker(ktrdr.ScopeCluster, o.models[0].Cluster)
 		for range 5 {
-			if p, err := b.Allow(); err == nil {
+			if p, err := b.Allow(t.Context()); err == nil {
 				p.Done(0, outage)
 			}
 		}

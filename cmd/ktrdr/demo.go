@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -112,6 +114,8 @@ func (a *app) demo(ctx context.Context, show func(context.Context, *demo) error)
 	} else if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 		return usagef("%s is not empty: give the demo a new folder, or none", dir)
 	}
+	ctx, stop := whileRead(ctx)
+	defer stop()
 	d := &demo{a: a, dir: dir}
 	d.env = append(append(os.Environ(), "KTRDR_DATA="+d.data()), demoEnv...)
 	if terminal(a.out) && !a.json {
@@ -123,6 +127,32 @@ func (a *app) demo(ctx context.Context, show func(context.Context, *demo) error)
 		return cause
 	}
 	return err
+}
+
+// errUnread ends a show that nobody reads any more. Nothing is left to be said.
+var errUnread = &exitError{code: exitUnread}
+
+// whileRead ends the context when a write finds that nobody reads, as when head
+// has seen enough. Else the process would end in that write, and leave its
+// folder behind.
+func whileRead(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	broken := make(chan os.Signal, 1)
+	signal.Notify(broken, syscall.SIGPIPE)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-broken:
+			cancel(errUnread)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		cancel(nil)
+		<-ended
+		signal.Stop(broken)
+	}
 }
 
 // data is the backend's folder.

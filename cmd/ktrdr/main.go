@@ -46,6 +46,7 @@ const (
 	exitCancelled   = 3
 	exitUnreachable = 4
 	exitInterrupted = 130
+	exitUnread      = 141 // as a shell shows who dies of SIGPIPE
 )
 
 // exitError is an error that asks for an exit code of its own. Without an Err

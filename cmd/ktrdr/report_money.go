@@ -3,49 +3,45 @@ package main
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
 )
 
-// mostCalls is how many of the newest calls are looked at.
-const mostCalls = 1000
-
-// readCalls sums up what was spent on models.
+// readCalls reads what was spent on models.
 func (l *lookback) readCalls(ctx context.Context) error {
-	calls, err := l.desk.calls.Calls(ctx, "", mostCalls)
-	if err != nil {
+	var roots []ktrdr.OperationID
+	if l.roots != nil {
+		roots = slices.AppendSeq(make([]ktrdr.OperationID, 0, len(l.roots)), maps.Keys(l.roots)) // also of none
+	}
+	sums, err := l.desk.calls.CallSums(ctx, l.out.From, roots)
+	if err != nil || len(sums) == 0 {
 		return err
 	}
 	var total ktrdr.MicroUSD
 	cost := map[string]ktrdr.MicroUSD{}
 	models := map[string]*httpapi.ReportModel{}
-	out := httpapi.ReportModelCalls{AtLeast: len(calls) == mostCalls && !calls[mostCalls-1].At.Before(l.out.From)}
-	for i := range calls {
-		c := &calls[i]
-		if c.At.Before(l.out.From) || l.roots != nil && !l.roots[c.Root] {
-			continue
-		}
+	out := httpapi.ReportModelCalls{}
+	for _, c := range sums {
 		m := models[c.Model]
 		if m == nil {
 			m = &httpapi.ReportModel{Model: c.Model}
 			models[c.Model] = m
 		}
-		out.Calls++
-		m.Calls++
+		n := int(c.Calls)
+		out.Calls += n
+		m.Calls += n
 		switch c.Status {
 		case ktrdr.CallFailed:
-			out.Failed++
-			m.Failed++
+			out.Failed += n
+			m.Failed += n
 		case ktrdr.CallReserved:
-			out.InFlight++
+			out.InFlight += n
 		}
 		total += c.Charged
 		cost[c.Model] += c.Charged
-	}
-	if out.Calls == 0 {
-		return nil
 	}
 	out.USD = total.USD()
 	for name, m := range models {

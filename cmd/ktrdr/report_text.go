@@ -177,11 +177,7 @@ func modelSection(m *httpapi.ReportModelCalls) section {
 		return section{}
 	}
 	s := section{title: "Models"}
-	least := ""
-	if m.AtLeast {
-		least = "at least "
-	}
-	s.add("%s%s, %d failed, %d not settled: %s$%.4f.", least, numbered(m.Calls, "call", "calls"), m.Failed, m.InFlight, least, m.USD)
+	s.add("%s, %d failed, %d not settled: $%.4f.", numbered(m.Calls, "call", "calls"), m.Failed, m.InFlight, m.USD)
 	if len(m.ByModel) > 1 {
 		s.head = []string{"MODEL", "CALLS", "FAILED", "USD"}
 		for _, x := range m.ByModel {

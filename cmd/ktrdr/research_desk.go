@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -32,6 +33,9 @@ type researchDesk struct {
 // Trigger implements httpapi.Research.
 func (d researchDesk) Trigger(ctx context.Context, r httpapi.ResearchRequest, run string) (httpapi.ResearchOrder, error) {
 	if err := d.level.Allows(resilience.NewResearch); err != nil {
+		return httpapi.ResearchOrder{}, err
+	}
+	if err := d.models.keyless(os.Getenv, r.Brief, r.Strategy, r.StrategyYAML, r.Model, r.TriggerReason); err != nil {
 		return httpapi.ResearchOrder{}, err
 	}
 	r.Model = cmp.Or(r.Model, d.models.Default)

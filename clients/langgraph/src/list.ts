@@ -1,6 +1,9 @@
 import { KtrdrError, type Client } from "./client.js";
 import type { WireTuple } from "./wire.js";
 
+/** Where a checkpoint stands in the order of lists. */
+type Place = Pick<WireTuple, "thread_id" | "checkpoint_ns" | "checkpoint_id">;
+
 /** What is asked of a list; what is undefined may be anything. */
 export interface ListQuery {
   tenant?: string;
@@ -8,6 +11,8 @@ export interface ListQuery {
   checkpoint_ns?: string;
   checkpoint_id?: string | undefined;
   before?: string | undefined;
+  /** The checkpoint behind which the list goes on. */
+  after?: Place | undefined;
   filter?: unknown;
 }
 
@@ -15,18 +20,18 @@ export interface ListQuery {
 const firstPage = 100;
 
 /**
- * Yields checkpoints, newest first, page by page. The next page begins before
- * an id, and threads that were copied share their ids: so a page that may have
- * been cut between two of one id gives back that id and asks for it again.
+ * Yields checkpoints, newest first, page by page. Each page goes on behind the
+ * last checkpoint of the one before, not behind its id: threads that were copied
+ * share their ids.
  */
 export async function* tuples(client: Client, query: ListQuery, limit = Infinity): AsyncGenerator<WireTuple> {
-  let before = query.before;
+  let after = query.after;
   let size = firstPage;
   for (let left = limit; left > 0; ) {
     const ask = Math.min(size, left);
     let page: WireTuple[];
     try {
-      page = await client.post<WireTuple[]>("list", { ...query, before, limit: ask });
+      page = await client.post<WireTuple[]>("list", { ...query, after, limit: ask });
     } catch (error) {
       if (error instanceof KtrdrError && error.code === "too_large" && ask > 1) {
         size = Math.floor(ask / 2);
@@ -34,19 +39,12 @@ export async function* tuples(client: Client, query: ListQuery, limit = Infinity
       }
       throw error;
     }
+    yield* page;
     const last = page.at(-1);
-    if (last === undefined || page.length < ask || ask === left) {
-      yield* page;
+    if (last === undefined || page.length < ask) {
       return;
     }
-    const whole = page.filter((found) => found.checkpoint_id !== last.checkpoint_id);
-    const next = whole.at(-1);
-    if (next === undefined) {
-      size = 2 * ask;
-      continue;
-    }
-    yield* whole;
-    left -= whole.length;
-    before = next.checkpoint_id;
+    left -= page.length;
+    after = { thread_id: last.thread_id, checkpoint_ns: last.checkpoint_ns, checkpoint_id: last.checkpoint_id };
   }
 }

@@ -25,6 +25,20 @@ describe("lists", () => {
     expect(older.every((t) => idOf(t.config) < (ids[100] ?? ""))).toBe(true);
   });
 
+  it("of large checkpoints that all have the same id come to an end", async () => {
+    const s = saver();
+    const threads = Array.from({ length: 12 }, (_, i) => `t${String(i).padStart(2, "0")}`);
+    const [first = "", ...others] = threads;
+    await put(s, at(first), { values: { c: "x".repeat(4 << 20) }, versions: { c: 1 } });
+    for (const other of others) {
+      await s.copyThread(first, other);
+    }
+    const listed = await all(s.list({}));
+    expect(new Set(listed.map((t) => idOf(t.config))).size).toBe(1);
+    expect(listed.map((t) => t.config.configurable?.["thread_id"] as string)).toEqual([...threads].reverse());
+    expect(await all(s.list({}, { limit: 10 }))).toHaveLength(10);
+  });
+
   it("that are too large for one answer come in several", async () => {
     const s = saver();
     const large = "x".repeat(5 << 20);

@@ -1,0 +1,136 @@
+package sqlstore
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+const oneDay = 24 * time.Hour
+
+// called plants n answered calls of a research, of the given age.
+func called(t *testing.T, s *Store, root ktrdr.OperationID, model string, n int, age time.Duration) {
+	t.Helper()
+	mustRaw(t, s, `INSERT INTO llm_calls (id, root_id, operation_id, epoch, key, model, status, charged, input_tokens, output_tokens, at, settled_at, answer)
+		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $3)
+		SELECT (SELECT COALESCE(MAX(id), 0) FROM llm_calls) + i, $1, $1, 1, $5, $2, 'answered', 10, 2, 3,
+			CAST($4 AS BIGINT) + i, CAST($4 AS BIGINT) + i, '{}' FROM n`,
+		root, model, n, time.Now().Add(-age).UnixMicro(), ktrdr.Hash{1}.String())
+}
+
+func sums(t *testing.T, s *Store, from time.Time, roots []ktrdr.OperationID) []ktrdr.CallSum {
+	t.Helper()
+	all, err := s.CallSums(t.Context(), from, roots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func answered(model string, n int64) ktrdr.CallSum {
+	return ktrdr.CallSum{Model: model, Status: ktrdr.CallAnswered, Calls: n, Charged: ktrdr.MicroUSD(10 * n), Input: 2 * n, Output: 3 * n}
+}
+
+func TestCallSums_CountEveryCallHoweverMany(t *testing.T) {
+	eachStore(t, nil, func(t *testing.T, s *Store) {
+		called(t, s, "op_dummy_a", "x/large", 1500, time.Hour)
+		called(t, s, "op_dummy_b", "x/large", 700, time.Hour)
+		called(t, s, "op_dummy_b", "y/small", 5, time.Hour)
+		called(t, s, "op_dummy_b", "y/small", 9, 3*time.Hour)
+		mustRaw(t, s, `INSERT INTO llm_calls (id, root_id, operation_id, epoch, key, model, status, charged, at)
+			VALUES (9999, 'op_dummy_c', 'op_dummy_c', 1, 'k', 'y/small', 'reserved', 7, $1)`, time.Now().UnixMicro())
+		reserved := ktrdr.CallSum{Model: "y/small", Status: ktrdr.CallReserved, Calls: 1, Charged: 7}
+		var many []ktrdr.OperationID // more than fit into one question
+		for i := range 3 * keysAtOnce {
+			many = append(many, ktrdr.OperationID(fmt.Sprintf("op_dummy_%d", i)))
+		}
+		for name, c := range map[string]struct {
+			from  time.Duration
+			roots []ktrdr.OperationID
+			want  []ktrdr.CallSum
+		}{
+			"all":             {-2 * time.Hour, nil, []ktrdr.CallSum{answered("x/large", 2200), answered("y/small", 5), reserved}},
+			"from before":     {-4 * time.Hour, nil, []ktrdr.CallSum{answered("x/large", 2200), answered("y/small", 14), reserved}},
+			"none any more":   {time.Hour, nil, nil},
+			"of no research":  {-2 * time.Hour, []ktrdr.OperationID{}, nil},
+			"of one research": {-2 * time.Hour, []ktrdr.OperationID{"op_dummy_b"}, []ktrdr.CallSum{answered("x/large", 700), answered("y/small", 5)}},
+			"of many": {
+				-2 * time.Hour, append(append([]ktrdr.OperationID{"op_dummy_a"}, many...), "op_dummy_b"),
+				[]ktrdr.CallSum{answered("x/large", 2200), answered("y/small", 5)},
+			},
+		} {
+			if diff := cmp.Diff(c.want, sums(t, s, time.Now().Add(c.from), c.roots)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+		}
+	})
+}
+
+func TestExpireCalls_OfResearchesThatCannotGoOnAndNoSumShrinks(t *testing.T) {
+	eachStore(t, nil, func(t *testing.T, s *Store) {
+		live, done, failed, dead := running(t, s), running(t, s), running(t, s), running(t, s)
+		failed.save(1, 1)
+		done.finish(1, ktrdr.Completed)
+		failed.finish(1, ktrdr.Failed)
+		dead.finish(1, ktrdr.Failed)
+		all := []*saved{live, done, failed, dead}
+		for _, x := range all {
+			called(t, s, x.op, "x/large", 400, 40*oneDay)
+			called(t, s, x.op, "y/small", 3, time.Minute)
+		}
+		var spent []ktrdr.Spending
+		spending := func(x *saved) ktrdr.Spending {
+			t.Helper()
+			got, err := s.Spending(t.Context(), x.op)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return got
+		}
+		for _, x := range all {
+			spent = append(spent, spending(x))
+		}
+		before := sums(t, s, time.Time{}, nil)
+		for _, want := range []int{500, 300, 0} { // of what has ended for good, and in pieces
+			if n, err := s.ExpireCalls(t.Context(), 30*oneDay); err != nil || n != want {
+				t.Errorf("expired %d calls, %v; want %d", n, err, want)
+			}
+		}
+		if n, err := s.ExpireCalls(t.Context(), 0); err != nil || n != 0 {
+			t.Errorf("expired %d calls of the last day, %v; want none", n, err)
+		}
+		for i, x := range all {
+			kept, err := s.Calls(t.Context(), x.op, 1000)
+			if want := map[*saved]int{live: 403, done: 3, failed: 403, dead: 3}[x]; err != nil || len(kept) != want {
+				t.Errorf("%d calls of the %d. research are kept, %v; want %d", len(kept), i, err, want)
+			}
+			if got := spending(x); got != spent[i] {
+				t.Errorf("the %d. research has spent %+v, and %+v before", i, got, spent[i])
+			}
+		}
+		if diff := cmp.Diff(before, sums(t, s, time.Time{}, nil)); diff != "" {
+			t.Errorf("sums (-before +after):\n%s", diff)
+		}
+		if diff := cmp.Diff([]ktrdr.CallSum{answered("y/small", 3)}, sums(t, s, time.Now().Add(-oneDay), []ktrdr.OperationID{done.op})); diff != "" {
+			t.Errorf("of the last day (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestExpireCalls_NoNumberIsGivenTwice(t *testing.T) {
+	eachStore(t, nil, func(t *testing.T, s *Store) {
+		called(t, s, "op_dummy_gone", "x/large", 3, 40*oneDay)
+		if n, err := s.ExpireCalls(t.Context(), oneDay); err != nil || n != 2 {
+			t.Fatalf("expired %d calls, %v; want all but the last", n, err)
+		}
+		x := running(t, s)
+		call, err := s.ReserveCall(t.Context(), ktrdr.NewCall{Operation: x.op, Epoch: 1, Key: ktrdr.Hash{1}, Model: "m", Daily: 1, Research: 1})
+		if err != nil || call.ID != 4 {
+			t.Errorf("call %d, %v; want 4", call.ID, err)
+		}
+	})
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"log/slog"
 	"maps"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 
 // protected is a backend's breaker of a provider, and how it retries.
 type protected struct {
+	ctx context.Context //nolint:containedctx // of the test
 	*resilience.Breaker
 	retry resilience.RetryPolicy
 }
@@ -24,7 +26,7 @@ type protected struct {
 // calls makes calls that end so and says how many were let through.
 func (p protected) calls(n int, took time.Duration, err error) (passed int) {
 	for range n {
-		if permit, refused := p.Allow(); refused == nil {
+		if permit, refused := p.Allow(p.ctx); refused == nil {
 			permit.Done(took, err)
 			passed++
 		}
@@ -98,5 +100,5 @@ func protectedBy(t *testing.T, e env) protected {
 	if err := b.openLifelines(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return protected{b.lifelines.registry.Breaker(ktrdr.ScopeProvider, "one"), b.chainConfig(b.lifelines).Retry}
+	return protected{t.Context(), b.lifelines.registry.Breaker(ktrdr.ScopeProvider, "one"), b.chainConfig(b.lifelines).Retry}
 }

@@ -53,7 +53,7 @@ func TestLifelines_ABurstOfFailuresIsToldUnasked(t *testing.T) {
 	go func() { done <- b.lifelines.registry.Run(ctx) }()
 	breaker := b.lifelines.registry.Breaker(ktrdr.ScopeProvider, "one")
 	for i := range 40 { // never five in a row, and more than half
-		if p, err := breaker.Allow(); err == nil && i%3 == 0 {
+		if p, err := breaker.Allow(t.Context()); err == nil && i%3 == 0 {
 			p.Done(time.Second, nil)
 		} else if err == nil {
 			p.Done(time.Second, outage)

@@ -193,6 +193,35 @@ func TestModel_WhereNoneAnswersTheProgramDesignsAndSaysSo(t *testing.T) {
 	}
 }
 
+// A backend may come back with other models than those that work was given out
+// for.
+func TestModel_OneThatIsGoneFailsNoResearch(t *testing.T) {
+	up := llmtest.New(t, scripted(saves()))
+	for name, x := range map[string]struct {
+		models func([]llm.Model) []llm.Model
+		by     string
+		why    string // of the program's own design
+	}{
+		"another is left": {func(m []llm.Model) []llm.Model { return m[1:] }, "second", ""},
+		"none is left":    {func([]llm.Model) []llm.Model { return nil }, research.Builtin, "first: this backend has no model of that name any more"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, a := talkative(t, up, up, func(c *llm.ChainConfig, _ *agent.Minds) { c.Models = x.models(c.Models) }).asked()
+			if d.Designer != x.by || a.Assessor != x.by {
+				t.Errorf("designed by %s and assessed by %s, want %s", d.Designer, a.Assessor, x.by)
+			}
+			if !strings.Contains(d.Instead, x.why) || !strings.Contains(a.Instead, x.why) {
+				t.Errorf("instead: %q and %q, want %q", d.Instead, a.Instead, x.why)
+			}
+			for _, steps := range [][]llm.Step{d.Decisions, a.Decisions} {
+				if len(steps) == 0 || steps[0].Model != "first" || steps[0].Decision != llm.Skipped {
+					t.Errorf("decisions %+v do not begin with the model that is gone", steps)
+				}
+			}
+		})
+	}
+}
+
 func TestModel_AnAnswerThatWasBoughtIsNotBoughtAgain(t *testing.T) {
 	gate := make(chan struct{})
 	held := make(chan struct{}, 1)

@@ -127,10 +127,10 @@ func orEmpty(input json.RawMessage) json.RawMessage {
 }
 
 type anthropicUsage struct {
-	Input      *int64 `json:"input_tokens"`
-	Output     *int64 `json:"output_tokens"`
-	CacheRead  int64  `json:"cache_read_input_tokens"`
-	CacheWrite int64  `json:"cache_creation_input_tokens"`
+	Input      *tokens `json:"input_tokens"`
+	Output     *tokens `json:"output_tokens"`
+	CacheRead  tokens  `json:"cache_read_input_tokens"`
+	CacheWrite tokens  `json:"cache_creation_input_tokens"`
 }
 
 type anthropicEvent struct {
@@ -218,7 +218,7 @@ func (in *anthropicReader) take(e anthropicEvent) (err error) {
 			}
 		}
 	case "message_delta":
-		in.stop = e.Delta.StopReason
+		in.stop = cmp.Or(e.Delta.StopReason, in.stop) // one that only counts takes nothing back
 		in.refused = in.stop == "refusal"
 		in.count(e.Usage)
 	}
@@ -235,8 +235,17 @@ func (in *anthropicReader) count(after *anthropicUsage) {
 	if input == nil {
 		return
 	}
-	in.usage = &Usage{
-		Input: *input, Output: *after.Output,
-		CacheRead: max(in.before.CacheRead, after.CacheRead), CacheWrite: max(in.before.CacheWrite, after.CacheWrite),
+	u := Usage{
+		Input: int64(*input), Output: int64(*after.Output),
+		CacheRead: int64(max(in.before.CacheRead, after.CacheRead)), CacheWrite: int64(max(in.before.CacheWrite, after.CacheWrite)),
 	}
+	if !in.before.counted() || !after.counted() {
+		u = Usage{Input: int64(noCount)} // whatever the larger of two says
+	}
+	in.counted(u)
+}
+
+// counted says whether all that is stated is a count.
+func (u *anthropicUsage) counted() bool {
+	return (u.Input == nil || *u.Input >= 0) && (u.Output == nil || *u.Output >= 0) && u.CacheRead >= 0 && u.CacheWrite >= 0
 }

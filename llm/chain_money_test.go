@@ -80,10 +80,31 @@ func TestChain_EveryTryThatMayBeBilledNeedsNewMoney(t *testing.T) {
 }
 
 func TestChain_UnknownUsageIsChargedAtItsReservation(t *testing.T) {
-	a := &fake{name: "a", answer: func(context.Context, int) (llm.Answer, error) { return llm.Answer{Text: "a", Stop: llm.StopEnd}, nil }}
+	for name, usage := range map[string]*llm.Usage{
+		"not said":      nil,
+		"nothing":       {},
+		"nothing asked": {Output: 10},
+		"nothing said":  {Input: 100, CacheRead: 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := &fake{name: "a", answer: func(context.Context, int) (llm.Answer, error) {
+				return llm.Answer{Text: "a", Stop: llm.StopEnd, Usage: usage}, nil
+			}}
+			b := setUp(t, []*fake{a})
+			want(t, "answer", b.asks("q"), "a")
+			want(t, "charged", b.journal.charged(), mostOf("q"))
+			want(t, "tokens", b.journal.calls[0].Input+b.journal.calls[0].Output, int64(0))
+		})
+	}
+}
+
+func TestChain_AQuestionReadFromACacheIsCounted(t *testing.T) {
+	a := &fake{name: "a", answer: func(context.Context, int) (llm.Answer, error) {
+		return llm.Answer{Text: "a", Stop: llm.StopEnd, Usage: &llm.Usage{CacheRead: 100, Output: 10}}, nil
+	}}
 	b := setUp(t, []*fake{a})
 	want(t, "answer", b.asks("q"), "a")
-	want(t, "charged", b.journal.charged(), mostOf("q"))
+	want(t, "charged", b.journal.charged(), ktrdr.MicroUSD(450))
 }
 
 // A server that claims to have read and written millions of tokens was asked for

@@ -190,6 +190,10 @@ type Usage struct {
 	CacheWrite int64 `json:"cache_write,omitempty"`
 }
 
+// plausible says whether this can be the count of an exchange: something was
+// asked, and something answered.
+func (u *Usage) plausible() bool { return u.Input+u.CacheRead+u.CacheWrite > 0 && u.Output > 0 }
+
 // Provider asks one kind of server, once per call: it repeats nothing. Its
 // errors are *resilience.Error.
 type Provider interface {

@@ -56,10 +56,10 @@ func (o *OpenAI) Complete(ctx context.Context, model string, r Request) (Answer,
 }
 
 type openAIUsage struct {
-	Prompt     *int64 `json:"prompt_tokens"`
-	Completion *int64 `json:"completion_tokens"`
+	Prompt     *tokens `json:"prompt_tokens"`
+	Completion *tokens `json:"completion_tokens"`
 	Details    struct {
-		Cached int64 `json:"cached_tokens"`
+		Cached tokens `json:"cached_tokens"`
 	} `json:"prompt_tokens_details"`
 }
 
@@ -199,5 +199,5 @@ func (in *openAIReader) count(u *openAIUsage) {
 	if u == nil || u.Prompt == nil || u.Completion == nil {
 		return
 	}
-	in.usage = &Usage{Input: *u.Prompt - u.Details.Cached, Output: *u.Completion, CacheRead: u.Details.Cached}
+	in.counted(Usage{Input: int64(*u.Prompt - u.Details.Cached), Output: int64(*u.Completion), CacheRead: int64(u.Details.Cached)})
 }

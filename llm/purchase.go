@@ -174,9 +174,11 @@ func journaled(a Answer) (json.RawMessage, error) {
 // not journaled would be bought again after a crash.
 //
 // What was reserved is an upper bound, so a server that claims more has not
-// counted. It is charged at that bound: no claim goes beyond a budget.
+// counted, nor has one that claims nothing for a model that costs something. It
+// is charged at that bound: no claim goes beyond a budget, or around it.
 func (p *purchase) pay(ctx context.Context, attempt int) error {
 	cost, known := Cost(p.model.Price, p.answer.Usage)
+	known = known && (p.most == 0 || p.answer.Usage.plausible())
 	answered := Step{Model: p.model.Name, Decision: Answered, Attempt: attempt, Latency: p.took}
 	counted := known && cost <= p.most
 	if known && !counted {

@@ -15,17 +15,17 @@ type Anthropic struct{ client *client }
 const anthropicVersion = "2023-06-01"
 
 // NewAnthropic makes a provider for https://api.anthropic.com or a server that
-// speaks its language. CodeInvalid when the base URL is none.
+// speaks its language. CodeInvalid when the base URL is none, or the key no key.
 func NewAnthropic(cfg ClientConfig) (*Anthropic, error) {
 	cfg.Name = cmp.Or(cfg.Name, "anthropic")
 	cfg.BaseURL = cmp.Or(cfg.BaseURL, "https://api.anthropic.com")
-	header := http.Header{"Anthropic-Version": {anthropicVersion}}
-	if cfg.Key != "" {
-		header.Set("X-Api-Key", cfg.Key.Reveal())
-	}
-	c, err := newClient(cfg, "/v1/messages", header)
+	c, err := newClient(cfg, "/v1/messages")
 	if err != nil {
 		return nil, err
+	}
+	c.header.Set("Anthropic-Version", anthropicVersion)
+	if key := c.cfg.Key.Reveal(); key != "" {
+		c.header.Set("X-Api-Key", key)
 	}
 	return &Anthropic{client: c}, nil
 }

@@ -195,7 +195,7 @@ type Usage struct {
 func (u *Usage) plausible() bool { return u.Input+u.CacheRead+u.CacheWrite > 0 && u.Output > 0 }
 
 // Provider asks one kind of server, once per call: it repeats nothing. Its
-// errors are *resilience.Error.
+// errors are *resilience.Error, and ErrNotSent where nobody was reached.
 type Provider interface {
 	Name() string
 	Complete(ctx context.Context, model string, r Request) (Answer, error)

@@ -8,7 +8,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
 )
 
 // OpenAI speaks the chat completions that OpenAI, OpenRouter, vLLM, Ollama and
@@ -22,20 +21,18 @@ const openAIHost = "api.openai.com"
 
 // NewOpenAI makes a provider for https://api.openai.com/v1 or, by base URL, any
 // server that speaks its language. The key may be empty. CodeInvalid when the
-// base URL is none.
+// base URL is none, or the key no key.
 func NewOpenAI(cfg ClientConfig) (*OpenAI, error) {
 	cfg.Name = cmp.Or(cfg.Name, "openai")
 	cfg.BaseURL = cmp.Or(cfg.BaseURL, "https://"+openAIHost+"/v1")
-	header := http.Header{}
-	if cfg.Key != "" {
-		header.Set("Authorization", "Bearer "+cfg.Key.Reveal())
-	}
-	c, err := newClient(cfg, "/chat/completions", header)
+	c, err := newClient(cfg, "/chat/completions")
 	if err != nil {
 		return nil, err
 	}
-	at, err := url.Parse(c.endpoint)
-	return &OpenAI{client: c, ours: err == nil && at.Hostname() == openAIHost}, nil
+	if key := c.cfg.Key.Reveal(); key != "" {
+		c.header.Set("Authorization", "Bearer "+key)
+	}
+	return &OpenAI{client: c, ours: c.endpoint.Hostname() == openAIHost}, nil
 }
 
 // Name is the provider's.

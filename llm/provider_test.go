@@ -422,7 +422,7 @@ func TestProvider_RefusesAWrongRequestUnasked(t *testing.T) {
 }
 
 func TestNewClient_RefusesWhatIsNoAddress(t *testing.T) {
-	for _, base := range []string{"localhost:11434", "ftp://host", "http://", "http://key:" + canary + "@host", "http://host/v1?key=" + canary, "://"} {
+	for _, base := range []string{"localhost:11434", "ftp://host", "http://", "http://key:" + canary + "@host", "http://host/v1?key=" + canary, "http://host/v1#" + canary, "://"} {
 		for name, err := range map[string]error{
 			"anthropic": second(llm.NewAnthropic(llm.ClientConfig{BaseURL: base})),
 			"openai":    second(llm.NewOpenAI(llm.ClientConfig{BaseURL: base})),

@@ -3,12 +3,10 @@ package llm
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"net"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -223,10 +221,7 @@ func (p *purchase) recall(ctx context.Context) (*Answer, error) {
 // when nobody was reached, and not when the whole answer was a refusal. A
 // gateway that gave up waiting tells nothing of the one behind it.
 func mayBeBilled(err error) bool {
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
-		return false
-	}
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok || errors.Is(err, errNotSent) {
+	if errors.Is(err, ErrNotSent) {
 		return false
 	}
 	e, ok := errors.AsType[*resilience.Error](err)

@@ -171,6 +171,10 @@ func TestModel_WhereNoneAnswersTheProgramDesignsAndSaysSo(t *testing.T) {
 		"it would trade for nothing": {
 			first: scripted(uses("save_strategy", map[string]string{"yaml": strategytest.Small("data_split: {train: 0.6, validation: 0.2, test: 0.2}\n", "data_split: {train: 0.6, validation: 0.2, test: 0.2}\nbacktest: {commission: 0, slippage: 0, spread: 0}\n"), "hypothesis": "y"})), second: down, why: "of no use", calls: 6,
 		},
+		"its words are an abyss": {
+			first:  llmtest.Script(llmtest.Step{Tools: []llmtest.ToolCall{{ID: "c", Name: "list_data", Input: `{"a":` + strings.Repeat("[", 9995) + strings.Repeat("]", 9995) + "}"}}}),
+			second: down, why: "nested deeper than 64 levels", calls: 4,
+		},
 		"there is no money": {first: down, second: down, change: func(c *llm.ChainConfig, _ *agent.Minds) { c.Daily = 10 }, why: "budget"},
 		"it is shed": {first: down, second: down, change: func(_ *llm.ChainConfig, m *agent.Minds) {
 			m.Allows = func(f resilience.Feature) error { return fmt.Errorf("%s is shed", f) }

@@ -180,6 +180,31 @@ func TestChain_AnswerIsNotUsedBeforeItIsJournaled(t *testing.T) {
 	want(t, "status", b.journal.calls[0].Status, ktrdr.CallReserved)
 }
 
+func TestChain_AnAnswerThatTheJournalRefusesIsAFailureOfItsModel(t *testing.T) {
+	for _, code := range []ktrdr.Code{ktrdr.CodeInvalid, ktrdr.CodeTooLarge} {
+		t.Run(string(code), func(t *testing.T) {
+			b := setUp(t, []*fake{{name: "a"}, {name: "b"}})
+			refusals := 1
+			b.journal.beforeSettle = func() error {
+				if refusals--; refusals >= 0 {
+					return ktrdr.Errorf(code, "that is no answer")
+				}
+				return nil
+			}
+			got, tr, err := b.Call(t.Context(), b.ask, question("q"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(t, "answer", got.Text, "b")
+			want(t, "decisions", decisions(tr), []string{"a failed", "b answered"})
+			want(t, "kind", tr.Steps[0].Kind, resilience.KindGarbage)
+			want(t, "statuses", fmt.Sprint(b.journal.statuses()), fmt.Sprint([]ktrdr.CallStatus{ktrdr.CallFailed, ktrdr.CallAnswered}))
+			want(t, "charged for the first", b.journal.calls[0].Charged, mostOf("q"))
+			want(t, "a is well", b.Health()[0].Well, false)
+		})
+	}
+}
+
 func TestChain_WaitsForAStoreThatIsAwayForAMoment(t *testing.T) {
 	away := func() func() error {
 		codes := []ktrdr.Code{ktrdr.CodeUnavailable, ktrdr.CodeUnknownResult, ktrdr.CodeUnavailable}

@@ -192,11 +192,35 @@ func (p *purchase) pay(ctx context.Context, attempt int) error {
 	if u := p.answer.Usage; counted {
 		end.Input, end.Output = u.Input+u.CacheRead+u.CacheWrite, u.Output
 	}
-	if p.settle(ctx, end); p.fatal != nil {
+	switch err := p.tell(ctx, end); {
+	case refuses(err):
+		return p.unkept(ctx, attempt, err)
+	case err != nil:
+		p.fatal = p.unsettled(err)
 		return &resilience.Error{Kind: resilience.KindCancelled, Err: p.fatal}
 	}
+	p.held = nil
 	p.note(answered)
 	return nil
+}
+
+// refuses says whether an error of the journal is about what it was given.
+func refuses(err error) bool {
+	code := ktrdr.CodeOf(err)
+	return code == ktrdr.CodeInvalid || code == ktrdr.CodeTooLarge
+}
+
+// unkept is an answer that the journal does not take: a failure of the model
+// that gave it, and paid for.
+func (p *purchase) unkept(ctx context.Context, attempt int, err error) error {
+	err = &resilience.Error{Kind: resilience.KindGarbage, Err: fmt.Errorf("the answer cannot be journaled: %w", err)}
+	p.answer = nil
+	p.settle(ctx, ktrdr.CallEnd{Status: ktrdr.CallFailed, Cost: p.most, Error: reasonOf(err)})
+	p.note(Step{
+		Model: p.model.Name, Decision: Failed, Reason: reasonOf(err), Kind: resilience.KindGarbage,
+		Attempt: attempt, Latency: p.took, Cost: p.most,
+	})
+	return err
 }
 
 // recall asks the journal for an answer and buys none: it reserves nothing,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -276,9 +277,10 @@ func TestModel_AnAnswerThatWasBoughtIsNotBoughtAgain(t *testing.T) {
 
 func TestModel_ALongWaitIsNotSlept(t *testing.T) {
 	first := llmtest.New(t, llmtest.Script(llmtest.Step{Status: 429, Header: map[string]string{"Retry-After": "3600"}}))
+	logged := make(lines, 1)
 	l := talkative(t, first, llmtest.New(t, down), func(c *llm.ChainConfig, m *agent.Minds) {
 		c.Models = c.Models[:1]
-		m.Wait = true
+		m.Wait, m.Log = true, slog.New(slog.NewTextHandler(logged, nil))
 	})
 	id := l.trigger(research.Trigger{Model: "first", Seed: new(uint64(1))})[0]
 	var design ktrdr.OperationID
@@ -296,6 +298,17 @@ func TestModel_ALongWaitIsNotSlept(t *testing.T) {
 	if err != nil || !bytes.Contains(saved.State, []byte(`"waiting"`)) {
 		t.Errorf("%v; the checkpoint does not say since when it waits: %.300s", err, saved.State)
 	}
+	if line := <-logged; !strings.Contains(line, "operation waits for a model") || !strings.Contains(line, string(design)) || !strings.Contains(line, "429") {
+		t.Errorf("logged %q, want who waits, and why", line)
+	}
+}
+
+// lines is a log that is read line by line.
+type lines chan string
+
+func (l lines) Write(p []byte) (int, error) {
+	l <- string(p)
+	return len(p), nil
 }
 
 // storeless is a chain whose journal cannot be reached.

@@ -42,11 +42,25 @@ func TestModel_WaitsEnd(t *testing.T) {
 	}
 }
 
-func TestModel_NoSingleWaitIsLongerThanAll(t *testing.T) {
-	s := talkState{Waiting: time.Date(2026, 3, 1, 22, 0, 0, 0, time.UTC)}
-	err := s.wait(&resilience.WaitError{After: 30 * 24 * time.Hour, Err: errors.New("busy")}, s.Waiting.Add(20*time.Hour))
-	if later, ok := errors.AsType[*worker.Later](err); !ok || later.After != 4*time.Hour {
-		t.Errorf("%v, want the four hours that are left of a day", err)
+// To be asked before its server wants to be is of no use, and a night is lost.
+func TestModel_AWaitThatWouldBeForNothingIsNotBegun(t *testing.T) {
+	begun := time.Date(2026, 3, 1, 22, 0, 0, 0, time.UTC)
+	for name, x := range map[string]struct {
+		waited, after time.Duration
+		waits         bool
+	}{
+		"all that is left":     {20 * time.Hour, 4 * time.Hour, true},
+		"more than is left":    {20 * time.Hour, 4*time.Hour + 1, false},
+		"more than there ever": {0, 30 * 24 * time.Hour, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := talkState{Waiting: begun}
+			err := s.wait(&resilience.WaitError{After: x.after, Err: errors.New("busy")}, begun.Add(x.waited))
+			later, waits := errors.AsType[*worker.Later](err)
+			if _, ended := errors.AsType[*unanswered](err); ended == x.waits || waits != x.waits || waits && later.After != x.after {
+				t.Errorf("%v, want a wait: %v", err, x.waits)
+			}
+		})
 	}
 }
 

@@ -173,7 +173,7 @@ func (k *talk) heard(a llm.Answer) (done bool, err error) {
 		reply.Parts = []llm.Part{{Text: "Nothing happens without a tool. Use one; the last one ends your work."}}
 	}
 	k.state.Request.Messages = append(k.state.Request.Messages, said, reply)
-	if text, err := json.Marshal(k.state.Request.Messages); err != nil || len(text) > maxTalkBytes {
+	if llm.Size(llm.Request{Messages: k.state.Request.Messages}) > maxTalkBytes {
 		return false, &unanswered{fmt.Sprintf("the talk with the model grew beyond %d KiB", maxTalkBytes>>10)}
 	}
 	return false, nil

@@ -89,6 +89,24 @@ func TestModel_ToolTextIsShortened(t *testing.T) {
 	}
 }
 
+// A talk is as long as what is sent: < has one byte there, and six in a web page.
+func TestModel_ATalkIsMeasuredAsItIsSent(t *testing.T) {
+	for name, x := range map[string]struct {
+		text string
+		ends bool
+	}{
+		"full of comparisons": {strings.Repeat("<", maxTalkBytes/2), false},
+		"too long":            {strings.Repeat("x", maxTalkBytes), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := (&talk{tools: echo{}}).heard(llm.Answer{Text: x.text})
+			if _, ended := errors.AsType[*unanswered](err); ended != x.ends {
+				t.Errorf("%v, want an end: %v", err, x.ends)
+			}
+		})
+	}
+}
+
 func TestModel_ItsWordsAreBounded(t *testing.T) {
 	words := func(n int) string { return strings.Repeat("w", n) }
 	save := func(hypothesis, notes int) func() error {

@@ -223,12 +223,16 @@ func (p *purchase) unkept(ctx context.Context, attempt int, err error) error {
 	return err
 }
 
+// NotAsked is the error of a journaled call that only looked for an answer, while
+// no model could be asked: nothing was sent, and nobody failed.
+const NotAsked = "no model could be asked"
+
 // recall asks the journal for an answer and buys none: it reserves nothing,
 // and takes that back at once.
 func (p *purchase) recall(ctx context.Context) (*Answer, error) {
 	err := p.reserve(ctx)
 	if p.held != nil {
-		p.settle(ctx, ktrdr.CallEnd{Status: ktrdr.CallFailed, Error: "no model could be asked"})
+		p.settle(ctx, ktrdr.CallEnd{Status: ktrdr.CallFailed, Error: NotAsked})
 	}
 	switch {
 	case p.recalled:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/llm"
 )
 
 // mostCalls is how many of the newest calls are looked at.
@@ -25,6 +26,9 @@ func (l *lookback) readCalls(ctx context.Context) error {
 	for i := range calls {
 		c := &calls[i]
 		if c.At.Before(l.out.From) || l.roots != nil && !l.roots[c.Root] {
+			continue
+		}
+		if c.Status == ktrdr.CallFailed && c.Error == llm.NotAsked {
 			continue
 		}
 		m := models[c.Model]

@@ -14,6 +14,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/dummy"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/llm"
 	"github.com/ktrdr/ktrdr/sqlstore"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
@@ -132,6 +133,7 @@ func TestReadCalls_CountsWhatWasChargedInTheSpan(t *testing.T) {
 		ask(2, "a/large", &ktrdr.CallEnd{Status: ktrdr.CallFailed, Error: "503"})
 		ask(3, "b/small", &ktrdr.CallEnd{Status: ktrdr.CallAnswered, Cost: 2_500, Answer: json.RawMessage(`{}`)})
 		ask(4, "b/small", nil)
+		ask(5, "a/large", &ktrdr.CallEnd{Status: ktrdr.CallFailed, Error: llm.NotAsked}) // which nobody was sent
 
 		read := func(from time.Time, roots map[ktrdr.OperationID]bool) *httpapi.ReportModelCalls {
 			t.Helper()

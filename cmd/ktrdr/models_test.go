@@ -39,6 +39,31 @@ func (l *lab) eventually(what string, ok func(out string) bool, args ...string) 
 	}
 }
 
+func TestBreakers_OneThatWaitsForAPersonHasNoProbe(t *testing.T) {
+	soon, past := time.Now().Add(time.Hour), time.Now().Add(-time.Hour)
+	at := soon.Local().Format(time.DateTime)
+	for name, x := range map[string]struct {
+		change       func(*httpapi.BreakerStatus)
+		state, probe string
+	}{
+		"open":                       {func(*httpapi.BreakerStatus) {}, "OPEN", at},
+		"held, in its cool-down":     {func(b *httpapi.BreakerStatus) { b.Held = true }, "OPEN (waits for a person, from " + at + " on)", "-"},
+		"held, and free to be reset": {func(b *httpapi.BreakerStatus) { b.Held, b.RetryAt = true, past }, "OPEN (waits for a person)", "-"},
+		"forced":                     {func(b *httpapi.BreakerStatus) { b.Forced = ktrdr.BreakerClosed }, "CLOSED (forced)", "-"},
+		"disabled":                   {func(b *httpapi.BreakerStatus) { b.Enabled = false }, "OPEN (disabled)", "-"},
+		"closed":                     {func(b *httpapi.BreakerStatus) { b.State = ktrdr.BreakerClosed }, "CLOSED", "-"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := httpapi.BreakerStatus{Enabled: true}
+			b.State, b.RetryAt = ktrdr.BreakerOpen, soon
+			x.change(&b)
+			if state, probe := standing(b); state != x.state || probe != x.probe {
+				t.Errorf("%q with a probe at %q, want %q and %q", state, probe, x.state, x.probe)
+			}
+		})
+	}
+}
+
 func TestCLI_TellsWhyAResearchWaitsForAModel(t *testing.T) {
 	l, p := modelled(t, llmtest.Script(llmtest.Step{Status: 429, Header: map[string]string{"Retry-After": "3600"}}), "KTRDR_MODEL_WAIT=true")
 	id := string(decode[httpapi.Triggered](t, l.must("research", "trend", "--model", "test/m", "--json")).Operation)

@@ -41,6 +41,8 @@ func TestCLI_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 		{"help on no subcommand", "there is no command `ktrdr token nosuch`", []string{"help", "token", "nosuch"}},
 		{"unknown scope", "--scope must be admin, worker or read", []string{"token", "create", "x", "--scope", "root"}},
 		{"token that is none", "--token holds a space", []string{"ops", "--token", "two words"}},
+		{"reset by nobody", "with --by and --why", []string{"breakers", "reset", "provider:a", "--why", "mended"}},
+		{"force without a reason", "with --by and --why", []string{"breakers", "force", "provider:a", "open", "--by", "ann", "--why", " "}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			l := *l

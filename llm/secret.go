@@ -9,11 +9,33 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// secret finds what must not be told in what others say: our key, in any
-// spelling that JSON, an address or a quoted string has for it, and in errors
-// the path of the server's address, which for some servers is a key as well.
+// Keys finds keys in texts that are to be kept or shown, in any spelling that
+// JSON, an address or a quoted string has for them.
+type Keys []*regexp.Regexp
+
+// NewKeys is for those of the keys that are long enough to be one.
+func NewKeys(keys ...ktrdr.Secret) (all Keys) {
+	for _, key := range keys {
+		if text := strings.TrimSpace(key.Reveal()); len(text) >= leastKey {
+			all = append(all, spellings(text))
+		}
+	}
+	return all
+}
+
+// Hide takes the keys out of a text.
+func (k Keys) Hide(text string) string {
+	for _, key := range k {
+		text = key.ReplaceAllLiteralString(text, ktrdr.Secret("a key").String())
+	}
+	return text
+}
+
+// secret is what must not be told: our key and, in errors, the path of the
+// server's address, which for some servers is a key as well.
 type secret struct {
-	key, path *regexp.Regexp // nil for none
+	keys Keys
+	path *regexp.Regexp // nil for none
 }
 
 const (
@@ -37,11 +59,7 @@ func usable(key ktrdr.Secret) (ktrdr.Secret, error) {
 func control(r rune) bool { return r < ' ' || r == 0x7f }
 
 func newSecret(key ktrdr.Secret, path string) secret {
-	s := secret{path: spellings(path)}
-	if text := key.Reveal(); len(text) >= leastKey {
-		s.key = spellings(text)
-	}
-	return s
+	return secret{keys: NewKeys(key), path: spellings(path)}
 }
 
 // spellings matches a text with any of its letters escaped, once or more often.
@@ -80,12 +98,7 @@ func (c *client) shown(text string) string {
 func (c *client) kept(text string) string { return c.hide(ktrdr.CleanText(text)) }
 
 // hide takes our key out of what a server says, wherever it will be kept.
-func (c *client) hide(text string) string {
-	if c.secret.key == nil {
-		return text
-	}
-	return c.secret.key.ReplaceAllLiteralString(text, c.cfg.Key.String())
-}
+func (c *client) hide(text string) string { return c.secret.keys.Hide(text) }
 
 // told is an error in words that may be shown. What it came of can be asked for
 // its kind, and is not printed.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -171,6 +172,15 @@ func keyName(provider string) string {
 		}
 		return '_'
 	}, provider)) + "_API_KEY"
+}
+
+// keys are those of all providers that have one.
+func (m Models) keys(getenv func(string) string) llm.Keys {
+	var all []ktrdr.Secret
+	for _, provider := range append(slices.Sorted(maps.Keys(m.Providers)), anthropic, openAI) {
+		all = append(all, ktrdr.Secret(getenv(keyName(provider))))
+	}
+	return llm.NewKeys(all...)
 }
 
 func setPrices(c *Config, text string) error {

@@ -39,6 +39,23 @@ func (l *lab) eventually(what string, ok func(out string) bool, args ...string) 
 	}
 }
 
+func TestCLI_AKeyInAGoalIsNotKept(t *testing.T) {
+	const key = "sk-canary-0123456789"
+	l, p := modelled(t, llmtest.Script(llmtest.Step{Status: 401}))
+	said := l.must("research", "trend, and my key is "+key, "--model", "test/m", "--json")
+	order := decode[httpapi.Triggered](t, said)
+	if len(order.Warnings) == 0 || !strings.Contains(strings.Join(order.Warnings, "\n"), "held the key of a provider") {
+		t.Errorf("warnings %q, want one about the key", order.Warnings)
+	}
+	op := l.must("status", string(order.Operation), "--json")
+	if !strings.Contains(op, "my key is [redacted]") {
+		t.Errorf("the goal is not kept without the key:\n%s", op)
+	}
+	if text := said + op + l.must("status") + p.log.String(); strings.Contains(text, key) {
+		t.Errorf("the key is shown:\n%s", text)
+	}
+}
+
 func TestBreakers_OneThatWaitsForAPersonHasNoProbe(t *testing.T) {
 	soon, past := time.Now().Add(time.Hour), time.Now().Add(-time.Hour)
 	at := soon.Local().Format(time.DateTime)

@@ -11,6 +11,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/engine"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/llm"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/resilience"
 )
@@ -25,6 +26,7 @@ type researchDesk struct {
 	calls  ktrdr.Journal            // of what models were asked
 	models Models
 	level  *resilience.Degradation
+	keys   llm.Keys // that no request may bring into the store
 
 	hopeless *hopeless
 }
@@ -35,21 +37,33 @@ func (d researchDesk) Trigger(ctx context.Context, r httpapi.ResearchRequest, ru
 		return httpapi.ResearchOrder{}, err
 	}
 	r.Model = cmp.Or(r.Model, d.models.Default)
-	o, err := d.desk.Trigger(ctx, triggerOf(r, run))
+	t, hidden := d.triggerOf(r, run)
+	o, err := d.desk.Trigger(ctx, t)
+	if err == nil && hidden {
+		o.Warnings = append(o.Warnings, "The request held the key of a provider of models, which is not kept: make a new key if others may have seen it.")
+	}
 	return httpapi.ResearchOrder(o), err
 }
 
 // Rest implements httpapi.Research.
 func (d researchDesk) Rest(r httpapi.ResearchRequest, run string, first json.RawMessage) (httpapi.ResearchOrder, error) {
-	o, err := d.desk.Rest(triggerOf(r, run), first)
+	t, _ := d.triggerOf(r, run)
+	o, err := d.desk.Rest(t, first)
 	return httpapi.ResearchOrder(o), err
 }
 
-func triggerOf(r httpapi.ResearchRequest, run string) research.Trigger {
+// triggerOf is a request in the desk's words, and whether it held a key: people
+// paste more than they mean to, and a goal is kept for ever and sent to models.
+func (d researchDesk) triggerOf(r httpapi.ResearchRequest, run string) (t research.Trigger, hidden bool) {
+	for _, text := range []*string{&r.Brief, &r.StrategyYAML, &r.TriggerReason} {
+		told := d.keys.Hide(*text)
+		hidden = hidden || told != *text
+		*text = told
+	}
 	return research.Trigger{
 		Brief: r.Brief, Strategy: r.Strategy, StrategyYAML: r.StrategyYAML, Model: r.Model, TriggerReason: r.TriggerReason,
 		BypassGates: r.BypassGates, Force: r.Force, Count: r.Count, Until: r.Until, Seed: r.Seed, Symbols: r.Symbols, Timeframe: r.Timeframe, Run: run,
-	}
+	}, hidden
 }
 
 // Budget implements httpapi.Research.

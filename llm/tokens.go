@@ -17,11 +17,9 @@ func (t *tokens) UnmarshalJSON(text []byte) error {
 	if string(text) == "null" {
 		return nil
 	}
-	n, err := strconv.ParseInt(string(text), 10, 64)
-	if err != nil || n < 0 || n > maxTokens {
-		*t = noCount
-		return nil
+	*t = noCount
+	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil && n >= 0 && n <= maxTokens {
+		*t = tokens(n)
 	}
-	*t = tokens(n)
 	return nil
 }

@@ -68,6 +68,11 @@ type CallEnd struct {
 	Error  string
 }
 
+// NotAsked is the error of a failed call that only looked for a journaled answer
+// while no model could be asked: nothing was sent, nobody failed, and no sum
+// counts it.
+const NotAsked = "no model could be asked"
+
 // MaxAnswer bounds a journaled answer.
 const MaxAnswer = 256 << 10
 

@@ -30,7 +30,7 @@ func (r assessmentRunner) comment(ctx context.Context, t *worker.Task, spec rese
 	}
 	tools := &opinionTools{}
 	k := &talk{
-		task: t, models: r.minds.Models, tools: tools,
+		task: t, minds: r.minds, tools: tools,
 		ask: asks(t.Operation, t.Epoch, "assessor", spec.Model, spec.Budget, r.minds.Wait),
 	}
 	message, err := figures(spec, sealed)

@@ -99,7 +99,7 @@ func (r designRunner) ask(ctx context.Context, t *worker.Task, spec research.Des
 	}
 	tools := &designTools{spec: spec, stats: stats, past: past}
 	k := &talk{
-		task: t, models: r.minds.Models, tools: tools,
+		task: t, minds: r.minds, tools: tools,
 		ask: asks(t.Operation, t.Epoch, "designer", spec.Model, spec.Budget, r.minds.Wait),
 	}
 	k.begin(designPrompt, goal(spec))

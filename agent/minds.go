@@ -10,6 +10,7 @@ import (
 	"github.com/ktrdr/ktrdr/llm"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/resilience"
+	"github.com/ktrdr/ktrdr/worker"
 )
 
 // Models answers requests to language models, as llm.ModelFallbackChain does.
@@ -76,6 +77,13 @@ func (m Minds) away(f resilience.Feature) string {
 func (m Minds) missed(ctx context.Context, op ktrdr.OperationID, model, why string) {
 	if m.Log != nil {
 		m.Log.WarnContext(ctx, "the program does without a model", "op", op, "model", model, "why", why)
+	}
+}
+
+// waits tells that an operation is given back until a model may be asked.
+func (m Minds) waits(ctx context.Context, op ktrdr.OperationID, l *worker.Later) {
+	if m.Log != nil {
+		m.Log.InfoContext(ctx, "operation waits for a model", "op", op, "wait", l.After.Round(time.Second), "why", l.Reason)
 	}
 }
 

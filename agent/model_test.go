@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -172,6 +173,10 @@ func TestModel_WhereNoneAnswersTheProgramDesignsAndSaysSo(t *testing.T) {
 		"it would trade for nothing": {
 			first: scripted(uses("save_strategy", map[string]string{"yaml": strategytest.Small("data_split: {train: 0.6, validation: 0.2, test: 0.2}\n", "data_split: {train: 0.6, validation: 0.2, test: 0.2}\nbacktest: {commission: 0, slippage: 0, spread: 0}\n"), "hypothesis": "y"})), second: down, why: "of no use", calls: 6,
 		},
+		"its words are an abyss": {
+			first:  llmtest.Script(llmtest.Step{Tools: []llmtest.ToolCall{{ID: "c", Name: "list_data", Input: `{"a":` + strings.Repeat("[", 9995) + strings.Repeat("]", 9995) + "}"}}}),
+			second: down, why: "nested deeper than 64 levels", calls: 4,
+		},
 		"there is no money": {first: down, second: down, change: func(c *llm.ChainConfig, _ *agent.Minds) { c.Daily = 10 }, why: "budget"},
 		"it is shed": {first: down, second: down, change: func(_ *llm.ChainConfig, m *agent.Minds) {
 			m.Allows = func(f resilience.Feature) error { return fmt.Errorf("%s is shed", f) }
@@ -189,6 +194,35 @@ func TestModel_WhereNoneAnswersTheProgramDesignsAndSaysSo(t *testing.T) {
 			}
 			if a.Verdict == "" {
 				t.Errorf("no verdict: %+v", a)
+			}
+		})
+	}
+}
+
+// A backend may come back with other models than those that work was given out
+// for.
+func TestModel_OneThatIsGoneFailsNoResearch(t *testing.T) {
+	up := llmtest.New(t, scripted(saves()))
+	for name, x := range map[string]struct {
+		models func([]llm.Model) []llm.Model
+		by     string
+		why    string // of the program's own design
+	}{
+		"another is left": {func(m []llm.Model) []llm.Model { return m[1:] }, "second", ""},
+		"none is left":    {func([]llm.Model) []llm.Model { return nil }, research.Builtin, "first: this backend has no model of that name any more"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, a := talkative(t, up, up, func(c *llm.ChainConfig, _ *agent.Minds) { c.Models = x.models(c.Models) }).asked()
+			if d.Designer != x.by || a.Assessor != x.by {
+				t.Errorf("designed by %s and assessed by %s, want %s", d.Designer, a.Assessor, x.by)
+			}
+			if !strings.Contains(d.Instead, x.why) || !strings.Contains(a.Instead, x.why) {
+				t.Errorf("instead: %q and %q, want %q", d.Instead, a.Instead, x.why)
+			}
+			for _, steps := range [][]llm.Step{d.Decisions, a.Decisions} {
+				if len(steps) == 0 || steps[0].Model != "first" || steps[0].Decision != llm.Skipped {
+					t.Errorf("decisions %+v do not begin with the model that is gone", steps)
+				}
 			}
 		})
 	}
@@ -244,9 +278,10 @@ func TestModel_AnAnswerThatWasBoughtIsNotBoughtAgain(t *testing.T) {
 
 func TestModel_ALongWaitIsNotSlept(t *testing.T) {
 	first := llmtest.New(t, llmtest.Script(llmtest.Step{Status: 429, Header: map[string]string{"Retry-After": "3600"}}))
+	logged := make(lines, 1)
 	l := talkative(t, first, llmtest.New(t, down), func(c *llm.ChainConfig, m *agent.Minds) {
 		c.Models = c.Models[:1]
-		m.Wait = true
+		m.Wait, m.Log = true, slog.New(slog.NewTextHandler(logged, nil))
 	})
 	id := l.trigger(research.Trigger{Model: "first", Seed: new(uint64(1))})[0]
 	var design ktrdr.OperationID
@@ -264,6 +299,17 @@ func TestModel_ALongWaitIsNotSlept(t *testing.T) {
 	if err != nil || !bytes.Contains(saved.State, []byte(`"waiting"`)) {
 		t.Errorf("%v; the checkpoint does not say since when it waits: %.300s", err, saved.State)
 	}
+	if line := <-logged; !strings.Contains(line, "operation waits for a model") || !strings.Contains(line, string(design)) || !strings.Contains(line, "429") {
+		t.Errorf("logged %q, want who waits, and why", line)
+	}
+}
+
+// lines is a log that is read line by line.
+type lines chan string
+
+func (l lines) Write(p []byte) (int, error) {
+	l <- string(p)
+	return len(p), nil
 }
 
 // storeless is a chain whose journal cannot be reached.

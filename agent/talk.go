@@ -33,11 +33,11 @@ const (
 // in the journal, an answer that was bought is not bought again, whoever asks
 // and whether the snapshot was kept or not.
 type talk struct {
-	task   *worker.Task
-	models Models
-	ask    llm.CallContext
-	tools  toolbox
-	state  talkState
+	task  *worker.Task
+	minds Minds
+	ask   llm.CallContext
+	tools toolbox
+	state talkState
 }
 
 // talkState is the snapshot.
@@ -86,7 +86,7 @@ func (k *talk) run(ctx context.Context) error {
 		if err := k.task.Save(ctx, int64(k.state.Turns), k.state); err != nil {
 			return err
 		}
-		answer, trace, err := k.models.Call(ctx, k.ask, k.state.Request)
+		answer, trace, err := k.minds.Models.Call(ctx, k.ask, k.state.Request)
 		k.noted(trace)
 		if err != nil {
 			return k.failed(ctx, err)
@@ -114,6 +114,9 @@ func (k *talk) failed(ctx context.Context, err error) error {
 		if err := k.task.Save(ctx, int64(k.state.Turns), k.state); err != nil {
 			return err
 		}
+		if later, ok := errors.AsType[*worker.Later](what); ok {
+			k.minds.waits(ctx, k.task.Operation, later)
+		}
 		return what
 	}
 	if e, ok := errors.AsType[*llm.Exhausted](err); ok {
@@ -126,16 +129,16 @@ func (k *talk) failed(ctx context.Context, err error) error {
 }
 
 // wait is *worker.Later for a model that wants to be left alone, and *unanswered
-// when the talk has waited long enough: a wait may follow on every wait.
+// when that is longer than a talk may wait in all: a wait may follow on every
+// wait, and one that ends too early would be for nothing.
 func (s *talkState) wait(w *resilience.WaitError, now time.Time) error {
 	if s.Waiting.IsZero() {
 		s.Waiting = now.UTC()
 	}
-	left := maxWait - now.Sub(s.Waiting)
-	if left <= 0 {
-		return &unanswered{fmt.Sprintf("no model could be asked for %v: %v", maxWait, w.Err)}
+	if left := maxWait - now.Sub(s.Waiting); left <= 0 || w.After > left {
+		return &unanswered{fmt.Sprintf("no model can be asked within %v: %v", maxWait, w.Err)}
 	}
-	return &worker.Later{After: min(w.After, left), Reason: fmt.Sprintf("A model wants to be left alone: %v", w.Err)}
+	return &worker.Later{After: w.After, Reason: fmt.Sprintf("A model wants to be left alone: %v", w.Err)}
 }
 
 // heard answers the model's tool calls. It bounds what is said in all: the
@@ -170,7 +173,7 @@ func (k *talk) heard(a llm.Answer) (done bool, err error) {
 		reply.Parts = []llm.Part{{Text: "Nothing happens without a tool. Use one; the last one ends your work."}}
 	}
 	k.state.Request.Messages = append(k.state.Request.Messages, said, reply)
-	if text, err := json.Marshal(k.state.Request.Messages); err != nil || len(text) > maxTalkBytes {
+	if llm.Size(llm.Request{Messages: k.state.Request.Messages}) > maxTalkBytes {
 		return false, &unanswered{fmt.Sprintf("the talk with the model grew beyond %d KiB", maxTalkBytes>>10)}
 	}
 	return false, nil

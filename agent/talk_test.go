@@ -42,11 +42,25 @@ func TestModel_WaitsEnd(t *testing.T) {
 	}
 }
 
-func TestModel_NoSingleWaitIsLongerThanAll(t *testing.T) {
-	s := talkState{Waiting: time.Date(2026, 3, 1, 22, 0, 0, 0, time.UTC)}
-	err := s.wait(&resilience.WaitError{After: 30 * 24 * time.Hour, Err: errors.New("busy")}, s.Waiting.Add(20*time.Hour))
-	if later, ok := errors.AsType[*worker.Later](err); !ok || later.After != 4*time.Hour {
-		t.Errorf("%v, want the four hours that are left of a day", err)
+// To be asked before its server wants to be is of no use, and a night is lost.
+func TestModel_AWaitThatWouldBeForNothingIsNotBegun(t *testing.T) {
+	begun := time.Date(2026, 3, 1, 22, 0, 0, 0, time.UTC)
+	for name, x := range map[string]struct {
+		waited, after time.Duration
+		waits         bool
+	}{
+		"all that is left":     {20 * time.Hour, 4 * time.Hour, true},
+		"more than is left":    {20 * time.Hour, 4*time.Hour + 1, false},
+		"more than there ever": {0, 30 * 24 * time.Hour, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := talkState{Waiting: begun}
+			err := s.wait(&resilience.WaitError{After: x.after, Err: errors.New("busy")}, begun.Add(x.waited))
+			later, waits := errors.AsType[*worker.Later](err)
+			if _, ended := errors.AsType[*unanswered](err); ended == x.waits || waits != x.waits || waits && later.After != x.after {
+				t.Errorf("%v, want a wait: %v", err, x.waits)
+			}
+		})
 	}
 }
 
@@ -70,6 +84,24 @@ func TestModel_ToolTextIsShortened(t *testing.T) {
 			said := k.state.Request.Messages[1].Parts[0].Result.Text
 			if len(said) > maxToolText+len("…") || len(said) < maxToolText-4 || !utf8.ValidString(said) || !strings.HasSuffix(said, "é…") {
 				t.Errorf("%d bytes that end in %q, want %d at whole letters", len(said), said[len(said)-8:], maxToolText)
+			}
+		})
+	}
+}
+
+// A talk is as long as what is sent: < has one byte there, and six in a web page.
+func TestModel_ATalkIsMeasuredAsItIsSent(t *testing.T) {
+	for name, x := range map[string]struct {
+		text string
+		ends bool
+	}{
+		"full of comparisons": {strings.Repeat("<", maxTalkBytes/2), false},
+		"too long":            {strings.Repeat("x", maxTalkBytes), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := (&talk{tools: echo{}}).heard(llm.Answer{Text: x.text})
+			if _, ended := errors.AsType[*unanswered](err); ended != x.ends {
+				t.Errorf("%v, want an end: %v", err, x.ends)
 			}
 		})
 	}

@@ -53,7 +53,7 @@ type ThreadRuns struct {
 }
 
 const (
-	maxThreadName = 512
+	maxThreadName = 256      // as savers have it
 	listLimit     = 32 << 20 // of what one list answers with, as it is in memory
 	opThreads     = "op_"    // operations' own threads, which only their workers write
 )

@@ -129,7 +129,7 @@ func TestThreads_NamesAreNeeded(t *testing.T) {
 	st := serve(t, &fakeEngine{saver: &fakeSaver{}})
 	for path, body := range map[string]string{
 		"put":    `{"checkpoint":{},"new_versions":{}}`,
-		"get":    `{"thread_id":"` + strings.Repeat("x", 513) + `"}`,
+		"get":    `{"thread_id":"` + strings.Repeat("x", 257) + `"}`,
 		"writes": `{"thread_id":"t1","checkpoint_id":"c","writes":[]}`,
 		"prune":  `{"thread_ids":["t1"],"strategy":"maybe"}`,
 		"list":   `{"limit":-1}`,

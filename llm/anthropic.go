@@ -15,17 +15,17 @@ type Anthropic struct{ client *client }
 const anthropicVersion = "2023-06-01"
 
 // NewAnthropic makes a provider for https://api.anthropic.com or a server that
-// speaks its language. CodeInvalid when the base URL is none.
+// speaks its language. CodeInvalid when the base URL is none, or the key no key.
 func NewAnthropic(cfg ClientConfig) (*Anthropic, error) {
 	cfg.Name = cmp.Or(cfg.Name, "anthropic")
 	cfg.BaseURL = cmp.Or(cfg.BaseURL, "https://api.anthropic.com")
-	header := http.Header{"Anthropic-Version": {anthropicVersion}}
-	if cfg.Key != "" {
-		header.Set("X-Api-Key", cfg.Key.Reveal())
-	}
-	c, err := newClient(cfg, "/v1/messages", header)
+	c, err := newClient(cfg, "/v1/messages")
 	if err != nil {
 		return nil, err
+	}
+	c.header.Set("Anthropic-Version", anthropicVersion)
+	if key := c.cfg.Key.Reveal(); key != "" {
+		c.header.Set("X-Api-Key", key)
 	}
 	return &Anthropic{client: c}, nil
 }
@@ -127,10 +127,10 @@ func orEmpty(input json.RawMessage) json.RawMessage {
 }
 
 type anthropicUsage struct {
-	Input      *int64 `json:"input_tokens"`
-	Output     *int64 `json:"output_tokens"`
-	CacheRead  int64  `json:"cache_read_input_tokens"`
-	CacheWrite int64  `json:"cache_creation_input_tokens"`
+	Input      *tokens `json:"input_tokens"`
+	Output     *tokens `json:"output_tokens"`
+	CacheRead  tokens  `json:"cache_read_input_tokens"`
+	CacheWrite tokens  `json:"cache_creation_input_tokens"`
 }
 
 type anthropicEvent struct {
@@ -218,7 +218,7 @@ func (in *anthropicReader) take(e anthropicEvent) (err error) {
 			}
 		}
 	case "message_delta":
-		in.stop = e.Delta.StopReason
+		in.stop = cmp.Or(e.Delta.StopReason, in.stop) // one that only counts takes nothing back
 		in.refused = in.stop == "refusal"
 		in.count(e.Usage)
 	}
@@ -235,8 +235,17 @@ func (in *anthropicReader) count(after *anthropicUsage) {
 	if input == nil {
 		return
 	}
-	in.usage = &Usage{
-		Input: *input, Output: *after.Output,
-		CacheRead: max(in.before.CacheRead, after.CacheRead), CacheWrite: max(in.before.CacheWrite, after.CacheWrite),
+	u := Usage{
+		Input: int64(*input), Output: int64(*after.Output),
+		CacheRead: int64(max(in.before.CacheRead, after.CacheRead)), CacheWrite: int64(max(in.before.CacheWrite, after.CacheWrite)),
 	}
+	if !in.before.counted() || !after.counted() {
+		u = Usage{Input: int64(noCount)} // whatever the larger of two says
+	}
+	in.counted(u)
+}
+
+// counted says whether all that is stated is a count.
+func (u *anthropicUsage) counted() bool {
+	return (u.Input == nil || *u.Input >= 0) && (u.Output == nil || *u.Output >= 0) && u.CacheRead >= 0 && u.CacheWrite >= 0
 }

@@ -3,6 +3,7 @@ package llm
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -57,7 +58,7 @@ type CallContext struct {
 	Epoch     ktrdr.Epoch
 	Agent     string         // which agent asks; it has a breaker of its own
 	Research  ktrdr.MicroUSD // what may be spent on the operation's root
-	Preferred string         // the model to ask first, by name; "" means the first of the chain
+	Preferred string         // the model to ask first, by name; "" or one that is gone means the first of the chain
 	Deadline  time.Time      // zero means none but the context's
 	Wait      bool           // rather wait for long, durably, than go without a model
 }
@@ -136,29 +137,29 @@ func (c *ModelFallbackChain) Call(ctx context.Context, ask CallContext, r Reques
 	if err := r.check(); err != nil {
 		return Answer{}, Trace{}, err
 	}
-	models, err := c.line(ask.Preferred)
-	if err != nil {
-		return Answer{}, Trace{}, err
-	}
 	q := &quest{chain: c, ask: ask, request: r, trace: Trace{Key: r.Key()}}
+	models, known := c.line(ask.Preferred)
+	if !known {
+		q.skip(Model{Name: ask.Preferred}, &resilience.Error{Kind: resilience.KindInvalid, Err: errGone})
+	}
 	answer, err := q.run(ctx, models)
 	return answer, q.trace, err
 }
 
-// line is the models in the order in which they would be asked were all well.
-func (c *ModelFallbackChain) line(preferred string) ([]Model, error) {
-	models := slices.Clone(c.cfg.Models)
+// errGone is why a model is not asked that was there when the work was given out.
+var errGone = errors.New("this backend has no model of that name any more")
+
+// line is the models in the order in which they would be asked were all well,
+// and whether the preferred one is among them.
+func (c *ModelFallbackChain) line(preferred string) (models []Model, known bool) {
+	models = slices.Clone(c.cfg.Models)
 	if preferred == "" {
-		return models, nil
+		return models, true
 	}
 	i := slices.IndexFunc(models, func(m Model) bool { return m.Name == preferred })
 	if i < 0 {
-		names := make([]string, len(models))
-		for i, m := range models {
-			names[i] = m.Name
-		}
-		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "there is no model called %q; there are %q", preferred, names)
+		return models, false
 	}
 	first := models[i]
-	return slices.Insert(slices.Delete(models, i, i+1), 0, first), nil
+	return slices.Insert(slices.Delete(models, i, i+1), 0, first), true
 }

@@ -171,12 +171,26 @@ func TestChain_Fault6_AnOnlyModelThatFailedIsStillAsked(t *testing.T) {
 	want(t, "answer when it is up", b.asks("q"), "a")
 }
 
-func TestChain_Fault6_UnknownNamesAreRefused(t *testing.T) {
-	b := setUp(t, []*fake{{name: "a"}})
+// Work outlives the configuration that it was given out under.
+func TestChain_Fault6_AModelThatIsGoneIsPassedOver(t *testing.T) {
+	b := setUp(t, []*fake{{name: "a", answer: always(down)}, {name: "b"}})
+	b.ask.Preferred = "opus"
+	got, tr, err := b.Call(t.Context(), b.ask, question("q"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "answer", got.Text, "b")
+	want(t, "decisions", decisions(tr), []string{"opus skipped", "a failed", "b answered"})
+	want(t, "reason", tr.Steps[0].Reason, "this backend has no model of that name any more")
+}
+
+func TestChain_Fault6_WhereTheOnlyModelIsGoneNoneIsLeft(t *testing.T) {
+	b := setUp(t, nil)
 	b.ask.Preferred = "opus"
 	_, _, err := b.Call(t.Context(), b.ask, question("q"))
-	want(t, "code", ktrdr.CodeOf(err), ktrdr.CodeInvalid)
-	want(t, "error", fmt.Sprint(err), `there is no model called "opus"; there are ["a"]`)
+	if e, ok := errors.AsType[*llm.Exhausted](err); !ok || e.Error() != "no model can answer: opus: this backend has no model of that name any more" {
+		t.Errorf("err = %v, want *Exhausted that says so", err)
+	}
 }
 
 func TestChain_Fault7_ACallbackMayUseTheChain(t *testing.T) {

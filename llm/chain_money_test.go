@@ -80,10 +80,31 @@ func TestChain_EveryTryThatMayBeBilledNeedsNewMoney(t *testing.T) {
 }
 
 func TestChain_UnknownUsageIsChargedAtItsReservation(t *testing.T) {
-	a := &fake{name: "a", answer: func(context.Context, int) (llm.Answer, error) { return llm.Answer{Text: "a", Stop: llm.StopEnd}, nil }}
+	for name, usage := range map[string]*llm.Usage{
+		"not said":      nil,
+		"nothing":       {},
+		"nothing asked": {Output: 10},
+		"nothing said":  {Input: 100, CacheRead: 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := &fake{name: "a", answer: func(context.Context, int) (llm.Answer, error) {
+				return llm.Answer{Text: "a", Stop: llm.StopEnd, Usage: usage}, nil
+			}}
+			b := setUp(t, []*fake{a})
+			want(t, "answer", b.asks("q"), "a")
+			want(t, "charged", b.journal.charged(), mostOf("q"))
+			want(t, "tokens", b.journal.calls[0].Input+b.journal.calls[0].Output, int64(0))
+		})
+	}
+}
+
+func TestChain_AQuestionReadFromACacheIsCounted(t *testing.T) {
+	a := &fake{name: "a", answer: func(context.Context, int) (llm.Answer, error) {
+		return llm.Answer{Text: "a", Stop: llm.StopEnd, Usage: &llm.Usage{CacheRead: 100, Output: 10}}, nil
+	}}
 	b := setUp(t, []*fake{a})
 	want(t, "answer", b.asks("q"), "a")
-	want(t, "charged", b.journal.charged(), mostOf("q"))
+	want(t, "charged", b.journal.charged(), ktrdr.MicroUSD(450))
 }
 
 // A server that claims to have read and written millions of tokens was asked for
@@ -157,6 +178,31 @@ func TestChain_AnswerIsNotUsedBeforeItIsJournaled(t *testing.T) {
 		t.Errorf("answer = %q, %v; want none, and the journal's error", got.Text, err)
 	}
 	want(t, "status", b.journal.calls[0].Status, ktrdr.CallReserved)
+}
+
+func TestChain_AnAnswerThatTheJournalRefusesIsAFailureOfItsModel(t *testing.T) {
+	for _, code := range []ktrdr.Code{ktrdr.CodeInvalid, ktrdr.CodeTooLarge} {
+		t.Run(string(code), func(t *testing.T) {
+			b := setUp(t, []*fake{{name: "a"}, {name: "b"}})
+			refusals := 1
+			b.journal.beforeSettle = func() error {
+				if refusals--; refusals >= 0 {
+					return ktrdr.Errorf(code, "that is no answer")
+				}
+				return nil
+			}
+			got, tr, err := b.Call(t.Context(), b.ask, question("q"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(t, "answer", got.Text, "b")
+			want(t, "decisions", decisions(tr), []string{"a failed", "b answered"})
+			want(t, "kind", tr.Steps[0].Kind, resilience.KindGarbage)
+			want(t, "statuses", fmt.Sprint(b.journal.statuses()), fmt.Sprint([]ktrdr.CallStatus{ktrdr.CallFailed, ktrdr.CallAnswered}))
+			want(t, "charged for the first", b.journal.calls[0].Charged, mostOf("q"))
+			want(t, "a is well", b.Health()[0].Well, false)
+		})
+	}
 }
 
 func TestChain_WaitsForAStoreThatIsAwayForAMoment(t *testing.T) {

@@ -3,7 +3,7 @@ package llm_test
 import (
 	"context"
 	"errors"
-	"net"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -72,7 +72,7 @@ var (
 	limited  = &resilience.Error{Kind: resilience.KindRateLimited, Status: 429, Err: errors.New("slow down")}
 	cut      = &resilience.Error{Kind: resilience.KindUnreachable, Err: errors.New("cut off in the middle")}
 	garbled  = &resilience.Error{Kind: resilience.KindGarbage, Err: errors.New("no JSON")}
-	unheard  = &resilience.Error{Kind: resilience.KindUnreachable, Err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}
+	unheard  = &resilience.Error{Kind: resilience.KindUnreachable, Err: fmt.Errorf("%w: %w", llm.ErrNotSent, syscall.ECONNREFUSED)}
 	refused  = &resilience.Error{Kind: resilience.KindRefused, Err: errors.New("not that")}
 	tooLong  = &resilience.Error{Kind: resilience.KindInvalid, Status: 400, Err: errors.New("too long")}
 	wrongKey = &resilience.Error{Kind: resilience.KindAuth, Status: 401, Err: errors.New("no such key")}

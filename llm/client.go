@@ -9,8 +9,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
-	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -35,9 +36,11 @@ type ClientConfig struct {
 // nothing but drops for ever, is left.
 type client struct {
 	cfg      ClientConfig
-	endpoint string
+	endpoint *url.URL
 	http     *http.Client
+	traced   bool        // http tells when it has a connection
 	header   http.Header // with the key
+	secret   secret
 }
 
 const maxErrorBody = 64 << 10
@@ -48,26 +51,33 @@ var (
 	errTooLong = errors.New("the answer is longer than any answer may be")
 )
 
-func newClient(cfg ClientConfig, path string, header http.Header) (*client, error) {
+// newClient checks cfg. Its header is still without the key, which is there
+// fit to be sent.
+func newClient(cfg ClientConfig, path string) (*client, error) {
 	base, err := url.Parse(cfg.BaseURL)
 	switch {
 	case err != nil, base.Host == "", base.Scheme != "http" && base.Scheme != "https":
 		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "base_url of %s is not an address like https://host/v1", cfg.Name)
-	case base.User != nil, base.RawQuery != "":
-		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "base_url of %s holds a user or a query; put the key in its own setting", cfg.Name)
+	case base.User != nil, base.RawQuery != "", base.Fragment != "":
+		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "base_url of %s holds a user, a query or a fragment; put the key in its own setting", cfg.Name)
+	}
+	endpoint := base.JoinPath(path)
+	if cfg.Key, err = usable(cfg.Key); err != nil {
+		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "the key of %s %w", cfg.Name, err)
 	}
 	cfg.HeaderTimeout = cmp.Or(cfg.HeaderTimeout, 2*time.Minute)
 	cfg.IdleTimeout = cmp.Or(cfg.IdleTimeout, time.Minute)
 	cfg.Total = cmp.Or(cfg.Total, 10*time.Minute)
 	cfg.MaxBody = cmp.Or(cfg.MaxBody, 4<<20)
-	header.Set("Content-Type", "application/json")
-	header.Set("Accept", "text/event-stream, application/json")
-	c := &client{cfg: cfg, endpoint: base.JoinPath(path).String(), header: header}
+	c := &client{cfg: cfg, endpoint: endpoint, secret: newSecret(cfg.Key, endpoint.Path), header: http.Header{
+		"Content-Type": {"application/json"}, "Accept": {"text/event-stream, application/json"},
+	}}
 	c.http = ownHTTP()
 	if cfg.HTTP != nil {
 		given := *cfg.HTTP
 		c.http = &given
 	}
+	_, c.traced = c.http.Transport.(*http.Transport)
 	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the key would follow
 	return c, nil
 }
@@ -97,14 +107,16 @@ func (c *client) ask(ctx context.Context, body any, read func(http.Header, io.Re
 	silence := time.AfterFunc(c.cfg.HeaderTimeout, func() { stop(errSilent) })
 	defer silence.Stop()
 
-	req, err := http.NewRequestWithContext(watched, http.MethodPost, c.endpoint, bytes.NewReader(text))
+	var connected atomic.Bool // else not a byte has left
+	traced := httptrace.WithClientTrace(watched, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
+	req, err := http.NewRequestWithContext(traced, http.MethodPost, c.endpoint.String(), bytes.NewReader(text))
 	if err != nil {
 		return Answer{}, c.notSent(err)
 	}
 	req.Header = c.header.Clone()
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return Answer{}, c.broken(ctx, watched, err)
+		return Answer{}, c.broken(ctx, watched, err, connected.Load() || !c.traced)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	heard := &bounded{r: resp.Body, left: c.cfg.MaxBody, heard: func() { silence.Reset(c.cfg.IdleTimeout) }}
@@ -114,7 +126,7 @@ func (c *client) ask(ctx context.Context, body any, read func(http.Header, io.Re
 	}
 	answer, err := read(resp.Header, heard)
 	if err != nil {
-		return Answer{}, c.broken(ctx, watched, err)
+		return Answer{}, c.broken(ctx, watched, err, true)
 	}
 	return answer, nil
 }
@@ -142,27 +154,37 @@ func (b *bounded) Read(p []byte) (int, error) {
 
 // broken says what ended an exchange: the caller, our patience, the connection
 // or what came over it.
-func (c *client) broken(asked, watched context.Context, err error) error {
+func (c *client) broken(asked, watched context.Context, err error, sent bool) error {
 	if _, known := errors.AsType[*resilience.Error](err); known {
 		return err
 	}
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = fmt.Errorf("%s://%s: %w", c.endpoint.Scheme, c.endpoint.Host, u.Err) // its path is nobody's business
+	}
+	kind := resilience.KindOf(err)
 	switch cause := context.Cause(watched); {
 	case errors.Is(asked.Err(), context.DeadlineExceeded):
-		return c.fault(resilience.KindTimeout, "its caller's time is up: %w", context.Cause(asked))
+		kind, err = resilience.KindTimeout, fmt.Errorf("its caller's time is up: %w", context.Cause(asked))
 	case asked.Err() != nil:
-		return c.fault(resilience.KindCancelled, "its caller went away: %w", context.Cause(asked))
+		kind, err = resilience.KindCancelled, fmt.Errorf("its caller went away: %w", context.Cause(asked))
 	case cause != nil:
-		return c.fault(resilience.KindTimeout, "%w", cause)
+		kind, err = resilience.KindTimeout, cause
 	case errors.Is(err, errTooLong), errors.Is(err, errLine):
-		return c.fault(resilience.KindGarbage, "%w", err)
-	case resilience.KindOf(err) == resilience.KindUnknown:
-		return c.fault(resilience.KindUnknown, "%w", err)
+		kind = resilience.KindGarbage
+	case sent && kind != resilience.KindUnknown:
+		err = fmt.Errorf("the connection broke: %w", err)
 	}
-	return c.fault(resilience.KindOf(err), "the connection broke: %w", err)
+	if !sent {
+		err = fmt.Errorf("%w: %w", ErrNotSent, err)
+	}
+	return c.fault(kind, "%w", err)
 }
 
+// fault is every error of an exchange that the server did not put into words of
+// its own; what others did, as those of a broken header, is in it all the same.
 func (c *client) fault(k resilience.Kind, format string, args ...any) error {
-	return &resilience.Error{Kind: k, Err: fmt.Errorf(c.cfg.Name+": "+format, args...)}
+	err := fmt.Errorf(format, args...)
+	return &resilience.Error{Kind: k, Err: &told{c.cfg.Name + ": " + c.shown(err.Error()), err}}
 }
 
 // garbage is an answer that cannot be read.
@@ -170,11 +192,12 @@ func (c *client) garbage(format string, args ...any) error {
 	return c.fault(resilience.KindGarbage, format, args...)
 }
 
-// errNotSent marks errors that no server has seen.
-var errNotSent = errors.New("the request was not sent")
+// ErrNotSent marks the errors of providers whose request no server has seen, so
+// that nobody can have charged for it.
+var ErrNotSent = errors.New("the request was not sent")
 
 func (c *client) notSent(err error) error {
-	return c.fault(resilience.KindInvalid, "%w: %w", errNotSent, err)
+	return c.fault(resilience.KindInvalid, "%w: %w", ErrNotSent, err)
 }
 
 // turnedDown reads an answer that is no success.
@@ -185,12 +208,20 @@ func (c *client) turnedDown(resp *http.Response, body io.Reader) error {
 	kind := resilience.Classify(resp.StatusCode, e.code)
 	message := c.shown(e.message)
 	if to := resp.Header.Get("Location"); resp.StatusCode/100 == 3 && to != "" {
-		kind, message = resilience.KindInvalid, "it sends us on to another address, and a key is not sent after; set base_url to "+c.shown(to)
+		kind, message = resilience.KindInvalid, "it sends us on to "+c.shown(place(to))+", and a key is not sent after; is base_url right?"
 	}
 	return &resilience.Error{
 		Kind: kind, Status: resp.StatusCode, ProviderCode: c.shown(cmp.Or(e.code, e.kind)), RetryAfter: after,
 		Err: fmt.Errorf("%s: %s", c.cfg.Name, cmp.Or(message, "it gives no reason")),
 	}
+}
+
+// place is where an address leads, without what may be secret in it.
+func place(address string) string {
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		return u.Scheme + "://" + u.Host
+	}
+	return "another path"
 }
 
 // complained is an error in the middle of an answer that began well.
@@ -200,36 +231,4 @@ func (c *client) complained(text []byte) error {
 		Kind: resilience.Classify(e.status, cmp.Or(e.code, e.kind)), ProviderCode: c.shown(cmp.Or(e.code, e.kind)),
 		Err: fmt.Errorf("%s: within the answer: %s", c.cfg.Name, cmp.Or(c.shown(e.message), "it gives no reason")),
 	}
-}
-
-const maxShown = 300
-
-// shown makes a server's own words fit for an error: one line, short, and
-// without our key.
-func (c *client) shown(text string) string {
-	text = strings.Join(strings.Fields(c.kept(text)), " ")
-	text = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return -1
-		}
-		return r
-	}, text)
-	if len(text) > maxShown {
-		text = strings.ToValidUTF8(text[:maxShown], "") + "…"
-	}
-	return text
-}
-
-// kept is a text that a server sent as the journal may keep it: storable, and
-// without our key.
-func (c *client) kept(text string) string { return c.hide(ktrdr.CleanText(text)) }
-
-// hide takes our key out of what a server says, wherever it will be kept. What
-// is shorter than any key is a placeholder, and may be a word of the answer.
-func (c *client) hide(text string) string {
-	key := c.cfg.Key.Reveal()
-	if len(key) < 8 {
-		return text
-	}
-	return strings.ReplaceAll(text, key, c.cfg.Key.String())
 }

@@ -25,7 +25,7 @@ type draft struct {
 
 	stop    string // empty until the server said that it is done
 	refused bool   // for what was asked, by policy
-	usage   *Usage
+	usage   *Usage // the last that was stated; not known when one of them was no count
 	model   string
 	id      string
 }
@@ -68,6 +68,14 @@ func (d *draft) grow(n int) error {
 		return d.client.garbage("the answer is longer than %d bytes", maxText)
 	}
 	return nil
+}
+
+// counted takes a usage that the server states. One that it takes back later was
+// a count; one that never was a count tells that it does not know.
+func (d *draft) counted(u Usage) {
+	if _, before := Cost(&Price{}, d.usage); d.usage == nil || before {
+		d.usage = &u
+	}
 }
 
 // ended decides about a stream that ended with err. What is whole is kept,

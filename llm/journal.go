@@ -38,22 +38,30 @@ func away(err error) bool {
 	return code == ktrdr.CodeUnavailable || code == ktrdr.CodeUnknownResult
 }
 
-// settle ends the call that is held, also when the caller is gone: what was
-// paid was paid. The same end may be told twice. What cannot be settled is
-// fatal, and stays reserved.
+// settle ends the call that is held. What cannot be settled is fatal, and stays
+// reserved.
 func (p *purchase) settle(ctx context.Context, end ktrdr.CallEnd) {
+	if err := p.tell(ctx, end); err != nil {
+		p.fatal = p.unsettled(err)
+		return
+	}
+	p.held = nil
+}
+
+func (p *purchase) unsettled(err error) error {
+	return fmt.Errorf("call %d to %s could not be settled: %w", p.held.ID, p.model.full(), err)
+}
+
+// tell has the journal end the call that is held, also when the caller is gone:
+// what was paid was paid. The same end may be told twice.
+func (p *purchase) tell(ctx context.Context, end ktrdr.CallEnd) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 	defer cancel()
 	end.ID = p.held.ID
 	for wait := storeWait; ; wait *= 2 {
 		err := p.chain.cfg.Journal.SettleCall(ctx, end)
-		if err == nil {
-			p.held = nil
-			return
-		}
-		if !ktrdr.CodeOf(err).Retryable() || !resilience.Sleep(ctx, wait) {
-			p.fatal = fmt.Errorf("call %d to %s could not be settled: %w", end.ID, p.model.full(), err)
-			return
+		if err == nil || !ktrdr.CodeOf(err).Retryable() || !resilience.Sleep(ctx, wait) {
+			return err
 		}
 	}
 }

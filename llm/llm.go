@@ -190,8 +190,12 @@ type Usage struct {
 	CacheWrite int64 `json:"cache_write,omitempty"`
 }
 
+// plausible says whether this can be the count of an exchange: something was
+// asked, and something answered.
+func (u *Usage) plausible() bool { return u.Input+u.CacheRead+u.CacheWrite > 0 && u.Output > 0 }
+
 // Provider asks one kind of server, once per call: it repeats nothing. Its
-// errors are *resilience.Error.
+// errors are *resilience.Error, and ErrNotSent where nobody was reached.
 type Provider interface {
 	Name() string
 	Complete(ctx context.Context, model string, r Request) (Answer, error)
@@ -212,16 +216,44 @@ func canonical(text []byte, kept func(string) string) ([]byte, error) {
 	return encode(clean(v, kept))
 }
 
+// maxDepth bounds how deep objects and lists are nested: what just fits into a
+// parser of JSON does no longer when a journal or a snapshot is put around it.
+const maxDepth = 64
+
 // object is canonical for a JSON object; nothing at all is an empty one.
 func object(text []byte, kept func(string) string) (json.RawMessage, error) {
 	text = bytes.TrimSpace(text)
-	if len(text) == 0 {
+	switch {
+	case len(text) == 0:
 		return json.RawMessage("{}"), nil
-	}
-	if text[0] != '{' {
+	case text[0] != '{':
 		return nil, fmt.Errorf("it begins with %q", text[0])
+	case depth(text) > maxDepth:
+		return nil, fmt.Errorf("it is nested deeper than %d levels", maxDepth)
 	}
 	return canonical(text, kept)
+}
+
+// depth is how deep the objects and lists of a JSON text are nested.
+func depth(text []byte) (deepest int) {
+	level, quoted, escaped := 0, false, false
+	for _, b := range text {
+		switch {
+		case escaped:
+			escaped = false
+		case quoted && b == '\\':
+			escaped = true
+		case b == '"':
+			quoted = !quoted
+		case quoted:
+		case b == '{' || b == '[':
+			level++
+			deepest = max(deepest, level)
+		case b == '}' || b == ']':
+			level--
+		}
+	}
+	return deepest
 }
 
 // clean replaces every string of a decoded value, names too: before it is decoded

@@ -8,7 +8,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
 )
 
 // OpenAI speaks the chat completions that OpenAI, OpenRouter, vLLM, Ollama and
@@ -22,20 +21,18 @@ const openAIHost = "api.openai.com"
 
 // NewOpenAI makes a provider for https://api.openai.com/v1 or, by base URL, any
 // server that speaks its language. The key may be empty. CodeInvalid when the
-// base URL is none.
+// base URL is none, or the key no key.
 func NewOpenAI(cfg ClientConfig) (*OpenAI, error) {
 	cfg.Name = cmp.Or(cfg.Name, "openai")
 	cfg.BaseURL = cmp.Or(cfg.BaseURL, "https://"+openAIHost+"/v1")
-	header := http.Header{}
-	if cfg.Key != "" {
-		header.Set("Authorization", "Bearer "+cfg.Key.Reveal())
-	}
-	c, err := newClient(cfg, "/chat/completions", header)
+	c, err := newClient(cfg, "/chat/completions")
 	if err != nil {
 		return nil, err
 	}
-	at, err := url.Parse(c.endpoint)
-	return &OpenAI{client: c, ours: err == nil && at.Hostname() == openAIHost}, nil
+	if key := c.cfg.Key.Reveal(); key != "" {
+		c.header.Set("Authorization", "Bearer "+key)
+	}
+	return &OpenAI{client: c, ours: c.endpoint.Hostname() == openAIHost}, nil
 }
 
 // Name is the provider's.
@@ -56,10 +53,10 @@ func (o *OpenAI) Complete(ctx context.Context, model string, r Request) (Answer,
 }
 
 type openAIUsage struct {
-	Prompt     *int64 `json:"prompt_tokens"`
-	Completion *int64 `json:"completion_tokens"`
+	Prompt     *tokens `json:"prompt_tokens"`
+	Completion *tokens `json:"completion_tokens"`
 	Details    struct {
-		Cached int64 `json:"cached_tokens"`
+		Cached tokens `json:"cached_tokens"`
 	} `json:"prompt_tokens_details"`
 }
 
@@ -199,5 +196,5 @@ func (in *openAIReader) count(u *openAIUsage) {
 	if u == nil || u.Prompt == nil || u.Completion == nil {
 		return
 	}
-	in.usage = &Usage{Input: *u.Prompt - u.Details.Cached, Output: *u.Completion, CacheRead: u.Details.Cached}
+	in.counted(Usage{Input: int64(*u.Prompt - u.Details.Cached), Output: int64(*u.Completion), CacheRead: int64(u.Details.Cached)})
 }

@@ -127,7 +127,7 @@ func MostCost(p *Price, r Request, maxTokens int) (ktrdr.MicroUSD, bool) {
 	if p == nil || p.Check() != nil {
 		return 0, false
 	}
-	input := size(r) + hiddenTokens
+	input := Size(r) + hiddenTokens
 	if p.UpTo > 0 && input > p.UpTo {
 		return 0, false
 	}
@@ -160,8 +160,9 @@ func Cost(p *Price, u *Usage) (ktrdr.MicroUSD, bool) {
 // that a float64 cannot hold.
 func exact(rate float64) int64 { return int64(rate*1_000_000 + 0.5) }
 
-// size is an upper bound of a request's tokens: all of its bytes.
-func size(r Request) int64 {
+// Size is all the bytes of a request, as it is sent and kept: an upper bound of
+// its tokens.
+func Size(r Request) int64 {
 	text, err := encode(r)
 	if err != nil {
 		return maxTokens + 1 // no JSON, no bound

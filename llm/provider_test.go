@@ -159,6 +159,8 @@ func TestProvider_SaysWhatWentWrong(t *testing.T) {
 		"a tool without a name":           {llmtest.Step{Tools: []llmtest.ToolCall{{ID: "t", Input: "{}"}}}, kind(resilience.KindGarbage)},
 		"too many tools":                  {llmtest.Step{Tools: manyTools(33)}, kind(resilience.KindGarbage)},
 		"a tool with a huge input":        {tool(`{"a":"` + strings.Repeat("x", 200<<10) + `"}`), kind(resilience.KindGarbage)},
+		"a tool with a deep input":        {tool(nested(65)), kind(resilience.KindGarbage)},
+		"a tool with an abyss":            {tool(nested(9999)), kind(resilience.KindGarbage)},
 		"a text that is too long":         {llmtest.Step{Text: strings.Repeat("x", 129<<10)}, kind(resilience.KindGarbage)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -202,6 +204,20 @@ func TestProvider_LosesItsPatience(t *testing.T) {
 
 func tool(input string) llmtest.Step {
 	return llmtest.Step{Tools: []llmtest.ToolCall{{ID: "t", Name: "save", Input: input}}}
+}
+
+// nested is a JSON object of so many levels, and brackets that are none.
+func nested(levels int) string {
+	return `{"a\"[[[[":` + strings.Repeat("[", levels-1) + `"{{{{"` + strings.Repeat("]", levels-1) + "}"
+}
+
+func TestProvider_TakesInputsThatAreNestedWithinReason(t *testing.T) {
+	both(t, patient(), llmtest.Script(tool(nested(64))), func(t *testing.T, p llm.Provider, _ *llmtest.Server) {
+		a, err := p.Complete(t.Context(), "m", hello())
+		if err != nil || string(a.ToolCalls[0].Input) != nested(64) {
+			t.Errorf("%+v, %v; want the input as it was", a, err)
+		}
+	})
 }
 
 func manyTools(n int) (tools []llmtest.ToolCall) {
@@ -422,7 +438,7 @@ func TestProvider_RefusesAWrongRequestUnasked(t *testing.T) {
 }
 
 func TestNewClient_RefusesWhatIsNoAddress(t *testing.T) {
-	for _, base := range []string{"localhost:11434", "ftp://host", "http://", "http://key:" + canary + "@host", "http://host/v1?key=" + canary, "://"} {
+	for _, base := range []string{"localhost:11434", "ftp://host", "http://", "http://key:" + canary + "@host", "http://host/v1?key=" + canary, "http://host/v1#" + canary, "://"} {
 		for name, err := range map[string]error{
 			"anthropic": second(llm.NewAnthropic(llm.ClientConfig{BaseURL: base})),
 			"openai":    second(llm.NewOpenAI(llm.ClientConfig{BaseURL: base})),

@@ -3,12 +3,10 @@ package llm
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"net"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -174,9 +172,11 @@ func journaled(a Answer) (json.RawMessage, error) {
 // not journaled would be bought again after a crash.
 //
 // What was reserved is an upper bound, so a server that claims more has not
-// counted. It is charged at that bound: no claim goes beyond a budget.
+// counted, nor has one that claims nothing for a model that costs something. It
+// is charged at that bound: no claim goes beyond a budget, or around it.
 func (p *purchase) pay(ctx context.Context, attempt int) error {
 	cost, known := Cost(p.model.Price, p.answer.Usage)
+	known = known && (p.most == 0 || p.answer.Usage.plausible())
 	answered := Step{Model: p.model.Name, Decision: Answered, Attempt: attempt, Latency: p.took}
 	counted := known && cost <= p.most
 	if known && !counted {
@@ -192,11 +192,35 @@ func (p *purchase) pay(ctx context.Context, attempt int) error {
 	if u := p.answer.Usage; counted {
 		end.Input, end.Output = u.Input+u.CacheRead+u.CacheWrite, u.Output
 	}
-	if p.settle(ctx, end); p.fatal != nil {
+	switch err := p.tell(ctx, end); {
+	case refuses(err):
+		return p.unkept(ctx, attempt, err)
+	case err != nil:
+		p.fatal = p.unsettled(err)
 		return &resilience.Error{Kind: resilience.KindCancelled, Err: p.fatal}
 	}
+	p.held = nil
 	p.note(answered)
 	return nil
+}
+
+// refuses says whether an error of the journal is about what it was given.
+func refuses(err error) bool {
+	code := ktrdr.CodeOf(err)
+	return code == ktrdr.CodeInvalid || code == ktrdr.CodeTooLarge
+}
+
+// unkept is an answer that the journal does not take: a failure of the model
+// that gave it, and paid for.
+func (p *purchase) unkept(ctx context.Context, attempt int, err error) error {
+	err = &resilience.Error{Kind: resilience.KindGarbage, Err: fmt.Errorf("the answer cannot be journaled: %w", err)}
+	p.answer = nil
+	p.settle(ctx, ktrdr.CallEnd{Status: ktrdr.CallFailed, Cost: p.most, Error: reasonOf(err)})
+	p.note(Step{
+		Model: p.model.Name, Decision: Failed, Reason: reasonOf(err), Kind: resilience.KindGarbage,
+		Attempt: attempt, Latency: p.took, Cost: p.most,
+	})
+	return err
 }
 
 // recall asks the journal for an answer and buys none: it reserves nothing,
@@ -204,7 +228,7 @@ func (p *purchase) pay(ctx context.Context, attempt int) error {
 func (p *purchase) recall(ctx context.Context) (*Answer, error) {
 	err := p.reserve(ctx)
 	if p.held != nil {
-		p.settle(ctx, ktrdr.CallEnd{Status: ktrdr.CallFailed, Error: "no model could be asked"})
+		p.settle(ctx, ktrdr.CallEnd{Status: ktrdr.CallFailed, Error: ktrdr.NotAsked})
 	}
 	switch {
 	case p.recalled:
@@ -221,10 +245,7 @@ func (p *purchase) recall(ctx context.Context) (*Answer, error) {
 // when nobody was reached, and not when the whole answer was a refusal. A
 // gateway that gave up waiting tells nothing of the one behind it.
 func mayBeBilled(err error) bool {
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
-		return false
-	}
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok || errors.Is(err, errNotSent) {
+	if errors.Is(err, ErrNotSent) {
 		return false
 	}
 	e, ok := errors.AsType[*resilience.Error](err)

@@ -47,7 +47,7 @@ func Taken(thread string, by Holding) error {
 
 // Over refuses to renew a lease that is no longer live.
 func Over(thread string, token int64) error {
-	return ktrdr.Errorf(ktrdr.CodeStaleEpoch, "lease %d of thread %q is over: take a new one, and read the thread again before writing", token, thread)
+	return ktrdr.Errorf(ktrdr.CodeStaleEpoch, "thread %q has no live lease %d: take a new one, and read the thread again before writing", thread, token)
 }
 
 // Admit says whether a write with the given token, nil for none, may go into a
@@ -61,7 +61,7 @@ func Admit(thread string, given *ktrdr.LeaseToken, by Holding) error {
 	case by.Token == 0:
 		return Over(thread, given.Token)
 	default:
-		return ktrdr.Errorf(ktrdr.CodeStaleEpoch, "lease %d of thread %q is over, and %q has written since lease %d: stop writing", given.Token, thread, by.Holder, by.Token)
+		return ktrdr.Errorf(ktrdr.CodeStaleEpoch, "thread %q has no live lease %d: its lease is %d, of %q, so stop writing", thread, given.Token, by.Token, by.Holder)
 	}
 }
 

@@ -2,6 +2,7 @@ package saver
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,6 +27,22 @@ func TestCanonical_EqualValuesHaveOneText(t *testing.T) {
 				t.Errorf("Canonical(%s) = %s, %v; want %s", text, got, err, want)
 			}
 		}
+	}
+}
+
+func TestCheckThread_RefusesNamesThatNoAddressHolds(t *testing.T) {
+	for thread, fine := range map[string]bool{".": false, "..": false, "": false, "...": true, ".a": true, strings.Repeat("t", 256): true, strings.Repeat("t", 257): false} {
+		if err := CheckThread("", thread); (err == nil) != fine || err != nil && ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
+			t.Errorf("CheckThread(%.20q) = %v, want fine: %v", thread, err, fine)
+		}
+	}
+}
+
+// Whether the one who holds the lease has written is not known here.
+func TestAdmit_SaysWhoseTheLeaseIs(t *testing.T) {
+	err := Admit("t", &ktrdr.LeaseToken{Token: 3}, Holding{Token: 4, Holder: "bob"})
+	if want := `thread "t" has no live lease 3: its lease is 4, of "bob", so stop writing`; ktrdr.CodeOf(err) != ktrdr.CodeStaleEpoch || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
 	}
 }
 

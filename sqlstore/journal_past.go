@@ -72,7 +72,7 @@ func (s *Store) CallSums(ctx context.Context, from time.Time, roots []ktrdr.Oper
 func (s *Store) callSums(ctx context.Context, from time.Time, of string, args []any) (sums []ktrdr.CallSum, err error) {
 	sum := func(column string) string { return "CAST(SUM(" + column + ") AS BIGINT)" }
 	text := query(fmt.Sprintf(`SELECT model, status, %s, %s, %s, %s FROM (
-			SELECT model, status, 1 AS calls, charged, input_tokens, output_tokens FROM llm_calls WHERE at >= $1%s
+			SELECT model, status, 1 AS calls, charged, input_tokens, output_tokens FROM llm_calls WHERE at >= $1 AND error <> '`+ktrdr.NotAsked+`'%s
 			UNION ALL
 			SELECT model, status, calls, charged, input_tokens, output_tokens FROM llm_spent WHERE day > $1 - 86400000000%s
 		) AS c GROUP BY model, status ORDER BY model, status`,

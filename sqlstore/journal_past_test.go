@@ -43,6 +43,8 @@ func TestCallSums_CountEveryCallHoweverMany(t *testing.T) {
 		called(t, s, "op_dummy_b", "y/small", 9, 3*time.Hour)
 		mustRaw(t, s, `INSERT INTO llm_calls (id, root_id, operation_id, epoch, key, model, status, charged, at)
 			VALUES (9999, 'op_dummy_c', 'op_dummy_c', 1, 'k', 'y/small', 'reserved', 7, $1)`, time.Now().UnixMicro())
+		mustRaw(t, s, `INSERT INTO llm_calls (id, root_id, operation_id, epoch, key, model, status, charged, error, at, settled_at)
+			VALUES (9998, 'op_dummy_c', 'op_dummy_c', 1, 'k', 'y/small', 'failed', 0, $2, $1, $1)`, time.Now().UnixMicro(), ktrdr.NotAsked)
 		reserved := ktrdr.CallSum{Model: "y/small", Status: ktrdr.CallReserved, Calls: 1, Charged: 7}
 		var many []ktrdr.OperationID // more than fit into one question
 		for i := range 3 * keysAtOnce {
@@ -94,8 +96,10 @@ func TestExpireCalls_OfResearchesThatCannotGoOnAndNoSumShrinks(t *testing.T) {
 		for _, x := range all {
 			spent = append(spent, spending(x))
 		}
+		mustRaw(t, s, `INSERT INTO llm_calls (id, root_id, operation_id, epoch, key, model, status, charged, error, at, settled_at)
+			SELECT 0, $1, $1, 1, 'k', 'z/unasked', 'failed', 0, $2, at, at FROM llm_calls WHERE id = 1`, dead.op, ktrdr.NotAsked)
 		before := sums(t, s, time.Time{}, nil)
-		for _, want := range []int{500, 300, 0} { // of what has ended for good, and in pieces
+		for _, want := range []int{500, 301, 0} { // of what has ended for good, and in pieces
 			if n, err := s.ExpireCalls(t.Context(), 30*oneDay); err != nil || n != want {
 				t.Errorf("expired %d calls, %v; want %d", n, err, want)
 			}

@@ -62,6 +62,11 @@ func (b *backend) openLifelines(ctx context.Context) (err error) {
 	if l.models, err = m.open(os.Getenv); err != nil {
 		return err
 	}
+	for _, m := range l.models {
+		if m.Price == nil {
+			b.log.WarnContext(ctx, "model has no price and will not be asked", "model", m.Name, "set", "KTRDR_MODEL_PRICES")
+		}
+	}
 	if l.chain, err = llm.NewModelFallbackChain(b.chainConfig(l)); err != nil {
 		return err
 	}
@@ -111,7 +116,7 @@ func (m Models) open(getenv func(string) string) (all []llm.Model, err error) {
 				providers[at], err = llm.NewOpenAI(cfg)
 			}
 			if err != nil {
-				return nil, fmt.Errorf("provider %s: %w", at, err)
+				return nil, fmt.Errorf("provider %s, whose key is in %s: %w", at, keyName(at), err)
 			}
 		}
 		one := llm.Model{Name: name, Provider: providers[at], ID: id, Tools: true, Cluster: m.cluster(at)}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -33,7 +34,7 @@ func (b *backend) researchDesk() (_ httpapi.Research, err error) {
 		KernelClass: b.kernel.Class(), Gates: &b.cfg.Gates, Models: b.cfg.Models.Chain, Budget: b.budget,
 		Costs: b.cfg.Costs.of, Holdout: b.cfg.Holdout, Generation: b.cfg.Generation,
 	})
-	return researchDesk{b.research, research.NewMemory(b.engine), b.engine, research.Limit(b.cfg.MaxResearches), b.store, b.cfg.Models, b.lifelines.level, &b.hopeless}, err
+	return researchDesk{b.research, research.NewMemory(b.engine), b.engine, research.Limit(b.cfg.MaxResearches), b.store, b.cfg.Models, b.lifelines.level, b.cfg.Models.keys(os.Getenv), &b.hopeless}, err
 }
 
 // nightLook is how often runs that last until a time are looked at, at most.

@@ -68,7 +68,14 @@ func newBreakerForce(a *app) *cobra.Command {
 	return cmd
 }
 
+// decision adds what makes a person's decision one.
 func decision(cmd *cobra.Command, d *httpapi.BreakerDecision) {
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if strings.TrimSpace(d.By) == "" || strings.TrimSpace(d.Why) == "" {
+			return usagef("say who decides this, and why, with --by and --why: both go into the breaker's history")
+		}
+		return nil
+	}
 	cmd.Flags().StringVar(&d.By, "by", "", "`WHO` decides this")
 	cmd.Flags().StringVar(&d.Why, "why", "", "`WHY`, for the record")
 }
@@ -98,23 +105,32 @@ func (a *app) listBreakers(ctx context.Context, c *httpapi.Client, _ []string) e
 		}
 		table(w, "NAME\tSTATE\tCALLS\tFAILED\tSLOW\tREFUSED\tPROBE AT\tREASON", func(row func(...any)) {
 			for _, b := range all {
-				state := string(b.State)
-				switch {
-				case !b.Enabled:
-					state += " (disabled)"
-				case b.Forced != "":
-					state = string(b.Forced) + " (forced)"
-				case b.Held:
-					state += " (waits for a person)"
-				}
-				at := "-"
-				if b.State == ktrdr.BreakerOpen && !b.RetryAt.IsZero() {
-					at = b.RetryAt.Local().Format(time.DateTime)
-				}
-				row(b.Name, state, b.Calls, b.Failures, b.Slow, b.Refused, at, dash(plain(b.Reason)))
+				state, probe := standing(b)
+				row(b.Name, state, b.Calls, b.Failures, b.Slow, b.Refused, probe, dash(plain(b.Reason)))
 			}
 		})
 	})
+}
+
+// standing is the state of a breaker for people, and when it lets a probe
+// through: never by itself, where it waits for a person, who may not reset it
+// right after it opened.
+func standing(b httpapi.BreakerStatus) (state, probe string) {
+	state = string(b.State)
+	at := b.RetryAt.Local().Format(time.DateTime)
+	switch {
+	case !b.Enabled:
+		return state + " (disabled)", "-"
+	case b.Forced != "":
+		return string(b.Forced) + " (forced)", "-"
+	case b.Held && time.Now().Before(b.RetryAt):
+		return state + " (waits for a person, from " + at + " on)", "-"
+	case b.Held:
+		return state + " (waits for a person)", "-"
+	case b.State == ktrdr.BreakerOpen && !b.RetryAt.IsZero():
+		return state, at
+	}
+	return state, "-"
 }
 
 func (a *app) breakerHistory(ctx context.Context, c *httpapi.Client, name string, limit int) error {

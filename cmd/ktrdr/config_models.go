@@ -1,13 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/llm"
@@ -53,13 +57,13 @@ func modelSettings() []setting {
 		{"budget_research_usd", "KTRDR_BUDGET_RESEARCH_USD", "", "USD", "1", "and on one research", setMoney(func(c *Config) *ktrdr.MicroUSD { return &c.Models.Research })},
 		{"model_wait", "KTRDR_MODEL_WAIT", "", "bool", "false", "rather wait for a model that wants to be left alone than go without", setBool(func(c *Config, v bool) { c.Models.Wait = v })},
 		{"model_timeout_seconds", "KTRDR_MODEL_TIMEOUT_SECONDS", "", "SECONDS", "120", "of one call to a model", setSeconds(m(func(m *Models) *time.Duration { return &m.Timeout }))},
-		{"retry.max_retries", "KTRDR_RETRY_MAX_RETRIES", "", "N", "4", "after the first try of a call to a model", setCount(func(c *Config, n int) { c.Models.Retry.Retries = orNone(n) })},
+		{"retry.max_retries", "KTRDR_RETRY_MAX_RETRIES", "", "N", "4", "after the first try of a call to a model", setCount(0, func(c *Config, n int) { c.Models.Retry.Retries = orNone(n) })},
 		{"retry.first_delay_seconds", "KTRDR_RETRY_FIRST_DELAY_SECONDS", "", "SECONDS", "2", "before the first of them, doubled each time", setSeconds(m(func(m *Models) *time.Duration { return &m.Retry.First }))},
 		{"retry.max_delay_seconds", "KTRDR_RETRY_MAX_DELAY_SECONDS", "", "SECONDS", "60", "before any of them", setSeconds(m(func(m *Models) *time.Duration { return &m.Retry.Most }))},
 		{"circuit_breaker.enabled", "CIRCUIT_BREAKER_ENABLED", "", "bool", "true", "whether circuit breakers refuse calls", setBool(func(c *Config, v bool) { c.Models.NoBreakers = !v })},
-		{"circuit_breaker.failure_threshold", "CIRCUIT_BREAKER_FAILURE_THRESHOLD", "", "N", "5", "failures in a row that open one", setCount(func(c *Config, n int) { c.Models.Breaker.FailureThreshold = n })},
+		{"circuit_breaker.failure_threshold", "CIRCUIT_BREAKER_FAILURE_THRESHOLD", "", "N", "5", "failures in a row that open one", setCount(1, func(c *Config, n int) { c.Models.Breaker.FailureThreshold = n })},
 		{"circuit_breaker.recovery_timeout_seconds", "CIRCUIT_BREAKER_RECOVERY_TIMEOUT_SECONDS", "", "SECONDS", "60", "before an open one lets a probe through", setSeconds(m(func(m *Models) *time.Duration { return &m.Breaker.Recovery }))},
-		{"circuit_breaker.half_open_max_calls", "CIRCUIT_BREAKER_HALF_OPEN_MAX_CALLS", "", "N", "3", "probes, one at a time, that must succeed to close it", setCount(func(c *Config, n int) { c.Models.Breaker.Probes = n })},
+		{"circuit_breaker.half_open_max_calls", "CIRCUIT_BREAKER_HALF_OPEN_MAX_CALLS", "", "N", "3", "probes, one at a time, that must succeed to close it", setCount(1, func(c *Config, n int) { c.Models.Breaker.Probes = n })},
 		{"circuit_breaker.slow_call_seconds", "CIRCUIT_BREAKER_SLOW_CALL_SECONDS", "", "SECONDS", "60", "after which a call to a model is slow; a breaker opens when almost all are", setSeconds(m(func(m *Models) *time.Duration { return &m.Breaker.SlowCall }))},
 		{"circuit_breaker.require_human_reset", "CIRCUIT_BREAKER_REQUIRE_HUMAN_RESET", "", "bool", "false", "only a person closes an open one", setBool(func(c *Config, v bool) { c.Models.Breaker.RequireHuman = v })},
 	}
@@ -104,6 +108,9 @@ func setModels(c *Config, text string) error {
 		if !ok || provider == "" || model == "" {
 			return fmt.Errorf("%.60q is no PROVIDER/MODEL, such as anthropic/claude-sonnet-5", name)
 		}
+		if !legible(name) {
+			return fmt.Errorf("%.60q is no name of a model: it has at most %d bytes, all of them text", name, longestName)
+		}
 		if slices.Contains(c.Models.Chain, name) {
 			return fmt.Errorf("%.60q is named twice", name)
 		}
@@ -112,18 +119,47 @@ func setModels(c *Config, text string) error {
 	return nil
 }
 
+// longestName is what the journal of calls keeps of a model's name.
+const longestName = 255
+
+// legible says whether a name can be journaled, and read by people for what it
+// is.
+func legible(name string) bool {
+	return len(name) <= longestName && utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) })
+}
+
 func setProviders(c *Config, text string) error {
 	c.Models.Providers = map[string]string{}
 	for _, item := range list(text) {
 		name, at, ok := strings.Cut(item, "=")
-		u, err := url.Parse(at)
-		if !ok || name == "" || strings.ContainsAny(name, "/ ") || err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return errors.New("must be NAME=URL, such as local=http://127.0.0.1:11434/v1")
+		if !ok || name == "" || strings.ContainsAny(name, "/ ") || !legible(name) {
+			return errNoProvider
 		}
-		if u.User != nil || u.RawQuery != "" {
-			return fmt.Errorf("the address of %s holds more than an address: keys come from %s", name, keyName(name))
+		if _, twice := c.Models.Providers[name]; twice {
+			return fmt.Errorf("%.60q is named twice", name)
+		}
+		if err := checkAddress(name, at); err != nil {
+			return err
 		}
 		c.Models.Providers[name] = at
+	}
+	return nil
+}
+
+var errNoProvider = errors.New("must be NAME=URL, such as local=http://127.0.0.1:11434/v1")
+
+// checkAddress says what is wrong with the address of a provider, and shows
+// nothing of it: it may hold a key.
+func checkAddress(name, at string) error {
+	u, err := url.Parse(at)
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return errNoProvider
+	}
+	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return fmt.Errorf("the address of %s holds more than an address: keys come from %s", name, keyName(name))
+	}
+	if _, err := strconv.ParseUint(cmp.Or(u.Port(), "443"), 10, 16); err != nil || u.Port() == "0" {
+		return fmt.Errorf("the address of %s has port %.20s: ports are 1 to 65535", name, u.Port())
 	}
 	return nil
 }
@@ -138,6 +174,15 @@ func keyName(provider string) string {
 	}, provider)) + "_API_KEY"
 }
 
+// keys are those of all providers that have one.
+func (m Models) keys(getenv func(string) string) llm.Keys {
+	var all []ktrdr.Secret
+	for _, provider := range append(slices.Sorted(maps.Keys(m.Providers)), anthropic, openAI) {
+		all = append(all, ktrdr.Secret(getenv(keyName(provider))))
+	}
+	return llm.NewKeys(all...)
+}
+
 func setPrices(c *Config, text string) error {
 	c.Models.Prices = llm.Prices{}
 	for _, item := range list(text) {
@@ -148,6 +193,9 @@ func setPrices(c *Config, text string) error {
 		p := llm.Price{Input: input, Output: output}
 		if err := errors.Join(err1, err2, p.Check()); !ok || !both || err != nil || !strings.Contains(name, "/") {
 			return errors.New("must be PROVIDER/MODEL=IN/OUT, such as local/llama=0/0, in US dollars per million tokens")
+		}
+		if _, twice := c.Models.Prices[name]; twice {
+			return fmt.Errorf("the price of %.60q is given twice", name)
 		}
 		c.Models.Prices[name] = p
 	}
@@ -165,11 +213,11 @@ func setMoney(field func(*Config) *ktrdr.MicroUSD) func(*Config, string) error {
 	}
 }
 
-func setCount(set func(*Config, int)) func(*Config, string) error {
+func setCount(least int, set func(*Config, int)) func(*Config, string) error {
 	return func(c *Config, text string) error {
 		n, err := strconv.Atoi(text)
-		if err != nil || n < 0 || n > 1000 {
-			return errors.New("must be a whole number from 0 to 1000")
+		if err != nil || n < least || n > 1000 {
+			return fmt.Errorf("must be a whole number from %d to 1000", least)
 		}
 		set(c, n)
 		return nil

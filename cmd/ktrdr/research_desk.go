@@ -5,13 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/engine"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/llm"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/resilience"
 )
@@ -26,6 +26,7 @@ type researchDesk struct {
 	calls  ktrdr.Journal            // of what models were asked
 	models Models
 	level  *resilience.Degradation
+	keys   llm.Keys // that no request may bring into the store
 
 	hopeless *hopeless
 }
@@ -35,8 +36,9 @@ func (d researchDesk) Trigger(ctx context.Context, r httpapi.ResearchRequest, ru
 	if err := d.level.Allows(resilience.NewResearch); err != nil {
 		return httpapi.ResearchOrder{}, err
 	}
-	if err := d.models.keyless(os.Getenv, r.Brief, r.Strategy, r.StrategyYAML, r.Model, r.TriggerReason); err != nil {
-		return httpapi.ResearchOrder{}, err
+	if d.keys.In(r.Brief, r.Strategy, r.StrategyYAML, r.Model, r.TriggerReason) { // people paste more than they mean to
+		return httpapi.ResearchOrder{}, ktrdr.Errorf(ktrdr.CodeInvalid,
+			"the request holds the key of a provider of models, and would be kept and sent to models with it: take it out, and make a new key if others may have seen it")
 	}
 	r.Model = cmp.Or(r.Model, d.models.Default)
 	o, err := d.desk.Trigger(ctx, triggerOf(r, run))

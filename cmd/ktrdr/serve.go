@@ -80,6 +80,9 @@ func (a *app) serveConfig(cmd *cobra.Command, file string) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
+	if _, err := cfg.Models.open(a.getenv); err != nil { // keys are no settings, and can be wrong like any
+		return Config{}, err
+	}
 	cfg.Gates, err = research.GatesFrom(a.getenv)
 	return cfg, err
 }

@@ -126,7 +126,22 @@ func (a *app) operation(ctx context.Context, c *httpapi.Client, id ktrdr.Operati
 	if err != nil {
 		return err
 	}
-	return a.print(op, func(w io.Writer) { a.describe(w, op) })
+	var parts []ktrdr.Operation
+	if !op.Status.Terminal() && op.Parent == "" {
+		page, err := c.List(ctx, ktrdr.OperationQuery{Parent: id, ActiveOnly: true, Limit: 100})
+		if err != nil {
+			return err
+		}
+		parts = page.Operations
+	}
+	return a.print(op, func(w io.Writer) {
+		a.describe(w, op)
+		for _, part := range parts {
+			if !part.NotBefore.IsZero() {
+				fmt.Fprintf(w, "Its part %s %s; `ktrdr events %s` says why.\n", part.ID, note(part), part.ID)
+			}
+		}
+	})
 }
 
 func (a *app) describe(w io.Writer, op ktrdr.Operation) {

@@ -41,6 +41,8 @@ func TestCLI_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 		{"help on no subcommand", "there is no command `ktrdr token nosuch`", []string{"help", "token", "nosuch"}},
 		{"unknown scope", "--scope must be admin, worker or read", []string{"token", "create", "x", "--scope", "root"}},
 		{"token that is none", "--token holds a space", []string{"ops", "--token", "two words"}},
+		{"reset by nobody", "with --by and --why", []string{"breakers", "reset", "provider:a", "--why", "mended"}},
+		{"force without a reason", "with --by and --why", []string{"breakers", "force", "provider:a", "open", "--by", "ann", "--why", " "}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			l := *l
@@ -66,6 +68,41 @@ func TestCLI_SaysWhatIsWrongWithTheEnvironment(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			newLab(t, tc.env).refused(exitUsage, tc.says, tc.args...)
 		})
+	}
+}
+
+func TestServe_SaysWhatIsWrongWithItsModels(t *testing.T) {
+	const key = "sk-canary-0123456789"
+	for name, tc := range map[string]struct{ env, says string }{
+		"a name that no journal keeps":   {"KTRDR_MODELS=openai/" + strings.Repeat("m", 249), "at most 255 bytes"},
+		"a name that is no text":         {"KTRDR_MODELS=openai/m\xff", "all of them text"},
+		"a name that rings":              {"KTRDR_MODELS=openai/m\x07", "all of them text"},
+		"a name that turns around":       {"KTRDR_MODELS=openai/m\u202e", "all of them text"},
+		"a provider that rings":          {"KTRDR_PROVIDERS=a\x07=http://127.0.0.1", "must be NAME=URL"},
+		"a provider twice":               {"KTRDR_PROVIDERS=a=http://127.0.0.1,a=http://127.0.0.2", `"a" is named twice`},
+		"a port that is none":            {"KTRDR_PROVIDERS=a=http://127.0.0.1:99999", "ports are 1 to 65535"},
+		"a port and no host":             {"KTRDR_PROVIDERS=a=http://:80", "must be NAME=URL"},
+		"a key in an address":            {"KTRDR_PROVIDERS=a=http://127.0.0.1/#" + key, "keys come from A_API_KEY"},
+		"a price twice":                  {"KTRDR_MODEL_PRICES=a/m=1/2,a/m=0/0", `the price of "a/m" is given twice`},
+		"a breaker that nothing opens":   {"CIRCUIT_BREAKER_FAILURE_THRESHOLD=0", "must be a whole number from 1 to 1000"},
+		"a breaker that no probe closes": {"CIRCUIT_BREAKER_HALF_OPEN_MAX_CALLS=0", "must be a whole number from 1 to 1000"},
+		"a key of two lines":             {"OPENAI_API_KEY=" + key + "\nX-Evil: 1", "OPENAI_API_KEY: the key of openai holds a control character"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t, "KTRDR_MODELS=openai/m", tc.env)
+			l.refused(exitUsage, tc.says, "serve", "--addr", "127.0.0.1:0")
+			if a := l.run("serve", "--addr", "127.0.0.1:0"); strings.Contains(a.out+a.err, key) {
+				t.Errorf("it shows the key: %v", a)
+			}
+		})
+	}
+}
+
+func TestServe_TakesNamesAndKeysAsTheyComeFromFiles(t *testing.T) {
+	l := newLab(t, "KTRDR_MODELS=openai/"+strings.Repeat("m", 248), "OPENAI_API_KEY=\n sk-canary-0123456789 \r\n")
+	p, _ := l.serve("--workers", "0")
+	if log := p.log.String(); !strings.Contains(log, "model has no price and will not be asked") || strings.Contains(log, "canary") {
+		t.Errorf("the log shows the key, or does not tell of a model without a price:\n%s", log)
 	}
 }
 

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/llm/llmtest"
+)
+
+// modelled is a lab with bars, and a backend whose one model is a server's.
+func modelled(t *testing.T, answer func(int, llmtest.Request) llmtest.Step, env ...string) (*lab, *process) {
+	t.Helper()
+	server := llmtest.New(t, answer)
+	l := newLab(t, append(env, "KTRDR_MODELS=test/m", "KTRDR_PROVIDERS=test="+server.OpenAI(), "KTRDR_MODEL_PRICES=test/m=1/5",
+		"TEST_API_KEY=sk-canary-0123456789", "KTRDR_RETRY_MAX_RETRIES=0")...)
+	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "2000", "--seed", "7")
+	p, _ := l.serve("--workers", "1")
+	return l, p
+}
+
+// eventually asks until ok is true of what a command prints.
+func (l *lab) eventually(what string, ok func(out string) bool, args ...string) string {
+	l.t.Helper()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.Now().Add(time.Minute)
+	for {
+		out := l.must(args...)
+		if ok(out) {
+			return out
+		}
+		if time.Now().After(deadline) {
+			l.t.Fatalf("%v does not tell %s:\n%s", args, what, out)
+		}
+		<-tick.C
+	}
+}
+
+func TestCLI_AGoalThatHoldsAKeyIsRefused(t *testing.T) {
+	const key = "sk-canary-0123456789"
+	l, p := modelled(t, llmtest.Script(llmtest.Step{Status: 401}))
+	l.refused(1, "holds the key of a provider", "research", "trend, and my key is "+key, "--model", "test/m")
+	if text := l.must("ops") + p.log.String(); strings.Contains(text, key) || strings.Contains(text, "op_agent_research") {
+		t.Errorf("the key is shown, or the research was made:\n%s", text)
+	}
+}
+
+func TestBreakers_OneThatWaitsForAPersonHasNoProbe(t *testing.T) {
+	soon, past := time.Now().Add(time.Hour), time.Now().Add(-time.Hour)
+	at := soon.Local().Format(time.DateTime)
+	for name, x := range map[string]struct {
+		change       func(*httpapi.BreakerStatus)
+		state, probe string
+	}{
+		"open":                       {func(*httpapi.BreakerStatus) {}, "OPEN", at},
+		"held, in its cool-down":     {func(b *httpapi.BreakerStatus) { b.Held = true }, "OPEN (waits for a person, from " + at + " on)", "-"},
+		"held, and free to be reset": {func(b *httpapi.BreakerStatus) { b.Held, b.RetryAt = true, past }, "OPEN (waits for a person)", "-"},
+		"forced":                     {func(b *httpapi.BreakerStatus) { b.Forced = ktrdr.BreakerClosed }, "CLOSED (forced)", "-"},
+		"disabled":                   {func(b *httpapi.BreakerStatus) { b.Enabled = false }, "OPEN (disabled)", "-"},
+		"closed":                     {func(b *httpapi.BreakerStatus) { b.State = ktrdr.BreakerClosed }, "CLOSED", "-"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := httpapi.BreakerStatus{Enabled: true}
+			b.State, b.RetryAt = ktrdr.BreakerOpen, soon
+			x.change(&b)
+			if state, probe := standing(b); state != x.state || probe != x.probe {
+				t.Errorf("%q with a probe at %q, want %q and %q", state, probe, x.state, x.probe)
+			}
+		})
+	}
+}
+
+func TestCLI_TellsWhyAResearchWaitsForAModel(t *testing.T) {
+	l, p := modelled(t, llmtest.Script(llmtest.Step{Status: 429, Header: map[string]string{"Retry-After": "3600"}}), "KTRDR_MODEL_WAIT=true")
+	id := string(decode[httpapi.Triggered](t, l.must("research", "trend", "--model", "test/m", "--json")).Operation)
+	out := l.eventually("until when its design waits", func(out string) bool { return strings.Contains(out, "waits until") }, "status", id)
+	if !strings.Contains(out, string(ktrdr.AgentDesign)) || !strings.Contains(out, "ktrdr events op_agent_design") {
+		t.Errorf("the status does not tell which part waits, and where to read why:\n%s", out)
+	}
+	if log := p.log.String(); !strings.Contains(log, "operation waits for a model") || !strings.Contains(log, "status 429") {
+		t.Errorf("the log does not tell why it waits:\n%s", log)
+	}
+}

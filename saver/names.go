@@ -45,9 +45,6 @@ func CheckThread(tenant, thread string) error {
 	if err := name("tenant", tenant, maxTenant); err != nil {
 		return err
 	}
-	if thread == "." || thread == ".." {
-		return ktrdr.Errorf(ktrdr.CodeInvalid, "thread_id is %q, which is no name in an address: choose another", thread)
-	}
 	return required("thread_id", thread, maxThread)
 }
 

@@ -30,8 +30,10 @@ func TestCanonical_EqualValuesHaveOneText(t *testing.T) {
 	}
 }
 
-func TestCheckThread_RefusesNamesThatNoAddressHolds(t *testing.T) {
-	for thread, fine := range map[string]bool{".": false, "..": false, "": false, "...": true, ".a": true, strings.Repeat("t", 256): true, strings.Repeat("t", 257): false} {
+// A name that no address holds, such as "..", is one all the same: the body of a
+// request names threads, and prune deletes them.
+func TestCheckThread_TakesAnyNameOfABoundedLength(t *testing.T) {
+	for thread, fine := range map[string]bool{".": true, "..": true, "": false, "...": true, ".a": true, strings.Repeat("t", 256): true, strings.Repeat("t", 257): false} {
 		if err := CheckThread("", thread); (err == nil) != fine || err != nil && ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
 			t.Errorf("CheckThread(%.20q) = %v, want fine: %v", thread, err, fine)
 		}

@@ -105,7 +105,7 @@ func TestReset_OnlyAPersonClosesWhatIsHeld(t *testing.T) {
 		if err != nil || row.Held || row.State != ktrdr.BreakerClosed || row.By != "ann" {
 			t.Errorf("%+v, %v; want closed by ann", row, err)
 		}
-		if stored := store.rows["provider:x"]; stored.State != ktrdr.BreakerClosed || stored.Reason != "looked into it" {
+		if stored := store.row("provider:x"); stored.State != ktrdr.BreakerClosed || stored.Reason != "looked into it" {
 			t.Errorf("stored %+v before Reset returned, want closed with the reason", stored)
 		}
 		if !call(b, nil) {
@@ -167,7 +167,7 @@ func TestReset_IsTakenOnWhatAnotherBackendLeft(t *testing.T) {
 		if _, err := two.Force(t.Context(), "provider:x", "", "bob", "agreed with ann"); err != nil {
 			t.Error(err)
 		}
-		if got := store.rows["provider:x"]; got.Forced != "" || got.Version != 2 {
+		if got := store.row("provider:x"); got.Forced != "" || got.Version != 2 {
 			t.Errorf("stored %+v, want given back in version 2", got)
 		}
 	})

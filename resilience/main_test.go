@@ -121,6 +121,13 @@ func (m *memoryStore) TakeProbe(_ context.Context, name string, owner ktrdr.Inca
 	return ktrdr.Probe{Token: h.token, Breaker: row}, nil
 }
 
+// row is what is stored of a breaker.
+func (m *memoryStore) row(name string) ktrdr.Breaker {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.rows[name]
+}
+
 func (m *memoryStore) EndProbe(_ context.Context, name string, token int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -72,7 +72,7 @@ func TestRegistry_HistoryTellsEveryStep(t *testing.T) {
 		if detail := string(store.history[0].Detail); detail != `{"calls":5,"failures":5,"slow":0,"failure_rate":1,"slow_rate":0,"in_flight":0}` {
 			t.Errorf("detail of the trip %s, want what led to it", detail)
 		}
-		if row := store.rows["provider:x"]; row.State != ktrdr.BreakerClosed || row.Version != 3 {
+		if row := store.row("provider:x"); row.State != ktrdr.BreakerClosed || row.Version != 3 {
 			t.Errorf("stored %+v, want version 3, closed", row)
 		}
 	})
@@ -125,7 +125,7 @@ func TestRegistry_CallsNeverWaitForTheStore(t *testing.T) {
 		time.Sleep(10 * time.Minute) // time-outs and retries of the write
 		close(store.gate)
 		time.Sleep(time.Minute)
-		if got := store.rows["provider:x"].State; got != ktrdr.BreakerOpen {
+		if got := store.row("provider:x").State; got != ktrdr.BreakerOpen {
 			t.Errorf("stored %q, want OPEN once the store is back", got)
 		}
 		stop()
@@ -146,8 +146,8 @@ func TestRegistry_WritesWhatItOwesWhenTheStoreIsBack(t *testing.T) {
 		store.fillWith(nil)
 		time.Sleep(time.Minute)
 		lines, _ := store.BreakerHistory(t.Context(), "provider:x", 0)
-		if len(lines) != 3 || store.rows["provider:x"].Trips != 2 {
-			t.Errorf("%d lines and %+v, want all three steps and two trips", len(lines), store.rows["provider:x"])
+		if len(lines) != 3 || store.row("provider:x").Trips != 2 {
+			t.Errorf("%d lines and %+v, want all three steps and two trips", len(lines), store.row("provider:x"))
 		}
 	})
 }
@@ -189,7 +189,7 @@ func TestRegistry_GivesWayToWhoWasFirst(t *testing.T) {
 			t.Errorf("%+v, want what ann did on the other backend", got.Breaker)
 		}
 		stop()
-		if got := store.rows["provider:x"].Version; got != 4 {
+		if got := store.row("provider:x").Version; got != 4 {
 			t.Errorf("stored version %d, want 4: the loser writes nothing", got)
 		}
 	})
@@ -226,7 +226,7 @@ func TestRegistry_OwesABoundedHistory(t *testing.T) {
 		if len(lines) != 100 || lines[0].To != ktrdr.BreakerOpen || time.Since(lines[0].At) > 2*time.Minute {
 			t.Errorf("%d lines, the newest %+v; want the newest 100", len(lines), lines[0])
 		}
-		if got := store.rows["provider:x"].Trips; got != 201 {
+		if got := store.row("provider:x").Trips; got != 201 {
 			t.Errorf("%d trips stored, want 201", got)
 		}
 	})

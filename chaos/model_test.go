@@ -126,6 +126,11 @@ func TestModels_WithEveryProviderDownTheProgramDesignsAndBreakersOutliveIt(t *te
 			if d.Designer != research.Builtin || !strings.Contains(d.Instead, "no model can answer") || !strings.Contains(d.Summary, "by the program itself") {
 				t.Errorf("designed by %q, instead %q: %s", d.Designer, d.Instead, d.Summary)
 			}
+			var told research.Result
+			if err := json.Unmarshal(op.Result, &told); err != nil || told.Designer != research.Builtin || len(told.Instead) == 0 ||
+				!strings.Contains(told.Summary, "Designed by the program itself instead of") {
+				t.Errorf("the result does not say who designed it: %v, %.300s", err, op.Result)
+			}
 			if bytes.Contains(op.Result, []byte(canary)) {
 				t.Error("the key is in the result")
 			}

@@ -49,6 +49,7 @@ type ReportResearches struct {
 	Active   int            `json:"active"`
 	Waiting  int            `json:"waiting"`
 	Claims   int            `json:"claims"`
+	Unaided  int            `json:"without_model"` // the program did itself what a model was asked for
 	Holdouts int            `json:"holdouts_opened"`
 	Trials   int64          `json:"trials"`        // in the span
 	Ledger   int64          `json:"trials_so_far"` // all that count against luck

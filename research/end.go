@@ -144,6 +144,7 @@ func (r *research) assessed(child *ktrdr.Operation) (ktrdr.Decision, error) {
 		Success: true, Outcome: OutcomeCompleted, Summary: verdict.Summary, Verdict: verdict.Verdict, Claim: verdict.Claim,
 		HoldoutOpened: verdict.HoldoutOpened, Figures: e.figures().judged(verdict.Figures), Model: &e.training.Model,
 	}
+	result.credit(r.spec.Model, e.design, &verdict)
 	if refused := r.state.refusal(); refused != nil {
 		result.Outcome, result.GateReason = OutcomeRejected, refused.Reason
 	}

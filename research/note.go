@@ -179,7 +179,7 @@ func (r *research) experiment(status Outcome) Experiment {
 // hypothesis that it tested, and what to find out next.
 func (r *research) learnt(e evaluation, verdict *Assessment, result *Result) ([]ktrdr.Note, error) {
 	x := r.experiment(result.Outcome)
-	x.GateReason, x.Verdict, x.Claim, x.Summary = result.GateReason, verdict.Verdict, verdict.Claim, verdict.Summary
+	x.GateReason, x.Verdict, x.Claim, x.Summary = result.GateReason, verdict.Verdict, verdict.Claim, result.Summary
 	x.Figures, x.Hypotheses, x.ResultHash = result.Figures, verdict.Hypotheses, result.ResultHash
 	x.Outcome = r.outcome(e, verdict)
 	if e.design != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/llm"
 )
 
 // whole runs a research to its end and lets a child's result be changed.
@@ -169,6 +171,22 @@ func TestResultHash_KnowsOnlyWhatMatters(t *testing.T) {
 	elsewhere.Run, elsewhere.Horizon = "run_b", "99"
 	if got := whole(t, elsewhere, nil).result().ResultHash; got != base {
 		t.Errorf("in another run it is %s, want %s", got, base)
+	}
+	asked := someSpec(t)
+	asked.Model = "test/m"
+	without := whole(t, asked, func(v any) {
+		switch r := v.(type) {
+		case *Design:
+			r.Instead, r.Decisions = "it is away", []llm.Step{{Model: "test/m", Latency: time.Second}}
+		case *Assessment:
+			r.Instead, r.Decisions = "it is away.", []llm.Step{{Model: "test/m", Latency: time.Minute}}
+		}
+	}).result()
+	if without.ResultHash != base {
+		t.Errorf("where models were away it is %s, want %s", without.ResultHash, base)
+	}
+	if want := "Designed by the program itself instead of test/m: it is away. Assessed by the program itself instead of test/m: it is away."; !strings.HasSuffix(without.Summary, want) {
+		t.Errorf("it says %q, want it to end with %q", without.Summary, want)
 	}
 	seed, bars, sealed := someSpec(t), someSpec(t), someSpec(t)
 	seed.Seed++

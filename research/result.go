@@ -3,6 +3,7 @@ package research
 import (
 	"crypto/sha256"
 	"fmt"
+	"strings"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backtest"
@@ -21,6 +22,10 @@ type Result struct {
 	Verdict      evidence.Level `json:"verdict,omitempty"`
 	Claim        bool           `json:"claim"`
 
+	Designer string   `json:"designer,omitempty"` // the model, or Builtin; "" where the strategy was given
+	Assessor string   `json:"assessor,omitempty"` // who worded the verdict
+	Instead  []string `json:"instead,omitempty"`  // what the program did itself although a model was asked for, and why
+
 	HoldoutOpened bool         `json:"holdout_opened"`
 	GateReason    string       `json:"gate_rejection_reason,omitempty"`
 	Gates         []GateResult `json:"gates,omitempty"`
@@ -36,6 +41,22 @@ type Result struct {
 	// ResultHash covers strategy, data, seed, weights, trades, figures and
 	// verdict. It is the zero hash where there is no verdict.
 	ResultHash ktrdr.Hash `json:"result_hash,omitzero"`
+}
+
+// credit says whose work it is. That a model was asked for and did not do it
+// belongs to the summary: whoever paid for it wants to know.
+func (r *Result) credit(asked string, d *Design, a *Assessment) {
+	r.Assessor = a.Assessor
+	if d != nil {
+		r.Designer = d.Designer
+		if d.Instead != "" {
+			r.Instead = append(r.Instead, clip(fmt.Sprintf("Designed by the program itself instead of %s: %s.", asked, strings.TrimSuffix(d.Instead, ".")), maxLine))
+		}
+	}
+	if a.Instead != "" {
+		r.Instead = append(r.Instead, clip(fmt.Sprintf("Assessed by the program itself instead of %s: %s.", asked, strings.TrimSuffix(a.Instead, ".")), maxLine))
+	}
+	r.Summary = strings.Join(append([]string{r.Summary}, r.Instead...), " ")
 }
 
 // Figures are those of the backtest that people ask for first. Rates are
@@ -100,8 +121,9 @@ func figuresOf(m *backtest.Metrics) *Figures {
 }
 
 // fingerprint is everything that a result consists of, and nothing of where,
-// when, under what name or in how many attempts it came about. The hashes of
-// training and backtest cover what these were made from and their figures.
+// when, under what name, in how many attempts or by which of the models it came
+// about. The hashes of training and backtest cover what these were made from and
+// their figures.
 type fingerprint struct {
 	Strategy   ktrdr.Hash   `json:"strategy"`
 	Data       []ktrdr.Hash `json:"data"`
@@ -121,9 +143,11 @@ func (r *research) hash(e evaluation, verdict *Assessment) (ktrdr.Hash, error) {
 	if r.state.StrategyHash == (ktrdr.Hash{}) {
 		return ktrdr.Hash{}, ktrdr.Errorf(ktrdr.CodeCorrupt, "state of %s: the hash of its strategy is missing", r.parent.ID)
 	}
+	judged := *verdict
+	judged.Decisions, judged.Instead = nil, "" // how long models took, and which were away
 	f := fingerprint{
 		Strategy: r.state.StrategyHash, Data: hashes(r.spec.Bars), Holdout: hashes(r.spec.Holdout), Seed: r.spec.Seed,
-		Weights: e.training.Model.SHA256, Training: e.training.ResultHash, Gates: r.state.Gates, Assessment: verdict,
+		Weights: e.training.Model.SHA256, Training: e.training.ResultHash, Gates: r.state.Gates, Assessment: &judged,
 	}
 	if e.run != nil {
 		f.Backtest = e.run.ResultHash

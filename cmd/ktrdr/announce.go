@@ -23,6 +23,7 @@ type announcement struct {
 	Blobs    string          `json:"blobs"`
 	Workers  int             `json:"workers"`
 	Agents   int             `json:"agents"`
+	Models   []string        `json:"models,omitempty"`
 	Token    string          `json:"token_file,omitempty"`
 	Warnings []string        `json:"warnings,omitempty"`
 }
@@ -35,6 +36,7 @@ func (b *backend) announce(ctx context.Context, a *app) error {
 	}
 	said := announcement{
 		URL: b.url(), PID: os.Getpid(), Data: b.cfg.Data, Store: info, Blobs: withoutQuery(b.cfg.blobRoot()), Workers: b.cfg.Workers, Agents: b.cfg.Agents,
+		Models: b.cfg.Models.Chain, Warnings: b.cfg.Models.gaps(b.lifelines.models, os.Getenv),
 	}
 	if b.cfg.NoAuth {
 		said.Warnings = append(said.Warnings, "everybody on this machine may use it (KTRDR_AUTH=none)")
@@ -67,6 +69,9 @@ func (a *app) checklist(w io.Writer, s announcement) {
 	}
 	if s.Agents > 0 {
 		done("agents", fmt.Sprintf("%d design and assess in this process", s.Agents))
+	}
+	if len(s.Models) > 0 {
+		done("models", strings.Join(s.Models, ", ")+", and then the program itself")
 	}
 	if s.Token != "" {
 		done("token", s.Token)

@@ -62,10 +62,8 @@ func (b *backend) openLifelines(ctx context.Context) (err error) {
 	if l.models, err = m.open(os.Getenv); err != nil {
 		return err
 	}
-	for _, m := range l.models {
-		if m.Price == nil {
-			b.log.WarnContext(ctx, "model has no price and will not be asked", "model", m.Name, "set", "KTRDR_MODEL_PRICES")
-		}
+	for _, said := range b.cfg.Models.gaps(l.models, os.Getenv) {
+		b.log.WarnContext(ctx, "model will not be asked", "why", said)
 	}
 	if l.chain, err = llm.NewModelFallbackChain(b.chainConfig(l)); err != nil {
 		return err
@@ -124,6 +122,21 @@ func (m Models) open(getenv func(string) string) (all []llm.Model, err error) {
 		all = append(all, one)
 	}
 	return all, nil
+}
+
+// gaps says which models cannot be asked as things are set, and what to set. A
+// server of one's own may want no key.
+func (m Models) gaps(all []llm.Model, getenv func(string) string) (said []string) {
+	for _, one := range all {
+		at, _, _ := strings.Cut(one.Name, "/")
+		if one.Price == nil {
+			said = append(said, fmt.Sprintf("%s has no price and will not be asked: set KTRDR_MODEL_PRICES", one.Name))
+		}
+		if m.Providers[at] == "" && strings.TrimSpace(getenv(keyName(at))) == "" {
+			said = append(said, fmt.Sprintf("%s has no key and cannot answer: set %s", one.Name, keyName(at)))
+		}
+	}
+	return said
 }
 
 func (l *lifelines) decided(_ llm.CallContext, s llm.Step) {

@@ -98,6 +98,9 @@ func (l *lookback) judged(op *ktrdr.Operation) {
 	if result.HoldoutOpened {
 		l.out.Researches.Holdouts++
 	}
+	if len(result.Instead) > 0 {
+		l.out.Researches.Unaided++
+	}
 	l.against.add(result.Figures)
 	if !result.Claim {
 		return

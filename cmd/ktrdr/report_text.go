@@ -65,6 +65,9 @@ func headSection(r httpapi.Report, zone *time.Location) section {
 	if len(parts) > 0 {
 		s.add("%s: %s.", numbered(n.Ended, "research ended", "researches ended"), strings.Join(parts, ", "))
 	}
+	if n.Unaided > 0 {
+		s.add("In %d of them the program did itself what a model was asked for; `ktrdr results` of a research says why.", n.Unaided)
+	}
 	if n.Active+n.Waiting > 0 {
 		s.add("%d are active and %d wait.", n.Active, n.Waiting)
 	}

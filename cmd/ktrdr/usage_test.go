@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -101,8 +102,17 @@ func TestServe_SaysWhatIsWrongWithItsModels(t *testing.T) {
 func TestServe_TakesNamesAndKeysAsTheyComeFromFiles(t *testing.T) {
 	l := newLab(t, "KTRDR_MODELS=openai/"+strings.Repeat("m", 248), "OPENAI_API_KEY=\n sk-canary-0123456789 \r\n")
 	p, _ := l.serve("--workers", "0")
-	if log := p.log.String(); !strings.Contains(log, "model has no price and will not be asked") || strings.Contains(log, "canary") {
+	if log := p.log.String(); !strings.Contains(log, "has no price and will not be asked") || strings.Contains(log, "canary") || strings.Contains(log, "has no key") {
 		t.Errorf("the log shows the key, or does not tell of a model without a price:\n%s", log)
+	}
+}
+
+func TestServe_TellsOfModelsThatCannotBeAsked(t *testing.T) {
+	l := newLab(t, "KTRDR_MODELS=anthropic/claude-sonnet-5,own/small", "KTRDR_PROVIDERS=own=http://127.0.0.1:9/v1", "KTRDR_MODEL_PRICES=own/small=0/0")
+	_, said := l.serve("--workers", "0")
+	want := []string{"anthropic/claude-sonnet-5 has no key and cannot answer: set ANTHROPIC_API_KEY"}
+	if !slices.Equal(said.Warnings, want) || len(said.Models) != 2 {
+		t.Errorf("models %q, warnings %q, want %q", said.Models, said.Warnings, want)
 	}
 }
 

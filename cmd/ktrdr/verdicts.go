@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -89,6 +90,25 @@ func printVerdicts(w io.Writer, ops []ktrdr.Operation) {
 		}
 	})
 	fmt.Fprintf(w, "\n%s\n", closing(ops))
+	if said := withoutModel(ops); said != "" {
+		fmt.Fprintln(w, said)
+	}
+}
+
+// withoutModel says how much of it the program did itself although a model was
+// asked for, and why the first time; empty where it did not.
+func withoutModel(ops []ktrdr.Operation) string {
+	n, first := 0, ""
+	for _, op := range ops {
+		if r := resultOf(op); len(r.Instead) > 0 {
+			n++
+			first = cmp.Or(first, r.Instead[0])
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return plain(fmt.Sprintf("In %d of %d the program did itself what a model was asked for. %s", n, len(ops), first))
 }
 
 // closing says in a sentence what came of all of them.

@@ -61,3 +61,18 @@ func TestVerdicts_TheTestPartNeverStandsAlone(t *testing.T) {
 		}
 	}
 }
+
+func TestVerdicts_WhatAModelDidNotDoIsTold(t *testing.T) {
+	aided := judged(t, research.Result{StrategyName: "a", Verdict: "neutral", Designer: "test/m"})
+	unaided := judged(t, research.Result{StrategyName: "b", Verdict: "neutral", Instead: []string{"Designed by the program itself instead of test/m: it is away."}})
+	var b strings.Builder
+	printVerdicts(&b, []ktrdr.Operation{aided, unaided, unaided})
+	if want := "In 2 of 3 the program did itself what a model was asked for. Designed by the program itself instead of test/m: it is away.\n"; !strings.HasSuffix(b.String(), want) {
+		t.Errorf("%q, want it to end with %q", b.String(), want)
+	}
+	b.Reset()
+	printVerdicts(&b, []ktrdr.Operation{aided})
+	if strings.Contains(b.String(), "itself") {
+		t.Errorf("%q of one that a model designed", b.String())
+	}
+}

@@ -109,7 +109,7 @@ func closing(ops []ktrdr.Operation) string {
 	if claims > 0 {
 		said = fmt.Sprintf("%d of %d claim an edge: it is left after costs, on a holdout that the design did not see%s.", claims, len(ops), against)
 	}
-	return fmt.Sprintf("%s Here the holdout was opened %s.", said, numbered(opened, "time", "times"))
+	return fmt.Sprintf("%s In all, the holdout was opened %s.", said, numbered(opened, "time", "times"))
 }
 
 // count is what verdicts were counted against: of several the most. The openings
@@ -127,7 +127,7 @@ func (c count) String() string {
 	if c.trials == 0 { // nothing came to a verdict
 		return ""
 	}
-	return fmt.Sprintf(", where luck is granted %s and %s of the holdout", numbered(c.trials, "trial", "trials"), numbered(c.openings, "opening", "openings"))
+	return fmt.Sprintf(", where each verdict grants luck up to %s and %s of the holdout", numbered(c.trials, "trial", "trials"), numbered(c.openings, "opening", "openings"))
 }
 
 func percentText(x float64) string { return fmt.Sprintf("%.1f%%", 100*x) }

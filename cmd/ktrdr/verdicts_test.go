@@ -35,14 +35,14 @@ func TestVerdicts_TheTestPartNeverStandsAlone(t *testing.T) {
 		"nothing survived": {
 			[]ktrdr.Operation{sealed, failed},
 			[]string{"685ec14d a 2.50 sealed 0.31 40 7.0% 10bp 20.0% 0.0% 51 neutral", "685ec14d - - sealed - - - - - - - FAILED: TRAINING: disk full"},
-			"Nothing survived: no edge is claimed by any of 2, where luck is granted 40 trials and 6 openings of the holdout. Here the holdout was opened 0 times.",
+			"Nothing survived: no edge is claimed by any of 2, where each verdict grants luck up to 40 trials and 6 openings of the holdout. In all, the holdout was opened 0 times.",
 		},
 		"a claim": {
 			[]ktrdr.Operation{sealed, opened},
 			[]string{"685ec14d b 3.10 1.24 0.97 41 - 0.5bp 0.0% 0.0% 0 promising, an edge is claimed"},
-			"1 of 2 claim an edge: it is left after costs, on a holdout that the design did not see, where luck is granted 41 trials and 7 openings of the holdout. Here the holdout was opened 1 time.",
+			"1 of 2 claim an edge: it is left after costs, on a holdout that the design did not see, where each verdict grants luck up to 41 trials and 7 openings of the holdout. In all, the holdout was opened 1 time.",
 		},
-		"no verdict at all": {[]ktrdr.Operation{failed}, nil, "Nothing survived: no edge is claimed by any of 1. Here the holdout was opened 0 times."},
+		"no verdict at all": {[]ktrdr.Operation{failed}, nil, "Nothing survived: no edge is claimed by any of 1. In all, the holdout was opened 0 times."},
 	} {
 		var b strings.Builder
 		printVerdicts(&b, c.ops)

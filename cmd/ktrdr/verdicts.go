@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,13 +15,14 @@ import (
 // This file prints what came of researches. A figure of the test part never
 // stands alone: the search has chosen by it.
 
-// evidenceOf puts the figures of a research into the API's words.
+// evidenceOf puts the figures of a research into the API's words. What a gate
+// refused has no verdict, but its backtest measured the same test part.
 func evidenceOf(f *research.Figures) httpapi.Evidence {
 	if f == nil {
 		return httpapi.Evidence{}
 	}
 	return httpapi.Evidence{
-		TestSharpe: f.TestSharpe, HoldoutSharpe: f.HoldoutSharpe, Deflated: f.Deflated, Trials: f.Trials, Openings: f.Openings,
+		TestSharpe: cmp.Or(f.TestSharpe, f.Sharpe), HoldoutSharpe: f.HoldoutSharpe, Deflated: f.Deflated, Trials: f.Trials, Openings: f.Openings,
 		Luck: f.Luck, BuyAndHold: f.BuyAndHold, CostPerSide: &f.CostPerSide,
 	}
 }

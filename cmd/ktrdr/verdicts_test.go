@@ -26,6 +26,9 @@ func TestVerdicts_TheTestPartNeverStandsAlone(t *testing.T) {
 	opened := judged(t, research.Result{StrategyName: "b", Verdict: "promising", Claim: true, HoldoutOpened: true, Figures: &research.Figures{
 		TestSharpe: new(3.1), HoldoutSharpe: new(1.24), Deflated: new(0.97), Trials: 41, Openings: 7, Luck: new(0.004), CostPerSide: 0.00005,
 	}})
+	refused := judged(t, research.Result{StrategyName: "c", Outcome: research.OutcomeRejected, GateReason: "win_rate", Figures: &research.Figures{
+		Sharpe: new(-0.42), CostPerSide: 0.00015, NetReturn: -0.03, Trades: 40,
+	}})
 	failed := ktrdr.Operation{ID: sealed.ID, Status: ktrdr.Failed, ErrorMessage: "TRAINING: disk full"}
 	for name, c := range map[string]struct {
 		ops  []ktrdr.Operation
@@ -41,6 +44,11 @@ func TestVerdicts_TheTestPartNeverStandsAlone(t *testing.T) {
 			[]ktrdr.Operation{sealed, opened},
 			[]string{"685ec14d b 3.10 1.24 0.97 41 - 0.5bp 0.0% 0.0% 0 promising, an edge is claimed"},
 			"1 of 2 claim an edge: it is left after costs, on a holdout that the design did not see, where each verdict grants luck up to 41 trials and 7 openings of the holdout. In all, the holdout was opened 1 time.",
+		},
+		"refused by a gate": {
+			[]ktrdr.Operation{refused},
+			[]string{"685ec14d c -0.42 sealed - - - 1.5bp -3.0% 0.0% 40 refused by a gate: win_rate"},
+			"Nothing survived: no edge is claimed by any of 1. In all, the holdout was opened 0 times.",
 		},
 		"no verdict at all": {[]ktrdr.Operation{failed}, nil, "Nothing survived: no edge is claimed by any of 1. In all, the holdout was opened 0 times."},
 	} {

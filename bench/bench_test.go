@@ -74,5 +74,5 @@ func BenchmarkIdleBackend(b *testing.B) {
 	in.serve()
 	<-time.After(3 * time.Second) // idle is what is left when the start is over
 	mb := in.memory() >> 10
-	fmt.Printf("idle backend                     %d MB anonymous memory   aim <= 60: met %v\n", mb, mb <= 60)
+	fmt.Printf("idle backend                     %d MB anonymous memory%s\n", mb, bench.Aim(mb <= 60, "<= 60"))
 }

@@ -49,7 +49,7 @@ func (r *rig) chains(ctx context.Context) error {
 	latency := time.Duration(float64(time.Second) / alone)
 	times := latency.Seconds() / (Commits * perCommit.Seconds())
 	r.printf("chain of 4, alone                %8v  = %.2f x (%d raw commits)%s\n",
-		latency.Round(time.Microsecond), times, Commits, aim(times <= 3, "<= 3 x"))
+		latency.Round(time.Microsecond), times, Commits, Aim(times <= 3, "<= 3 x"))
 	transition := time.Duration(used.Seconds() / (many * Commits) * float64(time.Second))
 	r.printf("chains, %d in flight             %8.0f /s = %.2f x (raw/s / %d) on 1 connection, %.2f x on %d; %v CPU of this process per transition%s\n",
 		inFlight, many, many/(raw1/Commits), Commits, many/(raw32/Commits), inFlight, transition.Round(time.Microsecond),
@@ -85,14 +85,15 @@ func (r *rig) withCrew(ctx context.Context, workers, n int) (perSecond float64, 
 func (r *rig) chainAim(many, raw1, raw32 float64, transition time.Duration) string {
 	switch {
 	case !r.OneWriter:
-		return aim(many >= .5*raw32/Commits, fmt.Sprintf(">= 0.5 x on %d", inFlight))
+		return Aim(many >= .5*raw32/Commits, fmt.Sprintf(">= 0.5 x on %d", inFlight))
 	case raw1 <= 2000: // commits of half a millisecond and more
-		return aim(many > raw1/Commits, "> 1 x on 1 connection")
+		return Aim(many > raw1/Commits, "> 1 x on 1 connection")
 	}
-	return aim(transition <= 250*time.Microsecond, "<= 250µs CPU, as a raw commit costs < 0.5ms")
+	return Aim(transition <= 250*time.Microsecond, "<= 250µs CPU, as a raw commit costs < 0.5ms")
 }
 
-func aim(met bool, what string) string {
+// Aim says whether an aim is met, at the end of a line that tells a figure.
+func Aim(met bool, what string) string {
 	if met {
 		return "   aim " + what + ": met"
 	}
@@ -272,6 +273,6 @@ func (r *rig) listing(ctx context.Context) error {
 	sorted(times)
 	p99 := quantile(times, .99)
 	r.printf("first page, 50 of %d        p50 %v, p99 %v%s\n", r.Listing, quantile(times, .5).Round(time.Microsecond), p99.Round(time.Microsecond),
-		aim(p99 <= 20*time.Millisecond, "<= 20ms"))
+		Aim(p99 <= 20*time.Millisecond, "<= 20ms"))
 	return nil
 }

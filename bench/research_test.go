@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/bench"
 	"github.com/ktrdr/ktrdr/httpapi"
 )
 
@@ -34,7 +35,7 @@ func BenchmarkQueuedResearches(b *testing.B) {
 		in.stop()
 	}
 	fmt.Printf("memory of the backend            %.2f x with ten times as many queued%s\n",
-		float64(memory[1])/float64(memory[0]), aimed(memory[1] <= 2*memory[0], "<= 2 x"))
+		float64(memory[1])/float64(memory[0]), bench.Aim(memory[1] <= 2*memory[0], "<= 2 x"))
 }
 
 // queue starts n researches and measures the backend while they are worked off.
@@ -57,15 +58,8 @@ func (in *installation) queue(n int) (kb int) {
 	slices.Sort(times)
 	p99 := times[len(times)*99/100]
 	fmt.Printf("%4d researches queued            created in %v; status p50 %v, p99 %v; %d MB anonymous memory at most%s\n", n, trigger.Round(time.Millisecond),
-		times[len(times)/2].Round(time.Microsecond), p99.Round(time.Microsecond), kb>>10, aimed(p99 <= 50*time.Millisecond, "p99 <= 50ms"))
+		times[len(times)/2].Round(time.Microsecond), p99.Round(time.Microsecond), kb>>10, bench.Aim(p99 <= 50*time.Millisecond, "p99 <= 50ms"))
 	return kb
-}
-
-func aimed(met bool, what string) string {
-	if met {
-		return "   aim " + what + ": met"
-	}
-	return "   aim " + what + ": NOT met"
 }
 
 // BenchmarkFirstResearch prints how long it is from the start of the built
@@ -95,5 +89,5 @@ func BenchmarkFirstResearch(b *testing.B) {
 		b.Fatalf("the demo completed nothing: %v", err)
 	}
 	fmt.Printf("start to first finished research %8.1f s, and to all eight of the demo %.1f s%s\n",
-		first.Seconds(), time.Since(begun).Seconds(), aimed(first <= 10*time.Second, "<= 10 s"))
+		first.Seconds(), time.Since(begun).Seconds(), bench.Aim(first <= 10*time.Second, "<= 10 s"))
 }

@@ -66,9 +66,9 @@ func measureThreads(b *testing.B, name string, s *threadServer, driver, raw stri
 	after := commits()
 	one := (before + after) / 2
 	each := time.Duration(float64(time.Second) / one)
-	verdict := aimThreads(puts.cpu <= 200*time.Microsecond, "<= 200µs CPU, as a raw commit costs < 0.5ms")
+	verdict := bench.Aim(puts.cpu <= 200*time.Microsecond, "<= 200µs CPU, as a raw commit costs < 0.5ms")
 	if each >= time.Millisecond/2 {
-		verdict = aimThreads(puts.perSecond >= 3*one, ">= 3 x")
+		verdict = bench.Aim(puts.perSecond >= 3*one, ">= 3 x")
 	}
 	fmt.Printf("== threads over HTTP, %s\n", name)
 	fmt.Printf("raw single-row commits           %8.0f /s on 1 connection (%v each; %.0f before, %.0f after)\n", one, each.Round(time.Microsecond), before, after)
@@ -78,11 +78,7 @@ func measureThreads(b *testing.B, name string, s *threadServer, driver, raw stri
 		fmt.Printf("writes that share a commit       %8.1f on average, since the server started\n", writes/commits)
 	}
 	fmt.Printf("thread gets of 4 KB              %8.0f /s with %d clients; %v CPU of the server each%s\n",
-		gets.perSecond, threadClients, gets.cpu, aimThreads(gets.cpu <= 120*time.Microsecond, "<= 120µs"))
-}
-
-func aimThreads(met bool, what string) string {
-	return fmt.Sprintf("   aim %s: met %v", what, met)
+		gets.perSecond, threadClients, gets.cpu, bench.Aim(gets.cpu <= 120*time.Microsecond, "<= 120µs"))
 }
 
 // threadServer is a real backend.

@@ -46,9 +46,3 @@ func (cl *Client) Degradation(ctx context.Context) (out Degradation, err error) 
 	_, err = cl.get(ctx, "degradation", nil, &out)
 	return out, err
 }
-
-// LanguageModels returns the models that may be asked.
-func (cl *Client) LanguageModels(ctx context.Context) (out []LanguageModel, err error) {
-	_, err = cl.get(ctx, "agent/models", nil, &out)
-	return out, err
-}

@@ -222,7 +222,7 @@ func (t Trigger) check() error {
 	case !t.Until.IsZero() && t.Count > MaxGeneration:
 		return wrong("count is %d; of a run that lasts until a time it is the size of a generation, which is at most %d", t.Count, MaxGeneration)
 	case !t.Until.IsZero() && (time.Until(t.Until) <= 0 || time.Until(t.Until) > maxNight):
-		return wrong("until %s is no time within the next %d days", t.Until.Format(time.RFC3339), maxNight/(24*time.Hour))
+		return wrong("until %s is no time within the next %d days: give one that is", t.Until.Format(time.RFC3339), maxNight/(24*time.Hour))
 	case t.Count < 1 || t.Count > maxCount:
 		return wrong("count is %d; it must be 1 to %d", t.Count, maxCount)
 	case t.Seed != nil && *t.Seed > maxSeed:

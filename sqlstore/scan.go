@@ -138,7 +138,7 @@ func load(ctx context.Context, q queryer, id ktrdr.OperationID) (operationRow, e
 }
 
 func notFound(id ktrdr.OperationID) error {
-	return ktrdr.Errorf(ktrdr.CodeNotFound, "there is no operation %q", clip(string(id)))
+	return ktrdr.Errorf(ktrdr.CodeNotFound, "there is no operation %q; `ktrdr ops` lists them", clip(string(id)))
 }
 
 // clip shortens what a caller sent before it is quoted back.

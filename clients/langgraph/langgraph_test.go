@@ -94,7 +94,7 @@ func needsNode(t *testing.T) {
 	if err != nil {
 		err = errors.New("node is not installed: version 20 or newer is needed")
 	} else if _, missing := os.Stat("node_modules/vitest"); missing != nil {
-		err = errors.New("the client's packages are not installed: run npm ci in clients/langgraph")
+		err = errors.New("the client's packages are not installed: run `make client`")
 	}
 	switch {
 	case err == nil:

@@ -110,6 +110,12 @@ func TestCLI_ResearchesQueueAndAreCancelledAlone(t *testing.T) {
 		t.Errorf("under the same key %+v, then %+v", made, same)
 	}
 	l.refused(exitFailed, "at its capacity", "research")
+	for _, list := range [][]string{{"leaderboard"}, {"memory"}, {"memory", "hypotheses"}, {"memory", "trials"}} {
+		l.refused(exitFailed, `there is no run "run_nowhere"`, append(list, "--run", "run_nowhere")...)
+		if out := l.must(append(list, "--run", made.Run)...); !strings.Contains(out, " of "+made.Run+" yet") {
+			t.Errorf("%v of a run of which nothing has ended:\n%s", list, out)
+		}
+	}
 	st := decode[serverStatus](t, l.run("status", "--json").out).Research // it is degraded: nobody works
 	if len(st.Active) != 3 || st.Capacity != (ktrdr.QueueHealth{Limit: 1, Active: 1, Waiting: 2}) || st.Phase != string(research.Designing) {
 		t.Errorf("status %+v, want one designing and two waiting", st)

@@ -57,8 +57,12 @@ func newBreakerForce(a *app) *cobra.Command {
 		Use: "force NAME open|closed|auto --by WHO --why WHY", Short: "Hold a breaker open or closed, or give it back its own will",
 		Args: exactly(2, "the NAME of a breaker, and open, closed or auto"),
 		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
-			if d.State = ktrdr.BreakerState(strings.ToUpper(args[1])); d.State == "AUTO" {
+			switch d.State = ktrdr.BreakerState(strings.ToUpper(args[1])); d.State {
+			case "AUTO":
 				d.State = ""
+			case ktrdr.BreakerOpen, ktrdr.BreakerClosed:
+			default:
+				return usagef("a breaker is held open or closed, or is given back its own will with auto, not %q", args[1])
 			}
 			b, err := c.ForceBreaker(ctx, args[0], d)
 			return a.decided(b, err)

@@ -95,7 +95,7 @@ func (a *app) cancelRun(ctx context.Context, c *httpapi.Client, run string) erro
 		}
 	}
 	return a.print(gone, func(w io.Writer) {
-		fmt.Fprintf(w, "%d researches of %s are cancelled, and it begins no more.\n", len(gone), run)
+		fmt.Fprintf(w, "Cancelled %s of %s, which begins no more.\n", numbered(len(gone), "research", "researches"), run)
 	})
 }
 

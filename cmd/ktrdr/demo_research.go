@@ -45,7 +45,7 @@ func (f *researchDemo) show(ctx context.Context, d *demo) error {
 	if err != nil {
 		return err
 	}
-	d.say("started %d researches, %s", len(made.Operations), made.Run)
+	d.say("started %s, %s", numbered(len(made.Operations), "research", "researches"), made.Run)
 	d.screen = nil // the vigil has its own
 	v := d.a.newVigil(d.client)
 	v.add(made)

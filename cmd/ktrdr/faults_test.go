@@ -36,8 +36,8 @@ func TestCLI_AGoalIsKeptLetterForLetter(t *testing.T) {
 	}
 }
 
-// Nobody has to count, add up or look: a burst of failures is in the log and in
-// the morning's report by itself.
+// Nobody has to count, add up or look: a burst of failures is in the
+// breaker's history and in the morning's report by itself.
 func TestLifelines_ABurstOfFailuresIsToldUnasked(t *testing.T) {
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: filepath.Join(t.TempDir(), "ktrdr.db"), Plans: plans(), Ledger: research.Standalone()})
 	if err != nil {

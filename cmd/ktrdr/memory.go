@@ -56,7 +56,7 @@ func (a *app) remember(kind string, f *memoryFlags) func(*cobra.Command, []strin
 			return err
 		}
 		return a.print(memoryPage{m, next}, func(w io.Writer) {
-			printMemory(w, m)
+			printMemory(w, m, f.run)
 			if next != "" {
 				fmt.Fprintf(w, "There is more: add --cursor %s.\n", next)
 			}
@@ -70,9 +70,9 @@ type memoryPage struct {
 	Next string `json:"next_cursor,omitempty"`
 }
 
-func printMemory(w io.Writer, m httpapi.Memory) {
+func printMemory(w io.Writer, m httpapi.Memory, run string) {
 	if m.Counts[m.Kind] == 0 {
-		fmt.Fprintf(w, "No %s yet. Start a research with `ktrdr research \"a goal\"`.\n", m.Kind)
+		nothingYet(w, m.Kind, run)
 		return
 	}
 	switch m.Kind {
@@ -91,6 +91,15 @@ func printMemory(w io.Writer, m httpapi.Memory) {
 	default:
 		printExperiments(w, m.Experiments)
 	}
+}
+
+// nothingYet says what to do where nothing is remembered, of one run or at all.
+func nothingYet(w io.Writer, what, run string) {
+	if run != "" {
+		fmt.Fprintf(w, "No %s of %s yet: its researches leave them as they end. Watch them with `ktrdr status`.\n", what, run)
+		return
+	}
+	fmt.Fprintf(w, "No %s yet. Start a research with `ktrdr research \"a goal\"`.\n", what)
 }
 
 func printExperiments(w io.Writer, list []httpapi.Experiment) {
@@ -190,7 +199,7 @@ func newLeaderboard(a *app) *cobra.Command {
 			}
 			return a.print(list, func(w io.Writer) {
 				if len(list) == 0 {
-					fmt.Fprintln(w, "No researches yet. Start one with `ktrdr research \"a goal\"`.")
+					nothingYet(w, "experiments", run)
 					return
 				}
 				printExperiments(w, list)

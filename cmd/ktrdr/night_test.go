@@ -91,7 +91,7 @@ func TestNight_LastsThroughAKillAndUntilItIsCancelled(t *testing.T) {
 	l.begin(&again, "serve", "--workers", "2", "--addr", strings.TrimPrefix(said.URL, "http://"))
 	reach("3/1")
 
-	if out := l.must("cancel", "--run", made.Run); !strings.Contains(out, "it begins no more") {
+	if out := l.must("cancel", "--run", made.Run); !strings.Contains(out, "which begins no more") {
 		t.Errorf("cancelled:\n%s", out)
 	}
 	for _, op := range l.generations(made.Run) { // those that ran stop at their workers' next word

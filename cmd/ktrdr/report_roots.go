@@ -56,7 +56,7 @@ func (l *lookback) readRun(ctx context.Context) error {
 		return err
 	}
 	if len(l.roots) == 0 {
-		return ktrdr.Errorf(ktrdr.CodeNotFound, "there is no run %.80q; `ktrdr leaderboard --json` shows the run of each research", l.query.Run)
+		return noRun(l.query.Run)
 	}
 	if l.out.From.IsZero() {
 		l.out.From = began

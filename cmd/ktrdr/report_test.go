@@ -272,7 +272,7 @@ func TestReport_IsReadOnOneScreen(t *testing.T) {
 	for _, part := range []string{
 		"Sat 2026-11-14 22:00 to Sun 2026-11-15 08:00 CET (10h0m)",
 		"9 researches ended: 5 completed, 3 gate rejected, 1 failed.", "2 are active and 4 wait.",
-		"8 trials; all 130 of the ledger count against luck. The holdout was opened 2 times.",
+		"8 trials; all 130 of the ledger count against luck. In this time the holdout was opened 2 times.",
 		"TEST SHARPE  HOLDOUT  DEFLATED  TRIALS  HOLD  COST   NET RETURN  DRAWDOWN  TRADES",
 		"1.31         0.91     0.98      130     2.1%  1.5bp  12.0%       5.0%      120", "with 130 trials counted",
 		"1 × TRAINING: <b>disk</b> | full [2J", "`ktrdr resume op_x`",

@@ -72,7 +72,7 @@ func headSection(r httpapi.Report, zone *time.Location) section {
 		s.add("%d are active and %d wait.", n.Active, n.Waiting)
 	}
 	if n.Trials > 0 || n.Ledger > 0 {
-		s.add("%s; all %d of the ledger count against luck. The holdout was opened %s.", numbered(int(n.Trials), "trial", "trials"), n.Ledger, numbered(n.Holdouts, "time", "times"))
+		s.add("%s; all %d of the ledger count against luck. In this time the holdout was opened %s.", numbered(int(n.Trials), "trial", "trials"), n.Ledger, numbered(n.Holdouts, "time", "times"))
 	}
 	var others []string
 	for _, c := range r.Others {

@@ -61,7 +61,7 @@ func newResearch(a *app) *cobra.Command {
 	flags.BoolVarP(&f.follow, "follow", "f", false, "follow them to their verdicts")
 	flags.StringSliceVar(&f.Symbols, "symbol", nil, "`SYMBOL` to research; several may be given")
 	flags.StringVar(&f.Timeframe, "timeframe", "", "`TIMEFRAME` of the bars, such as 1h")
-	flags.Uint64Var(&f.seed, "seed", 1, "the same seed, goal, bars and memory give the same results")
+	flags.Uint64Var(&f.seed, "seed", 0, "the same seed, goal, bars and memory give the same results (default: one more than the researches before)")
 	flags.StringVar(&f.file, "strategy", "", "`STRATEGY` to research instead of designing one: a file or a name")
 	flags.StringVar(&f.Model, "model", "", "`MODEL` that designs and assesses (default builtin)")
 	flags.BoolVar(&f.BypassGates, "bypass-gates", false, "go on whatever the gates say")

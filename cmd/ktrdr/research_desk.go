@@ -131,6 +131,9 @@ func (d researchDesk) snapshot(ctx context.Context, most int) (research.Snapshot
 // Memory implements httpapi.Research.
 func (d researchDesk) Memory(ctx context.Context, q httpapi.MemoryQuery) (httpapi.Memory, string, error) {
 	counts, err := d.engine.CountNotes(ctx, ktrdr.NoteQuery{Run: q.Run})
+	if err == nil && q.Run != "" && len(counts) == 0 {
+		err = isRun(ctx, d.engine, q.Run)
+	}
 	if err != nil {
 		return httpapi.Memory{}, "", err
 	}
@@ -217,6 +220,11 @@ func (d researchDesk) Leaderboard(ctx context.Context, run string, limit int) ([
 			break
 		}
 		q.Cursor = next
+	}
+	if run != "" && len(all) == 0 {
+		if err := isRun(ctx, d.engine, run); err != nil {
+			return nil, err
+		}
 	}
 	best := research.Leaderboard(all)
 	return experiments(best[:min(limit, len(best))])

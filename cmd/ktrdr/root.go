@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -67,7 +68,7 @@ func newRoot(a *app) *cobra.Command {
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w; see `%s --help`", err, cmd.CommandPath())
+		return usagef("%s; see `%s --help`", flagTrouble(err), cmd.CommandPath())
 	})
 	root.Flags().BoolVar(&showVersion, "version", false, "print the version")
 	f := root.PersistentFlags()
@@ -118,6 +119,22 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 		hint = fmt.Sprintf("did you mean `ktrdr %s`?", s[0])
 	}
 	return usagef("there is no command %q; %s", args[0], hint)
+}
+
+// flagTrouble says what is wrong with a flag, and not which function found out.
+func flagTrouble(err error) string {
+	text := err.Error()
+	e, ok := errors.AsType[*strconv.NumError](err)
+	if !ok {
+		return text
+	}
+	want := map[string]string{
+		"ParseInt": "a whole number", "ParseUint": "a whole number, 0 or more", "ParseFloat": "a number", "ParseBool": "true or false",
+	}[e.Func]
+	if errors.Is(e, strconv.ErrRange) {
+		want = "a number nearer to 0"
+	}
+	return strings.TrimSuffix(text, e.Error()) + "it must be " + want
 }
 
 // exactly asks for n arguments and names them when they are missing.

@@ -48,6 +48,24 @@ func eachOfRun(ctx context.Context, ops lister, run string, each func(*ktrdr.Ope
 	return nil
 }
 
+// isRun refuses a run that has no researches: a name that was mistyped is not
+// the same as a run of which nothing is known yet.
+func isRun(ctx context.Context, ops lister, run string) error {
+	found := false
+	err := eachOfRun(ctx, ops, run, func(*ktrdr.Operation) bool {
+		found = true
+		return false
+	})
+	if err == nil && !found {
+		err = noRun(run)
+	}
+	return err
+}
+
+func noRun(run string) error {
+	return ktrdr.Errorf(ktrdr.CodeNotFound, "there is no run %.80q; `ktrdr leaderboard --json` shows the run of each research", run)
+}
+
 // hopeless are the runs that begin no more before their time, because only
 // failures came of them. Whoever keeps runs going adds them; others ask.
 type hopeless struct {

@@ -15,13 +15,14 @@ import (
 // This file prints what came of researches. A figure of the test part never
 // stands alone: the search has chosen by it.
 
-// evidenceOf puts the figures of a research into the API's words.
+// evidenceOf puts the figures of a research into the API's words. What a gate
+// refused has no verdict, but its backtest measured the same test part.
 func evidenceOf(f *research.Figures) httpapi.Evidence {
 	if f == nil {
 		return httpapi.Evidence{}
 	}
 	return httpapi.Evidence{
-		TestSharpe: f.TestSharpe, HoldoutSharpe: f.HoldoutSharpe, Deflated: f.Deflated, Trials: f.Trials, Openings: f.Openings,
+		TestSharpe: cmp.Or(f.TestSharpe, f.Sharpe), HoldoutSharpe: f.HoldoutSharpe, Deflated: f.Deflated, Trials: f.Trials, Openings: f.Openings,
 		Luck: f.Luck, BuyAndHold: f.BuyAndHold, CostPerSide: &f.CostPerSide,
 	}
 }
@@ -129,7 +130,7 @@ func closing(ops []ktrdr.Operation) string {
 	if claims > 0 {
 		said = fmt.Sprintf("%d of %d claim an edge: it is left after costs, on a holdout that the design did not see%s.", claims, len(ops), against)
 	}
-	return fmt.Sprintf("%s The holdout was opened %s.", said, numbered(opened, "time", "times"))
+	return fmt.Sprintf("%s In all, the holdout was opened %s.", said, numbered(opened, "time", "times"))
 }
 
 // count is what verdicts were counted against: of several the most. The openings
@@ -147,7 +148,7 @@ func (c count) String() string {
 	if c.trials == 0 { // nothing came to a verdict
 		return ""
 	}
-	return fmt.Sprintf(", counted against %s and %s of the holdout by luck", numbered(c.trials, "trial", "trials"), numbered(c.openings, "opening", "openings"))
+	return fmt.Sprintf(", where each verdict grants luck up to %s and %s of the holdout", numbered(c.trials, "trial", "trials"), numbered(c.openings, "opening", "openings"))
 }
 
 func percentText(x float64) string { return fmt.Sprintf("%.1f%%", 100*x) }

@@ -26,6 +26,9 @@ func TestVerdicts_TheTestPartNeverStandsAlone(t *testing.T) {
 	opened := judged(t, research.Result{StrategyName: "b", Verdict: "promising", Claim: true, HoldoutOpened: true, Figures: &research.Figures{
 		TestSharpe: new(3.1), HoldoutSharpe: new(1.24), Deflated: new(0.97), Trials: 41, Openings: 7, Luck: new(0.004), CostPerSide: 0.00005,
 	}})
+	refused := judged(t, research.Result{StrategyName: "c", Outcome: research.OutcomeRejected, GateReason: "win_rate", Figures: &research.Figures{
+		Sharpe: new(-0.42), CostPerSide: 0.00015, NetReturn: -0.03, Trades: 40,
+	}})
 	failed := ktrdr.Operation{ID: sealed.ID, Status: ktrdr.Failed, ErrorMessage: "TRAINING: disk full"}
 	for name, c := range map[string]struct {
 		ops  []ktrdr.Operation
@@ -35,14 +38,19 @@ func TestVerdicts_TheTestPartNeverStandsAlone(t *testing.T) {
 		"nothing survived": {
 			[]ktrdr.Operation{sealed, failed},
 			[]string{"685ec14d a 2.50 sealed 0.31 40 7.0% 10bp 20.0% 0.0% 51 neutral", "685ec14d - - sealed - - - - - - - FAILED: TRAINING: disk full"},
-			"Nothing survived: no edge is claimed by any of 2, counted against 40 trials and 6 openings of the holdout by luck. The holdout was opened 0 times.",
+			"Nothing survived: no edge is claimed by any of 2, where each verdict grants luck up to 40 trials and 6 openings of the holdout. In all, the holdout was opened 0 times.",
 		},
 		"a claim": {
 			[]ktrdr.Operation{sealed, opened},
 			[]string{"685ec14d b 3.10 1.24 0.97 41 - 0.5bp 0.0% 0.0% 0 promising, an edge is claimed"},
-			"1 of 2 claim an edge: it is left after costs, on a holdout that the design did not see, counted against 41 trials and 7 openings of the holdout by luck. The holdout was opened 1 time.",
+			"1 of 2 claim an edge: it is left after costs, on a holdout that the design did not see, where each verdict grants luck up to 41 trials and 7 openings of the holdout. In all, the holdout was opened 1 time.",
 		},
-		"no verdict at all": {[]ktrdr.Operation{failed}, nil, "Nothing survived: no edge is claimed by any of 1. The holdout was opened 0 times."},
+		"refused by a gate": {
+			[]ktrdr.Operation{refused},
+			[]string{"685ec14d c -0.42 sealed - - - 1.5bp -3.0% 0.0% 40 refused by a gate: win_rate"},
+			"Nothing survived: no edge is claimed by any of 1. In all, the holdout was opened 0 times.",
+		},
+		"no verdict at all": {[]ktrdr.Operation{failed}, nil, "Nothing survived: no edge is claimed by any of 1. In all, the holdout was opened 0 times."},
 	} {
 		var b strings.Builder
 		printVerdicts(&b, c.ops)

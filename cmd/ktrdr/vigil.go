@@ -198,7 +198,7 @@ const shownResearches = 20
 
 func (v *vigil) lines() []string {
 	p := v.a.palette()
-	lines := []string{fmt.Sprintf("%d researches: %d ended, %d wait", len(v.ids), len(v.ended), v.waiting())}
+	lines := []string{fmt.Sprintf("%s: %d ended, %d wait", numbered(len(v.ids), "research", "researches"), len(v.ended), v.waiting())}
 	skipped := max(0, len(v.ids)-shownResearches)
 	for i, id := range v.ids[skipped:] {
 		now, text := v.state(id)

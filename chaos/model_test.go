@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/chaos"
@@ -54,11 +53,16 @@ func answering(r llmtest.Request) llmtest.Step {
 // asks triggers a research that a model shall design.
 func asks(t *testing.T, lab *chaos.Lab) ktrdr.OperationID {
 	t.Helper()
+	return triggers(t, lab).Operation
+}
+
+func triggers(t *testing.T, lab *chaos.Lab) httpapi.Triggered {
+	t.Helper()
 	made, err := lab.Client().Trigger(t.Context(), httpapi.ResearchRequest{Model: "anthropic/m1", BypassGates: true, Seed: new(uint64(1))}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made.Operation
+	return made
 }
 
 // designOf is the last design of a research.
@@ -72,40 +76,6 @@ func designOf(t *testing.T, lab *chaos.Lab, id ktrdr.OperationID) (d research.De
 		}
 	}
 	return d
-}
-
-func TestModels_AProviderThatFailsInEveryWayCostsNoResearch(t *testing.T) {
-	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
-		first := llmtest.New(t, llmtest.Script(
-			llmtest.Step{Fault: llmtest.Hang},
-			llmtest.Step{Status: 429, Header: map[string]string{"Retry-After": "0"}},
-			llmtest.Step{Fault: llmtest.Garbage},
-			llmtest.Step{Fault: llmtest.Refuse},
-		))
-		second := llmtest.New(t, func(_ int, r llmtest.Request) llmtest.Step { return answering(r) })
-		lab.ServeWith(1, models(first, second)...)
-		lab.Market("EURUSD", 1500, 3)
-
-		began := time.Now()
-		for range 3 {
-			id := asks(t, lab)
-			lab.Ends(id, ktrdr.Completed)
-			if d := designOf(t, lab, id); d.Designer != "openai/m2" || d.Instead != "" || len(d.Decisions) == 0 {
-				t.Errorf("designed by %q, instead %q, after %d decisions; want the second model", d.Designer, d.Instead, len(d.Decisions))
-			}
-		}
-		if took := time.Since(began); took > 2*time.Minute {
-			t.Errorf("three researches took %v", took)
-		}
-		// The threshold, and one probe for each time that it could be due.
-		if n := len(first.Requests()); n > 5+1 {
-			t.Errorf("a dead provider was called %d times within one cool-down, want at most 6", n)
-		}
-		budget, err := lab.Client().Budget(t.Context())
-		if err != nil || budget.Spent <= 0 || budget.Spent > budget.Limit {
-			t.Errorf("%+v, %v, want some of the money spent and no more than there is", budget, err)
-		}
-	})
 }
 
 func TestModels_WithEveryProviderDownTheProgramDesignsAndBreakersOutliveIt(t *testing.T) {

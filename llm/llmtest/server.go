@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // Server answers as its script says, in the format that it is asked in:
@@ -32,6 +33,8 @@ type Request struct {
 	Header http.Header
 	Body   []byte
 	Model  string // as the body names it
+
+	Began, Ended time.Time // Ended is zero while it is being answered
 }
 
 const maxRequest = 8 << 20
@@ -77,7 +80,7 @@ func (s *Server) serve(w http.ResponseWriter, req *http.Request) {
 	if err != nil {
 		return // the client is gone
 	}
-	r := Request{Path: req.URL.Path, Header: req.Header.Clone(), Body: body}
+	r := Request{Path: req.URL.Path, Header: req.Header.Clone(), Body: body, Began: time.Now()}
 	var named struct {
 		Model string `json:"model"`
 	}
@@ -90,6 +93,7 @@ func (s *Server) serve(w http.ResponseWriter, req *http.Request) {
 	n := len(s.requests)
 	s.requests = append(s.requests, r)
 	s.mu.Unlock()
+	defer s.ended(n)
 
 	var f format = openAI{}
 	switch {
@@ -104,4 +108,10 @@ func (s *Server) serve(w http.ResponseWriter, req *http.Request) {
 	}
 	e := &exchange{server: s, w: w, req: req, format: f, model: r.Model, step: s.answer(n, r)}
 	e.run()
+}
+
+func (s *Server) ended(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests[n].Ended = time.Now()
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -60,56 +62,82 @@ func newCancel(a *app) *cobra.Command {
 	return cmd
 }
 
-// cancelRun cancels what is open of a run, those that wait first and the last of
-// them before the others, so that hardly any begins meanwhile. Between two generations of a run that lasts there is
-// nothing for a moment.
+// cancelRun cancels what is open of a run, and looks again until nothing is:
+// between two generations of a run that lasts there is nothing for a moment, what
+// it saw may have ended before it was cancelled, and the next generation may
+// have been on its way.
 func (a *app) cancelRun(ctx context.Context, c *httpapi.Client, run string) error {
-	const betweenGenerations = 5 * time.Second
-	var gone []ktrdr.OperationID
-	for deadline := time.Now().Add(betweenGenerations); len(gone) == 0; {
-		st, err := c.ResearchStatus(ctx)
-		if err != nil {
+	const (
+		betweenGenerations = 5 * time.Second
+		onItsWay           = 250 * time.Millisecond
+	)
+	gone := map[ktrdr.OperationID]bool{}
+	for deadline := time.Now().Add(betweenGenerations); ; {
+		before := len(gone)
+		if err := cancelOpen(ctx, c, run, gone); err != nil {
 			return err
 		}
-		for _, waiting := range []bool{true, false} {
-			var some []ktrdr.OperationID
-			for _, r := range slices.Backward(st.Active) {
-				if r.Run == run && (r.Status == ktrdr.Pending) == waiting {
-					some = append(some, r.Operation)
-				}
-			}
-			if err := cancelAll(ctx, c, some); err != nil {
-				return err
-			}
-			gone = append(gone, some...)
-		}
-		if len(gone) == 0 && time.Now().After(deadline) {
+		pause := onItsWay
+		switch {
+		case len(gone) > 0 && len(gone) == before:
+			return a.print(slices.Sorted(maps.Keys(gone)), func(w io.Writer) {
+				fmt.Fprintf(w, "Cancelled %s of %s, which begins no more.\n", numbered(len(gone), "research", "researches"), run)
+			})
+		case len(gone) > 0:
+		case time.Now().After(deadline):
 			return fmt.Errorf("no research of a run %q is open; `ktrdr ops --type agent_research` lists what there was", run)
+		default:
+			pause = 50 * time.Millisecond
 		}
-		if len(gone) == 0 {
-			select {
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			case <-time.After(50 * time.Millisecond):
-			}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(pause):
 		}
 	}
-	return a.print(gone, func(w io.Writer) {
-		fmt.Fprintf(w, "Cancelled %s of %s, which begins no more.\n", numbered(len(gone), "research", "researches"), run)
-	})
+}
+
+// cancelOpen cancels what it sees of a run and adds it to gone: those that wait
+// first and the last of them before the others, so that hardly any begins
+// meanwhile.
+func cancelOpen(ctx context.Context, c *httpapi.Client, run string, gone map[ktrdr.OperationID]bool) error {
+	st, err := c.ResearchStatus(ctx)
+	if err != nil {
+		return err
+	}
+	for _, waiting := range []bool{true, false} {
+		var some []ktrdr.OperationID
+		for _, r := range slices.Backward(st.Active) {
+			if r.Run == run && (r.Status == ktrdr.Pending) == waiting && !gone[r.Operation] {
+				some = append(some, r.Operation)
+			}
+		}
+		if err := cancelAll(ctx, c, some, gone); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // cancelAll cancels researches of a run, some at a time: their commits are
-// shared. One that has ended meanwhile is gone too.
-func cancelAll(ctx context.Context, c *httpapi.Client, ids []ktrdr.OperationID) error {
+// shared. One that has ended meanwhile was not cancelled: if all had, the run
+// would go on.
+func cancelAll(ctx context.Context, c *httpapi.Client, ids []ktrdr.OperationID, gone map[ktrdr.OperationID]bool) error {
+	var mu sync.Mutex
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(16)
 	for _, id := range ids {
 		g.Go(func() error {
-			if _, err := c.Cancel(ctx, id, research.RunCancelled); err != nil && ktrdr.CodeOf(err) != ktrdr.CodeConflict {
-				return err
+			_, err := c.Cancel(ctx, id, research.RunCancelled)
+			if ktrdr.CodeOf(err) == ktrdr.CodeConflict {
+				return nil
 			}
-			return nil
+			if err == nil {
+				mu.Lock()
+				defer mu.Unlock()
+				gone[id] = true
+			}
+			return err
 		})
 	}
 	return g.Wait()

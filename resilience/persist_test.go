@@ -132,15 +132,21 @@ func TestRegistry_CallsNeverWaitForTheStore(t *testing.T) {
 	})
 }
 
+// owing trips a breaker whose store has no room to write it down.
+func owing(t *testing.T) (*memoryStore, *resilience.Breaker) {
+	t.Helper()
+	store := newStore()
+	r := restarted(t, store)
+	store.fillWith(errors.New("disk full"))
+	t.Cleanup(running(t, r))
+	b := r.Breaker(ktrdr.ScopeProvider, "x")
+	trip(t, b)
+	return store, b
+}
+
 func TestRegistry_WritesWhatItOwesWhenTheStoreIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newStore()
-		r := restarted(t, store)
-		store.fillWith(errors.New("disk full"))
-		stop := running(t, r)
-		defer stop()
-		b := r.Breaker(ktrdr.ScopeProvider, "x")
-		trip(t, b)
+		store, b := owing(t)
 		time.Sleep(time.Minute)
 		call(b, timedOut) // half open, then open again
 		store.fillWith(nil)
@@ -209,13 +215,7 @@ func TestRegistry_ReadingDoesNotOverwriteWhatIsNotWrittenYet(t *testing.T) {
 
 func TestRegistry_OwesABoundedHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newStore()
-		r := restarted(t, store)
-		store.fillWith(errors.New("disk full"))
-		stop := running(t, r)
-		defer stop()
-		b := r.Breaker(ktrdr.ScopeProvider, "x")
-		trip(t, b)
+		store, b := owing(t)
 		for range 200 {
 			time.Sleep(15 * time.Minute)
 			call(b, timedOut)

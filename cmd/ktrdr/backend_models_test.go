@@ -35,18 +35,25 @@ func modelsOf(t *testing.T, e env) Config {
 	return cfg
 }
 
-// A field that is built and not set protects nobody. Those named here are right
-// as they are.
-func TestLifelines_EverythingThatProtectsIsWired(t *testing.T) {
+// lifelined is a backend that has come as far as its lifelines.
+func lifelined(t *testing.T, e env) *backend {
+	t.Helper()
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: filepath.Join(t.TempDir(), "ktrdr.db"), Plans: plans(), Ledger: research.Standalone()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = store.Close() }()
-	b := &backend{cfg: modelsOf(t, gateway), store: store, log: slog.New(slog.DiscardHandler)}
+	t.Cleanup(func() { _ = store.Close() })
+	b := &backend{cfg: modelsOf(t, e), store: store, log: slog.New(slog.DiscardHandler)}
 	if err := b.openLifelines(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	return b
+}
+
+// A field that is built and not set protects nobody. Those named here are right
+// as they are.
+func TestLifelines_EverythingThatProtectsIsWired(t *testing.T) {
+	b := lifelined(t, gateway)
 	cfg := b.chainConfig(b.lifelines)
 	wired(t, cfg, "Cooldown", "MaxCooldown")
 	wired(t, cfg.Retry, "Jitter", "DurableOver", "On", "Rand")

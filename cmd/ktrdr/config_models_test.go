@@ -2,18 +2,14 @@ package main
 
 import (
 	"context"
-	"log/slog"
 	"maps"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/resilience"
-	"github.com/ktrdr/ktrdr/sqlstore"
 )
 
 // protected is a backend's breaker of a provider, and how it retries.
@@ -90,15 +86,7 @@ func TestConfig_EverySettingThatProtectsIsObeyed(t *testing.T) {
 // protectedBy makes a backend's protection of its environment.
 func protectedBy(t *testing.T, e env) protected {
 	t.Helper()
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: filepath.Join(t.TempDir(), "ktrdr.db"), Plans: plans(), Ledger: research.Standalone()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = store.Close() })
 	maps.Copy(e, gateway)
-	b := &backend{cfg: modelsOf(t, e), store: store, log: slog.New(slog.DiscardHandler)}
-	if err := b.openLifelines(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	b := lifelined(t, e)
 	return protected{t.Context(), b.lifelines.registry.Breaker(ktrdr.ScopeProvider, "one"), b.chainConfig(b.lifelines).Retry}
 }

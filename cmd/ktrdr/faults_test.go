@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,8 +13,6 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
-	"github.com/ktrdr/ktrdr/research"
-	"github.com/ktrdr/ktrdr/sqlstore"
 )
 
 func TestCLI_AGoalIsKeptLetterForLetter(t *testing.T) {
@@ -39,15 +36,7 @@ func TestCLI_AGoalIsKeptLetterForLetter(t *testing.T) {
 // Nobody has to count, add up or look: a burst of failures is in the
 // breaker's history and in the morning's report by itself.
 func TestLifelines_ABurstOfFailuresIsToldUnasked(t *testing.T) {
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: filepath.Join(t.TempDir(), "ktrdr.db"), Plans: plans(), Ledger: research.Standalone()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = store.Close() }()
-	b := &backend{cfg: modelsOf(t, gateway), store: store, log: slog.New(slog.DiscardHandler)}
-	if err := b.openLifelines(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	b := lifelined(t, gateway)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- b.lifelines.registry.Run(ctx) }()
@@ -63,7 +52,7 @@ func TestLifelines_ABurstOfFailuresIsToldUnasked(t *testing.T) {
 	if err := <-done; err != nil { // what was owed is written
 		t.Fatal(err)
 	}
-	events, err := store.Events(t.Context(), ktrdr.EventQuery{Limit: 1000})
+	events, err := b.store.Events(t.Context(), ktrdr.EventQuery{Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +63,7 @@ func TestLifelines_ABurstOfFailuresIsToldUnasked(t *testing.T) {
 	if m.machine.BreakerChanges != 1 {
 		t.Errorf("the report tells of %d breakers that changed, want 1", m.machine.BreakerChanges)
 	}
-	history, err := store.BreakerHistory(t.Context(), "provider:one", 0)
+	history, err := b.store.BreakerHistory(t.Context(), "provider:one", 0)
 	if err != nil || len(history) != 1 || history[0].To != ktrdr.BreakerOpen || !strings.Contains(history[0].Reason, "failed") {
 		t.Errorf("history %+v, %v, want one that says how many failed", history, err)
 	}

@@ -100,7 +100,7 @@ func (s *Store) look(ctx context.Context, c ktrdr.ClaimRequest, heldBy ktrdr.Inc
 	}
 	text.WriteString(` ORDER BY 1, 3, 4, 5`)
 
-	err = s.readOne(ctx, func(r queryer) error {
+	err = s.peek(ctx, func(r queryer) error {
 		held, queues = "", nil
 		rows, err := r.rows(ctx, query(text.String()), args...)
 		if err != nil {

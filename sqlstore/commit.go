@@ -61,15 +61,15 @@ func (w *writer) markBatch(ctx context.Context) (wrote bool, err error) {
 	if changes == w.changes {
 		return false, nil
 	}
+	w.changes = changes
 	return true, w.writeMark(ctx)
 }
 
 func (w *writer) writeMark(ctx context.Context) error {
 	w.mark++ // even when it fails: a number is never used twice
-	if _, err := w.conn.exec(ctx, sqlMark, w.name, w.mark); err != nil {
-		return err
-	}
-	return w.conn.row(ctx, sqlChanges).Scan(&w.changes)
+	changed, err := w.conn.exec(ctx, sqlMark, w.name, w.mark)
+	w.changes += changed
+	return err
 }
 
 // resolve says what became of the newest batch, whose COMMIT failed because of

@@ -49,6 +49,7 @@ type database interface {
 	write(ctx context.Context, l lane, body func(t *tx) error) error
 	read(ctx context.Context, body func(r queryer) error) error
 	readOne(ctx context.Context, body func(r queryer) error) error
+	peek(ctx context.Context, body func(r queryer) error) error
 	// writeOnce and readOnce are for bodies that may take long and cannot be
 	// run a second time.
 	writeOnce(ctx context.Context, body func(t *tx) error) error

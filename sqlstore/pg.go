@@ -297,6 +297,10 @@ func (p *postgres) readOne(ctx context.Context, body func(r queryer) error) erro
 	})
 }
 
+func (p *postgres) peek(ctx context.Context, body func(r queryer) error) error {
+	return p.readOne(ctx, body)
+}
+
 // withConn runs a reader, which may always be run again when its connection is
 // lost.
 func (p *postgres) withConn(ctx context.Context, use func(c *pgConn) error) error {

@@ -23,7 +23,7 @@ const (
 	// to wait for another holds up nobody behind it.
 	mayStart = inLine + ` AND NOT EXISTS (SELECT 1 FROM operations AS other
 		WHERE other.run = operations.run AND other.run <> '' AND other.generation < operations.generation
-			AND other.status IN ('PENDING', 'RUNNING', 'PENDING_RECONCILIATION'))`
+			AND other.` + isOpen + `)`
 )
 
 const (
@@ -38,7 +38,7 @@ const (
 
 	// earlier asks whether a generation of a run has to wait for another.
 	earlier query = `SELECT EXISTS (SELECT 1 FROM operations WHERE run = $1 AND run <> '' AND generation < $2
-		AND status IN ('PENDING', 'RUNNING', 'PENDING_RECONCILIATION'))`
+		AND ` + isOpen + `)`
 
 	countInLine query = `SELECT COUNT(*) FROM operations WHERE ` + inLine
 
@@ -53,7 +53,7 @@ const (
 	// No index tells who ended last; but they end nearly in the order in which
 	// they came.
 	selectOut query = `SELECT ` + outlineColumns + ` FROM operations
-		WHERE queue = $1 AND queue <> '' AND status IN ('COMPLETED', 'FAILED', 'CANCELLED') ORDER BY session DESC LIMIT $2`
+		WHERE queue = $1 AND queue <> '' AND completed_at IS NOT NULL ORDER BY session DESC LIMIT $2`
 
 	selectQueues query = `SELECT queue, SUM(active), SUM(waiting) FROM (
 			SELECT queue, COUNT(*) AS active, 0 AS waiting FROM operations WHERE queue <> '' AND ` + isLive + ` GROUP BY queue
@@ -146,7 +146,7 @@ func checkQueue(n ktrdr.NewOperation) error {
 func (s *Store) StartQueued(ctx context.Context, name string, limit int) (started int, err error) {
 	for {
 		var next ktrdr.OperationID
-		err := s.readOne(ctx, func(r queryer) (err error) { // looking costs no transaction
+		err := s.peek(ctx, func(r queryer) (err error) { // looking costs no transaction
 			next, err = turn(ctx, r, name, limit)
 			return err
 		})

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -146,8 +147,8 @@ const (
 
 	lockClaim query = `SELECT 1 FROM operations WHERE id = $1 {lock}`
 
-	selectClaims = `SELECT id, epoch, cancel_requested FROM operations
-		WHERE (id, epoch) IN ({epochs}) AND has_plan = 0 AND ` + isLive
+	// selectClaims may find an operation at another epoch than was asked for.
+	selectClaims = `SELECT id, epoch, cancel_requested FROM operations WHERE has_plan = 0 AND ` + isLive + ` AND id IN (%s)`
 )
 
 // refresh makes Step's Report transition for every claim that is live.
@@ -175,9 +176,9 @@ func (s *Store) Orders(ctx context.Context, running []ktrdr.Claimed) (ktrdr.Orde
 func (s *Store) liveClaims(ctx context.Context, given []ktrdr.Claimed) (heard, error) {
 	all := heard{}
 	for chunk := range slices.Chunk(given, batch) {
-		values, args := epochs(1, chunk)
-		err := s.readOne(ctx, func(r queryer) error {
-			part, err := scanHeard(ctx, r, query(strings.Replace(selectClaims, "{epochs}", values, 1)), args)
+		list, args := padded(1, chunk, func(c ktrdr.Claimed) any { return c.Operation })
+		err := s.peek(ctx, func(r queryer) error {
+			part, err := scanHeard(ctx, r, query(fmt.Sprintf(selectClaims, list)), args)
 			maps.Copy(all, part)
 			return err
 		})

@@ -17,7 +17,7 @@ import (
 // such an index only where the query repeats its predicate word by word.
 const (
 	isLive    = `status IN ('RUNNING', 'PENDING_RECONCILIATION')`
-	isOpen    = `status IN ('PENDING', 'RUNNING', 'PENDING_RECONCILIATION')`
+	isOpen    = `completed_at IS NULL`
 	isStopped = `status IN ('FAILED', 'CANCELLED')`
 )
 

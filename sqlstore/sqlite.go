@@ -207,6 +207,10 @@ func (db *sqlite) readOne(ctx context.Context, body func(r queryer) error) error
 	return db.withReader(ctx, func(r *session) error { return body(autonomous{r}) })
 }
 
+func (db *sqlite) peek(ctx context.Context, body func(r queryer) error) error {
+	return db.writer.peek(ctx, body)
+}
+
 func (db *sqlite) withReader(ctx context.Context, use func(r *session) error) error {
 	select {
 	case r := <-db.idle:

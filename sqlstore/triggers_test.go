@@ -27,9 +27,9 @@ func transitionPredicate() string {
 		}
 		names := make([]string, len(to))
 		for i, status := range to {
-			names[i] = "'" + string(status) + "'"
+			names[i] = "NEW.status = '" + string(status) + "'"
 		}
-		lines = append(lines, fmt.Sprintf("(OLD.status = '%s' AND NEW.status IN (%s))", from, strings.Join(names, ", ")))
+		lines = append(lines, fmt.Sprintf("(OLD.status = '%s' AND (%s))", from, strings.Join(names, " OR ")))
 	}
 	return "        " + strings.Join(lines, "\n        OR ") + "\n"
 }

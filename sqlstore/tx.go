@@ -72,6 +72,12 @@ func (s *Store) readOne(ctx context.Context, body func(r queryer) error) error {
 	return s.db.readOne(ctx, body)
 }
 
+// peek is readOne of a few rows that have most likely just been written. On
+// SQLite it waits for its turn among those who write.
+func (s *Store) peek(ctx context.Context, body func(r queryer) error) error {
+	return s.db.peek(ctx, body)
+}
+
 // isPostgres says which database it is, for the few places where one text
 // cannot serve both.
 func (s *Store) isPostgres() bool {

@@ -25,8 +25,9 @@ var errClosed = ktrdr.Errorf(ktrdr.CodeUnavailable, "the store is closed")
 
 // writer is the one goroutine that writes to the SQLite file. A durable COMMIT
 // costs the same for one caller as for a hundred, so all who come while one is
-// under way share the next: each body runs in its own SAVEPOINT, one COMMIT
-// follows, then all are answered. A caller who comes alone waits for nobody.
+// under way share the next: each body but the first runs in its own SAVEPOINT,
+// one COMMIT follows, then all are answered. A caller who comes alone waits for
+// nobody.
 //
 // Refusals are answered after the COMMIT too: they may have been decided on
 // what a neighbour wrote, and are true only if that is.
@@ -53,6 +54,7 @@ type writer struct {
 type job struct {
 	ctx   context.Context
 	body  func(t *tx) error
+	peeks bool        // and writes nothing
 	taken atomic.Bool // by the writer, or by the caller who gave up
 	err   error       // of the body
 	woken audience
@@ -86,7 +88,17 @@ func (w *writer) stop() {
 // takes the body back; after that the answer is awaited, because it is near
 // and a caller who left would not know what happened.
 func (w *writer) write(ctx context.Context, l lane, body func(t *tx) error) error {
-	j := &job{ctx: ctx, body: body, done: make(chan error, 1)}
+	return w.do(l, &job{ctx: ctx, body: body, done: make(chan error, 1)})
+}
+
+// peek runs body on the writer's connection, which has at hand what was written
+// just now. Every commit makes the readers forget what they know.
+func (w *writer) peek(ctx context.Context, body func(r queryer) error) error {
+	return w.do(normal, &job{ctx: ctx, body: func(t *tx) error { return body(t) }, peeks: true, done: make(chan error, 1)})
+}
+
+func (w *writer) do(l lane, j *job) error {
+	ctx := j.ctx
 	select {
 	case w.queues[l] <- j:
 	case <-ctx.Done():
@@ -159,6 +171,10 @@ func (w *writer) next() *job {
 
 // batch runs first and whoever else waits in one transaction and answers them.
 func (w *writer) batch(ctx context.Context, first *job) {
+	if first.peeks {
+		w.look(first)
+		return
+	}
 	var jobs []*job
 	err := w.begin(ctx)
 	if err == nil {
@@ -179,6 +195,14 @@ func (w *writer) batch(ctx context.Context, first *job) {
 		if err != nil {
 			j.err = err
 		}
+		j.done <- j.err
+	}
+}
+
+// look answers a job that writes nothing: it needs no transaction.
+func (w *writer) look(j *job) {
+	if j.take() {
+		w.attempt(j)
 		j.done <- j.err
 	}
 }
@@ -209,13 +233,14 @@ func (w *writer) begin(ctx context.Context) error {
 // gone, and with it what the jobs so far did.
 func (w *writer) fill(ctx context.Context, first *job) ([]*job, error) {
 	var jobs []*job
-	deadline := time.Now().Add(maxBatchTime)
+	deadline, alone := time.Now().Add(maxBatchTime), true
 	for j := first; j != nil; j = w.next() {
 		if j.take() {
 			jobs = append(jobs, j)
-			if err := w.apply(ctx, j); err != nil {
+			if err := w.apply(ctx, j, alone); err != nil {
 				return jobs, err
 			}
+			alone = alone && (j.peeks || j.err != nil)
 		}
 		if len(jobs) == maxBatch || time.Now().After(deadline) {
 			break
@@ -224,26 +249,47 @@ func (w *writer) fill(ctx context.Context, first *job) ([]*job, error) {
 	return jobs, nil
 }
 
-// apply runs one body in its own SAVEPOINT; what the body answered is in the
-// job. An error is the transaction's.
-func (w *writer) apply(ctx context.Context, j *job) error {
+// apply runs one body so that it can be undone without its neighbours: in its
+// own SAVEPOINT, or with the whole transaction while that holds nothing else.
+// An error is the transaction's.
+func (w *writer) apply(ctx context.Context, j *job, alone bool) error {
+	switch {
+	case j.peeks:
+		w.attempt(j)
+		return nil
+	case alone:
+		if w.attempt(j); j.err == nil {
+			return nil
+		}
+		return w.undo(ctx, j, "ROLLBACK", "BEGIN IMMEDIATE")
+	}
 	if err := w.conn.control(ctx, "SAVEPOINT job"); err != nil {
 		return sqliteError(err)
 	}
+	if w.attempt(j); j.err == nil {
+		return sqliteError(w.conn.control(ctx, "RELEASE job"))
+	}
+	return w.undo(ctx, j, "ROLLBACK TO job", "RELEASE job")
+}
+
+// undo takes back what a body did and goes on.
+func (w *writer) undo(ctx context.Context, j *job, back, on query) error {
+	// Some errors, such as a full disk, make SQLite roll back everything; then
+	// there is nothing to undo any more.
+	if err := w.conn.control(ctx, back); err != nil {
+		return ktrdr.Errorf(notWritten(j.err), "the transaction was rolled back: %w", j.err)
+	}
+	return sqliteError(w.conn.control(ctx, on))
+}
+
+// attempt runs the job's body; what it answered is in the job.
+func (w *writer) attempt(j *job) {
 	t := &tx{execer: autonomous{w.conn}}
 	if j.err = j.ctx.Err(); j.err == nil {
 		j.err = sqliteError(call(w.log, j.body, t))
 	}
 	j.woken = t.woken
 	w.conn.closeRows()
-	if j.err != nil {
-		// Some errors, such as a full disk, make SQLite roll back everything;
-		// then there is no such savepoint any more.
-		if err := w.conn.control(ctx, "ROLLBACK TO job"); err != nil {
-			return ktrdr.Errorf(notWritten(j.err), "the transaction was rolled back: %w", j.err)
-		}
-	}
-	return sqliteError(w.conn.control(ctx, "RELEASE job"))
 }
 
 // notWritten is the code for callers whose write is surely not there because

@@ -161,11 +161,11 @@ EXECUTE FUNCTION operations_refuse('a new operation is PENDING at epoch 0');
 CREATE TRIGGER operations_transition BEFORE UPDATE OF status ON operations FOR EACH ROW
 WHEN (OLD.status <> NEW.status AND NOT (
 -- transitions
-        (OLD.status = 'PENDING' AND NEW.status IN ('RUNNING', 'CANCELLED'))
-        OR (OLD.status = 'RUNNING' AND NEW.status IN ('PENDING', 'PENDING_RECONCILIATION', 'COMPLETED', 'FAILED', 'CANCELLED'))
-        OR (OLD.status = 'PENDING_RECONCILIATION' AND NEW.status IN ('PENDING', 'RUNNING', 'COMPLETED', 'FAILED', 'CANCELLED'))
-        OR (OLD.status = 'FAILED' AND NEW.status IN ('PENDING'))
-        OR (OLD.status = 'CANCELLED' AND NEW.status IN ('PENDING'))
+        (OLD.status = 'PENDING' AND (NEW.status = 'RUNNING' OR NEW.status = 'CANCELLED'))
+        OR (OLD.status = 'RUNNING' AND (NEW.status = 'PENDING' OR NEW.status = 'PENDING_RECONCILIATION' OR NEW.status = 'COMPLETED' OR NEW.status = 'FAILED' OR NEW.status = 'CANCELLED'))
+        OR (OLD.status = 'PENDING_RECONCILIATION' AND (NEW.status = 'PENDING' OR NEW.status = 'RUNNING' OR NEW.status = 'COMPLETED' OR NEW.status = 'FAILED' OR NEW.status = 'CANCELLED'))
+        OR (OLD.status = 'FAILED' AND (NEW.status = 'PENDING'))
+        OR (OLD.status = 'CANCELLED' AND (NEW.status = 'PENDING'))
 -- end of transitions
     ))
 EXECUTE FUNCTION operations_refuse('no transition leads from the old status to the new one');

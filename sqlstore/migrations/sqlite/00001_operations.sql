@@ -7,10 +7,13 @@ CREATE TABLE meta (
     value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- A list of more than two is a table to SQLite, made anew for each statement;
+-- hence the words of the CHECKs.
 CREATE TABLE operations (
     id               TEXT    NOT NULL PRIMARY KEY,
     operation_type   TEXT    NOT NULL,
-    status           TEXT    NOT NULL CHECK (status IN ('PENDING', 'RUNNING', 'PENDING_RECONCILIATION', 'COMPLETED', 'FAILED', 'CANCELLED')),
+    status           TEXT    NOT NULL CHECK (status = 'PENDING' OR status = 'RUNNING' OR status = 'PENDING_RECONCILIATION'
+                                             OR status = 'COMPLETED' OR status = 'FAILED' OR status = 'CANCELLED'),
     phase            TEXT    NOT NULL DEFAULT '',
     epoch            INTEGER NOT NULL DEFAULT 0,
     attempts         INTEGER NOT NULL DEFAULT 0,
@@ -59,7 +62,7 @@ CREATE TABLE operations (
     ckpt_at          INTEGER,
 
     CHECK (status NOT IN ('RUNNING', 'PENDING_RECONCILIATION') OR heartbeat_at IS NOT NULL),
-    CHECK ((status IN ('COMPLETED', 'FAILED', 'CANCELLED')) = (completed_at IS NOT NULL))
+    CHECK ((status = 'COMPLETED' OR status = 'FAILED' OR status = 'CANCELLED') = (completed_at IS NOT NULL))
 ) STRICT;
 
 CREATE INDEX operations_page     ON operations (created_at, id);
@@ -145,11 +148,11 @@ END;
 CREATE TRIGGER operations_transition BEFORE UPDATE OF status ON operations
 WHEN OLD.status <> NEW.status AND NOT (
 -- transitions
-        (OLD.status = 'PENDING' AND NEW.status IN ('RUNNING', 'CANCELLED'))
-        OR (OLD.status = 'RUNNING' AND NEW.status IN ('PENDING', 'PENDING_RECONCILIATION', 'COMPLETED', 'FAILED', 'CANCELLED'))
-        OR (OLD.status = 'PENDING_RECONCILIATION' AND NEW.status IN ('PENDING', 'RUNNING', 'COMPLETED', 'FAILED', 'CANCELLED'))
-        OR (OLD.status = 'FAILED' AND NEW.status IN ('PENDING'))
-        OR (OLD.status = 'CANCELLED' AND NEW.status IN ('PENDING'))
+        (OLD.status = 'PENDING' AND (NEW.status = 'RUNNING' OR NEW.status = 'CANCELLED'))
+        OR (OLD.status = 'RUNNING' AND (NEW.status = 'PENDING' OR NEW.status = 'PENDING_RECONCILIATION' OR NEW.status = 'COMPLETED' OR NEW.status = 'FAILED' OR NEW.status = 'CANCELLED'))
+        OR (OLD.status = 'PENDING_RECONCILIATION' AND (NEW.status = 'PENDING' OR NEW.status = 'RUNNING' OR NEW.status = 'COMPLETED' OR NEW.status = 'FAILED' OR NEW.status = 'CANCELLED'))
+        OR (OLD.status = 'FAILED' AND (NEW.status = 'PENDING'))
+        OR (OLD.status = 'CANCELLED' AND (NEW.status = 'PENDING'))
 -- end of transitions
     ) AND NOT EXISTS (SELECT 1 FROM meta WHERE key = 'restoring')
 BEGIN

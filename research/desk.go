@@ -124,12 +124,12 @@ func (d *Desk) Rest(t Trigger, first json.RawMessage) (Order, error) {
 	t.Run, t.Seed, t.Until = spec.Run, &spec.RunSeed, spec.Until
 	about := subject{brief: spec.Understanding}
 	if spec.Strategy != "" {
-		s, warnings, err := readStrategy(spec.Strategy, "given")
+		s, err := readStrategy(spec.Strategy, "given")
 		if err != nil {
 			return Order{}, wrong("%w", err)
 		}
 		about.name = s.Name
-		for _, w := range warnings {
+		for _, w := range s.warnings {
 			about.warnings = append(about.warnings, w.String())
 		}
 	}

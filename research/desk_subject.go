@@ -93,12 +93,12 @@ func (d *Desk) given(t Trigger, known designer.Known) (subject, error) {
 		}
 		text, name = string(b), t.Strategy
 	}
-	s, warnings, err := readStrategy(text, name)
+	s, err := readStrategy(text, name)
 	if err != nil {
 		return subject{}, wrong("correct the strategy: %w", err)
 	}
 	sub := subject{text: text, name: s.Name, brief: designer.ReadBrief(t.Brief, known), symbols: s.Data.Symbols, frames: s.Data.Timeframes}
-	if err := fits(t, s); err != nil {
+	if err := fits(t, s.Strategy); err != nil {
 		return subject{}, err
 	}
 	longest, fewest := 0, math.MaxInt
@@ -111,10 +111,10 @@ func (d *Desk) given(t Trigger, known designer.Known) (subject, error) {
 		}
 	}
 	searched := int((1 - d.cfg.Holdout) * float64(fewest))
-	if err := errors.Join(affordable(s, longest), trainable(s, searched)); err != nil {
+	if err := errors.Join(affordable(s.Strategy, longest), trainable(s.Strategy, searched)); err != nil {
 		return subject{}, wrong("%w", err)
 	}
-	for _, w := range warnings {
+	for _, w := range s.warnings {
 		sub.warnings = append(sub.warnings, w.String())
 	}
 	return sub, nil

@@ -186,7 +186,7 @@ func (r *research) evaluated() (evaluation, error) {
 		return e, err
 	}
 	if child := r.newest(ktrdr.Backtesting); child != nil {
-		run, err := resultOf[jobs.BacktestResult](child)
+		run, err := resultIn(&r.plan.backtests, child)
 		if err != nil {
 			return e, err
 		}
@@ -201,6 +201,6 @@ func (r *research) design() (*Design, error) {
 	if child == nil || child.Status != ktrdr.Completed {
 		return nil, nil
 	}
-	d, err := resultOf[Design](child)
+	d, err := resultIn(&r.plan.designs, child)
 	return &d, err
 }

@@ -54,6 +54,7 @@ func someSpec(t testing.TB) Spec {
 // would move it.
 type tree struct {
 	t        testing.TB
+	plan     *plan
 	parent   ktrdr.Operation
 	children []ktrdr.Operation
 	notes    map[string]ktrdr.Note // by kind and key: the first is kept
@@ -67,7 +68,7 @@ func plant(t testing.TB, spec Spec) *tree {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr := &tree{t: t, notes: map[string]ktrdr.Note{}, parent: ktrdr.Operation{
+	tr := &tree{t: t, plan: new(plan), notes: map[string]ktrdr.Note{}, parent: ktrdr.Operation{
 		ID: "op_agent_research_20260102_030405_0a0b0c0d", Type: ktrdr.AgentResearch, Status: ktrdr.Running, Session: 3, Spec: text,
 	}}
 	var s *strategy.Strategy
@@ -78,7 +79,7 @@ func plant(t testing.TB, spec Spec) *tree {
 
 func (tr *tree) ask(why ktrdr.Why) ktrdr.Decision {
 	tr.t.Helper()
-	d, err := Plan().Next(tr.parent, tr.children, why)
+	d, err := tr.plan.Next(tr.parent, tr.children, why)
 	if err != nil {
 		tr.t.Fatalf("asked %s: %v", why, err)
 	}

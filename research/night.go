@@ -235,7 +235,7 @@ func (d *Desk) generation(ctx context.Context, spec Spec, number int) ([]ktrdr.N
 	}
 	name := ""
 	if spec.Strategy != "" {
-		s, _, err := readStrategy(spec.Strategy, "given")
+		s, err := readStrategy(spec.Strategy, "given")
 		if err != nil {
 			return nil, err
 		}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/jobs"
-	"github.com/ktrdr/ktrdr/strategy"
 )
 
 // Plan moves researches.
@@ -21,13 +20,20 @@ import (
 //	CANCELLED   so is the research
 //
 // except when the research is resumed: then its dead child is.
-func Plan() ktrdr.Plan { return plan{} }
+func Plan() ktrdr.Plan { return new(plan) }
 
-type plan struct{}
+// plan remembers what it has read, and nothing else: it is asked about the same
+// specs and results again in each phase.
+type plan struct {
+	specs     recent[Spec]
+	designs   recent[Design]
+	trainings recent[jobs.TrainingResult]
+	backtests recent[jobs.BacktestResult]
+}
 
 // Next implements ktrdr.Plan.
-func (plan) Next(parent ktrdr.Operation, children []ktrdr.Operation, why ktrdr.Why) (ktrdr.Decision, error) {
-	spec, err := ktrdr.ParseSpec[Spec](parent.Spec)
+func (p *plan) Next(parent ktrdr.Operation, children []ktrdr.Operation, why ktrdr.Why) (ktrdr.Decision, error) {
+	spec, err := p.specs.read(parent.Spec, func() (Spec, error) { return ktrdr.ParseSpec[Spec](parent.Spec) })
 	if err != nil {
 		return ktrdr.Decision{}, err
 	}
@@ -35,7 +41,7 @@ func (plan) Next(parent ktrdr.Operation, children []ktrdr.Operation, why ktrdr.W
 	if err != nil {
 		return ktrdr.Decision{}, err
 	}
-	r := &research{parent: parent, spec: spec, state: state, children: children}
+	r := &research{plan: p, parent: parent, spec: spec, state: state, children: children}
 	for _, stage := range []struct {
 		t    ktrdr.Type
 		next func(*ktrdr.Operation) (ktrdr.Decision, error)
@@ -63,6 +69,7 @@ func (plan) Next(parent ktrdr.Operation, children []ktrdr.Operation, why ktrdr.W
 
 // research is one question to the plan.
 type research struct {
+	plan     *plan
 	parent   ktrdr.Operation
 	spec     Spec
 	state    State
@@ -98,7 +105,7 @@ func (r *research) first() (ktrdr.Decision, error) {
 			Place: r.spec.Place, Horizon: r.spec.Horizon, Bars: r.spec.Bars, Sealed: begin(r.spec.Sealed), Costs: r.spec.Costs, Budget: r.spec.Budget,
 		})
 	}
-	s, _, err := readStrategy(r.spec.Strategy, "given")
+	s, err := readStrategy(r.spec.Strategy, "given")
 	if err != nil {
 		return ktrdr.Decision{}, err
 	}
@@ -108,11 +115,11 @@ func (r *research) first() (ktrdr.Decision, error) {
 // designed goes on with what was designed. What a designer answers is data: it
 // is read as strictly as a strategy from anywhere.
 func (r *research) designed(child *ktrdr.Operation) (ktrdr.Decision, error) {
-	design, err := resultOf[Design](child)
+	design, err := resultIn(&r.plan.designs, child)
 	if err != nil {
 		return ktrdr.Decision{}, err
 	}
-	s, _, err := CheckDesign(design.Strategy, r.spec.Bars, r.spec.Costs)
+	s, err := checkDesign(design.Strategy, r.spec.Bars, r.spec.Costs)
 	if err != nil {
 		return ktrdr.Decision{}, fmt.Errorf("the design cannot be used: %w", err)
 	}
@@ -126,15 +133,15 @@ func (r *research) designed(child *ktrdr.Operation) (ktrdr.Decision, error) {
 }
 
 // train begins the training of a strategy.
-func (r *research) train(s *strategy.Strategy, text string) (ktrdr.Decision, error) {
-	bars, err := barsOf(r.spec.Bars, readBy(s), s.Name)
+func (r *research) train(s reading, text string) (ktrdr.Decision, error) {
+	bars, err := barsOf(r.spec.Bars, readBy(s.Strategy), s.Name)
 	if err != nil {
 		return ktrdr.Decision{}, err
 	}
-	if err := affordable(s, mostBars(bars)); err != nil {
+	if err := affordable(s.Strategy, mostBars(bars)); err != nil {
 		return ktrdr.Decision{}, err
 	}
-	r.state.StrategyName, r.state.Strategy, r.state.StrategyHash = s.Name, text, s.Hash()
+	r.state.StrategyName, r.state.Strategy, r.state.StrategyHash = s.Name, text, s.hash
 	return r.begin(ktrdr.Training, jobs.TrainingSpec{
 		Strategy: text, Seed: r.spec.Seed, KernelClass: r.spec.KernelClass, Bars: bars,
 	})
@@ -142,7 +149,7 @@ func (r *research) train(s *strategy.Strategy, text string) (ktrdr.Decision, err
 
 // trained asks the gate about a training.
 func (r *research) trained(child *ktrdr.Operation) (ktrdr.Decision, error) {
-	result, err := resultOf[jobs.TrainingResult](child)
+	result, err := resultIn(&r.plan.trainings, child)
 	if err != nil {
 		return ktrdr.Decision{}, err
 	}
@@ -162,7 +169,7 @@ func (r *research) trained(child *ktrdr.Operation) (ktrdr.Decision, error) {
 
 // backtested asks the gate about a backtest. Whatever it says, this was a trial.
 func (r *research) backtested(child *ktrdr.Operation) (ktrdr.Decision, error) {
-	result, err := resultOf[jobs.BacktestResult](child)
+	result, err := resultIn(&r.plan.backtests, child)
 	if err != nil {
 		return ktrdr.Decision{}, err
 	}
@@ -181,7 +188,7 @@ func (r *research) training() (*jobs.TrainingResult, error) {
 	if child == nil {
 		return nil, ktrdr.Errorf(ktrdr.CodeInternal, "%s was backtested without a training", r.parent.ID)
 	}
-	result, err := resultOf[jobs.TrainingResult](child)
+	result, err := resultIn(&r.plan.trainings, child)
 	return &result, err
 }
 
@@ -271,4 +278,9 @@ func resultOf[T any](child *ktrdr.Operation) (T, error) {
 		return v, fmt.Errorf("its result cannot be read: %w", err)
 	}
 	return v, nil
+}
+
+// resultIn is what a child completed with, decoded once.
+func resultIn[T any](known *recent[T], child *ktrdr.Operation) (T, error) {
+	return known.read(child.Result, func() (T, error) { return resultOf[T](child) })
 }

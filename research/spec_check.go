@@ -6,18 +6,41 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
+// reading is a strategy as it was read.
+type reading struct {
+	*strategy.Strategy            // which nobody changes
+	hash               ktrdr.Hash // its Hash
+	warnings           []strategy.Warning
+}
+
+// strategies are those that were read last: a model that designs one, and
+// whoever asks for one, has it checked before the plan reads it.
+var strategies recent[reading]
+
 // readStrategy parses a strategy and refuses one that is too long to be carried
-// along.
-func readStrategy(text, name string) (*strategy.Strategy, []strategy.Warning, error) {
-	if quoted, err := encode(text); err != nil || len(quoted) > maxStrategy {
-		return nil, nil, fmt.Errorf("strategy %s is longer than the %d bytes that one in a research may have", name, maxStrategy)
+// along. The name is for messages.
+func readStrategy(text, name string) (reading, error) {
+	r, err := strategies.read([]byte(text), func() (reading, error) {
+		if quoted, err := encode(text); err != nil || len(quoted) > maxStrategy {
+			return reading{}, fmt.Errorf("strategy %s is longer than the %d bytes that one in a research may have", name, maxStrategy)
+		}
+		s, warnings, err := strategy.Parse([]byte(text), name)
+		if err != nil {
+			return reading{}, err
+		}
+		return reading{s, s.Hash(), warnings}, nil
+	})
+	r.warnings = slices.Clone(r.warnings)
+	for i := range r.warnings {
+		r.warnings[i].File = name // it may have been read under another
 	}
-	return strategy.Parse([]byte(text), name)
+	return r, err
 }
 
 // CheckDesign says what is wrong with a strategy that was designed for a
@@ -25,22 +48,27 @@ func readStrategy(text, name string) (*strategy.Strategy, []strategy.Warning, er
 // have samples to learn from and be judged by, and trade no cheaper than the
 // research does. The last is for whoever designs by finding out what is rewarded.
 func CheckDesign(text string, bars []jobs.Bars, costs designer.CostHints) (*strategy.Strategy, []strategy.Warning, error) {
-	s, warnings, err := readStrategy(text, "design")
+	s, err := checkDesign(text, bars, costs)
+	return s.Strategy, s.warnings, err
+}
+
+func checkDesign(text string, bars []jobs.Bars, costs designer.CostHints) (reading, error) {
+	s, err := readStrategy(text, "design")
 	if err != nil {
-		return nil, nil, err
+		return reading{}, err
 	}
-	if _, err := barsOf(bars, readBy(s), s.Name); err != nil {
-		return nil, nil, err
+	if _, err := barsOf(bars, readBy(s.Strategy), s.Name); err != nil {
+		return reading{}, err
 	}
-	if err := errors.Join(affordable(s, mostBars(bars)), trainable(s, leastBars(s, bars))); err != nil {
-		return nil, nil, err
+	if err := errors.Join(affordable(s.Strategy, mostBars(bars)), trainable(s.Strategy, leastBars(s.Strategy, bars))); err != nil {
+		return reading{}, err
 	}
 	b := s.Backtest
 	own := designer.CostHints{Commission: b.Commission, Slippage: b.Slippage, Spread: b.Spread}
 	if own.PerSide() < costs.PerSide() {
-		return nil, nil, fmt.Errorf("strategy %s trades at a cost of %v a side; here it is at least %v: raise commission, slippage or spread", s.Name, own.PerSide(), costs.PerSide())
+		return reading{}, fmt.Errorf("strategy %s trades at a cost of %v a side; here it is at least %v: raise commission, slippage or spread", s.Name, own.PerSide(), costs.PerSide())
 	}
-	return s, warnings, nil
+	return s, nil
 }
 
 // mostBars is about how many bars the longest series has.

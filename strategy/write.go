@@ -125,7 +125,11 @@ func scalar(v any) string {
 	panic("strategy: a value that the grammar does not have")
 }
 
+// quote writes text as JSON does. Names, which most texts are, need no escapes.
 func quote(s string) string {
+	if !strings.ContainsFunc(s, escaped) {
+		return `"` + s + `"`
+	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -134,6 +138,9 @@ func quote(s string) string {
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
+
+// escaped says that JSON may write a character in another way than it is.
+func escaped(c rune) bool { return c < ' ' || c > '~' || c == '"' || c == '\\' }
 
 // numeral writes a number that reads back to the same, with a point when there
 // is an exponent: some readers of YAML demand one.

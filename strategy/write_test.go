@@ -52,6 +52,28 @@ func TestYAML_ReadsBackToTheSameStrategy(t *testing.T) {
 	})
 }
 
+// The hash is of these bytes: how texts are written may become faster, and never
+// other.
+func TestJSON_WritesTextsAsTheStandardDoes(t *testing.T) {
+	s := *parse(t, source(t, base))
+	texts := []string{"plain words", "<markup> & more", "naïve", "\u2028", "😀", "\xff", "a\nb\tc"}
+	for c := range rune(256) {
+		texts = append(texts, "a"+string(c)+"b")
+	}
+	for _, text := range texts {
+		var want bytes.Buffer
+		enc := json.NewEncoder(&want)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(text); err != nil {
+			t.Fatal(err)
+		}
+		s.Description = text
+		if member := `"description":` + strings.TrimSpace(want.String()) + `,`; !strings.Contains(string(s.JSON()), member) {
+			t.Errorf("%q is not written as %s", text, member)
+		}
+	}
+}
+
 // anyStrategy writes a strategy that is right, with one of every choice.
 func anyStrategy(rt *rapid.T) string {
 	pick := func(name string, of ...string) string { return rapid.SampledFrom(of).Draw(rt, name) }

@@ -69,7 +69,7 @@ func openSQLite(ctx context.Context, path string, log *slog.Logger, news *news, 
 	if db.schema, err = migrate(ctx, db.writes, gooseSQLite, steps, log); err != nil {
 		return nil, err
 	}
-	if db.writer, err = startWriter(ctx, db, log, news); err != nil {
+	if db.writer, err = newWriter(ctx, db, log, news); err != nil {
 		return nil, err
 	}
 	return db, nil

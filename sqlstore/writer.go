@@ -23,11 +23,11 @@ const (
 
 var errClosed = ktrdr.Errorf(ktrdr.CodeUnavailable, "the store is closed")
 
-// writer is the one goroutine that writes to the SQLite file. A durable COMMIT
-// costs the same for one caller as for a hundred, so all who come while one is
-// under way share the next: each body but the first runs in its own SAVEPOINT,
-// one COMMIT follows, then all are answered. A caller who comes alone waits for
-// nobody.
+// writer is the one connection that writes to the SQLite file. A durable COMMIT
+// costs the same for one caller as for a hundred, so whoever has the turn also
+// does the work of all who wait for it: each body but the first runs in its own
+// SAVEPOINT, one COMMIT follows, then all are answered. A caller who comes alone
+// waits for nobody, not even for another goroutine to wake up.
 //
 // Refusals are answered after the COMMIT too: they may have been decided on
 // what a neighbour wrote, and are true only if that is.
@@ -35,17 +35,17 @@ type writer struct {
 	db     *sqlite
 	log    *slog.Logger
 	news   *news
-	conn   *session
-	queues [2]chan *job // by lane
+	turn   chan struct{} // holds whoever uses the connection and the fields below
+	queues [2]chan *job  // by lane
 
+	conn    *session
 	name    string // in commit_mark, as commit.go explains
 	mark    int64  // of the newest batch
 	changes int64  // SQLite's count of changed rows when it was last asked
 
 	commits, answered atomic.Int64
 
-	quit  chan struct{} // closed by stop
-	ended chan struct{} // closed by run
+	ended chan struct{} // closed by whoever had the last turn
 
 	interpose func(commit func() error) error // a test's way to stand before and after COMMIT
 }
@@ -54,18 +54,18 @@ type writer struct {
 type job struct {
 	ctx   context.Context
 	body  func(t *tx) error
-	peeks bool        // and writes nothing
-	taken atomic.Bool // by the writer, or by the caller who gave up
+	taken atomic.Bool // by who has the turn, or by the caller who gave up
 	err   error       // of the body
 	woken audience
 	done  chan error
 }
 
-func startWriter(ctx context.Context, db *sqlite, log *slog.Logger, news *news) (*writer, error) {
+func newWriter(ctx context.Context, db *sqlite, log *slog.Logger, news *news) (*writer, error) {
 	w := &writer{
 		db: db, log: log, news: news, name: rand.Text(), conn: &session{pool: db.writes},
+		turn:   make(chan struct{}, 1),
 		queues: [2]chan *job{make(chan *job, queueLength), make(chan *job, queueLength)},
-		quit:   make(chan struct{}), ended: make(chan struct{}),
+		ended:  make(chan struct{}),
 	}
 	if err := w.conn.connect(ctx); err != nil {
 		return nil, err
@@ -74,31 +74,30 @@ func startWriter(ctx context.Context, db *sqlite, log *slog.Logger, news *news) 
 		w.conn.discard()
 		return nil, err
 	}
-	go w.run(context.WithoutCancel(ctx))
 	return w, nil
 }
 
 // stop lets the batch under way end and refuses everything else.
 func (w *writer) stop() {
-	close(w.quit)
-	<-w.ended
+	select {
+	case w.turn <- struct{}{}:
+		w.last()
+	case <-w.ended:
+	}
 }
 
-// write hands body to the writer. A caller whose context ends before its turn
-// takes the body back; after that the answer is awaited, because it is near
-// and a caller who left would not know what happened.
+// last is for who has the turn and does not give it back.
+func (w *writer) last() {
+	w.conn.discard()
+	close(w.ended)
+}
+
+// write runs body when it has its turn, or somebody else does who has. A caller
+// whose context ends before that takes the body back; after that the answer is
+// awaited, because it is near and a caller who left would not know what
+// happened.
 func (w *writer) write(ctx context.Context, l lane, body func(t *tx) error) error {
-	return w.do(l, &job{ctx: ctx, body: body, done: make(chan error, 1)})
-}
-
-// peek runs body on the writer's connection, which has at hand what was written
-// just now. Every commit makes the readers forget what they know.
-func (w *writer) peek(ctx context.Context, body func(r queryer) error) error {
-	return w.do(normal, &job{ctx: ctx, body: func(t *tx) error { return body(t) }, peeks: true, done: make(chan error, 1)})
-}
-
-func (w *writer) do(l lane, j *job) error {
-	ctx := j.ctx
+	j := &job{ctx: ctx, body: body, done: make(chan error, 1)}
 	select {
 	case w.queues[l] <- j:
 	case <-ctx.Done():
@@ -106,27 +105,32 @@ func (w *writer) do(l lane, j *job) error {
 	case <-w.ended:
 		return errClosed
 	}
-	select {
-	case err := <-j.done:
-		return err
-	case <-ctx.Done():
-		if j.take() {
-			return ctx.Err()
+	for gone := ctx.Done(); ; {
+		select {
+		case err := <-j.done:
+			return err
+		case w.turn <- struct{}{}:
+			w.lead(context.WithoutCancel(ctx))
+		case <-gone:
+			if j.take() {
+				return ctx.Err()
+			}
+			gone = nil
+		case <-w.ended:
+			return w.unanswered(j)
 		}
-	case <-w.ended:
-		if j.take() {
-			return errClosed
-		}
+	}
+}
+
+// unanswered is for a job that was in the queue when the writer ended.
+func (w *writer) unanswered(j *job) error {
+	if j.take() {
+		return errClosed
 	}
 	select {
 	case err := <-j.done:
 		return err
-	case <-w.ended:
-	}
-	select {
-	case err := <-j.done:
-		return err
-	default: // a body ended the writer's goroutine under everybody
+	default: // a body ended its goroutine under everybody
 		return unknownResult(errClosed)
 	}
 }
@@ -134,30 +138,38 @@ func (w *writer) do(l lane, j *job) error {
 // take is true for the one who may decide about the job.
 func (j *job) take() bool { return j.taken.CompareAndSwap(false, true) }
 
-func (w *writer) run(ctx context.Context) {
-	defer close(w.ended)
-	defer w.conn.discard()
-	for {
-		select { // when there is a choice, urgent ones and the end go first
-		case <-w.quit:
-			return
-		case j := <-w.queues[urgent]:
-			w.batch(ctx, j)
-			continue
-		default:
-		}
-		select {
-		case <-w.quit:
-			return
-		case j := <-w.queues[urgent]:
-			w.batch(ctx, j)
-		case j := <-w.queues[normal]:
-			w.batch(ctx, j)
-		}
+// peek runs body on the writer's connection, which has at hand what was written
+// just now: every commit makes the readers forget what they know.
+func (w *writer) peek(ctx context.Context, body func(r queryer) error) error {
+	select {
+	case w.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-w.ended:
+		return errClosed
 	}
+	defer func() { <-w.turn }()
+	defer w.conn.closeRows()
+	return sqliteError(body(autonomous{w.conn}))
 }
 
-// next returns a job that waits already, or nil.
+// lead uses the turn for a batch and gives it back.
+func (w *writer) lead(ctx context.Context) {
+	whole := false
+	defer func() {
+		if whole {
+			<-w.turn
+		} else { // a body ended its goroutine, and nobody knows what is half done
+			w.last()
+		}
+	}()
+	if first := w.next(); first != nil {
+		w.batch(ctx, first)
+	}
+	whole = true
+}
+
+// next returns a job that waits already, an urgent one if there is one, or nil.
 func (w *writer) next() *job {
 	for _, queue := range []chan *job{w.queues[urgent], w.queues[normal]} {
 		select {
@@ -171,10 +183,6 @@ func (w *writer) next() *job {
 
 // batch runs first and whoever else waits in one transaction and answers them.
 func (w *writer) batch(ctx context.Context, first *job) {
-	if first.peeks {
-		w.look(first)
-		return
-	}
 	var jobs []*job
 	err := w.begin(ctx)
 	if err == nil {
@@ -195,14 +203,6 @@ func (w *writer) batch(ctx context.Context, first *job) {
 		if err != nil {
 			j.err = err
 		}
-		j.done <- j.err
-	}
-}
-
-// look answers a job that writes nothing: it needs no transaction.
-func (w *writer) look(j *job) {
-	if j.take() {
-		w.attempt(j)
 		j.done <- j.err
 	}
 }
@@ -240,7 +240,7 @@ func (w *writer) fill(ctx context.Context, first *job) ([]*job, error) {
 			if err := w.apply(ctx, j, alone); err != nil {
 				return jobs, err
 			}
-			alone = alone && (j.peeks || j.err != nil)
+			alone = alone && j.err != nil
 		}
 		if len(jobs) == maxBatch || time.Now().After(deadline) {
 			break
@@ -253,11 +253,7 @@ func (w *writer) fill(ctx context.Context, first *job) ([]*job, error) {
 // own SAVEPOINT, or with the whole transaction while that holds nothing else.
 // An error is the transaction's.
 func (w *writer) apply(ctx context.Context, j *job, alone bool) error {
-	switch {
-	case j.peeks:
-		w.attempt(j)
-		return nil
-	case alone:
+	if alone {
 		if w.attempt(j); j.err == nil {
 			return nil
 		}

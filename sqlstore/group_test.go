@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -34,9 +35,10 @@ func sqliteOf(t *testing.T, s *Store) *sqlite {
 func holdWriter(t *testing.T, s *Store) (release func() error) {
 	t.Helper()
 	in, out, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	holds := sync.OnceFunc(func() { close(in) })
 	go func() {
 		done <- s.write(t.Context(), normal, func(*tx) error {
-			close(in)
+			holds()
 			<-out
 			return nil
 		})
@@ -149,6 +151,91 @@ func TestWriter_BatchThatChangesNothingIsNotWritten(t *testing.T) {
 	mustPut(t, s, "b")
 	if got := w.mark - before; got != 1 {
 		t.Errorf("%d batches were written, want 1", got)
+	}
+}
+
+// Of those who share a commit, one fails after it has written. What the others
+// wrote is there, once; what cannot be done again was not.
+func TestWriter_OneWhoFailsUndoesNobodyElse(t *testing.T) {
+	s := openTest(t, sqlitePath(t), testSteps())
+	w := sqliteOf(t, s).writer
+	before := w.commits.Load()
+	release := holdWriter(t, s)
+	runs := map[string]int{} // only who has the turn touches it
+	body := func(id string, answer error) func(*tx) error {
+		return func(tx *tx) error {
+			runs[id]++
+			_, err := tx.exec(t.Context(), `INSERT INTO counters (id, n) VALUES ($1, 1)`, id)
+			return errors.Join(err, answer)
+		}
+	}
+	refused := errors.New("refused")
+	results := map[string]chan error{}
+	for i, id := range []string{"a", "guilty", "b", "guilty too", "once", "after"} {
+		result := make(chan error, 1)
+		results[id] = result
+		j := &job{ctx: t.Context(), body: body(id, nil), once: id == "once"}
+		if strings.HasPrefix(id, "guilty") {
+			j.body = body(id, refused)
+		}
+		go func() { result <- w.do(normal, j) }()
+		eventually(t, "it waits", func() bool { return waiting(s, normal) == i+1 })
+	}
+	if err := release(); err != nil {
+		t.Fatal(err)
+	}
+	for id, result := range results {
+		if err := <-result; errors.Is(err, refused) != strings.HasPrefix(id, "guilty") || err != nil && !errors.Is(err, refused) {
+			t.Errorf("%s: err = %v", id, err)
+		}
+	}
+	if want := map[string]int{"a": 2, "guilty": 1, "b": 1, "guilty too": 1, "once": 1, "after": 1}; !maps.Equal(runs, want) {
+		t.Errorf("the bodies ran %v times, want %v", runs, want)
+	}
+	if got := count(t, s); got != 4 {
+		t.Errorf("%d rows, want 4", got)
+	}
+	if got := w.commits.Load() - before; got != 2 {
+		t.Errorf("%d commits, want one, and one for who came after what is done once", got)
+	}
+}
+
+func TestWriter_PeekSeesWhatWasWrittenAndNothingElse(t *testing.T) {
+	s := openTest(t, sqlitePath(t), testSteps())
+	peek := func() (n int) {
+		t.Helper()
+		if err := s.peek(t.Context(), func(r queryer) error {
+			return r.row(t.Context(), `SELECT COUNT(*) FROM counters`).Scan(&n)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	mustPut(t, s, "a")
+	refused := errors.New("refused")
+	if err := s.write(t.Context(), normal, func(tx *tx) error {
+		_, err := tx.exec(t.Context(), `INSERT INTO counters (id, n) VALUES ('b', 1)`)
+		return errors.Join(err, refused)
+	}); !errors.Is(err, refused) {
+		t.Fatal(err)
+	}
+	if n := peek(); n != 1 {
+		t.Errorf("peek sees %d rows, want 1", n)
+	}
+	release := holdWriter(t, s)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.peek(ctx, func(queryer) error { t.Error("it had no turn"); return nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("err = %v, want context.Canceled", err)
+	}
+	if err := release(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.peek(t.Context(), func(queryer) error { t.Error("it is closed"); return nil }); !errors.Is(err, errClosed) {
+		t.Errorf("err = %v, want %v", err, errClosed)
 	}
 }
 

@@ -25,9 +25,9 @@ var errClosed = ktrdr.Errorf(ktrdr.CodeUnavailable, "the store is closed")
 
 // writer is the one connection that writes to the SQLite file. A durable COMMIT
 // costs the same for one caller as for a hundred, so whoever has the turn also
-// does the work of all who wait for it: each body but the first runs in its own
-// SAVEPOINT, one COMMIT follows, then all are answered. A caller who comes alone
-// waits for nobody, not even for another goroutine to wake up.
+// does the work of all who wait for it: their bodies run one after the other,
+// one COMMIT follows, then all are answered. A caller who comes alone waits for
+// nobody, not even for another goroutine to wake up.
 //
 // Refusals are answered after the COMMIT too: they may have been decided on
 // what a neighbour wrote, and are true only if that is.
@@ -54,6 +54,7 @@ type writer struct {
 type job struct {
 	ctx   context.Context
 	body  func(t *tx) error
+	once  bool        // the body must not be run again, so nobody may come after it
 	taken atomic.Bool // by who has the turn, or by the caller who gave up
 	err   error       // of the body
 	woken audience
@@ -97,7 +98,12 @@ func (w *writer) last() {
 // awaited, because it is near and a caller who left would not know what
 // happened.
 func (w *writer) write(ctx context.Context, l lane, body func(t *tx) error) error {
-	j := &job{ctx: ctx, body: body, done: make(chan error, 1)}
+	return w.do(l, &job{ctx: ctx, body: body})
+}
+
+func (w *writer) do(l lane, j *job) error {
+	ctx := j.ctx
+	j.done = make(chan error, 1)
 	select {
 	case w.queues[l] <- j:
 	case <-ctx.Done():
@@ -229,36 +235,47 @@ func (w *writer) begin(ctx context.Context) error {
 	return nil
 }
 
-// fill runs first and all who wait. An error means that the transaction is
-// gone, and with it what the jobs so far did.
+// fill runs first and all who wait. Bodies seldom fail, and what makes one of
+// them undoable costs; so it is paid for only in a batch in which one did. An
+// error means that the transaction is gone, and with it what the jobs so far
+// did.
 func (w *writer) fill(ctx context.Context, first *job) ([]*job, error) {
 	var jobs []*job
-	deadline, alone := time.Now().Add(maxBatchTime), true
+	deadline, apart := time.Now().Add(maxBatchTime), false
 	for j := first; j != nil; j = w.next() {
 		if j.take() {
 			jobs = append(jobs, j)
-			if err := w.apply(ctx, j, alone); err != nil {
+			var err error
+			if apart {
+				err = w.apply(ctx, j)
+			} else if w.attempt(j); j.err != nil {
+				apart, err = true, w.repeat(ctx, jobs)
+			}
+			if err != nil {
 				return jobs, err
 			}
-			alone = alone && j.err != nil
 		}
-		if len(jobs) == maxBatch || time.Now().After(deadline) {
+		if len(jobs) == maxBatch || j.once || time.Now().After(deadline) {
 			break
 		}
 	}
 	return jobs, nil
 }
 
-// apply runs one body so that it can be undone without its neighbours: in its
-// own SAVEPOINT, or with the whole transaction while that holds nothing else.
-// An error is the transaction's.
-func (w *writer) apply(ctx context.Context, j *job, alone bool) error {
-	if alone {
-		if w.attempt(j); j.err == nil {
-			return nil
-		}
-		return w.undo(ctx, j, "ROLLBACK", "BEGIN IMMEDIATE")
+// repeat undoes everything because the last of the jobs failed, and does the
+// others' again.
+func (w *writer) repeat(ctx context.Context, jobs []*job) error {
+	others, last := jobs[:len(jobs)-1], jobs[len(jobs)-1]
+	err := w.undo(ctx, last, "ROLLBACK", "BEGIN IMMEDIATE")
+	for i := 0; i < len(others) && err == nil; i++ {
+		err = w.apply(ctx, others[i])
 	}
+	return err
+}
+
+// apply runs one body so that it can be undone without its neighbours. An
+// error is the transaction's.
+func (w *writer) apply(ctx context.Context, j *job) error {
 	if err := w.conn.control(ctx, "SAVEPOINT job"); err != nil {
 		return sqliteError(err)
 	}

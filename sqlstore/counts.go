@@ -1,15 +1,19 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
 )
 
 const (
-	selectCounts query = `SELECT operation_type, status, COUNT(*) FROM operations
-		GROUP BY operation_type, status ORDER BY operation_type, status`
+	// No status is of both, so there is nothing to add up.
+	selectCounts query = `SELECT operation_type, status, COUNT(*) FROM operations WHERE ` + isOpen + ` GROUP BY operation_type, status
+		UNION ALL
+		SELECT operation_type, status, COUNT(*) FROM operations WHERE completed_at IS NOT NULL GROUP BY operation_type, status`
 
 	countWaiting query = `SELECT operation_type, is_backend_local, COUNT(*) FROM operations
 		WHERE status = 'PENDING' AND has_plan = 0 AND ` + isDue + `
@@ -28,6 +32,9 @@ func (s *Store) Counts(ctx context.Context) (counts []ktrdr.Count, err error) {
 		counts, err = gather(rows, err, func(row scanner) (c ktrdr.Count, err error) {
 			err = row.Scan(&c.Type, &c.Status, &c.N)
 			return c, err
+		})
+		slices.SortFunc(counts, func(a, b ktrdr.Count) int {
+			return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Status, b.Status))
 		})
 		return err
 	})

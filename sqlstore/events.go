@@ -61,7 +61,7 @@ const (
 var (
 	sqliteEvents = eventTexts{
 		all:   `SELECT 0, id, ` + eventColumns + `id > $2 AND $1 >= 0 ORDER BY id LIMIT $3`,
-		ofOne: `SELECT 0, id, ` + eventColumns + `id > $2 AND $1 >= 0 AND operation_id = $4 ORDER BY id LIMIT $3`,
+		ofOne: `SELECT 0, id, ` + eventColumns + `id > $2 AND $1 >= 0 AND substr(operation_id, -24) = substr($4, -24) AND operation_id = $4 ORDER BY id LIMIT $3`,
 		last:  `SELECT 0, id FROM events ORDER BY id DESC LIMIT 1`,
 		prune: `DELETE FROM events WHERE id IN (SELECT id FROM (SELECT id, at FROM events ORDER BY id LIMIT 500) WHERE at < {now} - $1)`,
 	}

@@ -46,7 +46,7 @@ func TestStore_QuestionsHaveTheirIndex(t *testing.T) {
 		"sizes of values":        {"sqlite_autoindex_thread_values_1 (tenant=? AND thread_id=? AND ns=? AND channel=? AND version=? AND hash=?)", func() (query, []any) { return selectValueSizes[2], threeFor(4) }},
 		"newest of a thread":     {"checkpoint_id=?", func() (query, []any) { return latestForeign, []any{"", "t", ""} }},
 		"values that are blobs":  {"values_blobs", func() (query, []any) { return selectBlobs[0], []any{"", 50} }},
-		"page of a type": {"operations_type", func() (query, []any) {
+		"page of a type": {"operations_page", func() (query, []any) {
 			return listed(ktrdr.OperationQuery{Limit: 50, Type: []ktrdr.Type{ktrdr.Dummy}})
 		}},
 		"page of types": {"operations_page", func() (query, []any) {
@@ -72,7 +72,7 @@ func TestStore_QuestionsHaveTheirIndex(t *testing.T) {
 		"active page":    {"operations_active", func() (query, []any) { return listed(active) }},
 		"resumable page": {"operations_stopped", func() (query, []any) { return listed(stopped) }},
 		"family":         {"operations_children", func() (query, []any) { return selectFamily, []any{"op_dummy_1"} }},
-		"counts":         {"operations_counts", func() (query, []any) { return selectCounts, nil }},
+		"counts":         {"COVERING INDEX operations_counts", func() (query, []any) { return selectCounts, nil }},
 		"outlook":        {"operations_live", func() (query, []any) { return selectOutlook, []any{int64(1), int64(1)} }},
 		"events of one": {"events_operation", func() (query, []any) {
 			return sqliteEvents.ofOne, []any{0, 0, 10, "op_dummy_1"}
@@ -82,7 +82,7 @@ func TestStore_QuestionsHaveTheirIndex(t *testing.T) {
 	for name, q := range questions {
 		text, args := q.ask()
 		plan := planOf(t, s, text, args)
-		if !strings.Contains(plan, q.index) || name != "workers" && strings.Contains(plan, "TEMP B-TREE") {
+		if !strings.Contains(plan, q.index) || name != "workers" && name != "counts" && strings.Contains(plan, "TEMP B-TREE") {
 			t.Errorf("%s is not answered by %s alone:\n%s", name, q.index, plan)
 		}
 	}

@@ -68,12 +68,8 @@ func listQuery(q ktrdr.OperationQuery) (query, []any, error) {
 			where = append(where, isStopped)
 		}
 	}
-	switch types := distinct(q.Type); len(types) {
-	case 0:
-	case 1:
-		where = append(where, "operation_type = "+arg(types[0]))
-	default: // an expression, lest an index of the type is read and everything in it sorted
-		where = append(where, "(operation_type || '') IN ("+each(types, arg)+")")
+	if len(q.Type) > 0 {
+		where = append(where, "operation_type IN ("+each(distinct(q.Type), arg)+")")
 	}
 	if q.ActiveOnly {
 		where = append(where, isOpen)

@@ -3,8 +3,8 @@
 //
 // A write goes through Store.write and is durable when it returns:
 //
-//	SQLite      callers ─┬─ urgent ─┬─▶ BEGIN ─▶ SAVEPOINT, body, RELEASE … ─▶ COMMIT
-//	                     └─ normal ─┘   one goroutine; one COMMIT for all who came
+//	SQLite      callers ─┬─ urgent ─┬─▶ BEGIN ─▶ body, body … ─▶ COMMIT
+//	                     └─ normal ─┘   one of them for all who wait
 //
 //	PostgreSQL  caller ───▶ BEGIN, id ─▶ body ─▶ COMMIT
 //	                        one transaction each; urgent ones have their own connections

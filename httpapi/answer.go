@@ -178,7 +178,8 @@ func (c *call) write(status int, body []byte) error {
 	return err
 }
 
-// buffers holds what answers were encoded and gathered in, for the next.
+// buffers holds what bodies were read into and answers were gathered in, for
+// the next.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // largestKept is the largest of them that is kept.

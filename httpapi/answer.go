@@ -147,7 +147,7 @@ func (c *call) answerError(err error) {
 // send writes v as JSON. The whole answer exists before its first byte is
 // written, so that a value JSON cannot hold (NaN) becomes a proper failure.
 func (c *call) send(status int, v any) error {
-	buffer := answers.Get().(*bytes.Buffer)
+	buffer := buffers.Get().(*bytes.Buffer)
 	defer recycle(buffer)
 	if err := json.NewEncoder(buffer).Encode(v); err != nil {
 		return fmt.Errorf("encode the answer: %w", err)
@@ -155,26 +155,32 @@ func (c *call) send(status int, v any) error {
 	body := buffer.Bytes()
 	c.Header().Set("Content-Type", "application/json")
 	c.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	if !c.spec.changes() {
-		c.WriteHeader(status)
-		_, err := c.Write(body)
-		return gone(err)
+	if c.spec.changes() {
+		fault.Hit(fault.Answering)
+		defer fault.Hit(fault.Answered)
 	}
-	fault.Hit(fault.Answering)
+	if to, ok := connOf(c.Request); ok && len(body) <= largestKept {
+		return gone(to.inOneWrite(func() error { return c.write(status, body) }))
+	}
+	return gone(c.write(status, body))
+}
+
+// write writes a whole answer and does not wait with it.
+func (c *call) write(status int, body []byte) error {
 	c.WriteHeader(status)
-	_, err := c.Write(body)
-	if err == nil {
-		err = http.NewResponseController(c).Flush()
+	if _, err := c.Write(body); err != nil {
+		return err
 	}
-	fault.Hit(fault.Answered)
+	err := http.NewResponseController(c).Flush()
 	if errors.Is(err, http.ErrNotSupported) {
 		return nil
 	}
-	return gone(err)
+	return err
 }
 
-// answers holds what answers were encoded in, for the next.
-var answers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+// buffers holds what bodies were read into and answers were gathered in, for
+// the next.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // largestKept is the largest of them that is kept.
 const largestKept = 64 << 10
@@ -182,7 +188,7 @@ const largestKept = 64 << 10
 func recycle(b *bytes.Buffer) {
 	if b.Cap() <= largestKept {
 		b.Reset()
-		answers.Put(b)
+		buffers.Put(b)
 	}
 }
 

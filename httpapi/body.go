@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"io"
@@ -57,30 +58,34 @@ func (c *call) readBody() ([]byte, error) {
 	if err != nil || r == nil {
 		return nil, err
 	}
-	body, err := readAll(r, c.Request.ContentLength)
-	if err != nil {
+	c.buffer = buffers.Get().(*bytes.Buffer)
+	if err := readAll(c.buffer, r, c.Request.ContentLength); err != nil {
 		return nil, c.readError(err)
 	}
 	c.bodyRead()
-	return body, nil
+	return c.buffer.Bytes(), nil
+}
+
+// forgetBody lets another request have the memory of this one's body: decode
+// has left nothing that is a part of it.
+func (c *call) forgetBody() {
+	if c.buffer != nil {
+		recycle(c.buffer)
+		c.buffer, c.body = nil, nil
+	}
 }
 
 // readAll reads a body of n bytes, or when n is negative of any length. What is
 // announced is not believed before it comes: memory is taken for a part of it
 // at a time.
-func readAll(r io.Reader, n int64) ([]byte, error) {
-	if n < 0 || n > believed {
-		return io.ReadAll(r)
-	}
-	body := make([]byte, n)
-	if _, err := io.ReadFull(r, body); err != nil {
-		return nil, err
-	}
-	return body, nil
+func readAll(into *bytes.Buffer, r io.Reader, n int64) error {
+	into.Grow(int(min(max(n, 0), believed)) + bytes.MinRead)
+	_, err := into.ReadFrom(r)
+	return err
 }
 
 // believed is how much memory one announced length may take at once.
-const believed = 64 << 10
+const believed = 32 << 10
 
 // openBody returns the checked and limited body, or nil when there is none.
 func (c *call) openBody() (io.Reader, error) {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -411,11 +412,23 @@ func (b *lockedBuffer) String() string {
 	return b.buf.String()
 }
 
-// connections is a listener that remembers whom it let in.
+// connections is a listener that remembers whom it let in, and counts how
+// often they are written to.
 type connections struct {
 	net.Listener
-	mu  sync.Mutex
-	all []net.Conn
+	writes atomic.Int64
+	mu     sync.Mutex
+	all    []net.Conn
+}
+
+type countedConn struct {
+	net.Conn
+	writes *atomic.Int64
+}
+
+func (c countedConn) Write(p []byte) (int, error) {
+	c.writes.Add(1)
+	return c.Conn.Write(p)
 }
 
 func (l *connections) Accept() (net.Conn, error) {
@@ -425,7 +438,7 @@ func (l *connections) Accept() (net.Conn, error) {
 		defer l.mu.Unlock()
 		l.all = append(l.all, conn)
 	}
-	return conn, err
+	return countedConn{conn, &l.writes}, err
 }
 
 // cut breaks every connection with the server, as a network would.

@@ -24,26 +24,15 @@ func (l *capped) Accept() (net.Conn, error) {
 	case <-l.closed:
 		return nil, net.ErrClosed
 	}
-	conn, err := l.Listener.Accept()
+	accepted, err := l.Listener.Accept()
 	if err != nil {
 		<-l.slots
 		return nil, err
 	}
-	return &cappedConn{Conn: conn, release: sync.OnceFunc(func() { <-l.slots })}, nil
+	return &conn{Conn: accepted, release: sync.OnceFunc(func() { <-l.slots })}, nil
 }
 
 func (l *capped) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return l.Listener.Close()
-}
-
-type cappedConn struct {
-	net.Conn
-	release func()
-}
-
-func (c *cappedConn) Close() error {
-	err := c.Conn.Close()
-	c.release()
-	return err
 }

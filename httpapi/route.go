@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"net/http"
 	"reflect"
 	"slices"
@@ -129,6 +130,7 @@ func (rt *route[In, Out]) types() (in, out reflect.Type) {
 }
 
 func (rt *route[In, Out]) serve(s *Server, c *call) error {
+	defer c.forgetBody()
 	var in In
 	if err := c.decode(&in); err != nil {
 		return err
@@ -164,6 +166,8 @@ type call struct {
 	query values
 	body  []byte // as it came, once decode has read it
 	whole bool   // all of the body was read
+
+	buffer *bytes.Buffer // holds the body
 
 	answer int    // the status of the answer, overriding the spec's; 0 when it does not
 	next   string // the next page's cursor, shown beside the data

@@ -221,6 +221,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		BaseContext: func(net.Listener) context.Context {
 			return context.WithValue(context.WithoutCancel(ctx), stopKey{}, ctx)
 		},
+		ConnContext: withConn,
 	}
 	l = capConnections(l, s.maxConns)
 	served := make(chan error, 1)

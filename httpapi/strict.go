@@ -2,12 +2,10 @@ package httpapi
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -63,7 +61,7 @@ type scanner struct {
 
 // step is the name of a field, or an index that is not negative.
 type step struct {
-	name  string
+	name  []byte
 	index int
 }
 
@@ -74,7 +72,8 @@ func (s *scanner) where() string {
 		if one.index >= 0 {
 			fmt.Fprintf(&at, "[%d]", one.index)
 		} else {
-			at.WriteString("." + one.name)
+			at.WriteByte('.')
+			at.Write(one.name)
 		}
 	}
 	return strings.TrimPrefix(at.String(), ".")
@@ -165,10 +164,10 @@ func (s *scanner) pass(sh *shape, depth int) error {
 
 func (s *scanner) object(sh *shape, place reflect.Value, depth int) error {
 	s.pos++
-	seen := make(map[string]struct{})
+	var seen names
 	into := membersOf(sh, place)
 	for s.space(); s.peek() != '}'; s.space() {
-		if len(seen) > 0 {
+		if seen.n > 0 {
 			if s.peek() != ',' {
 				return s.fail("a comma or } is missing")
 			}
@@ -184,7 +183,7 @@ func (s *scanner) object(sh *shape, place reflect.Value, depth int) error {
 			return err
 		}
 		t, known := sh.member(key)
-		_, twice := seen[key]
+		twice := !seen.add(key)
 		if twice || !known {
 			s.pos = start
 		}
@@ -194,7 +193,6 @@ func (s *scanner) object(sh *shape, place reflect.Value, depth int) error {
 		if !known {
 			return s.fail("there is no field %.60q here", key)
 		}
-		seen[key] = struct{}{}
 		s.space()
 		if s.peek() != ':' {
 			return s.fail("a colon is missing")
@@ -243,92 +241,37 @@ func (s *scanner) array(sh *shape, into reflect.Value, depth int) error {
 	return nil
 }
 
-// name reads a string and returns what it says.
-func (s *scanner) name() (string, error) {
-	quoted, escaped, err := s.text()
-	if err != nil || !escaped {
-		return string(bytes.Trim(quoted, `"`)), err
-	}
-	var name string
-	err = json.Unmarshal(quoted, &name)
-	return name, err
+// names are the names of one object so far: a list while they are few, as
+// they mostly are, then a map.
+type names struct {
+	n    int
+	few  [12][]byte
+	many map[string]struct{}
 }
 
-// text reads a string and returns it as it is written.
-func (s *scanner) text() (quoted []byte, escaped bool, err error) {
-	start := s.pos
-	s.pos++
-	for {
-		for s.pos < len(s.data) && ordinary[s.data[s.pos]] {
-			s.pos++
-		}
-		switch b := s.peek(); {
-		case s.pos >= len(s.data):
-			return nil, false, s.fail("a string does not end")
-		case b == '"':
-			s.pos++
-			return s.data[start:s.pos], escaped, nil
-		case b == '\\':
-			escaped = true
-			if err := s.escape(); err != nil {
-				return nil, false, err
+// add says whether the name is new.
+func (ns *names) add(name []byte) bool {
+	if ns.n < len(ns.few) {
+		for _, other := range ns.few[:ns.n] {
+			if bytes.Equal(other, name) {
+				return false
 			}
-		default:
-			return nil, false, s.fail("a control character stands in a string; write it as an escape")
+		}
+		ns.few[ns.n] = name
+		ns.n++
+		return true
+	}
+	if ns.many == nil {
+		ns.many = make(map[string]struct{})
+		for _, other := range ns.few {
+			ns.many[string(other)] = struct{}{}
 		}
 	}
-}
-
-// ordinary are the bytes that mean themselves in a string.
-var ordinary = func() (is [256]bool) {
-	for b := range is {
-		is[b] = b >= ' ' && b != '"' && b != '\\'
+	if _, twice := ns.many[string(name)]; twice {
+		return false
 	}
-	return is
-}()
-
-// escape reads one escape. NUL and half surrogate pairs are refused: they are
-// JSON, but no text that every store can keep.
-func (s *scanner) escape() error {
-	s.pos++
-	switch s.peek() {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-		s.pos++
-		return nil
-	case 'u':
-	default:
-		return s.fail("there is no such escape")
-	}
-	r, ok := s.hex4()
-	if !ok {
-		return s.fail("\\u needs four hex digits")
-	}
-	if r == 0 {
-		return s.fail("a string contains NUL, which cannot be stored")
-	}
-	if !utf16.IsSurrogate(r) {
-		return nil
-	}
-	if s.peek() == '\\' && s.pos+1 < len(s.data) && s.data[s.pos+1] == 'u' {
-		s.pos++
-		if low, ok := s.hex4(); ok && utf16.DecodeRune(r, low) != utf8.RuneError {
-			return nil
-		}
-	}
-	return s.fail("a string contains half a surrogate pair, which is no character")
-}
-
-// hex4 reads uXXXX.
-func (s *scanner) hex4() (rune, bool) {
-	if s.pos+5 > len(s.data) {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(string(s.data[s.pos+1:s.pos+5]), 16, 32)
-	if err != nil {
-		return 0, false
-	}
-	s.pos += 5
-	return rune(n), true
+	ns.many[string(name)] = struct{}{}
+	return true
 }
 
 // number reads a number that a float64 can hold: 1e400 is JSON, and infinite.

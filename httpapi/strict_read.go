@@ -25,7 +25,7 @@ func membersOf(sh *shape, into reflect.Value) members {
 }
 
 // place is where the value of a name is to be read.
-func (m *members) place(name string) reflect.Value {
+func (m *members) place(name []byte) reflect.Value {
 	switch {
 	case !m.into.IsValid():
 		return m.into
@@ -33,13 +33,13 @@ func (m *members) place(name string) reflect.Value {
 		m.elem.SetZero()
 		return m.elem
 	}
-	return m.into.FieldByIndex(m.shape.fields[name].Index)
+	return m.into.FieldByIndex(m.shape.fields[string(name)].Index)
 }
 
 // keep keeps the value that was read for a name.
-func (m *members) keep(name string) {
+func (m *members) keep(name []byte) {
 	if m.elem.IsValid() {
-		m.into.SetMapIndex(reflect.ValueOf(name), m.elem)
+		m.into.SetMapIndex(reflect.ValueOf(string(name)), m.elem)
 	}
 }
 

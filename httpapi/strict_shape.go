@@ -38,11 +38,11 @@ func (sh *shape) takesArray() bool  { return sh.is(ofSlice) }
 func (sh *shape) takesText() bool   { return sh.is(ofText) || sh.is(ofBytes) }
 
 // member says whether a name may stand here, and what its value is for.
-func (sh *shape) member(name string) (reflect.Type, bool) {
+func (sh *shape) member(name []byte) (reflect.Type, bool) {
 	if sh == nil || sh.fields == nil {
 		return sh.element(), true
 	}
-	f, ok := sh.fields[name]
+	f, ok := sh.fields[string(name)]
 	return f.Type, ok
 }
 

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"reflect"
 	"strings"
@@ -131,4 +132,39 @@ func onPurpose(err error) bool {
 		}
 	}
 	return false
+}
+
+func TestReadJSON_FindsASecondNameAmongFewAndMany(t *testing.T) {
+	for _, n := range []int{1, 2, 11, 12, 13, 14, 200} {
+		var body strings.Builder
+		for i := range n {
+			fmt.Fprintf(&body, `"name %d":%d,`, i, i)
+		}
+		for _, again := range []int{0, n / 2, n - 1, n} {
+			var into struct {
+				Any json.RawMessage `json:"any"`
+			}
+			err := readJSON(fmt.Appendf(nil, `{"any":{%s"name %d":0}}`, body.String(), again), &into)
+			twice := err != nil && strings.Contains(err.Error(), fmt.Sprintf(`the name "name %d" is there twice`, again))
+			if want := again < n; twice != want || !want && err != nil {
+				t.Errorf("%d names, then number %d again: %v; want it refused: %v", n, again, err, want)
+			}
+		}
+	}
+}
+
+func TestOrdinary_StopsAtTheFirstByteThatDoesNotMeanItself(t *testing.T) {
+	for b := range 256 {
+		for at := range 24 {
+			text := bytes.Repeat([]byte("é~ "), 8)
+			text[at] = byte(b)
+			want := at
+			if b >= ' ' && b != '"' && b != '\\' {
+				want = len(text)
+			}
+			if got := ordinary(text); got != want {
+				t.Errorf("byte %#x at %d: stops at %d, want %d", b, at, got, want)
+			}
+		}
+	}
 }

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -136,5 +137,29 @@ func TestThreads_NamesAreNeeded(t *testing.T) {
 		"copy":   `{"target_thread_id":"t2"}`,
 	} {
 		refusedWith(t, path, st.send(t, http.MethodPost, "/api/v1/threads/"+path, body), "", http.StatusUnprocessableEntity, ktrdr.CodeInvalid)
+	}
+}
+
+func TestThreads_APutKeepsNothingOfTheMemoryItWasReadInto(t *testing.T) {
+	saver := &fakeSaver{}
+	st := serve(t, &fakeEngine{saver: saver})
+	put := func(fill string) {
+		long := strings.Repeat(fill, 400)
+		a := st.send(t, http.MethodPost, "/api/v1/threads/put", `{"thread_id":"`+long[:200]+`","checkpoint":{"id":"`+long+`"},"channel_values":{"`+long[:100]+`":{"t":"`+fill+`","b":"`+long+`"}},"new_versions":{"`+long[:100]+`":"`+long+`"},"metadata":{"m":"`+long+`"},"expected_latest":"`+long+`"}`)
+		if a.status != http.StatusOK {
+			t.Fatalf("status %d: %s", a.status, a.body)
+		}
+	}
+	put("AAAA")
+	first := saver.put
+	for range 20 { // one of them has the same memory
+		put("BBBB")
+	}
+	kept, err := json.Marshal(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(kept), "BBBB") {
+		t.Errorf("the first put became %s", kept)
 	}
 }

@@ -76,25 +76,40 @@ func (d *Draft) readCheckpoint(raw json.RawMessage) (map[string]json.RawMessage,
 	if !utf8.Valid(raw) {
 		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "checkpoint must be valid UTF-8")
 	}
-	var fields map[string]json.RawMessage // by exact name: struct fields would match any case
-	if err := json.Unmarshal(raw, &fields); err != nil {
+	var id, format, channels json.RawMessage // by exact name: struct fields would match any case
+	err := members(raw, func(name string, value json.RawMessage) {
+		switch name {
+		case "id":
+			id = value
+		case "v":
+			format = value
+		case "channel_versions":
+			channels = value
+		}
+	})
+	if err != nil {
 		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "checkpoint must be a JSON object: %w", err)
 	}
-	if id, ok := fields["id"]; !ok || json.Unmarshal(id, &d.Ref.Checkpoint) != nil || d.Ref.Checkpoint == "" {
+	if id != nil {
+		d.Ref.Checkpoint, err = text(id)
+	}
+	if err != nil || d.Ref.Checkpoint == "" {
 		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "checkpoint.id must be a string that is not empty")
 	}
-	if v, ok := fields["v"]; ok {
-		var format float64
-		if err := json.Unmarshal(v, &format); err != nil || math.Abs(format) > 1000 {
+	if format != nil {
+		var v float64
+		if err := json.Unmarshal(format, &v); err != nil || math.Abs(v) > 1000 {
 			return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "checkpoint.v must be a small number")
 		}
-		d.Format = int(format)
+		d.Format = int(v)
 	}
-	var versions map[string]json.RawMessage
-	if cv, ok := fields["channel_versions"]; ok {
-		if err := json.Unmarshal(cv, &versions); err != nil {
-			return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "checkpoint.channel_versions must be a JSON object: %w", err)
-		}
+	if channels == nil {
+		return nil, nil
+	}
+	versions := make(map[string]json.RawMessage)
+	err = members(channels, func(name string, value json.RawMessage) { versions[name] = value })
+	if err != nil {
+		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "checkpoint.channel_versions must be a JSON object: %w", err)
 	}
 	return versions, nil
 }
@@ -106,18 +121,23 @@ func (d *Draft) readMetadata(raw json.RawMessage) error {
 	if !utf8.Valid(raw) {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "metadata must be valid UTF-8")
 	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &fields); err != nil {
+	var run json.RawMessage
+	err := members(raw, func(name string, value json.RawMessage) {
+		if name == runKey {
+			run = value
+		}
+	})
+	if err != nil {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "metadata must be a JSON object: %w", err)
 	}
-	if run, ok := fields[runKey]; ok && len(run) > 0 && run[0] == '"' {
-		if err := json.Unmarshal(run, &d.Run); err != nil {
-			return ktrdr.Errorf(ktrdr.CodeInvalid, "metadata.run_id: %w", err)
-		}
-		d.HasRun = true
-		return name("metadata.run_id", d.Run, maxThread)
+	if run == nil || run[0] != '"' {
+		return nil
 	}
-	return nil
+	if d.Run, err = text(run); err != nil {
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "metadata.run_id: %w", err)
+	}
+	d.HasRun = true
+	return name("metadata.run_id", d.Run, maxThread)
 }
 
 func (d *Draft) readTTL(seconds float64) error {

@@ -2,10 +2,13 @@ package saver
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -67,6 +70,31 @@ func FuzzCanonical(f *testing.F) {
 		}
 		if twice, err := Canonical(json.RawMessage(once)); err != nil || twice != once {
 			t.Errorf("Canonical(%s) = %s, %v; want itself", once, twice, err)
+		}
+	})
+}
+
+// What members finds is what encoding/json finds, and so is what it refuses.
+func FuzzMembers(f *testing.F) {
+	for _, seed := range []string{
+		`{"a":1,"b":[{"c":"}]"},2], "a" : "twice" }`, ` { } `, `{"a\u0062\\":"\"","":-1.5e3}`, `{"a":true,"b":null}`, "{\"a\"\t:\n{}\r}",
+		`null`, ` null `, `[]`, `"x"`, `7`, ``, `{`, `{"a"}`, `{"a":1}}`, `{"a":01}`, `{"\ud800":"\ud800"}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if !utf8.Valid(raw) {
+			return // its callers refuse it
+		}
+		var want map[string]json.RawMessage
+		wantErr := json.Unmarshal(raw, &want)
+		got := make(map[string]json.RawMessage)
+		err := members(raw, func(name string, value json.RawMessage) { got[name] = value })
+		if fmt.Sprint(err) != fmt.Sprint(wantErr) {
+			t.Fatalf("members(%q) = %v, want %v", raw, err, wantErr)
+		}
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); err == nil && diff != "" {
+			t.Errorf("members of %q (-want +got):\n%s", raw, diff)
 		}
 	})
 }

@@ -1,0 +1,60 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"net/http"
+)
+
+// conn is a connection on which an answer can leave in one system call.
+// net/http writes 4 KB at a time, and a checkpoint is often a little more: it
+// would wake whoever waits for it twice.
+type conn struct {
+	net.Conn
+	gathered *bytes.Buffer // holds writes back; nil while they pass
+	release  func()        // lets another connection in
+}
+
+func (c *conn) Write(p []byte) (int, error) {
+	if c.gathered != nil {
+		return c.gathered.Write(p)
+	}
+	return c.Conn.Write(p)
+}
+
+func (c *conn) Close() error {
+	err := c.Conn.Close()
+	c.release()
+	return err
+}
+
+// inOneWrite sends everything that write writes at once. The connection must
+// have no other writer meanwhile.
+func (c *conn) inOneWrite(write func() error) error {
+	gathered := buffers.Get().(*bytes.Buffer)
+	c.gathered = gathered
+	err := write()
+	c.gathered = nil
+	if err == nil {
+		_, err = c.Conn.Write(gathered.Bytes())
+	}
+	recycle(gathered)
+	if err != nil { // net/http does not know, and must not send another answer behind half of this one
+		_ = c.Close()
+	}
+	return err
+}
+
+type connKey struct{}
+
+func withConn(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
+}
+
+// connOf is the connection of a request when only its handler writes to it. Of
+// one with TLS that cannot be said: reading from it may write too.
+func connOf(r *http.Request) (c *conn, ok bool) {
+	c, ok = r.Context().Value(connKey{}).(*conn)
+	return c, ok
+}

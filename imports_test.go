@@ -88,7 +88,7 @@ var arrows = map[string]rule{
 	"savertest":             {ours: []string{".", "memsaver"}, modules: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
 	"bench":                 {ours: []string{".", "dummy", "engine", "worker"}},
 	"chaos": {
-		ours: []string{".", "dummy", "httpapi", "sqlstore/pgtest", "market"}, modules: []string{"github.com/jackc/pgx/v5", "modernc.org/sqlite"}, // the database, past the backend
+		ours: []string{".", "dummy", "httpapi", "sqlstore", "sqlstore/pgtest", "market"}, modules: []string{"github.com/jackc/pgx/v5", "modernc.org/sqlite"}, // the database, past the backend
 	},
 
 	// wiring

@@ -88,7 +88,7 @@ func (l *Lab) auditPath(op ktrdr.Operation) {
 	var p path
 	for deadline := time.Now().Add(30 * time.Second); ; pace() {
 		p = replay(l.Events(op.ID))
-		if p.at == op.Status || time.Now().After(deadline) {
+		if p.at == op.Status && p.claims == op.Attempts || time.Now().After(deadline) {
 			break
 		}
 	}

@@ -40,6 +40,7 @@ func parrot(key string) func(n int, r llmtest.Request) llmtest.Step {
 }
 
 func TestSecrets_AKeyThatAProviderRepeatsIsKeptNowhere(t *testing.T) {
+	t.Parallel()
 	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
 		first := llmtest.New(t, parrot(canary+"-first"))
 		second := llmtest.New(t, llmtest.Script(llmtest.Step{Status: 401, Body: `{"error":{"message":"no such key: ` + canary + `-second"}}`}))
@@ -94,6 +95,7 @@ func TestSecrets_AKeyThatAProviderRepeatsIsKeptNowhere(t *testing.T) {
 }
 
 func TestSecrets_AnAddressWithAKeyInItIsRefusedAndNotRepeated(t *testing.T) {
+	t.Parallel()
 	lab := chaos.New(t, binary, chaos.SQLite, chaos.Calm)
 	for _, address := range []string{"http://user:" + canary + "@127.0.0.1:1/v1", "http://127.0.0.1:1/v1?key=" + canary} {
 		p := lab.Start("KTRDR_MODELS=local/m", "KTRDR_PROVIDERS=local="+address)

@@ -36,12 +36,14 @@ func points(prefixes ...string) []fault.Point {
 // TestFailpoints_BackendKilledAtEveryDurableStep lets the test be the worker:
 // it knows what was acknowledged, and wants all of it back.
 func TestFailpoints_BackendKilledAtEveryDurableStep(t *testing.T) {
+	t.Parallel()
 	for _, point := range points("blob.", "tx.", "http.") {
 		for _, r := range requests {
 			if strings.HasPrefix(string(point), "blob.") != (r.name == "blob") {
 				continue // a blob is written by nothing else, and needs no transaction
 			}
 			t.Run(fmt.Sprintf("%s/%s", point, r.name), func(t *testing.T) {
+				t.Parallel()
 				onBoth(t, quiet, func(t *testing.T, lab *chaos.Lab) { killBackendIn(t, lab, point, r) })
 			})
 		}
@@ -72,9 +74,11 @@ func killBackendIn(t *testing.T, lab *chaos.Lab, point fault.Point, r request) {
 // TestFailpoints_BackendKilledAtAnyTurn kills the backend at later passings,
 // wherever in the life of an operation they fall.
 func TestFailpoints_BackendKilledAtAnyTurn(t *testing.T) {
+	t.Parallel()
 	for _, point := range points("blob.", "tx.", "http.") {
 		for _, turn := range turns()[1:] {
 			t.Run(fmt.Sprintf("%s@%d", point, turn), func(t *testing.T) {
+				t.Parallel()
 				onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) { killBackendAt(t, lab, point, turn) })
 			})
 		}
@@ -105,12 +109,14 @@ func killBackendAt(t *testing.T, lab *chaos.Lab, point fault.Point, turn int) {
 // TestFailpoints_WorkerKilledAtEveryDurableStep kills a real worker at each of
 // its own points; the spool's need a backend that is away.
 func TestFailpoints_WorkerKilledAtEveryDurableStep(t *testing.T) {
+	t.Parallel()
 	for _, point := range points("worker.", "spool.") {
 		for _, turn := range turns() {
 			if point == fault.SpoolSent && turn > 10 {
 				continue // one outage leaves no more: the spool keeps the newest four checkpoints of a claim
 			}
 			t.Run(fmt.Sprintf("%s@%d", point, turn), func(t *testing.T) {
+				t.Parallel()
 				onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) { killWorkerAt(t, lab, point, turn) })
 			})
 		}
@@ -120,7 +126,7 @@ func TestFailpoints_WorkerKilledAtEveryDurableStep(t *testing.T) {
 func killWorkerAt(t *testing.T, lab *chaos.Lab, point fault.Point, turn int) {
 	t.Helper()
 	backend := lab.Serve()
-	spec := dummy.Spec{Steps: 40, StepMS: 10, CheckpointEvery: 2, ArtifactBytes: 70_000}
+	spec := dummy.Spec{Steps: 12 + 2*turn, StepMS: 20, CheckpointEvery: 2, ArtifactBytes: 70_000} // enough checkpoints for so many turns
 	var ids []ktrdr.OperationID
 	for range turn + 3 { // each is claimed and ended once
 		ids = append(ids, lab.Submit(spec))

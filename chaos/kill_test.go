@@ -15,6 +15,7 @@ import (
 // long is work that outlives whatever a test does to its worker.
 func long() dummy.Spec { return dummy.Spec{Steps: 600, StepMS: 10, CheckpointEvery: 20} }
 
+// It measures a time, so it runs before all that run side by side.
 func TestWorkerKilled_OperationFailsAfterTheTimeoutAndNotBefore(t *testing.T) {
 	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
 		lab.Serve()
@@ -46,6 +47,7 @@ func TestWorkerKilled_OperationFailsAfterTheTimeoutAndNotBefore(t *testing.T) {
 }
 
 func TestBackendKilled_WorkerGoesOnUnderTheSameEpoch(t *testing.T) {
+	t.Parallel()
 	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
 		backend := lab.Serve()
 		lab.Worker()
@@ -70,6 +72,7 @@ func TestBackendKilled_WorkerGoesOnUnderTheSameEpoch(t *testing.T) {
 }
 
 func TestWorkerFinishesWhileBackendIsDown_ResultIsAccepted(t *testing.T) {
+	t.Parallel()
 	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
 		backend := lab.Serve()
 		lab.Worker()
@@ -87,6 +90,7 @@ func TestWorkerFinishesWhileBackendIsDown_ResultIsAccepted(t *testing.T) {
 }
 
 func TestDeadWorkersSpool_IsDeliveredByTheNextWorker(t *testing.T) {
+	t.Parallel()
 	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
 		backend := lab.Serve()
 		worker := lab.Worker()
@@ -124,6 +128,7 @@ func waitForSpooledFinish(t *testing.T, dir string) {
 }
 
 func TestStoppedWorkerContinued_ItsWritesAreRefusedAndCounted(t *testing.T) {
+	t.Parallel()
 	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
 		lab.Serve()
 		line := lab.Line()
@@ -148,6 +153,7 @@ func TestStoppedWorkerContinued_ItsWritesAreRefusedAndCounted(t *testing.T) {
 }
 
 func TestWorkerTerminated_SavesReleasesAndExitsZero(t *testing.T) {
+	t.Parallel()
 	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
 		lab.Serve()
 		worker := lab.Worker()
@@ -170,6 +176,7 @@ func TestWorkerTerminated_SavesReleasesAndExitsZero(t *testing.T) {
 }
 
 func TestBackendAndWorkerKilledAtOnce_NothingAcknowledgedIsLost(t *testing.T) {
+	t.Parallel()
 	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
 		backend, worker := lab.Serve(), lab.Worker()
 		var ids []ktrdr.OperationID
@@ -220,8 +227,10 @@ func TestCopiedBackend_TheOlderLifeStops(t *testing.T) {
 }
 
 func TestBackendKilled_ItsOwnWorkGoesByThePolicy(t *testing.T) {
+	t.Parallel()
 	for _, policy := range []string{"resume", "fail"} {
 		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
 			onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
 				backend := lab.ServeWith(1, "RESTART_POLICY="+policy)
 				id := lab.Submit(dummy.Spec{Steps: 200, StepMS: 10, CheckpointEvery: 20, BackendLocal: true})
@@ -243,6 +252,7 @@ func TestBackendKilled_ItsOwnWorkGoesByThePolicy(t *testing.T) {
 }
 
 func TestChildLosesItsWorker_TheTreeCompletesByItself(t *testing.T) {
+	t.Parallel()
 	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
 		lab.Serve()
 		worker := lab.Worker()
@@ -257,6 +267,7 @@ func TestChildLosesItsWorker_TheTreeCompletesByItself(t *testing.T) {
 }
 
 func TestPoison_ThreeLossesIsolateTheOperation(t *testing.T) {
+	t.Parallel()
 	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
 		lab.Serve()
 		bad := dummy.Spec{Steps: 50, StepMS: 1, CrashAt: 1} // before any step that would count as getting further

@@ -18,7 +18,6 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/dummy"
 	"github.com/ktrdr/ktrdr/httpapi"
-	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
 // Kind is the database a lab runs on.
@@ -71,7 +70,7 @@ func New(t testing.TB, bin string, kind Kind, times Times) *Lab {
 	l := &Lab{t: t, kind: kind, dir: t.TempDir(), bin: bin, addr: freeAddr(t), times: times}
 	l.data = filepath.Join(l.dir, "data")
 	if kind == Postgres {
-		l.db = pgtest.URL(t)
+		l.db = installed(t)
 	}
 	l.env = append(os.Environ(),
 		"KTRDR_AUTH=none",

@@ -1,6 +1,7 @@
 package chaos_test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -15,6 +16,12 @@ var binary string
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
+	flag.Parse()
+	// The tests wait for timeouts and other processes more than they compute.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	built, remove, err := chaos.Build("failpoint")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

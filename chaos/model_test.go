@@ -79,6 +79,7 @@ func designOf(t *testing.T, lab *chaos.Lab, id ktrdr.OperationID) (d research.De
 }
 
 func TestModels_WithEveryProviderDownTheProgramDesignsAndBreakersOutliveIt(t *testing.T) {
+	t.Parallel()
 	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
 		// What a provider says back must not carry the key anywhere.
 		dead := func(key string) *llmtest.Server {
@@ -155,6 +156,7 @@ func TestModels_WithEveryProviderDownTheProgramDesignsAndBreakersOutliveIt(t *te
 }
 
 func TestModels_AnAnswerThatWasPaidForOutlivesTheBackend(t *testing.T) {
+	t.Parallel()
 	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
 		var hold atomic.Bool
 		hold.Store(true)
@@ -192,6 +194,7 @@ func TestModels_AnAnswerThatWasPaidForOutlivesTheBackend(t *testing.T) {
 }
 
 func TestModels_BreakersThatAreSwitchedOffRefuseNothing(t *testing.T) {
+	t.Parallel()
 	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
 		down := llmtest.Script(llmtest.Step{Status: 503})
 		first, second := llmtest.New(t, down), llmtest.New(t, down)

@@ -41,6 +41,7 @@ func seed(t *testing.T) uint64 {
 // at random while work is submitted, and then wants every operation completed
 // with the result of an undisturbed run, none lost and none doubled.
 func TestNight_RandomKillsLoseNothingAndChangeNothing(t *testing.T) {
+	t.Parallel()
 	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
 		night := &night{t: t, lab: lab, rng: rand.New(rand.NewPCG(seed(t), 1))} //nolint:gosec // a seeded test, not a secret
 		night.begin()

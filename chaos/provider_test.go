@@ -89,6 +89,7 @@ func breakerOf(t *testing.T, lab *chaos.Lab, provider string) httpapi.BreakerSta
 }
 
 func TestModels_AProviderThatFailsInEveryWayCostsNoResearch(t *testing.T) {
+	t.Parallel()
 	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
 		first := newDying(t)
 		second := llmtest.New(t, func(_ int, r llmtest.Request) llmtest.Step { return answering(r) })

@@ -2,6 +2,7 @@ package chaos_test
 
 import (
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,8 +24,20 @@ func evening(lab *chaos.Lab) (httpapi.Triggered, []ktrdr.OperationID) {
 	return lab.Research(httpapi.ResearchRequest{Brief: "trend on EURUSD 1h", Count: 2, Seed: &seed, BypassGates: true}, "evening"), work
 }
 
-// undisturbed is what the same researches come to in a lab where nothing happens.
+// undisturbed is what the same researches come to in a lab where nothing
+// happens. The first test that asks finds out for all.
 func undisturbed(t *testing.T) []string {
+	t.Helper()
+	inPeace.Do(func() { inPeace.hashes = peaceful(t) })
+	return inPeace.hashes
+}
+
+var inPeace struct {
+	sync.Once
+	hashes []string
+}
+
+func peaceful(t *testing.T) []string {
 	t.Helper()
 	lab := chaos.New(t, binary, chaos.SQLite, chaos.Calm)
 	lab.Market("EURUSD", 4000, 7)
@@ -39,6 +52,7 @@ func undisturbed(t *testing.T) []string {
 // nobody resumes anything by hand. The first kills hit a backend that has not
 // even started.
 func TestSupervised_KilledFiveTimesInARowEndsAsUndisturbed(t *testing.T) {
+	t.Parallel()
 	want := undisturbed(t)
 	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
 		lab.Market("EURUSD", 4000, 7)
@@ -71,6 +85,7 @@ func TestSupervised_KilledFiveTimesInARowEndsAsUndisturbed(t *testing.T) {
 // A power cut takes backend and workers in the same instant, twice; the machine
 // starts them again and nobody does anything else.
 func TestReboot_EverythingKilledAtOnceEndsAsUndisturbed(t *testing.T) {
+	t.Parallel()
 	want := undisturbed(t)
 	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
 		lab.Market("EURUSD", 4000, 7)

@@ -32,6 +32,7 @@ func researches() int {
 // worker is killed every two seconds, and wants of it, place by place and hash
 // for hash, the ledger of a run that nothing disturbed.
 func TestResearchNight_KillsChangeNoVerdict(t *testing.T) {
+	t.Parallel()
 	seed := seed(t)
 	request := httpapi.ResearchRequest{
 		Brief: "mean reversion on EURUSD 1h, simple", Count: researches(), Seed: new(seed % 1000), Symbols: []string{"EURUSD"}, Timeframe: "1h",

@@ -25,6 +25,7 @@ var lengthy = strategytest.Small(
 const slow, fast = "KTRDR_KERNEL=reference", "KTRDR_KERNEL="
 
 func TestTraining_KilledAndResumedOnAnotherKernelEndsAsUndisturbed(t *testing.T) {
+	t.Parallel()
 	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
 		lab.Serve()
 		lab.Market("EURUSD", 4000, 7)
@@ -51,6 +52,7 @@ func TestTraining_KilledAndResumedOnAnotherKernelEndsAsUndisturbed(t *testing.T)
 // Both are over too soon to be killed by hand: a worker kills itself at a point
 // that every checkpoint passes.
 func TestBacktest_KilledAtACheckpointEndsAsUndisturbed(t *testing.T) {
+	t.Parallel()
 	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
 		lab.Serve()
 		lab.Market("EURUSD", 25_000, 7)

@@ -9,6 +9,7 @@ import (
 )
 
 func TestConcurrentResumes_OneWins(t *testing.T) {
+	t.Parallel()
 	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
 		lab.Serve()
 		worker := lab.Worker()

@@ -9,7 +9,7 @@ import (
 )
 
 func TestVerifyBackup_RefusesWhatComesAfterTheEnd(t *testing.T) {
-	archive := mustBackup(t, openTest(t, sqlitePath(t), migrations), blobMap{})
+	archive := mustBackup(t, openTest(t, InstalledSQLite(t), migrations), blobMap{})
 	for name, c := range map[string]struct {
 		after []byte
 		want  ktrdr.Code

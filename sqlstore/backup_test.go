@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
 // blobMap is a blob store for these tests.
@@ -175,10 +174,11 @@ func mustBackup(t *testing.T, s *Store, blobs BlobSource) []byte {
 }
 
 func TestBackup_RestoresToTheSameRows(t *testing.T) {
-	places := map[string]func(testing.TB) string{"SQLite": sqlitePath, "PostgreSQL": pgtest.URL}
+	places := map[string]func(testing.TB) string{"SQLite": InstalledSQLite, "PostgreSQL": InstalledPostgres}
 	for from, fromURL := range places {
 		for to, toURL := range places {
 			t.Run(from+" to "+to, func(t *testing.T) {
+				t.Parallel()
 				source := openTest(t, fromURL(t), migrations)
 				blobs := populate(t, source)
 				archive := mustBackup(t, source, blobs)
@@ -249,7 +249,7 @@ func checkRestored(t *testing.T, s *Store) {
 }
 
 func TestBackup_IsOneInstantWhileOthersWrite(t *testing.T) {
-	for name, url := range map[string]func(testing.TB) string{"SQLite": sqlitePath, "PostgreSQL": pgtest.URL} {
+	for name, url := range map[string]func(testing.TB) string{"SQLite": InstalledSQLite, "PostgreSQL": InstalledPostgres} {
 		t.Run(name, func(t *testing.T) {
 			s := openTest(t, url(t), migrations)
 			blobs := populate(t, s)
@@ -289,7 +289,7 @@ func (b *hookedBuffer) Write(p []byte) (int, error) {
 }
 
 func TestBackup_NotesDamagedBlobsAndGoesOn(t *testing.T) {
-	s := openTest(t, sqlitePath(t), migrations)
+	s := openTest(t, InstalledSQLite(t), migrations)
 	blobs := populate(t, s)
 	missing, flipped := ktrdr.Hash(sha256.Sum256([]byte("weights"))), ktrdr.Hash(sha256.Sum256([]byte("trades")))
 	delete(blobs, missing)
@@ -301,7 +301,7 @@ func TestBackup_NotesDamagedBlobsAndGoesOn(t *testing.T) {
 	if damaged, err := Backup(t.Context(), s, blobs, &archive); err != nil || !slices.Equal(damaged, want) {
 		t.Errorf("the backup tells of %v, %v; want %v", damaged, err, want)
 	}
-	target, restored := openTest(t, sqlitePath(t), migrations), blobMap{}
+	target, restored := openTest(t, InstalledSQLite(t), migrations), blobMap{}
 	if damaged, err := Restore(t.Context(), target, restored, &archive); err != nil || !slices.Equal(damaged, want) {
 		t.Errorf("the restore tells of %v, %v; want %v", damaged, err, want)
 	}
@@ -311,7 +311,7 @@ func TestBackup_NotesDamagedBlobsAndGoesOn(t *testing.T) {
 }
 
 func TestRestore_RefusesAndChangesNothing(t *testing.T) {
-	source := openTest(t, sqlitePath(t), migrations)
+	source := openTest(t, InstalledSQLite(t), migrations)
 	blobs := populate(t, source)
 	archive := mustBackup(t, source, blobs)
 	changed := func(old, now string) []byte {
@@ -348,14 +348,14 @@ func TestRestore_RefusesAndChangesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			refused(t, VerifyBackup(t.Context(), bytes.NewReader(c.archive)), c.code, c.says)
-			target := openTest(t, sqlitePath(t), migrations)
+			target := openTest(t, InstalledSQLite(t), migrations)
 			_, err := Restore(t.Context(), target, blobMap{}, bytes.NewReader(c.archive))
 			refused(t, err, c.code, c.says)
 			leftEmpty(t, target)
 		})
 	}
 	t.Run("another schema", func(t *testing.T) {
-		target := openTest(t, sqlitePath(t), migrations)
+		target := openTest(t, InstalledSQLite(t), migrations)
 		other := changed(fmt.Sprintf(`"schema_version": %d`, source.schema), fmt.Sprintf(`"schema_version": %d`, source.schema+1))
 		_, err := Restore(t.Context(), target, blobMap{}, bytes.NewReader(other))
 		refused(t, err, ktrdr.CodeInvalid, fmt.Sprintf("schema %d", source.schema+1))

@@ -2,8 +2,6 @@ package sqlstore_test
 
 import (
 	"context"
-	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 
@@ -11,7 +9,6 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/sqlstore"
-	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 	"github.com/ktrdr/ktrdr/storetest"
 )
 
@@ -31,7 +28,7 @@ func TestDifferential_SQLiteAndPostgreSQL(t *testing.T) {
 
 func openSQLite(t *testing.T, plans map[ktrdr.Type]ktrdr.Plan) ktrdr.Store {
 	t.Helper()
-	return openStore(t, filepath.Join(t.TempDir(), "ktrdr.db"), plans)
+	return openStore(t, sqlstore.InstalledSQLite(t), plans)
 }
 
 // openPostgres gives each case an empty database. Making one takes longer than
@@ -43,7 +40,7 @@ func openPostgres(all *testing.T) func(*testing.T, map[ktrdr.Type]ktrdr.Plan) kt
 		t.Helper()
 		mu.Lock()
 		if len(free) == 0 {
-			free = append(free, pgtest.URL(all))
+			free = append(free, sqlstore.InstalledPostgres(all))
 		}
 		url := free[len(free)-1]
 		free = free[:len(free)-1]
@@ -72,7 +69,9 @@ func openStore(t *testing.T, url string, plans map[ktrdr.Type]ktrdr.Plan) ktrdr.
 	return s
 }
 
-// empty removes every row but those that say which schema it is.
+// empty removes every row but those that say which schema it is, and lets
+// counters begin anew. There are few rows, and TRUNCATE would make new files for
+// all tables and indexes.
 func empty(t *testing.T, url string) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context()) // it runs in a cleanup, where the test's own has ended
@@ -81,16 +80,16 @@ func empty(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	defer conn.Close(ctx)
-	rows, err := conn.Query(ctx, `SELECT quote_ident(tablename) FROM pg_tables
-		WHERE schemaname = 'public' AND tablename <> 'goose_db_version'`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := conn.Exec(ctx, `TRUNCATE `+strings.Join(tables, ", ")+` RESTART IDENTITY CASCADE`); err != nil {
+	if _, err := conn.Exec(ctx, `DO $$
+		DECLARE name text;
+		BEGIN
+			SET LOCAL session_replication_role = replica; -- neither triggers nor foreign keys
+			FOR name IN SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'goose_db_version' LOOP
+				EXECUTE 'DELETE FROM ' || name;
+			END LOOP;
+			PERFORM setval(quote_ident(sequencename)::regclass, start_value, false) FROM pg_sequences
+				WHERE schemaname = 'public' AND last_value IS NOT NULL AND sequencename NOT LIKE 'goose%';
+		END $$`); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -13,13 +13,12 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // asks the server, past the store
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
 // Everybody works on the same few trees at once. The store repeats a
 // transaction that met a deadlock, so the server is asked whether one did.
 func TestPostgres_CrowdOnOneTreeDoesNotDeadlock(t *testing.T) {
-	address, err := url.Parse(pgtest.URL(t))
+	address, err := url.Parse(InstalledPostgres(t))
 	if err != nil {
 		t.Fatal(err)
 	}

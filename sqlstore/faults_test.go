@@ -9,16 +9,12 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
 // eachRestarted runs a test over two lives of one database.
 func eachRestarted(t *testing.T, first, second func(t *testing.T, s *Store)) {
 	t.Helper()
-	for name, url := range map[string]func(testing.TB) string{
-		"SQLite":     func(t testing.TB) string { return filepath.Join(t.TempDir(), "ktrdr.db") },
-		"PostgreSQL": pgtest.URL,
-	} {
+	for name, url := range map[string]func(testing.TB) string{"SQLite": InstalledSQLite, "PostgreSQL": InstalledPostgres} {
 		t.Run(name, func(t *testing.T) {
 			where := url(t)
 			s, err := Open(t.Context(), Config{URL: where})

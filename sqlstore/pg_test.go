@@ -184,8 +184,12 @@ func TestPostgres_DeadlockIsTriedAgain(t *testing.T) {
 	cross("a", "b")
 	cross("b", "a")
 	work.Wait()
-	if got := runs.Load(); got != 3 {
-		t.Errorf("%d runs of two bodies that deadlocked, want 3", got)
+	if got := runs.Load(); got < 3 { // the second try of one may meet the other again
+		t.Errorf("%d runs of two bodies that deadlocked, want 3 or more", got)
+	}
+	var sum int
+	if err := s.readOne(t.Context(), func(r queryer) error { return r.row(t.Context(), `SELECT sum(n) FROM counters`).Scan(&sum) }); err != nil || sum != 6 {
+		t.Errorf("the counters add up to %d (err %v), want 6: each body once", sum, err)
 	}
 }
 

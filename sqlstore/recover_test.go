@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
 const tiny = 20 * time.Millisecond
@@ -171,7 +170,7 @@ func TestStart_FailPolicyFailsParentsFirst(t *testing.T) {
 }
 
 func TestSweep_RecoversAnotherBackendAfterTheTimeout(t *testing.T) {
-	s := openStore(t, pgtest.URL(t), nil)
+	s := openStore(t, InstalledPostgres(t), nil)
 	a, b := life("a", "1"), life("b", "1")
 	start(t, s, a, policy)
 	start(t, s, b, policy)
@@ -199,7 +198,7 @@ func TestSweep_RecoversAnotherBackendAfterTheTimeout(t *testing.T) {
 }
 
 func TestStart_LeavesThePunctualToAnotherBackend(t *testing.T) {
-	s := openStore(t, pgtest.URL(t), nil)
+	s := openStore(t, InstalledPostgres(t), nil)
 	start(t, s, life("b", "1"), policy)
 	op := create(t, s, ktrdr.NewOperation{Type: ktrdr.Dummy})
 	claimDummy(t, s, "")

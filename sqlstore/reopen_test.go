@@ -2,21 +2,16 @@ package sqlstore
 
 import (
 	"encoding/json"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
 // What waits, what was paid and what a breaker decided is there when the store
 // is opened again.
 func TestStore_WaitsCallsAndBreakersOutliveIt(t *testing.T) {
-	for name, url := range map[string]func(testing.TB) string{
-		"SQLite":     func(t testing.TB) string { return filepath.Join(t.TempDir(), "ktrdr.db") },
-		"PostgreSQL": pgtest.URL,
-	} {
+	for name, url := range map[string]func(testing.TB) string{"SQLite": InstalledSQLite, "PostgreSQL": InstalledPostgres} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			where := url(t)

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
 const (
@@ -15,7 +14,7 @@ const (
 // A heartbeat that had to wait was sent before the wait, but the worker is
 // known to live when it is stored: its time must not be from before.
 func TestPostgres_HeartbeatThatWaitedIsNotOld(t *testing.T) {
-	s := openStore(t, pgtest.URL(t), nil)
+	s := openStore(t, InstalledPostgres(t), nil)
 	x := running(t, s)
 	ctx := t.Context()
 	reported := make(chan error, 1)

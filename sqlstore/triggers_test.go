@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
 var rewrite = flag.Bool("update", false, "rewrite the generated part of the migrations")
@@ -63,10 +62,7 @@ func TestTriggers_AreGeneratedFromTheTransitions(t *testing.T) {
 
 // eachStore runs a test on the whole schema of each database.
 func eachStore(t *testing.T, plans map[ktrdr.Type]ktrdr.Plan, test func(t *testing.T, s *Store)) {
-	for name, url := range map[string]func(t *testing.T) string{
-		"SQLite":     func(t *testing.T) string { return filepath.Join(t.TempDir(), "ktrdr.db") },
-		"PostgreSQL": func(t *testing.T) string { return pgtest.URL(t) },
-	} {
+	for name, url := range map[string]func(testing.TB) string{"SQLite": InstalledSQLite, "PostgreSQL": InstalledPostgres} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, openStore(t, url(t), plans))

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
 // hold begins a transaction that writes one event when it is told to and
@@ -50,7 +49,7 @@ func reach(t *testing.T, x *tx) {
 // Two transactions overlap; whichever of them writes first, and whichever
 // commits first, a reader with a cursor gets both.
 func TestEvents_LateCommitIsNotSkipped(t *testing.T) {
-	s := openStore(t, pgtest.URL(t), nil)
+	s := openStore(t, InstalledPostgres(t), nil)
 	const older, younger = ktrdr.OperationID("op_dummy_older"), ktrdr.OperationID("op_dummy_younger")
 	for name, olderWritesFirst := range map[string]bool{"the first to write commits last": true, "the first to begin writes last": false} {
 		want := []ktrdr.OperationID{younger, older}
@@ -103,7 +102,7 @@ func TestEvents_LateCommitIsNotSkipped(t *testing.T) {
 // A transaction that began first may have to wait for its turn at a row. The
 // log tells the row's life, not the transactions' age.
 func TestEvents_TellOneOperationsLifeInItsOrder(t *testing.T) {
-	s := openStore(t, pgtest.URL(t), nil)
+	s := openStore(t, InstalledPostgres(t), nil)
 	op := create(t, s, ktrdr.NewOperation{Type: ktrdr.Dummy})
 	begun, claimed := make(chan bool), make(chan bool)
 	released := make(chan error, 1)

@@ -35,7 +35,7 @@ const SeveralBackends Capability = "several backends"
 func Run(t *testing.T, open func(t *testing.T, plans map[ktrdr.Type]ktrdr.Plan) ktrdr.Store, can ...Capability) {
 	groups := []map[string]func(*lab){
 		creations, lists, claims, keys, reports, saves, finishes, releases, cancels, races, resumes,
-		starts, lives, sweeps, asks, orphans, trees, adoptions, queues, queuesAtOnce, notes, noteQueries, logs,
+		starts, lives, sweeps, asks, orphans, trees, adoptions, queues, queuesAtOnce, longQueues, notes, noteQueries, logs,
 		waits, calls, callEnds, callsAtOnce, breakers, probes,
 		checkpoints, skips, retention, settings, workers, counts, badInput, aloneInIt,
 	}
@@ -46,7 +46,7 @@ func Run(t *testing.T, open func(t *testing.T, plans map[ktrdr.Type]ktrdr.Plan) 
 		for _, name := range slices.Sorted(maps.Keys(group)) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				l := &lab{T: t}
+				l := &lab{T: t, remote: slices.Contains(can, SeveralBackends)}
 				l.Store = open(t, map[ktrdr.Type]ktrdr.Plan{ktrdr.AgentResearch: &tree{gate: &l.gate}})
 				group[name](l)
 			})
@@ -58,8 +58,9 @@ func Run(t *testing.T, open func(t *testing.T, plans map[ktrdr.Type]ktrdr.Plan) 
 type lab struct {
 	*testing.T
 	ktrdr.Store
-	gate  atomic.Bool // opened, it lets the plans of gated trees go on
-	names atomic.Int64
+	gate   atomic.Bool // opened, it lets the plans of gated trees go on
+	names  atomic.Int64
+	remote bool // the store is a server that others use too
 }
 
 func (l *lab) ctx() context.Context { return l.T.Context() }

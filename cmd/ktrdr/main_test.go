@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
 // binary is the real thing, built once for all tests.
@@ -29,7 +31,7 @@ func TestMain(m *testing.M) {
 	if out, err := exec.CommandContext(context.Background(), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
 	} else {
-		code = m.Run()
+		code = pgtest.Main(m)
 	}
 	_ = os.RemoveAll(dir)
 	os.Exit(code)

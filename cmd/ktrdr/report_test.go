@@ -49,7 +49,7 @@ func onBothStores(t *testing.T, test func(t *testing.T, s *sqlstore.Store)) {
 	t.Helper()
 	for name, url := range map[string]func(*testing.T) string{
 		"sqlite":   func(t *testing.T) string { t.Helper(); return filepath.Join(t.TempDir(), "ktrdr.db") },
-		"postgres": func(t *testing.T) string { t.Helper(); return pgtest.Start(t).Database(t) },
+		"postgres": func(t *testing.T) string { t.Helper(); return pgtest.URL(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: url(t), Plans: plans(), Log: slog.New(slog.DiscardHandler)})

@@ -120,7 +120,7 @@ func TestServe_SecondSignalStopsAtOnce(t *testing.T) {
 }
 
 func TestBackup_MovesALabFromSQLiteToPostgreSQL(t *testing.T) {
-	url := pgtest.Start(t).Database(t)
+	url := pgtest.URL(t)
 	l := newLab(t)
 	l.serve("--workers", "1")
 	id := l.start("--steps", "20", "--step-ms", "1", "--checkpoint-every", "5", "--artifact-bytes", "70000", "--fail-at", "19")

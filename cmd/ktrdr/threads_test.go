@@ -45,13 +45,13 @@ func TestThreads_InTheMainDatabaseByAnotherNameAreTheMainOnes(t *testing.T) {
 		check(t, l, "CHECKPOINTING_BACKEND=sqlite", "CHECKPOINTING_PATH="+filepath.Join(l.data+"-link", "ktrdr.db"))
 	})
 	t.Run("PostgreSQL", func(t *testing.T) {
-		url := pgtest.Start(t).Database(t)
+		url := pgtest.URL(t)
 		check(t, newLab(t, "KTRDR_DB="+url), "CHECKPOINTING_BACKEND=postgres", "CHECKPOINTING_PATH="+url+"&application_name=threads")
 	})
 }
 
 func TestRestore_SaysHowToStartWhatItMade(t *testing.T) {
-	url := pgtest.Start(t).Database(t)
+	url := pgtest.URL(t)
 	_, id, file := savedLab(t)
 	elsewhere := filepath.Join(t.TempDir(), "blobs of the lab")
 	pg := newLab(t, "KTRDR_DB="+url, "CHECKPOINT_DIR="+elsewhere)

@@ -31,6 +31,7 @@ type Cluster struct {
 	port      int
 	collation string // of CREATE DATABASE
 	owner     *syscall.Credential
+	syncs     bool // whether a commit waits for the disk
 
 	server *process   // nil when stopped
 	t      testing.TB // whose it is; nil for the shared one
@@ -42,7 +43,7 @@ type process struct {
 	ended chan struct{} // closed after Wait
 }
 
-func newCluster() (*Cluster, error) {
+func newCluster(syncs bool) (*Cluster, error) {
 	bin, err := findBinaries()
 	if err != nil {
 		return nil, err
@@ -55,7 +56,7 @@ func newCluster() (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{bin: bin, dir: dir, password: rand.Text(), owner: owner}
+	c := &Cluster{bin: bin, dir: dir, password: rand.Text(), owner: owner, syncs: syncs}
 	if err := c.init(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -169,7 +170,7 @@ func (c *Cluster) launch() error {
 	defer log.Close()
 	cmd := exec.Command(filepath.Join(c.bin, "postgres"), "-D", c.data(), "-p", strconv.Itoa(c.port),
 		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="+c.dir,
-		"-c", "max_connections=200", "-c", "shared_buffers=64MB")
+		"-c", "max_connections=200", "-c", "shared_buffers=64MB", "-c", "fsync="+strconv.FormatBool(c.syncs))
 	cmd.Dir = c.dir
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.owner, Setpgid: true} // no Ctrl-C of ours reaches it

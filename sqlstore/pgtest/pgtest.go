@@ -7,7 +7,8 @@
 //	func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 //
 // and its tests ask for pgtest.URL(t), a fresh database in a cluster that all
-// of them share, or pgtest.Start(t), a cluster that they may crash.
+// of them share, for a copy of one that they have prepared, or for
+// pgtest.Start(t), a cluster that they may crash.
 package pgtest
 
 import (
@@ -32,19 +33,28 @@ const connectTimeout = 30 * time.Second
 // errMissing says that there is nothing to make a cluster from.
 var errMissing = errors.New("PostgreSQL is not installed: no initdb in PATH or in the usual places")
 
-// shared is the cluster of this test binary, made when first asked for.
-var shared struct {
+// shared is a cluster of this test binary, made when first asked for.
+type shared struct {
+	syncs   bool
 	once    sync.Once
 	cluster *Cluster
 	err     error
 }
 
-// Main runs the tests, then removes the shared cluster, and returns the code
+// No test takes the power away: what a killed server has written, the kernel
+// keeps. So a test does not wait for the disk, and a benchmark does, because a
+// user does.
+var forTests, forBenchmarks = &shared{}, &shared{syncs: true}
+
+// Main runs the tests, then removes the shared clusters, and returns the code
 // to exit with.
 func Main(m *testing.M) int {
 	code := m.Run()
-	if c := shared.cluster; c != nil {
-		if err := c.remove(); err != nil {
+	for _, s := range []*shared{forTests, forBenchmarks} {
+		if s.cluster == nil {
+			continue
+		}
+		if err := s.cluster.remove(); err != nil {
 			fmt.Fprintln(os.Stderr, "pgtest:", err)
 			code = max(code, 1)
 		}
@@ -57,15 +67,62 @@ func Main(m *testing.M) int {
 // KTRDR_TEST_REQUIRE=all.
 func URL(t testing.TB) string {
 	t.Helper()
-	shared.once.Do(func() { shared.cluster, shared.err = newCluster() })
-	check(t, shared.err)
-	return shared.cluster.Database(t)
+	return clusterFor(t).Database(t)
 }
 
-// Start returns a cluster of the test's own, removed with the test.
+func clusterFor(t testing.TB) *Cluster {
+	t.Helper()
+	s := forTests
+	if _, measured := t.(*testing.B); measured {
+		s = forBenchmarks
+	}
+	s.once.Do(func() { s.cluster, s.err = newCluster(s.syncs) })
+	check(t, s.err)
+	return s.cluster
+}
+
+// Template is a database of the shared cluster that is prepared once and then
+// copied, which takes less time than preparing each. Its zero value is not
+// prepared yet.
+type Template struct {
+	once sync.Once
+	name string
+	err  error
+}
+
+// URL returns the address of a fresh copy, dropped with the test. The first
+// call has prepare fill the original.
+func (p *Template) URL(t testing.TB, prepare func(url string) error) string {
+	t.Helper()
+	c := clusterFor(t)
+	p.once.Do(func() { p.err = p.fill(c, prepare) })
+	if p.err != nil {
+		t.Fatalf("the original of a database: %v", p.err)
+	}
+	return c.create(t, `TEMPLATE "`+p.name+`"`)
+}
+
+// fill makes the original. The server copies no database that somebody is
+// connected to, and whoever filled it may not be quite gone.
+func (p *Template) fill(c *Cluster, prepare func(url string) error) error {
+	p.name = "template_" + rand.Text()
+	if err := c.exec(`CREATE DATABASE "` + p.name + `" ` + empty + c.collation); err != nil {
+		return err
+	}
+	if err := prepare(c.url(p.name)); err != nil {
+		return err
+	}
+	return errors.Join(
+		c.exec(`ALTER DATABASE "`+p.name+`" ALLOW_CONNECTIONS false`),
+		c.exec(`SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '`+p.name+`'`),
+	)
+}
+
+// Start returns a cluster of the test's own, as durable as any, removed with
+// the test.
 func Start(t testing.TB) *Cluster {
 	t.Helper()
-	c, err := newCluster()
+	c, err := newCluster(true)
 	check(t, err)
 	c.t = t
 	t.Cleanup(func() {
@@ -96,8 +153,16 @@ func (c *Cluster) URL() string { return c.url("postgres") }
 // users, so that an order that was meant bytewise and not said so shows.
 func (c *Cluster) Database(t testing.TB) string {
 	t.Helper()
+	return c.create(t, empty+c.collation)
+}
+
+// empty is what a database without anything in it is made from.
+const empty = `TEMPLATE template0 ENCODING 'UTF8'`
+
+func (c *Cluster) create(t testing.TB, from string) string {
+	t.Helper()
 	name := "t_" + rand.Text()
-	c.mustExec(t, `CREATE DATABASE "`+name+`" TEMPLATE template0 ENCODING 'UTF8'`+c.collation)
+	c.mustExec(t, `CREATE DATABASE "`+name+`" `+from)
 	t.Cleanup(func() {
 		if c.running() {
 			c.mustExec(t, `DROP DATABASE "`+name+`" WITH (FORCE)`)

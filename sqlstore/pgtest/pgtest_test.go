@@ -110,3 +110,43 @@ func alive(pid int) bool {
 	}
 	return !strings.Contains(string(stat), ") Z ")
 }
+
+func TestURL_ABenchmarkWaitsForTheDiskAndATestDoesNot(t *testing.T) {
+	syncs := func(url string) (answer string) {
+		if err := connect(t, url).QueryRow(t.Context(), `SHOW fsync`).Scan(&answer); err != nil {
+			t.Fatal(err)
+		}
+		return answer
+	}
+	if got := syncs(pgtest.URL(t)); got != "off" {
+		t.Errorf("fsync is %s in a test", got)
+	}
+	var measured string
+	testing.Benchmark(func(b *testing.B) {
+		measured = syncs(pgtest.URL(b))
+		b.SkipNow() // one answer is enough
+	})
+	if measured != "on" {
+		t.Errorf("fsync is %q in a benchmark", measured)
+	}
+}
+
+func TestTemplate_IsFilledOnceAndCopiesAreApart(t *testing.T) {
+	var original pgtest.Template
+	filled := 0
+	copied := func() *pgx.Conn {
+		return connect(t, original.URL(t, func(url string) error {
+			filled++
+			_, err := connect(t, url).Exec(t.Context(), `CREATE TABLE n AS SELECT 7 AS n`) // and stays connected
+			return err
+		}))
+	}
+	one, two := copied(), copied()
+	if _, err := one.Exec(t.Context(), `UPDATE n SET n = 8`); err != nil {
+		t.Fatal(err)
+	}
+	var n int
+	if err := two.QueryRow(t.Context(), `SELECT n FROM n`).Scan(&n); err != nil || n != 7 || filled != 1 {
+		t.Errorf("the second copy says %d (err %v) and the original was filled %d times, want 7 and once", n, err, filled)
+	}
+}

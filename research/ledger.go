@@ -99,17 +99,17 @@ func (m *Memory) known(ctx context.Context, spec *Spec, q ktrdr.NoteQuery, but s
 		return n, err
 	}
 	q.Kind = NoteLook
-	looks, err := m.read(ctx, q, 0)
 	models := map[string]bool{}
-	for _, look := range looks {
+	err = m.read(ctx, q, 0, func(look ktrdr.Note) error {
 		var o Opening
 		if err := json.Unmarshal(look.Data, &o); err != nil {
-			return 0, fmt.Errorf("look %s: %w", look.Key, err)
+			return fmt.Errorf("look %s: %w", look.Key, err)
 		}
 		if o.touches(spec.Sealed) {
 			models[path.Dir(look.Key)] = true
 		}
-	}
+		return nil
+	})
 	return n + len(models), err
 }
 

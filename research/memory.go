@@ -53,74 +53,92 @@ type Past struct {
 // newest before its horizon.
 const mostEarlier = 1000
 
+// mostTexts is how many strategies are told as they were written, the last. Of
+// the others the designer knows what there is to learn from, and a long run has
+// a thousand of them.
+const mostTexts = 20
+
 // Recall tells what a view holds.
-func (m *Memory) Recall(ctx context.Context, v View) (Past, error) {
-	var p Past
-	earlier, own, err := m.within(ctx, NoteExperiment, v)
-	if err != nil {
-		return p, err
-	}
-	for _, n := range append(earlier, latest(own)...) {
-		var e Experiment
+func (m *Memory) Recall(ctx context.Context, v View) (p Past, err error) {
+	err = m.within(ctx, NoteExperiment, v, func(n ktrdr.Note) error {
+		place := Place{n.Run, n.Generation, n.Index}
+		last := len(p.Experiments) - 1
+		if n.Run == v.Run && last >= 0 && p.Experiments[last].Source == place.Key() {
+			return nil // it failed, was resumed and came to an end: by place, that note stands first
+		}
+		var e struct {
+			Strategy string           `json:"strategy_yaml"`
+			Key      string           `json:"key"`
+			Genome   *designer.Genome `json:"genome"`
+			Searched []Span           `json:"searched"`
+			Outcome  designer.Outcome `json:"outcome"`
+		}
 		if err := json.Unmarshal(n.Data, &e); err != nil {
-			return p, fmt.Errorf("experiment %s: %w", n.Key, err)
+			return fmt.Errorf("experiment %s: %w", n.Key, err)
 		}
 		if n.Run != v.Run && v.hides(e.Searched) {
-			continue
+			return nil
 		}
 		p.Experiments = append(p.Experiments, designer.Experiment{
-			Source: Place{n.Run, n.Generation, n.Index}.Key(), Generation: n.Generation, Index: n.Index, Earlier: n.Run != v.Run,
+			Source: place.Key(), Generation: n.Generation, Index: n.Index, Earlier: n.Run != v.Run,
 			Strategy: e.Strategy, Key: e.Key, Genome: e.Genome, Outcome: e.Outcome,
 		})
+		if i := len(p.Experiments) - mostTexts - 1; i >= 0 && p.Experiments[i].Key != "" && p.Experiments[i].Genome != nil {
+			p.Experiments[i].Strategy = ""
+		}
+		return nil
+	})
+	if err == nil {
+		p.Hypotheses, err = m.untested(ctx, v, p.Experiments)
 	}
-	p.Hypotheses, err = m.untested(ctx, v, p.Experiments)
 	return p, err
 }
 
 // untested finds what the experiments asked and nobody has answered, and lets
 // each know what is open about it.
-func (m *Memory) untested(ctx context.Context, v View, told []designer.Experiment) ([]HypothesisNote, error) {
-	earlier, own, err := m.within(ctx, NoteHypothesis, v)
-	if err != nil {
-		return nil, err
-	}
+func (m *Memory) untested(ctx context.Context, v View, told []designer.Experiment) (open []HypothesisNote, err error) {
 	bySource := map[string]*designer.Experiment{}
 	for i := range told {
 		bySource[told[i].Source] = &told[i]
 	}
 	answered := map[string]bool{}
-	var asked, open []HypothesisNote
-	for _, n := range append(earlier, own...) {
+	err = m.within(ctx, NoteHypothesis, v, func(n ktrdr.Note) error {
 		var h HypothesisNote
 		if err := json.Unmarshal(n.Data, &h); err != nil {
-			return nil, fmt.Errorf("hypothesis %s: %w", n.Key, err)
+			return fmt.Errorf("hypothesis %s: %w", n.Key, err)
 		}
-		if asked = append(asked, h); h.Status != Untested {
+		if h.Status != Untested {
 			answered[h.ID] = true
 		}
-	}
-	for _, h := range asked {
-		source := bySource[h.Source]
-		if answered[h.ID] || source == nil {
-			continue
+		if bySource[h.Source] != nil {
+			open = append(open, h)
 		}
-		open = append(open, h)
+		return nil
+	})
+	open = slices.DeleteFunc(open, func(h HypothesisNote) bool { return answered[h.ID] })
+	for _, h := range open {
 		if lesson := h.Lesson(); lesson != "" {
-			source.Open = append(source.Open, lesson)
+			bySource[h.Source].Open = append(bySource[h.Source].Open, lesson)
 		}
 	}
-	return open, nil
+	return open, err
 }
 
-// within reads the notes of a kind that a view holds: those of other runs, and
+// within reads the notes of a kind that a view holds: those of other runs, then
 // those of its own by their place.
-func (m *Memory) within(ctx context.Context, kind string, v View) (earlier, own []ktrdr.Note, err error) {
-	own, err = m.read(ctx, ktrdr.NoteQuery{Kind: kind, Run: v.Run, BeforeGeneration: &v.Generation, Order: ktrdr.NotesByPlace}, 0)
-	if err != nil || v.Horizon == "" {
-		return nil, own, err
+func (m *Memory) within(ctx context.Context, kind string, v View, each func(ktrdr.Note) error) error {
+	if v.Horizon != "" {
+		err := m.read(ctx, ktrdr.NoteQuery{Kind: kind, Horizon: v.Horizon}, mostEarlier, func(n ktrdr.Note) error {
+			if n.Run == v.Run {
+				return nil
+			}
+			return each(n)
+		})
+		if err != nil {
+			return err
+		}
 	}
-	earlier, err = m.read(ctx, ktrdr.NoteQuery{Kind: kind, Horizon: v.Horizon}, mostEarlier)
-	return slices.DeleteFunc(earlier, func(n ktrdr.Note) bool { return n.Run == v.Run }), own, err
+	return m.read(ctx, ktrdr.NoteQuery{Kind: kind, Run: v.Run, BeforeGeneration: &v.Generation, Order: ktrdr.NotesByPlace}, 0, each)
 }
 
 // Openings is how often the holdout was opened by the earlier generations of a
@@ -139,46 +157,42 @@ func (m *Memory) Openings(ctx context.Context, at Place, holdout []Span) (int, e
 // of one run.
 func (m *Memory) opened(ctx context.Context, q ktrdr.NoteQuery, holdout []Span, but string) (count int, err error) {
 	q.Kind = NoteOpening
-	notes, err := m.read(ctx, q, 0)
-	for _, n := range notes {
+	err = m.read(ctx, q, 0, func(n ktrdr.Note) error {
 		var o Opening
 		if err := json.Unmarshal(n.Data, &o); err != nil {
-			return 0, fmt.Errorf("opening %s: %w", n.Key, err)
+			return fmt.Errorf("opening %s: %w", n.Key, err)
 		}
 		if (but == "" || n.Run != but) && o.touches(holdout) {
 			count++
 		}
-	}
+		return nil
+	})
 	return count, err
 }
 
-// latest leaves out failures of researches that were resumed and came to an end:
-// by place, the note of the end stands before that of the failure.
-func latest(notes []ktrdr.Note) []ktrdr.Note {
-	var out []ktrdr.Note
-	for _, n := range notes {
-		if k := len(out) - 1; k >= 0 && out[k].Generation == n.Generation && out[k].Index == n.Index {
-			continue
-		}
-		out = append(out, n)
-	}
-	return out
-}
+// notesAtOnce is a page of what is read: large enough that pages are few, and
+// small beside what is made of all of them.
+const notesAtOnce = 100
 
-// read gathers the pages of a query, at most so many notes; 0 means all.
-func (m *Memory) read(ctx context.Context, q ktrdr.NoteQuery, most int) ([]ktrdr.Note, error) {
-	var all []ktrdr.Note
-	for q.Limit = 500; ; {
+// read goes through what a query finds, at most so many notes; 0 means all.
+func (m *Memory) read(ctx context.Context, q ktrdr.NoteQuery, most int, each func(ktrdr.Note) error) error {
+	for found := 0; ; {
+		q.Limit = notesAtOnce
 		if most > 0 {
-			q.Limit = min(q.Limit, most-len(all))
+			q.Limit = min(q.Limit, most-found)
 		}
 		page, err := m.notes.Notes(ctx, q)
 		if err != nil {
-			return nil, fmt.Errorf("memory: %w", err)
+			return fmt.Errorf("memory: %w", err)
 		}
-		all = append(all, page.Notes...)
-		if page.Next == "" || most > 0 && len(all) >= most {
-			return all, nil
+		for _, n := range page.Notes {
+			if err := each(n); err != nil {
+				return err
+			}
+		}
+		found += len(page.Notes)
+		if page.Next == "" || most > 0 && found >= most {
+			return nil
 		}
 		q.Cursor = page.Next
 	}
@@ -237,21 +251,18 @@ func (r *Record) rank() float64 {
 
 // Hypotheses are the newest hypotheses, each with what is known of it now.
 func (m *Memory) Hypotheses(ctx context.Context, most int) ([]HypothesisNote, error) {
-	notes, err := m.read(ctx, ktrdr.NoteQuery{Kind: NoteHypothesis}, most)
-	if err != nil {
-		return nil, err
-	}
 	list := []HypothesisNote{}
 	seen := map[string]bool{}
-	for _, n := range notes { // the newest first
+	err := m.read(ctx, ktrdr.NoteQuery{Kind: NoteHypothesis}, most, func(n ktrdr.Note) error { // the newest first
 		var h HypothesisNote
 		if err := json.Unmarshal(n.Data, &h); err != nil {
-			return nil, fmt.Errorf("hypothesis %s: %w", n.Key, err)
+			return fmt.Errorf("hypothesis %s: %w", n.Key, err)
 		}
 		if !seen[h.ID] {
 			seen[h.ID] = true
 			list = append(list, h)
 		}
-	}
-	return list, nil
+		return nil
+	})
+	return list, err
 }

@@ -18,7 +18,7 @@ import (
 // BenchmarkQueuedResearches prints what a line of researches costs the backend
 // while two workers work it off: the time to create them with one request, the
 // time of a status, and memory: with a short line and with a long one, and when
-// much of the long one has been worked off.
+// the long one has been worked off.
 func BenchmarkQueuedResearches(b *testing.B) {
 	if b.N > 1 {
 		b.Skip("one run tells all")
@@ -32,9 +32,9 @@ func BenchmarkQueuedResearches(b *testing.B) {
 		for i := range 2 {
 			in.begin("worker", "--types", "training,backtesting", "--data", filepath.Join(in.dir, fmt.Sprint("worker", i)))
 		}
-		memory = append(memory, in.queue(n))
-		if n == 1000 {
-			in.workOff(n)
+		most := in.queue(n)
+		if memory = append(memory, most); n == 1000 {
+			in.workOff(n, most)
 		}
 		in.stop()
 	}
@@ -66,37 +66,30 @@ func (in *installation) queue(n int) (kb int) {
 	return kb
 }
 
-// What is watched while a line is worked off: memory while the first of so many
-// researches end, and while the last of them do.
-const (
-	workedOff = 400
-	window    = 80
-)
-
-// workOff waits for the first of a line of n to end and prints whether the
-// backend keeps something of each.
-func (in *installation) workOff(n int) {
+// workOff waits for a line of n to end and prints whether the backend keeps
+// something of each: the most memory while the first fifth of them ended, and
+// while the last did.
+func (in *installation) workOff(n, early int) {
 	in.b.Helper()
-	begun, early, late := time.Now(), 0, 0
-	for ended := 0; ended < workedOff; <-time.After(50 * time.Millisecond) {
+	begun, late := time.Now(), 0
+	for ended := 0; ended < n; <-time.After(50 * time.Millisecond) {
 		st, err := in.client.ResearchStatus(in.b.Context())
 		if err != nil {
 			in.b.Fatal(err)
 		}
 		if time.Since(begun) > 10*time.Minute {
-			in.b.Fatalf("after ten minutes %d researches have ended, not %d", ended, workedOff)
+			in.b.Fatalf("after ten minutes %d researches have ended, not %d", ended, n)
 		}
 		ended = n - st.Capacity.Waiting - st.Capacity.Active
 		switch kb := in.memory(); {
-		case ended <= window:
+		case ended <= n/5:
 			early = max(early, kb)
-		case ended > workedOff-window:
+		case ended > n-n/5:
 			late = max(late, kb)
 		}
 	}
-	fmt.Printf("memory of the backend            %d MB at most until %d researches ended, %d MB while %d to %d did, after %.0f s: %.2f x, %+d kB for each%s\n",
-		early>>10, window, late>>10, workedOff-window, workedOff, time.Since(begun).Seconds(),
-		float64(late)/float64(early), (late-early)/(workedOff-window), bench.Aim(2*late <= 3*early, "<= 1.5 x"))
+	fmt.Printf("memory of the backend            %d MB at most while the first %d ended, %d MB while the last %d did, after %.0f s: %.2f x%s\n",
+		early>>10, n/5, late>>10, n/5, time.Since(begun).Seconds(), float64(late)/float64(early), bench.Aim(2*late <= 3*early, "<= 1.5 x"))
 }
 
 // BenchmarkFirstResearch prints how long it is from the start of the built

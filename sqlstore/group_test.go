@@ -174,11 +174,11 @@ func TestWriter_OneWhoFailsUndoesNobodyElse(t *testing.T) {
 	for i, id := range []string{"a", "guilty", "b", "guilty too", "once", "after"} {
 		result := make(chan error, 1)
 		results[id] = result
-		j := &job{ctx: t.Context(), body: body(id, nil), once: id == "once"}
+		j := &job{body: body(id, nil), once: id == "once"}
 		if strings.HasPrefix(id, "guilty") {
 			j.body = body(id, refused)
 		}
-		go func() { result <- w.do(normal, j) }()
+		go func() { result <- w.do(t.Context(), normal, j) }()
 		eventually(t, "it waits", func() bool { return waiting(s, normal) == i+1 })
 	}
 	if err := release(); err != nil {

@@ -162,6 +162,11 @@ func (b *bus) listen(ctx context.Context) (*pgx.Conn, error) {
 
 // hear passes on what conn hears, and on the connections that follow it.
 func (b *bus) hear(ctx context.Context, conn *pgx.Conn) {
+	defer func() { // stopped before it was listened to
+		if conn != nil {
+			_ = conn.Close(ctx)
+		}
+	}()
 	wait := minReconnect
 	for ctx.Err() == nil {
 		if conn == nil {

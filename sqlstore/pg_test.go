@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -283,4 +284,28 @@ func TestPostgres_UrgentDoesNotWaitForTheCrowd(t *testing.T) {
 	}
 	close(out)
 	work.Wait()
+}
+
+func TestPostgres_CloseRightAfterOpenLeavesNoConnection(t *testing.T) {
+	url := pgtest.URL(t)
+	for range 20 {
+		s, err := Open(t.Context(), Config{URL: url})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	db, err := sql.Open("pgx", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	eventually(t, "no connection is left", func() bool {
+		var n int
+		err := db.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'`).Scan(&n)
+		return err == nil && n == 0
+	})
 }

@@ -176,7 +176,7 @@ func (db *sqlite) write(ctx context.Context, l lane, body func(t *tx) error) err
 }
 
 func (db *sqlite) writeOnce(ctx context.Context, body func(t *tx) error) error {
-	return db.writer.do(normal, &job{ctx: ctx, body: body, once: true})
+	return db.writer.do(ctx, normal, &job{body: body, once: true})
 }
 
 // read runs body in a deferred transaction, whose snapshot is taken by the

@@ -98,12 +98,11 @@ func (w *writer) last() {
 // awaited, because it is near and a caller who left would not know what
 // happened.
 func (w *writer) write(ctx context.Context, l lane, body func(t *tx) error) error {
-	return w.do(l, &job{ctx: ctx, body: body})
+	return w.do(ctx, l, &job{body: body})
 }
 
-func (w *writer) do(l lane, j *job) error {
-	ctx := j.ctx
-	j.done = make(chan error, 1)
+func (w *writer) do(ctx context.Context, l lane, j *job) error {
+	j.ctx, j.done = ctx, make(chan error, 1)
 	select {
 	case w.queues[l] <- j:
 	case <-ctx.Done():

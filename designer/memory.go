@@ -97,7 +97,7 @@ func (f *frame) recall(past []Experiment) memory {
 	list := slices.Clone(past)
 	slices.SortStableFunc(list, func(a, b Experiment) int {
 		return cmp.Or(before(a.Earlier, b.Earlier), cmp.Compare(a.Generation, b.Generation), cmp.Compare(a.Index, b.Index),
-			cmp.Compare(a.Key, b.Key), cmp.Compare(a.Strategy, b.Strategy))
+			cmp.Compare(a.Key, b.Key), cmp.Compare(a.Source, b.Source), cmp.Compare(a.Strategy, b.Strategy))
 	})
 	m := memory{keys: map[string]bool{}}
 	kin := map[string]int{}

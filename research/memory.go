@@ -53,14 +53,14 @@ type Past struct {
 // newest before its horizon.
 const mostEarlier = 1000
 
-// mostTexts is how many strategies are told as they were written, the last. Of
-// the others the designer knows what there is to learn from, and a long run has
-// a thousand of them.
+// mostTexts is how many strategies are told as they were written, the newest.
+// Of the others the designer knows what there is to learn from, and a long run
+// has a thousand of them.
 const mostTexts = 20
 
-// Recall tells what a view holds.
+// Recall tells what a view holds, the newest last.
 func (m *Memory) Recall(ctx context.Context, v View) (p Past, err error) {
-	err = m.within(ctx, NoteExperiment, v, func(n ktrdr.Note) error {
+	tell := func(n ktrdr.Note) error {
 		place := Place{n.Run, n.Generation, n.Index}
 		last := len(p.Experiments) - 1
 		if n.Run == v.Run && last >= 0 && p.Experiments[last].Source == place.Key() {
@@ -83,26 +83,36 @@ func (m *Memory) Recall(ctx context.Context, v View) (p Past, err error) {
 			Source: place.Key(), Generation: n.Generation, Index: n.Index, Earlier: n.Run != v.Run,
 			Strategy: e.Strategy, Key: e.Key, Genome: e.Genome, Outcome: e.Outcome,
 		})
-		if i := len(p.Experiments) - mostTexts - 1; i >= 0 && p.Experiments[i].Key != "" && p.Experiments[i].Genome != nil {
-			p.Experiments[i].Strategy = ""
+		old := len(p.Experiments) - 1 // of others the newest came first
+		if n.Run == v.Run {
+			old -= mostTexts
+		}
+		if len(p.Experiments) > mostTexts && p.Experiments[old].Key != "" && p.Experiments[old].Genome != nil {
+			p.Experiments[old].Strategy = ""
 		}
 		return nil
-	})
-	if err == nil {
-		p.Hypotheses, err = m.untested(ctx, v, p.Experiments)
 	}
+	if err := m.others(ctx, NoteExperiment, v, tell); err != nil {
+		return p, err
+	}
+	slices.Reverse(p.Experiments)
+	if err := m.own(ctx, NoteExperiment, v, tell); err != nil {
+		return p, err
+	}
+	p.Hypotheses, err = m.untested(ctx, v, p.Experiments)
 	return p, err
 }
 
 // untested finds what the experiments asked and nobody has answered, and lets
 // each know what is open about it.
-func (m *Memory) untested(ctx context.Context, v View, told []designer.Experiment) (open []HypothesisNote, err error) {
+func (m *Memory) untested(ctx context.Context, v View, told []designer.Experiment) ([]HypothesisNote, error) {
+	var open []HypothesisNote
 	bySource := map[string]*designer.Experiment{}
 	for i := range told {
 		bySource[told[i].Source] = &told[i]
 	}
 	answered := map[string]bool{}
-	err = m.within(ctx, NoteHypothesis, v, func(n ktrdr.Note) error {
+	tell := func(n ktrdr.Note) error {
 		var h HypothesisNote
 		if err := json.Unmarshal(n.Data, &h); err != nil {
 			return fmt.Errorf("hypothesis %s: %w", n.Key, err)
@@ -114,30 +124,39 @@ func (m *Memory) untested(ctx context.Context, v View, told []designer.Experimen
 			open = append(open, h)
 		}
 		return nil
-	})
+	}
+	if err := m.others(ctx, NoteHypothesis, v, tell); err != nil {
+		return nil, err
+	}
+	slices.Reverse(open)
+	if err := m.own(ctx, NoteHypothesis, v, tell); err != nil {
+		return nil, err
+	}
 	open = slices.DeleteFunc(open, func(h HypothesisNote) bool { return answered[h.ID] })
 	for _, h := range open {
 		if lesson := h.Lesson(); lesson != "" {
 			bySource[h.Source].Open = append(bySource[h.Source].Open, lesson)
 		}
 	}
-	return open, err
+	return open, nil
 }
 
-// within reads the notes of a kind that a view holds: those of other runs, then
-// those of its own by their place.
-func (m *Memory) within(ctx context.Context, kind string, v View, each func(ktrdr.Note) error) error {
-	if v.Horizon != "" {
-		err := m.read(ctx, ktrdr.NoteQuery{Kind: kind, Horizon: v.Horizon}, mostEarlier, func(n ktrdr.Note) error {
-			if n.Run == v.Run {
-				return nil
-			}
-			return each(n)
-		})
-		if err != nil {
-			return err
-		}
+// others reads the notes of a kind that a view holds of other runs, the newest
+// first.
+func (m *Memory) others(ctx context.Context, kind string, v View, each func(ktrdr.Note) error) error {
+	if v.Horizon == "" {
+		return nil
 	}
+	return m.read(ctx, ktrdr.NoteQuery{Kind: kind, Horizon: v.Horizon}, mostEarlier, func(n ktrdr.Note) error {
+		if n.Run == v.Run {
+			return nil
+		}
+		return each(n)
+	})
+}
+
+// own reads those of its own run by their place.
+func (m *Memory) own(ctx context.Context, kind string, v View, each func(ktrdr.Note) error) error {
 	return m.read(ctx, ktrdr.NoteQuery{Kind: kind, Run: v.Run, BeforeGeneration: &v.Generation, Order: ktrdr.NotesByPlace}, 0, each)
 }
 

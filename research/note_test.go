@@ -237,6 +237,9 @@ func (s shelf) Notes(_ context.Context, q ktrdr.NoteQuery) (page ktrdr.NotePage,
 		}
 	}
 	slices.SortFunc(all, func(a, b ktrdr.Note) int { return strings.Compare(a.Key, b.Key) })
+	if q.Order == ktrdr.NotesNewest {
+		slices.Reverse(all)
+	}
 	first := 0
 	_, _ = fmt.Sscan(q.Cursor, &first)
 	last := min(first+q.Limit, len(all))
@@ -292,6 +295,46 @@ func TestMemory_DesignerSeesExactlyEarlierGenerationsAndTheHorizon(t *testing.T)
 	}
 }
 
+// Models are shown the end of what is told, so the newest stand there, and those
+// are told as they were written.
+func TestMemory_TheNewestComeLastAndWithTheirTexts(t *testing.T) {
+	for _, own := range []int{0, 3, 40} {
+		notes := shelf{}
+		var want []string
+		put := func(run string, index int) {
+			key := fmt.Sprintf("%s/0/%04d", run, index)
+			data, err := encode(Experiment{Strategy: "text of " + key, Key: key, Genome: &designer.Genome{}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			notes[key] = ktrdr.Note{Kind: NoteExperiment, Key: key, Run: run, Index: index, Data: data}
+			want = append(want, "text of "+key)
+		}
+		for i := range 150 {
+			put("a_before", i)
+		}
+		for i := range own {
+			put("m_mine", i)
+		}
+		for i := range len(want) - mostTexts {
+			want[i] = ""
+		}
+		past, err := NewMemory(notes).Recall(t.Context(), View{Run: "m_mine", Generation: 1, Horizon: "b"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, e := range past.Experiments {
+			if got = append(got, e.Strategy); e.Strategy != "" && e.Strategy != "text of "+e.Key {
+				t.Errorf("%s has the %q", e.Key, e.Strategy)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("with %d of its own the texts are %q, want %q", own, got, want)
+		}
+	}
+}
+
 func TestMemory_ReadsAllPages(t *testing.T) {
 	notes := shelf{}
 	for i := range 1200 {
@@ -321,7 +364,7 @@ func TestMemory_NewestWordOnAHypothesisCounts(t *testing.T) {
 		return ktrdr.Note{Kind: NoteHypothesis, Key: key, Data: data}
 	}
 	list, err := NewMemory(shelf{
-		"1": note("1", "a", Refuted), "2": note("2", "b", Untested), "3": note("3", "a", Untested), // newest first
+		"1": note("1", "a", Untested), "2": note("2", "b", Untested), "3": note("3", "a", Refuted),
 	}).Hypotheses(t.Context(), 10)
 	if err != nil || len(list) != 2 || list[0].Status != Refuted || list[1].ID != "b" {
 		t.Errorf("%+v, %v", list, err)

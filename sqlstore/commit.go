@@ -80,8 +80,15 @@ func (w *writer) writeMark(ctx context.Context) error {
 // after a crash. Only the next commit, which takes its place there, makes sure
 // that it is not.
 func (w *writer) resolve(ctx context.Context, cause error) error {
-	if e, ok := errors.AsType[*sqlitedriver.Error](cause); ok && e.Code()&0xff == sqlitelib.SQLITE_FULL {
-		return notCommitted(sqliteError(cause)) // the end of the batch had no room in the log
+	if e, ok := errors.AsType[*sqlitedriver.Error](cause); ok {
+		switch e.Code() {
+		case sqlitelib.SQLITE_FULL:
+			return notCommitted(sqliteError(cause)) // the end of the batch had no room in the log
+		case sqlitelib.SQLITE_ERROR:
+			// There was no transaction any more, and what came after its end, be it
+			// the number, was written by itself.
+			return unknownResult(cause)
+		}
 	}
 	var found int64
 	if err := w.conn.row(ctx, sqlMarked, w.name).Scan(&found); err != nil {
@@ -90,7 +97,7 @@ func (w *writer) resolve(ctx context.Context, cause error) error {
 	if found == w.mark {
 		return nil
 	}
-	err := w.conn.control(ctx, "BEGIN IMMEDIATE")
+	err := w.lock(ctx)
 	if err == nil {
 		err = w.writeMark(ctx)
 	}

@@ -20,7 +20,7 @@
 //	tx.go       what a method of the store works with: write, read, tx
 //	dialect.go  the few words in which the two databases differ
 //	sqlite.go   the file and its connections (session.go)
-//	writer.go   SQLite's group commit
+//	writer.go   SQLite's group commit: the turn (batch.go: what is done with it)
 //	pg.go       PostgreSQL's transactions (pgconn.go, pgdial.go)
 //	commit.go   what became of a COMMIT that failed
 //	notify.go   Changed, LISTEN and NOTIFY

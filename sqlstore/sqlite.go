@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	sqlitedriver "modernc.org/sqlite"
 	sqlitelib "modernc.org/sqlite/lib"
@@ -27,12 +28,15 @@ const oldestSQLite = "3.51.3"
 
 const readers = 4
 
-// The writer waits this long for the file when another process, such as a
-// command that looks after the database, is writing to it.
-const busyTimeoutMillis = 10_000
+// How long the file is waited for when another process is writing to it, and
+// how long the writer waits at a time.
+const (
+	busyTimeout = 10 * time.Second
+	busyStep    = 100 * time.Millisecond
+)
 
-// sqlite is a database in a file of this process's own. One connection writes,
-// in one goroutine; a few others read and cannot write.
+// sqlite is a database in a file of this process's own. One connection writes;
+// a few others read and cannot write.
 type sqlite struct {
 	path    string
 	version string
@@ -118,7 +122,7 @@ func (db *sqlite) openPools() (err error) {
 // in it the path can be escaped.
 func dsn(path string, more string) string {
 	v := url.Values{"_dqs": {"0"}, "_defensive": {"1"}, "_pragma": {
-		"busy_timeout(" + strconv.Itoa(busyTimeoutMillis) + ")", // first: switching to WAL may already have to wait
+		"busy_timeout(" + strconv.FormatInt(busyTimeout.Milliseconds(), 10) + ")", // first: switching to WAL may already have to wait
 		"journal_mode(WAL)",
 		"synchronous(FULL)",
 		"foreign_keys(1)",
@@ -207,8 +211,15 @@ func (db *sqlite) readOne(ctx context.Context, body func(r queryer) error) error
 	return db.withReader(ctx, func(r *session) error { return body(autonomous{r}) })
 }
 
+// peek is answered by a reader where somebody is writing.
 func (db *sqlite) peek(ctx context.Context, body func(r queryer) error) error {
-	return db.writer.peek(ctx, body)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if done, err := db.writer.peek(body); done {
+		return sqliteError(err)
+	}
+	return db.readOne(ctx, body)
 }
 
 func (db *sqlite) withReader(ctx context.Context, use func(r *session) error) error {

@@ -19,10 +19,11 @@ const (
 // BreakerScope is what a breaker stands for.
 type BreakerScope string
 
-// The scopes.
+// The scopes. Agents call models only through providers, so what fails together
+// are the providers that share a host: those are a cluster.
 const (
 	ScopeAgent    BreakerScope = "agent"
-	ScopeCluster  BreakerScope = "cluster" // of agents
+	ScopeCluster  BreakerScope = "cluster"
 	ScopeProvider BreakerScope = "provider"
 )
 

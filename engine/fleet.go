@@ -39,7 +39,8 @@ func (f *fleet) beat(id ktrdr.WorkerID, interval time.Duration) time.Duration {
 	return max(0, now.Sub(last)-interval)
 }
 
-// forget drops the listing: somebody came or went.
+// forget drops the listing: somebody came or went, or it is to be no older than
+// another answer.
 func (f *fleet) forget() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -83,6 +83,25 @@ func TestHealth_CountsEveryOperationThatCannotStart(t *testing.T) {
 	}
 }
 
+// What a second's memory hides must not stand beside what was just looked at.
+func TestHealth_IsNoOlderThanAQueueThatWasLookedAt(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, nil)
+	l.register("w")
+	if h := l.Health(t.Context()); len(h.Operations) != 0 {
+		t.Fatalf("operations %v before there are any", h.Operations)
+	}
+	l.submit()
+	l.claimOne()
+	if _, err := l.InQueue(t.Context(), "line", 1); err != nil {
+		t.Fatal(err)
+	}
+	h := l.Health(t.Context())
+	if len(h.Operations) != 1 || h.Operations[0].Status != ktrdr.Running || h.Workers.ByType[ktrdr.Dummy].Busy != 1 {
+		t.Errorf("operations %v and slots %v, want the one that runs and its slot", h.Operations, h.Workers.ByType)
+	}
+}
+
 func TestStalled_WorkThatBeatsButDoesNotMoveIsShown(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, func(c *engine.Config) { c.Settings.StalledAfter = 50 * time.Millisecond })

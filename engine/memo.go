@@ -34,7 +34,7 @@ func (m *memo[T]) get(ctx context.Context, ask func(context.Context) (T, error))
 	return m.last, m.err
 }
 
-// forget drops the answer: it has just changed.
+// forget drops the answer: it has changed, or is to be no older than another.
 func (m *memo[T]) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

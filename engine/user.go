@@ -137,8 +137,12 @@ func (e *Engine) CountNotes(ctx context.Context, q ktrdr.NoteQuery) (map[string]
 // Horizon pins the notes there are.
 func (e *Engine) Horizon(ctx context.Context) (string, error) { return e.store.Horizon(ctx) }
 
-// InQueue tells who is in a queue, at most so many of those who wait.
+// InQueue tells who is in a queue, at most so many of those who wait. What
+// health remembers is forgotten: whoever asks for this and then for health does
+// not hear of one that is older.
 func (e *Engine) InQueue(ctx context.Context, name string, most int) (ktrdr.QueueState, error) {
+	defer e.account.forget()
+	defer e.fleet.forget()
 	return e.store.InQueue(ctx, name, most)
 }
 

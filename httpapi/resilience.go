@@ -14,8 +14,8 @@ type Resilience interface {
 	BreakerHistory(ctx context.Context, name string, limit int) ([]ktrdr.BreakerChange, error)
 	// ResetBreaker closes a breaker, and ForceBreaker holds it open or closed
 	// or gives it back its own will. Both want to know who decides, and why.
-	ResetBreaker(ctx context.Context, name string, d BreakerDecision) (ktrdr.Breaker, error)
-	ForceBreaker(ctx context.Context, name string, d BreakerDecision) (ktrdr.Breaker, error)
+	ResetBreaker(ctx context.Context, name string, d BreakerDecision) (DecidedBreaker, error)
+	ForceBreaker(ctx context.Context, name string, d BreakerDecision) (DecidedBreaker, error)
 	Degradation() Degradation
 	// Models lists the language models that may be asked, in their order.
 	Models() []LanguageModel
@@ -39,6 +39,14 @@ type BreakerDecision struct {
 	State ktrdr.BreakerState `json:"state,omitempty"` // of force: OPEN, CLOSED, or nothing for its own will
 	By    string             `json:"by"`
 	Why   string             `json:"why"`
+}
+
+// DecidedBreaker is a breaker as a person's decision left it.
+type DecidedBreaker struct {
+	ktrdr.Breaker
+	// InTheWay names the others that the same calls pass and that are not
+	// closed: a provider's, the cluster of its host, and the other way round.
+	InTheWay []string `json:"in_the_way,omitempty"`
 }
 
 // Degradation is how much of its service the system gives.
@@ -106,14 +114,14 @@ func (s *Server) breakerHistory(c *call, _ none) ([]ktrdr.BreakerChange, error) 
 	return listed(list), err
 }
 
-func (s *Server) resetBreaker(c *call, in BreakerDecision) (ktrdr.Breaker, error) {
+func (s *Server) resetBreaker(c *call, in BreakerDecision) (DecidedBreaker, error) {
 	if in.State != "" {
-		return ktrdr.Breaker{}, ktrdr.Errorf(ktrdr.CodeInvalid, "a reset closes the breaker: leave out the state, or use force")
+		return DecidedBreaker{}, ktrdr.Errorf(ktrdr.CodeInvalid, "a reset closes the breaker: leave out the state, or use force")
 	}
 	return s.resilience.ResetBreaker(c.Context(), c.PathValue("name"), in)
 }
 
-func (s *Server) forceBreaker(c *call, in BreakerDecision) (ktrdr.Breaker, error) {
+func (s *Server) forceBreaker(c *call, in BreakerDecision) (DecidedBreaker, error) {
 	return s.resilience.ForceBreaker(c.Context(), c.PathValue("name"), in)
 }
 

@@ -24,15 +24,15 @@ func (f *fakeResilience) BreakerHistory(_ context.Context, name string, _ int) (
 	return nil, nil
 }
 
-func (f *fakeResilience) ResetBreaker(_ context.Context, name string, d BreakerDecision) (ktrdr.Breaker, error) {
+func (f *fakeResilience) ResetBreaker(_ context.Context, name string, d BreakerDecision) (DecidedBreaker, error) {
 	if d.By == "" {
-		return ktrdr.Breaker{}, ktrdr.Errorf(ktrdr.CodeInvalid, "say who decides this")
+		return DecidedBreaker{}, ktrdr.Errorf(ktrdr.CodeInvalid, "say who decides this")
 	}
 	f.decided, f.asked = append(f.decided, d), append(f.asked, name)
-	return ktrdr.Breaker{Name: name, State: ktrdr.BreakerClosed}, nil
+	return DecidedBreaker{ktrdr.Breaker{Name: name, State: ktrdr.BreakerClosed}, []string{"cluster:x.example"}}, nil
 }
 
-func (f *fakeResilience) ForceBreaker(ctx context.Context, name string, d BreakerDecision) (ktrdr.Breaker, error) {
+func (f *fakeResilience) ForceBreaker(ctx context.Context, name string, d BreakerDecision) (DecidedBreaker, error) {
 	return f.ResetBreaker(ctx, name, d)
 }
 
@@ -57,6 +57,7 @@ func TestBreakers_ArePersonsDecisions(t *testing.T) {
 		{"reset by nobody", http.MethodPost, "/api/v1/breakers/provider:x/reset", `{"why":"mended"}`, 422, "say who"},
 		{"reset with a state", http.MethodPost, "/api/v1/breakers/provider:x/reset", `{"by":"ann","why":"mended","state":"OPEN"}`, 422, "use force"},
 		{"reset", http.MethodPost, "/api/v1/breakers/provider:x/reset", `{"by":"ann","why":"mended"}`, 200, `"state":"CLOSED"`},
+		{"reset, and another is open", http.MethodPost, "/api/v1/breakers/provider:x/reset", `{"by":"ann","why":"mended"}`, 200, `"in_the_way":["cluster:x.example"]`},
 		{"forced", http.MethodPost, "/api/v1/breakers/provider:x/force", `{"by":"ann","why":"maintenance","state":"OPEN"}`, 200, "provider:x"},
 		{"what is shed", http.MethodGet, "/api/v1/degradation", "", 200, "llm_assessment"},
 		{"a model without a price", http.MethodGet, "/api/v1/agent/models", "", 200, `"usd_per_million_input_tokens":null`},
@@ -68,7 +69,7 @@ func TestBreakers_ArePersonsDecisions(t *testing.T) {
 			}
 		})
 	}
-	if len(f.decided) != 2 || f.decided[1].State != ktrdr.BreakerOpen || strings.Join(f.asked, " ") != "provider:x provider:x provider:x" {
+	if len(f.decided) != 3 || f.decided[2].State != ktrdr.BreakerOpen || strings.Join(f.asked, " ") != "provider:x provider:x provider:x provider:x" {
 		t.Errorf("decided %+v of %q", f.decided, f.asked)
 	}
 }

@@ -147,7 +147,7 @@ type Order struct {
 
 // The bounds of a request.
 const (
-	maxCount = 10_000
+	MaxCount = 10_000
 	maxSeed  = 1 << 53 // the largest whole number that every reader of JSON keeps
 )
 
@@ -223,8 +223,8 @@ func (t Trigger) check() error {
 		return wrong("count is %d; of a run that lasts until a time it is the size of a generation, which is at most %d", t.Count, MaxGeneration)
 	case !t.Until.IsZero() && (time.Until(t.Until) <= 0 || time.Until(t.Until) > maxNight):
 		return wrong("until %s is no time within the next %d days: give one that is", t.Until.Format(time.RFC3339), maxNight/(24*time.Hour))
-	case t.Count < 1 || t.Count > maxCount:
-		return wrong("count is %d; it must be 1 to %d", t.Count, maxCount)
+	case t.Count < 1 || t.Count > MaxCount:
+		return wrong("count is %d; it must be 1 to %d", t.Count, MaxCount)
 	case t.Seed != nil && *t.Seed > maxSeed:
 		return wrong("seed is %d; at most %d is allowed", *t.Seed, uint64(maxSeed))
 	case t.Strategy != "" && t.StrategyYAML != "":
@@ -242,7 +242,8 @@ func (d *Desk) budget(ctx context.Context, model string) (float64, error) {
 	}
 	if !slices.Contains(d.cfg.Models, model) {
 		known := append([]string{Builtin}, d.cfg.Models...)
-		return 0, wrong("there is no model %.60q; there is %s. %s needs no key", model, strings.Join(known, ", "), Builtin)
+		return 0, wrong("there is no model %.60q; there is %s. %s needs no key; others are set where the backend runs, as KTRDR_MODELS=anthropic/MODEL with the key in ANTHROPIC_API_KEY",
+			model, strings.Join(known, ", "), Builtin)
 	}
 	var left float64
 	if d.cfg.Budget != nil {

@@ -39,9 +39,11 @@ func TestCLI_ResearchesAGoalToItsVerdict(t *testing.T) {
 
 	l.refused(exitFailed, "there is no strategy \"nosuch\"", "research", "--strategy", "nosuch")
 	l.refused(exitFailed, "no 1h bars of GBPUSD", "research", "--symbol", "GBPUSD")
-	l.refused(exitFailed, "there is no model \"oracle\"", "research", "--model", "oracle")
+	l.refused(exitFailed, "there is no model \"oracle\"; there is builtin. builtin needs no key; others are set where the backend runs, as KTRDR_MODELS=", "research", "--model", "oracle")
 	l.refused(exitUsage, "--count must be", "research", "--count", "-1")
 	l.refused(exitUsage, "--count must be", "research", "--count", "0")
+	l.refused(exitUsage, "--count must be 1 to 10000, not 100000", "research", "--count", "100000")
+	l.refused(exitUsage, "--count must be 1 to 64, not 65", "research", "--count", "65", "--until", "07:00")
 	l.refused(exitFailed, "the brief names TSLA", "research", "trade TSLA on 5m bars")
 	l.refused(exitUsage, "such as 07:00", "research", "--until", "tomorrow")
 	if out := l.must("memory"); !strings.Contains(out, "No experiments yet") {
@@ -109,7 +111,7 @@ func TestCLI_ResearchesQueueAndAreCancelledAlone(t *testing.T) {
 	if len(made.Operations) != 3 || same.Operation != made.Operation || same.Run != made.Run {
 		t.Errorf("under the same key %+v, then %+v", made, same)
 	}
-	l.refused(exitFailed, "at its capacity", "research")
+	l.refused(exitFailed, "force it to be accepted and to wait for its turn: --force does that", "research")
 	for _, list := range [][]string{{"leaderboard"}, {"memory"}, {"memory", "hypotheses"}, {"memory", "trials"}} {
 		l.refused(exitFailed, `there is no run "run_nowhere"`, append(list, "--run", "run_nowhere")...)
 		if out := l.must(append(list, "--run", made.Run)...); !strings.Contains(out, " of "+made.Run+" yet") {

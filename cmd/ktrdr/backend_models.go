@@ -229,13 +229,39 @@ func (l *lifelines) BreakerHistory(ctx context.Context, name string, limit int) 
 }
 
 // ResetBreaker implements httpapi.Resilience.
-func (l *lifelines) ResetBreaker(ctx context.Context, name string, d httpapi.BreakerDecision) (ktrdr.Breaker, error) {
-	return l.registry.Reset(ctx, name, d.By, d.Why)
+func (l *lifelines) ResetBreaker(ctx context.Context, name string, d httpapi.BreakerDecision) (httpapi.DecidedBreaker, error) {
+	b, err := l.registry.Reset(ctx, name, d.By, d.Why)
+	return httpapi.DecidedBreaker{Breaker: b, InTheWay: l.inTheWay(name)}, err
 }
 
 // ForceBreaker implements httpapi.Resilience.
-func (l *lifelines) ForceBreaker(ctx context.Context, name string, d httpapi.BreakerDecision) (ktrdr.Breaker, error) {
-	return l.registry.Force(ctx, name, d.State, d.By, d.Why)
+func (l *lifelines) ForceBreaker(ctx context.Context, name string, d httpapi.BreakerDecision) (httpapi.DecidedBreaker, error) {
+	b, err := l.registry.Force(ctx, name, d.State, d.By, d.Why)
+	return httpapi.DecidedBreaker{Breaker: b, InTheWay: l.inTheWay(name)}, err
+}
+
+// inTheWay names the breakers besides this one that the calls of its provider,
+// or of the providers of its cluster, pass and that are not closed. Nothing is,
+// where breakers refuse nothing.
+func (l *lifelines) inTheWay(name string) (others []string) {
+	for _, m := range l.models {
+		if m.Cluster == "" {
+			continue
+		}
+		provider, cluster := l.registry.Breaker(ktrdr.ScopeProvider, m.Provider.Name()), l.registry.Breaker(ktrdr.ScopeCluster, m.Cluster)
+		other := cluster
+		switch name {
+		case provider.Name():
+		case cluster.Name():
+			other = provider
+		default:
+			continue
+		}
+		if other.Health() != resilience.HealthGood && !slices.Contains(others, other.Name()) {
+			others = append(others, other.Name())
+		}
+	}
+	return others
 }
 
 // Degradation implements httpapi.Resilience.
@@ -270,27 +296,4 @@ func (l *lifelines) Models() []httpapi.LanguageModel {
 		all = append(all, one)
 	}
 	return all
-}
-
-var (
-	descBreaker = prometheus.NewDesc("ktrdr_breaker_state", "Circuit breakers: 0 closed, 1 half open, 2 open; a forced state counts.", []string{"name"}, nil)
-	descRefusal = prometheus.NewDesc("ktrdr_breaker_refused_total", "Calls that a circuit breaker refused.", []string{"name"}, nil)
-	descLevel   = prometheus.NewDesc("ktrdr_service_level", "1 for the level of service given now.", []string{"level"}, nil)
-)
-
-// Describe sends nothing: breakers appear with their first call.
-func (l *lifelines) Describe(chan<- *prometheus.Desc) {}
-
-// Collect sends how the breakers and the level stand.
-func (l *lifelines) Collect(ch chan<- prometheus.Metric) {
-	states := map[ktrdr.BreakerState]float64{ktrdr.BreakerHalfOpen: 1, ktrdr.BreakerOpen: 2}
-	for _, s := range l.registry.List() {
-		state := s.State
-		if s.Forced != "" {
-			state = s.Forced
-		}
-		ch <- prometheus.MustNewConstMetric(descBreaker, prometheus.GaugeValue, states[state], s.Name)
-		ch <- prometheus.MustNewConstMetric(descRefusal, prometheus.CounterValue, float64(s.Refused), s.Name)
-	}
-	ch <- prometheus.MustNewConstMetric(descLevel, prometheus.GaugeValue, 1, string(l.level.Level()))
 }

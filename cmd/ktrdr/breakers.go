@@ -13,10 +13,11 @@ import (
 	"github.com/ktrdr/ktrdr/httpapi"
 )
 
-const breakersHelp = `Show the circuit breakers: of providers of language models, of agents, and of
-clusters. An open one lets nothing through until it is time for a probe; probes
-that succeed close it. A person can close one (reset), or hold it open or closed
-(force) until it is given back its own will; who and why go into its history.`
+const breakersHelp = `Show the circuit breakers: of agents, of providers of language models, and of
+clusters, which are providers that share a host and fail together. An open one
+lets nothing through until it is time for a probe; probes that succeed close it.
+A person can close one (reset), or hold it open or closed (force) until it is
+given back its own will; who and why go into its history.`
 
 func newBreakers(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -84,16 +85,22 @@ func decision(cmd *cobra.Command, d *httpapi.BreakerDecision) {
 	cmd.Flags().StringVar(&d.Why, "why", "", "`WHY`, for the record")
 }
 
-func (a *app) decided(b ktrdr.Breaker, err error) error {
+func (a *app) decided(b httpapi.DecidedBreaker, err error) error {
 	if err != nil {
 		return err
 	}
 	return a.print(b, func(w io.Writer) {
 		if b.Forced != "" {
 			fmt.Fprintf(w, "%s is held %s by %s.\n", b.Name, b.Forced, plain(b.By))
+		} else {
+			fmt.Fprintf(w, "%s is %s.\n", b.Name, b.State)
+		}
+		if b.Forced == ktrdr.BreakerOpen { // nothing is to pass, whoever else is in the way
 			return
 		}
-		fmt.Fprintf(w, "%s is %s.\n", b.Name, b.State)
+		for _, other := range b.InTheWay {
+			fmt.Fprintf(w, "%s is not closed and still stands in the way: see `ktrdr breakers`, and close it with `ktrdr breakers reset %s`.\n", plain(other), plain(other))
+		}
 	})
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +46,31 @@ func TestCLI_AGoalThatHoldsAKeyIsRefused(t *testing.T) {
 	l.refused(1, "holds the key of a provider", "research", "trend, and my key is "+key, "--model", "test/m")
 	if text := l.must("ops") + p.log.String(); strings.Contains(text, key) || strings.Contains(text, "op_agent_research") {
 		t.Errorf("the key is shown, or the research was made:\n%s", text)
+	}
+}
+
+func TestCLI_AResetNamesTheBreakerThatStillStandsInTheWay(t *testing.T) {
+	l := newLab(t, "KTRDR_MODELS=one/m,two/m", "KTRDR_PROVIDERS=one=http://127.0.0.1:1/one,two=http://127.0.0.1:1/two", "KTRDR_MODEL_PRICES=one/m=0/0,two/m=0/0")
+	l.serve("--workers", "1")
+	const provider, cluster = "provider:one", "cluster:127.0.0.1:1"
+	l.eventually("of the cluster", func(out string) bool { return strings.Contains(out, provider) && strings.Contains(out, cluster) }, "breakers")
+	person := []string{"--by", "ann", "--why", "to see"}
+	decide := func(args ...string) string {
+		return l.must(append(append([]string{"breakers"}, args...), person...)...)
+	}
+
+	if out := decide("reset", provider); strings.Contains(out, "in the way") {
+		t.Errorf("all are closed, and it says:\n%s", out)
+	}
+	decide("force", cluster, "open")
+	if out := decide("reset", provider); !strings.Contains(out, provider+" is CLOSED") || !strings.Contains(out, "`ktrdr breakers reset "+cluster+"`") {
+		t.Errorf("the cluster is open, and the reset says:\n%s", out)
+	}
+	if out := decide("force", provider, "open"); strings.Contains(out, "in the way") {
+		t.Errorf("nothing is to pass, and it says:\n%s", out)
+	}
+	if b := decode[httpapi.DecidedBreaker](t, decide("force", cluster, "auto", "--json")); !slices.Equal(b.InTheWay, []string{provider}) {
+		t.Errorf("the answer is %+v, want %s in the way", b, provider)
 	}
 }
 

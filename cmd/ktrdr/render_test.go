@@ -224,3 +224,17 @@ func TestPrintCurve_ShowsWhatIsThereAndSaysWhatIsNot(t *testing.T) {
 		}
 	}
 }
+
+func TestStatus_SlotsThatTypesShareAreSaidOnce(t *testing.T) {
+	dummyAndLoad := []ktrdr.Type{ktrdr.Dummy, ktrdr.DataLoad}
+	var b bytes.Buffer
+	printSlots(&b, []ktrdr.Worker{
+		{Live: true, Types: dummyAndLoad, Slots: 2, Running: 2},
+		{Live: true, Types: []ktrdr.Type{ktrdr.DataLoad, ktrdr.Dummy}, Slots: 1},
+		{Live: true, Types: []ktrdr.Type{ktrdr.Dummy}, Slots: 1, Running: 1},
+		{Types: dummyAndLoad, Slots: 4, Running: 4}, // is gone
+	})
+	if got, want := b.String(), "workers: 3 live; data_load, dummy: 2 of 3 slots busy; dummy: 1 of 1 slots busy\n"; got != want {
+		t.Errorf("printed %q, want %q", got, want)
+	}
+}

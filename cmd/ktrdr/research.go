@@ -10,6 +10,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 const researchHelp = `Research a goal: design strategies, train their networks, backtest them on bars
@@ -44,8 +45,8 @@ func newResearch(a *app) *cobra.Command {
 		},
 	}
 	cmd.RunE = a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
-		if cmd.Flags().Changed("count") && f.Count < 1 {
-			return usagef("--count must be 1 or more, not %d", f.Count)
+		if most := f.most(); cmd.Flags().Changed("count") && (f.Count < 1 || f.Count > most) {
+			return usagef("--count must be 1 to %d, not %d", most, f.Count)
 		}
 		if len(args) == 1 {
 			f.Brief = args[0]
@@ -71,6 +72,14 @@ func newResearch(a *app) *cobra.Command {
 	return cmd
 }
 
+// most is how many researches may be asked for at once.
+func (f researchFlags) most() int {
+	if f.until != "" {
+		return research.MaxGeneration
+	}
+	return research.MaxCount
+}
+
 func (a *app) research(ctx context.Context, c *httpapi.Client, f researchFlags) error {
 	if f.file != "" {
 		var t httpapi.TrainingRequest
@@ -86,6 +95,9 @@ func (a *app) research(ctx context.Context, c *httpapi.Client, f researchFlags) 
 		}
 	}
 	made, err := c.Trigger(ctx, f.ResearchRequest, f.key)
+	if ktrdr.CodeOf(err) == ktrdr.CodeAtCapacity {
+		return fmt.Errorf("%w: --force does that", err)
+	}
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func TestCLI_TrainsBacktestsAndPredicts(t *testing.T) {
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "4000", "--seed", "7")
 	p, _ := l.serve("--workers", "1")
 	l.refused(exitFailed, "there is no strategy \"nosuch\"", "train", "nosuch")
-	l.refused(exitFailed, "no such file", "train", "none.yaml")
+	l.refused(exitFailed, "there is no strategy file none.yaml; name one of `ktrdr strategies`, or a file", "train", "none.yaml")
 	l.refused(exitFailed, "no 1h bars of GBPUSD", "train", "rsi_mean_reversion", "--symbol", "GBPUSD")
 	if out := l.must("models"); !strings.Contains(out, "No models") {
 		t.Errorf("models before there are any:\n%s", out)

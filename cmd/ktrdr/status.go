@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,11 +40,15 @@ func newStatus(a *app) *cobra.Command {
 
 // health prints how the server is; a degraded one makes the exit code 1.
 func (a *app) health(ctx context.Context, c *httpapi.Client) error {
-	h, err := c.Health(ctx)
+	st, err := c.ResearchStatus(ctx) // before health, which then is no older
 	if err != nil {
 		return err
 	}
-	st, err := c.ResearchStatus(ctx)
+	workers, err := c.Workers(ctx)
+	if err != nil {
+		return err
+	}
+	h, err := c.Health(ctx)
 	if err != nil {
 		return err
 	}
@@ -57,13 +62,9 @@ func (a *app) health(ctx context.Context, c *httpapi.Client) error {
 		if h.Paused {
 			fmt.Fprintln(w, "paused: no operation is started; go on with `ktrdr unpause`")
 		}
-		fmt.Fprintf(w, "workers: %d live", h.Workers.Live)
-		for _, t := range slices.Sorted(maps.Keys(h.Workers.ByType)) {
-			s := h.Workers.ByType[t]
-			fmt.Fprintf(w, "; %s %d of %d slots busy", t, s.Busy, s.Total)
-		}
+		printSlots(w, workers)
 		d := h.OrphanDetector
-		fmt.Fprintf(w, "\norphan detector: running %v, last check %s, %d potential, %d orphaned since start\n", d.Running, ago(d.LastCheck), d.PotentialOrphans, d.OrphanedTotal)
+		fmt.Fprintf(w, "orphan detector: running %v, last check %s, %d potential, %d orphaned since start\n", d.Running, ago(d.LastCheck), d.PotentialOrphans, d.OrphanedTotal)
 		for _, n := range h.Operations {
 			fmt.Fprintf(w, "%8d %s %s\n", n.N, n.Type, n.Status)
 		}
@@ -76,6 +77,32 @@ func (a *app) health(ctx context.Context, c *httpapi.Client) error {
 		return &exitError{code: exitFailed}
 	}
 	return err
+}
+
+// printSlots prints how busy the live workers are, each slot once: health counts
+// it for every type that it can run.
+func printSlots(w io.Writer, workers []ktrdr.Worker) {
+	live, shared := 0, map[string]ktrdr.WorkerSlots{} // by the types that share them
+	for _, wk := range workers {
+		if !wk.Live {
+			continue
+		}
+		live++
+		var types []string
+		for _, t := range slices.Sorted(slices.Values(wk.Types)) {
+			types = append(types, string(t))
+		}
+		name := strings.Join(types, ", ")
+		s := shared[name]
+		s.Busy += wk.Running
+		s.Total += wk.Slots
+		shared[name] = s
+	}
+	fmt.Fprintf(w, "workers: %d live", live)
+	for _, types := range slices.Sorted(maps.Keys(shared)) {
+		fmt.Fprintf(w, "; %s: %d of %d slots busy", types, shared[types].Busy, shared[types].Total)
+	}
+	fmt.Fprintln(w)
 }
 
 // serverStatus is how the server is, and how research stands.

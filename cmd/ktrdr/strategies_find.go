@@ -99,20 +99,29 @@ func readWithin(root *os.Root, name string) ([]byte, error) {
 	return readBounded(f)
 }
 
+// strategyText reads the file of a strategy.
+func strategyText(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("there is no strategy file %s; name one of `ktrdr strategies`, or a file", file)
+	case err != nil:
+		return nil, fmt.Errorf("strategy: %w", err)
+	}
+	defer f.Close()
+	text, err := readBounded(f)
+	if err != nil {
+		return nil, fmt.Errorf("strategy %s: %w", file, err)
+	}
+	return text, nil
+}
+
 // strategyNamed finds a strategy by its name, or reads it from a file: a name
 // with a slash or the suffix of a strategy's file is a path.
 func (a *app) strategyNamed(name string) (strategySource, error) {
 	if _, file := strategyName(name); file || strings.ContainsRune(name, filepath.Separator) {
-		f, err := os.Open(name)
-		if err != nil {
-			return strategySource{}, fmt.Errorf("strategy: %w", err)
-		}
-		defer f.Close()
-		text, err := readBounded(f)
-		if err != nil {
-			return strategySource{}, fmt.Errorf("strategy %s: %w", name, err)
-		}
-		return strategySource{name: name, from: name, text: text}, nil
+		text, err := strategyText(name)
+		return strategySource{name: name, from: name, text: text}, err
 	}
 	list, err := a.strategySources()
 	if err != nil {

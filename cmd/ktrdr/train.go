@@ -63,14 +63,9 @@ func nameStrategy(r *httpapi.TrainingRequest, arg string) error {
 		r.StrategyName = arg
 		return nil
 	}
-	f, err := os.Open(arg)
+	text, err := strategyText(arg)
 	if err != nil {
-		return fmt.Errorf("strategy: %w", err)
-	}
-	defer f.Close()
-	text, err := readBounded(f)
-	if err != nil {
-		return fmt.Errorf("strategy %s: %w", arg, err)
+		return err
 	}
 	if _, _, err := strategy.Parse(text, arg); err != nil { // the server would not know the file's name
 		return fmt.Errorf("correct the strategy, and check it with `ktrdr validate %s`: %w", arg, err)

@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -132,6 +133,20 @@ func TestCLI_HelpKnowsEveryCommand(t *testing.T) {
 	}
 	if a, b := l.must("--version", "--json"), l.must("version", "--json"); a != b || a == "" {
 		t.Errorf("--version says %q, version %q", a, b)
+	}
+}
+
+func TestCLI_TheReadmeHasEveryCommand(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "## The command line")
+	section, _, _ := strings.Cut(rest, "\n## ")
+	for _, cmd := range newRoot(&app{getenv: os.Getenv}).Commands() {
+		if cmd.IsAvailableCommand() && !regexp.MustCompile("`"+cmd.Name()+"[` ]").MatchString(section) {
+			t.Errorf("README's table of commands lacks %s", cmd.Name())
+		}
 	}
 }
 

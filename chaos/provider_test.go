@@ -11,7 +11,7 @@ import (
 	"github.com/ktrdr/ktrdr/llm/llmtest"
 )
 
-// The breaker of the provider that dies, and the money.
+// The breaker of the provider that dies, and money that is enough.
 const (
 	threshold = 5
 	coolDown  = time.Second

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"log/slog"
+	"maps"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -63,9 +64,6 @@ func TestLifelines_EverythingThatProtectsIsWired(t *testing.T) {
 	if cfg.Models[0].Cluster != cfg.Models[1].Cluster {
 		t.Errorf("clusters %q and %q, want one for one gateway", cfg.Models[0].Cluster, cfg.Models[1].Cluster)
 	}
-	if b.minds.Models == agent.Models(b.lifelines.chain) {
-		t.Error("the calls of agents have no deadline")
-	}
 	slow := func(scope ktrdr.BreakerScope) ktrdr.BreakerState {
 		breaker := b.lifelines.registry.Breaker(scope, "x")
 		for range 20 {
@@ -77,6 +75,22 @@ func TestLifelines_EverythingThatProtectsIsWired(t *testing.T) {
 	}
 	if agents, providers := slow(ktrdr.ScopeAgent), slow(ktrdr.ScopeProvider); agents != ktrdr.BreakerClosed || providers != ktrdr.BreakerOpen {
 		t.Errorf("after slow calls the breaker of an agent is %s, of a provider %s; want only the second open", agents, providers)
+	}
+}
+
+// A question may take as long as three calls, along all models and tries.
+func TestLifelines_EveryQuestionHasADeadline(t *testing.T) {
+	for seconds, call := range map[string]time.Duration{"": 2 * time.Minute, "7": 7 * time.Second} {
+		e := maps.Clone(gateway)
+		e["KTRDR_MODEL_TIMEOUT_SECONDS"] = seconds
+		b := lifelined(t, e)
+		cfg := b.chainConfig(b.lifelines)
+		if cfg.CallTimeout != call || cfg.Retry.Total != 3*call {
+			t.Errorf("timeout %q: a call may take %v and its tries %v, want %v and %v", seconds, cfg.CallTimeout, cfg.Retry.Total, call, 3*call)
+		}
+		if want := agent.Within(3*call, b.lifelines.chain); b.minds.Models != want {
+			t.Errorf("timeout %q: agents ask %+v, want the chain within %v", seconds, b.minds.Models, 3*call)
+		}
 	}
 }
 

@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -87,15 +89,33 @@ func New(t testing.TB, bin string, kind Kind, times Times) *Lab {
 	return l
 }
 
+// Ports below those that systems give out by themselves: a lab's is its own
+// also while its backend is dead, whatever connects or listens meanwhile.
+const firstPort, ports = 20_000, 12_000
+
+// freeAddr returns an address for the lab's life. What keeps it from the labs
+// beside it, be they of another process, is that its port is taken for UDP,
+// which no backend uses.
 func freeAddr(t testing.TB) string {
 	t.Helper()
 	var lc net.ListenConfig
-	ln, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+rand.IntN(ports))) //nolint:gosec // any port is as good
+		taken, err := lc.ListenPacket(t.Context(), "udp", addr)
+		if err != nil {
+			continue
+		}
+		ln, err := lc.Listen(t.Context(), "tcp", addr)
+		if err != nil {
+			_ = taken.Close()
+			continue
+		}
+		_ = ln.Close()
+		t.Cleanup(func() { _ = taken.Close() })
+		return addr
 	}
-	defer func() { _ = ln.Close() }()
-	return ln.Addr().String()
+	t.Fatalf("none of 100 ports from %d on is free", firstPort)
+	return ""
 }
 
 // Serve starts the backend and waits until it is healthy. Without options it

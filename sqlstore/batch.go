@@ -93,10 +93,9 @@ func (w *writer) lock(ctx context.Context) error {
 	}
 }
 
-// fill runs all who wait. Bodies seldom fail, and what makes one of
-// them undoable costs; so it is paid for only in a batch in which one did. An
-// error means that the transaction is gone, and with it what the jobs so far
-// did.
+// fill runs all who wait. Bodies seldom fail, and what makes one of them
+// undoable costs; so it is paid for only in a batch in which one did. An error
+// means that the transaction is gone, and with it what the jobs so far did.
 func (w *writer) fill(ctx context.Context) ([]*job, error) {
 	var jobs []*job
 	deadline, apart := time.Now().Add(maxBatchTime), false
@@ -140,11 +139,10 @@ func (w *writer) apply(ctx context.Context, j *job) error {
 	if err := w.conn.control(ctx, "SAVEPOINT job"); err != nil {
 		return sqliteError(err)
 	}
-	if w.attempt(j); j.err == nil {
-		return sqliteError(w.conn.control(ctx, "RELEASE job"))
-	}
-	if err := w.undo(ctx, j, "ROLLBACK TO job"); err != nil {
-		return err
+	if w.attempt(j); j.err != nil {
+		if err := w.undo(ctx, j, "ROLLBACK TO job"); err != nil {
+			return err
+		}
 	}
 	return sqliteError(w.conn.control(ctx, "RELEASE job"))
 }
@@ -200,13 +198,12 @@ func (w *writer) end(ctx context.Context, lost error) error {
 	wrote, err := w.markBatch(ctx)
 	if err == nil {
 		fault.Hit(fault.TxCommitting)
-		if err = w.commit(ctx); err == nil {
-			fault.Hit(fault.TxCommitted)
-			w.commits.Add(1)
-			return nil
-		}
-	} else {
-		wrote = false // COMMIT was not tried
+		err = w.commit(ctx)
+	}
+	if err == nil {
+		fault.Hit(fault.TxCommitted)
+		w.commits.Add(1)
+		return nil
 	}
 	_ = w.conn.control(ctx, "ROLLBACK") // SQLite may have done so already
 	if !wrote {

@@ -52,17 +52,19 @@ func (w *writer) prepareMarks(ctx context.Context) error {
 }
 
 // markBatch numbers the batch. One that changed nothing gets no number: its
-// COMMIT is then free.
+// COMMIT is then free. One that cannot be numbered is not committed, and so has
+// written nothing either.
 func (w *writer) markBatch(ctx context.Context) (wrote bool, err error) {
 	var changes int64
 	if err := w.conn.row(ctx, sqlChanges).Scan(&changes); err != nil {
-		return true, err
+		return false, err
 	}
 	if changes == w.changes {
 		return false, nil
 	}
 	w.changes = changes
-	return true, w.writeMark(ctx)
+	err = w.writeMark(ctx)
+	return err == nil, err
 }
 
 func (w *writer) writeMark(ctx context.Context) error {

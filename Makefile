@@ -14,11 +14,13 @@ BIN     := $(CURDIR)/bin
 
 # Packages whose tests start real processes or a real PostgreSQL.
 # (bench has none; it measures.)
-SLOW := (chaos|clients|cmd|e2e|sqlstore)
+SLOW := (chaos|clients|cmd|e2e|sqlstore|worlds)
+# Statistics need many runs, and the race detector makes each ten times as long.
+STATISTICS := (evidence|worlds)
 slow  = $(shell go list ./... | grep -E '/ktrdr/$(SLOW)(/|$$)')
 fast  = $(shell go list ./... | grep -vE '/ktrdr/(bench|$(SLOW))(/|$$)')
 
-.PHONY: help build demo test test-unit test-integration quality soak bench client dist clean needs-go
+.PHONY: help build demo test test-unit test-integration quality soak soak-statistics bench client dist clean needs-go
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,7 +54,11 @@ soak: needs-go $(BIN)/testrun ## The long run: many more kills and sequences, wi
 	else \
 		race=""; echo "soak: no C compiler here, so without the race detector (install gcc to have it)"; \
 	fi; \
-	KTRDR_SOAK=1 $(BIN)/testrun -tags soak $$race -count=1 -timeout 120m ./...
+	KTRDR_SOAK=1 $(BIN)/testrun -tags soak $$race -count=1 -timeout 120m $$(go list ./... | grep -vE '/ktrdr/$(STATISTICS)(/|$$)')
+	@$(MAKE) soak-statistics
+
+soak-statistics: needs-go $(BIN)/testrun ## The statistics of soak, without the race detector: false claims, power, coverage
+	@KTRDR_SOAK=1 $(BIN)/testrun -tags soak -count=1 -timeout 180m $$(go list ./... | grep -E '/ktrdr/$(STATISTICS)(/|$$)')
 
 bench: needs-go ## Figures of compute and of the engine, each beside what the machine itself can do
 	@go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./bench/compute ./bench

@@ -116,9 +116,9 @@ type Journal interface {
 	Calls(ctx context.Context, root OperationID, limit int) ([]Call, error)
 
 	// CallSums sums up the calls from an instant on by model and status, in that
-	// order: those of the given researches, or all when roots is nil. Calls that
-	// have expired are counted by the UTC day.
-	CallSums(ctx context.Context, from time.Time, roots []OperationID) ([]CallSum, error)
+	// order: those of a run, or all when run is empty. Calls that have expired
+	// are counted by the UTC day.
+	CallSums(ctx context.Context, from time.Time, run string) ([]CallSum, error)
 
 	// ExpireCalls deletes at most 500 calls older than age, and than a day, of
 	// researches that have ended and cannot be resumed. What they cost stays

@@ -44,6 +44,10 @@ const (
 	EventUnpaused          EventKind = "unpaused"
 	EventWorkerRegistered  EventKind = "worker_registered"
 	EventBreaker           EventKind = "breaker" // a circuit breaker changed
+	EventRunCancelled      EventKind = "run_cancelled"
+	EventRunGivenUp        EventKind = "run_given_up"
+	EventRunEnded          EventKind = "run_ended"
+	EventGenerationClosed  EventKind = "generation_closed"
 )
 
 // Cursor is a place in the event log. Cursors are ordered by the writing

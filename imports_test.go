@@ -44,6 +44,7 @@ var arrows = map[string]rule{
 
 	"neural/internal/asmgen": {}, // writes neural's assembly
 	"backtest":               {ours: []string{"num", "market"}},
+	"instrument":             {ours: []string{"spelling"}, modules: []string{"github.com/goccy/go-yaml"}},
 
 	// built on compute
 	"strategy": {ours: []string{"market", "indicator", "fuzzy", "label", "spelling"}, modules: []string{"github.com/goccy/go-yaml"}},
@@ -52,13 +53,13 @@ var arrows = map[string]rule{
 		"num", "market", "indicator", "fuzzy", "label", "neural", "strategy", "feature", "backtest",
 	}},
 	"evidence": {ours: []string{"num", "market", "backtest"}},
-	"designer": {ours: []string{"num", "market", "indicator", "strategy"}},
+	"designer": {ours: []string{"num", "market", "indicator", "strategy", "instrument"}},
 	"jobs":     {ours: []string{".", "worker", "market", "strategy", "neural", "train", "backtest", "evidence"}},
 
 	// what this product is about
-	"research": {ours: []string{".", "num", "market", "neural", "strategy", "backtest", "evidence", "designer", "jobs", "llm"}},
+	"research": {ours: []string{".", "num", "market", "instrument", "neural", "strategy", "train", "backtest", "evidence", "designer", "jobs", "llm", "spelling"}},
 	"agent": {ours: []string{
-		".", "worker", "market", "indicator", "strategy", "train", "backtest", "evidence", "designer", "jobs", "research", "llm", "resilience",
+		".", "fault", "worker", "market", "instrument", "indicator", "strategy", "train", "backtest", "evidence", "designer", "jobs", "research", "llm", "resilience",
 	}},
 
 	// mechanisms
@@ -87,6 +88,7 @@ var arrows = map[string]rule{
 	"storetest":             {ours: []string{"."}, modules: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
 	"savertest":             {ours: []string{".", "memsaver"}, modules: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
 	"bench":                 {ours: []string{".", "dummy", "engine", "worker"}},
+	"worlds":                {ours: []string{"num", "market"}},
 	"chaos": {
 		ours: []string{".", "dummy", "httpapi", "sqlstore", "sqlstore/pgtest", "market"}, modules: []string{"github.com/jackc/pgx/v5", "modernc.org/sqlite"}, // the database, past the backend
 	},
@@ -95,7 +97,7 @@ var arrows = map[string]rule{
 	"cmd/ktrdr": {
 		ours: []string{
 			".", "fault", "engine", "worker", "dummy", "blob", "memsaver", "sqlstore", "httpapi", "jobs", "research", "agent", "evidence", "designer", "llm", "resilience",
-			"market", "indicator", "neural", "strategy", "feature", "train", "backtest", "spelling",
+			"market", "instrument", "indicator", "neural", "strategy", "feature", "train", "backtest", "spelling",
 		},
 		modules: []string{
 			"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "github.com/spf13/cobra",

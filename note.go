@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Note is something that a plan or a ledger wants remembered: an experiment, a
-// trial, a hypothesis. Notes are only ever added. Of those with the same kind
+// Note is something that a plan wants remembered: an experiment, a hypothesis. Notes are only ever added. Of those with the same kind
 // and key the first is kept and the others change nothing, so that a plan that
 // is asked twice notes once.
 type Note struct {
@@ -20,11 +19,6 @@ type Note struct {
 	Operation OperationID `json:"operation_id"` // that it was noted for; filled in
 	At        time.Time   `json:"at"`           // filled in
 }
-
-// Ledger says, by type, what is to be remembered of an operation that has no
-// parent: nobody's plan notes it. It is asked in the transaction that completes
-// the operation, maybe more than once, and so is a pure function of its row.
-type Ledger map[Type]func(Operation) []Note
 
 // NoteOrder is the order of a page of notes.
 type NoteOrder string

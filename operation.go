@@ -45,6 +45,7 @@ const (
 	AgentResearch   Type = "agent_research"
 	AgentDesign     Type = "agent_design"
 	AgentAssessment Type = "agent_assessment"
+	AgentConfirm    Type = "agent_confirmation"
 	Training        Type = "training"
 	Backtesting     Type = "backtesting"
 	DataLoad        Type = "data_load"
@@ -52,7 +53,7 @@ const (
 )
 
 // Types lists every operation type.
-var Types = []Type{AgentAssessment, AgentDesign, AgentResearch, Backtesting, DataLoad, Dummy, Training}
+var Types = []Type{AgentAssessment, AgentConfirm, AgentDesign, AgentResearch, Backtesting, DataLoad, Dummy, Training}
 
 // Known says whether t is an operation type.
 func (t Type) Known() bool { return slices.Contains(Types, t) }
@@ -82,6 +83,7 @@ type Operation struct {
 	BackendLocal bool `json:"is_backend_local"`
 	HasPlan      bool `json:"has_plan"`
 
+	Run     string      `json:"run,omitempty"`        // the run it belongs to; children have their parent's
 	Queue   *QueuePlace `json:"queue,omitempty"`      // nil unless it is a parent that stood in a line
 	Session int64       `json:"session_id,omitempty"` // its number among all who ever stood in one, from 1; 0 for others
 
@@ -98,6 +100,9 @@ type Operation struct {
 	Metadata json.RawMessage `json:"metadata"`        // free-form, for people and for lists
 	Progress Progress        `json:"progress"`
 
+	Rung         string          `json:"rung,omitempty"`   // what a research came to: see Finished.Rung
+	Score        *float64        `json:"score,omitempty"`  // by which finalists of a generation are compared
+	Trials       int             `json:"trials,omitempty"` // counted against it, fixed when it was created
 	Result       json.RawMessage `json:"result_summary,omitempty"`
 	ErrorMessage string          `json:"error_message,omitempty"` // for people
 	Error        *Failure        `json:"error,omitempty"`         // for programs
@@ -148,4 +153,12 @@ type NewOperation struct {
 	State        json.RawMessage
 	Metadata     json.RawMessage
 	RetryOf      OperationID
+
+	// Run and Generation place an operation that is neither queued nor a child.
+	Run        string
+	Generation int
+
+	NewRun *NewRun   // of a queued one: the run's row, made with the first of them
+	Trial  *NewTrial // nil: it is no trial; of a retry, the trial of what is retried
+	Look   *NewLook  // nil: it sees no holdout; of a retry, the look of what is retried
 }

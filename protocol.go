@@ -144,6 +144,11 @@ type Finished struct {
 	Checkpoint   *NewCheckpoint  `json:"checkpoint,omitempty"`
 	Progress     *Progress       `json:"progress,omitempty"`
 
+	// Rung is what a research came to, in a word; RungFinalist is the one the
+	// store knows. Score compares the finalists of a generation.
+	Rung  string   `json:"rung,omitempty"`
+	Score *float64 `json:"score,omitempty"`
+
 	// StateBlob is the checkpoint's state when it was too large for a row; the
 	// engine fills it in.
 	StateBlob *Artifact `json:"-"`

@@ -5,25 +5,19 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/backtest"
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/research"
-	"github.com/ktrdr/ktrdr/strategy"
 	"github.com/ktrdr/ktrdr/train"
 	"github.com/ktrdr/ktrdr/worker"
 )
 
 // AssessmentRunner assesses researches. The verdict is always its own; a model
 // may be asked for what it means.
-func AssessmentRunner(m Memory, minds Minds) worker.Runner { return assessmentRunner{m, minds} }
+func AssessmentRunner(minds Minds) worker.Runner { return assessmentRunner{minds} }
 
-type assessmentRunner struct {
-	memory Memory
-	minds  Minds
-}
+type assessmentRunner struct{ minds Minds }
 
 // Run judges one research.
 func (r assessmentRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
@@ -32,36 +26,30 @@ func (r assessmentRunner) Run(ctx context.Context, t *worker.Task) (json.RawMess
 		return nil, err
 	}
 	if spec.Files == nil {
-		return r.comment(ctx, t, spec, refused(spec), refused(spec))
+		return r.comment(ctx, t, spec, refused(spec))
 	}
 	in := &inputs{task: t}
 	defer in.close()
-	a := &assessment{task: t, spec: spec, in: in, memory: r.memory}
+	a := &assessment{task: t, spec: spec, in: in}
 	if err := a.judge(ctx); err != nil {
 		return nil, stopped(ctx, t, err)
 	}
-	return r.comment(ctx, t, spec, opinion(spec, a.verdict, a.opened), opinion(spec, a.sealed, false))
+	return r.comment(ctx, t, spec, opinion(spec, a.verdict))
 }
 
-// assessment is one on its way.
-//
-//	test part ──Judge──▶ no edge: done, the holdout stays sealed
-//	              └────▶ holdout due ──▶ opened ──Judge──▶ done
+// assessment judges what a strategy did on the test part. It never sees the
+// holdout: a confirmation does.
 type assessment struct {
 	task *worker.Task
 	spec research.AssessmentSpec
 	in   *inputs
 
-	memory Memory
-
-	model   *train.Model
-	seen    train.Series // bars that research saw
+	trader  trader
+	seen    []train.Series // bars that research saw, of each symbol
 	verdict evidence.Verdict
-	sealed  evidence.Verdict // as it was before the holdout was opened
-	opened  bool
 }
 
-const assessSteps = 3
+const assessSteps = 2
 
 func (a *assessment) tell(step int64, what string) {
 	a.task.Progress(ktrdr.Progress{
@@ -76,18 +64,14 @@ func (a *assessment) judge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.model, err = train.Decode(bytes.NewReader(text)); err != nil {
+	if a.trader.model, err = train.Decode(bytes.NewReader(text)); err != nil {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "%s: %w", files.Model.Name, err)
 	}
-	if a.seen, err = a.in.series(ctx, files.Symbol, files.Bars); err != nil {
+	a.trader.overrides = overrides(files.Costs)
+	if a.seen, err = a.in.symbols(ctx, files.Bars); err != nil {
 		return err
 	}
-	c := evidence.Case{Trials: a.spec.Trials, Openings: a.spec.Openings, Collapsed: a.spec.Collapsed}
-	earlier, err := insist(ctx, func() (int, error) { return a.memory.Openings(ctx, a.spec.Place, files.Sealed) })
-	if err != nil {
-		return err
-	}
-	c.Openings.Known += earlier
+	c := evidence.Case{Trials: a.spec.TrialsCounted(), Collapsed: a.spec.Collapsed}
 	if c.Test, err = a.test(ctx); err != nil {
 		return err
 	}
@@ -96,16 +80,7 @@ func (a *assessment) judge(ctx context.Context) error {
 		return err
 	}
 	a.verdict = evidence.Judge(c, a.spec.Rules)
-	a.sealed = a.verdict
-	if !a.verdict.HoldoutDue || ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	a.tell(2, "opening the holdout")
-	if c.Holdout, err = a.holdout(ctx); err != nil {
-		return err
-	}
-	a.opened, a.verdict = true, evidence.Judge(c, a.spec.Rules)
-	return nil
+	return context.Cause(ctx)
 }
 
 // test is what the backtest showed.
@@ -115,66 +90,19 @@ func (a *assessment) test(ctx context.Context) (evidence.Part, error) {
 	if err != nil {
 		return evidence.Part{}, err
 	}
-	run, err := backtest.Decode(text)
+	part, err := a.trader.stored(a.seen, text)
 	if err != nil {
-		return evidence.Part{}, ktrdr.Errorf(ktrdr.CodeCorrupt, "%s: %w", file.Name, err)
+		return evidence.Part{}, fmt.Errorf("%s: %w", file.Name, err)
 	}
-	bars, err := of(a.seen, a.model.Strategy.Data.Base)
-	if err != nil {
-		return evidence.Part{}, err
-	}
-	return evidence.PartOf(bars, run)
+	return part, nil
 }
 
-// inSample is the Sharpe ratio on the bars that the model was made with, which
-// are those before its test part.
+// inSample is the Sharpe ratio on the bars that the model was made with.
 func (a *assessment) inSample() (*evidence.Sharpe, error) {
-	bars, err := of(a.seen, a.model.Strategy.Data.Base)
-	if err != nil {
-		return nil, err
-	}
-	part, err := a.trade(a.seen, strategy.Span{Start: at(bars.Time[0]), End: at(a.model.Info.Split.Test)})
+	part, err := a.trader.inSample(a.seen)
 	if err != nil {
 		return nil, fmt.Errorf("training part: %w", err)
 	}
 	s := evidence.EstimateSharpe(part.Returns, part.BarsPerYear)
 	return &s, nil
 }
-
-// holdout trades the bars that nobody has seen. Those before them only warm up
-// the indicators.
-func (a *assessment) holdout(ctx context.Context) (*evidence.Part, error) {
-	sealed, err := a.in.series(ctx, a.spec.Files.Symbol, a.spec.Files.Holdout)
-	if err != nil {
-		return nil, err
-	}
-	base, err := of(sealed, a.model.Strategy.Data.Base)
-	if err != nil {
-		return nil, err
-	}
-	whole, err := join(a.seen, sealed)
-	if err != nil {
-		return nil, err
-	}
-	last := base.Time[base.Len()-1]
-	part, err := a.trade(whole, strategy.Span{Start: at(base.Time[0]), End: at(base.Timeframe.End(last))})
-	if err != nil {
-		return nil, fmt.Errorf("holdout: %w", err)
-	}
-	return &part, nil
-}
-
-// trade runs the model over a span.
-func (a *assessment) trade(data train.Series, span strategy.Span) (evidence.Part, error) {
-	plan, err := train.NewPlan(a.model, data, span, train.Overrides{})
-	if err != nil {
-		return evidence.Part{}, err
-	}
-	run, err := backtest.Backtest(plan.Bars, plan.Signals.Signal, plan.Config)
-	if err != nil {
-		return evidence.Part{}, err
-	}
-	return evidence.PartOf(plan.Bars, run)
-}
-
-func at(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }

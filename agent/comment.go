@@ -15,11 +15,9 @@ import (
 )
 
 // comment ends an assessment: as the program words it, or with a model's words
-// where the research names one. Hypotheses are read by whoever designs next, so
-// they come of the research with the holdout sealed, which is all that a model
-// is shown.
-func (r assessmentRunner) comment(ctx context.Context, t *worker.Task, spec research.AssessmentSpec, final, sealed research.Assessment) (json.RawMessage, error) {
-	final.Assessor, final.Hypotheses = research.Builtin, sealed.Hypotheses
+// where the research names one.
+func (r assessmentRunner) comment(ctx context.Context, t *worker.Task, spec research.AssessmentSpec, final research.Assessment) (json.RawMessage, error) {
+	final.Assessor = research.Builtin
 	if spec.Model == research.Builtin {
 		return json.Marshal(final)
 	}
@@ -33,7 +31,7 @@ func (r assessmentRunner) comment(ctx context.Context, t *worker.Task, spec rese
 		task: t, minds: r.minds, tools: tools,
 		ask: asks(t.Operation, t.Epoch, "assessor", spec.Model, spec.Budget, r.minds.Wait),
 	}
-	message, err := figures(spec, sealed)
+	message, err := figures(spec, final)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +55,7 @@ func (r assessmentRunner) comment(ctx context.Context, t *worker.Task, spec rese
 }
 
 // figures is what a model is shown of a research.
-func figures(spec research.AssessmentSpec, sealed research.Assessment) (string, error) {
+func figures(spec research.AssessmentSpec, a research.Assessment) (string, error) {
 	text, err := told(struct {
 		Strategy   string                   `json:"strategy_name"`
 		Hypothesis string                   `json:"hypothesis"`
@@ -67,7 +65,7 @@ func figures(spec research.AssessmentSpec, sealed research.Assessment) (string, 
 		Summary    string                   `json:"summary"`
 		Strengths  []string                 `json:"checks_passed"`
 		Weaknesses []string                 `json:"checks_failed"`
-	}{spec.Strategy, spec.Hypothesis, spec.Gates, spec.Training, string(sealed.Verdict), sealed.Summary, sealed.Strengths, sealed.Weaknesses})
+	}{spec.Strategy, spec.Hypothesis, spec.Gates, spec.Training, string(a.Verdict), a.Summary, a.Strengths, a.Weaknesses})
 	return "The research:\n" + shorten(text, maxToolText), err
 }
 
@@ -129,8 +127,8 @@ func (m modelOpinion) bounded() (err error) {
 	return err
 }
 
-// into words an assessment. What the checks and the holdout said stays beside
-// what the model says of them.
+// into words an assessment. What the checks said stays beside what the model
+// says of them.
 func (m modelOpinion) into(a *research.Assessment) {
 	a.Strengths = append(a.Strengths, m.Strengths...)
 	a.Weaknesses = append(a.Weaknesses, m.Weaknesses...)

@@ -10,18 +10,15 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/designer"
-	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/resilience"
 	"github.com/ktrdr/ktrdr/worker"
 )
 
-// Memory tells a designer what it may know, and an assessor how often its holdout
-// was opened by the earlier generations of its run. Both are told the same
-// whenever they ask.
+// Memory tells a designer what it may know: the same whenever it asks.
 type Memory interface {
 	Recall(ctx context.Context, v research.View) (research.Past, error)
-	Openings(ctx context.Context, at research.Place, holdout []research.Span) (int, error)
 }
 
 // DesignRunner designs strategies: by itself, or by asking the model that a
@@ -41,8 +38,8 @@ func (r designRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage,
 		return nil, err
 	}
 	t.Progress(ktrdr.Progress{CurrentStep: "measuring the market", StepsTotal: designSteps})
-	brief := spec.Understanding
-	if brief.Stats, err = measure(ctx, t, spec); err != nil {
+	brief, err := measure(ctx, t, spec)
+	if err != nil {
 		return nil, stopped(ctx, t, err)
 	}
 	t.Progress(ktrdr.Progress{CurrentStep: "remembering", StepsCompleted: 1, StepsTotal: designSteps, Percentage: 100. / designSteps})
@@ -130,22 +127,26 @@ func goal(spec research.DesignSpec) string {
 		brief, spec.Index+1, spec.Generation+1, spec.Seed)
 }
 
-// measure describes the market by the first of its series.
-func measure(ctx context.Context, t *worker.Task, spec research.DesignSpec) (designer.Stats, error) {
+// measure describes the market by all series of the brief.
+func measure(ctx context.Context, t *worker.Task, spec research.DesignSpec) (designer.Brief, error) {
 	b := spec.Understanding
-	i := slices.IndexFunc(spec.Bars, func(x jobs.Bars) bool {
-		return len(b.Symbols) > 0 && x.Symbol == b.Symbols[0] && x.Timeframe == b.Timeframe
-	})
-	if i < 0 {
-		return designer.Stats{}, ktrdr.Errorf(ktrdr.CodeInvalid, "spec: the bars are not those that the brief is about")
-	}
 	in := &inputs{task: t}
 	defer in.close()
-	bars, err := in.bars(ctx, spec.Bars[i])
-	if err != nil {
-		return designer.Stats{}, err
+	var all []*market.Bars
+	for _, want := range spec.Bars {
+		if !slices.Contains(b.Symbols, want.Symbol) || !slices.Contains(b.Timeframes(), want.Timeframe) {
+			continue
+		}
+		bars, err := in.bars(ctx, want)
+		if err != nil {
+			return b, err
+		}
+		all = append(all, bars)
 	}
-	return designer.Measure(bars)
+	if err := b.Measure(all); err != nil {
+		return b, ktrdr.Errorf(ktrdr.CodeInvalid, "%w", err)
+	}
+	return b, nil
 }
 
 // insist asks memory. While it cannot be reached there is nothing to go on with,

@@ -2,9 +2,8 @@
 // assesses what became of them. Both run inside a backend.
 //
 //	brief, bars that research may see, memory ──DesignRunner──▶ strategy and hypothesis
-//	model, backtest, gates ──AssessmentRunner──▶ verdict, and what to try next
-//	                              │
-//	                              └─ opens the holdout, once, if the test part speaks for an edge
+//	model, backtest, gates ──AssessmentRunner──▶ verdict on the test part, and what to try next
+//	finalist, holdout ──ConfirmationRunner──▶ one look
 //
 // A runner reads what its spec names and, for the design, memory up to the
 // spec's horizon. Nothing else can be asked of it, so the same spec is the same

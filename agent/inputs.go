@@ -70,19 +70,6 @@ func mapped(data []byte) (_ *market.Bars, _ io.Closer, err error) {
 	return market.OpenVerified(f.Name())
 }
 
-// series brings the bars of a symbol in all their timeframes.
-func (in *inputs) series(ctx context.Context, symbol string, bars []jobs.Bars) (train.Series, error) {
-	s := train.Series{Symbol: symbol}
-	for _, want := range bars {
-		b, err := in.bars(ctx, want)
-		if err != nil {
-			return s, err
-		}
-		s.Bars = append(s.Bars, b)
-	}
-	return s, nil
-}
-
 // of is the series in a timeframe.
 func of(s train.Series, tf market.Timeframe) (*market.Bars, error) {
 	i := slices.IndexFunc(s.Bars, func(b *market.Bars) bool { return b.Timeframe == tf })

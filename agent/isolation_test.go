@@ -57,7 +57,7 @@ func TestResearch_OneFailureStaysOne(t *testing.T) {
 			if n := len(l.children(b.ID)); n != 4 {
 				t.Errorf("B has %d children after its resume, want 4", n)
 			}
-			if n := len(l.notes(research.NoteTrial)); n != 3 {
+			if n := l.trials(); n != 3 {
 				t.Errorf("%d trials, want 3", n)
 			}
 		})
@@ -85,8 +85,8 @@ func TestResearch_CancelOneOfThree(t *testing.T) {
 			t.Errorf("its training is %s", c.Status)
 		}
 	}
-	if n := len(l.notes(research.NoteTrial)); n != 2 {
-		t.Errorf("%d trials, want those of the two that were evaluated", n)
+	if n := l.trials(); n != 3 {
+		t.Errorf("%d trials, want all 3 that were created", n)
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/agent"
 	"github.com/ktrdr/ktrdr/blob"
-	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/engine"
+	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/neural"
@@ -96,6 +96,7 @@ func (l *lab) open() {
 	l.lives++
 	store, err := sqlstore.Open(l.t.Context(), sqlstore.Config{
 		URL: filepath.Join(l.dir, "ktrdr.db"), Plans: map[ktrdr.Type]ktrdr.Plan{ktrdr.AgentResearch: research.Plan()},
+		Ledger: research.Ledger(),
 	})
 	if err != nil {
 		l.t.Fatal(err)
@@ -118,7 +119,7 @@ func (l *lab) open() {
 		l.t.Fatal(err)
 	}
 	l.desk, err = research.NewDesk(research.DeskConfig{
-		Library: l.library, Blobs: blobs, Ledger: store, Generation: 3, Costs: cheap,
+		Library: l.library, Blobs: blobs, Memory: store, Markets: jobs.NewMarkets(store, blobs), Generation: 3, Costs: cheap,
 		Models: l.models, Budget: func(context.Context) (float64, error) { return 0.5, nil },
 		Strategy: func(name string) ([]byte, error) {
 			for _, e := range strategy.Examples() {
@@ -155,11 +156,13 @@ func (l *lab) run(closing func()) {
 			l.t.Error(err)
 		}
 	})
+	all.Go(func() { l.keep(ctx) })
 	for name, runners := range map[string]map[ktrdr.Type]worker.Runner{
 		"compute": {ktrdr.Training: agent.Inject(jobs.TrainingRunner(neural.Best())), ktrdr.Backtesting: agent.Inject(jobs.BacktestRunner(neural.Best()))},
 		"agents": {
 			ktrdr.AgentDesign:     agent.Inject(design),
-			ktrdr.AgentAssessment: agent.Inject(agent.AssessmentRunner(tells, l.minds)),
+			ktrdr.AgentAssessment: agent.Inject(agent.AssessmentRunner(l.minds)),
+			ktrdr.AgentConfirm:    agent.Inject(agent.ConfirmationRunner(l.Engine)),
 		},
 	} {
 		w, err := worker.New(worker.Config{Name: name, Runners: runners, Slots: 2}, l.Local())
@@ -180,8 +183,55 @@ func (l *lab) run(closing func()) {
 	l.t.Cleanup(l.stop)
 }
 
+// keep moves runs on until ctx ends.
+func (l *lab) keep(ctx context.Context) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	keeper := research.NewKeeper(l.Engine)
+	for {
+		if _, _, err := keeper.Keep(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			l.t.Error(err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// runEnds waits for the end of a run.
+func (l *lab) runEnds(id string) ktrdr.Run {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(l.t.Context(), 3*time.Minute)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		run, err := l.FindRun(ctx, id)
+		if err != nil {
+			l.t.Fatalf("waiting for run %s: %v", id, err)
+		}
+		if !run.EndedAt.IsZero() {
+			return run
+		}
+		<-tick.C
+	}
+}
+
+// looks are those of a run, by generation.
+func (l *lab) looks(run string) []ktrdr.Look {
+	l.t.Helper()
+	page, err := l.store.Looks(l.t.Context(), ktrdr.LookQuery{Run: run, Limit: 1000})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	slices.SortFunc(page.Looks, func(a, b ktrdr.Look) int { return a.Generation - b.Generation })
+	return page.Looks
+}
+
 // cheap costs let a market of few bars show its edge.
-func cheap(string) designer.CostHints { return designer.CostHints{Commission: 0.00005} }
+var cheap = instrument.Table{instrument.EverySymbol: {Commission: 0.00005}}
 
 // trigger creates researches.
 func (l *lab) trigger(t research.Trigger) []ktrdr.OperationID {
@@ -244,6 +294,19 @@ func (l *lab) children(id ktrdr.OperationID) []ktrdr.Operation {
 	}
 	slices.SortFunc(page.Operations, func(a, b ktrdr.Operation) int { return a.Ordinal - b.Ordinal })
 	return page.Operations
+}
+
+// trials is how many are counted on the market.
+func (l *lab) trials() (n int) {
+	l.t.Helper()
+	markets, err := l.store.Markets(l.t.Context())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for _, m := range markets {
+		n += m.Trials
+	}
+	return n
 }
 
 func (l *lab) notes(kind string) []ktrdr.Note {

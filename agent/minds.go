@@ -36,7 +36,7 @@ func (w within) Call(ctx context.Context, ask llm.CallContext, r llm.Request) (l
 type Minds struct {
 	Models Models
 	Allows func(resilience.Feature) error // says why a feature is shed now; nil sheds none
-	Wait   bool                           // rather wait for a model that wants to be left alone for long than go without
+	Wait   bool                           // wait for a rate-limited model instead of falling back to the built-in designer
 	Log    *slog.Logger                   // nil discards
 }
 

@@ -170,9 +170,6 @@ func TestModel_WhereNoneAnswersTheProgramDesignsAndSaysSo(t *testing.T) {
 		},
 		"it uses a tool that there is not": {first: scripted(uses("open_file", map[string]string{"path": "/etc/passwd"})), second: down, why: "answers that were of no use", calls: 6},
 		"the model only talks":             {first: scripted(llmtest.Step{Text: "I would buy low and sell high."}), second: down, why: "answers that were of no use", calls: 6},
-		"it would trade for nothing": {
-			first: scripted(uses("save_strategy", map[string]string{"yaml": strategytest.Small("data_split: {train: 0.6, validation: 0.2, test: 0.2}\n", "data_split: {train: 0.6, validation: 0.2, test: 0.2}\nbacktest: {commission: 0, slippage: 0, spread: 0}\n"), "hypothesis": "y"})), second: down, why: "of no use", calls: 6,
-		},
 		"its words are an abyss": {
 			first:  llmtest.Script(llmtest.Step{Tools: []llmtest.ToolCall{{ID: "c", Name: "list_data", Input: `{"a":` + strings.Repeat("[", 9995) + strings.Repeat("]", 9995) + "}"}}}),
 			second: down, why: "nested deeper than 64 levels", calls: 4,

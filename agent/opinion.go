@@ -45,9 +45,6 @@ var advices = map[string]advice{
 	string(evidence.BeatsLuck): {"Gather more evidence for the same idea instead of more variants.", research.Hypothesis{
 		Text: "The same idea shows in another symbol or in longer data.", Rationale: "As many trials as were made find as much by luck.",
 	}},
-	// What the holdout said asks nothing of whoever designs next.
-	string(evidence.HoldoutEarns):    {suggestion: "Do not tune this further: the holdout has spoken."},
-	string(evidence.HoldoutConfirms): {suggestion: "Wait for new bars before believing it."},
 	"accuracy_below_threshold": {"Ask another question: other labels, other inputs.", research.Hypothesis{
 		Text: "Other labels can be foretold from these inputs.", Rationale: "The network did no better than chance.",
 	}},
@@ -68,7 +65,6 @@ var same = map[string]string{
 	"drawdown_too_high":                    string(evidence.BoundedDrawdown),
 	"sharpe_too_low":                       string(evidence.PositiveSharpe),
 	"net_return_negative":                  string(evidence.SurvivesCosts),
-	string(evidence.HoldoutTrades):         string(evidence.EnoughTrades),
 }
 
 func adviceOn(code string) (advice, bool) {
@@ -96,26 +92,26 @@ func advise(a *research.Assessment, code string) {
 }
 
 // opinion puts a verdict into words.
-func opinion(spec research.AssessmentSpec, v evidence.Verdict, opened bool) research.Assessment {
+func opinion(spec research.AssessmentSpec, v evidence.Verdict) research.Assessment {
 	a := research.Assessment{
-		Summary: v.Summary, Strategy: spec.Strategy, Verdict: v.Level, Claim: v.Claim, Reasons: v.Reasons, Figures: &v.Figures,
-		HoldoutOpened: opened, Suggestions: []string{}, Hypotheses: []research.Hypothesis{},
+		Summary: v.Summary, Strategy: spec.Strategy, Verdict: v.Level, Finalist: v.Finalist, Reasons: v.Reasons, Figures: &v.Figures,
+		Suggestions: []string{}, Hypotheses: []research.Hypothesis{},
 	}
 	for _, r := range v.Reasons {
-		switch {
-		case r.Passed:
+		if r.Passed {
 			a.Strengths = append(a.Strengths, sentence(r.Text))
-		case opened || r.Value != nil: // a check that waits for the holdout is no weakness
-			a.Weaknesses = append(a.Weaknesses, sentence(r.Text))
-			advise(&a, string(r.Code))
+			continue
 		}
+		a.Weaknesses = append(a.Weaknesses, sentence(r.Text))
+		advise(&a, string(r.Code))
 	}
 	for _, g := range spec.Gates {
-		if g.Reason == "bypassed" {
+		if g.Bypassed {
 			a.Weaknesses = append(a.Weaknesses, fmt.Sprintf("The %s gate would have refused it: %s.", g.Gate, strings.Join(g.Reasons, "; ")))
 		}
 	}
-	if v.HoldoutDue {
+	a.Weaknesses = append(a.Weaknesses, costNotes(spec.Files)...)
+	if v.Finalist {
 		a.Hypotheses = append(a.Hypotheses, research.Hypothesis{
 			Text: "The same idea holds in other symbols.", Rationale: "An edge that is real is rarely alone.",
 		})
@@ -152,10 +148,10 @@ func refused(spec research.AssessmentSpec) research.Assessment {
 // complete sees to it that both sides are heard.
 func complete(a research.Assessment) research.Assessment {
 	if len(a.Strengths) == 0 {
-		a.Strengths = []string{"It was tried and counted, so nobody has to try it again."}
+		a.Strengths = []string{"It was tried and counted."}
 	}
 	if len(a.Weaknesses) == 0 {
-		a.Weaknesses = []string{"The holdout has been opened and cannot confirm it a second time."}
+		a.Weaknesses = []string{"It is chosen by what it did on the test part; only a holdout can confirm it."}
 	}
 	return a
 }

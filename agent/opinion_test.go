@@ -3,7 +3,6 @@ package agent
 import (
 	"encoding/json"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -24,13 +23,12 @@ func TestAdvice_ThereIsSomeForEveryRefusal(t *testing.T) {
 	for _, r := range evidence.Judge(evidence.Case{}, evidence.Rules{}).Reasons { // every check there is
 		codes = append(codes, string(r.Code))
 	}
-	if len(codes) != 22 {
-		t.Errorf("%d codes, want ten of the gates and twelve of the verdict", len(codes))
+	if len(codes) != 19 {
+		t.Errorf("%d codes, want ten of the gates and nine of the verdict", len(codes))
 	}
 	for _, code := range codes {
-		sealed := code == string(evidence.HoldoutEarns) || code == string(evidence.HoldoutConfirms) // asks for no design
 		a, ok := adviceOn(code)
-		if !ok || a.suggestion == "" || (a.hypothesis.Text == "") != sealed || (a.hypothesis.Rationale == "") != sealed {
+		if !ok || a.suggestion == "" || a.hypothesis.Text == "" || a.hypothesis.Rationale == "" {
 			t.Errorf("the advice on %s is %+v", code, a)
 		}
 	}
@@ -38,49 +36,18 @@ func TestAdvice_ThereIsSomeForEveryRefusal(t *testing.T) {
 
 func TestOpinion_HearsBothSides(t *testing.T) {
 	gates := []research.GateResult{{Gate: "training", Reason: "loss_too_high (9 > 1)", Reasons: []string{"loss_too_high (9 > 1)"}}}
-	claim := evidence.Verdict{Level: evidence.Promising, Claim: true, Reasons: []evidence.Reason{{Code: evidence.BeatsLuck, Text: "more than luck", Passed: true}}}
-	sealed := evidence.Judge(evidence.Case{}, evidence.Rules{})
+	finalist := evidence.Verdict{Level: evidence.Promising, Finalist: true, Reasons: []evidence.Reason{{Code: evidence.BeatsLuck, Text: "more than luck", Passed: true}}}
 	for name, a := range map[string]research.Assessment{
-		"a claim":          opinion(research.AssessmentSpec{}, claim, true),
-		"nothing at all":   opinion(research.AssessmentSpec{}, sealed, false),
+		"a finalist":       opinion(research.AssessmentSpec{}, finalist),
+		"nothing at all":   opinion(research.AssessmentSpec{}, evidence.Judge(evidence.Case{}, evidence.Rules{})),
 		"a gate's refusal": refused(research.AssessmentSpec{Gates: gates, Collapsed: true}),
 	} {
-		if len(a.Strengths) == 0 || len(a.Weaknesses) == 0 || len(a.Hypotheses) == 0 && !a.HoldoutOpened || len(a.Suggestions) > most || a.Reasons == nil {
+		if len(a.Strengths) == 0 || len(a.Weaknesses) == 0 || len(a.Hypotheses) == 0 || len(a.Suggestions) > most || a.Reasons == nil {
 			t.Errorf("%s: %+v", name, a)
 		}
-		if slices.Contains(a.Weaknesses, "The holdout is sealed.") {
-			t.Errorf("%s: that the holdout is sealed is no weakness", name)
-		}
 	}
-	if a := refused(research.AssessmentSpec{Gates: gates}); a.Verdict != evidence.Poor || a.Claim || a.Summary == "" || a.Reasons[0].Code != "loss_too_high" {
+	if a := refused(research.AssessmentSpec{Gates: gates}); a.Verdict != evidence.Poor || a.Finalist || a.Summary == "" || a.Reasons[0].Code != "loss_too_high" {
 		t.Errorf("a refusal is judged %+v", a)
-	}
-}
-
-// Whoever designs next reads the hypotheses: two researches that differ in what
-// the holdout said must ask the same.
-func TestComment_HypothesesAreThoseOfTheSealedHoldout(t *testing.T) {
-	spec := research.AssessmentSpec{Model: research.Builtin}
-	due := evidence.Verdict{Level: evidence.Promising, HoldoutDue: true, Reasons: []evidence.Reason{{Code: evidence.BeatsLuck, Passed: true}}}
-	claim := due
-	claim.Claim, claim.HoldoutDue = true, false
-	lost := evidence.Verdict{Level: evidence.Poor, Reasons: []evidence.Reason{
-		{Code: evidence.BeatsLuck, Passed: true}, {Code: evidence.HoldoutEarns, Text: "it lost"}, {Code: evidence.HoldoutTrades, Text: "it hardly traded"},
-	}}
-	var asked [2][]research.Hypothesis
-	for i, v := range []evidence.Verdict{claim, lost} {
-		text, err := assessmentRunner{}.comment(t.Context(), nil, spec, opinion(spec, v, true), opinion(spec, due, false))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var a research.Assessment
-		if err := json.Unmarshal(text, &a); err != nil {
-			t.Fatal(err)
-		}
-		asked[i] = a.Hypotheses
-	}
-	if len(asked[0]) == 0 || !reflect.DeepEqual(asked[0], asked[1]) {
-		t.Errorf("confirmed, it asks %+v, and lost, %+v", asked[0], asked[1])
 	}
 }
 

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
@@ -30,18 +32,12 @@ func seeded(t research.Trigger) research.Trigger {
 	return t
 }
 
-func TestResearch_FromTheBriefToTheVerdict(t *testing.T) {
+func TestResearch_FromTheBriefToTheLook(t *testing.T) {
 	l := newLab(t, edge, nil)
 	var hidden ktrdr.Hash
-	opened, claims, first := 0, 0, 0
-	for i, id := range l.trigger(seeded(night)) {
+	finalists := map[int]int{} // by generation
+	for _, id := range l.trigger(seeded(night)) {
 		r := l.result(id)
-		if i == 3 {
-			first = opened // by the first generation
-		}
-		if f := r.Figures; i >= 3 && f != nil && f.Trials > 0 && f.Openings != (max(first, 1)+1)*3 {
-			t.Errorf("%d openings are counted against the second and last generation of 3, want those for %d before it", f.Openings, first)
-		}
 		op, err := l.Operation(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
@@ -54,11 +50,11 @@ func TestResearch_FromTheBriefToTheVerdict(t *testing.T) {
 		if r.ResultHash == (ktrdr.Hash{}) || r.StrategyName == "" || r.Verdict == "" || r.Summary == "" || op.Session == 0 || op.Phase != string(research.Done) {
 			t.Errorf("%s: %+v", id, r)
 		}
-		if r.HoldoutOpened {
-			opened++
+		if op.Trials != 6 || r.Figures != nil && r.Figures.Trials != 0 && r.Figures.Trials != 6 {
+			t.Errorf("%d trials are counted against %s, want all 6 of its run", op.Trials, id)
 		}
-		if r.Claim {
-			claims++
+		if r.Rung == ktrdr.RungFinalist {
+			finalists[r.Generation]++
 		}
 		var kinds []ktrdr.Type
 		for _, c := range l.children(id) {
@@ -78,17 +74,24 @@ func TestResearch_FromTheBriefToTheVerdict(t *testing.T) {
 			t.Errorf("%s: last checkpoint %+v, want the final one", id, c)
 		}
 	}
-	if claims == 0 {
-		t.Error("nothing was found in a market that hides nothing")
+	run := l.runEnds("night")
+	looks := l.looks("night")
+	if run.State != ktrdr.RunCompleted || run.Created != 6 || run.Open != 0 || run.Looks != len(looks) || run.Claims == 0 {
+		t.Errorf("run %+v, want it completed, with a claim on a market that hides nothing", run)
 	}
-	if n := l.blobs.times(hidden); n != opened {
-		t.Errorf("the holdout was opened %d times for %d verdicts that needed it", n, opened)
+	if len(looks) != len(finalists) || len(looks) == 0 {
+		t.Errorf("%d looks for generations with finalists %v, want one each", len(looks), finalists)
 	}
-	if n := len(l.notes(research.NoteTrial)); n != 6 {
-		t.Errorf("%d trials in the ledger, want 6", n)
+	for i, look := range looks {
+		if look.Before != i || len(look.Markets) != 1 || look.Markets[0].Number != i+1 || look.P == nil || look.Hash == (ktrdr.Hash{}) {
+			t.Errorf("look %d: %+v", i, look)
+		}
+		if want := min(1, *look.P*float64(evidence.LookCost(i))); *look.Adjusted != want {
+			t.Errorf("look %d pays %v, want %v", i, *look.Adjusted, want)
+		}
 	}
-	if n := len(l.notes(research.NoteOpening)); n != opened {
-		t.Errorf("%d openings in the ledger, want %d", n, opened)
+	if n := l.blobs.times(hidden); n != len(looks) {
+		t.Errorf("the holdout was read %d times for %d looks", n, len(looks))
 	}
 	if n := len(l.notes(research.NoteExperiment)); n != 6 {
 		t.Errorf("%d experiments, want 6", n)
@@ -101,30 +104,65 @@ func checkAssessment(t *testing.T, op ktrdr.Operation) {
 	if err := json.Unmarshal(op.Result, &a); err != nil {
 		t.Fatal(err)
 	}
-	if len(a.Strengths) == 0 || len(a.Weaknesses) == 0 || a.Summary == "" || a.Verdict == "" || !a.Claim && len(a.Hypotheses) == 0 {
+	if len(a.Strengths) == 0 || len(a.Weaknesses) == 0 || a.Summary == "" || a.Verdict == "" || len(a.Hypotheses) == 0 {
 		t.Errorf("assessment %+v lacks something", a)
 	}
-	for _, r := range a.Reasons[:min(9, len(a.Reasons))] { // those that the test part answers
-		if a.HoldoutOpened && !r.Passed {
-			t.Errorf("the holdout was opened although %s", r.Text)
+	for _, r := range a.Reasons {
+		if a.Finalist && !r.Passed {
+			t.Errorf("a finalist although %s", r.Text)
 		}
 	}
-	if a.Claim && (!a.HoldoutOpened || a.Verdict != evidence.Promising) {
-		t.Errorf("an edge is claimed with the holdout sealed: %+v", a)
+	if a.Finalist && a.Verdict != evidence.Promising {
+		t.Errorf("a finalist that is %s", a.Verdict)
 	}
 }
 
-func TestResearch_WhereThereIsNothingTheHoldoutStaysSealed(t *testing.T) {
+func TestResearch_WhereThereIsNothingNothingIsClaimed(t *testing.T) {
 	l := newLab(t, market.SynthConfig{Symbol: "EURUSD", Bars: 4000, Seed: 1}, nil)
 	for _, id := range l.trigger(seeded(night)) {
-		if r := l.result(id); r.Claim {
-			t.Errorf("an edge is claimed where there is none: %+v", r)
-		}
+		l.result(id)
 		for _, c := range l.children(id) {
 			if c.Type == ktrdr.AgentAssessment {
 				checkAssessment(t, c)
 			}
 		}
+	}
+	if run := l.runEnds("night"); run.Claims != 0 || run.Looks > 2 {
+		t.Errorf("run %+v on a market without an edge", run)
+	}
+}
+
+// A research that is resumed after its generation's look is not opened.
+func TestResearch_ResumedAfterTheLookIsNotOpened(t *testing.T) {
+	var fails atomic.Bool
+	fails.Store(true)
+	l := newLab(t, edge, func(l *lab) {
+		l.inject = func(op ktrdr.Operation) string {
+			if fails.Load() && op.Type == ktrdr.Training && strings.Contains(string(op.Metadata), `"index":2`) {
+				return "fail"
+			}
+			return ""
+		}
+	})
+	one := night
+	one.Count = 3
+	ids := l.trigger(seeded(one))
+	if op := l.await(ids[2], ended); op.Status != ktrdr.Failed {
+		t.Fatalf("the third ended %s, want FAILED", op.Status)
+	}
+	if run := l.runEnds("night"); run.Looks != 1 || run.Failed != 1 {
+		t.Fatalf("run %+v, want one look and one failure", run)
+	}
+	fails.Store(false)
+	if _, err := l.Resume(t.Context(), ids[2]); err != nil {
+		t.Fatal(err)
+	}
+	l.result(ids[2])
+	if n := len(l.looks("night")); n != 1 {
+		t.Errorf("%d looks after the resume, want 1", n)
+	}
+	if run := l.runEnds("night"); run.Failed != 0 || run.Open != 0 || run.Completed+run.Rejected != 3 {
+		t.Errorf("run %+v, want the resumed research to be counted as it ended", run)
 	}
 }
 
@@ -155,7 +193,7 @@ func TestResearch_OfAGivenStrategy(t *testing.T) {
 		if r.Outcome != research.OutcomeCompleted || r.StrategyName != name || r.Figures == nil {
 			t.Errorf("%s: %+v", name, r)
 		}
-		t.Logf("%s: %+v %s", name, r.HoldoutOpened, r.Summary)
+		t.Logf("%s: %s", name, r.Summary)
 		children := l.children(id)
 		if len(children) != 3 || children[0].Type != ktrdr.Training {
 			t.Errorf("%s: children %+v, want no design", name, children)
@@ -176,6 +214,9 @@ func (l *lab) ledger(run string) (lines []string) {
 			lines = append(lines, n.Key+" "+e.Name+" "+e.ResultHash.String())
 		}
 	}
+	for _, look := range l.looks(run) {
+		lines = append(lines, fmt.Sprintf("look %d of generation %d: %s", look.Before+1, look.Generation, look.Hash))
+	}
 	return lines
 }
 
@@ -185,6 +226,7 @@ func TestResearch_StoppedEqualsUndisturbed(t *testing.T) {
 	for _, id := range calm.trigger(seeded(night)) {
 		calm.result(id)
 	}
+	calm.runEnds("night")
 	rough := newLab(t, edge, nil)
 	ids := rough.trigger(seeded(night))
 	for i, id := range ids {
@@ -198,8 +240,9 @@ func TestResearch_StoppedEqualsUndisturbed(t *testing.T) {
 	for _, id := range ids {
 		rough.result(id)
 	}
+	rough.runEnds("night")
 	got, want := rough.ledger("night"), calm.ledger("night")
-	if !slices.Equal(got, want) || len(want) != 6 {
+	if !slices.Equal(got, want) || len(want) <= 6 {
 		t.Errorf("stopped:\n%s\nundisturbed:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

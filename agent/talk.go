@@ -128,7 +128,7 @@ func (k *talk) failed(ctx context.Context, err error) error {
 	return err
 }
 
-// wait is *worker.Later for a model that wants to be left alone, and *unanswered
+// wait is *worker.Later for a rate-limited model, and *unanswered
 // when that is longer than a talk may wait in all: a wait may follow on every
 // wait, and one that ends too early would be for nothing.
 func (s *talkState) wait(w *resilience.WaitError, now time.Time) error {
@@ -138,7 +138,7 @@ func (s *talkState) wait(w *resilience.WaitError, now time.Time) error {
 	if left := maxWait - now.Sub(s.Waiting); left <= 0 || w.After > left {
 		return &unanswered{fmt.Sprintf("no model can be asked within %v: %v", maxWait, w.Err)}
 	}
-	return &worker.Later{After: w.After, Reason: fmt.Sprintf("A model wants to be left alone: %v", w.Err)}
+	return &worker.Later{After: w.After, Reason: fmt.Sprintf("A model is rate-limited: %v", w.Err)}
 }
 
 // heard answers the model's tool calls. It bounds what is said in all: the

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/indicator"
+	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/llm"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/strategy"
@@ -93,11 +94,11 @@ func (t *designTools) listData(json.RawMessage) (string, error) {
 		all = append(all, series{b.Symbol, string(b.Timeframe)})
 	}
 	return told(struct {
-		Series     []series           `json:"series"`
-		Bars       int                `json:"bars"`       // of the first, as what follows
-		Volatility float64            `json:"volatility"` // of its returns from bar to bar
-		Readings   []designer.Column  `json:"readings"`   // where the values of indicators lie
-		Costs      designer.CostHints `json:"least_costs"`
+		Series     []series          `json:"series"`
+		Bars       int               `json:"bars"`       // at which decisions are made: the fewest of a symbol
+		Volatility float64           `json:"volatility"` // of the returns from bar to bar; of several symbols the mean
+		Readings   []designer.Column `json:"readings"`   // where the values of indicators lie
+		Costs      instrument.Costs  `json:"least_costs"`
 	}{all, t.stats.Bars, t.stats.Volatility, typical(t.stats.Columns), t.spec.Costs})
 }
 
@@ -208,13 +209,16 @@ func (t *designTools) validate(input json.RawMessage) (string, error) {
 	if err := strictly(input, &in); err != nil {
 		return "", err
 	}
-	s, warnings, err := research.CheckDesign(in.YAML, t.spec.Bars, t.spec.Costs)
+	s, warnings, err := research.CheckDesign(in.YAML, t.spec.Bars)
 	if err != nil {
 		return "", err
 	}
 	said := []string{s.Name + " is valid."}
 	for _, w := range warnings {
 		said = append(said, w.String())
+	}
+	if overruled := research.Overruled(s, t.spec.Costs); overruled != "" {
+		said = append(said, overruled)
 	}
 	return strings.Join(said, "\n"), nil
 }
@@ -239,7 +243,7 @@ func (t *designTools) save(input json.RawMessage) (string, error) {
 	if err := errors.Join(bounded("hypothesis", in.Hypothesis, maxSentence), bounded("notes", in.Notes, maxNotes)); err != nil {
 		return "", err
 	}
-	s, _, err := research.CheckDesign(in.YAML, t.spec.Bars, t.spec.Costs)
+	s, _, err := research.CheckDesign(in.YAML, t.spec.Bars)
 	if err != nil {
 		return "", err
 	}

@@ -8,11 +8,11 @@ import (
 	"fmt"
 )
 
-// A columns file holds a result or a state: columns of numbers, little-endian,
+// A columns file holds a result, a state or a portfolio: columns of numbers, little-endian,
 // in an order that its kind fixes, so that equal contents are equal bytes.
 //
 //	8   "ktrdrbt" and the version, 1
-//	4   kind: 1 result, 2 state
+//	4   kind: 1 result, 2 state, 3 portfolio
 //	4   number of columns
 //	    for each column
 //	16      name, padded with zeros
@@ -26,8 +26,9 @@ import (
 const (
 	magic = "ktrdrbt\x01"
 
-	kindResult = 1
-	kindState  = 2
+	kindResult    = 1
+	kindState     = 2
+	kindPortfolio = 3
 
 	nameSize   = 16
 	fileHead   = len(magic) + 4 + 4

@@ -26,4 +26,6 @@
 //     and the run ends: nothing is made from less than nothing.
 //
 // Times are the opening instants of the bars in which things happened.
+//
+// [Combine] adds up the accounts of several symbols: a [Portfolio].
 package backtest

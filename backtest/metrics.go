@@ -55,7 +55,7 @@ type Metrics struct {
 	AvgWinHoldingPeriod  *float64 `json:"avg_win_holding_period"`
 	AvgLossHoldingPeriod *float64 `json:"avg_loss_holding_period"`
 
-	Exposure  *float64 `json:"exposure"`   // share of the bars with a position
+	Exposure  *float64 `json:"exposure"`   // share of the bars with a position; of a portfolio the mean of its accounts
 	Turnover  *float64 `json:"turnover"`   // traded value, entries and exits, over the mean equity
 	CostTotal float64  `json:"cost_total"` // commission, spread and slippage
 }

@@ -83,7 +83,8 @@ func (r *Reason) UnmarshalText(b []byte) error {
 // prices; Costs is the difference, spread and slippage, and the commission of
 // both sides.
 type Trade struct {
-	EntryTime  int64   `json:"entry_time"` // opening instants of the bars, Unix seconds
+	Symbol     string  `json:"symbol,omitempty"` // of a trade of a portfolio; empty where there is one account
+	EntryTime  int64   `json:"entry_time"`       // opening instants of the bars, Unix seconds
 	ExitTime   int64   `json:"exit_time"`
 	EntryBar   int32   `json:"entry_bar"`
 	ExitBar    int32   `json:"exit_bar"`

@@ -195,17 +195,17 @@ func idle(b *testing.B, n int) ktrdr.NewOperation {
 			Symbol: "EURUSD", Timeframe: market.H1, Hash: ktrdr.Hash{h}, Artifact: ktrdr.Artifact{Name: name, SHA256: ktrdr.Hash{h + 1}, Size: 9},
 		}}
 	}
-	place := research.Place{Run: "run_bench", Generation: n}
+	place := research.Place{Run: fmt.Sprintf("run_bench_%d", n)}
 	spec, err := json.Marshal(research.Spec{
 		Brief: "nothing", Understanding: designer.Brief{Symbols: []string{"EURUSD"}, Timeframe: market.H1, Understood: []string{}},
 		Model: research.Builtin, TriggerReason: "bench", KernelClass: neural.Best().Class(), Place: place,
-		Trials: evidence.Trials{Count: n + 1, Planned: n + 1}, Bars: bars("seen", 10), Holdout: bars("sealed", 20), Gates: research.DefaultGates(),
+		Size: 1, Bars: bars("seen", 10), Holdout: bars("sealed", 20), Gates: research.DefaultGates(),
 	})
 	if err != nil {
 		b.Fatal(err)
 	}
 	return ktrdr.NewOperation{
 		Type: ktrdr.AgentResearch, BackendLocal: true, HasPlan: true, Spec: spec,
-		Queue: &ktrdr.Queue{Name: research.QueueName, Force: true, Run: place.Run, Generation: n},
+		Queue: &ktrdr.Queue{Name: research.QueueName, Force: true, Run: place.Run},
 	}
 }

@@ -135,8 +135,12 @@ func (l *Lab) eachPage(look func(path string, text []byte)) error {
 		return err
 	}
 	var ops []ktrdr.OperationID
+	runs := map[string]bool{}
 	for _, root := range l.Roots() {
 		ops = append(ops, root.ID)
+		if root.Run != "" {
+			runs[root.Run] = true
+		}
 		for _, child := range l.Children(root.ID) {
 			ops = append(ops, child.ID)
 		}
@@ -144,6 +148,12 @@ func (l *Lab) eachPage(look func(path string, text []byte)) error {
 	for _, path := range append(slices.Sorted(maps.Keys(api.Paths)), "/") {
 		switch {
 		case path != "/" && api.Paths[path]["get"] == nil, strings.Contains(path, "{sha256}"):
+		case strings.Contains(path, "/runs/{id}"):
+			for run := range runs {
+				if err := l.pages(strings.ReplaceAll(path, "{id}", run), look); err != nil {
+					return err
+				}
+			}
 		case strings.Contains(path, "{id}"):
 			for _, op := range ops {
 				if err := l.pages(strings.ReplaceAll(path, "{id}", string(op)), look); err != nil {
@@ -162,7 +172,7 @@ func (l *Lab) eachPage(look func(path string, text []byte)) error {
 // pages reads one path to its end. Events are read from the first on.
 func (l *Lab) pages(path string, look func(path string, text []byte)) error {
 	param, cursor := "cursor", ""
-	if strings.HasSuffix(path, "/events") {
+	if strings.HasSuffix(path, "/events") && !strings.Contains(path, "/runs/") {
 		param, cursor = "after", "0-0"
 	}
 	for {

@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -40,21 +41,22 @@ func (l *Lab) ResearcherIn(dir string) *Proc {
 // Place is where a research stands in its run.
 type Place struct{ Generation, Index int }
 
-// Entry is what the ledger says of one place: the strategy, the hash of its
-// backtest, and the hash over all that the research came to. No id, no time.
-type Entry struct{ Strategy, Status, Backtest, Result string }
+// Entry is what is kept of one place: the strategy, what it came to, and the hash
+// over all that the research came to, as the ledger and as the experiment has it.
+// No id, no time.
+type Entry struct{ Strategy, Status, Ledger, Result string }
 
 // Ledger reads the whole ledger of a run, by place. Two notes of one kind in one
 // place are an error: something was done twice.
 func (l *Lab) Ledger(run string) map[Place]Entry {
 	l.t.Helper()
 	entries := map[Place]Entry{}
-	for _, trial := range memory(l, "trials", run, func(m httpapi.Memory) []httpapi.Trial { return m.Trials }) {
+	for _, trial := range memory(l, "trials", run, func(m httpapi.Memory) []ktrdr.Trial { return m.Trials }) {
 		at := Place{trial.Generation, trial.Index}
 		if _, twice := entries[at]; twice {
 			l.t.Errorf("%s has two trials in generation %d, place %d", run, at.Generation, at.Index)
 		}
-		entries[at] = Entry{Strategy: trial.Strategy, Status: trial.Status, Backtest: trial.Hash}
+		entries[at] = Entry{Strategy: trial.Strategy, Status: trial.Rung, Ledger: trial.Hash.String()}
 	}
 	seen := map[Place]bool{}
 	for _, e := range memory(l, "experiments", run, func(m httpapi.Memory) []httpapi.Experiment { return m.Experiments }) {
@@ -77,6 +79,55 @@ func (l *Lab) Ledger(run string) map[Place]Entry {
 		entries[at] = entry
 	}
 	return entries
+}
+
+// Run reads a run. The backend may be dying, so it is asked until it answers.
+func (l *Lab) Run(id string) (run ktrdr.Run) {
+	l.t.Helper()
+	eventually(l.t, time.Minute, "an answer about "+id, func() bool {
+		status, out, err := call[ktrdr.Run](l, http.MethodGet, "/api/v1/runs/"+id, nil)
+		if err == nil && status != http.StatusOK && status < http.StatusInternalServerError {
+			l.t.Fatalf("run %s: %d %+v", id, status, out.Error)
+		}
+		run = out.Data
+		return err == nil && status == http.StatusOK
+	})
+	return run
+}
+
+// RunEnds waits for the end of a run.
+func (l *Lab) RunEnds(id string) (run ktrdr.Run) {
+	l.t.Helper()
+	eventually(l.t, 2*time.Minute, "the end of "+id, func() bool {
+		run = l.Run(id)
+		return !run.EndedAt.IsZero()
+	})
+	return run
+}
+
+// Look is what a look of a run came to: no id, no time.
+type Look struct {
+	Generation, Number int
+	Claim              bool
+	Hash               string
+}
+
+// Looks reads the looks of a run, by generation. Each must have ended, once.
+func (l *Lab) Looks(run string) (all []Look) {
+	l.t.Helper()
+	status, out, err := call[[]ktrdr.Look](l, http.MethodGet, "/api/v1/looks?limit=1000&run="+run, nil)
+	if err != nil || status != http.StatusOK {
+		l.t.Fatalf("looks of %s: %d %+v %v", run, status, out.Error, err)
+	}
+	for _, look := range out.Data {
+		if look.EndedAt.IsZero() || len(look.Markets) != 1 || look.P == nil {
+			l.t.Errorf("look %+v has not ended on one market", look)
+			continue
+		}
+		all = append(all, Look{look.Generation, look.Markets[0].Number, look.Claim, look.Hash.String()})
+	}
+	slices.SortFunc(all, func(a, b Look) int { return cmp.Or(a.Generation-b.Generation, a.Number-b.Number) })
+	return all
 }
 
 // memory reads all pages of one kind of what a run left.

@@ -15,12 +15,18 @@ import (
 // Market puts bars of a made-up market into the backend's library.
 func (l *Lab) Market(symbol string, bars int, seed uint64) {
 	l.t.Helper()
+	l.MarketWith(symbol, bars, seed, 0.3)
+}
+
+// MarketWith is Market with a planted edge of a chosen strength.
+func (l *Lab) MarketWith(symbol string, bars int, seed uint64, edge float64) {
+	l.t.Helper()
 	library, err := market.OpenLibrary(filepath.Join(l.data, "data"))
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	defer func() { _ = library.Close() }()
-	if _, err := library.Import(market.Synth(market.SynthConfig{Symbol: symbol, Timeframe: market.H1, Bars: bars, Seed: seed, Edge: 0.3})); err != nil {
+	if _, err := library.Import(market.Synth(market.SynthConfig{Symbol: symbol, Timeframe: market.H1, Bars: bars, Seed: seed, Edge: edge})); err != nil {
 		l.t.Fatal(err)
 	}
 }

@@ -11,27 +11,34 @@ import (
 type archetype struct {
 	name     string
 	idea     Family
-	readings []Gene
+	readings []input
 	label    strategy.LabelSource
 	horizon  int
 	target   float64
+}
+
+// input is one of an archetype's, at the bars at which decisions are made.
+type input struct {
+	reading   string
+	period    int
+	partition Partition
 }
 
 // archetypes are the first generation, in this order. The first two are there
 // whatever a brief wishes for: a market that goes back and a market that goes
 // on are the first things to ask about, and the least to read into noise.
 var archetypes = []archetype{
-	{"stretched prices come back", Reversion, []Gene{{"cci", 48, Thirds}, {"rsi", 24, Raw}}, strategy.TripleBarrier, 12, 0},
-	{"trends go on", Trend, []Gene{{"adx", 16, Thirds}, {"aroon", 24, Thirds}, {"ema_distance", 48, Raw}}, strategy.TripleBarrier, 24, 0},
-	{"oscillators turn at their extremes", Reversion, []Gene{{"stochastic", 48, Tails}, {"rsi", 16, Thirds}, {"bandwidth", 24, Raw}}, strategy.Context, 8, 1},
-	{"what moved moves on", Momentum, []Gene{{"roc", 24, Thirds}, {"rvi", 12, Thirds}, {"macd", 24, Raw}}, strategy.Context, 12, 0},
-	{"distance from the mean closes", Reversion, []Gene{{"distance", 48, Fifths}, {"bandwidth", 48, Raw}}, strategy.TripleBarrier, 12, 0},
-	{"narrow ranges break", Breakout, []Gene{{"squeeze", 24, Thirds}, {"williams", 48, Tails}, {"aroon", 48, Raw}}, strategy.TripleBarrier, 24, 0},
-	{"volume tells who means it", Volume, []Gene{{"mfi", 24, Thirds}, {"cmf", 24, Thirds}, {"volume_ratio", 24, Raw}, {"cci", 36, Tails}}, strategy.Context, 8, 0},
-	{"calm and turmoil want different trades", Volatility, []Gene{{"bandwidth", 36, Thirds}, {"fisher", 36, Thirds}, {"adx", 24, Raw}}, strategy.TripleBarrier, 16, 1},
-	{"direction is what the moves agree on", Trend, []Gene{{"plus_di", 24, Raw}, {"minus_di", 24, Raw}, {"supertrend", 12, Thirds}}, strategy.Zigzag, 24, 0},
-	{"the place in the range decides", Breakout, []Gene{{"williams", 64, Fifths}, {"roc", 8, Raw}}, strategy.ForwardReturn, 8, 0},
-	{"short swings overshoot", Reversion, []Gene{{"cci", 16, Fifths}, {"stochastic", 24, Thirds}}, strategy.Context, 4, 0.75},
+	{"stretched prices come back", Reversion, []input{{"cci", 48, Thirds}, {"rsi", 24, Raw}}, strategy.TripleBarrier, 12, 0},
+	{"trends go on", Trend, []input{{"adx", 16, Thirds}, {"aroon", 24, Thirds}, {"ema_distance", 48, Raw}}, strategy.TripleBarrier, 24, 0},
+	{"oscillators turn at their extremes", Reversion, []input{{"stochastic", 48, Tails}, {"rsi", 16, Thirds}, {"bandwidth", 24, Raw}}, strategy.Context, 8, 1},
+	{"what moved moves on", Momentum, []input{{"roc", 24, Thirds}, {"rvi", 12, Thirds}, {"macd", 24, Raw}}, strategy.Context, 12, 0},
+	{"distance from the mean closes", Reversion, []input{{"distance", 48, Fifths}, {"bandwidth", 48, Raw}}, strategy.TripleBarrier, 12, 0},
+	{"narrow ranges break", Breakout, []input{{"squeeze", 24, Thirds}, {"williams", 48, Tails}, {"aroon", 48, Raw}}, strategy.TripleBarrier, 24, 0},
+	{"volume tells who means it", Volume, []input{{"mfi", 24, Thirds}, {"cmf", 24, Thirds}, {"volume_ratio", 24, Raw}, {"cci", 36, Tails}}, strategy.Context, 8, 0},
+	{"calm and turmoil want different trades", Volatility, []input{{"bandwidth", 36, Thirds}, {"fisher", 36, Thirds}, {"adx", 24, Raw}}, strategy.TripleBarrier, 16, 1},
+	{"direction is what the moves agree on", Trend, []input{{"plus_di", 24, Raw}, {"minus_di", 24, Raw}, {"supertrend", 12, Thirds}}, strategy.Zigzag, 24, 0},
+	{"the place in the range decides", Breakout, []input{{"williams", 64, Fifths}, {"roc", 8, Raw}}, strategy.ForwardReturn, 8, 0},
+	{"short swings overshoot", Reversion, []input{{"cci", 16, Fifths}, {"stochastic", 24, Thirds}}, strategy.Context, 4, 0.75},
 }
 
 // mostWishes is how many of the first designs a brief may claim: the others
@@ -74,11 +81,11 @@ func archetypeOf(b *Brief, names []string, source strategy.LabelSource, horizon 
 		if i == 0 {
 			a.idea = r.family
 		}
-		a.readings = append(a.readings, Gene{name, 24, Thirds})
+		a.readings = append(a.readings, input{name, 24, Thirds})
 	}
 	if source == strategy.Context {
 		a.name += ", with its volatility"
-		a.readings = append(a.readings, Gene{"bandwidth", 36, Raw})
+		a.readings = append(a.readings, input{"bandwidth", 36, Raw})
 	}
 	if len(b.Families) > 0 {
 		a.idea = b.Families[0]
@@ -118,10 +125,27 @@ func (f *frame) seed(a archetype, index int, r *num.Rand) Genome {
 		g.Width = 0.4 // about a third of the moves end above it, and a third below its negative
 	}
 	for _, x := range a.readings {
-		x.Period = step(periods, x.Period, shift)
-		g.Inputs = append(g.Inputs, x)
+		g.Inputs = append(g.Inputs, Gene{Reading: x.reading, Period: step(periods, x.period, shift), Partition: x.partition})
 	}
+	f.lengthen(&g, index, r)
 	return g
+}
+
+// lengthen gives two designs of three an input of a longer timeframe, where the
+// brief names one: one of their own inputs, read at longer bars as well. The third
+// shows whether that helps.
+func (f *frame) lengthen(g *Genome, index int, r *num.Rand) {
+	if len(f.brief.Longer) == 0 || index%3 == 2 || len(g.Inputs) == 0 {
+		return
+	}
+	i, to := pick(r, len(g.Inputs)), 1+pick(r, len(f.brief.Longer))
+	if len(g.Inputs) >= f.mostInputs() {
+		g.Inputs[i].Frame = to
+		return
+	}
+	x := g.Inputs[i]
+	x.Frame = to
+	g.Inputs = append(g.Inputs, x)
 }
 
 // pick is a number below n.

@@ -1,9 +1,7 @@
 package designer
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/ktrdr/ktrdr/market"
@@ -15,8 +13,9 @@ import (
 // ReadBrief makes one from words. It names the data; whoever has them adds
 // Stats, and Design can begin.
 type Brief struct {
-	Symbols   []string         `json:"symbols"`
-	Timeframe market.Timeframe `json:"timeframe"`
+	Symbols   []string           `json:"symbols"`                     // researched together: one account each
+	Timeframe market.Timeframe   `json:"timeframe"`                   // of the bars at which decisions are made
+	Longer    []market.Timeframe `json:"longer_timeframes,omitempty"` // that designs may read as well, in ascending order
 
 	Families []Family             `json:"families,omitempty"` // wished for, in the order of the text
 	Readings []string             `json:"readings,omitempty"` // likewise; see Catalog
@@ -35,8 +34,10 @@ type Brief struct {
 	// user sees what was not.
 	Understood []string `json:"understood"`
 
-	// Stats describe the market. ReadBrief leaves them empty.
-	Stats Stats `json:"stats"`
+	// Stats describe the market, and LongerStats its longer bars, in the order of
+	// Longer. ReadBrief leaves them empty; Measure sets them.
+	Stats       Stats   `json:"stats"`
+	LongerStats []Stats `json:"longer_stats,omitempty"`
 }
 
 // Style is how long positions are meant to last.
@@ -82,9 +83,13 @@ type Series struct {
 const longest = 64 << 10
 
 // ReadBrief reads a goal in English. Words it does not know say nothing to it.
-// Of a text beyond 64 KiB the rest is not read. The symbols and the timeframe
-// are always those of a series that is known, unless none is.
-func ReadBrief(text string, known Known) Brief {
+// Of a text beyond 64 KiB the rest is not read. The symbols and the timeframes
+// are always those of series that are known, unless none is.
+func ReadBrief(text string, known Known) Brief { return Chosen{}.Read(text, known) }
+
+// Read reads a goal for symbols and timeframes that were chosen elsewhere: they win
+// over those of the text.
+func (c Chosen) Read(text string, known Known) Brief {
 	b := Brief{}
 	if len(text) > longest {
 		text = text[:longest]
@@ -92,7 +97,7 @@ func ReadBrief(text string, known Known) Brief {
 	}
 	r := briefReader{words: split(text), brief: &b}
 	r.read()
-	r.readSeries(known)
+	r.readSeries(known, c)
 	r.settle()
 	b.Understood = append(r.sentences(), b.Understood...)
 	return b
@@ -101,72 +106,6 @@ func ReadBrief(text string, known Known) Brief {
 func (b *Brief) understand(format string, args ...any) {
 	b.Understood = append(b.Understood, fmt.Sprintf(format, args...))
 }
-
-// readSeries chooses the data: the named symbols in the named timeframe; what
-// was not named is what the library has most bars of.
-func (r *briefReader) readSeries(known Known) {
-	b := r.brief
-	list := slices.Clone(known.Series)
-	slices.SortStableFunc(list, func(x, y Series) int {
-		return cmp.Or(cmp.Compare(y.Bars, x.Bars), cmp.Compare(x.Symbol, y.Symbol), cmp.Compare(x.Timeframe, y.Timeframe))
-	})
-	if len(list) == 0 {
-		b.understand("The library has no data: import some, or make a synthetic market.")
-		return
-	}
-	named := r.namedSymbols(list)
-	find := func(tf market.Timeframe) int {
-		return slices.IndexFunc(list, func(s Series) bool {
-			return (len(named) == 0 || slices.Contains(named, s.Symbol)) && (tf == "" || s.Timeframe == tf)
-		})
-	}
-	i := find(r.timeframe)
-	for _, tf := range r.bars { // the first that there is
-		if i < 0 {
-			i = find(tf)
-		}
-	}
-	if i < 0 && len(named) > 0 {
-		i = slices.IndexFunc(list, func(s Series) bool { return slices.Contains(named, s.Symbol) })
-		b.understand("There is no %s data of %s; %s is used.", r.timeframe, strings.Join(named, ", "), list[max(i, 0)].Timeframe)
-	} else if i < 0 {
-		b.understand("There is no %s data; %s is used.", r.timeframe, list[0].Timeframe)
-	}
-	b.Timeframe = list[max(i, 0)].Timeframe
-	for _, symbol := range named {
-		if slices.ContainsFunc(list, func(s Series) bool { return s.Symbol == symbol && s.Timeframe == b.Timeframe }) {
-			b.Symbols = append(b.Symbols, symbol)
-		}
-	}
-	if len(b.Symbols) == 0 {
-		b.Symbols = []string{list[max(i, 0)].Symbol}
-	}
-}
-
-// namedSymbols are the symbols that the text names, in its order. EUR/USD, as
-// people write it, names EURUSD.
-func (r *briefReader) namedSymbols(list []Series) []string {
-	byName := map[string]string{}
-	for _, s := range list {
-		byName[squash(s.Symbol)] = s.Symbol
-	}
-	var named []string
-	for i, w := range r.words {
-		for _, n := range []int{1, 2} {
-			if i+n > len(r.words) {
-				continue
-			}
-			symbol, ok := byName[squash(strings.Join(r.words[i:i+n], ""))]
-			if ok && squash(w) != "" && !slices.Contains(named, symbol) && len(named) < mostSymbols {
-				named = append(named, symbol)
-			}
-		}
-	}
-	return named
-}
-
-// mostSymbols is how many symbols a design is trained on at most.
-const mostSymbols = 16
 
 // squash leaves letters and digits, in lower case.
 func squash(s string) string {
@@ -186,8 +125,14 @@ func (r *briefReader) sentences() []string {
 	b := r.brief
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	if len(b.Symbols) > 0 {
-		say("Research %s on %s bars.", strings.Join(b.Symbols, ", "), b.Timeframe)
+	switch n := len(b.Symbols); {
+	case n == 1:
+		say("Research %s on %s bars.", b.Symbols[0], b.Timeframe)
+	case n > 1:
+		say("Research %s together on %s bars: one account each with 1/%d of the capital, judged on the sum.", listed(b.Symbols), b.Timeframe, n)
+	}
+	if len(b.Longer) > 0 {
+		say("Decide at %s bars; designs may also read %s bars.", b.Timeframe, listed(b.Longer))
 	}
 	if len(b.Families) > 0 {
 		say("Look first for %s.", join(b.Families))
@@ -225,6 +170,15 @@ func texts[T ~string](list []T) []string {
 		out[i] = string(x)
 	}
 	return out
+}
+
+// listed reads as "A, B and C".
+func listed[T ~string](list []T) string {
+	if len(list) < 2 {
+		return join(list)
+	}
+	last := len(list) - 1
+	return join(list[:last]) + " and " + string(list[last])
 }
 
 func join[T ~string](list []T) string { return strings.Join(texts(list), ", ") }

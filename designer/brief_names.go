@@ -6,52 +6,7 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr/indicator"
-	"github.com/ktrdr/ktrdr/market"
 )
-
-// Chosen is what was said elsewhere than in the text, where there is nothing to
-// misread.
-type Chosen struct {
-	Symbols   []string
-	Timeframe market.Timeframe
-}
-
-// CheckBrief holds what a text names against what the library has. To research
-// another market than the one that is named is not what was meant: a text that
-// names only what is not there is refused, with what there is. Where something
-// of it is there, or was chosen, what is not is a warning.
-func CheckBrief(text string, known Known, chosen Chosen) (warnings []string, err error) {
-	text = text[:min(len(text), longest)]
-	r := briefReader{words: split(text), brief: &Brief{}}
-	r.read()
-	named := chosen.Symbols
-	if len(named) == 0 {
-		named = r.namedSymbols(known.Series)
-	}
-	if lost := strangers(text, known); len(lost) > 0 {
-		names := strings.Join(lost, ", ")
-		if len(named) == 0 {
-			return nil, fmt.Errorf("the brief names %s, and the library has no such bars; it has %s: import them with `ktrdr data import FILE --symbol %s --timeframe 1h`, leave the name out, or write it in small letters if it is no symbol",
-				names, known.text(), lost[0])
-		}
-		warnings = append(warnings, fmt.Sprintf("The brief names %s, and the library has no such bars: that part of it is not heeded.", names))
-	}
-	there := func(tf market.Timeframe) bool {
-		return slices.ContainsFunc(known.Series, func(s Series) bool {
-			return s.Timeframe == tf && (len(named) == 0 || slices.Contains(named, s.Symbol))
-		})
-	}
-	missing := slices.DeleteFunc(slices.Clone(r.bars), there)
-	switch {
-	case len(missing) == 0:
-	case chosen.Timeframe == "" && len(missing) == len(r.bars):
-		return nil, fmt.Errorf("the brief names %s bars, and the library has none that fit; it has %s: import them, make them of shorter ones with `ktrdr data resample`, or leave the timeframe out",
-			join(missing), known.text())
-	default:
-		warnings = append(warnings, fmt.Sprintf("The brief names %s bars, and the library has none that fit: that part of it is not heeded.", join(missing)))
-	}
-	return warnings, nil
-}
 
 // mostListed is how many series a sentence lists.
 const mostListed = 12
@@ -68,8 +23,8 @@ func (k Known) text() string {
 	return strings.Join(list, ", ")
 }
 
-// has says whether the library has a symbol, however it is written.
-func (k Known) has(symbol string) bool {
+// knows says whether the library has a symbol, however it is written.
+func (k Known) knows(symbol string) bool {
 	return slices.ContainsFunc(k.Series, func(s Series) bool { return squash(s.Symbol) == squash(symbol) })
 }
 
@@ -78,7 +33,7 @@ func (k Known) has(symbol string) bool {
 // words of ours.
 func strangers(text string, known Known) (lost []string) {
 	add := func(symbol string) {
-		if !known.has(symbol) {
+		if !known.knows(symbol) {
 			lost = appendNew(lost, symbol)
 		}
 	}
@@ -89,7 +44,7 @@ func strangers(text string, known Known) (lost []string) {
 		case strings.Contains(word, "_"):
 		case len(halves) <= 2 && pair(whole):
 			add(strings.ToUpper(whole))
-		case len(halves) == 2 && known.has(whole):
+		case len(halves) == 2 && known.knows(whole):
 		case len(halves) == 2 && !loud && (money(halves[0]) || money(halves[1])) && capitals(halves[0]) && capitals(halves[1]):
 			add(strings.Join(halves, "-")) // a coin and what it is traded for
 		default:

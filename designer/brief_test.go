@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/ktrdr/ktrdr/designer"
+	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/strategy"
 )
@@ -109,7 +110,7 @@ func TestReadBrief_WithoutData(t *testing.T) {
 	if len(b.Symbols) != 0 || !strings.Contains(strings.Join(b.Understood, " "), "no data") {
 		t.Errorf("%+v", b)
 	}
-	if _, err := designer.Design(b, 1, 0, 0, nil, designer.CostHints{}); err == nil || !strings.Contains(err.Error(), "import") {
+	if _, err := designer.Design(b, 1, 0, 0, nil, instrument.Costs{}); err == nil || !strings.Contains(err.Error(), "import") {
 		t.Errorf("err = %v, want a sentence that says to import data", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/num"
 	"github.com/ktrdr/ktrdr/strategy"
@@ -51,7 +52,7 @@ const mostAttempts = 200
 // The same arguments give the same proposal. Its key is none of past's, and up
 // to 64 designs of one generation differ from each other. It refuses a brief
 // without a market, and costs that are no rates.
-func Design(b Brief, seed uint64, generation, index int, past []Experiment, cost CostHints) (Proposal, error) {
+func Design(b Brief, seed uint64, generation, index int, past []Experiment, cost instrument.Costs) (Proposal, error) {
 	if err := checkPlace(&b, generation, index, cost); err != nil {
 		return Proposal{}, err
 	}
@@ -78,7 +79,7 @@ func Design(b Brief, seed uint64, generation, index int, past []Experiment, cost
 	return Proposal{}, fmt.Errorf("no design of generation %d at index %d that memory does not have was found in %d attempts: widen the goal", generation, index, mostAttempts)
 }
 
-func checkPlace(b *Brief, generation, index int, cost CostHints) error {
+func checkPlace(b *Brief, generation, index int, cost instrument.Costs) error {
 	if generation < 0 || index < 0 {
 		return fmt.Errorf("generation %d, index %d: both count from 0", generation, index)
 	}
@@ -93,7 +94,7 @@ func checkPlace(b *Brief, generation, index int, cost CostHints) error {
 			return fmt.Errorf("the brief wants a network of the kind %q; there is mlp, lstm and gru", m)
 		}
 	}
-	if err := b.Stats.check(); err != nil {
+	if err := errors.Join(b.Stats.check(), b.checkLonger()); err != nil {
 		return err
 	}
 	return cost.Validate()
@@ -220,6 +221,9 @@ func (f *frame) hypothesis(g *Genome) string {
 	names := make([]string, len(g.Inputs))
 	for i, x := range g.Inputs {
 		names[i] = fmt.Sprintf("%s over %d", x.Reading, x.Period)
+		if x.Frame > 0 {
+			names[i] += fmt.Sprintf(" bars of %s", f.timeframe(x.Frame))
+		}
 	}
 	sides := "buys and sells short"
 	if !g.Short {

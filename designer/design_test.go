@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ktrdr/ktrdr/designer"
+	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/strategy"
 )
@@ -29,12 +30,15 @@ var stats = sync.OnceValue(func() designer.Stats {
 func briefOf(text string) designer.Brief {
 	b := designer.ReadBrief(text, library)
 	b.Stats = stats()
+	for range b.Longer {
+		b.LongerStats = append(b.LongerStats, stats())
+	}
 	return b
 }
 
 // goal draws a text of words that mean something, and of some that do not.
 var goal = rapid.Map(rapid.SliceOfN(rapid.SampledFrom([]string{
-	"EURUSD", "GBPUSD", "BTC-USD", "4h", "daily", "trend", "mean reversion", "momentum", "breakout", "volume", "volatility",
+	"EURUSD", "GBPUSD", "BTC-USD", "1h", "4h", "daily", "1h and 4h", "hourly and daily bars", "trend", "mean reversion", "momentum", "breakout", "volume", "volatility",
 	"rsi", "macd", "adx", "bollinger bands", "ichimoku", "no", "without", ".", "simple", "long only", "no shorts", "lstm", "gru", "mlp",
 	"max drawdown 5 %", "max drawdown 30 %", "at least 200 trades", "scalping", "swing", "position trading", "please", "find", "42",
 }), 0, 8), func(words []string) string { return strings.Join(words, " ") })
@@ -46,6 +50,7 @@ var gene = rapid.Custom(func(t *rapid.T) designer.Gene {
 	return designer.Gene{
 		Reading: rapid.OneOf(rapid.SampledFrom(designer.Catalog()), rapid.String()).Draw(t, "reading"),
 		Period:  rapid.Int().Draw(t, "period"), Partition: designer.Partition(rapid.SampledFrom([]string{"raw", "tails", "fifths", "thirds", "?"}).Draw(t, "partition")),
+		Frame: rapid.IntRange(-1, 3).Draw(t, "frame"),
 	}
 })
 
@@ -89,7 +94,7 @@ func TestDesign_IsValidWhateverItIsGiven(t *testing.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
 		generation, index := rapid.IntRange(0, 12).Draw(t, "generation"), rapid.IntRange(0, 70).Draw(t, "index")
 		past := rapid.SliceOfNDistinct(experiment, 0, 6, func(e designer.Experiment) [2]int { return [2]int{e.Generation, e.Index} }).Draw(t, "past")
-		cost := designer.CostHints{Commission: rapid.Float64Range(0, 0.005).Draw(t, "commission"), Spread: rapid.Float64Range(0, 0.001).Draw(t, "spread")}
+		cost := instrument.Costs{Commission: rapid.Float64Range(0, 0.005).Draw(t, "commission"), Spread: rapid.Float64Range(0, 0.001).Draw(t, "spread")}
 
 		p, err := designer.Design(b, seed, generation, index, past, cost)
 		if err != nil {
@@ -114,7 +119,7 @@ func TestDesign_IsValidWhateverItIsGiven(t *testing.T) {
 
 // checkBrief holds a strategy to what the goal said, and to what a demo on two
 // cores can afford.
-func checkBrief(t *rapid.T, b designer.Brief, s *strategy.Strategy, cost designer.CostHints) {
+func checkBrief(t *rapid.T, b designer.Brief, s *strategy.Strategy, cost instrument.Costs) {
 	if b.LongOnly && (s.Decisions.AllowShort || s.Backtest.Flip) {
 		t.Fatal("it goes short")
 	}
@@ -128,9 +133,19 @@ func checkBrief(t *rapid.T, b designer.Brief, s *strategy.Strategy, cost designe
 		t.Fatalf("a network of the kind %s, wished were %v", s.Model.Type, b.Models)
 	}
 	for _, x := range s.Indicators {
-		if slices.Contains(b.AvoidReadings, x.ID) {
+		name := x.ID
+		for _, tf := range b.Longer {
+			name = strings.TrimSuffix(name, "_"+string(tf))
+		}
+		if slices.Contains(b.AvoidReadings, name) {
 			t.Fatalf("%s was to be avoided", x.ID)
 		}
+	}
+	if allowed := b.Timeframes(); slices.ContainsFunc(s.Data.Timeframes, func(tf market.Timeframe) bool { return !slices.Contains(allowed, tf) }) {
+		t.Fatalf("it reads %v, allowed are %v", s.Data.Timeframes, allowed)
+	}
+	if s.Data.History > b.Stats.Bars/8+50 {
+		t.Fatalf("%d bars pass before the first decision, of %d", s.Data.History, b.Stats.Bars)
 	}
 	if !slices.Equal(s.Data.Symbols, b.Symbols) || s.Data.Base != b.Timeframe {
 		t.Fatalf("trained on %v %s, asked for %v %s", s.Data.Symbols, s.Data.Base, b.Symbols, b.Timeframe)
@@ -278,7 +293,7 @@ func TestDesign_HoldsLongerWhereTradingCostsMore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		dear, err := designer.Design(briefOf(""), 3, 0, index, nil, designer.CostHints{Commission: 0.001, Slippage: 0.0005})
+		dear, err := designer.Design(briefOf(""), 3, 0, index, nil, instrument.Costs{Commission: 0.001, Slippage: 0.0005})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -303,20 +318,20 @@ func TestDesign_RefusesWhatItCannotUse(t *testing.T) {
 	for name, c := range map[string]struct {
 		brief      designer.Brief
 		generation int
-		cost       designer.CostHints
+		cost       instrument.Costs
 		want       string
 	}{
-		"a market that was not measured": {alter(func(b *designer.Brief) { b.Stats = designer.Stats{} }), 0, designer.CostHints{}, "Measure"},
-		"no symbol":                      {alter(func(b *designer.Brief) { b.Symbols = nil }), 0, designer.CostHints{}, "import"},
-		"a timeframe there is not":       {alter(func(b *designer.Brief) { b.Timeframe = "7h" }), 0, designer.CostHints{}, "7h"},
-		"a network there is not":         {alter(func(b *designer.Brief) { b.Models = []strategy.ModelType{"tree"} }), 0, designer.CostHints{}, "tree"},
-		"a symbol that is none":          {alter(func(b *designer.Brief) { b.Symbols = []string{"a b"} }), 0, designer.CostHints{}, "symbol"},
+		"a market that was not measured": {alter(func(b *designer.Brief) { b.Stats = designer.Stats{} }), 0, instrument.Costs{}, "Measure"},
+		"no symbol":                      {alter(func(b *designer.Brief) { b.Symbols = nil }), 0, instrument.Costs{}, "import"},
+		"a timeframe there is not":       {alter(func(b *designer.Brief) { b.Timeframe = "7h" }), 0, instrument.Costs{}, "7h"},
+		"a network there is not":         {alter(func(b *designer.Brief) { b.Models = []strategy.ModelType{"tree"} }), 0, instrument.Costs{}, "tree"},
+		"a symbol that is none":          {alter(func(b *designer.Brief) { b.Symbols = []string{"a b"} }), 0, instrument.Costs{}, "symbol"},
 		"statistics of something else": {alter(func(b *designer.Brief) {
 			b.Stats.Columns = []designer.Column{{Name: "moon", Period: 28}}
-		}), 0, designer.CostHints{}, "moon"},
-		"a generation before the first": {good, -1, designer.CostHints{}, "count from 0"},
-		"a negative cost":               {good, 0, designer.CostHints{Commission: -0.001}, "commission"},
-		"a cost that is none":           {good, 0, designer.CostHints{Spread: math.NaN()}, "spread"},
+		}), 0, instrument.Costs{}, "moon"},
+		"a generation before the first": {good, -1, instrument.Costs{}, "count from 0"},
+		"a negative cost":               {good, 0, instrument.Costs{Commission: -0.001}, "commission"},
+		"a cost that is none":           {good, 0, instrument.Costs{Spread: math.NaN()}, "spread"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := designer.Design(c.brief, 1, c.generation, 0, nil, c.cost)

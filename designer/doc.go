@@ -2,10 +2,10 @@
 // evolutionary search that reads a goal in words, learns from what was tried,
 // and writes strategies of the grammar.
 //
-//	text ──ReadBrief──▶ Brief ─┐
-//	bars ──Measure────▶ Stats ─┤
-//	memory ───────▶ Experiments┼──Design(seed, generation, index)──▶ Proposal
-//	costs ────────▶ CostHints ─┘
+//	text ──ReadBrief──▶ Brief ──────┐
+//	bars ──Measure────▶ Stats ──────┤
+//	memory ───────▶ Experiments ────┼──Design(seed, generation, index)──▶ Proposal
+//	costs ────────▶ instrument.Costs┘
 //
 // What it holds to:
 //

@@ -3,6 +3,7 @@ package designer
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"hash/fnv"
 	"slices"
 	"strings"
@@ -44,11 +45,16 @@ type Genome struct {
 	Size    float64 `json:"size"`   // of a position, as a fraction of the equity
 }
 
-// Gene is one input: a reading, its window, and how it is put to the network.
+// Gene is one input: a reading, its window, how it is put to the network, and at
+// which bars it is read.
 type Gene struct {
 	Reading   string    `json:"reading"`
 	Period    int       `json:"period"`
 	Partition Partition `json:"partition"`
+
+	// Frame is 0 for the bars at which decisions are made, and n for the n-th of
+	// the brief's longer timeframes.
+	Frame int `json:"frame,omitempty"`
 }
 
 // Partition is how the values of a reading are divided into fuzzy sets.
@@ -110,9 +116,9 @@ func (g Genome) clone() Genome {
 // sort brings the inputs into their order and drops what is there twice.
 func (g *Genome) sort() {
 	slices.SortStableFunc(g.Inputs, func(a, b Gene) int {
-		return cmp.Or(cmp.Compare(a.Reading, b.Reading), cmp.Compare(a.Period, b.Period))
+		return cmp.Or(cmp.Compare(a.Reading, b.Reading), cmp.Compare(a.Frame, b.Frame), cmp.Compare(a.Period, b.Period))
 	})
-	g.Inputs = slices.CompactFunc(g.Inputs, func(a, b Gene) bool { return a.Reading == b.Reading })
+	g.Inputs = slices.CompactFunc(g.Inputs, func(a, b Gene) bool { return a.Reading == b.Reading && a.Frame == b.Frame })
 }
 
 // fingerprint is a number that tells genomes apart that mean different strategies.
@@ -132,12 +138,16 @@ func (g Genome) fingerprint() uint64 {
 func (g *Genome) outline() string {
 	parts := []string{string(g.Label), string(g.Model)}
 	for _, x := range g.Inputs {
-		parts = append(parts, x.Reading)
+		name := x.Reading
+		if x.Frame > 0 {
+			name = fmt.Sprintf("%s@%d", name, x.Frame)
+		}
+		parts = append(parts, name)
 	}
 	return strings.Join(parts, "/")
 }
 
-// has says whether the genome looks at a reading.
-func (g *Genome) has(name string) bool {
-	return slices.ContainsFunc(g.Inputs, func(x Gene) bool { return x.Reading == name })
+// has says whether the genome looks at a reading of a frame.
+func (g *Genome) has(name string, frame int) bool {
+	return slices.ContainsFunc(g.Inputs, func(x Gene) bool { return x.Reading == name && x.Frame == frame })
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ktrdr/ktrdr/backtest"
 	"github.com/ktrdr/ktrdr/designer"
+	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/num"
@@ -18,7 +19,7 @@ import (
 // it to the bar has a Sharpe ratio of about 3 after half a basis point a side.
 const demoEdge = 0.10
 
-var halfABasisPoint = designer.CostHints{Commission: 0.00005}
+var halfABasisPoint = instrument.Costs{Commission: 0.00005}
 
 // research trains a proposal and trades it on the test part.
 func research(t *testing.T, p designer.Proposal, b *market.Bars, seed uint64) designer.Outcome {

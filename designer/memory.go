@@ -168,7 +168,7 @@ func genomeOf(s *strategy.Strategy) *Genome {
 		g.Target = 1.5
 	}
 	for _, c := range s.Columns() {
-		if x, ok := geneOf(s, c); ok && !g.has(x.Reading) {
+		if x, ok := geneOf(s, c); ok && !g.has(x.Reading, x.Frame) {
 			g.Inputs = append(g.Inputs, x)
 		}
 	}
@@ -182,7 +182,7 @@ func genomeOf(s *strategy.Strategy) *Genome {
 func geneOf(s *strategy.Strategy, c strategy.Column) (Gene, bool) {
 	ind := s.Indicators[c.Ref.Indicator]
 	_, output, _ := strings.Cut(c.Ref.Name, ".")
-	x := Gene{Period: 24, Partition: Raw}
+	x := Gene{Period: 24, Partition: Raw, Frame: frameOf(s, c.Timeframe)}
 	for _, p := range ind.Settings {
 		if p.Name == "period" || p.Name == "k_period" || p.Name == "slow_period" || p.Name == "bb_period" {
 			x.Period = nearest(periods, int(max(0, min(p.Number, 1000))))

@@ -25,12 +25,20 @@ var mutations = []mutation{
 	changePause,
 }
 
+// multiframe are the mutations of a research with longer timeframes. Without them
+// the table is the shorter one, whose draws stay as they are.
+var multiframe = append(slices.Clone(mutations), changeFrame, changeFrame)
+
 // mutate changes one thing.
 func (f *frame) mutate(g *Genome, r *num.Rand) {
 	if len(g.Inputs) == 0 {
 		g.Inputs = append(g.Inputs, f.anyGene())
 	}
-	mutations[pick(r, len(mutations))](f, g, r)
+	table := mutations
+	if len(f.brief.Longer) > 0 {
+		table = multiframe
+	}
+	table[pick(r, len(table))](f, g, r)
 }
 
 // sign is one rung up or down.
@@ -53,7 +61,21 @@ func addReading(f *frame, g *Genome, r *num.Rand) {
 	}
 	g.Inputs = append(g.Inputs, Gene{
 		Reading: readings[pick(r, len(readings))].name, Period: periods[pick(r, len(periods))], Partition: partitions[pick(r, len(partitions))],
+		Frame: f.anyFrame(r),
 	})
+}
+
+// changeFrame reads an input at other bars.
+func changeFrame(f *frame, g *Genome, r *num.Rand) {
+	g.Inputs[pick(r, len(g.Inputs))].Frame = f.anyFrame(r)
+}
+
+// anyFrame is one of the timeframes. Where there is one, nothing is drawn.
+func (f *frame) anyFrame(r *num.Rand) int {
+	if len(f.brief.Longer) == 0 {
+		return 0
+	}
+	return pick(r, len(f.brief.Longer)+1)
 }
 
 func dropReading(f *frame, g *Genome, r *num.Rand) {
@@ -116,7 +138,7 @@ func cross(a, b Genome, r *num.Rand) Genome {
 	child, other := a.clone(), b.clone()
 	child.Inputs = slices.DeleteFunc(child.Inputs, func(Gene) bool { return pick(r, 5) == 0 })
 	for _, x := range other.Inputs {
-		if pick(r, 3) == 0 && len(child.Inputs) < mostInputs && !child.has(x.Reading) {
+		if pick(r, 3) == 0 && len(child.Inputs) < mostInputs && !child.has(x.Reading, x.Frame) {
 			child.Inputs = append(child.Inputs, x)
 		}
 	}

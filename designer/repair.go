@@ -1,16 +1,18 @@
 package designer
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
+	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
 // frame is what every design of a research must keep to.
 type frame struct {
 	brief    *Brief
-	cost     CostHints
+	cost     instrument.Costs
 	horizons []int // allowed ones, never empty
 	pause    int   // least bars between trades
 	room     int   // bars that a label may look ahead; 0 where nobody knows
@@ -28,7 +30,7 @@ const (
 // demand, not above what leaves room for enough trades. Costs win over both, but
 // not over the validation part: samples whose label looks past its end are left
 // out, and some must be left.
-func newFrame(b *Brief, cost CostHints) *frame {
+func newFrame(b *Brief, cost instrument.Costs) *frame {
 	f := &frame{brief: b, cost: cost}
 	floor := leastHorizon(b.Stats.Volatility, cost)
 	low, high := max(b.Style.horizons()[0], floor), b.Style.horizons()[1]
@@ -132,6 +134,7 @@ func (f *frame) repairInputs(g *Genome) {
 	for _, x := range g.Inputs {
 		r, known := find(x.Reading)
 		x.Period = nearest(periods, x.Period)
+		f.repairFrame(&x)
 		if !known || !f.allowed(x) {
 			continue
 		}
@@ -161,7 +164,7 @@ func (f *frame) preferred(list []Gene, most int) []Gene {
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b Gene) int { return compareColumns(Column{Name: a.Reading}, Column{Name: b.Reading}) })
+	slices.SortFunc(out, func(a, b Gene) int { return cmp.Or(cmp.Compare(a.Reading, b.Reading), cmp.Compare(a.Frame, b.Frame)) })
 	return out
 }
 
@@ -169,13 +172,13 @@ func (f *frame) preferred(list []Gene, most int) []Gene {
 // the first that has values.
 func (f *frame) anyGene() Gene {
 	for _, c := range f.brief.Stats.Columns {
-		x := Gene{c.Name, c.Period, Raw}
+		x := Gene{Reading: c.Name, Period: c.Period, Partition: Raw}
 		if _, known := find(c.Name); known && f.allowed(x) {
 			return x
 		}
 	}
 	c := f.brief.Stats.Columns[0]
-	return Gene{c.Name, c.Period, Raw}
+	return Gene{Reading: c.Name, Period: c.Period, Partition: Raw}
 }
 
 // allowed says that the market has values of the input, and the brief nothing
@@ -185,7 +188,7 @@ func (f *frame) allowed(x Gene) bool {
 	if !known || slices.Contains(f.brief.AvoidReadings, x.Reading) || slices.Contains(f.brief.AvoidFamilies, r.family) {
 		return false
 	}
-	_, measured := f.brief.Stats.column(x.Reading, x.Period)
+	_, measured := f.stats(x.Frame).column(x.Reading, x.Period)
 	return measured
 }
 

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ktrdr/ktrdr/fuzzy"
+	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/num"
 	"github.com/ktrdr/ktrdr/strategy"
@@ -26,7 +27,7 @@ var measured = sync.OnceValue(func() Stats {
 })
 
 func openFrame() *frame {
-	return newFrame(&Brief{Symbols: []string{"EURUSD"}, Timeframe: market.H1, Stats: measured()}, CostHints{Commission: 0.00005})
+	return newFrame(&Brief{Symbols: []string{"EURUSD"}, Timeframe: market.H1, Stats: measured()}, instrument.Costs{Commission: 0.00005})
 }
 
 // Catalog names the readings that designs are made of.
@@ -86,8 +87,8 @@ func TestMeasure_LeavesOutWhatSaysNothing(t *testing.T) {
 			t.Errorf("%s has values without any volume: %v", name, c)
 		}
 	}
-	f := newFrame(&Brief{Symbols: []string{"X"}, Timeframe: market.H1, Stats: s}, CostHints{})
-	if g := f.repair(Genome{Inputs: []Gene{{"mfi", 24, Thirds}, {"rsi", 24, Thirds}}}); g.has("mfi") || !g.has("rsi") {
+	f := newFrame(&Brief{Symbols: []string{"X"}, Timeframe: market.H1, Stats: s}, instrument.Costs{})
+	if g := f.repair(Genome{Inputs: []Gene{{"mfi", 24, Thirds, 0}, {"rsi", 24, Thirds, 0}}}); g.has("mfi", 0) || !g.has("rsi", 0) {
 		t.Errorf("a design looks at what says nothing: %v", g.Inputs)
 	}
 }
@@ -188,7 +189,7 @@ func TestMark_TellsSiblingsApart(t *testing.T) {
 func TestLessons_AreLearntFromRefusals(t *testing.T) {
 	f := openFrame()
 	was := f.repair(Genome{
-		Inputs: []Gene{{"cci", 24, Thirds}, {"rsi", 24, Raw}}, Label: strategy.TripleBarrier, Horizon: 12, Width: 1, Hidden: []int{32, 16},
+		Inputs: []Gene{{"cci", 24, Thirds, 0}, {"rsi", 24, Raw, 0}}, Label: strategy.TripleBarrier, Horizon: 12, Width: 1, Hidden: []int{32, 16},
 		Dropout: 0.1, Rate: 0.003, Caution: 3, Pause: 4, Flip: true, Size: 1,
 	})
 	for name, c := range map[string]struct {
@@ -254,7 +255,7 @@ func TestRecall_LearnsFromStrategiesOfOthers(t *testing.T) {
 		t.Fatalf("of %d strategies %d are known and %d can be parents", len(past), len(m.keys), len(m.parents))
 	}
 	i := slices.IndexFunc(m.parents, func(k known) bool { return strings.Contains(k.Strategy, "name: rsi_mean_reversion") })
-	if g := m.parents[i].genome; !g.has("rsi") || !g.has("adx") || !g.has("ema_distance") || g.Horizon != 48 || g.Label != strategy.TripleBarrier {
+	if g := m.parents[i].genome; !g.has("rsi", 0) || !g.has("adx", 0) || !g.has("ema_distance", 0) || g.Horizon != 48 || g.Label != strategy.TripleBarrier {
 		t.Errorf("rsi_mean_reversion is read as %+v", g)
 	}
 }

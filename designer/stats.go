@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"strconv"
 
 	"github.com/ktrdr/ktrdr/market"
@@ -49,23 +50,46 @@ const mostValues = 4096
 // where values lie now matters more than where they lay long ago.
 const mostBars = 20_000
 
-// leastBars is how many bars a market must have to be described at all.
-const leastBars = 300
+// LeastBars is how many bars a market must have to be described at all.
+const LeastBars = 300
 
 // Measure describes a market by those of its bars that lie before the test part.
 // Give it the bars that research may see and never the holdout. It refuses fewer
 // than 300 bars.
 func Measure(b *market.Bars) (Stats, error) {
-	n := b.Len()
-	if n < leastBars {
-		return Stats{}, fmt.Errorf("%s %s has %d bars for research; at least %d are needed to design for it: import more data", b.Symbol, b.Timeframe, n, leastBars)
+	if err := enough(b); err != nil {
+		return Stats{}, err
 	}
-	s := Stats{Bars: n}
-	end := int((shareOfTrain + shareOfValidation) * float64(n))
-	b = b.Slice(max(0, end-mostBars), end)
+	return measure(b, b.Time[testBegins(b)], mostBars)
+}
+
+func enough(b *market.Bars) error {
+	if n := b.Len(); n < LeastBars {
+		return fmt.Errorf("%s %s has %d bars for research; at least %d are needed to design for it: import more data", b.Symbol, b.Timeframe, n, LeastBars)
+	}
+	return nil
+}
+
+// testBegins is the bar with which the test part of a design begins.
+func testBegins(b *market.Bars) int {
+	return int((shareOfTrain + shareOfValidation) * float64(b.Len()))
+}
+
+// closedBy are the bars that have closed by an instant.
+func closedBy(b *market.Bars, until int64) *market.Bars {
+	return b.Slice(0, sort.Search(b.Len(), func(i int) bool { return b.Timeframe.End(b.Time[i]) > until }))
+}
+
+// measure describes a market by the last of its bars that have closed by an
+// instant, so many at most.
+func measure(b *market.Bars, until int64, most int) (Stats, error) {
+	s := Stats{Bars: b.Len()}
+	b = closedBy(b, until)
+	n := b.Len()
+	b = b.Slice(max(0, n-most), n)
 	n = b.Len()
 	s.Volatility = round(volatility(b.Close))
-	if s.Volatility <= 0 {
+	if !(s.Volatility > 0) {
 		return Stats{}, fmt.Errorf("%s %s never moves in %d bars: there is nothing to trade", b.Symbol, b.Timeframe, n)
 	}
 	for _, r := range readings {

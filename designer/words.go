@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr/indicator"
-	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
@@ -93,12 +92,11 @@ func digit(c byte) bool { return c >= '0' && c <= '9' }
 
 // briefReader goes through the words of a text once.
 type briefReader struct {
-	words     []string
-	brief     *Brief
-	negated   bool
-	timeframe market.Timeframe   // the first that is named
-	bars      []market.Timeframe // that are named beyond doubt
-	unwanted  []strategy.ModelType
+	words    []string
+	brief    *Brief
+	negated  bool
+	frames   []mention
+	unwanted []strategy.ModelType
 }
 
 func (r *briefReader) read() {
@@ -193,47 +191,6 @@ func (r *briefReader) settle() {
 
 func without[T comparable](list, not []T) []T {
 	return slices.DeleteFunc(list, func(x T) bool { return slices.Contains(not, x) })
-}
-
-// units are the words for lengths of bars, by the letter of the timeframe.
-var units = map[string]string{
-	"m": "m", "min": "m", "mins": "m", "minute": "m", "minutes": "m", "h": "h", "hr": "h", "hour": "h", "hours": "h",
-	"d": "d", "day": "d", "days": "d", "w": "w", "week": "w", "weeks": "w", "month": "M", "months": "M",
-	"hourly": "1h", "daily": "1d", "weekly": "1w", "monthly": "1M",
-}
-
-// series are the words that only follow a timeframe.
-var series = []string{"bar", "bars", "candle", "candles", "chart", "charts", "timeframe", "timeframes"}
-
-// readTimeframe reads 4h, h4, 4 hours, 4-hour, hourly. "Hold for 4 hours" is no
-// timeframe. One that is written as 4h, or followed by bars, is nothing else.
-func (r *briefReader) readTimeframe(i int) {
-	w := r.words[i]
-	if i > 0 && slices.Contains(spans, r.words[i-1]) {
-		return
-	}
-	count := strings.TrimRight(w, "abcdefghijklmnopqrstuvwxyz")
-	unit, after := units[w[len(count):]], i+1
-	beyond := count != "" && len(count) < len(w)
-	switch letter := strings.TrimRight(w, "0123456789"); {
-	case len(letter) == 1 && len(letter) < len(w):
-		count, unit, beyond = w[1:], units[letter], true
-	case count == "" && len(unit) == 2:
-		count = "" // hourly is a unit with its count
-	case count == "":
-		return
-	case len(count) == len(w) && after < len(r.words):
-		unit = units[r.words[after]]
-		after++
-	}
-	tf, err := market.ParseTimeframe(count + unit)
-	if err == nil && r.timeframe == "" {
-		r.timeframe = tf
-	}
-	named := after < len(r.words) && slices.Contains(series, r.words[after])
-	if unit != "" && (named || beyond && err == nil) {
-		r.bars = appendNew(r.bars, market.Timeframe(count+unit))
-	}
 }
 
 // near is how many words away from its noun a number may stand.

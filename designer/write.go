@@ -54,10 +54,10 @@ func (f *frame) parse(g *Genome, name, description string) (*strategy.Strategy, 
 
 // warmUp is about how many bars a reading of period n needs: indicators smooth
 // twice at most.
-func warmUp(g *Genome) int {
+func (f *frame) warmUp(g *Genome) int {
 	longest := 0
 	for _, x := range g.Inputs {
-		longest = max(longest, x.Period)
+		longest = max(longest, f.ratio(x.Frame)*x.Period)
 	}
 	return 3*longest + 30 + g.Sequence
 }
@@ -73,32 +73,34 @@ func (f *frame) writeData(b *strings.Builder, g *Genome) {
 		}
 		fmt.Fprintf(b, "  symbols: {mode: multi_symbol, symbols: [%s]}\n", strings.Join(quoted, ", "))
 	}
-	fmt.Fprintf(b, "  timeframes: {mode: single, timeframe: %q}\n  history_required: %d\n", string(f.brief.Timeframe), max(50, warmUp(g)))
+	f.writeTimeframes(b, g)
+	fmt.Fprintf(b, "  history_required: %d\n", max(50, f.warmUp(g)))
 }
 
 func (f *frame) writeInputs(b *strings.Builder, g *Genome) {
 	var indicators, fuzzySets, inputs strings.Builder
 	for _, x := range g.Inputs {
 		r, _ := find(x.Reading)
-		ref := r.name
+		name, at := f.named(x), f.readAt(g, x)
+		ref := name
 		if r.output != "" {
 			ref += "." + r.output
 		}
-		fmt.Fprintf(&indicators, "  %s: {type: %s", r.name, r.indicator)
+		fmt.Fprintf(&indicators, "  %s: {type: %s", name, r.indicator)
 		for _, s := range r.settings(x.Period) {
 			fmt.Fprintf(&indicators, ", %s: %s", s.name, s.value)
 		}
 		indicators.WriteString("}\n")
 		if x.Partition == Raw {
-			fmt.Fprintf(&inputs, "  - {raw_indicator: %s, timeframes: all, normalization: zscore}\n", ref)
+			fmt.Fprintf(&inputs, "  - {raw_indicator: %s, timeframes: %s, normalization: zscore}\n", ref, at)
 			continue
 		}
-		c, _ := f.brief.Stats.column(x.Reading, x.Period)
-		fmt.Fprintf(&fuzzySets, "  %s:\n    indicator: %s\n", r.name, ref)
+		c, _ := f.stats(x.Frame).column(x.Reading, x.Period)
+		fmt.Fprintf(&fuzzySets, "  %s:\n    indicator: %s\n", name, ref)
 		for _, m := range x.Partition.members(c.Quantiles) {
 			fmt.Fprintf(&fuzzySets, "    %s: {type: %s, parameters: [%s, %s]}\n", m.name, m.shape, number(m.at), number(m.slope))
 		}
-		fmt.Fprintf(&inputs, "  - {fuzzy_set: %s, timeframes: all}\n", r.name)
+		fmt.Fprintf(&inputs, "  - {fuzzy_set: %s, timeframes: %s}\n", name, at)
 	}
 	b.WriteString("indicators:\n" + indicators.String())
 	if fuzzySets.Len() == 0 {

@@ -171,16 +171,22 @@ func TestRunner_InterruptedEqualsUninterrupted(t *testing.T) {
 				if o.Status.Terminal() {
 					break
 				}
+				blow := map[string]ktrdr.Input{"cancel": ktrdr.Cancel, "drop": ktrdr.LoseWorker}[x.How]
+				if blow != "" {
+					if err := b.Act(op, ktrdr.Act{Input: blow}); b.Operation(op).Status == ktrdr.Completed {
+						break // it ended before the blow
+					} else if err != nil {
+						t.Fatal(err)
+					}
+				}
 				switch x.How {
 				case "cancel":
-					act(t, b, ktrdr.Cancel)
 					await(t, b, terminal)
 					act(t, b, ktrdr.Resume)
 				case "shutdown":
 					stop()
 					stop = start(t, b, Runner())
 				case "drop": // declared dead; it goes on until it hears of that
-					act(t, b, ktrdr.LoseWorker)
 					act(t, b, ktrdr.Resume)
 				}
 			}

@@ -37,7 +37,7 @@ func TestIsolation_OneFailureStaysOne(t *testing.T) {
 		l.endsBadly(failed, research.Training, ktrdr.CodeFailed, "it fails because KTRDR_INJECT says so")
 		l.endsBadly(panicked, research.Backtesting, ktrdr.CodePanic, "it panics because KTRDR_INJECT says so")
 		r := l.completes(refused, whole...)
-		if r.Outcome != research.OutcomeRejected || !strings.HasPrefix(r.GateReason, "too_few_trades") || r.HoldoutOpened {
+		if r.Outcome != research.OutcomeRejected || !strings.HasPrefix(r.GateReason, "too_few_trades") || r.Rung != ktrdr.RungRejected {
 			t.Errorf("what a gate refused ended with %+v", r)
 		}
 		l.endsCancelled(hung, held.ID)

@@ -27,14 +27,17 @@ func (e *Engine) Resume(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operat
 			return ktrdr.Operation{}, err
 		}
 	}
-	op, err = e.store.Resume(ctx, id)
+	resumed, err := e.store.Resume(ctx, id)
+	if te, ok := errors.AsType[*ktrdr.TransitionError](err); ok && te.From == ktrdr.Completed && op.Type == ktrdr.AgentConfirm {
+		return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeConflict, "%s is a look at a holdout and has completed: a look is made once", id)
+	}
 	if te, ok := errors.AsType[*ktrdr.TransitionError](err); ok && te.From == ktrdr.Completed {
 		return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeNoCheckpoint, "%s cannot be resumed: it has completed, so there is nothing to go on from; run it again with `ktrdr retry %s`", id, id)
 	}
 	if err == nil && from != nil {
-		op.Checkpoint = from
+		resumed.Checkpoint = from
 	}
-	return op, err
+	return resumed, err
 }
 
 // startingPoint finds what a claim after a resume would begin from, as far as

@@ -94,6 +94,13 @@ func (e *Engine) Retry(ctx context.Context, id ktrdr.OperationID, key ktrdr.Idem
 	if !op.Status.Terminal() {
 		return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeConflict, "%s is %s; only an operation that has ended can be retried (cancel it first with `ktrdr cancel %s`)", id, op.Status, id)
 	}
+	if op.Type == ktrdr.AgentConfirm {
+		next := "it has completed"
+		if op.Status != ktrdr.Completed {
+			next = fmt.Sprintf("restart it under the same number with `ktrdr resume %s`", id)
+		}
+		return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeConflict, "%s is a look at a holdout, which is made once: %s", id, next)
+	}
 	n := ktrdr.NewOperation{
 		Type: op.Type, Priority: op.Priority, BackendLocal: op.BackendLocal, HasPlan: op.HasPlan,
 		Spec: op.Spec, Metadata: op.Metadata, RetryOf: op.ID,

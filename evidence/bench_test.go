@@ -12,7 +12,16 @@ func BenchmarkJudge(b *testing.B) {
 	for b.Loop() {
 		Judge(c, Rules{})
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(c.Test.Returns)+len(c.Holdout.Returns)), "ns/bar")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(c.Test.Returns)), "ns/bar")
+}
+
+// BenchmarkConfirm includes the conditional interval of a claim.
+func BenchmarkConfirm(b *testing.B) {
+	p := confirmed()
+	for b.Loop() {
+		Confirm(p, 3, Rules{})
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(p.Returns)), "ns/bar")
 }
 
 // BenchmarkCurve shows a curve of 200,000 bars.

@@ -1,47 +1,72 @@
 package evidence
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
-// check notes a reason. A value that does not exist passes nothing, and the
-// text then says why instead.
-func (j *judge) check(code Code, value *float64, limit float64, ok func(value, limit float64) bool, text, undefined string) {
+// checks are the reasons collected so far.
+type checks []Reason
+
+// check adds a reason. A nil value fails the check, and the text then is
+// undefined.
+func (c *checks) check(code Code, value *float64, limit float64, ok func(value, limit float64) bool, text, undefined string) {
 	r := Reason{Code: code, Text: text, Value: value, Limit: figure(limit)}
 	if value == nil {
 		r.Text = undefined
 	} else {
 		r.Passed = ok(*value, limit)
 	}
-	j.v.Reasons = append(j.v.Reasons, r)
+	*c = append(*c, r)
+}
+
+// passed says whether the named checks passed; without names, whether all did.
+func (c checks) passed(codes ...Code) bool {
+	return !slices.ContainsFunc(c, func(r Reason) bool {
+		return !r.Passed && (len(codes) == 0 || slices.Contains(codes, r.Code))
+	})
+}
+
+// firstFailure is the text of the first check that failed.
+func (c checks) firstFailure() string {
+	if i := slices.IndexFunc(c, func(r Reason) bool { return !r.Passed }); i >= 0 {
+		return c[i].Text
+	}
+	return ""
 }
 
 func atLeast(value, limit float64) bool { return value >= limit }
 func atMost(value, limit float64) bool  { return value <= limit }
 func above(value, limit float64) bool   { return value > limit }
 
-// strategy checks what the strategy did on the test part, luck aside.
+// strategy makes the checks that do not depend on the number of trials.
 func (j *judge) strategy() {
 	test, f, r := &j.c.Test, &j.v.Figures, &j.rules
-	j.check(NotRuined, flag(test.Ruined), 0, atMost, say(test.Ruined, "the account was used up", "the account survived"), "")
-	j.check(NotCollapsed, flag(j.c.Collapsed), 0, atMost, say(j.c.Collapsed, "the model gives almost always the same answer", "the model gives different answers"), "")
+	j.check(NotRuined, oneIf(test.Ruined), 0, atMost, say(test.Ruined, "the account lost all its capital", "the account kept its capital"), "")
+	j.check(NotCollapsed, oneIf(j.c.Collapsed), 0, atMost,
+		say(j.c.Collapsed, "the model gives almost always the same answer", "the model gives different answers"), "")
 	j.check(EnoughTrades, count(len(test.Trades)), float64(r.MinTrades), atLeast,
-		fmt.Sprintf("%d trades on the test part, where %d are needed", len(test.Trades), r.MinTrades), "")
+		fmt.Sprintf("%s on the test part; at least %d are needed", plural(len(test.Trades), "trade"), r.MinTrades), "")
 
 	s := &f.Test.Sharpe
 	j.check(PositiveSharpe, s.Ratio(), 0, above,
-		fmt.Sprintf("the Sharpe ratio net of costs is %s on the test part", show(s.Ratio())), "there is no Sharpe ratio: "+s.Undefined)
+		fmt.Sprintf("the Sharpe ratio after costs is %s on the test part; it must be above 0", show(s.Ratio())),
+		"the test part has no Sharpe ratio: "+s.Undefined)
 	j.check(BoundedDrawdown, figure(test.MaxDrawdown), r.MaxDrawdown, atMost,
-		fmt.Sprintf("the deepest fall is %.1f %% of the peak, where %.1f %% are allowed", 100*test.MaxDrawdown, 100*r.MaxDrawdown), "the drawdown is not known")
+		fmt.Sprintf("the maximum drawdown is %.1f %%; at most %.1f %% is allowed", 100*test.MaxDrawdown, 100*r.MaxDrawdown),
+		"the maximum drawdown is unknown")
 
 	j.check(SurvivesCosts, f.Costs.BreakEven, r.CostMultiplier, above,
-		fmt.Sprintf("the earnings bear %s times the costs, where %v are needed", show(f.Costs.BreakEven), r.CostMultiplier),
-		"no costs were charged, so it is not known which it would survive")
+		fmt.Sprintf("the gross profit is %s times the costs; it must be above %v times", show(f.Costs.BreakEven), r.CostMultiplier),
+		"no costs were charged, so the break-even costs are unknown")
 	retained := f.Decay.Retention
 	j.check(BoundedDecay, retained, r.MinRetention, atLeast,
-		fmt.Sprintf("%s of the in-sample Sharpe ratio is left out of sample, where %v are needed", show(retained), r.MinRetention),
-		"decay cannot be told: "+f.Decay.Undefined)
+		fmt.Sprintf("the test part keeps %s of the in-sample Sharpe ratio; at least %v is needed", show(retained), r.MinRetention),
+		"the decay from in-sample to the test part is unknown: "+f.Decay.Undefined)
 }
 
-// luck checks the test part against the market and against the other trials.
+// luck compares the test part with buy-and-hold and with the best of all trials
+// by luck.
 func (j *judge) luck() {
 	f, r := &j.v.Figures, &j.rules
 	s, h := f.Test.Sharpe.Ratio(), f.Test.HoldSharpe.Ratio()
@@ -50,36 +75,17 @@ func (j *judge) luck() {
 		over = figure(*s - *h)
 	}
 	j.check(BeatsHold, over, 0, above,
-		fmt.Sprintf("the Sharpe ratio is %s and that of buy-and-hold is %s", show(s), show(h)), "it cannot be compared with buy-and-hold: "+f.Test.Undefined)
+		fmt.Sprintf("the Sharpe ratio is %s on the test part; it must be above buy-and-hold's %s", show(s), show(h)),
+		"buy-and-hold cannot be compared: "+f.Test.Undefined)
 	j.check(BeatsLuck, f.Deflated, r.MinDeflated, atLeast,
-		fmt.Sprintf("with %d trials counted, the confidence that the test part shows more than luck is %s, where %v is needed", f.Trials, show(f.Deflated), r.MinDeflated),
-		"luck cannot be told apart: "+f.Test.Undefined)
-}
-
-// holdout checks whether what was seen on the test part comes again.
-func (j *judge) holdout() {
-	f, r := &j.v.Figures, &j.rules
-	why := "the holdout is sealed"
-	var trades, sharpe *float64
-	luck := "unknown"
-	if j.c.Holdout != nil {
-		trades, sharpe = count(len(j.c.Holdout.Trades)), f.Holdout.Sharpe.Ratio()
-		why = "the holdout cannot be measured: " + f.Holdout.Undefined
-	}
-	if f.Luck != nil {
-		luck = share(*f.Luck)
-	}
-	j.check(HoldoutTrades, trades, float64(r.HoldoutTrades), atLeast,
-		fmt.Sprintf("%s trades on the holdout, where %d are needed", show(trades), r.HoldoutTrades), why)
-	j.check(HoldoutEarns, sharpe, 0, above,
-		fmt.Sprintf("the Sharpe ratio net of costs is %s on the holdout", show(sharpe)), why)
-	j.check(HoldoutConfirms, f.Luck, r.MaxLuck, atMost,
-		fmt.Sprintf("luck alone would do as well on the holdout in %s of 100 such searches, with %d openings counted, where %s are allowed", luck, f.Openings, share(r.MaxLuck)), why)
+		fmt.Sprintf("the deflated Sharpe ratio is %s on the test part (adjusted for %s); at least %v is needed",
+			show(f.Deflated), plural(f.Trials, "trial"), r.MinDeflated),
+		"the deflated Sharpe ratio is unknown: "+f.Test.Undefined)
 }
 
 func count(n int) *float64 { return figure(float64(n)) }
 
-func flag(b bool) *float64 {
+func oneIf(b bool) *float64 {
 	if b {
 		return count(1)
 	}
@@ -93,10 +99,18 @@ func say(b bool, yes, no string) string {
 	return no
 }
 
-// show writes a figure for people.
+// show writes a figure with three digits.
 func show(x *float64) string {
 	if x == nil {
 		return "unknown"
 	}
 	return fmt.Sprintf("%.3g", *x)
+}
+
+// plural writes a number with its noun.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -2,9 +2,13 @@ package evidence
 
 import "math"
 
-// expectedMax is about the mean of the largest of n standard normal numbers
-// (Bailey and López de Prado 2014): what the best of so many trials shows when
-// none has an edge, in units of its error.
+// Deflate is the probability that a z-value is above the best of that many
+// trials without an edge (Bailey and López de Prado 2014). At 0.5 the z-value is
+// the mean of the best by luck.
+func Deflate(z float64, trials int) float64 { return NormCDF(z - expectedMax(trials)) }
+
+// expectedMax approximates the mean of the largest of n standard normal numbers
+// (Bailey and López de Prado 2014).
 func expectedMax(n int) float64 {
 	const eulerMascheroni = 0.57721566490153286060651209008240
 	if n < 2 {

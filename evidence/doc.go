@@ -1,18 +1,19 @@
 // Package evidence says how much a backtest proves.
 //
 // A search that tries many strategies finds a good backtest whether or not
-// there is anything to find. This package holds the arithmetic that takes such
-// luck out of a number, and the judge that puts the numbers together:
+// there is anything to find. This package adjusts the figures for that luck and
+// judges a strategy by them:
 //
-//	returns ──▶ EstimateSharpe ──▶ deflated by every trial made ───────────┐
-//	        ──▶ Versus buy-and-hold ──────────────────────────────────────┤
-//	trades  ──▶ CostsOf, TradesOf ────────────────────────────────────────┼──▶ Judge ──▶ Verdict
-//	in sample, out of sample ──▶ DecayOf ─────────────────────────────────┤
-//	the holdout, every opening counted ───────────────────────────────────┘
+//	the test part                                           every trial counted
+//	returns ──▶ EstimateSharpe, Versus buy-and-hold ──▶ Deflate ─┐
+//	trades  ──▶ CostsOf, TradesOf ───────────────────────────────┼──▶ Judge ──▶ Verdict: a finalist or not
+//	in-sample, test part ──▶ DecayOf ────────────────────────────┘                 │
+//	                                                                 the best of a generation
+//	the holdout                                              every look counted    ▼
+//	returns ──▶ EstimateSharpe, Versus buy-and-hold ──▶ p × LookCost ─▶ Confirm ──▶ Confirmation: a claim or not
 //
-// Beside it stands [CurveOf], which shows a curve to people: its months, its
-// deepest falls and, by [Bootstrap], how far its Sharpe ratio could be off. No
-// verdict rests on it.
+// [CurveOf] describes an equity curve for readers: its months, its deepest
+// drawdowns and a [Bootstrap] interval of its Sharpe ratio. No verdict uses it.
 //
 // Everything is pure and gives the same bits everywhere; what resamples takes a
 // [num.Rand]. Sharpe ratios are per bar unless a name says annualized. A figure

@@ -25,77 +25,81 @@ func part(n int, edge float64, r *num.Rand) Part {
 	return p
 }
 
-// strong is a case that nothing speaks against.
+// strong is a case that passes every check.
 func strong() Case {
 	r := num.NewRand(31)
-	test, holdout := part(3000, 0.1, r), part(2000, 0.1, r)
+	test := part(3000, 0.1, r)
 	in := EstimateSharpe(normals(6000, 0.15, r), 6240)
-	return Case{Test: test, Holdout: &holdout, InSample: &in, Trials: Trials{Count: 5, Planned: 8}, Openings: Openings{Known: 1, Own: 8}}
+	return Case{Test: test, InSample: &in, Trials: 8}
 }
 
-func TestJudge_ClaimsAnEdgeWhenEveryCheckIsPassed(t *testing.T) {
+func TestJudge_IsAFinalistWhenEveryCheckPassed(t *testing.T) {
 	v := Judge(strong(), Rules{})
-	if !v.Claim || v.Level != Promising || v.HoldoutDue {
+	if !v.Finalist || v.Level != Promising || v.Summary != "Finalist: every check on the test part passed (adjusted for 8 trials)." {
 		t.Fatalf("%+v", v)
 	}
-	if v.Figures.Trials != 8 || v.Figures.Openings != 20 || *v.Figures.Deflated < 0.99 || *v.Figures.Luck != 20**v.Figures.HoldoutP || !strings.HasPrefix(v.Summary, "An edge is claimed") {
-		t.Errorf("figures: %+v; %s", v.Figures, v.Summary)
+	f := &v.Figures
+	if f.Trials != 8 || *f.SharpeZ != *f.Test.Sharpe.Z || *f.AlphaZ != *f.Test.AlphaZ {
+		t.Errorf("figures: %+v", f)
+	}
+	if want := Deflate(*WeakerZ(f.SharpeZ, f.AlphaZ), 8); *f.Deflated != want || want < 0.99 {
+		t.Errorf("deflated: %v, want %v", *f.Deflated, want)
 	}
 }
 
-func TestJudge_EachCheckAloneWithholdsTheClaim(t *testing.T) {
+func TestJudge_EachCheckAloneStopsAFinalist(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Case)
 		code   Code
 		level  Level
 	}{
-		"the account was used up":              {func(c *Case) { c.Test.Ruined = true }, NotRuined, Poor},
-		"the model collapsed":                  {func(c *Case) { c.Collapsed = true }, NotCollapsed, Poor},
-		"it hardly trades":                     {func(c *Case) { c.Test.Trades = c.Test.Trades[:29] }, EnoughTrades, Poor},
-		"it loses":                             {func(c *Case) { negate(c.Test.Returns) }, PositiveSharpe, Poor},
-		"it does not move":                     {func(c *Case) { clear(c.Test.Returns) }, PositiveSharpe, Poor},
-		"it falls too deep":                    {func(c *Case) { c.Test.MaxDrawdown = 0.31 }, BoundedDrawdown, Neutral},
-		"nobody knows how deep":                {func(c *Case) { c.Test.MaxDrawdown = math.NaN() }, BoundedDrawdown, Neutral},
-		"dearer trading would eat it up":       {func(c *Case) { dearer(c.Test.Trades) }, SurvivesCosts, Neutral},
-		"it was not charged":                   {func(c *Case) { free(c.Test.Trades) }, SurvivesCosts, Neutral},
-		"little is left out of sample":         {func(c *Case) { *c.InSample.Annualized = 80 }, BoundedDecay, Neutral},
-		"in sample is not known":               {func(c *Case) { c.InSample = nil }, BoundedDecay, Neutral},
-		"holding was better":                   {func(c *Case) { raise(c.Test.Hold, 3e-4) }, BeatsHold, Neutral},
-		"it is the market":                     {func(c *Case) { copy(c.Test.Hold, c.Test.Returns) }, BeatsLuck, Neutral},
-		"it is short in a falling market":      {func(c *Case) { fall(&c.Test) }, BeatsLuck, Neutral},
-		"so many were tried":                   {func(c *Case) { c.Trials.Count = 1 << 40 }, BeatsLuck, Neutral},
-		"the holdout is sealed":                {func(c *Case) { c.Holdout = nil }, HoldoutEarns, Promising},
-		"it does not trade on the holdout":     {func(c *Case) { c.Holdout.Trades = nil }, HoldoutTrades, Neutral},
-		"it loses on the holdout":              {func(c *Case) { negate(c.Holdout.Returns) }, HoldoutEarns, Poor},
-		"the holdout shows little":             {func(c *Case) { raise(c.Holdout.Returns, -0.7e-4) }, HoldoutConfirms, Neutral},
-		"the holdout is only the market":       {func(c *Case) { copy(c.Holdout.Hold, c.Holdout.Returns) }, HoldoutConfirms, Neutral},
-		"the returns are not numbers":          {func(c *Case) { c.Test.Returns[7] = math.NaN() }, PositiveSharpe, Poor},
-		"buy-and-hold is of other bars":        {func(c *Case) { c.Test.Hold = c.Test.Hold[1:] }, BeatsLuck, Neutral},
-		"the holdout's returns are infinite":   {func(c *Case) { c.Holdout.Returns[7] = math.Inf(1) }, HoldoutEarns, Poor},
-		"the holdout was opened so often":      {func(c *Case) { c.Openings.Known = 1 << 20 }, HoldoutConfirms, Neutral},
-		"the part is as empty as it can be":    {func(c *Case) { *c = Case{} }, PositiveSharpe, Poor},
-		"the holdout is as empty as it can be": {func(c *Case) { c.Holdout = &Part{} }, HoldoutEarns, Poor},
+		"the account was used up":           {func(c *Case) { c.Test.Ruined = true }, NotRuined, Poor},
+		"the model collapsed":               {func(c *Case) { c.Collapsed = true }, NotCollapsed, Poor},
+		"it hardly trades":                  {func(c *Case) { c.Test.Trades = c.Test.Trades[:29] }, EnoughTrades, Poor},
+		"it loses":                          {func(c *Case) { negate(c.Test.Returns) }, PositiveSharpe, Poor},
+		"it does not move":                  {func(c *Case) { clear(c.Test.Returns) }, PositiveSharpe, Poor},
+		"it falls too deep":                 {func(c *Case) { c.Test.MaxDrawdown = 0.31 }, BoundedDrawdown, Neutral},
+		"the drawdown is unknown":           {func(c *Case) { c.Test.MaxDrawdown = math.NaN() }, BoundedDrawdown, Neutral},
+		"dearer trading would eat it up":    {func(c *Case) { dearer(c.Test.Trades) }, SurvivesCosts, Neutral},
+		"it was not charged":                {func(c *Case) { free(c.Test.Trades) }, SurvivesCosts, Neutral},
+		"little is left out of sample":      {func(c *Case) { *c.InSample.Annualized = 80 }, BoundedDecay, Neutral},
+		"in sample is not known":            {func(c *Case) { c.InSample = nil }, BoundedDecay, Neutral},
+		"holding was better":                {func(c *Case) { raise(c.Test.Hold, 3e-4) }, BeatsHold, Neutral},
+		"it is the market":                  {func(c *Case) { copy(c.Test.Hold, c.Test.Returns) }, BeatsLuck, Neutral},
+		"it is short in a falling market":   {func(c *Case) { fall(&c.Test) }, BeatsLuck, Neutral},
+		"2^40 were tried":                   {func(c *Case) { c.Trials = 1 << 40 }, BeatsLuck, Neutral},
+		"the returns are not numbers":       {func(c *Case) { c.Test.Returns[7] = math.NaN() }, PositiveSharpe, Poor},
+		"buy-and-hold is of other bars":     {func(c *Case) { c.Test.Hold = c.Test.Hold[1:] }, BeatsLuck, Neutral},
+		"the part is as empty as it can be": {func(c *Case) { *c = Case{} }, PositiveSharpe, Poor},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := strong()
 			c.change(&k)
 			v := Judge(k, Rules{})
 			i := slices.IndexFunc(v.Reasons, func(r Reason) bool { return r.Code == c.code })
-			if v.Claim || v.Reasons[i].Passed || v.Level != c.level {
-				t.Errorf("claim %v, level %s, %+v", v.Claim, v.Level, v.Reasons[i])
+			if v.Finalist || v.Reasons[i].Passed || v.Level != c.level {
+				t.Errorf("finalist %v, level %s, %+v", v.Finalist, v.Level, v.Reasons[i])
 			}
-			if v.HoldoutDue != (k.Holdout == nil && c.level == Promising) {
-				t.Errorf("holdout due: %v", v.HoldoutDue)
+			j := slices.IndexFunc(v.Reasons, func(r Reason) bool { return !r.Passed })
+			if want := "No edge claimed: " + v.Reasons[j].Text + "."; v.Summary != want {
+				t.Errorf("summary %q, want %q", v.Summary, want)
 			}
-			for _, r := range v.Reasons {
-				if r.Text == "" || strings.HasSuffix(r.Text, ": ") {
-					t.Errorf("%s has no reason: %q", r.Code, r.Text)
-				}
-			}
-			if _, err := json.Marshal(v); err != nil {
-				t.Errorf("as JSON: %v", err)
-			}
+			wellFormed(t, v, v.Reasons)
 		})
+	}
+}
+
+// wellFormed checks that every reason has a text and that all of it can be
+// written as JSON.
+func wellFormed(t *testing.T, v any, reasons []Reason) {
+	t.Helper()
+	for _, r := range reasons {
+		if r.Text == "" || strings.HasSuffix(r.Text, ": ") || r.Limit == nil {
+			t.Errorf("%s has no reason or no limit: %+v", r.Code, r)
+		}
+	}
+	if _, err := json.Marshal(v); err != nil {
+		t.Errorf("as JSON: %v", err)
 	}
 }
 
@@ -135,51 +139,31 @@ func free(trades []backtest.Trade) {
 	}
 }
 
-func TestJudge_MoreTrialsAndOpeningsNeverHelp(t *testing.T) {
+func TestJudge_MoreTrialsNeverHelp(t *testing.T) {
 	c := strong()
 	last := Judge(c, Rules{})
 	for _, n := range []int{9, 20, 100, 1000, 100_000} {
-		c.Trials.Count, c.Openings.Known = n, n
+		c.Trials = n
 		v := Judge(c, Rules{})
-		if *v.Figures.Deflated > *last.Figures.Deflated || *v.Figures.Luck < *last.Figures.Luck || v.Claim && !last.Claim {
-			t.Fatalf("%d trials and openings: luck %v after %v", n, *v.Figures.Luck, *last.Figures.Luck)
+		if *v.Figures.Deflated >= *last.Figures.Deflated || v.Figures.Trials != n || *v.Figures.ExpectedMax <= *last.Figures.ExpectedMax {
+			t.Fatalf("%d trials: deflated %v after %v", n, *v.Figures.Deflated, *last.Figures.Deflated)
 		}
 		last = v
 	}
-	if last.Claim {
-		t.Error("an edge is claimed after a hundred thousand openings")
+	for _, n := range []int{-3, 0} {
+		if c.Trials = n; Judge(c, Rules{}).Figures.Trials != 1 {
+			t.Errorf("%d trials do not count as 1", n)
+		}
 	}
 }
 
-// However many generations there are, of whatever size, and however many of
-// their researches open the holdout: what they take of the level is one at most.
-func TestOpenings_AllTogetherTakeNoMoreThanOne(t *testing.T) {
-	r := num.NewRand(71)
-	for range 200 {
-		known, taken := 0, 0.0
-		for range 100 {
-			own := 1 + int(r.Uint64n(12))
-			happen := int(r.Uint64n(uint64(own + 1)))
-			taken += float64(happen) / float64(Openings{Known: known, Own: own}.counted())
-			known += happen
-		}
-		taken += 12 / float64(Openings{Known: known, Own: 12, Last: true}.counted())
-		if taken > 1 {
-			t.Fatalf("%d openings take %v of the level", known, taken)
-		}
-	}
-	if first, only := (Openings{}).counted(), (Openings{Last: true}).counted(); first != 2 || only != 1 {
-		t.Errorf("a first opening counts as %d and an only one as %d, want 2 and 1", first, only)
-	}
-}
-
-func TestSpend_AllGenerationsTakeNoMoreThanOne(t *testing.T) {
-	taken := 0.0
+func TestOpenEndedTrials_AllGenerationsShareOneTrial(t *testing.T) {
+	shares := 0.0
 	for g := range 10_000 {
-		taken += 8 / float64(Spend(0, 8, g))
+		shares += 8 / float64(OpenEndedTrials(0, 8, g))
 	}
-	near(t, "taken by ten thousand generations", taken, 1, 1e-3)
-	if got := Spend(30, 8, 2); got != 30+8*12 {
+	near(t, "the shares of ten thousand generations", shares, 1, 1e-3)
+	if got := OpenEndedTrials(30, 8, 2); got != 30+8*12 {
 		t.Errorf("the third generation of 8 after 30 trials counts as %d, want 126", got)
 	}
 }
@@ -187,7 +171,7 @@ func TestSpend_AllGenerationsTakeNoMoreThanOne(t *testing.T) {
 func TestJudge_ListsEveryCheckInTheSameOrder(t *testing.T) {
 	want := []Code{
 		NotRuined, NotCollapsed, EnoughTrades, PositiveSharpe, BoundedDrawdown, SurvivesCosts, BoundedDecay,
-		BeatsHold, BeatsLuck, HoldoutTrades, HoldoutEarns, HoldoutConfirms,
+		BeatsHold, BeatsLuck,
 	}
 	for _, c := range []Case{{}, strong()} {
 		var got []Code

@@ -31,15 +31,27 @@ func NormCDF(x float64) float64 {
 	return 0.5 + float64(density(x)*sum)
 }
 
-// tail is the probability above x, for x from tailFrom on: φ(x) over Laplace's
-// continued fraction x + 1/(x + 2/(x + …)), taken from its far end.
-func tail(x float64) float64 {
+// tail is the probability above x, for x from tailFrom on.
+func tail(x float64) float64 { return density(x) / laplace(x) }
+
+// laplace is Laplace's continued fraction x + 1/(x + 2/(x + …)), taken from its
+// far end: φ(x) over the probability above x.
+func laplace(x float64) float64 {
 	const terms = 80 // enough for 1e-15 at tailFrom, and fewer are needed beyond
 	f := x
 	for k := terms; k > 0; k-- {
 		f = x + float64(k)/f
 	}
-	return density(x) / f
+	return f
+}
+
+// tailRatio is the probability above a over that above b, for a ≥ b. It stays
+// exact where both are too small for a float64.
+func tailRatio(a, b float64) float64 {
+	if b <= tailFrom {
+		return NormCDF(-a) / NormCDF(-b)
+	}
+	return num.Exp(float64((b-a)*(b+a))/2) * laplace(b) / laplace(a)
 }
 
 func density(x float64) float64 {

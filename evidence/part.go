@@ -15,29 +15,43 @@ type Part struct {
 	BarsPerYear float64          `json:"bars_per_year"` // 0 where it is unknown
 	Trades      []backtest.Trade `json:"trades"`        // closed
 	MaxDrawdown float64          `json:"max_drawdown"`  // as a fraction of the peak
-	Ruined      bool             `json:"ruined"`        // the account was used up
+	Ruined      bool             `json:"ruined"`        // the account was used up; of a portfolio, every account
+	Accounts    int              `json:"accounts"`      // one per symbol: that many positions can be open at once
 }
 
 // PartOf takes what a verdict needs out of a backtest of these bars.
 func PartOf(bars *market.Bars, r *backtest.Result) (Part, error) {
-	n := len(r.Equity)
-	if n == 0 || n > bars.Len() || len(r.Time) != n || bars.Time[0] != r.Time[0] || bars.Time[n-1] != r.Time[n-1] {
-		return Part{}, errors.New("the backtest was made on other bars than those it is to be judged with")
-	}
-	start := r.Config.StartBar
-	if start >= n-1 {
-		return Part{}, fmt.Errorf("a backtest of %d bars that begins to decide at bar %d has no return to judge", n, start)
+	if err := judgeable(bars, r); err != nil {
+		return Part{}, err
 	}
 	hold, err := HoldReturns(bars, r.Config)
 	if err != nil {
 		return Part{}, err
 	}
+	return partOf(r, hold[:len(r.Equity)-1-r.Config.StartBar]), nil
+}
+
+// judgeable refuses bars that the backtest was not made on, and a backtest without a
+// return.
+func judgeable(bars *market.Bars, r *backtest.Result) error {
+	n := len(r.Equity)
+	if n == 0 || n > bars.Len() || len(r.Time) != n || bars.Time[0] != r.Time[0] || bars.Time[n-1] != r.Time[n-1] {
+		return errors.New("the backtest was made on other bars than those it is to be judged with")
+	}
+	if start := r.Config.StartBar; start >= n-1 {
+		return fmt.Errorf("a backtest of %d bars that begins to decide at bar %d has no return to judge", n, start)
+	}
+	return nil
+}
+
+// partOf is the part of one account, or of a sum of them.
+func partOf(r *backtest.Result, hold []float64) Part {
 	p := Part{
-		Returns: Returns(r.Equity[start:]), Hold: hold[:n-1-start], Trades: r.Trades,
-		MaxDrawdown: r.Metrics.MaxDrawdownPct / 100, Ruined: r.Ended == backtest.OnRuin,
+		Returns: Returns(r.Equity[r.Config.StartBar:]), Hold: hold, Trades: r.Trades,
+		MaxDrawdown: r.Metrics.MaxDrawdownPct / 100, Ruined: r.Ended == backtest.OnRuin, Accounts: 1,
 	}
 	if r.Metrics.BarsPerYear != nil {
 		p.BarsPerYear = *r.Metrics.BarsPerYear
 	}
-	return p, nil
+	return p
 }

@@ -6,25 +6,27 @@ import (
 	"strings"
 )
 
-// Rules say what it takes to claim an edge. A field that is 0 means its default,
-// which stands beside it; those are what the package's tests simulate.
+// Rules are the limits of the checks. A field that is 0 means its default, which
+// stands beside it. The package's tests simulate the defaults.
 //
-// They are set so that of forty runs over markets without an edge at most one
-// claims one, whatever the number of their researches and however these learn
-// from each other. The claim rests on the holdout alone, which no search has
-// seen: its p-value, times the [Openings] counted, is how often luck does as
-// well. The test part only decides who may open it, and with the [Trials]
-// counted, so that a search that learns nothing opens it by luck less than once
-// in all.
+// On a market without an edge all looks of all runs together claim one with a
+// probability of at most MaxLuck, for any number of looks and any search. A claim
+// rests on the holdout alone. The search never sees the holdout, so its p-value
+// is valid for one look. Each look multiplies it by [LookCost], and the shares
+// 1/2 + 1/6 + 1/12 + … of MaxLuck sum to 1. The test part only decides which
+// strategies are finalists, adjusted for the trials.
 type Rules struct {
 	MinTrades      int     `json:"min_trades"`      // 30, on the test part
 	HoldoutTrades  int     `json:"holdout_trades"`  // 10, on the holdout
 	MaxDrawdown    float64 `json:"max_drawdown"`    // 0.30 of the peak
-	CostMultiplier float64 `json:"cost_multiplier"` // 1.5: what is earned must survive costs so many times higher
+	CostMultiplier float64 `json:"cost_multiplier"` // 1.5: the gross profit must be above this multiple of the costs
 	MinRetention   float64 `json:"min_retention"`   // 0.2 of the in-sample Sharpe ratio must be left on the test part
-	MinDeflated    float64 `json:"min_deflated"`    // 0.5: on the test part the ratio must reach what the best of all trials has by luck
-	MaxLuck        float64 `json:"max_luck"`        // 0.02 of such searches may do as well on the holdout by luck
+	MinDeflated    float64 `json:"min_deflated"`    // 0.5: see Deflate; on the test part
+	MaxLuck        float64 `json:"max_luck"`        // 0.02: the largest adjusted p-value of a claim; of all looks at one market together
 }
+
+// WithDefaults returns the rules with every default filled in.
+func (r Rules) WithDefaults() Rules { return r.complete() }
 
 func (r Rules) complete() Rules {
 	set := func(x *float64, value float64) {

@@ -43,12 +43,18 @@ func EstimateSharpe(returns []float64, barsPerYear float64) Sharpe {
 	e := SharpeError(sr, len(returns), s.skew, s.kurtosis)
 	r.PerBar, r.Error, r.LongRun = figure(sr), figure(e*widen), figure(together)
 	r.Skew, r.Kurtosis = figure(s.skew), figure(s.kurtosis)
-	r.Z = figure(sr / (max(e, 1/math.Sqrt(s.n-1)) * widen))
+	r.Z = figure(sr / r.cautiousError())
 	if barsPerYear > 0 {
 		year := math.Sqrt(barsPerYear)
 		r.Annualized, r.AnnualizedError = figure(sr*year), figure(e*widen*year)
 	}
 	return r
+}
+
+// cautiousError is the error of PerBar that Z uses: not below that of normal
+// independent returns without an edge.
+func (s *Sharpe) cautiousError() float64 {
+	return max(*s.Error, math.Sqrt(max(*s.LongRun, 1)/float64(s.Bars-1)))
 }
 
 // SharpeError is the standard error of a Sharpe ratio sr that n independent

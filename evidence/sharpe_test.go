@@ -149,3 +149,37 @@ func TestLongRun_OfAnAutoregression(t *testing.T) {
 		t.Errorf("a flat series has %v, want 1", got)
 	}
 }
+
+// A few large gains lower the error by their skew. Z does not follow: its error is
+// at least that of normal returns, widened where the bars hang together.
+func TestEstimateSharpe_ZIsNotRaisedBySkew(t *testing.T) {
+	r := num.NewRand(21)
+	x := normals(1000, 0, r)
+	for i := 0; i < len(x); i += 50 {
+		x[i] += 8
+	}
+	s := EstimateSharpe(x, 0)
+	floor := math.Sqrt(max(*s.LongRun, 1) / 999)
+	if *s.Error > 0.95*floor {
+		t.Fatalf("the example shows nothing: the error is %v and that of normal returns %v", *s.Error, floor)
+	}
+	near(t, "z", *s.Z, *s.PerBar/floor, 1e-12)
+
+	var twice []float64 // every return comes twice
+	for _, v := range x {
+		twice = append(twice, v, v)
+	}
+	s = EstimateSharpe(twice, 0)
+	floor = math.Sqrt(*s.LongRun / 1999)
+	if *s.LongRun < 1.5 || *s.Error > 0.95*floor {
+		t.Fatalf("the example shows nothing: the long run is %v and the error %v, that of normal returns %v", *s.LongRun, *s.Error, floor)
+	}
+	near(t, "z of bars that hang together", *s.Z, *s.PerBar/floor, 1e-12)
+
+	raise(x, -0.4)
+	negate(x)
+	if s = EstimateSharpe(x, 0); *s.Error < 1.05*math.Sqrt(max(*s.LongRun, 1)/999) {
+		t.Fatalf("the example shows nothing: the error is %v and that of normal returns smaller by less than 5 %%", *s.Error)
+	}
+	near(t, "z of large losses", *s.Z, *s.PerBar / *s.Error, 1e-12)
+}

@@ -16,22 +16,21 @@ const yearBars = 6240
 
 func soak() bool { return os.Getenv("KTRDR_SOAK") == "1" }
 
-// night is a run of research on one market, of which the last part is the
-// holdout. The first few of its trials have an edge, of that Sharpe ratio over a
-// year, net; the others go in and out at random.
-type night struct {
-	trials, edges int // in a generation
-	generations   int // 0 means one, of a run whose size is known; else it lasts until nobody knows when
-	climbs        bool
-	test, holdout int // bars
-	sharpe        float64
-	drift         float64 // Sharpe ratio of the market itself over a year
-	bias          float64 // how much likelier than by chance a trial goes with the drift
+// singleRun is a run of research on one market, whose last part is the holdout.
+// The first trials of a generation have an edge. The others go in and out at
+// random.
+type singleRun struct {
+	trials, edges int     // in a generation
+	generations   int     // of a run that lasts until a time; 0 means one generation of a run of a known size
+	test, holdout int     // bars
+	sharpe        float64 // annualized, of an edge after costs
+	drift         float64 // annualized Sharpe ratio of the market itself
+	bias          float64 // probability with which a new side goes with the drift instead of being random
 }
 
 // world is a market whose volatility comes in clusters and whose shocks have
 // fat tails, as returns per bar in units of its long-run volatility.
-func (w night) world(r *num.Rand) (moves, sigma []float64) {
+func (w singleRun) world(r *num.Rand) (moves, sigma []float64) {
 	n := w.test + w.holdout
 	moves, sigma = make([]float64, n), make([]float64, n)
 	variance := 1.0
@@ -49,9 +48,9 @@ func (w night) world(r *num.Rand) (moves, sigma []float64) {
 }
 
 // trial is a strategy that goes long, short or flat at random, for ten bars on
-// average. All that is not statistics is given away: costs, drawdown, decay and
-// trades are fine, so that only the statistics can withhold a claim.
-func (w night) trial(moves, sigma []float64, sharpe float64, r *num.Rand) Part {
+// average. Costs, drawdown, decay and trades pass their checks, so that only the
+// statistics can stop a claim.
+func (w singleRun) trial(moves, sigma []float64, sharpe float64, r *num.Rand) Part {
 	p := Part{BarsPerYear: yearBars, Hold: moves, Returns: make([]float64, len(moves)), Trades: goodTrades}
 	edge := sharpe / math.Sqrt(yearBars) * math.Sqrt(1.5) // two bars of three have a position
 	side := 0.0
@@ -74,153 +73,111 @@ var (
 	goodInside = Sharpe{PerBar: &little, Annualized: &little, Error: &little}
 )
 
-// claims judges the generations one after the other and says whether any trial
-// claims an edge. Each that is due opens the holdout.
-func (w night) claims(r *num.Rand) bool {
+// claims judges the generations one after the other and says whether any of
+// their looks claims an edge. The best finalist of a generation gets one look.
+func (w singleRun) claims(r *num.Rand) bool {
 	moves, sigma := w.world(r)
-	known, best := 0, climber{}
+	looks := 0
 	for g := range max(w.generations, 1) {
-		opened, bred := 0, best
+		finalist, edge := math.Inf(-1), 0.0
 		for k := range w.trials {
 			own := 0.0
 			if k < w.edges {
 				own = w.sharpe
 			}
-			c := Case{InSample: &goodInside, Trials: Trials{Planned: w.trials}, Openings: Openings{Known: known, Own: OwnOpenings(w.trials, g*w.trials), Last: w.generations == 0}}
+			c := Case{InSample: &goodInside, Trials: w.trials}
 			if w.generations > 0 {
-				c.Trials.Planned = Spend(0, w.trials, g)
+				c.Trials = OpenEndedTrials(0, w.trials, g)
 			}
-			if g > 0 {
-				c.Openings.Known = max(known, 1)
-			}
-			if w.climbs {
-				child := best.child(w.test, r)
-				if c.Test = child.trade(moves[:w.test]); child.reached > bred.reached {
-					bred = child
-				}
-			} else {
-				c.Test = w.trial(moves[:w.test], sigma[:w.test], own, r)
-			}
-			if !Judge(c, Rules{}).HoldoutDue {
-				continue
-			}
-			opened++
-			p := w.trial(moves[w.test:], sigma[w.test:], own, r)
-			c.Holdout = &p
-			if Judge(c, Rules{}).Claim {
-				return true
+			c.Test = w.trial(moves[:w.test], sigma[:w.test], own, r)
+			v := Judge(c, Rules{})
+			if z := WeakerZ(v.Figures.SharpeZ, v.Figures.AlphaZ); v.Finalist && *z > finalist {
+				finalist, edge = *z, own
 			}
 		}
-		known, best = known+opened, bred
+		if math.IsInf(finalist, -1) {
+			continue
+		}
+		if Confirm(w.trial(moves[w.test:], sigma[w.test:], edge, r), looks, Rules{}).Claim {
+			return true
+		}
+		looks++
 	}
 	return false
 }
 
-// climber is a strategy that a search fits to the test part: its positions in
-// blocks of ten bars, and what they earned there. On the holdout it is as random
-// as any, and each child anew: the worst that could be bred.
-type climber struct {
-	sides   []float64
-	reached float64 // Sharpe ratio
-}
-
-// child has a fifth of its parent's positions changed. The first parent has none.
-func (c climber) child(bars int, r *num.Rand) climber {
-	sides := make([]float64, (bars+9)/10)
-	for i := range sides {
-		if c.sides == nil || r.Uint64n(5) == 0 {
-			sides[i] = float64(r.Uint64n(3)) - 1
-		} else {
-			sides[i] = c.sides[i]
-		}
-	}
-	return climber{sides: sides}
-}
-
-func (c *climber) trade(moves []float64) Part {
-	p := Part{BarsPerYear: yearBars, Hold: moves, Returns: make([]float64, len(moves)), Trades: goodTrades}
-	for i, m := range moves {
-		p.Returns[i] = c.sides[i/10] * m
-	}
-	if s := EstimateSharpe(p.Returns, yearBars); s.PerBar != nil {
-		c.reached = *s.PerBar
-	}
-	return p
-}
-
-// share is in how many of the nights an edge is claimed.
-func (w night) share(runs int, r *num.Rand) float64 {
+// nights counts in how many of the nights an edge is claimed.
+func (w singleRun) nights(nights int, r *num.Rand) int {
 	n := 0
-	for range runs {
-		if w.claims(r) {
-			n++
-		}
+	for range nights {
+		n += number(w.claims(r))
 	}
-	return float64(n) / float64(runs)
+	return n
 }
 
-// On a market without an edge no run may claim one more often than in 2.5 % of
-// the nights, whether it makes one trial or thirty, or fifty generations, and
-// though it learns the test part by heart; even though none of them pays costs:
-// with costs it is rarer still. A market that drifts is none to those who go
-// with it.
-func TestJudge_SeldomClaimsAnEdgeThatIsNotThere(t *testing.T) {
-	runs := 400
+// On a market without an edge at most 2 % of the runs claim one: with one trial or
+// thirty, or with fifty generations. None of them pays costs; with costs it is
+// rarer still. Going with a market that drifts is not an edge.
+func TestConfirm_AtMostTwoPercentOfRunsClaimFalsely(t *testing.T) {
+	scale := 1
 	if soak() {
-		runs = 4000
+		scale = 25
 	}
 	for _, c := range []struct {
 		name string
-		night
+		singleRun
+		nights int
 	}{
-		{"one trial", night{trials: 1}},
-		{"eight trials", night{trials: 8}},
-		{"thirty trials", night{trials: 30}},
-		{"eight that like to be short, in a falling market", night{trials: 8, drift: -6, bias: 0.5}},
-		{"eight that like to be long, in a rising market", night{trials: 8, drift: 6, bias: 0.5}},
-		{"fifty generations of two, until a time", night{trials: 2, generations: 50}},
-		{"fifty generations of eight, until a time", night{trials: 8, generations: 50}},
-		{"a search that climbs the test part for 12 generations", night{trials: 8, generations: 12, climbs: true}},
-		{"a search that climbs the test part for 25 generations", night{trials: 8, generations: 25, climbs: true}},
+		{"one trial", singleRun{trials: 1}, 160},
+		{"eight trials", singleRun{trials: 8}, 80},
+		{"thirty trials", singleRun{trials: 30}, 40},
+		{"eight mostly short, in a falling market", singleRun{trials: 8, drift: -6, bias: 0.5}, 80},
+		{"eight mostly long, in a rising market", singleRun{trials: 8, drift: 6, bias: 0.5}, 80},
+		{"fifty generations of two, until a time", singleRun{trials: 2, generations: 50}, 20},
+		{"fifty generations of eight, until a time", singleRun{trials: 8, generations: 50}, 10},
 	} {
-		c.test, c.holdout = 600, 400
-		got := c.share(max(runs*8/(c.trials*max(c.generations, 1)+7), runs/10), num.NewRand(40))
-		t.Logf("%s: claimed in %.2f %% of the nights", c.name, 100*got)
-		if got > 0.025 {
-			t.Errorf("%s: an edge that is not there is claimed in %.2f %% of the nights", c.name, 100*got)
+		c.test, c.holdout = nightTest, nightHoldout
+		nights := scale * c.nights
+		claimed := c.singleRun.nights(nights, num.NewRand(40))
+		low, high := binomialInterval(claimed, nights)
+		t.Logf("%s: claimed in %d of %d nights: %.2f %% (95 %% interval %.2f to %.2f %%)",
+			c.name, claimed, nights, percent(claimed, nights), 100*low, 100*high)
+		if low > 0.02 {
+			t.Errorf("%s: the lower end of the interval is above 2 %%", c.name)
 		}
 	}
 }
 
-// An edge worth a Sharpe ratio of 3 a year, net of costs, is claimed where there
-// are bars enough to show it.
-func TestJudge_FindsAnEdgeThatIsThere(t *testing.T) {
-	runs := 60
+// A Sharpe ratio of 3 a year after costs is claimed where there are enough bars
+// to show it.
+func TestConfirm_FindsAnEdgeThatIsThere(t *testing.T) {
+	nights := 12
 	if soak() {
-		runs = 300
+		nights = 300
 	}
 	for _, c := range []struct {
 		name string
-		night
+		singleRun
 		least float64
 	}{
-		{"ten months of test, one trial of eight has it", night{trials: 8, edges: 1, test: 5000, holdout: 5000}, 0.5},
-		{"ten months of test, three of eight", night{trials: 8, edges: 3, test: 5000, holdout: 5000}, 0.85},
-		{"twenty months of test, one of eight", night{trials: 8, edges: 1, test: 10_000, holdout: 10_000}, 0.85},
-		{"twenty months of test, one of thirty", night{trials: 30, edges: 1, test: 10_000, holdout: 10_000}, 0.85},
+		{"ten months of test, one trial of eight has it", singleRun{trials: 8, edges: 1, test: 5000, holdout: 5000}, 0.4},
+		{"ten months of test, three of eight", singleRun{trials: 8, edges: 3, test: 5000, holdout: 5000}, 0.5},
+		{"twenty months of test, one of eight", singleRun{trials: 8, edges: 1, test: 10_000, holdout: 10_000}, 0.8},
+		{"twenty months of test, one of thirty", singleRun{trials: 30, edges: 1, test: 10_000, holdout: 10_000}, 0.75},
 	} {
 		c.sharpe = 3
-		got := c.share(runs, num.NewRand(50))
-		t.Logf("%s: a Sharpe ratio of 3 is claimed in %.0f %% of the nights", c.name, 100*got)
-		if got < c.least {
-			t.Errorf("%s: claimed in %.0f %% of the nights only", c.name, 100*got)
+		claimed := c.singleRun.nights(nights, num.NewRand(50))
+		low, high := binomialInterval(claimed, nights)
+		t.Logf("%s: claimed in %d of %d nights (95 %% interval %.0f to %.0f %%)", c.name, claimed, nights, 100*low, 100*high)
+		if high < c.least {
+			t.Errorf("%s: claimed in %d of %d nights only", c.name, claimed, nights)
 		}
 	}
 }
 
 // The same through the whole engine: bars, signals, fills, costs. The rule is
 // the one that the edge was planted for, beside seven that are random.
-func TestJudge_OnSyntheticMarkets(t *testing.T) {
+func TestConfirm_OnSyntheticMarkets(t *testing.T) {
 	markets := 2
 	if soak() {
 		markets = 20
@@ -237,19 +194,23 @@ func TestJudge_OnSyntheticMarkets(t *testing.T) {
 		for seed := range markets {
 			bars := market.Synth(market.SynthConfig{Bars: 16_000, Seed: uint64(100 + seed), Edge: c.edge})
 			r := num.NewRand(uint64(seed))
+			var best Part
+			highest := math.Inf(-1)
 			for k := range 8 {
-				signals := reverting(bars)
+				signals := reverting(bars, market.SynthStretch)
 				if k > 0 {
 					signals = random(bars.Len(), r)
 				}
-				v := judged(t, bars, signals, Trials{Count: k + 1, Planned: 8}, Openings{Own: OwnOpenings(8, 0), Last: true})
+				v, holdout := judged(t, bars, signals, 8)
 				if k == 0 {
 					sharpes += *v.Figures.Test.Sharpe.Annualized
 				}
-				if v.Claim {
-					claimed++
-					break
+				if z := WeakerZ(v.Figures.SharpeZ, v.Figures.AlphaZ); v.Finalist && *z > highest {
+					best, highest = holdout, *z
 				}
+			}
+			if !math.IsInf(highest, -1) && Confirm(best, 0, Rules{}).Claim {
+				claimed++
 			}
 		}
 		t.Logf("%s: claimed on %d of %d markets; the rule's mean Sharpe ratio on the test part is %.1f", c.name, claimed, markets, sharpes/float64(markets))
@@ -260,8 +221,8 @@ func TestJudge_OnSyntheticMarkets(t *testing.T) {
 }
 
 // judged backtests signals on the parts of the bars: 40 % in sample, 30 % test,
-// 30 % holdout.
-func judged(t *testing.T, bars *market.Bars, signals []backtest.Signal, trials Trials, openings Openings) Verdict {
+// 30 % holdout. It judges the test part and returns the holdout beside it.
+func judged(t *testing.T, bars *market.Bars, signals []backtest.Signal, trials int) (Verdict, Part) {
 	t.Helper()
 	cfg := backtest.Config{Spread: 1e-5, AllowShort: true, PositionSize: 0.9}
 	n := bars.Len()
@@ -278,19 +239,13 @@ func judged(t *testing.T, bars *market.Bars, signals []backtest.Signal, trials T
 		}
 	}
 	in := EstimateSharpe(parts[0].Returns, parts[0].BarsPerYear)
-	c := Case{Test: parts[1], InSample: &in, Trials: trials, Openings: openings}
-	v := Judge(c, Rules{})
-	if v.HoldoutDue {
-		c.Holdout = &parts[2]
-		v = Judge(c, Rules{})
-	}
-	return v
+	return Judge(Case{Test: parts[1], InSample: &in, Trials: trials}, Rules{}), parts[2]
 }
 
-// reverting is short while the price is stretched upwards, long while it is
-// stretched downwards, and else flat, as the planted edge wants it. An opposite
-// signal closes.
-func reverting(bars *market.Bars) []backtest.Signal {
+// reverting is short while the price is more than stretch standard deviations
+// above its mean of the last bars, long while it is as far below, and else flat.
+// The planted edge rewards it. An opposite signal closes a position.
+func reverting(bars *market.Bars, stretch float64) []backtest.Signal {
 	signals := make([]backtest.Signal, bars.Len())
 	side := backtest.Hold
 	for i := market.SynthWindow - 1; i < len(signals); i++ {
@@ -300,9 +255,9 @@ func reverting(bars *market.Bars) []backtest.Signal {
 		}
 		want := backtest.Hold
 		switch z := (bars.Close[i] - s.mean) / s.deviation; {
-		case z > market.SynthStretch:
+		case z > stretch:
 			want = backtest.Sell
-		case z < -market.SynthStretch:
+		case z < -stretch:
 			want = backtest.Buy
 		}
 		switch {

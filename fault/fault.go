@@ -31,6 +31,12 @@ const (
 	WorkerSaved   Point = "worker.saved"   // a checkpoint was acknowledged
 	WorkerEnding  Point = "worker.ending"  // work done, result not sent
 	WorkerEnded   Point = "worker.ended"   // result acknowledged
+	LookClosing   Point = "look.closing"   // a generation has ended, nothing written
+	LookReserved  Point = "look.reserved"  // the number is taken, not committed
+	LookClosed    Point = "look.closed"    // the number is durable, the confirmation waits
+	LookReading   Point = "look.reading"   // the confirmation runs, the holdout is not read
+	LookTraded    Point = "look.traded"    // the holdout is traded, the result not sent
+	LookEnding    Point = "look.ending"    // the result is written, not committed
 )
 
 // Points lists every point; a test kills a process at each.
@@ -39,4 +45,5 @@ var Points = []Point{
 	TxBegun, TxCommitting, TxCommitted, Answering, Answered,
 	SpoolWritten, SpoolSynced, SpoolRenamed, SpoolDurable, SpoolSent,
 	WorkerClaimed, WorkerSaving, WorkerSaved, WorkerEnding, WorkerEnded,
+	LookClosing, LookReserved, LookClosed, LookReading, LookTraded, LookEnding,
 }

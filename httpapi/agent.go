@@ -28,7 +28,7 @@ func agentRoutes() []row {
 	return []row{
 		on(trigger, (*Server).trigger),
 		on(get("/api/v1/agent/status", "Researches that have not ended, who works for them, and how the last one ended",
-			param{name: "waiting", kind: kindInteger, doc: fmt.Sprintf("how many are listed of those that wait for their turn, 1 to %d; %d if nothing is said. The capacity counts all", allWaiting, someWaiting)}),
+			param{name: "waiting", kind: kindInteger, doc: fmt.Sprintf("how many are listed of those that wait for their turn, 1 to %d; %d by default. The capacity counts all", mostWaiting, someWaiting)}),
 			(*Server).researchStatus),
 		on(del("/api/v1/agent/cancel/{id}", "Cancel one research and its children; the others go on",
 			param{name: "reason", kind: kindString, doc: "why, for people"}), (*Server).cancelResearch),
@@ -36,7 +36,7 @@ func agentRoutes() []row {
 		on(get("/api/v1/memory", "What researches left: experiments, hypotheses, trials",
 			param{name: "kind", kind: kindString, doc: strings.Join(memoryKinds, ", ") + "; the first if none is named"},
 			run, paramLimit, paramCursor), (*Server).memory),
-		on(get("/api/v1/leaderboard", "The best experiments: claims first, then those that luck explains least", run, paramLimit), (*Server).leaderboard),
+		leaderboardRoute(),
 	}
 }
 
@@ -116,14 +116,14 @@ func runOfOperation(op ktrdr.Operation, other string) string {
 	return op.Queue.Run
 }
 
-// A status is read by people; a program that follows thousands asks for all.
+// How many waiting researches a status lists. The counts are of all.
 const (
-	someWaiting = 100
-	allWaiting  = 100_000
+	someWaiting = 20
+	mostWaiting = 1000
 )
 
 func (s *Server) researchStatus(c *call, _ none) (ResearchStatus, error) {
-	waiting := cmp.Or(c.query.count("waiting", allWaiting), someWaiting)
+	waiting := cmp.Or(c.query.count("waiting", mostWaiting), someWaiting)
 	if c.query.err != nil {
 		return ResearchStatus{}, c.query.err
 	}
@@ -161,19 +161,4 @@ func (s *Server) memory(c *call, _ none) (Memory, error) {
 	m, next, err := s.research.Memory(c.Context(), q)
 	c.next = next
 	return m, err
-}
-
-// leaders is how many are shown where nobody says how many.
-const leaders = 20
-
-func (s *Server) leaderboard(c *call, _ none) ([]Experiment, error) {
-	limit := c.query.count("limit", maxPage)
-	if c.query.err != nil {
-		return nil, c.query.err
-	}
-	if limit == 0 {
-		limit = leaders
-	}
-	list, err := s.research.Leaderboard(c.Context(), c.query.Get("run"), limit)
-	return listed(list), err
 }

@@ -17,7 +17,7 @@ type fakeResearch struct {
 	trigger func(ResearchRequest, string) (ResearchOrder, error)
 	rest    func(r ResearchRequest, run string, first json.RawMessage) (ResearchOrder, error)
 	memory  func(MemoryQuery) (Memory, string, error)
-	leaders func(run string, limit int) ([]Experiment, error)
+	leaders func(LeaderboardQuery) (Leaderboard, error)
 }
 
 func (f *fakeResearch) Trigger(_ context.Context, r ResearchRequest, run string) (ResearchOrder, error) {
@@ -40,8 +40,8 @@ func (f *fakeResearch) Memory(_ context.Context, q MemoryQuery) (Memory, string,
 	return f.memory(q)
 }
 
-func (f *fakeResearch) Leaderboard(_ context.Context, run string, limit int) ([]Experiment, error) {
-	return f.leaders(run, limit)
+func (f *fakeResearch) Leaderboard(_ context.Context, q LeaderboardQuery) (Leaderboard, error) {
+	return f.leaders(q)
 }
 
 // ordered answers a trigger with n researches of a run.
@@ -199,16 +199,15 @@ func TestCancelResearch_ReachesResearchesOnly(t *testing.T) {
 
 func TestMemory_IsReadInPagesOfAKind(t *testing.T) {
 	var asked MemoryQuery
+	var ranked LeaderboardQuery
 	desk := &fakeResearch{
 		memory: func(q MemoryQuery) (Memory, string, error) {
 			asked = q
-			return Memory{Kind: q.Kind, Counts: map[string]int64{}, Trials: []Trial{}}, "next", nil
+			return Memory{Kind: q.Kind, Counts: map[string]int64{}, Trials: []ktrdr.Trial{}}, "next", nil
 		},
-		leaders: func(run string, limit int) ([]Experiment, error) {
-			if run != "run_1" || limit != leaders {
-				t.Errorf("leaderboard of %q, %d, want run_1, %d", run, limit, leaders)
-			}
-			return nil, nil
+		leaders: func(q LeaderboardQuery) (Leaderboard, error) {
+			ranked = q
+			return Leaderboard{}, nil
 		},
 	}
 	st := serve(t, &fakeEngine{}, func(c *Config) { c.Research = desk })
@@ -225,8 +224,12 @@ func TestMemory_IsReadInPagesOfAKind(t *testing.T) {
 		t.Errorf("kind %q, want experiments where none is named", asked.Kind)
 	}
 	refusedWith(t, "unknown kind", st.send(t, http.MethodGet, "/api/v1/memory?kind=dreams", ""), "", http.StatusBadRequest, ktrdr.CodeInvalid)
-	if a := st.send(t, http.MethodGet, "/api/v1/leaderboard?run=run_1", ""); string(a.parsed.Data) != "[]" {
-		t.Errorf("leaderboard: %s", a.body)
+	if a := st.send(t, http.MethodGet, "/api/v1/leaderboard", ""); !strings.Contains(string(a.parsed.Data), `"rows":[]`) || ranked != (LeaderboardQuery{Limit: leaders}) {
+		t.Errorf("leaderboard of %+v: %s", ranked, a.body)
+	}
+	st.send(t, http.MethodGet, "/api/v1/leaderboard?run=run_1&symbol=EURUSD&timeframe=1h&limit=3", "")
+	if want := (LeaderboardQuery{"run_1", "EURUSD", "1h", 3}); ranked != want {
+		t.Errorf("leaderboard of %+v, want %+v", ranked, want)
 	}
 	if a := st.send(t, http.MethodGet, "/api/v1/agent/budget", ""); !strings.Contains(string(a.parsed.Data), `"remaining_usd":3`) {
 		t.Errorf("budget: %s", a.body)

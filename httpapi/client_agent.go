@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"net/url"
-	"strconv"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -16,9 +15,9 @@ func (cl *Client) Trigger(ctx context.Context, r ResearchRequest, key string) (o
 	return out, err
 }
 
-// ResearchStatus returns how research stands, with all who wait.
+// ResearchStatus returns how research stands, with the first of those that wait.
 func (cl *Client) ResearchStatus(ctx context.Context) (out ResearchStatus, err error) {
-	_, err = cl.get(ctx, "agent/status", url.Values{"waiting": {strconv.Itoa(allWaiting)}}, &out)
+	_, err = cl.get(ctx, "agent/status", nil, &out)
 	return out, err
 }
 
@@ -47,14 +46,6 @@ func (cl *Client) Memory(ctx context.Context, q MemoryQuery) (out Memory, next s
 	setPage(query, q.Limit, q.Cursor)
 	next, err = cl.get(ctx, "memory", query, &out)
 	return out, next, err
-}
-
-// Leaderboard returns the best experiments, of one run or of all.
-func (cl *Client) Leaderboard(ctx context.Context, run string, limit int) (out []Experiment, err error) {
-	query := runQuery(run)
-	setPage(query, limit, "")
-	_, err = cl.get(ctx, "leaderboard", query, &out)
-	return out, err
 }
 
 func runQuery(run string) url.Values {

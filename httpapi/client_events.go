@@ -29,68 +29,93 @@ const (
 // empty op everybody's, from now on when the cursor is zero, until ctx ends.
 //
 // A connection that breaks is made again and goes on where it was, for two
-// minutes. The first connection is not: who is not there is reported at once.
-// An error ends the sequence.
+// minutes. The first connection is not: a server that is away is reported at
+// once. An error ends the sequence.
 func (cl *Client) FollowEvents(ctx context.Context, op ktrdr.OperationID, after ktrdr.Cursor) iter.Seq2[ktrdr.Event, error] {
 	return func(yield func(ktrdr.Event, error) bool) {
-		f := &follower{cl: cl, op: op, after: after, placed: after != (ktrdr.Cursor{}), yield: yield}
-		err := f.once(ctx)
-		lost, pause := time.Now(), followPause
-		for err != nil && f.connected && ktrdr.CodeOf(err).Retryable() && time.Since(lost) < followPatience {
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(pause):
-			}
-			seen := f.received
-			if err = f.once(ctx); f.received > seen {
-				lost, pause = time.Now(), followPause
-			} else {
-				pause = min(2*pause, followMaxPause)
-			}
-		}
-		if err != nil && !errors.Is(err, errStopped) && ctx.Err() == nil {
+		f := &follower{op: op, after: after, placed: after != (ktrdr.Cursor{}), yield: yield}
+		if err := cl.follow(ctx, &streamReader{request: f.request, deliver: f.deliver}); err != nil {
 			yield(ktrdr.Event{}, err)
 		}
 	}
 }
 
+// FollowRun yields a run now and again whenever it has changed, until it has
+// ended. Connections are made again as by FollowEvents. An error ends the
+// sequence.
+func (cl *Client) FollowRun(ctx context.Context, id string) iter.Seq2[ktrdr.Run, error] {
+	return func(yield func(ktrdr.Run, error) bool) {
+		r := &streamReader{
+			request: func() request { return request{method: http.MethodGet, path: runPath(id) + "/events"} },
+			deliver: func(in streamed) error {
+				if in.kind != eventRun {
+					return nil
+				}
+				var run ktrdr.Run
+				if err := json.Unmarshal([]byte(in.data), &run); err != nil {
+					return fmt.Errorf("run %s: %w", id, err)
+				}
+				if !yield(run, nil) {
+					return errStopped
+				}
+				return nil
+			},
+		}
+		if err := cl.follow(ctx, r); err != nil {
+			yield(ktrdr.Run{}, err)
+		}
+	}
+}
+
+// follow reads a stream to its end, over as many connections as it takes. An end
+// that the consumer or ctx asked for is no error.
+func (cl *Client) follow(ctx context.Context, r *streamReader) error {
+	err := r.once(ctx, cl)
+	lost, pause := time.Now(), followPause
+	for err != nil && r.connected && ktrdr.CodeOf(err).Retryable() && time.Since(lost) < followPatience {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(pause):
+		}
+		seen := r.received
+		if err = r.once(ctx, cl); r.received > seen {
+			lost, pause = time.Now(), followPause
+		} else {
+			pause = min(2*pause, followMaxPause)
+		}
+	}
+	if errors.Is(err, errStopped) || ctx.Err() != nil {
+		return nil //nolint:nilerr // the reader left; that is no error of the stream
+	}
+	return err
+}
+
 // errStopped ends a stream whose consumer wants no more.
 var errStopped = ktrdr.Errorf(ktrdr.CodeCancelled, "nobody listens any more")
 
-// follower reads one stream after another, remembering where it was.
-type follower struct {
-	cl    *Client
-	op    ktrdr.OperationID
-	after ktrdr.Cursor
-	yield func(ktrdr.Event, error) bool
+// streamReader reads one stream after another.
+type streamReader struct {
+	request func() request // of the next connection
+	deliver func(streamed) error
 
-	placed    bool // after is a place in the log; the zero one is its beginning
 	connected bool
 	received  int // lines, comments included: signs of life
 }
 
 // once reads one stream to its end: nil when the server said that it is over.
-func (f *follower) once(ctx context.Context) error {
+func (r *streamReader) once(ctx context.Context, cl *Client) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	silence := time.AfterFunc(f.cl.timeout, func() { cancel(errTimeout) })
+	silence := time.AfterFunc(cl.timeout, func() { cancel(errTimeout) })
 	defer silence.Stop()
 
-	q := request{method: http.MethodGet, path: "events", query: url.Values{}}
-	if f.op != "" {
-		q.path = operationPath(f.op, "/events")
-		q.query.Set("until_terminal", "true")
-	}
-	if f.placed {
-		q.header = map[string]string{headerEventID: f.after.String()}
-	}
-	res, err := f.cl.do(ctx, q)
+	res, err := cl.do(ctx, r.request())
 	if err != nil {
 		return err
 	}
 	defer func() { _ = res.Body.Close() }()
-	f.connected = true
+	r.connected = true
 
 	lines := bufio.NewScanner(res.Body)
 	lines.Buffer(make([]byte, 0, 64<<10), maxEventLine)
@@ -101,13 +126,15 @@ func (f *follower) once(ctx context.Context) error {
 	}
 	var e streamed
 	for next() {
-		f.received++
+		r.received++
 		if lines.Text() != "" {
 			e.read(lines.Text())
 			continue
 		}
-		over, err := f.deliver(e)
-		if over || err != nil {
+		if e.kind == streamEnding {
+			return nil
+		}
+		if err := r.deliver(e); err != nil {
 			return err
 		}
 		e = streamed{}
@@ -116,7 +143,7 @@ func (f *follower) once(ctx context.Context) error {
 	if err == nil {
 		err = io.ErrUnexpectedEOF // a stream that is over says so
 	}
-	return f.cl.away(ctx, err)
+	return cl.away(ctx, err)
 }
 
 // streamed is one event as it comes in.
@@ -138,26 +165,43 @@ func (e *streamed) read(line string) {
 	}
 }
 
-// deliver hands an event on; over means that the server ends here.
-func (f *follower) deliver(in streamed) (over bool, err error) {
-	if in.kind == streamEnding {
-		return true, nil
+// follower is the place of a reader in the log of events.
+type follower struct {
+	op     ktrdr.OperationID
+	after  ktrdr.Cursor
+	placed bool // after is a place in the log; the zero one is its beginning
+	yield  func(ktrdr.Event, error) bool
+}
+
+func (f *follower) request() request {
+	q := request{method: http.MethodGet, path: "events", query: url.Values{}}
+	if f.op != "" {
+		q.path = operationPath(f.op, "/events")
+		q.query.Set("until_terminal", "true")
 	}
+	if f.placed {
+		q.header = map[string]string{headerEventID: f.after.String()}
+	}
+	return q
+}
+
+// deliver hands an event on.
+func (f *follower) deliver(in streamed) error {
 	at, err := ktrdr.ParseCursor(in.id)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if in.data != "" {
 		e := ktrdr.Event{Cursor: at}
 		if err := json.Unmarshal([]byte(in.data), &e); err != nil {
-			return false, fmt.Errorf("event %s: %w", in.id, err)
+			return fmt.Errorf("event %s: %w", in.id, err)
 		}
 		if !f.yield(e, nil) {
-			return false, errStopped
+			return errStopped
 		}
 	}
 	if in.id != "" {
 		f.after, f.placed = at, true
 	}
-	return false, nil
+	return nil
 }

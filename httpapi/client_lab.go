@@ -9,7 +9,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// This file is the client's side of trainings, backtests and imports.
+// This file is the client's side of trainings, backtests, predictions and imports.
 
 // StartTraining starts a training. A key makes the call repeatable; it may be
 // empty.
@@ -22,6 +22,12 @@ func (cl *Client) StartTraining(ctx context.Context, r TrainingRequest, key stri
 // empty.
 func (cl *Client) StartBacktest(ctx context.Context, r BacktestRequest, key string) (out Started, err error) {
 	_, err = cl.call(ctx, creating("backtests/start", key), r, &out)
+	return out, err
+}
+
+// Predict asks a model about the newest bars of a symbol.
+func (cl *Client) Predict(ctx context.Context, r PredictionRequest) (out Prediction, err error) {
+	_, err = cl.call(ctx, request{method: http.MethodPost, path: "predictions"}, r, &out)
 	return out, err
 }
 

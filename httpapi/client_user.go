@@ -43,6 +43,9 @@ func (cl *Client) List(ctx context.Context, q ktrdr.OperationQuery) (page ktrdr.
 	if q.Parent != "" {
 		query.Set("parent", string(q.Parent))
 	}
+	if q.Run != "" {
+		query.Set("run", q.Run)
+	}
 	setPage(query, q.Limit, q.Cursor)
 	page.Next, err = cl.get(ctx, "operations", query, &page.Operations)
 	return page, err

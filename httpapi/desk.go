@@ -14,13 +14,17 @@ type Desk interface {
 	Training(ctx context.Context, r TrainingRequest) (Order, error)
 	Backtest(ctx context.Context, r BacktestRequest) (Order, error)
 	DataLoad(ctx context.Context, r DataLoadRequest) (Order, error)
+	Predict(ctx context.Context, r PredictionRequest) (Prediction, error)
 
 	// Models returns a page of trained models, newest first, and where the next
 	// begins.
 	Models(ctx context.Context, limit int, cursor string) ([]Model, string, error)
 	Strategies() ([]Strategy, error)
 	Indicators() []Indicator
-	Series() ([]Series, error)
+	Series(ctx context.Context) ([]Series, error)
+
+	// DecideMarket assigns a series of the library to a market.
+	DecideMarket(ctx context.Context, r MarketRequest) (Series, error)
 
 	// Columns returns a page of what a backtest stored.
 	Columns(ctx context.Context, op ktrdr.Operation, q ColumnsQuery) (Columns, error)
@@ -45,6 +49,7 @@ type TrainingRequest struct {
 	StartDate    string   `json:"start_date,omitempty"` // 2024-06-30 or RFC 3339
 	EndDate      string   `json:"end_date,omitempty"`   // a day is included
 	Seed         *uint64  `json:"seed,omitempty"`
+	OpenHoldout  bool     `json:"open_holdout,omitempty"` // train on the bars of the holdout too; it is counted as a look
 }
 
 // BacktestRequest asks for a backtest. The model is named by the id of its
@@ -55,7 +60,8 @@ type BacktestRequest struct {
 	Model          string   `json:"model,omitempty"`
 	ModelPath      string   `json:"model_path,omitempty"`
 	StrategyName   string   `json:"strategy_name,omitempty"`
-	Symbol         string   `json:"symbol,omitempty"`
+	Symbol         string   `json:"symbol,omitempty"`  // or symbols; none means all that the model was trained on
+	Symbols        []string `json:"symbols,omitempty"` // one account for each, with the same share of the capital
 	Timeframe      string   `json:"timeframe,omitempty"`
 	StartDate      string   `json:"start_date,omitempty"`
 	EndDate        string   `json:"end_date,omitempty"`
@@ -64,7 +70,37 @@ type BacktestRequest struct {
 	Commission     *float64 `json:"commission,omitempty"`
 	Slippage       *float64 `json:"slippage,omitempty"`
 	Spread         *float64 `json:"spread,omitempty"`
-	OpenHoldout    bool     `json:"open_holdout,omitempty"` // trade on into the holdout of the research that the model comes from; it is noted
+	OpenHoldout    bool     `json:"open_holdout,omitempty"` // trade the bars of the holdout too; it is counted as a look
+}
+
+// PredictionRequest asks a model about the newest bars of a symbol before the
+// holdout of its market. The model is named as in a BacktestRequest.
+type PredictionRequest struct {
+	Model       string `json:"model"`                  // the id of a training, the sha256 of a model, or its path in the data folder
+	Symbol      string `json:"symbol,omitempty"`       // empty means the first that the model was trained on
+	Last        int    `json:"last,omitempty"`         // how many bars, at most 10000; 0 means 5
+	OpenHoldout bool   `json:"open_holdout,omitempty"` // read the bars of the holdout too; it is counted as a look
+}
+
+// Prediction is what a model decides at each of some bars.
+type Prediction struct {
+	Strategy  string             `json:"strategy_name"`
+	Symbol    string             `json:"symbol"`
+	Timeframe string             `json:"timeframe"`
+	Classes   []string           `json:"classes,omitempty"` // of the answers; absent when they are forecast returns
+	Bars      []PredictedBar     `json:"bars"`
+	Warnings  []string           `json:"warnings,omitempty"`
+	Look      []ktrdr.LookMarket `json:"look,omitempty"` // the number of the look at each market; absent when no holdout was opened
+}
+
+// PredictedBar is what a model decides at the close of a bar.
+type PredictedBar struct {
+	Time       time.Time `json:"time"`   // opening of the bar
+	Closed     time.Time `json:"closed"` // when it was known
+	Close      float64   `json:"close"`
+	Signal     string    `json:"signal"` // BUY, HOLD or SELL
+	Confidence float32   `json:"confidence"`
+	Answers    []float32 `json:"answers"` // probabilities of the classes, or the forecast return; empty without features
 }
 
 // DataLoadRequest asks for the import of a price file, CSV or Parquet.
@@ -76,6 +112,18 @@ type DataLoadRequest struct {
 	Zone      string  `json:"zone,omitempty"`      // of times that carry none; empty means UTC
 	Divide    float64 `json:"divide,omitempty"`    // prices are points, so many to a unit
 	Normalise bool    `json:"normalise,omitempty"` // mend what is wrong instead of refusing it
+
+	SameMarketAs string `json:"same_market_as,omitempty"` // a symbol or a market; merges markets, and decides where the prices do not
+	NewMarket    bool   `json:"new_market,omitempty"`     // decides where the prices do not
+}
+
+// MarketRequest says to which market a series of the library belongs. Without
+// an answer its prices decide, if they can.
+type MarketRequest struct {
+	Symbol       string `json:"symbol"`
+	Timeframe    string `json:"timeframe"`
+	SameMarketAs string `json:"same_market_as,omitempty"` // a symbol or a market
+	NewMarket    bool   `json:"new_market,omitempty"`
 }
 
 // Model is a trained model.
@@ -146,6 +194,13 @@ type Series struct {
 	Last      time.Time  `json:"last,omitzero"`
 	Size      int64      `json:"size"`              // of its file, in bytes
 	Problem   string     `json:"problem,omitempty"` // why it cannot be read; the rest is then unknown
+
+	Market         string    `json:"market,omitempty"`          // empty while it is undecided
+	MarketReason   string    `json:"market_reason,omitempty"`   // why it belongs there
+	MarketQuestion string    `json:"market_question,omitempty"` // what the user must decide, and how
+	HoldoutFrom    time.Time `json:"holdout_from,omitzero"`     // of the market; bars that close after this are its holdout
+	Trials         int       `json:"trials"`                    // on the market
+	Looks          int       `json:"looks"`                     // at its holdout
 }
 
 // ColumnsQuery says which part of a backtest is wanted.
@@ -159,13 +214,23 @@ type Columns struct {
 	Trades    []Trade
 	Equity    []Point
 	Positions []Point
+	Accounts  []AccountColumns
 	Curve     *Curve
 	More      bool // a page further on has anything
 }
 
+// AccountColumns is the page of one symbol of a backtest of several, at the times
+// of the sum.
+type AccountColumns struct {
+	Symbol    string  `json:"symbol"`
+	Equity    []Point `json:"equity,omitempty"`
+	Positions []Point `json:"positions,omitempty"`
+}
+
 // Trade is a position from its entry to its exit, with all it cost.
 type Trade struct {
-	EntryTime  time.Time `json:"entry_time"` // openings of the bars
+	Symbol     string    `json:"symbol,omitempty"` // where several were traded
+	EntryTime  time.Time `json:"entry_time"`       // openings of the bars
 	ExitTime   time.Time `json:"exit_time"`
 	EntryBar   int       `json:"entry_bar"`
 	ExitBar    int       `json:"exit_bar"`

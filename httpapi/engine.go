@@ -12,6 +12,7 @@ import (
 type Engine interface {
 	Work
 	Operations
+	Runs
 	Checkpoints
 	Blobs
 	Events
@@ -52,6 +53,18 @@ type Operations interface {
 	Retry(ctx context.Context, id ktrdr.OperationID, key ktrdr.IdempotencyKey) (ktrdr.Operation, error)
 	SetPaused(ctx context.Context, paused bool) error
 	Paused(ctx context.Context) (bool, error)
+}
+
+// Runs is what requests for researches started, and the ledger of trials and
+// looks.
+type Runs interface {
+	FindRun(ctx context.Context, id string) (ktrdr.Run, error)
+	Runs(ctx context.Context, q ktrdr.RunQuery) (ktrdr.RunPage, error)
+	// CancelRun marks a run: nothing of it starts afterwards.
+	CancelRun(ctx context.Context, id, by, reason string) (ktrdr.Run, error)
+	Looks(ctx context.Context, q ktrdr.LookQuery) (ktrdr.LookPage, error)
+	LookOf(ctx context.Context, op ktrdr.OperationID) (ktrdr.Look, error)
+	Trials(ctx context.Context, q ktrdr.TrialQuery) (ktrdr.TrialPage, error)
 }
 
 // Checkpoints is what operations left behind.

@@ -145,11 +145,11 @@ func (s *Server) stream(st *eventStream) error {
 	if st.c.Request.Header.Get("Accept") == contentJSON {
 		return st.page()
 	}
-	if s.streams.Add(1) > s.maxStreams {
-		s.streams.Add(-1)
-		return ktrdr.Errorf(ktrdr.CodeUnavailable, "%d event streams are open, which is as many as this server serves; close one or try again later", s.maxStreams)
+	closed, err := s.openStream()
+	if err != nil {
+		return err
 	}
-	defer s.streams.Add(-1)
+	defer closed()
 
 	ctx := st.c.Context()
 	hint := st.events.Changed()
@@ -178,7 +178,7 @@ func (s *Server) stream(st *eventStream) error {
 		if over {
 			fmt.Fprintf(buf, "event: %s\ndata: {\"operation_id\":%q,\"kind\":%q}\n\n", streamEnding, st.op, st.ended)
 		}
-		if !st.flush(buf) || over || drained && !st.pause(ctx, hint, beat.C, buf) {
+		if !st.c.flushStream(buf) || over || drained && !st.c.awaitChange(hint, beat.C, streamPoll, buf) {
 			return nil
 		}
 		hint = st.events.Changed() // taken before looking, so that nothing between is missed
@@ -204,23 +204,33 @@ func (st *eventStream) append(buf *bytes.Buffer, e ktrdr.Event) error {
 	return nil
 }
 
-// flush hands over what buf holds; false means that the reader is gone. It has
-// a while to take it.
-func (st *eventStream) flush(buf *bytes.Buffer) bool {
+// openStream counts a stream; closed counts it out.
+func (s *Server) openStream() (closed func(), err error) {
+	if s.streams.Add(1) > s.maxStreams {
+		s.streams.Add(-1)
+		return nil, ktrdr.Errorf(ktrdr.CodeUnavailable, "%d event streams are open, which is as many as this server serves; close one or try again later", s.maxStreams)
+	}
+	return func() { s.streams.Add(-1) }, nil
+}
+
+// flushStream writes what buf holds to the reader of a stream; false means that
+// the reader is gone. It has a while to take it.
+func (c *call) flushStream(buf *bytes.Buffer) bool {
 	if buf.Len() == 0 {
 		return true
 	}
-	rc := http.NewResponseController(st.c)
+	rc := http.NewResponseController(c)
 	_ = rc.SetWriteDeadline(time.Now().Add(streamStall)) // not on connections of tests
-	if _, err := buf.WriteTo(st.c); err != nil {
+	if _, err := buf.WriteTo(c); err != nil {
 		return false
 	}
 	return rc.Flush() == nil
 }
 
-// pause waits until there may be something new; false means that the stream is
-// over.
-func (st *eventStream) pause(ctx context.Context, hint <-chan struct{}, beat <-chan time.Time, buf *bytes.Buffer) bool {
+// awaitChange waits until there may be something new for a stream: a hint came,
+// or the time of a poll has passed. false means that the stream is over.
+func (c *call) awaitChange(hint <-chan struct{}, beat <-chan time.Time, poll time.Duration, buf *bytes.Buffer) bool {
+	ctx := c.Context()
 	short := time.NewTimer(streamPause)
 	defer short.Stop()
 	select {
@@ -230,7 +240,7 @@ func (st *eventStream) pause(ctx context.Context, hint <-chan struct{}, beat <-c
 		return false
 	case <-short.C:
 	}
-	long := time.NewTimer(streamPoll)
+	long := time.NewTimer(poll)
 	defer long.Stop()
 	select {
 	case <-ctx.Done():

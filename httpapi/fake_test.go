@@ -49,13 +49,20 @@ type fakeEngine struct {
 	mayRead    func(ktrdr.Hash) error
 	health     func() ktrdr.Health
 	saver      ktrdr.Saver
+	runs       func(ktrdr.RunQuery) (ktrdr.RunPage, error)
+	cancelRun  func(id, by, reason string) (ktrdr.Run, error)
+	looks      func(ktrdr.LookQuery) (ktrdr.LookPage, error)
+	lookOf     func(ktrdr.OperationID) (ktrdr.Look, error)
+	trials     func(ktrdr.TrialQuery) (ktrdr.TrialPage, error)
 
-	mu      sync.Mutex
-	tokens  []ktrdr.Token
-	lookups int
-	blobs   map[ktrdr.Hash][]byte
-	log     []ktrdr.Event
-	changed chan struct{}
+	mu       sync.Mutex
+	run      ktrdr.Run // the only one
+	runReads int
+	tokens   []ktrdr.Token
+	lookups  int
+	blobs    map[ktrdr.Hash][]byte
+	log      []ktrdr.Event
+	changed  chan struct{}
 }
 
 func (f *fakeEngine) Register(_ context.Context, r ktrdr.Registration) (ktrdr.Registered, error) {

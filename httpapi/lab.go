@@ -9,12 +9,14 @@ func labRoutes() []row {
 	return []row{
 		on(post("/api/v1/training/start", start).makes(http.StatusAccepted), (*Server).startTraining),
 		on(post("/api/v1/trainings/start", start+" (the same as /training/start)").makes(http.StatusAccepted), (*Server).startTraining),
-		on(post("/api/v1/backtests/start", "Trade a model's decisions on past bars: none that it was trained on, and none of the holdout of its research, unless asked otherwise").makes(http.StatusAccepted), (*Server).startBacktest),
+		on(post("/api/v1/backtests/start", "Trade a model's decisions on past bars: none that it was trained on, and none of the holdout, unless asked otherwise").makes(http.StatusAccepted), (*Server).startBacktest),
+		on(post("/api/v1/predictions", "Ask a model about the newest bars before the holdout; with open_holdout about those of the holdout too, which is a look"), (*Server).predict),
 		on(post("/api/v1/data/load", "Import a price file into the library").makes(http.StatusAccepted), (*Server).startDataLoad),
 		on(get("/api/v1/models", "Trained models, newest first", paramLimit, paramCursor), (*Server).models),
 		on(get("/api/v1/strategies", "Strategies that can be named"), (*Server).strategies),
 		on(get("/api/v1/indicators", "Indicators that strategies may use"), (*Server).indicators),
-		on(get("/api/v1/data", "Series of bars in the library"), (*Server).series),
+		on(get("/api/v1/data", "Series of bars in the library, with their markets"), (*Server).series),
+		on(post("/api/v1/data/market", "Say to which market a series of the library belongs"), (*Server).decideMarket),
 	}
 }
 
@@ -26,6 +28,10 @@ func (s *Server) startTraining(c *call, in TrainingRequest) (Started, error) {
 func (s *Server) startBacktest(c *call, in BacktestRequest) (Started, error) {
 	order, err := s.desk.Backtest(c.Context(), in)
 	return s.place(c, order, err)
+}
+
+func (s *Server) predict(c *call, in PredictionRequest) (Prediction, error) {
+	return s.desk.Predict(c.Context(), in)
 }
 
 func (s *Server) startDataLoad(c *call, in DataLoadRequest) (Started, error) {
@@ -66,7 +72,11 @@ func (s *Server) strategies(*call, none) ([]Strategy, error) {
 
 func (s *Server) indicators(*call, none) ([]Indicator, error) { return s.desk.Indicators(), nil }
 
-func (s *Server) series(*call, none) ([]Series, error) {
-	list, err := s.desk.Series()
+func (s *Server) series(c *call, _ none) ([]Series, error) {
+	list, err := s.desk.Series(c.Context())
 	return listed(list), err
+}
+
+func (s *Server) decideMarket(c *call, in MarketRequest) (Series, error) {
+	return s.desk.DecideMarket(c.Context(), in)
 }

@@ -17,6 +17,7 @@ type fakeDesk struct {
 	training func(TrainingRequest) (Order, error)
 	backtest func(BacktestRequest) (Order, error)
 	load     func(DataLoadRequest) (Order, error)
+	predict  func(PredictionRequest) (Prediction, error)
 	models   func(limit int, cursor string) ([]Model, string, error)
 	columns  func(ktrdr.Operation, ColumnsQuery) (Columns, error)
 }
@@ -31,13 +32,23 @@ func (f *fakeDesk) Backtest(_ context.Context, r BacktestRequest) (Order, error)
 
 func (f *fakeDesk) DataLoad(_ context.Context, r DataLoadRequest) (Order, error) { return f.load(r) }
 
+func (f *fakeDesk) Predict(_ context.Context, r PredictionRequest) (Prediction, error) {
+	return f.predict(r)
+}
+
 func (f *fakeDesk) Models(_ context.Context, limit int, cursor string) ([]Model, string, error) {
 	return f.models(limit, cursor)
 }
 
 func (f *fakeDesk) Strategies() ([]Strategy, error) { return nil, nil }
 func (f *fakeDesk) Indicators() []Indicator         { return []Indicator{{Name: "rsi"}} }
-func (f *fakeDesk) Series() ([]Series, error)       { return []Series{{Symbol: "EURUSD"}}, nil }
+func (f *fakeDesk) Series(context.Context) ([]Series, error) {
+	return []Series{{Symbol: "EURUSD"}}, nil
+}
+
+func (f *fakeDesk) DecideMarket(_ context.Context, r MarketRequest) (Series, error) {
+	return Series{Symbol: r.Symbol, Timeframe: r.Timeframe, Market: "mkt_1", MarketReason: "same market as " + r.SameMarketAs}, nil
+}
 
 func (f *fakeDesk) Columns(_ context.Context, op ktrdr.Operation, q ColumnsQuery) (Columns, error) {
 	return f.columns(op, q)
@@ -66,6 +77,40 @@ func TestLab_StartsWhatTheDeskMakesOfARequest(t *testing.T) {
 		if err := json.Unmarshal(a.parsed.Data, &got); err != nil || a.status != http.StatusAccepted || got.Operation != testOp || len(got.Warnings) != 1 {
 			t.Errorf("%s: %d %s, want 202 with the operation and its warning", path, a.status, a.body)
 		}
+	}
+}
+
+func TestLab_AsksTheDeskForAPrediction(t *testing.T) {
+	want := PredictionRequest{Model: "op_x", Symbol: "EURUSD", Last: 2, OpenHoldout: true}
+	said := Prediction{
+		Strategy: "rsi", Symbol: "EURUSD", Timeframe: "1h", Classes: []string{"buy", "sell"}, Warnings: []string{"it is a look"},
+		Bars: []PredictedBar{{Time: time.Unix(3600, 0).UTC(), Closed: time.Unix(7200, 0).UTC(), Close: 1.25, Signal: "BUY", Confidence: 0.5, Answers: []float32{0.5, 0.25}}},
+		Look: []ktrdr.LookMarket{{Market: "mkt_1", Number: 3}},
+	}
+	st := serve(t, &fakeEngine{}, func(c *Config) {
+		c.Desk = &fakeDesk{predict: func(r PredictionRequest) (Prediction, error) {
+			if r != want {
+				t.Errorf("request %+v, want %+v", r, want)
+			}
+			return said, nil
+		}}
+	})
+	a := st.send(t, http.MethodPost, "/api/v1/predictions", `{"model":"op_x","symbol":"EURUSD","last":2,"open_holdout":true}`)
+	var got Prediction
+	if err := json.Unmarshal(a.parsed.Data, &got); err != nil || a.status != http.StatusOK || !reflect.DeepEqual(got, said) {
+		t.Errorf("%d %s, want the desk's answer", a.status, a.body)
+	}
+	if a := st.send(t, http.MethodPost, "/api/v1/predictions", `{"model":"op_x","open":true}`); a.status != http.StatusBadRequest {
+		t.Errorf("a field that there is not: %d, want 400", a.status)
+	}
+}
+
+func TestLab_AsksTheDeskForAMarket(t *testing.T) {
+	st := serve(t, &fakeEngine{}, func(c *Config) { c.Desk = &fakeDesk{} })
+	a := st.send(t, http.MethodPost, "/api/v1/data/market", `{"symbol":"EURUSD","timeframe":"1h","same_market_as":"X"}`)
+	var got Series
+	if err := json.Unmarshal(a.parsed.Data, &got); err != nil || a.status != http.StatusOK || got.Market != "mkt_1" || got.MarketReason != "same market as X" {
+		t.Errorf("%d %s, want the desk's answer", a.status, a.body)
 	}
 }
 

@@ -105,6 +105,7 @@ func TestOpenAPI_SchemasFitWhatIsSent(t *testing.T) {
 		ktrdr.ClaimReply{Task: &ktrdr.Task{Operation: testOp, Type: ktrdr.Dummy, Spec: json.RawMessage(`1`), Checkpoint: &ktrdr.StoredCheckpoint{Checkpoint: ktrdr.Checkpoint{CheckpointInfo: checkpoint, Operation: testOp, State: json.RawMessage(`{}`)}, StateBlob: &ktrdr.Artifact{}}}},
 		ktrdr.Health{Workers: ktrdr.WorkerCounts{ByType: map[ktrdr.Type]ktrdr.WorkerSlots{ktrdr.Dummy: {}}}},
 		Results{Operation: testOp, Type: ktrdr.Backtesting, Status: ktrdr.Completed, Results: json.RawMessage(`{}`), Artifacts: []Download{{Artifact: ktrdr.Artifact{Name: "a"}}}, Trades: []Trade{{Side: "long"}}, Equity: []Point{{Value: 1}}, Curve: &Curve{Years: []Year{{Months: make([]*float64, 12)}}, Drawdowns: []Drawdown{{}}}},
+		Prediction{Bars: []PredictedBar{{Answers: []float32{0.5}}}, Look: []ktrdr.LookMarket{{Market: "m", Number: 1}}},
 		Model{Operation: testOp, Symbols: []string{"EURUSD"}, Timeframes: []string{"1h"}},
 		Indicator{Name: "rsi", Parameters: []IndicatorParameter{{Name: "period", Default: json.RawMessage(`14`)}}, Outputs: []IndicatorOutput{{Name: "rsi"}}},
 		NewTokenReply{Token: ktrdr.Token{Scope: ktrdr.ScopeRead}},

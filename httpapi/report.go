@@ -31,8 +31,8 @@ type Report struct {
 
 	Summary    string            `json:"summary"` // the plain sentence: what survived, or that nothing did
 	Researches ReportResearches  `json:"researches"`
-	Claims     []ReportClaim     `json:"claims"`
-	Leaders    []Experiment      `json:"leaderboard"`
+	Claims     []Leader          `json:"claims"`
+	Leaders    []Leader          `json:"leaderboard"`
 	Failures   []ReportFailure   `json:"failures"`
 	Others     []ktrdr.Count     `json:"other_operations,omitempty"` // that ended, and were no researches
 	Machine    ReportMachine     `json:"machine"`
@@ -41,33 +41,19 @@ type Report struct {
 	Incomplete []string          `json:"incomplete,omitempty"`
 }
 
-// ReportResearches counts researches. Those that ended did so in the span; the
-// others are active or waiting now.
+// ReportResearches counts researches. Those that ended did so in the span, or are
+// all that ended of the run. Of a run, Active counts all that are open.
 type ReportResearches struct {
-	Ended    int            `json:"ended"`
-	Outcomes map[string]int `json:"outcomes"` // completed, gate_rejected, failed, cancelled
-	Active   int            `json:"active"`
-	Waiting  int            `json:"waiting"`
-	Claims   int            `json:"claims"`
-	Unaided  int            `json:"without_model"` // the program did itself what a model was asked for
-	Holdouts int            `json:"holdouts_opened"`
-	Trials   int64          `json:"trials"`        // in the span
-	Ledger   int64          `json:"trials_so_far"` // all that count against luck
-}
-
-// ReportClaim is an edge that is claimed. Figures are of the test part, net of
-// costs.
-type ReportClaim struct {
-	Operation   ktrdr.OperationID `json:"operation_id"`
-	Run         string            `json:"run"`
-	Strategy    string            `json:"strategy_name"`
-	Summary     string            `json:"summary"` // with the trials that were counted
-	Sharpe      *float64          `json:"sharpe_ratio"`
-	NetReturn   float64           `json:"net_return"`
-	MaxDrawdown float64           `json:"max_drawdown"`
-	Trades      int               `json:"total_trades"`
-	Holdout     bool              `json:"holdout_opened"`
-	Evidence
+	Ended     int            `json:"ended"`
+	Outcomes  map[string]int `json:"outcomes"` // completed, gate_rejected, failed, cancelled
+	Active    int            `json:"active"`
+	Waiting   int            `json:"waiting"`
+	Finalists int            `json:"finalists"` // passed every check on the test part
+	Claims    int            `json:"claims"`
+	Unaided   int            `json:"without_model"` // the program did itself what a model was asked for
+	Markets   int            `json:"markets"`       // that were tried
+	Trials    int            `json:"trials"`        // on these markets so far, of all runs
+	Looks     int            `json:"looks"`         // at their holdouts so far, of all runs
 }
 
 // ReportFailure is a reason for which operations failed.

@@ -27,8 +27,8 @@ type Research interface {
 	// Memory returns a page of one kind of what researches left, newest first,
 	// and where the next begins.
 	Memory(ctx context.Context, q MemoryQuery) (Memory, string, error)
-	// Leaderboard returns the best experiments, of one run or of all.
-	Leaderboard(ctx context.Context, run string, limit int) ([]Experiment, error)
+	// Leaderboard ranks researches.
+	Leaderboard(ctx context.Context, q LeaderboardQuery) (Leaderboard, error)
 }
 
 // ResearchRequest asks for researches: of a goal in words, or of a strategy.
@@ -43,8 +43,10 @@ type ResearchRequest struct {
 	Count         int       `json:"count,omitempty"`        // how many; 0 means 1, or a generation with until
 	Until         time.Time `json:"until,omitzero"`         // keep beginning generations until then
 	Seed          *uint64   `json:"seed,omitempty"`
-	Symbols       []string  `json:"symbols,omitempty"`
-	Timeframe     string    `json:"timeframe,omitempty"`
+	Symbols       []string  `json:"symbols,omitempty"`    // researched together: one account each with the same share of the capital
+	Timeframe     string    `json:"timeframe,omitempty"`  // or timeframes
+	Timeframes    []string  `json:"timeframes,omitempty"` // decisions are made at the shortest; designs may also read the others
+	Costs         string    `json:"costs,omitempty"`      // cost floors of this run in basis points: SYMBOL=COMMISSION/SLIPPAGE/SPREAD, comma separated; * is every other symbol
 }
 
 // ResearchOrder is a run of researches to be created, in their order.
@@ -150,7 +152,7 @@ type Memory struct {
 	Counts      map[string]int64 `json:"counts"`
 	Experiments []Experiment     `json:"experiments,omitzero"`
 	Hypotheses  []Hypothesis     `json:"hypotheses,omitzero"`
-	Trials      []Trial          `json:"trials,omitzero"`
+	Trials      []ktrdr.Trial    `json:"trials,omitzero"`
 }
 
 // Experiment is how a research ended. The figures are those of the test part.
@@ -164,7 +166,7 @@ type Experiment struct {
 	Strategy   string `json:"strategy_name,omitempty"`
 	Status     string `json:"status"` // completed, gate_rejected, failed
 	Verdict    string `json:"verdict,omitempty"`
-	Claim      bool   `json:"claim"` // an edge is claimed
+	Rung       string `json:"rung,omitempty"` // gate_rejected, nothing or finalist
 	Summary    string `json:"summary,omitempty"`
 	GateReason string `json:"gate_rejection_reason,omitempty"`
 	Error      string `json:"error_message,omitempty"`
@@ -174,22 +176,22 @@ type Experiment struct {
 	MaxDrawdown *float64 `json:"max_drawdown,omitempty"`
 	Trades      int      `json:"total_trades"`
 	Evidence
+	Trial *ktrdr.Trial `json:"trial,omitempty"` // its row in the ledger: the look, and what is counted on its market now
 
 	Note json.RawMessage `json:"note"` // all that is remembered: strategy, hypotheses, hashes
 }
 
 // Evidence stands beside every figure of the test part, which the search has
-// chosen by and which alone tells nothing. All of it is empty where there was no
-// verdict.
+// chosen by. All of it is empty where there was no verdict.
 type Evidence struct {
-	TestSharpe    *float64 `json:"test_sharpe"`         // per year, net of costs
-	HoldoutSharpe *float64 `json:"holdout_sharpe"`      // the same; null while the holdout is sealed
-	Deflated      *float64 `json:"deflated_sharpe"`     // confidence that the test part shows more than the luckiest of all trials
-	Trials        int      `json:"trials_counted"`      // against the test part
-	Openings      int      `json:"openings_counted"`    // against the holdout
-	Luck          *float64 `json:"luck_p"`              // in how many of such searches luck does as well; null while the holdout is sealed
-	BuyAndHold    *float64 `json:"buy_and_hold_return"` // in the time of the test part
-	CostPerSide   *float64 `json:"cost_per_side"`       // of a trade's value
+	TestSharpe  *float64 `json:"test_sharpe"`         // per year, net of costs
+	Alpha       *float64 `json:"alpha"`               // per year: the return that buy-and-hold does not explain
+	Deflated    *float64 `json:"deflated_sharpe"`     // probability that the test part shows more than the luckiest of all trials, when it was judged
+	Trials      int      `json:"trials_counted"`      // then
+	BuyAndHold  *float64 `json:"buy_and_hold_return"` // in the time of the test part
+	CostPerSide *float64 `json:"cost_per_side"`       // of a trade's value
+
+	CostBelowDefault bool `json:"cost_below_default"` // below the default costs of the symbol's asset class
 }
 
 // Hypothesis is something to find out, with what is known of it now.
@@ -200,20 +202,4 @@ type Hypothesis struct {
 	Status    string `json:"status"` // untested, validated, refuted, inconclusive
 	Source    string `json:"source_experiment"`
 	TestedBy  string `json:"tested_by,omitempty"`
-}
-
-// Trial is a line of the ledger: a strategy that met the data.
-type Trial struct {
-	Operation  ktrdr.OperationID `json:"operation_id"`
-	At         time.Time         `json:"at"`
-	Run        string            `json:"run"`
-	Generation int               `json:"generation"`
-	Index      int               `json:"index"`
-	Strategy   string            `json:"strategy_name"`
-	Status     string            `json:"status"` // evaluated, gate_rejected, failed
-	Reason     string            `json:"reason,omitempty"`
-	Accuracy   *float64          `json:"test_accuracy,omitempty"`
-	Sharpe     *float64          `json:"sharpe_ratio,omitempty"`
-	Trades     int               `json:"total_trades"`
-	Hash       string            `json:"backtest_hash,omitempty"`
 }

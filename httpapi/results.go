@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,10 +20,14 @@ type Results struct {
 	ErrorMessage string            `json:"error_message,omitempty"`
 	Error        *ktrdr.Failure    `json:"error,omitempty"`
 
-	Trades    []Trade `json:"trades,omitempty"`
-	Equity    []Point `json:"equity,omitempty"`
-	Positions []Point `json:"positions,omitempty"`
-	Curve     *Curve  `json:"curve,omitempty"`
+	Trades    []Trade          `json:"trades,omitempty"`
+	Equity    []Point          `json:"equity,omitempty"` // of several symbols: the sum of their accounts
+	Positions []Point          `json:"positions,omitempty"`
+	Accounts  []AccountColumns `json:"accounts,omitempty"` // equity and positions of each symbol, where there are several
+	Curve     *Curve           `json:"curve,omitempty"`
+
+	Trial *ktrdr.Trial `json:"trial,omitempty"` // its row in the ledger, with the counts of its market now
+	Looks []ktrdr.Look `json:"looks,omitempty"` // that it is, or that were made at the strategy of a research
 }
 
 // Download is a file that an operation made, and where its bytes are.
@@ -52,18 +57,48 @@ func (s *Server) results(c *call, _ none) (Results, error) {
 		Operation: op.ID, Type: op.Type, Status: op.Status, Results: op.Result, Artifacts: downloads(op.Result),
 		ErrorMessage: op.ErrorMessage, Error: op.Error,
 	}
-	if !wanted {
-		return r, nil
+	if err := s.addLedger(c, op, &r); err != nil || !wanted {
+		return r, err
 	}
 	columns, err := s.desk.Columns(c.Context(), op, q)
 	if err != nil {
 		return Results{}, err
 	}
 	r.Trades, r.Equity, r.Positions, r.Curve = columns.Trades, columns.Equity, columns.Positions, columns.Curve
+	r.Accounts = columns.Accounts
 	if columns.More {
 		c.next = strconv.Itoa(q.From + q.Limit)
 	}
 	return r, nil
+}
+
+// addLedger adds what the ledger knows of an operation that a person started, or
+// of a confirmation.
+func (s *Server) addLedger(c *call, op ktrdr.Operation, r *Results) error {
+	counted := []ktrdr.Type{ktrdr.AgentResearch, ktrdr.AgentConfirm, ktrdr.Training, ktrdr.Backtesting}
+	if op.Parent != "" || !slices.Contains(counted, op.Type) {
+		return nil
+	}
+	page, err := s.engine.Trials(c.Context(), ktrdr.TrialQuery{Of: []ktrdr.OperationID{op.ID}, Limit: 1})
+	if err != nil {
+		return err
+	}
+	if len(page.Trials) > 0 {
+		r.Trial = &page.Trials[0]
+	}
+	if op.Type == ktrdr.AgentResearch {
+		looks, err := s.engine.Looks(c.Context(), ktrdr.LookQuery{Research: op.ID})
+		r.Looks = looks.Looks
+		return err
+	}
+	look, err := s.engine.LookOf(c.Context(), op.ID)
+	switch {
+	case ktrdr.CodeOf(err) == ktrdr.CodeNotFound:
+		return nil
+	case err == nil:
+		r.Looks = []ktrdr.Look{look}
+	}
+	return err
 }
 
 // columns reads which columns are wanted, and which page of them.

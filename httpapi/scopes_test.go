@@ -25,11 +25,13 @@ var routes = map[string]string{
 	"POST /api/v1/training/start":  adminTokens,
 	"POST /api/v1/trainings/start": adminTokens,
 	"POST /api/v1/backtests/start": adminTokens,
+	"POST /api/v1/predictions":     adminTokens,
 	"POST /api/v1/data/load":       adminTokens,
 	"GET /api/v1/models":           readTokens,
 	"GET /api/v1/strategies":       readTokens,
 	"GET /api/v1/indicators":       readTokens,
 	"GET /api/v1/data":             readTokens,
+	"POST /api/v1/data/market":     adminTokens,
 
 	"POST /api/v1/agent/trigger":         adminTokens,
 	"POST /api/v1/breakers/{name}/force": adminTokens,
@@ -44,6 +46,12 @@ var routes = map[string]string{
 	"GET /api/v1/memory":                 readTokens,
 	"GET /api/v1/leaderboard":            readTokens,
 	"GET /api/v1/report":                 readTokens,
+
+	"GET /api/v1/runs":             readTokens,
+	"GET /api/v1/runs/{id}":        readTokens,
+	"GET /api/v1/runs/{id}/events": readTokens,
+	"DELETE /api/v1/runs/{id}":     adminTokens,
+	"GET /api/v1/looks":            readTokens,
 
 	"GET /api/v1/checkpoints":              readTokens,
 	"GET /api/v1/checkpoints/stats":        readTokens,

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"sort"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -34,16 +33,16 @@ type backtestRunner struct {
 	watch  func(step int64) // sees every chunk; nil but in tests
 }
 
-// backtesting is one backtest on its way through a worker. A step is a bar.
+// backtesting is one backtest on its way through a worker: one account after the
+// other, each from its first bar to its last. A step is a bar of any of them.
 type backtesting struct {
 	backtestRunner
-	task  *worker.Task
-	spec  BacktestSpec
-	model *train.Model
-	plan  *train.Plan
-	state backtest.State
-	meter *meter
-	saves thrift
+	task     *worker.Task
+	spec     BacktestSpec
+	model    *train.Model
+	accounts []*account // one for each symbol
+	meter    *meter
+	saves    thrift
 }
 
 // Run trades from where the checkpoint stands to the last bar.
@@ -65,8 +64,8 @@ func (r backtestRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessag
 	return j.finish()
 }
 
-// prepare asks the model about every bar, and brings the state that the
-// checkpoint left. The signals are not part of it: they are the same each time.
+// prepare asks the model about every bar, and brings the states that the
+// checkpoint left. The signals are not part of them: they are the same each time.
 func (j *backtesting) prepare(ctx context.Context) error {
 	preparing(j.task, "asking the model")
 	if err := j.readModel(ctx); err != nil {
@@ -76,23 +75,14 @@ func (j *backtesting) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(data) != 1 || data[0].Symbol != j.spec.Symbol {
-		return ktrdr.Errorf(ktrdr.CodeInvalid, "spec: a backtest reads the bars of %s and of nothing else", j.spec.Symbol)
-	}
-	if j.plan, err = train.NewPlan(j.model, data[0], j.spec.span(j.model), j.spec.Overrides); err != nil {
+	if err := j.open(data); err != nil {
 		return err
 	}
-	state, err := restored(ctx, j.task, backtestState)
-	if err != nil {
+	if err := j.restore(ctx); err != nil {
 		return err
-	}
-	if state != nil {
-		if err := j.state.UnmarshalBinary(state); err != nil {
-			return ktrdr.Errorf(ktrdr.CodeCorrupt, "checkpoint %s: %w", j.task.Checkpoint.ID, err)
-		}
 	}
 	j.task.Every = int64(j.chunk)
-	j.meter = newMeter(int64(j.state.Bar))
+	j.meter = newMeter(int64(j.done()))
 	return nil
 }
 
@@ -162,28 +152,17 @@ func unseen(m *train.Model) time.Time {
 	return time.Unix(at, 0).UTC()
 }
 
-// trade goes through the bars in chunks.
+// trade goes through the bars of every account in chunks.
 func (j *backtesting) trade(ctx context.Context) error {
-	bars, signals := j.plan.Bars, j.plan.Signals.Signal
-	for j.state.Bar < bars.Len() && !j.state.Ruined {
-		if ctx.Err() != nil {
-			return j.interrupted(ctx)
-		}
-		if err := backtest.Run(bars, signals, j.plan.Config, &j.state, min(j.state.Bar+j.chunk, bars.Len())); err != nil {
-			return fmt.Errorf("backtest of strategy %s: %w", j.model.Strategy.Name, err)
-		}
-		if j.watch != nil {
-			j.watch(int64(j.state.Bar))
-		}
-		if j.meter.due() {
-			j.tell()
-		}
-		if at := int64(j.state.Bar); j.state.Bar < bars.Len() && j.saves.due(at) {
-			state, err := j.state.MarshalBinary()
-			if err != nil {
-				return err
+	for _, a := range j.accounts {
+		for !a.done() {
+			if ctx.Err() != nil {
+				return j.interrupted(ctx)
 			}
-			if err := j.saves.save(ctx, at, place{Bar: j.state.Bar}, worker.File{Name: backtestState, Bytes: state}); err != nil {
+			if err := backtest.Run(a.Bars, a.Signals.Signal, a.Config, &a.state, min(a.state.Bar+j.chunk, a.Bars.Len())); err != nil {
+				return fmt.Errorf("backtest of strategy %s: %w", j.model.Strategy.Name, err)
+			}
+			if err := j.advanced(ctx); err != nil {
 				return err
 			}
 		}
@@ -191,22 +170,44 @@ func (j *backtesting) trade(ctx context.Context) error {
 	return nil
 }
 
-func (j *backtesting) interrupted(ctx context.Context) error {
-	state, err := j.state.MarshalBinary()
+// advanced tells and saves how far the backtest is, where that is due. The end is
+// not saved: the result is.
+func (j *backtesting) advanced(ctx context.Context) error {
+	at := int64(j.done())
+	if j.watch != nil {
+		j.watch(at)
+	}
+	if j.meter.due() {
+		j.tell()
+	}
+	if j.accounts[len(j.accounts)-1].done() || !j.saves.due(at) {
+		return nil
+	}
+	files, err := j.files()
 	if err != nil {
 		return err
 	}
-	return j.task.Interrupted(ctx, int64(j.state.Bar), place{Bar: j.state.Bar}, worker.File{Name: backtestState, Bytes: state})
+	return j.saves.save(ctx, at, place{Bar: int(at)}, files...)
+}
+
+func (j *backtesting) interrupted(ctx context.Context) error {
+	files, err := j.files()
+	if err != nil {
+		return err
+	}
+	at := j.done()
+	return j.task.Interrupted(ctx, int64(at), place{Bar: at}, files...)
 }
 
 // tell says how far the backtest is.
 func (j *backtesting) tell() {
-	done, total := int64(j.state.Bar), int64(j.plan.Bars.Len())
-	f := Figures{Bar: j.state.Bar, Bars: j.plan.Bars.Len(), Trades: len(j.state.Trades)}
-	f.BarsPerSecond, f.ETASeconds = j.meter.rate(done, total)
+	done := j.done()
+	total, trades := j.total()
+	f := Figures{Bar: done, Bars: total, Trades: trades}
+	f.BarsPerSecond, f.ETASeconds = j.meter.rate(int64(done), int64(total))
 	j.task.Progress(ktrdr.Progress{
 		Percentage: 100 * float64(done) / float64(total), CurrentStep: fmt.Sprintf("bar %d/%d", done, total),
-		StepsCompleted: done, StepsTotal: total, Context: f.context(),
+		StepsCompleted: int64(done), StepsTotal: int64(total), Context: f.context(),
 	})
 }
 
@@ -215,7 +216,8 @@ func (j *backtesting) tell() {
 type BacktestResult struct {
 	Summary   string           `json:"summary"` // for people
 	Strategy  string           `json:"strategy_name"`
-	Symbol    string           `json:"symbol"`
+	Symbol    string           `json:"symbol,omitempty"`  // the only one that was traded
+	Symbols   []string         `json:"symbols,omitempty"` // several: the figures are those of the sum of their accounts
 	Timeframe market.Timeframe `json:"timeframe"`
 	Start     time.Time        `json:"start_time"` // opening of the first bar that could decide
 	End       time.Time        `json:"end_time"`   // opening of the last bar
@@ -225,11 +227,12 @@ type BacktestResult struct {
 	Ended     backtest.Reason  `json:"ended"`
 	Trades    int              `json:"trade_count"`
 	Curve     int              `json:"equity_curve_length"`
-	Holds     train.Holds      `json:"holds"` // why there was no signal
+	Holds     train.Holds      `json:"holds"`              // why there was no signal
+	Accounts  []AccountResult  `json:"accounts,omitempty"` // of each symbol, where there are several
 	Warnings  []string         `json:"warnings"`
 	Model     ktrdr.Artifact   `json:"model"`
 	Artifacts []ktrdr.Artifact `json:"artifacts"`
-	Opened    *Opening         `json:"holdout_opened,omitempty"` // of a research; nil where none was touched
+	Opened    *Opening         `json:"holdout_opened,omitempty"` // nil if it read no bar of a holdout
 
 	// ResultHash covers model, data, settings, trades, curve and figures.
 	ResultHash ktrdr.Hash `json:"result_hash"`
@@ -249,7 +252,7 @@ type Sample struct {
 
 // finish makes the columns of the run the record of the operation.
 func (j *backtesting) finish() (json.RawMessage, error) {
-	run, err := backtest.Finish(j.plan.Bars, &j.state)
+	run, err := j.combine()
 	if err != nil {
 		return nil, err
 	}
@@ -272,35 +275,30 @@ func (j *backtesting) finish() (json.RawMessage, error) {
 		return nil, err
 	}
 	j.tell()
-	if err := j.task.Final(int64(len(run.Time)), place{Bar: len(run.Time)}, worker.File{Name: BacktestFile, Bytes: file}); err != nil {
+	if err := j.task.Final(int64(j.done()), place{Bar: j.done()}, worker.File{Name: BacktestFile, Bytes: file}); err != nil {
 		return nil, err
 	}
 	return json.Marshal(result)
 }
 
-func (j *backtesting) result(run *backtest.Result) BacktestResult {
-	first, begins := j.plan.Config.StartBar, unseen(j.model)
-	border := sort.Search(len(run.Time), func(i int) bool { return run.Time[i] >= begins.Unix() })
-	seen := max(0, border-first)
+func (j *backtesting) result(p *backtest.Portfolio) BacktestResult {
+	run := p.Sum
 	r := BacktestResult{
-		Strategy: j.model.Strategy.Name, Symbol: j.spec.Symbol, Timeframe: j.plan.Bars.Timeframe,
-		Start: time.Unix(run.Time[first], 0).UTC(), End: time.Unix(run.Time[len(run.Time)-1], 0).UTC(),
-		Sample: Sample{
-			Scope: j.spec.Scope, OutOfSample: seen == 0, UnseenFrom: begins,
-			Seen: seen, Unseen: len(run.Time) - first - seen,
-		},
+		Strategy: j.model.Strategy.Name, Timeframe: p.Timeframe, Sample: j.sample(p),
 		Config: run.Config, Metrics: run.Metrics, Ended: run.Ended,
-		Trades: len(run.Trades), Curve: len(run.Equity) - first, Holds: j.plan.Signals.Holds(first),
+		Trades: len(run.Trades), Curve: len(run.Equity) - run.Config.StartBar, Holds: j.holds(), Accounts: j.accountResults(p),
 		Warnings: []string{}, Model: j.spec.Model, Opened: j.spec.Opens,
 	}
+	r.Symbol, r.Symbols = oneOrSeveral(j.spec.Traded())
+	r.Start, r.End = extent(run)
 	if o := r.Opened; o != nil {
 		r.Warnings = append(r.Warnings, o.warning())
 	}
-	if seen > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of the %d bars were used to train or to choose the model: these figures say nothing about the future; leave out --scope all, or see the test part", seen, seen+r.Sample.Unseen))
+	if s := r.Sample; s.Seen > 0 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of the %d bars were used to train or to choose the model: these figures say nothing about the future; leave out --scope all, or see the test part", s.Seen, s.Seen+s.Unseen))
 	}
-	if run.Ended == backtest.OnRuin {
-		r.Warnings = append(r.Warnings, "the account was used up before the last bar")
+	if message := ruined(p); message != "" {
+		r.Warnings = append(r.Warnings, message)
 	}
 	if message := quiet(r.Holds, r.Trades); message != "" {
 		r.Warnings = append(r.Warnings, message)
@@ -330,10 +328,10 @@ func quiet(h train.Holds, trades int) string {
 
 // sentence is the result for people.
 func (r BacktestResult) sentence() string {
-	text := fmt.Sprintf("%s on %s %s, %s to %s: %d trades, %+.2f %% after costs", r.Strategy, r.Symbol, r.Timeframe,
+	text := fmt.Sprintf("%s on %s, %s to %s: %d trades, %+.2f %% after costs", r.Strategy, r.market(),
 		r.Start.Format(time.DateOnly), r.End.Format(time.DateOnly), r.Trades, r.Metrics.TotalReturnPct)
 	if p := r.Metrics.BuyAndHoldReturnPct; p != nil {
-		text += fmt.Sprintf(" (buy and hold, all in all the time, %+.2f %%", *p)
+		text += fmt.Sprintf(" (buy and hold over the same time %+.2f %%", *p)
 		if x := r.Metrics.Exposure; x != nil {
 			text += fmt.Sprintf("; this one held a position %.0f %% of the time", 100**x)
 		}
@@ -347,7 +345,7 @@ func (r BacktestResult) sentence() string {
 	case !r.Sample.OutOfSample:
 		return text + "; NOT after the bars it was trained on: it contains training data"
 	case r.Opened != nil:
-		return text + "; after the bars it was trained on, with the holdout of " + string(r.Opened.Research) + " opened for it"
+		return text + "; after the bars it was trained on, into the holdout: this was a look"
 	}
 	return text + "; after the bars it was trained on"
 }

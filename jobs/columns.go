@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backtest"
@@ -21,16 +22,25 @@ type Page struct {
 
 // Columns is a page of a backtest: of each column that was asked for, the
 // entries from the page's beginning on. Bars count from the first that could
-// decide.
+// decide. Of several symbols Equity and Curve are those of the sum, and the
+// positions are in Accounts.
 type Columns struct {
 	Trades    []backtest.Trade
 	Time      []int64 // of the bars whose equity or position follows
 	Equity    []float64
 	Positions []float32
-	Curve     *evidence.Curve // nil where it was not asked for
+	Accounts  []AccountColumns // of each symbol, where there are several
+	Curve     *evidence.Curve  // nil where it was not asked for
 
 	TotalTrades int
 	TotalBars   int
+}
+
+// AccountColumns is the page of one symbol, at the times of the sum.
+type AccountColumns struct {
+	Symbol    string
+	Equity    []float64
+	Positions []float32
 }
 
 // More says whether a page further on has anything.
@@ -54,10 +64,11 @@ func (d *Desk) Columns(ctx context.Context, op ktrdr.Operation, p Page) (Columns
 	case <-ctx.Done():
 		return Columns{}, context.Cause(ctx)
 	}
-	run, seed, err := d.decode(ctx, op)
+	all, seed, err := d.decode(ctx, op)
 	if err != nil {
 		return Columns{}, err
 	}
+	run := all.Sum
 	first := run.Config.StartBar // nothing happens before
 	c := Columns{TotalTrades: len(run.Trades), TotalBars: len(run.Time) - first}
 	if p.Trades {
@@ -69,8 +80,11 @@ func (d *Desk) Columns(ctx context.Context, op ktrdr.Operation, p Page) (Columns
 	if p.Equity {
 		c.Equity = part(run.Equity[first:], p)
 	}
-	if p.Positions {
+	if p.Positions && len(all.Accounts) == 1 {
 		c.Positions = part(run.Position[first:], p)
+	}
+	if len(all.Accounts) > 1 {
+		c.Accounts = accountColumns(all.Accounts, c.Time, p)
 	}
 	if p.Curve {
 		curve, err := evidence.CurveOf(run, seed)
@@ -82,6 +96,34 @@ func (d *Desk) Columns(ctx context.Context, op ktrdr.Operation, p Page) (Columns
 	return c, nil
 }
 
+// accountColumns are the equity and the position of every account at the times of
+// a page. Between two of its bars an account keeps both; after its last it holds
+// nothing.
+func accountColumns(accounts []backtest.Account, times []int64, p Page) []AccountColumns {
+	list := make([]AccountColumns, len(accounts))
+	for k, a := range accounts {
+		c := AccountColumns{Symbol: a.Symbol}
+		for _, at := range times {
+			i, exact := slices.BinarySearch(a.Time, at)
+			if !exact {
+				i-- // the bar before
+			}
+			equity, position := a.Config.InitialCapital, float32(0)
+			if i >= 0 {
+				equity, position = a.Equity[i], a.Position[i]
+			}
+			if p.Equity {
+				c.Equity = append(c.Equity, equity)
+			}
+			if p.Positions {
+				c.Positions = append(c.Positions, position)
+			}
+		}
+		list[k] = c
+	}
+	return list
+}
+
 func part[T any](column []T, p Page) []T {
 	from := min(p.From, len(column))
 	return column[from:min(from+p.Limit, len(column))]
@@ -89,11 +131,8 @@ func part[T any](column []T, p Page) []T {
 
 // decode reads the columns of a backtest. The seed is of its result hash: what is
 // drawn from it is the same whenever it is asked for.
-func (d *Desk) decode(ctx context.Context, op ktrdr.Operation) (run *backtest.Result, seed uint64, err error) {
-	var r struct {
-		Artifacts  []ktrdr.Artifact `json:"artifacts"`
-		ResultHash ktrdr.Hash       `json:"result_hash"`
-	}
+func (d *Desk) decode(ctx context.Context, op ktrdr.Operation) (run *backtest.Portfolio, seed uint64, err error) {
+	var r BacktestResult
 	if err := json.Unmarshal(op.Result, &r); err != nil {
 		return nil, 0, fmt.Errorf("result of %s: %w", op.ID, err)
 	}
@@ -113,7 +152,7 @@ func (d *Desk) decode(ctx context.Context, op ktrdr.Operation) (run *backtest.Re
 		if err != nil {
 			return nil, 0, fmt.Errorf("%s of %s: %w", a.Name, op.ID, err)
 		}
-		run, err := backtest.Decode(b)
+		run, err := portfolioOf(b, r)
 		if err != nil {
 			return nil, 0, ktrdr.Errorf(ktrdr.CodeCorrupt, "%s of %s: %w", a.Name, op.ID, err)
 		}

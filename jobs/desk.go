@@ -33,6 +33,9 @@ type DeskConfig struct {
 	Dir        string // the data folder: strategies/, data/ and models/ are in it
 	Blobs      Blobs
 	Operations Operations
+	Markets    MarketFinder
+	Ledger     Ledger
+	Holdout    float64       // share of the bars, at their end, of a market whose holdout has no start yet; 0 means 0.2
 	Kernel     neural.Kernel // whose class new trainings are computed in; zero means the fastest of this machine
 
 	MaxMemory int64         // refuse trainings that would take more; 0 means 16 GB
@@ -51,7 +54,8 @@ const (
 //
 //	strategy  by text, by path in the data folder, or by name: a file of
 //	          strategies/, else one that comes with the program
-//	bars      the current series of the library; no timeframe is made of another
+//	bars      the current series of the library, up to where the holdout of its
+//	          market begins; no timeframe is made of another
 //	model     of a training, by hash, or by path in the data folder
 //
 // It is safe for concurrent use.
@@ -60,14 +64,21 @@ type Desk struct {
 	root    *os.Root
 	library *market.Library
 	decodes chan struct{} // bounds how many results are in memory at once
+	answers chan struct{} // bounds how many predictions are computed at once
 }
 
-// decodesAtOnce is how many results may be decoded side by side.
-const decodesAtOnce = 2
+// How many results may be decoded, and predictions computed, side by side.
+const (
+	decodesAtOnce = 2
+	answersAtOnce = 2
+)
+
+// usualHoldout is the share of the bars that is the holdout of a market.
+const usualHoldout = 0.2
 
 // OpenDesk opens the desk of a data folder, which must exist.
 func OpenDesk(c DeskConfig) (*Desk, error) {
-	c.MaxMemory, c.MaxCPU = cmp.Or(c.MaxMemory, 16<<30), cmp.Or(c.MaxCPU, 14*24*time.Hour)
+	c.MaxMemory, c.MaxCPU, c.Holdout = cmp.Or(c.MaxMemory, 16<<30), cmp.Or(c.MaxCPU, 14*24*time.Hour), cmp.Or(c.Holdout, usualHoldout)
 	root, err := os.OpenRoot(c.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)
@@ -76,7 +87,7 @@ func OpenDesk(c DeskConfig) (*Desk, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("library of bars: %w", err), root.Close())
 	}
-	return &Desk{cfg: c, root: root, library: library, decodes: make(chan struct{}, decodesAtOnce)}, nil
+	return &Desk{cfg: c, root: root, library: library, decodes: make(chan struct{}, decodesAtOnce), answers: make(chan struct{}, answersAtOnce)}, nil
 }
 
 // Close closes the desk.

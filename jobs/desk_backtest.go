@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/train"
@@ -21,7 +22,8 @@ type BacktestRequest struct {
 	Model          string
 	ModelPath      string
 	StrategyName   string
-	Symbol         string
+	Symbol         string   // or Symbols; empty means all that the model was trained on
+	Symbols        []string // one account for each
 	Timeframe      string
 	StartDate      string
 	EndDate        string
@@ -44,27 +46,41 @@ func (d *Desk) Backtest(ctx context.Context, r BacktestRequest) (Order, error) {
 	if err != nil {
 		return Order{}, err
 	}
-	found, told, err := d.tradable(ctx, r, &spec, model, from)
+	s, symbols := model.Strategy, spec.Traded()
+	for _, symbol := range symbols { // before a look is reserved for it
+		if err := model.Allows(symbol); err != nil {
+			return Order{}, wrong("%w", err)
+		}
+	}
+	found, markets, err := d.tradable(ctx, symbols, s.Data.Timeframes, from, r.OpenHoldout)
 	if err != nil {
 		return Order{}, err
 	}
 	defer found.close()
-	if err := spec.enough(model, found); err != nil {
-		return Order{}, err
-	}
-	s := model.Strategy
 	missing, err := found.agree(s.Data.Base, spec.span(model))
 	if err != nil {
 		return Order{}, err
 	}
-	told = append(told, missing...)
+	access, err := markets.access(found, spec.span(model).End, r.OpenHoldout, from)
+	if err != nil {
+		return Order{}, err
+	}
+	if err := spec.enough(model, found); err != nil {
+		return Order{}, err
+	}
+	if err := d.fix(ctx, markets); err != nil {
+		return Order{}, err
+	}
+	spec.Opens = access.opens
 	if spec.Bars, err = d.pin(ctx, found); err != nil {
 		return Order{}, err
 	}
+	told := slices.Concat(access.told, missing)
 	if spec.Scope == ScopeAll {
 		told = append(told, "scope all: the result contains bars that the model was trained on, and is no evidence of anything")
 	}
-	op, err := operation(ktrdr.Backtesting, spec, about{s.Name, []string{spec.Symbol}, s.Data.Timeframes, model.Info.Seed, told})
+	op, err := operation(ktrdr.Backtesting, spec, about{s.Name, symbols, s.Data.Timeframes, model.Info.Seed, told})
+	access.enter(&op, from.trialKey(file), s.Name)
 	return Order{op, told}, err
 }
 
@@ -84,9 +100,11 @@ func (r BacktestRequest) spec(file ktrdr.Artifact, model *train.Model) (spec Bac
 		return spec, err
 	}
 	s := model.Strategy
-	if spec.Symbol, err = symbolOf(r.Symbol, model); err != nil {
+	symbols, err := r.symbols(model)
+	if err != nil {
 		return spec, err
 	}
+	spec.Trade(symbols)
 	if r.Timeframe != "" && r.Timeframe != string(s.Data.Base) {
 		return spec, wrong("strategy %s decides at %s bars, not at %s", s.Name, s.Data.Base, r.Timeframe)
 	}
@@ -103,13 +121,16 @@ func (s BacktestSpec) enough(m *train.Model, f *found) error {
 	if span.Start.Equal(unseen(m)) {
 		begins, otherwise = "the test part of the model begins", ", or ask for scope all, which contains training data"
 	}
-	for _, b := range f.bars {
+	for i, b := range f.bars {
 		if b.Timeframe != m.Strategy.Data.Base || b.Len() == 0 {
 			continue
 		}
-		last := b.Time[b.Len()-1]
+		last, newer := b.Time[b.Len()-1], "import newer ones"
+		if f.cut[i] || f.pinned != nil {
+			newer = "later bars are the holdout; --open-holdout (open_holdout) reads them and counts as a look"
+		}
 		if !span.Start.IsZero() && last < span.Start.Unix() {
-			return wrong("the %s bars of %s end before %s, where %s: import newer ones%s", b.Timeframe, b.Symbol, minute(span.Start.Unix()), begins, otherwise)
+			return wrong("the %s bars of %s end before %s, where %s: %s%s", b.Timeframe, b.Symbol, minute(span.Start.Unix()), begins, newer, otherwise)
 		}
 		if !span.End.IsZero() && b.Timeframe.End(b.Time[0]) > span.End.Unix() {
 			return wrong("the %s bars of %s begin at %s, and the backtest ends at %s: import older ones, or choose a later end_date", b.Timeframe, b.Symbol, minute(b.Time[0]), minute(span.End.Unix()))
@@ -121,22 +142,34 @@ func (s BacktestSpec) enough(m *train.Model, f *found) error {
 	return nil
 }
 
-// symbolOf is the symbol to trade: the one asked for, or the only one that the
-// model was trained on.
-func symbolOf(asked string, m *train.Model) (string, error) {
-	if asked != "" {
-		return asked, nil
+// mostAccounts is how many symbols one backtest trades at most.
+const mostAccounts = 64
+
+// symbols are those to trade: the ones asked for, or all that the model was
+// trained on.
+func (r BacktestRequest) symbols(m *train.Model) ([]string, error) {
+	asked, err := either(r.Symbol, r.Symbols, "symbol and symbols")
+	if err != nil {
+		return nil, err
 	}
-	var trained []string
-	for _, s := range m.Info.Sources {
-		if !slices.Contains(trained, s.Symbol) {
-			trained = append(trained, s.Symbol)
+	if len(asked) == 0 {
+		for _, s := range m.Info.Sources {
+			asked = append(asked, s.Symbol)
 		}
 	}
-	if len(trained) != 1 {
-		return "", wrong("the model was trained on %s: say which symbol to test", words(trained))
+	var list []string
+	for _, symbol := range asked {
+		if strings.TrimSpace(symbol) == "" {
+			return nil, wrong("a symbol has no name: give one such as EURUSD, or leave the symbols out to trade what the model was trained on")
+		}
+		if !slices.Contains(list, symbol) {
+			list = append(list, symbol)
+		}
 	}
-	return trained[0], nil
+	if len(list) > mostAccounts {
+		return nil, wrong("%d symbols are to be traded; one backtest trades at most %d: name fewer", len(list), mostAccounts)
+	}
+	return list, nil
 }
 
 // model finds a model's file and reads it, and looks up where it comes from.
@@ -157,7 +190,7 @@ func (d *Desk) model(ctx context.Context, r BacktestRequest) (ktrdr.Artifact, *t
 	if r.StrategyName != "" && r.StrategyName != m.Strategy.Name {
 		return a, nil, origin{}, wrong("the model is one of strategy %s, not of %s", m.Strategy.Name, r.StrategyName)
 	}
-	from, err := d.origin(ctx, training, m)
+	from, err := d.origin(ctx, training)
 	return a, m, from, err
 }
 
@@ -193,7 +226,7 @@ func (d *Desk) modelFile(ctx context.Context, r BacktestRequest) (a ktrdr.Artifa
 	} else if a, err = d.uploadModel(ctx, name); err != nil {
 		return a, training, err
 	}
-	training, err = d.researched(ctx, a.SHA256)
+	training, err = d.madeBy(ctx, a.SHA256)
 	return a, training, err
 }
 

@@ -21,7 +21,8 @@ import (
 // them.
 type found struct {
 	files   []string
-	pinned  []Bars // set where they come from the blob store
+	pinned  []Bars       // set where they come from the blob store
+	cut     map[int]bool // series of which only the beginning is left
 	bars    []*market.Bars
 	closers []io.Closer
 }
@@ -30,6 +31,14 @@ func (f *found) close() {
 	for _, c := range f.closers {
 		_ = c.Close() // a mapping; nothing is written
 	}
+}
+
+// leave keeps the first bars of a series.
+func (f *found) leave(i, bars int) {
+	if f.cut == nil {
+		f.cut = map[int]bool{}
+	}
+	f.bars[i], f.cut[i] = f.bars[i].Slice(0, bars), true
 }
 
 // longest is how many bars of a timeframe the longest series has.
@@ -99,7 +108,7 @@ func (f *found) enough(base market.Timeframe, span strategy.Span) error {
 	if !span.End.IsZero() {
 		between += " to " + minute(span.End.Unix())
 	}
-	return wrong("a training needs at least %d bars of %s of each symbol%s, and the library has %s: choose other dates, import more, or leave the symbol out",
+	return wrong("a training needs at least %d bars of %s of each symbol%s, and there are %s: choose other dates, import more, or leave the symbol out",
 		train.LeastTraining, base, between, strings.Join(has, ", "))
 }
 
@@ -163,24 +172,37 @@ func (d *Desk) noData(symbol string, tf market.Timeframe) error {
 	return fmt.Errorf("there are no %s bars of %s%s: import some with `ktrdr data import FILE --symbol %s --timeframe %s`, or %s", tf, symbol, note, symbol, tf, otherwise)
 }
 
-// pin puts the files of series into the blob store and names them for a spec.
+// pin puts series into the blob store and names them for a spec.
 func (d *Desk) pin(ctx context.Context, f *found) ([]Bars, error) {
-	if f.pinned != nil {
-		return f.pinned, nil
-	}
 	pinned := make([]Bars, len(f.bars))
 	for i, b := range f.bars {
-		file, err := os.Open(f.files[i])
-		if err != nil {
-			return nil, err
+		var err error
+		switch {
+		case f.cut[i]:
+			pinned[i], err = PinBars(ctx, d.cfg.Blobs, b, "")
+		case f.pinned != nil:
+			pinned[i] = f.pinned[i]
+		default:
+			pinned[i], err = d.pinFile(ctx, f.files[i], b)
 		}
-		a, err := d.store(ctx, fmt.Sprintf("%s_%s%s", b.Symbol, b.Timeframe, market.Suffix), file)
-		if err := errors.Join(err, file.Close()); err != nil {
+		if err != nil {
 			return nil, fmt.Errorf("bars of %s %s: %w", b.Symbol, b.Timeframe, err)
 		}
-		pinned[i] = Bars{b.Symbol, b.Timeframe, b.Hash(), a}
 	}
 	return pinned, nil
+}
+
+func (d *Desk) pinFile(ctx context.Context, path string, b *market.Bars) (Bars, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return Bars{}, err
+	}
+	a, err := d.store(ctx, barsName(b, ""), file)
+	return Bars{b.Symbol, b.Timeframe, b.Hash(), a}, errors.Join(err, file.Close())
+}
+
+func barsName(b *market.Bars, kind string) string {
+	return fmt.Sprintf("%s_%s%s%s", b.Symbol, b.Timeframe, kind, market.Suffix)
 }
 
 // store puts a whole file into the blob store, unless it is there.

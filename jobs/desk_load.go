@@ -17,11 +17,19 @@ type LoadRequest struct {
 	Zone      string
 	Divide    float64
 	Normalise bool
+
+	SameMarketAs string // the user's answer where the prices do not decide
+	NewMarket    bool
 }
 
 // Load makes an import of a request. CodeInvalid says what to change.
 func (d *Desk) Load(ctx context.Context, r LoadRequest) (Order, error) {
-	spec := LoadSpec{Symbol: r.Symbol, Zone: r.Zone, Divide: r.Divide, Normalise: r.Normalise}
+	spec := LoadSpec{
+		Symbol: r.Symbol, Zone: r.Zone, Divide: r.Divide, Normalise: r.Normalise, SameMarketAs: r.SameMarketAs, NewMarket: r.NewMarket,
+	}
+	if err := (Choice{r.SameMarketAs, r.NewMarket}).Validate(); err != nil {
+		return Order{}, err
+	}
 	if r.Symbol == "" {
 		return Order{}, wrong("say of which symbol the prices are")
 	}

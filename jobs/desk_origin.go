@@ -5,69 +5,84 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
+	"slices"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/market"
-	"github.com/ktrdr/ktrdr/train"
 )
 
-// origin is the research that a model comes from. Its bars were cut before the
-// model was designed:
-//
-//	bars, which were searched        │ holdout, for its verdict
-//	the model may be traded on them  │ trading it there is an opening
-//	                                ends
-//
-// The zero origin is that of a model which no research made: what comes after
-// its test part is nobody's.
+// origin is the training that made a model, and the research that the training
+// belongs to. The zero origin is that of a model file from elsewhere.
 type origin struct {
+	training ktrdr.OperationID
 	research ktrdr.OperationID
-	bars     []Bars
-	holdout  []ktrdr.Hash
-	ends     time.Time // the searched bars have all closed by then
+	bars     []Bars            // that the research searched
+	markets  map[string]string // of its symbols
 }
 
 // origin finds the research whose training made a model.
-func (d *Desk) origin(ctx context.Context, training ktrdr.Operation, m *train.Model) (origin, error) {
-	if training.Parent == "" {
-		return origin{}, nil
+func (d *Desk) origin(ctx context.Context, training ktrdr.Operation) (origin, error) {
+	o := origin{training: training.ID, research: training.Parent, markets: map[string]string{}}
+	if o.research == "" {
+		return o, nil
 	}
 	spec, err := ktrdr.ParseSpec[TrainingSpec](training.Spec)
 	if err != nil {
-		return origin{}, fmt.Errorf("training %s: %w", training.ID, err)
+		return o, fmt.Errorf("training %s: %w", training.ID, err)
 	}
-	parent, err := d.cfg.Operations.Operation(ctx, training.Parent)
+	o.bars = spec.Bars
+	parent, err := d.cfg.Operations.Operation(ctx, o.research)
 	if err != nil {
-		return origin{}, fmt.Errorf("research of training %s: %w", training.ID, err)
+		return o, fmt.Errorf("research of training %s: %w", training.ID, err)
 	}
-	var sealed struct {
-		Holdout []Bars `json:"holdout"`
+	var searched struct {
+		Markets []struct {
+			Symbol string `json:"symbol"`
+			Market string `json:"market"`
+		} `json:"markets"`
 	}
-	if err := json.Unmarshal(parent.Spec, &sealed); err != nil {
-		return origin{}, fmt.Errorf("spec of %s: %w", parent.ID, err)
+	if err := json.Unmarshal(parent.Spec, &searched); err != nil {
+		return o, fmt.Errorf("spec of %s: %w", parent.ID, err)
 	}
-	o := origin{research: parent.ID, bars: spec.Bars}
-	for _, b := range sealed.Holdout {
-		o.holdout = append(o.holdout, b.Hash)
+	for _, m := range searched.Markets {
+		o.markets[m.Symbol] = m.Market
 	}
-	var ends int64
-	for _, s := range m.Info.Sources {
-		ends = max(ends, s.Timeframe.End(s.Last))
-	}
-	o.ends = time.Unix(ends, 0).UTC()
 	return o, nil
 }
 
-// researched is the training of a research that made a file, however the file
-// was named; the zero operation if there is none.
-func (d *Desk) researched(ctx context.Context, file ktrdr.Hash) (ktrdr.Operation, error) {
+// stops says that the bars end where those of the research did.
+func (o origin) stops(hs holdouts) string {
+	first := hs[0].from
+	for _, h := range hs {
+		if h.from.Before(first) {
+			first = h.from
+		}
+	}
+	return fmt.Sprintf("only the bars that %s searched are traded: the bars after %s are the holdout; --open-holdout (open_holdout) trades them and counts as a look",
+		o.research, minute(first.Unix()))
+}
+
+// trialKey is the key under which a model is counted: of all backtests of one
+// model and its training, or the research of that, the first is a trial.
+func (o origin) trialKey(model ktrdr.Artifact) string {
+	switch {
+	case o.research != "":
+		return string(o.research)
+	case o.training != "":
+		return string(o.training)
+	}
+	return "model/" + model.SHA256.String()
+}
+
+// madeBy is the newest training that made a model file, however the file was
+// named; the zero operation if none did.
+func (d *Desk) madeBy(ctx context.Context, file ktrdr.Hash) (ktrdr.Operation, error) {
 	name := []byte(file.String())
 	for op, err := range d.trained(ctx) {
 		if err != nil {
 			return op, err
 		}
-		if op.Parent == "" || !bytes.Contains(op.Result, name) { // most are told apart without being decoded
+		if !bytes.Contains(op.Result, name) { // most are told apart without being decoded
 			continue
 		}
 		if a, err := modelOf(op); err == nil && a.SHA256 == file {
@@ -77,72 +92,73 @@ func (d *Desk) researched(ctx context.Context, file ktrdr.Hash) (ktrdr.Operation
 	return ktrdr.Operation{}, nil
 }
 
-// tradable finds the bars of a backtest: the library's, or, for the model of a
-// research, those that it searched. What lies beyond is its holdout, and is
-// refused to whoever does not ask for it by name.
-func (d *Desk) tradable(ctx context.Context, r BacktestRequest, spec *BacktestSpec, m *train.Model, from origin) (*found, []string, error) {
-	frames := m.Strategy.Data.Timeframes
-	switch {
-	case from.research == "" && r.OpenHoldout:
-		return nil, nil, wrong("the model comes from no research, so that there is no holdout to open: leave out open_holdout")
-	case from.research == "":
-		f, err := d.find([]string{spec.Symbol}, frames)
-		return f, nil, err
-	case r.OpenHoldout:
-		return d.opened(spec, m, from)
-	case !spec.Start.IsZero() && !spec.Start.Before(from.ends) || spec.End.After(from.ends):
-		return nil, nil, wrong("bars from %s on are the holdout of %s, which the model comes from: choose dates before, or open it with open_holdout (--open-holdout), which counts against every later verdict on these bars",
-			minute(from.ends.Unix()), from.research)
+// tradable finds the bars of a backtest and the holdouts of their markets. They
+// are the library's or, for the model of a research, those that it searched.
+func (d *Desk) tradable(ctx context.Context, symbols []string, frames []market.Timeframe, from origin, opened bool) (*found, holdouts, error) {
+	var searched *found
+	var err error
+	if from.research != "" && !opened {
+		if searched, err = d.searched(ctx, from, symbols, frames); err != nil {
+			return nil, nil, err
+		}
 	}
-	told := []string{fmt.Sprintf("only bars before %s are traded: those after are the holdout of %s", minute(from.ends.Unix()), from.research)}
-	f, err := d.searched(ctx, from, spec.Symbol, frames)
-	if err != nil || f != nil {
-		return f, told, err
+	if searched != nil {
+		if hs, err := d.searchedMarkets(ctx, searched, from); err != nil || hs != nil {
+			return searched, hs, err
+		}
 	}
-	if end := spec.span(m).End; end.IsZero() || end.After(from.ends) { // a symbol that the research did not read: its holdout is a time
-		spec.End = from.ends
-	}
-	f, err = d.find([]string{spec.Symbol}, frames)
-	return f, told, err
-}
-
-// opened is the library's bars, the holdout among them, and the spec that says so.
-func (d *Desk) opened(spec *BacktestSpec, m *train.Model, from origin) (*found, []string, error) {
-	f, err := d.find([]string{spec.Symbol}, m.Strategy.Data.Timeframes)
+	current, err := d.find(symbols, frames)
 	if err != nil {
 		return nil, nil, err
 	}
-	end, beyond := spec.span(m).End, false
-	for _, b := range f.bars {
-		n := b.Len()
-		beyond = beyond || n > 0 && b.Timeframe.End(b.Time[n-1]) > from.ends.Unix()
+	hs, err := d.holdouts(ctx, current.bars)
+	if err != nil || searched != nil {
+		current.close()
 	}
-	if !beyond || !end.IsZero() && !end.After(from.ends) {
-		f.close()
-		return nil, nil, wrong("nothing is traded after %s, where the holdout of %s begins: leave out open_holdout, or choose a later end_date", minute(from.ends.Unix()), from.research)
+	if err != nil || searched == nil {
+		return current, hs, err
 	}
-	spec.Opens = &Opening{from.research, from.ends, from.holdout}
-	return f, []string{spec.Opens.warning()}, nil
+	return searched, hs, nil
 }
 
-// searched is the bars of a symbol as the research saw them, whatever the
-// library has become since; nil if it did not read all of them.
-func (d *Desk) searched(ctx context.Context, from origin, symbol string, frames []market.Timeframe) (*found, error) {
+// searchedMarkets are the holdouts of the bars of a research, whatever the
+// library has become since; nil if the research does not name their markets,
+// because an earlier version created it.
+func (d *Desk) searchedMarkets(ctx context.Context, f *found, from origin) (holdouts, error) {
+	hs := make(holdouts, len(f.bars))
+	for i, b := range f.bars {
+		id := from.markets[b.Symbol]
+		if id == "" {
+			return nil, nil
+		}
+		m, err := d.cfg.Ledger.Market(ctx, id)
+		if err != nil {
+			return nil, fmt.Errorf("market of %s: %w", b.Symbol, err)
+		}
+		if m.HoldoutFrom.IsZero() {
+			return nil, nil
+		}
+		hs[i] = holdout{b.Symbol, b.Timeframe, m, m.HoldoutFrom}
+	}
+	return hs, nil
+}
+
+// searched is the bars of symbols as the research saw them, whatever the library
+// has become since; nil if it did not read all of them.
+func (d *Desk) searched(ctx context.Context, from origin, symbols []string, frames []market.Timeframe) (*found, error) {
 	f := &found{}
-	for _, tf := range frames {
-		for _, want := range from.bars {
-			if want.Symbol != symbol || want.Timeframe != tf {
-				continue
+	for _, symbol := range symbols {
+		for _, tf := range frames {
+			i := slices.IndexFunc(from.bars, func(b Bars) bool { return b.Symbol == symbol && b.Timeframe == tf })
+			if i < 0 {
+				return nil, nil //nolint:nilnil // none is an answer: another symbol
 			}
-			b, err := d.bars(ctx, want)
+			b, err := d.bars(ctx, from.bars[i])
 			if err != nil {
 				return nil, fmt.Errorf("bars of %s: %w", from.research, err)
 			}
-			f.bars, f.pinned = append(f.bars, b), append(f.pinned, want)
+			f.bars, f.pinned = append(f.bars, b), append(f.pinned, from.bars[i])
 		}
-	}
-	if len(f.bars) < len(frames) {
-		return nil, nil //nolint:nilnil // none is an answer: another symbol
 	}
 	return f, nil
 }
@@ -154,8 +170,4 @@ func (d *Desk) bars(ctx context.Context, want Bars) (*market.Bars, error) {
 	}
 	defer func() { _ = r.Close() }() // only read
 	return decodeBars(r, want)
-}
-
-func (o Opening) warning() string {
-	return fmt.Sprintf("the bars from %s on are the holdout of %s: this opens it, which is noted and counts against every later verdict on these bars", minute(o.From.Unix()), o.Research)
 }

@@ -31,6 +31,7 @@ type TrainingRequest struct {
 	StartDate    string
 	EndDate      string
 	Seed         *uint64
+	OpenHoldout  bool
 }
 
 // about is what lists show of an operation.
@@ -71,27 +72,46 @@ func (d *Desk) Training(ctx context.Context, r TrainingRequest) (Order, error) {
 		return Order{}, err
 	}
 	defer found.close()
-	span := train.Options{Span: strategy.Span{Start: spec.Start, End: spec.End}}.Within(s).Span
-	if err := found.enough(s.Data.Base, span); err != nil {
-		return Order{}, err
-	}
-	missing, err := found.agree(s.Data.Base, span)
+	access, missing, err := d.trainable(ctx, r, s, &spec, found)
 	if err != nil {
 		return Order{}, err
 	}
-	if err := s.Cost(found.longest(s.Data.Base)).Check(d.cfg.MaxMemory, d.cfg.MaxCPU); err != nil {
-		return Order{}, wrong("strategy %s: %w", s.Name, err)
+	var told []string
+	for _, w := range warnings {
+		told = append(told, w.String())
 	}
-	if spec.Bars, err = d.pin(ctx, found); err != nil {
-		return Order{}, err
-	}
-	told := make([]string, len(warnings))
-	for i, w := range warnings {
-		told[i] = w.String()
-	}
-	told = append(told, missing...)
+	told = slices.Concat(told, access.told, missing)
 	op, err := operation(ktrdr.Training, spec, about{s.Name, s.Data.Symbols, s.Data.Timeframes, spec.Seed, told})
+	access.enter(&op, "", s.Name)
 	return Order{op, told}, err
+}
+
+// trainable checks the bars that were found and pins what may be read of them.
+// missing is what to tell about bars that lack beside others.
+func (d *Desk) trainable(ctx context.Context, r TrainingRequest, s *strategy.Strategy, spec *TrainingSpec, found *found) (a access, missing []string, err error) {
+	markets, err := d.holdouts(ctx, found.bars)
+	if err != nil {
+		return a, nil, err
+	}
+	span := train.Options{Span: strategy.Span{Start: spec.Start, End: spec.End}}.Within(s).Span
+	if missing, err = found.agree(s.Data.Base, span); err != nil {
+		return a, nil, err
+	}
+	if a, err = markets.access(found, span.End, r.OpenHoldout, origin{}); err != nil {
+		return a, nil, err
+	}
+	if err := found.enough(s.Data.Base, span); err != nil {
+		return a, nil, a.because(err)
+	}
+	if err := s.Cost(found.longest(s.Data.Base)).Check(d.cfg.MaxMemory, d.cfg.MaxCPU); err != nil {
+		return a, nil, wrong("strategy %s: %w", s.Name, err)
+	}
+	if err := d.fix(ctx, markets); err != nil {
+		return a, nil, err
+	}
+	spec.Opens = a.opens
+	spec.Bars, err = d.pin(ctx, found)
+	return a, missing, err
 }
 
 // seed is the one to train with. Two that differ are not guessed between.

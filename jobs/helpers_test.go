@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,6 +66,45 @@ type office struct {
 	b     *workertest.Backend
 	ended []ktrdr.Operation // newest first
 	now   ktrdr.OperationID // the one that runs
+
+	markets map[string]*ktrdr.Market // by symbol: each is a market of its own
+	looks   []ktrdr.NewLook          // that were reserved without an operation
+}
+
+func (o *office) Of(_ context.Context, b *market.Bars) (ktrdr.Market, error) {
+	m := o.markets[b.Symbol]
+	if m == nil {
+		m = &ktrdr.Market{ID: "mkt_" + b.Symbol}
+		o.markets[b.Symbol] = m
+	}
+	return *m, nil
+}
+
+func (o *office) FixHoldout(ctx context.Context, id string, from time.Time) (time.Time, error) {
+	if _, err := o.Market(ctx, id); err != nil {
+		return from, err
+	}
+	m := o.markets[strings.TrimPrefix(id, "mkt_")]
+	if m.HoldoutFrom.IsZero() {
+		m.HoldoutFrom = from
+	}
+	return m.HoldoutFrom, nil
+}
+
+func (o *office) Market(_ context.Context, id string) (ktrdr.Market, error) {
+	if m := o.markets[strings.TrimPrefix(id, "mkt_")]; m != nil {
+		return *m, nil
+	}
+	return ktrdr.Market{}, ktrdr.Errorf(ktrdr.CodeNotFound, "no market %s", id)
+}
+
+func (o *office) ReserveLook(_ context.Context, l ktrdr.NewLook) (ktrdr.Look, error) {
+	i := slices.IndexFunc(o.looks, func(k ktrdr.NewLook) bool { return k.Key == l.Key })
+	if i < 0 {
+		o.looks = append(o.looks, l)
+		i = len(o.looks) - 1
+	}
+	return ktrdr.Look{Key: l.Key, Markets: []ktrdr.LookMarket{{Market: l.Markets[0], Number: i + 1}}}, nil
 }
 
 func (o *office) Operation(_ context.Context, id ktrdr.OperationID) (ktrdr.Operation, error) {
@@ -87,11 +128,11 @@ func (o *office) List(_ context.Context, q ktrdr.OperationQuery) (page ktrdr.Ope
 // newOffice makes a desk whose library has bars of the given symbols.
 func newOffice(t testing.TB, bars int, symbols ...string) *office {
 	t.Helper()
-	o := &office{t: t, dir: t.TempDir(), b: workertest.New()}
+	o := &office{t: t, dir: t.TempDir(), b: workertest.New(), markets: map[string]*ktrdr.Market{}}
 	o.b.Every = 50 * time.Millisecond
 	o.blobs = &shelf{b: o.b}
 	var err error
-	if o.desk, err = OpenDesk(DeskConfig{Dir: o.dir, Blobs: o.blobs, Operations: o}); err != nil {
+	if o.desk, err = OpenDesk(DeskConfig{Dir: o.dir, Blobs: o.blobs, Operations: o, Markets: o, Ledger: o}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = o.desk.Close() })

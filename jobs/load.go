@@ -14,17 +14,24 @@ import (
 	"github.com/ktrdr/ktrdr/worker"
 )
 
-// LoadRunner runs imports into a library. It is for workers inside a backend:
-// the library is a folder of theirs.
-func LoadRunner(l *market.Library) worker.Runner { return loadRunner{l} }
+// LoadRunner runs imports into a library and assigns each series to its market.
+// It is for workers inside a backend: the library is a folder of theirs.
+func LoadRunner(l *market.Library, m *Markets) worker.Runner { return loadRunner{l, m} }
 
-type loadRunner struct{ library *market.Library }
+type loadRunner struct {
+	library *market.Library
+	markets *Markets
+}
 
 // LoadResult is what an import ends with.
 type LoadResult struct {
 	Summary string       `json:"summary"` // for people
 	Entry   market.Entry `json:"entry"`
 	Hash    ktrdr.Hash   `json:"bars_hash"`
+
+	Market   string `json:"market,omitempty"`          // empty while it is undecided
+	Reason   string `json:"market_reason,omitempty"`   // why it belongs there
+	Question string `json:"market_question,omitempty"` // what the user must decide
 
 	Report market.Report `json:"report"`
 }
@@ -54,12 +61,20 @@ func (r loadRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage, e
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	t.Progress(ktrdr.Progress{CurrentStep: "comparing with known markets"})
+	placed, err := r.markets.PlaceBeside(ctx, r.library, bars, Choice{spec.SameMarketAs, spec.NewMarket})
+	if err != nil {
+		return nil, err
+	}
 	entry, err := r.library.Import(bars)
 	if err != nil {
 		return nil, err
 	}
 	entry.Path = "" // of this machine
-	return json.Marshal(LoadResult{Summary: loaded(entry, report), Entry: entry, Hash: entry.Hash, Report: report})
+	return json.Marshal(LoadResult{
+		Summary: loaded(entry, report, placed), Entry: entry, Hash: entry.Hash, Report: report,
+		Market: placed.Market.ID, Reason: placed.Reason, Question: placed.Question,
+	})
 }
 
 // readPrices reads a price file: by way of a temporary file, since a Parquet
@@ -83,11 +98,14 @@ func readPrices(ctx context.Context, t *worker.Task, source ktrdr.Artifact, opt 
 }
 
 // loaded is the result for people.
-func loaded(e market.Entry, r market.Report) string {
+func loaded(e market.Entry, r market.Report, p Placement) string {
 	day := func(t int64) string { return time.Unix(t, 0).UTC().Format(time.DateOnly) }
 	text := fmt.Sprintf("%d bars of %s %s, %s to %s", e.Bars, e.Symbol, e.Timeframe, day(e.First), day(e.Last))
 	if r.Dropped > 0 {
 		text += fmt.Sprintf("; %d rows left out", r.Dropped)
 	}
-	return text
+	if p.Question != "" {
+		return text + "; market undecided: " + p.Question
+	}
+	return text + "; market " + p.Market.ID + ": " + p.Reason
 }

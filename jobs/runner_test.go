@@ -355,8 +355,8 @@ func TestBacktestSpec_SpanIsTheRequestsThenTheStrategys(t *testing.T) {
 }
 
 func TestBacktest_SaysWhyItDidNotTrade(t *testing.T) {
-	o := newOffice(t, 1500, "EURUSD")
-	model := o.trained(small("epochs: 24", "epochs: 1", "confidence_threshold: 0.34", "confidence_threshold: 0.99"))
+	o := newOffice(t, 3000, "EURUSD")
+	model := o.trained(small("epochs: 24", "epochs: 2", "confidence_threshold: 0.34", "confidence_threshold: 0.99"))
 	r := resultOf[BacktestResult](t, o.run(o.backtest(BacktestRequest{Model: string(model)}), once(BacktestRunner(best))))
 	if r.Trades != 0 || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "there is no trade") || r.Holds.Unsure == 0 {
 		t.Errorf("%d trades, warnings %q, holds %+v; want none, and why", r.Trades, r.Warnings, r.Holds)
@@ -435,8 +435,9 @@ func TestLoad_ImportsAndTwiceIsOnce(t *testing.T) {
 	if err != nil || !order.Operation.BackendLocal {
 		t.Fatalf("order %+v, %v, want one for a backend's own worker", order.Operation, err)
 	}
-	one := o.run(order, once(LoadRunner(o.desk.Library())))
-	two := o.run(order, once(LoadRunner(o.desk.Library())))
+	markets := newRegistry(t).Markets
+	one := o.run(order, once(LoadRunner(o.desk.Library(), markets)))
+	two := o.run(order, once(LoadRunner(o.desk.Library(), markets)))
 	r := resultOf[LoadResult](t, one)
 	if r.Entry.Bars != 3 || r.Entry.Path != "" || r.Hash == (ktrdr.Hash{}) || !bytes.Equal(one.Result, two.Result) {
 		t.Errorf("results %s and %s, want three bars both times", one.Result, two.Result)
@@ -450,7 +451,7 @@ func TestLoad_ImportsAndTwiceIsOnce(t *testing.T) {
 	if order, err = o.desk.Load(t.Context(), LoadRequest{Path: "imports/bad.csv", Symbol: "EURUSD", Timeframe: "1h"}); err != nil {
 		t.Fatal(err)
 	}
-	if op := o.run(order, once(LoadRunner(o.desk.Library()))); op.Status != ktrdr.Failed || !strings.Contains(op.ErrorMessage, "bad.csv:2") {
+	if op := o.run(order, once(LoadRunner(o.desk.Library(), markets))); op.Status != ktrdr.Failed || !strings.Contains(op.ErrorMessage, "bad.csv:2") {
 		t.Errorf("a broken file ended %s: %s, want it refused with file and line", op.Status, op.ErrorMessage)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -31,6 +32,7 @@ type TrainingSpec struct {
 	End         time.Time `json:"end,omitzero"`
 	KernelClass string    `json:"kernel_class"` // which bits: see neural.Kernel
 	Bars        []Bars    `json:"bars"`
+	Opens       *Opening  `json:"opens,omitempty"` // it reads bars of a holdout
 }
 
 // Scope is which part of the bars a backtest trades.
@@ -45,21 +47,25 @@ const (
 // BacktestSpec is all that a backtest needs.
 type BacktestSpec struct {
 	Model     ktrdr.Artifact  `json:"model"`
-	Symbol    string          `json:"symbol"`
+	Symbol    string          `json:"symbol,omitempty"`  // the only one that is traded
+	Symbols   []string        `json:"symbols,omitempty"` // several: an account for each, in this order
 	Scope     Scope           `json:"scope"`
 	Start     time.Time       `json:"start,omitzero"` // bounds of trading; zero leaves the strategy's
 	End       time.Time       `json:"end,omitzero"`
 	Overrides train.Overrides `json:"overrides"`
-	Bars      []Bars          `json:"bars"`
-	Opens     *Opening        `json:"opens,omitempty"` // it trades bars that a research keeps sealed
+	// SymbolOverrides are the costs of single symbols, where several are traded.
+	SymbolOverrides map[string]train.Overrides `json:"symbol_overrides,omitempty"`
+	Bars            []Bars                     `json:"bars"`
+	Opens           *Opening                   `json:"opens,omitempty"` // it trades bars of a holdout
 }
 
-// Opening is a look at the holdout of a research by somebody other than its
-// assessment. It changes no figure, and so no hash; it is counted.
+// Opening is a look at the holdout of markets that a person asked for. It changes
+// no figure, and so no hash; it is counted.
 type Opening struct {
-	Research ktrdr.OperationID `json:"research_operation_id"`
-	From     time.Time         `json:"from"`    // where the bars end that were searched
-	Holdout  []ktrdr.Hash      `json:"holdout"` // bars_hash of each series
+	Research ktrdr.OperationID `json:"research_operation_id,omitempty"` // that the model comes from
+	From     time.Time         `json:"from"`                            // the earliest of the holdout starts
+	Markets  []string          `json:"markets,omitempty"`
+	Holdout  []ktrdr.Hash      `json:"holdout,omitempty"` // of operations that an earlier version created
 }
 
 // LoadSpec is all that an import needs.
@@ -70,6 +76,9 @@ type LoadSpec struct {
 	Zone      string           `json:"zone,omitempty"`      // of times that carry none; empty means UTC
 	Divide    float64          `json:"divide,omitempty"`    // prices are points, so many to a unit
 	Normalise bool             `json:"normalise,omitempty"` // mend what is wrong instead of refusing it
+
+	SameMarketAs string `json:"same_market_as,omitempty"` // what the user says where the prices do not decide: a symbol or a market
+	NewMarket    bool   `json:"new_market,omitempty"`
 }
 
 // maxSeed is the largest whole number that every reader of JSON keeps.
@@ -90,6 +99,7 @@ func (s BacktestSpec) Validate() error {
 	return errors.Join(
 		require(s.Model.SHA256 != ktrdr.Hash{}, "model has no sha256"),
 		require(s.Scope == ScopeTest || s.Scope == ScopeAll, "scope is %q; it is test or all", s.Scope),
+		require((s.Symbol != "") != (len(s.Symbols) > 1), "it names the symbol %q and the symbols %q; it must name one symbol, or several as symbols", s.Symbol, s.Symbols),
 		checkSpan(s.Start, s.End), checkBars(s.Bars),
 	)
 }
@@ -189,11 +199,15 @@ func (s TrainingSpec) fingerprint(parsed *strategy.Strategy) map[string]string {
 
 func (s BacktestSpec) fingerprint() map[string]string {
 	settings, _ := json.Marshal(s.Overrides) // numbers only
+	if len(s.SymbolOverrides) > 0 {
+		each, _ := json.Marshal(s.SymbolOverrides) // sorted by symbol
+		settings = append(append(settings, ' '), each...)
+	}
 	return map[string]string{
 		"model":    s.Model.SHA256.String(),
 		"data":     dataHash(s.Bars),
 		"dates":    string(s.Scope) + " " + span(s.Start, s.End),
-		"settings": s.Symbol + " " + string(settings),
+		"settings": strings.Join(s.Traded(), ",") + " " + string(settings),
 		"numerics": backtestNumerics + " " + train.Numerics + " " + neural.Numerics,
 	}
 }

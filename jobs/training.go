@@ -203,6 +203,7 @@ type TrainingResult struct {
 	Numerics  string           `json:"numerics"`
 	Kernel    string           `json:"kernel"` // that ended it
 	Artifacts []ktrdr.Artifact `json:"artifacts"`
+	Opened    *Opening         `json:"holdout_opened,omitempty"` // nil if it read no bar of a holdout
 
 	// ResultHash covers strategy, data, seed, arithmetic, weights and figures.
 	ResultHash ktrdr.Hash `json:"result_hash"`
@@ -222,9 +223,12 @@ func (j *training) finish() (json.RawMessage, error) {
 	result := TrainingResult{
 		Strategy: j.strategy.Name, Model: made, Metrics: metrics, Preflight: j.flight,
 		Seed: model.Info.Seed, Numerics: model.Info.Numerics + " " + model.Info.KernelClass, Kernel: j.run.Kernel().Name(),
-		Artifacts: []ktrdr.Artifact{made},
+		Artifacts: []ktrdr.Artifact{made}, Opened: j.spec.Opens,
 	}
 	result.Warnings = append(j.flight.Warnings(), result.Warnings...)
+	if o := j.spec.Opens; o != nil {
+		result.Warnings = append([]string{o.warning()}, result.Warnings...)
+	}
 	result.Summary = result.sentence()
 	result.ResultHash, err = hashOf(struct {
 		Made    map[string]string `json:"made_from"`

@@ -160,3 +160,35 @@ func BenchmarkReadParquet(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkCompare compares two series at all offsets.
+func BenchmarkCompare(b *testing.B) {
+	hours, minutes := Synth(SynthConfig{Bars: 60_000, Seed: 1}), Synth(SynthConfig{Timeframe: M1, Bars: 2 * benchBars, Seed: 1})
+	days, err := Resample(minutes, D1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		first  *Bars
+		second *Bars
+	}{
+		{"60,000 hours with other hours", hours, Synth(SynthConfig{Bars: 60_000, Seed: 2})},
+		{"60,000 hours with a copy", hours, hours.Slice(0, 59_999)},
+		{"2 million minutes with others", minutes, Synth(SynthConfig{Timeframe: M1, Bars: 2 * benchBars, Seed: 2})},
+		{"2 million minutes with a copy", minutes, minutes.Slice(0, 2*benchBars-1)},
+		{"2 million minutes with their days", minutes, days},
+	} {
+		x, y := NewPrices(c.first), NewPrices(c.second)
+		b.Run(c.name, func(b *testing.B) {
+			for b.Loop() {
+				benchSink += Compare(x, y).Correlation
+			}
+		})
+	}
+	b.Run("take and encode 2 million minutes", func(b *testing.B) {
+		for b.Loop() {
+			b.ReportMetric(float64(len(EncodePrices(NewPrices(minutes))))/float64(minutes.Len()), "bytes/bar")
+		}
+	})
+}

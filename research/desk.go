@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -14,8 +16,8 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/evidence"
+	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/num"
@@ -34,19 +36,27 @@ type Blobs interface {
 	Stat(ctx context.Context, h ktrdr.Hash) (ktrdr.BlobInfo, error)
 }
 
-// Ledger is what the desk needs of the notes.
-type Ledger interface {
-	Notes
-	CountNotes(ctx context.Context, q ktrdr.NoteQuery) (map[string]int64, error)
+// Horizon is what the desk needs of the notes.
+type Horizon interface {
 	Horizon(ctx context.Context) (string, error)
-	QueueCounts(ctx context.Context) ([]ktrdr.QueueCount, error)
+}
+
+// Markets says which market bars belong to and where its holdout begins.
+type Markets interface {
+	// Of returns the market of a series. CodeConflict says that a person has
+	// to decide whether it is a known one.
+	Of(ctx context.Context, b *market.Bars) (ktrdr.Market, error)
+	// FixHoldout sets where the holdout of a market begins unless that is set,
+	// and returns what is set.
+	FixHoldout(ctx context.Context, market string, from time.Time) (time.Time, error)
 }
 
 // DeskConfig is what a desk is made of.
 type DeskConfig struct {
 	Library *market.Library
 	Blobs   Blobs
-	Ledger  Ledger
+	Memory  Horizon
+	Markets Markets
 	// Strategy finds the text of a strategy by its name; CodeInvalid or
 	// CodeNotFound says what there is instead.
 	Strategy func(name string) ([]byte, error)
@@ -60,9 +70,13 @@ type DeskConfig struct {
 	Holdout     float64        // share of the bars, at their end; 0 means 0.2
 	Generation  int            // researches that do not know of each other; 0 means 8
 
-	// Costs is what a design pays for trading a symbol; nil means
-	// designer.UsualCosts.
-	Costs func(symbol string) designer.CostHints
+	// Costs are the cost floors that the backend was started with. A request
+	// and the file of instruments win over them; a symbol that none of them
+	// names has the default of its asset class.
+	Costs instrument.Table
+	// Instruments reads the file of instruments, for each request anew; nil
+	// means that there is no such file.
+	Instruments func() (instrument.File, error)
 }
 
 // Desk takes requests and makes researches of them. All that can be known to be
@@ -75,13 +89,10 @@ func NewDesk(c DeskConfig) (*Desk, error) {
 		g := DefaultGates()
 		c.Gates = &g
 	}
-	if c.Costs == nil {
-		c.Costs = designer.UsualCosts
-	}
 	c.KernelClass = cmp.Or(c.KernelClass, neural.Best().Class())
 	c.Holdout, c.Generation = cmp.Or(c.Holdout, 0.2), cmp.Or(c.Generation, 8)
 	err := errors.Join(
-		require(c.Library != nil && c.Blobs != nil && c.Ledger != nil && c.Strategy != nil, "a research desk needs a library, blobs, a ledger and strategies"),
+		require(c.Library != nil && c.Blobs != nil && c.Memory != nil && c.Markets != nil && c.Strategy != nil, "a research desk needs a library, blobs, memory, markets and strategies"),
 		require(c.Holdout >= MinHoldout && c.Holdout <= MaxHoldout, "the holdout is %v of the bars; it must be %v to %v", c.Holdout, MinHoldout, MaxHoldout),
 		require(c.Generation >= 1 && c.Generation <= MaxGeneration, "a generation has %d researches; it must have 1 to %d", c.Generation, MaxGeneration),
 		c.Gates.Validate(), c.Rules.Validate(),
@@ -94,19 +105,21 @@ func NewDesk(c DeskConfig) (*Desk, error) {
 
 // Trigger asks for researches.
 type Trigger struct {
-	Brief         string    // the goal; empty means: anything that works
-	Strategy      string    // name of a strategy to research instead of designing one
-	StrategyYAML  string    // or its text
-	Model         string    // that designs and assesses; empty means Builtin
-	TriggerReason string    // empty means "start_new_cycle"
-	BypassGates   bool      // go on whatever the gates say
-	Force         bool      // wait for a turn where there is no room
-	Count         int       // how many; 0 means 1, or a generation where there is an Until
-	Until         time.Time // when no more generations are begun; zero means that there is but what Count says
-	Seed          *uint64   // the run's; nil means one of its own
-	Symbols       []string  // what to research; empty leaves it to the brief
-	Timeframe     string
-	Run           string // names the run, which is named once: only a repeated request names it again; empty makes a name
+	Brief         string    `json:"brief,omitempty"`          // the goal; empty means: anything that works
+	Strategy      string    `json:"strategy,omitempty"`       // name of a strategy to research instead of designing one
+	StrategyYAML  string    `json:"strategy_yaml,omitempty"`  // or its text
+	Model         string    `json:"model,omitempty"`          // that designs and assesses; empty means Builtin
+	TriggerReason string    `json:"trigger_reason,omitempty"` // empty means "start_new_cycle"
+	BypassGates   bool      `json:"bypass_gates,omitempty"`   // go on whatever the gates say
+	Force         bool      `json:"force,omitempty"`          // wait for a turn where there is no room
+	Count         int       `json:"count,omitempty"`          // how many; 0 means 1, or a generation where there is an Until
+	Until         time.Time `json:"until,omitzero"`           // no generation starts after this; zero means that Count says how many
+	Seed          *uint64   `json:"seed,omitempty"`           // the run's; nil means one made of its name
+	Symbols       []string  `json:"symbols,omitempty"`        // what to research; empty leaves it to the brief
+	Timeframe     string    `json:"timeframe,omitempty"`
+	Timeframes    []string  `json:"timeframes,omitempty"` // several: decisions are made at the shortest, and designs may read the others
+	Costs         string    `json:"costs,omitempty"`      // cost floors of this run, as instrument.ParseTable reads them
+	Run           string    `json:"-"`                    // names the run, which is named once: only a repeated request names it again; empty makes a name
 }
 
 // Rest makes the researches of a run whose first was created before, by a
@@ -133,7 +146,7 @@ func (d *Desk) Rest(t Trigger, first json.RawMessage) (Order, error) {
 			about.warnings = append(about.warnings, w.String())
 		}
 	}
-	return d.run(t, spec, spec.Trials.Count-1, about) // the first of all: those before it are those before the run
+	return d.run(t, spec, about)
 }
 
 // Order is a run of researches, ready to be created in their order.
@@ -177,6 +190,16 @@ func (d *Desk) Trigger(ctx context.Context, t Trigger) (Order, error) {
 	if err != nil {
 		return Order{}, err
 	}
+	costs, warnings, err := d.costs(t, plan)
+	if err != nil {
+		return Order{}, err
+	}
+	plan.warnings = append(plan.warnings, warnings...)
+	told, err := d.agree(plan.symbols, plan.frames, plan.span)
+	if err != nil {
+		return Order{}, err
+	}
+	plan.warnings = append(plan.warnings, told...)
 	parts, err := d.cut(ctx, plan.symbols, plan.frames)
 	if err != nil {
 		return Order{}, err
@@ -184,24 +207,13 @@ func (d *Desk) Trigger(ctx context.Context, t Trigger) (Order, error) {
 	spec := Spec{
 		Brief: t.Brief, Understanding: plan.brief, Strategy: plan.text, Model: t.Model, TriggerReason: clip(t.TriggerReason, maxText),
 		BypassGates: t.BypassGates, KernelClass: d.cfg.KernelClass, Bars: parts.research, Holdout: parts.holdout, Searched: parts.searched, Sealed: parts.sealed,
-		Costs: d.costs(plan.symbols), Gates: *d.cfg.Gates, Rules: d.cfg.Rules, Budget: Budget{budget},
+		HoldoutFrom: parts.from, Markets: parts.markets,
+		Costs: dearest(costs), SymbolCosts: costs, Gates: *d.cfg.Gates, Rules: d.cfg.Rules, Budget: Budget{budget},
 	}
-	before, err := d.pinMemory(ctx, &spec)
-	if err != nil {
+	if spec.Horizon, err = d.cfg.Memory.Horizon(ctx); err != nil {
 		return Order{}, err
 	}
-	return d.run(t, spec, before, plan)
-}
-
-// costs are those of the dearest of the symbols: one design trades all of them.
-func (d *Desk) costs(symbols []string) designer.CostHints {
-	var dearest designer.CostHints
-	for _, symbol := range symbols {
-		if c := d.cfg.Costs(symbol); c.PerSide() >= dearest.PerSide() {
-			dearest = c
-		}
-	}
-	return dearest
+	return d.run(t, spec, plan)
 }
 
 // count is how many researches are created at once.
@@ -221,12 +233,14 @@ func (t Trigger) check() error {
 		return wrong("the brief is not text: it holds bytes that are no UTF-8, or a NUL")
 	case !t.Until.IsZero() && t.Count > MaxGeneration:
 		return wrong("count is %d; of a run that lasts until a time it is the size of a generation, which is at most %d", t.Count, MaxGeneration)
-	case !t.Until.IsZero() && (time.Until(t.Until) <= 0 || time.Until(t.Until) > maxNight):
-		return wrong("until %s is no time within the next %d days: give one that is", t.Until.Format(time.RFC3339), maxNight/(24*time.Hour))
+	case !t.Until.IsZero() && (time.Until(t.Until) <= 0 || time.Until(t.Until) > maxLasting):
+		return wrong("until %s is no time within the next %d days: give one that is", t.Until.Format(time.RFC3339), maxLasting/(24*time.Hour))
 	case t.Count < 1 || t.Count > MaxCount:
 		return wrong("count is %d; it must be 1 to %d", t.Count, MaxCount)
 	case t.Seed != nil && *t.Seed > maxSeed:
 		return wrong("seed is %d; at most %d is allowed", *t.Seed, uint64(maxSeed))
+	case t.Timeframe != "" && len(t.Timeframes) > 0:
+		return wrong("timeframe and timeframes are given both: give one of them")
 	case t.Strategy != "" && t.StrategyYAML != "":
 		return wrong("the strategy is given by name and by text: give one of them")
 	case len(t.Run) > 64 || strings.ContainsAny(t.Run, "/ \n") || ktrdr.CleanText(t.Run) != t.Run:
@@ -258,54 +272,28 @@ func (d *Desk) budget(ctx context.Context, model string) (float64, error) {
 	return left, nil
 }
 
-// pinMemory sets what the researches may remember, how often their holdout was
-// opened, and how many trials there are before them: those that were made, and
-// one for every research that is under way or waits. Of two runs side by side
-// the later is judged for both.
-func (d *Desk) pinMemory(ctx context.Context, spec *Spec) (before int, err error) {
-	if spec.Horizon, err = d.cfg.Ledger.Horizon(ctx); err != nil {
-		return 0, err
-	}
-	counts, err := d.cfg.Ledger.CountNotes(ctx, ktrdr.NoteQuery{Kind: NoteTrial, Horizon: spec.Horizon})
-	if err != nil {
-		return 0, err
-	}
-	before = int(counts[NoteTrial])
-	if spec.Openings.Known, err = NewMemory(d.cfg.Ledger).known(ctx, spec, ktrdr.NoteQuery{Horizon: spec.Horizon}, ""); err != nil {
-		return 0, err
-	}
-	queues, err := d.cfg.Ledger.QueueCounts(ctx)
-	for _, q := range queues {
-		if q.Name == QueueName {
-			before += q.Active + q.Waiting
-		}
-	}
-	return before, err
-}
-
-// run makes the researches of a run. Each is counted against luck together with
-// all before the run and all of the run: the verdict on the first is as strict
-// as that on the last. Of a run that lasts until a time nobody knows how many
-// there will be; see evidence.Spend.
-func (d *Desk) run(t Trigger, spec Spec, before int, about subject) (Order, error) {
-	order := Order{Run: t.Run, Seed: uint64(before) + 1, Understood: about.brief.Understood, Warnings: about.warnings}
-	if t.Seed != nil {
-		order.Seed = *t.Seed
-	}
+// run makes the researches of a run.
+func (d *Desk) run(t Trigger, spec Spec, about subject) (Order, error) {
+	order := Order{Run: t.Run, Understood: about.brief.Understood, Warnings: about.warnings}
 	if order.Run == "" {
 		var tail [8]byte
 		_, _ = rand.Read(tail[:]) // never fails since Go 1.24
 		order.Run = "run_" + hex.EncodeToString(tail[:])
 	}
-	spec.RunSeed, spec.Until, spec.Size = order.Seed, t.Until.UTC(), d.cfg.Generation
+	order.Seed = seedOf(order.Run)
+	if t.Seed != nil {
+		order.Seed = *t.Seed
+	}
+	spec.Run, spec.RunSeed, spec.Until, spec.Size = order.Run, order.Seed, t.Until.UTC(), d.cfg.Generation
 	if !t.Until.IsZero() {
 		spec.Size = t.Count
 	}
+	row, err := runOf(t, spec)
+	if err != nil {
+		return Order{}, err
+	}
 	for i := range t.Count {
-		spec.Seed = num.Mix(order.Seed, uint64(i)) % maxSeed
-		spec.Place = Place{order.Run, i / spec.Size, i % spec.Size}
-		spec.count(before, t.Count)
-		op, err := operation(spec, about.name, t.Force || t.Count > 1 || !t.Until.IsZero())
+		op, err := spec.at(i).operation(about.name, t.Force || t.Count > 1 || !t.Until.IsZero(), row)
 		if err != nil {
 			return Order{}, err
 		}
@@ -314,38 +302,73 @@ func (d *Desk) run(t Trigger, spec Spec, before int, about subject) (Order, erro
 	return order, nil
 }
 
-// count sets what is counted against a research of a run of so many, or of a
-// generation of so many where the run lasts until a time.
-func (s *Spec) count(before, size int) {
-	first := s.Generation * s.Size // of its generation
-	s.Trials = evidence.Trials{Count: before + first + s.Index + 1, Planned: before + size}
-	s.Openings.Own = evidence.OwnOpenings(min(s.Size, size-first), before+first)
-	s.Openings.Last = first+s.Size >= size
-	if !s.Until.IsZero() {
-		s.Trials.Planned = evidence.Spend(before, s.Size, s.Generation)
-		s.Openings.Own, s.Openings.Last = evidence.OwnOpenings(s.Size, before+first), false
+// seedOf is the seed of a run that was given none.
+func seedOf(run string) uint64 {
+	sum := sha256.Sum256([]byte(run))
+	return binary.BigEndian.Uint64(sum[:8]) % maxSeed
+}
+
+// runOf is what is stored of a run.
+func runOf(t Trigger, spec Spec) (*ktrdr.NewRun, error) {
+	request, err := encode(t)
+	if err != nil {
+		return nil, fmt.Errorf("request of run %s: %w", spec.Run, err)
 	}
+	return &ktrdr.NewRun{Goal: clip(spec.Brief, maxText), Request: request, Until: spec.Until, Size: spec.Size, Planned: t.Count}, nil
+}
+
+// at is the spec of the i-th research of the run.
+func (s Spec) at(i int) Spec {
+	s.Seed = num.Mix(s.RunSeed, uint64(i)) % maxSeed
+	s.Place = Place{s.Run, i / s.Size, i % s.Size}
+	return s
+}
+
+// trial counts a research on its markets. Each research of a run counts all of
+// the run: the verdict on the first is as strict as that on the last. A run that
+// lasts until a time has no known size: see evidence.OpenEndedTrials.
+func (s Spec) trial(planned int) *ktrdr.NewTrial {
+	t := &ktrdr.NewTrial{Own: planned}
+	if !s.Until.IsZero() {
+		t.Own = evidence.OpenEndedTrials(0, s.Size, s.Generation)
+	}
+	for _, m := range s.Markets {
+		one := ktrdr.TrialMarket{Market: m.Market, Symbols: m.Symbol}
+		for _, b := range s.Bars {
+			if b.Symbol == m.Symbol {
+				one.Timeframes = strings.TrimSpace(one.Timeframes + " " + string(b.Timeframe))
+			}
+		}
+		t.Markets = append(t.Markets, one)
+	}
+	if len(t.Markets) > 1 { // lists show the first row: it names all
+		for _, m := range t.Markets[1:] {
+			t.Markets[0].Symbols += " " + m.Symbols
+		}
+	}
+	return t
 }
 
 // operation makes the request that creates a research.
-func operation(spec Spec, strategyName string, force bool) (ktrdr.NewOperation, error) {
-	if err := spec.Validate(); err != nil {
+func (s Spec) operation(strategyName string, force bool, run *ktrdr.NewRun) (ktrdr.NewOperation, error) {
+	if err := s.Validate(); err != nil {
 		return ktrdr.NewOperation{}, wrong("%w", err)
 	}
-	text, err := encode(spec)
+	text, err := encode(s)
 	if err != nil {
 		return ktrdr.NewOperation{}, fmt.Errorf("research spec: %w", err)
 	}
 	metadata, err := encode(Listing{
-		Brief: clip(spec.Brief, maxText), Strategy: strategyName, Model: spec.Model, TriggerReason: spec.TriggerReason,
-		Seed: spec.Seed, Until: spec.Until, Place: spec.Place,
+		Brief: clip(s.Brief, maxText), Strategy: strategyName, Model: s.Model, TriggerReason: s.TriggerReason,
+		Seed: s.Seed, Until: s.Until, Place: s.Place,
 	})
 	if err != nil {
 		return ktrdr.NewOperation{}, fmt.Errorf("research metadata: %w", err)
 	}
 	return ktrdr.NewOperation{
 		Type: ktrdr.AgentResearch, BackendLocal: true, HasPlan: true, Spec: text, Metadata: metadata,
-		Queue: &ktrdr.Queue{Name: QueueName, Force: force, Run: spec.Run, Generation: spec.Generation, Index: spec.Index},
+		Queue:  &ktrdr.Queue{Name: QueueName, Force: force, Run: s.Run, Generation: s.Generation, Index: s.Index},
+		NewRun: run, Trial: s.trial(run.Planned),
 	}, nil
 }
 

@@ -2,12 +2,12 @@ package research
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
+	"slices"
 	"sort"
+	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/jobs"
@@ -22,14 +22,20 @@ const minBars = 1000
 type parts struct {
 	research, holdout []jobs.Bars
 	searched, sealed  []Span // what these are
+	markets           []SymbolMarket
+	starts            []time.Time // where their holdouts begin
+	from              time.Time   // trading of the holdout begins here
 }
 
-// cut takes the current series of the library apart, at one instant for all of
-// them, and puts both parts into the blob store as files of their own. Nobody
-// who is given the one can read the other.
+// cut divides the current series of the library where the holdouts of their
+// markets begin, and puts both parts into the blob store as files of their own:
+// an operation that is given the one cannot read the other.
 //
-//	research part                       │ holdout
-//	bars that have closed by the instant│ the others
+//	research part                      │ warm-up only   │ holdout, traded
+//	bars closed by the earliest start  │                │
+//	                                earliest          latest start of the markets
+//
+// With one market both starts are the same.
 func (d *Desk) cut(ctx context.Context, symbols []string, frames []market.Timeframe) (parts, error) {
 	var p parts
 	series, closers, err := d.open(symbols, frames)
@@ -41,20 +47,31 @@ func (d *Desk) cut(ctx context.Context, symbols []string, frames []market.Timefr
 	if err != nil {
 		return p, err
 	}
-	at := instant(series, d.cfg.Holdout)
-	for _, b := range series {
-		i := sort.Search(b.Len(), func(i int) bool { return b.Timeframe.End(b.Time[i]) > at })
-		if i == 0 || i == b.Len() {
-			return p, wrong("the %s bars of %s do not reach over the beginning of the holdout, which is where the last %.0f %% of the bars of %s begin: import bars of the same time for all symbols and timeframes",
-				b.Timeframe, b.Symbol, 100*d.cfg.Holdout, series[0].Symbol)
+	at, err := d.starts(ctx, &p, series)
+	if err != nil {
+		return p, err
+	}
+	cuts := make([]int, len(series))
+	for k, b := range series {
+		cuts[k] = sort.Search(b.Len(), func(i int) bool { return b.Timeframe.End(b.Time[i]) > at })
+		traded := b.Time[b.Len()-1] >= p.from.Unix()
+		if cuts[k] == 0 || cuts[k] == b.Len() || !traded {
+			return p, wrong("the %s bars of %s are all on one side of %s, where the holdout begins: import bars from before and after it for every symbol and timeframe",
+				b.Timeframe, b.Symbol, time.Unix(at, 0).UTC().Format("2006-01-02 15:04"))
 		}
+	}
+	if err := d.fix(ctx, &p); err != nil {
+		return p, err
+	}
+	for k, b := range series {
+		i := cuts[k]
 		for _, half := range []struct {
 			bars *market.Bars
 			kind string
 			to   *[]jobs.Bars
 			span *[]Span
 		}{{b.Slice(0, i), "", &p.research, &p.searched}, {b.Slice(i, b.Len()), "_holdout", &p.holdout, &p.sealed}} {
-			pinned, err := d.pin(ctx, half.bars, half.kind)
+			pinned, err := jobs.PinBars(ctx, d.cfg.Blobs, half.bars, half.kind)
 			if err != nil {
 				return p, fmt.Errorf("bars of %s %s: %w", b.Symbol, b.Timeframe, err)
 			}
@@ -62,6 +79,53 @@ func (d *Desk) cut(ctx context.Context, symbols []string, frames []market.Timefr
 		}
 	}
 	return p, nil
+}
+
+// starts finds the markets of the series and where their holdouts begin. It
+// returns the earliest start, Unix seconds, which ends the research part. A market
+// that has no holdout start yet gets one when nothing else is wrong: see fix.
+func (d *Desk) starts(ctx context.Context, p *parts, series []*market.Bars) (earliest int64, err error) {
+	var latest int64
+	for _, b := range series {
+		m, err := d.cfg.Markets.Of(ctx, b)
+		if err != nil {
+			return 0, err
+		}
+		i := slices.IndexFunc(p.markets, func(known SymbolMarket) bool { return known.Symbol == b.Symbol })
+		if i >= 0 && p.markets[i].Market != m.ID {
+			return 0, wrong("the bars of %s belong to several markets, one for each timeframe: import them again from one source, or use one timeframe", b.Symbol)
+		}
+		if i >= 0 {
+			continue
+		}
+		from := m.HoldoutFrom
+		if from.IsZero() {
+			from = jobs.HoldoutStart(shortestOf(series, b.Symbol), m, d.cfg.Holdout)
+		}
+		p.markets, p.starts = append(p.markets, SymbolMarket{b.Symbol, m.ID}), append(p.starts, from)
+		if at := from.Unix(); earliest == 0 || at < earliest {
+			earliest = at
+		}
+		latest = max(latest, from.Unix())
+	}
+	p.from = time.Unix(latest, 0).UTC()
+	return earliest, nil
+}
+
+// fix stores the holdout starts of the markets. It is called when nothing else is
+// wrong with a request: a request that is refused fixes nothing.
+func (d *Desk) fix(ctx context.Context, p *parts) error {
+	for i, m := range p.markets {
+		from, err := d.cfg.Markets.FixHoldout(ctx, m.Market, p.starts[i])
+		if err != nil {
+			return err
+		}
+		if !from.Equal(p.starts[i]) {
+			return ktrdr.Errorf(ktrdr.CodeConflict, "another request has just set the start of the holdout of %s to %s: send this request again",
+				m.Symbol, from.UTC().Format("2006-01-02 15:04"))
+		}
+	}
+	return nil
 }
 
 // open opens the current series, whole and checked; what is missing is said all
@@ -85,63 +149,25 @@ func (d *Desk) open(symbols []string, frames []market.Timeframe) (series []*mark
 	if err := errors.Join(missing...); err != nil {
 		return nil, closers, wrong("%w", err)
 	}
-	if b := shortest(series); b.Len() < minBars {
-		return nil, closers, wrong("there are only %d %s bars of %s, and a research needs %d: import more", b.Len(), b.Timeframe, b.Symbol, minBars)
+	base := shortest(series).Timeframe
+	for _, b := range series {
+		if b.Timeframe == base && b.Len() < minBars {
+			return nil, closers, wrong("there are only %d %s bars of %s, and a research needs %d: import more", b.Len(), b.Timeframe, b.Symbol, minBars)
+		}
 	}
 	return series, closers, nil
 }
 
 // shortest is the series of the first symbol with the shortest timeframe: its
 // bars are those that are decided at.
-func shortest(series []*market.Bars) *market.Bars {
-	best := series[0]
+func shortest(series []*market.Bars) *market.Bars { return shortestOf(series, series[0].Symbol) }
+
+// shortestOf is that of a symbol.
+func shortestOf(series []*market.Bars, symbol string) (best *market.Bars) {
 	for _, b := range series {
-		if b.Symbol == best.Symbol && b.Timeframe.End(0) < best.Timeframe.End(0) {
+		if b.Symbol == symbol && (best == nil || b.Timeframe.End(0) < best.Timeframe.End(0)) {
 			best = b
 		}
 	}
 	return best
-}
-
-// instant is where the holdout begins.
-func instant(series []*market.Bars, share float64) int64 {
-	b := shortest(series)
-	return b.Time[b.Len()-int(float64(share*float64(b.Len())))]
-}
-
-// pin puts a series into the blob store, unless it is there. It is written twice,
-// first only to know its hash, and never to a file that a dying process would
-// leave behind.
-func (d *Desk) pin(ctx context.Context, b *market.Bars, kind string) (jobs.Bars, error) {
-	sum := &summed{Hash: sha256.New()}
-	if err := market.Encode(sum, b); err != nil {
-		return jobs.Bars{}, err
-	}
-	pinned := jobs.Bars{Symbol: b.Symbol, Timeframe: b.Timeframe, Hash: b.Hash(), Artifact: ktrdr.Artifact{
-		Name: fmt.Sprintf("%s_%s%s%s", b.Symbol, b.Timeframe, kind, market.Suffix), SHA256: ktrdr.Hash(sum.Sum(nil)), Size: sum.size,
-	}}
-	if _, err := d.cfg.Blobs.Stat(ctx, pinned.SHA256); err == nil || ktrdr.CodeOf(err) != ktrdr.CodeNotFound {
-		return pinned, err
-	}
-	r, w := io.Pipe()
-	written := make(chan struct{})
-	go func() {
-		defer close(written)
-		_ = w.CloseWithError(market.Encode(w, b)) // the reader is told
-	}()
-	_, err := d.cfg.Blobs.Put(ctx, pinned.SHA256, r)
-	_ = r.Close() // so that the writer ends, whatever was read
-	<-written
-	return pinned, err
-}
-
-// summed is a hash that counts.
-type summed struct {
-	hash.Hash
-	size int64
-}
-
-func (s *summed) Write(p []byte) (int, error) {
-	s.size += int64(len(p))
-	return s.Hash.Write(p)
 }

@@ -19,6 +19,7 @@ type subject struct {
 	brief    designer.Brief
 	symbols  []string
 	frames   []market.Timeframe
+	span     strategy.Span // of a strategy that was given
 	warnings []string
 }
 
@@ -28,37 +29,46 @@ func (d *Desk) subject(t Trigger) (subject, error) {
 	if err != nil {
 		return subject{}, err
 	}
-	if t.Symbols, err = spelled(t.Symbols, known); err != nil {
+	chosen, err := t.chosen(known)
+	if err != nil {
 		return subject{}, err
 	}
 	if t.Strategy != "" || t.StrategyYAML != "" {
-		return d.given(t, known)
+		return d.given(t, known, chosen)
 	}
-	warnings, err := doubts(t, known)
+	if err := available(known, chosen); err != nil {
+		return subject{}, err
+	}
+	warnings, err := designer.CheckBrief(t.Brief, known, chosen)
 	if err != nil {
+		return subject{}, wrong("%w", err)
+	}
+	b := chosen.Read(t.Brief, known)
+	if err := d.enoughBars(known, &b); err != nil {
 		return subject{}, err
 	}
-	if known, err = d.narrow(t, known); err != nil {
-		return subject{}, err
-	}
-	b := designer.ReadBrief(t.Brief, known)
-	if len(t.Symbols) > 0 {
-		b.Symbols = t.Symbols
-	}
-	return subject{brief: b, symbols: b.Symbols, frames: []market.Timeframe{b.Timeframe}, warnings: warnings}, nil
+	return subject{brief: b, symbols: b.Symbols, frames: b.Timeframes(), warnings: warnings}, nil
 }
 
-// doubts refuses a brief that names what the library does not have. Where there
-// are no bars at all, that is what is said.
-func doubts(t Trigger, known designer.Known) ([]string, error) {
-	if len(known.Series) == 0 {
-		return nil, nil
+// chosen is what the request names beside the brief.
+func (t Trigger) chosen(known designer.Known) (c designer.Chosen, err error) {
+	if c.Symbols, err = spelled(t.Symbols, known); err != nil {
+		return c, err
 	}
-	warnings, err := designer.CheckBrief(t.Brief, known, designer.Chosen{Symbols: t.Symbols, Timeframe: market.Timeframe(t.Timeframe)})
-	if err != nil {
-		return nil, wrong("%w", err)
+	frames := t.Timeframes
+	if t.Timeframe != "" {
+		frames = []string{t.Timeframe}
 	}
-	return warnings, nil
+	for _, text := range frames {
+		tf, err := market.ParseTimeframe(text)
+		if err != nil {
+			return c, wrong("%w", err)
+		}
+		if !slices.Contains(c.Timeframes, tf) {
+			c.Timeframes = append(c.Timeframes, tf)
+		}
+	}
+	return c, nil
 }
 
 // spelled writes symbols as the library does, and each of them once.
@@ -81,7 +91,7 @@ func spelled(symbols []string, known designer.Known) ([]string, error) {
 }
 
 // given reads a strategy that somebody wrote.
-func (d *Desk) given(t Trigger, known designer.Known) (subject, error) {
+func (d *Desk) given(t Trigger, known designer.Known, chosen designer.Chosen) (subject, error) {
 	text, name := t.StrategyYAML, "strategy_yaml"
 	if t.Strategy != "" {
 		if strings.ContainsAny(t.Strategy, `/\`) {
@@ -97,10 +107,11 @@ func (d *Desk) given(t Trigger, known designer.Known) (subject, error) {
 	if err != nil {
 		return subject{}, wrong("correct the strategy: %w", err)
 	}
-	sub := subject{text: text, name: s.Name, brief: designer.ReadBrief(t.Brief, known), symbols: s.Data.Symbols, frames: s.Data.Timeframes}
-	if err := fits(t, s.Strategy); err != nil {
+	if err := fits(chosen, s.Strategy); err != nil {
 		return subject{}, err
 	}
+	sub := subject{text: text, name: s.Name, symbols: s.Data.Symbols, frames: s.Data.Timeframes, span: s.Data.Span}
+	sub.brief = designer.Chosen{Symbols: s.Data.Symbols, Timeframes: s.Data.Timeframes}.Read(t.Brief, known)
 	longest, fewest := 0, math.MaxInt
 	for _, x := range known.Series {
 		if slices.Contains(s.Data.Symbols, x.Symbol) {
@@ -120,15 +131,26 @@ func (d *Desk) given(t Trigger, known designer.Known) (subject, error) {
 	return sub, nil
 }
 
-// fits refuses to research a strategy on what it is not written for.
-func fits(t Trigger, s *strategy.Strategy) error {
-	for _, symbol := range t.Symbols {
+// fits refuses to research a strategy on what it is not written for. A research of a
+// strategy reads all that the strategy names: a request that names less would get
+// more than it asks for.
+func fits(chosen designer.Chosen, s *strategy.Strategy) error {
+	for _, symbol := range chosen.Symbols {
 		if !slices.Contains(s.Data.Symbols, symbol) {
 			return wrong("strategy %s is written for %s, not for %s: change its training_data", s.Name, strings.Join(s.Data.Symbols, ", "), symbol)
 		}
 	}
-	if t.Timeframe != "" && !slices.Contains(s.Data.Timeframes, market.Timeframe(t.Timeframe)) {
-		return wrong("strategy %s is not written for %s bars: change its training_data", s.Name, t.Timeframe)
+	if n := len(chosen.Symbols); n > 0 && n < len(s.Data.Symbols) {
+		return wrong("strategy %s is written for %s together, and the request names only %s: leave the symbols out, or change its training_data",
+			s.Name, strings.Join(s.Data.Symbols, ", "), strings.Join(chosen.Symbols, ", "))
+	}
+	for _, tf := range chosen.Timeframes {
+		if !slices.Contains(s.Data.Timeframes, tf) {
+			return wrong("strategy %s is not written for %s bars: change its training_data", s.Name, tf)
+		}
+	}
+	if n := len(chosen.Timeframes); n > 0 && n < len(s.Data.Timeframes) && !slices.Equal(chosen.Timeframes, []market.Timeframe{s.Data.Base}) {
+		return wrong("strategy %s decides at %s bars and reads %d timeframes: name %s alone, all of them, or none", s.Name, s.Data.Base, len(s.Data.Timeframes), s.Data.Base)
 	}
 	return nil
 }
@@ -146,36 +168,35 @@ func (d *Desk) known() (designer.Known, error) {
 	return k, nil
 }
 
-// narrow leaves of the library what was asked for, and says what of it is not
-// there.
-func (d *Desk) narrow(t Trigger, known designer.Known) (designer.Known, error) {
-	if len(known.Series) == 0 && len(t.Symbols) == 0 {
-		return known, wrong("there are no bars to research: import some with `ktrdr data import FILE --symbol EURUSD --timeframe 1h`, or make some up with `ktrdr data synth --symbol EURUSD --timeframe 1h --bars 20000 --seed 7`")
+// available says what of the chosen is not in the library, all of it.
+func available(known designer.Known, chosen designer.Chosen) error {
+	has := func(symbol string, tf market.Timeframe) bool {
+		return slices.ContainsFunc(known.Series, func(s designer.Series) bool {
+			return (symbol == "" || s.Symbol == symbol) && (tf == "" || s.Timeframe == tf)
+		})
 	}
-	if t.Timeframe != "" {
-		tf, err := market.ParseTimeframe(t.Timeframe)
-		if err != nil {
-			return known, wrong("%w", err)
-		}
-		known.Series = slices.DeleteFunc(known.Series, func(s designer.Series) bool { return s.Timeframe != tf })
+	if len(known.Series) == 0 && len(chosen.Symbols) == 0 {
+		return wrong("there are no bars to research: import some with `ktrdr data import FILE --symbol EURUSD --timeframe 1h`, or make some up with `ktrdr data synth --symbol EURUSD --timeframe 1h --bars 20000 --seed 7`")
 	}
-	if len(t.Symbols) == 0 {
-		if len(known.Series) == 0 {
-			return known, wrong("there are no %s bars in the library: import some with `ktrdr data import FILE --symbol EURUSD --timeframe %s`", t.Timeframe, t.Timeframe)
-		}
-		return known, nil
+	frames := chosen.Timeframes
+	if len(frames) == 0 {
+		frames = []market.Timeframe{""} // any
 	}
 	var missing []error
-	for _, symbol := range t.Symbols {
-		if !slices.ContainsFunc(known.Series, func(s designer.Series) bool { return s.Symbol == symbol }) {
-			missing = append(missing, noData(symbol, t.Timeframe))
+	for _, tf := range frames {
+		if len(chosen.Symbols) == 0 && !has("", tf) {
+			missing = append(missing, fmt.Errorf("there are no %s bars in the library: import some with `ktrdr data import FILE --symbol EURUSD --timeframe %s`", tf, tf))
+		}
+		for _, symbol := range chosen.Symbols {
+			if !has(symbol, tf) {
+				missing = append(missing, noData(symbol, string(tf)))
+			}
 		}
 	}
 	if err := errors.Join(missing...); err != nil {
-		return known, wrong("%w", err)
+		return wrong("%w", err)
 	}
-	known.Series = slices.DeleteFunc(known.Series, func(s designer.Series) bool { return !slices.Contains(t.Symbols, s.Symbol) })
-	return known, nil
+	return nil
 }
 
 // noData says what is missing and what to do about it.

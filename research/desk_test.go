@@ -14,19 +14,29 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/designer"
-	"github.com/ktrdr/ktrdr/evidence"
+	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/strategy"
 	"github.com/ktrdr/ktrdr/train"
 )
 
-// attic is blobs and ledger in memory.
+// attic is blobs and markets in memory. Every symbol is a market.
 type attic struct {
-	blobs           map[ktrdr.Hash][]byte
-	trials          int64
-	openings        []Opening
-	active, waiting int // in the queue of researches
+	blobs map[ktrdr.Hash][]byte
+	from  map[string]time.Time // where the holdouts of markets begin
+}
+
+func (a *attic) Of(_ context.Context, b *market.Bars) (ktrdr.Market, error) {
+	id := "mkt_" + b.Symbol
+	return ktrdr.Market{ID: id, HoldoutFrom: a.from[id]}, nil
+}
+
+func (a *attic) FixHoldout(_ context.Context, market string, from time.Time) (time.Time, error) {
+	if a.from[market].IsZero() {
+		a.from[market] = from
+	}
+	return a.from[market], nil
 }
 
 func (a *attic) Put(_ context.Context, want ktrdr.Hash, r io.Reader) (int64, error) {
@@ -44,31 +54,6 @@ func (a *attic) Stat(_ context.Context, h ktrdr.Hash) (ktrdr.BlobInfo, error) {
 
 func (a *attic) Horizon(context.Context) (string, error) { return "42", nil }
 
-func (a *attic) QueueCounts(context.Context) ([]ktrdr.QueueCount, error) {
-	return []ktrdr.QueueCount{{Name: "another", Active: 9}, {Name: QueueName, Active: a.active, Waiting: a.waiting}}, nil
-}
-
-func (a *attic) Notes(_ context.Context, q ktrdr.NoteQuery) (page ktrdr.NotePage, err error) {
-	if q.Kind != NoteOpening || q.Run != "" {
-		return page, nil
-	}
-	for _, o := range a.openings {
-		text, err := encode(o)
-		if err != nil {
-			return page, err
-		}
-		page.Notes = append(page.Notes, ktrdr.Note{Kind: q.Kind, Run: "another", Data: text})
-	}
-	return page, nil
-}
-
-func (a *attic) CountNotes(_ context.Context, q ktrdr.NoteQuery) (map[string]int64, error) {
-	if q.Run != "" {
-		return nil, nil // all of them are other runs'
-	}
-	return map[string]int64{q.Kind: a.trials}, nil
-}
-
 // newDesk makes a desk whose library has some bars.
 func newDesk(t *testing.T, bars map[string]int) (*Desk, *attic) {
 	t.Helper()
@@ -82,9 +67,9 @@ func newDesk(t *testing.T, bars map[string]int) (*Desk, *attic) {
 			t.Fatal(err)
 		}
 	}
-	a := &attic{blobs: map[ktrdr.Hash][]byte{}, trials: 5}
+	a := &attic{blobs: map[ktrdr.Hash][]byte{}, from: map[string]time.Time{}}
 	d, err := NewDesk(DeskConfig{
-		Library: library, Blobs: a, Ledger: a, Models: []string{"sonnet"},
+		Library: library, Blobs: a, Memory: a, Markets: a, Models: []string{"sonnet"},
 		Strategy: func(name string) ([]byte, error) {
 			for _, e := range strategy.Examples() {
 				if e.Name == name {
@@ -171,8 +156,14 @@ func TestDesk_PinsARun(t *testing.T) {
 		if n.Type != ktrdr.AgentResearch || !n.HasPlan || !n.BackendLocal || q.Name != QueueName || !q.Force || q.Run != "mine" || q.Generation != i/8 || q.Index != i%8 {
 			t.Errorf("operation %d: %+v in queue %+v", i, n, q)
 		}
-		if s.Horizon != "42" || s.Trials.Planned != 25 || s.Trials.Count != 6+i || s.Place != (Place{"mine", i / 8, i % 8}) {
+		if s.Horizon != "42" || s.Place != (Place{"mine", i / 8, i % 8}) || len(s.Markets) != 1 || s.Markets[0] != (SymbolMarket{"EURUSD", "mkt_EURUSD"}) {
 			t.Errorf("spec %d: %+v", i, s)
+		}
+		if n.Trial == nil || n.Trial.Own != 20 || len(n.Trial.Markets) != 1 || n.Trial.Markets[0] != (ktrdr.TrialMarket{Market: "mkt_EURUSD", Symbols: "EURUSD", Timeframes: "1h"}) {
+			t.Errorf("trial %d: %+v, want all 20 of the run counted on its market", i, n.Trial)
+		}
+		if r := n.NewRun; r == nil || r.Planned != 20 || r.Size != 8 || r.Goal != "momentum on EURUSD" || !strings.Contains(string(r.Request), `"count":20`) {
+			t.Errorf("run of %d: %+v", i, r)
 		}
 		seeds[s.Seed] = true
 	}
@@ -189,26 +180,16 @@ func TestDesk_PinsARun(t *testing.T) {
 	}
 }
 
-func TestDesk_CountsTheTrialsOfRunsThatAreUnderWay(t *testing.T) {
-	d, a := newDesk(t, map[string]int{"EURUSD": 1200})
-	a.active, a.waiting = 2, 3
-	order, err := d.Trigger(t.Context(), Trigger{Count: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s := specOf(t, order.Operations[1]); s.Trials.Planned != 5+2+3+2 || s.Trials.Count != 5+2+3+2 {
-		t.Errorf("%+v, want 5 that were made, 5 that are under way and 2 of its own", s.Trials)
-	}
-}
-
 func TestDesk_RestOfARunIsPinnedAsItsFirst(t *testing.T) {
-	d, a := newDesk(t, map[string]int{"EURUSD": 1200})
+	d, _ := newDesk(t, map[string]int{"EURUSD": 1200})
 	ask := Trigger{Brief: "momentum on EURUSD", Count: 12, Run: "mine"}
 	order, err := d.Trigger(t.Context(), ask)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.trials, a.active = 77, 5 // and so the same request would be another run now
+	if _, err := d.cfg.Library.Import(market.Synth(market.SynthConfig{Symbol: "EURUSD", Bars: 1300, Seed: 4})); err != nil {
+		t.Fatal(err) // the same request would research other bars now
+	}
 	rest, err := d.Rest(ask, order.Operations[0].Spec)
 	if err != nil || rest.Run != order.Run || rest.Seed != order.Seed {
 		t.Fatalf("the rest is of run %s with seed %d, %v", rest.Run, rest.Seed, err)
@@ -252,8 +233,8 @@ func TestDesk_CutsTheHoldoutOffAndHidesIt(t *testing.T) {
 	for tr.parent.Status == ktrdr.Running {
 		c := tr.newest()
 		names := strings.Contains(string(c.Spec), hidden.SHA256.String()) || strings.Contains(string(c.Spec), hidden.Hash.String()) || strings.Contains(string(c.Metadata), hidden.SHA256.String())
-		if names != (c.Type == ktrdr.AgentAssessment) {
-			t.Errorf("the spec of %s names the holdout: %v", c.Type, names)
+		if names {
+			t.Errorf("the spec of %s names the holdout", c.Type)
 		}
 		tr.complete(nil)
 		tr.ask(ktrdr.WhyChild)
@@ -327,43 +308,65 @@ func TestSpec_TakesNothingItDoesNotKnow(t *testing.T) {
 	}
 }
 
-func TestDesk_CountsTrialsAndOpeningsOfTheRunAndBefore(t *testing.T) {
-	until := time.Now().Add(time.Hour)
-	for name, c := range map[string]struct {
-		trials   int64
-		opened   int
-		trigger  Trigger
-		planned  []int // of the first and the last research
-		openings [2]evidence.Openings
-	}{
-		"a first generation that knows nothing": {0, 0, Trigger{Count: 8}, []int{8, 8}, [2]evidence.Openings{{Own: 1, Last: true}, {Own: 1, Last: true}}},
-		"generations that learn":                {0, 0, Trigger{Count: 19}, []int{19, 19}, [2]evidence.Openings{{Own: 1}, {Own: 3, Last: true}}},
-		"one after others":                      {5, 2, Trigger{}, []int{6, 6}, [2]evidence.Openings{{Known: 2, Own: 1, Last: true}, {Known: 2, Own: 1, Last: true}}},
-		"eight after others":                    {5, 2, Trigger{Count: 8}, []int{13, 13}, [2]evidence.Openings{{Known: 2, Own: 8, Last: true}, {Known: 2, Own: 8, Last: true}}},
-		"until a time":                          {5, 0, Trigger{Count: 4, Until: until}, []int{13, 13}, [2]evidence.Openings{{Own: 4}, {Own: 4}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			d, a := newDesk(t, map[string]int{"EURUSD": 1200})
-			first, err := d.Trigger(t.Context(), Trigger{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			sealed := specOf(t, first.Operations[0]).Sealed
-			a.trials, a.openings = c.trials, []Opening{{Holdout: []ktrdr.Hash{mark(77)}}} // of other bars
-			for range c.opened {
-				a.openings = append(a.openings, Opening{Spans: sealed})
-			}
-			order, err := d.Trigger(t.Context(), c.trigger)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for k, i := range []int{0, len(order.Operations) - 1} {
-				spec := specOf(t, order.Operations[i])
-				if spec.Trials.Planned != c.planned[k] || spec.Trials.Count != int(c.trials)+i+1 || spec.Openings != c.openings[k] {
-					t.Errorf("research %d: %+v, %+v, want %d planned and %+v", i, spec.Trials, spec.Openings, c.planned[k], c.openings[k])
-				}
-			}
-		})
+func TestDesk_CountsTheTrialsOfAnOpenEndedRunByGeneration(t *testing.T) {
+	d, _ := newDesk(t, map[string]int{"EURUSD": 1200})
+	order, err := d.Trigger(t.Context(), Trigger{Count: 4, Until: time.Now().Add(time.Hour)})
+	if err != nil || len(order.Operations) != 4 {
+		t.Fatalf("%d operations, %v", len(order.Operations), err)
+	}
+	first := order.Operations[0]
+	if first.Trial.Own != 8 {
+		t.Errorf("the first generation of 4 counts %d of its own run, want 4·1·2", first.Trial.Own)
+	}
+	run := ktrdr.OpenRun{Run: ktrdr.Run{ID: order.Run, Size: 4, Planned: 4, Generations: 2}}
+	ops, keys, err := specOf(t, first).generation(&run)
+	if err != nil || len(ops) != 4 || len(keys) != 4 {
+		t.Fatalf("%d operations under %d keys, %v", len(ops), len(keys), err)
+	}
+	for i, op := range ops {
+		if q := op.Queue; op.Trial.Own != 4*3*4 || q.Generation != 2 || q.Index != i || keys[i].Key == "" {
+			t.Errorf("research %d: trial %+v in queue %+v under key %q", i, op.Trial, q, keys[i].Key)
+		}
+	}
+}
+
+func TestDesk_CutsWhereTheHoldoutOfTheMarketBegins(t *testing.T) {
+	d, a := newDesk(t, map[string]int{"EURUSD": 2000})
+	bars, c, err := d.cfg.Library.Get("EURUSD", market.H1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	a.from["mkt_EURUSD"] = time.Unix(bars.Time[1500], 0).UTC()
+	p, err := d.cut(t.Context(), []string{"EURUSD"}, []market.Timeframe{market.H1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen := decoded(t, a.blobs[p.research[0].SHA256]); seen.Len() != 1500 || !p.from.Equal(a.from["mkt_EURUSD"]) {
+		t.Errorf("research sees %d bars and trading begins at %v, want 1500 and %v", seen.Len(), p.from, a.from["mkt_EURUSD"])
+	}
+}
+
+func TestDesk_CutsSeveralMarketsSoThatNoHoldoutWasSearched(t *testing.T) {
+	d, a := newDesk(t, map[string]int{"EURUSD": 2000, "GBPUSD": 2000})
+	bars, c, err := d.cfg.Library.Get("EURUSD", market.H1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	early, late := time.Unix(bars.Time[1200], 0).UTC(), time.Unix(bars.Time[1700], 0).UTC()
+	a.from["mkt_EURUSD"], a.from["mkt_GBPUSD"] = late, early
+	p, err := d.cut(t.Context(), []string{"EURUSD", "GBPUSD"}, []market.Timeframe{market.H1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range p.research {
+		if seen := decoded(t, a.blobs[p.research[i].SHA256]); seen.Len() != 1200 {
+			t.Errorf("research sees %d bars of %s, want those before the earliest holdout", seen.Len(), seen.Symbol)
+		}
+	}
+	if !p.from.Equal(late) {
+		t.Errorf("trading begins at %v, want the latest start %v", p.from, late)
 	}
 }
 
@@ -375,7 +378,7 @@ func TestDesk_SpansTellBarsApart(t *testing.T) {
 	}
 	spec := specOf(t, order.Operations[0])
 	seen, sealed := spec.Searched[0], spec.Sealed[0]
-	if seen.Hash != spec.Bars[0].Hash || sealed.Hash != spec.Holdout[0].Hash || seen.To.After(sealed.From) || !seen.From.Before(seen.To) || seen.meets(sealed) {
+	if seen.Hash != spec.Bars[0].Hash || sealed.Hash != spec.Holdout[0].Hash || seen.To.After(sealed.From) || !seen.From.Before(seen.To) {
 		t.Errorf("searched %+v, sealed %+v", seen, sealed)
 	}
 }
@@ -384,10 +387,10 @@ func TestCheckDesign_RefusesWhatPurgingWouldEmpty(t *testing.T) {
 	text, s := simple(t)
 	bars := []jobs.Bars{{Symbol: s.Data.Symbols[0], Timeframe: s.Data.Base, Artifact: ktrdr.Artifact{Size: 2000 * barSize}}}
 	long := strings.Replace(text, "training:", "training:\n  embargo: 0.2", 1)
-	if _, _, err := CheckDesign(text, bars, designer.CostHints{}); err != nil {
+	if _, _, err := CheckDesign(text, bars); err != nil {
 		t.Fatalf("as it is: %v", err)
 	}
-	_, _, err := CheckDesign(long, bars, designer.CostHints{})
+	_, _, err := CheckDesign(long, bars)
 	if err == nil || !strings.Contains(err.Error(), "validation part") || !strings.Contains(err.Error(), "smaller embargo") {
 		t.Errorf("an embargo that eats the validation part: %v", err)
 	}
@@ -402,14 +405,14 @@ func TestDesigns_OfAShortHistoryCanBeTrained(t *testing.T) {
 	if brief.Stats, err = designer.Measure(bars); err != nil {
 		t.Fatal(err)
 	}
-	dear := designer.CostHints{Commission: 0.001, Slippage: 0.001}
+	dear := instrument.Costs{Commission: 0.001, Slippage: 0.001}
 	given := []jobs.Bars{{Symbol: "EURUSD", Timeframe: market.H1, Artifact: ktrdr.Artifact{Size: 800 * barSize}}}
 	for i := range 24 {
 		p, err := designer.Design(brief, uint64(i), 0, i, nil, dear)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := CheckDesign(p.Strategy, given, dear); err != nil {
+		if _, _, err := CheckDesign(p.Strategy, given); err != nil {
 			t.Errorf("design %d: %v", i, err)
 		}
 		s, _, err := strategy.Parse([]byte(p.Strategy), p.Name)

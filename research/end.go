@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/jobs"
 )
 
@@ -22,6 +23,22 @@ const (
 
 // Outcomes lists them.
 var Outcomes = []Outcome{OutcomeCompleted, OutcomeRejected, OutcomeFailed, OutcomeCancelled}
+
+// OutcomeBy is how a research ended, by the columns of its row; "" while it has
+// not.
+func OutcomeBy(s ktrdr.Status, rung string) Outcome {
+	switch {
+	case s == ktrdr.Failed:
+		return OutcomeFailed
+	case s == ktrdr.Cancelled:
+		return OutcomeCancelled
+	case s == ktrdr.Completed && rung == ktrdr.RungRejected:
+		return OutcomeRejected
+	case s == ktrdr.Completed:
+		return OutcomeCompleted
+	}
+	return ""
+}
 
 // OutcomeOf is how a research ended; "" while it has not.
 func OutcomeOf(op ktrdr.Operation) Outcome {
@@ -87,12 +104,10 @@ func (r *research) cancel(child *ktrdr.Operation) (ktrdr.Decision, error) {
 	if bad != nil {
 		return d, bad
 	}
-	d.Notes, bad = r.broken(child, OutcomeCancelled, err.Error())
-	return d, bad
+	return d, nil
 }
 
 // fail ends a research whose child failed, or ended with what cannot be used.
-// A strategy that was trained or traded, however badly, was a trial.
 func (r *research) fail(child *ktrdr.Operation, code ktrdr.Code, why error) (ktrdr.Decision, error) {
 	err := fmt.Errorf("%s: %s: %s", phaseOf(child.Type), child.ID, clip(why.Error(), maxText))
 	r.stopAt(child)
@@ -102,7 +117,7 @@ func (r *research) fail(child *ktrdr.Operation, code ktrdr.Code, why error) (ktr
 	if bad != nil {
 		return d, bad
 	}
-	d.Notes, bad = r.failed(child, err.Error())
+	d.Notes, bad = r.failed(err.Error())
 	return d, bad
 }
 
@@ -141,18 +156,29 @@ func (r *research) assessed(child *ktrdr.Operation) (ktrdr.Decision, error) {
 		return ktrdr.Decision{}, err
 	}
 	result := Result{
-		Success: true, Outcome: OutcomeCompleted, Summary: verdict.Summary, Verdict: verdict.Verdict, Claim: verdict.Claim,
-		HoldoutOpened: verdict.HoldoutOpened, Figures: e.figures().judged(verdict.Figures), Model: &e.training.Model,
+		Success: true, Outcome: OutcomeCompleted, Summary: verdict.Summary, Verdict: verdict.Verdict, Rung: RungNothing,
+		Figures: e.figures().judged(verdict.Figures), Model: &e.training.Model,
+	}
+	if err := r.charge(&result, e.run); err != nil {
+		return ktrdr.Decision{}, err
 	}
 	result.credit(r.spec.Model, e.design, &verdict)
-	if refused := r.state.refusal(); refused != nil {
-		result.Outcome, result.GateReason = OutcomeRejected, refused.Reason
+	refused := r.state.refusal()
+	switch {
+	case refused != nil:
+		result.Outcome, result.Rung, result.GateReason = OutcomeRejected, ktrdr.RungRejected, refused.Reason
+	case verdict.Finalist:
+		result.Rung = ktrdr.RungFinalist
 	}
 	if result.ResultHash, err = r.hash(e, &verdict); err != nil {
 		return ktrdr.Decision{}, err
 	}
 	r.state.Phase = Done
-	d, err := r.finish(&ktrdr.Finished{Outcome: ktrdr.Completed}, ktrdr.CheckpointFinal, result)
+	end := &ktrdr.Finished{Outcome: ktrdr.Completed, Rung: result.Rung}
+	if f := verdict.Figures; f != nil {
+		end.Score = evidence.WeakerZ(f.SharpeZ, f.AlphaZ)
+	}
+	d, err := r.finish(end, ktrdr.CheckpointFinal, result)
 	if err != nil {
 		return d, err
 	}
@@ -166,14 +192,6 @@ type evaluation struct {
 	design   *Design // nil where the strategy was given
 	training *jobs.TrainingResult
 	run      *jobs.BacktestResult // nil where it did not come to that
-}
-
-// symbol is the one that was traded.
-func (e *evaluation) symbol() string {
-	if e.run == nil {
-		return ""
-	}
-	return e.run.Symbol
 }
 
 func (r *research) evaluated() (evaluation, error) {

@@ -91,16 +91,17 @@ func (g Gates) Validate() error {
 
 // GateResult is what a gate said.
 type GateResult struct {
-	Gate    string   `json:"gate"` // training or backtest
-	Passed  bool     `json:"passed"`
-	Reason  string   `json:"reason"`            // passed, bypassed, or why not
-	Reasons []string `json:"reasons,omitempty"` // each begins with a code
+	Gate     string   `json:"gate"` // training or backtest
+	Passed   bool     `json:"passed"`
+	Bypassed bool     `json:"bypassed,omitempty"` // it was refused and went on all the same
+	Reason   string   `json:"reason"`             // passed, bypassed, or why not
+	Reasons  []string `json:"reasons,omitempty"`  // each begins with a code
 }
 
 // bypass lets through what the gate refused, and keeps why.
 func (r GateResult) bypass(yes bool) GateResult {
 	if yes && !r.Passed {
-		r.Passed, r.Reason = true, "bypassed"
+		r.Passed, r.Bypassed, r.Reason = true, true, "bypassed"
 	}
 	return r
 }

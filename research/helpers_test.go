@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/designer"
@@ -45,8 +46,9 @@ func someSpec(t testing.TB) Spec {
 	return Spec{
 		Brief: "earn <money> & more", Understanding: designer.Brief{Symbols: s.Data.Symbols, Timeframe: s.Data.Base, Understood: []string{}},
 		Model: Builtin, TriggerReason: "start_new_cycle", Seed: 5, KernelClass: neural.Best().Class(),
-		Place: Place{"run_a", 1, 2}, Horizon: "17", Trials: evidence.Trials{Count: 11, Planned: 20},
-		Bars: bars("seen", 10), Holdout: bars("sealed", 20), Gates: DefaultGates(),
+		Place: Place{"run_a", 1, 2}, Horizon: "17", Size: 8,
+		Markets: []SymbolMarket{{s.Data.Symbols[0], "mkt_a"}},
+		Bars:    bars("seen", 10), Holdout: bars("sealed", 20), Gates: DefaultGates(),
 	}
 }
 
@@ -69,7 +71,8 @@ func plant(t testing.TB, spec Spec) *tree {
 		t.Fatal(err)
 	}
 	tr := &tree{t: t, plan: new(plan), notes: map[string]ktrdr.Note{}, parent: ktrdr.Operation{
-		ID: "op_agent_research_20260102_030405_0a0b0c0d", Type: ktrdr.AgentResearch, Status: ktrdr.Running, Session: 3, Spec: text,
+		ID: "op_agent_research_20260102_030405_0a0b0c0d", Type: ktrdr.AgentResearch, Status: ktrdr.Running, Session: 3, Spec: text, Trials: 20,
+		CreatedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}}
 	var s *strategy.Strategy
 	tr.texts.strategy, s = simple(t)
@@ -126,6 +129,7 @@ func (tr *tree) do(d ktrdr.Decision) {
 	if d.Finish != nil {
 		tr.parent.Status, tr.parent.Result = d.Finish.Outcome, d.Finish.Result
 		tr.parent.ErrorMessage, tr.parent.Error = d.Finish.ErrorMessage, d.Finish.Error
+		tr.parent.Rung, tr.parent.Score = d.Finish.Rung, d.Finish.Score
 	}
 }
 
@@ -169,7 +173,7 @@ func (tr *tree) outcome(t ktrdr.Type) any {
 	case ktrdr.AgentAssessment:
 		return &Assessment{
 			Summary: "No edge is claimed.", Strategy: tr.texts.name, Verdict: evidence.Neutral,
-			Reasons:   []evidence.Reason{{Code: evidence.BeatsLuck, Text: "luck is as good"}, {Code: evidence.HoldoutEarns, Text: "sealed"}},
+			Reasons:   []evidence.Reason{{Code: evidence.BeatsLuck, Text: "luck is as good"}},
 			Strengths: []string{"a"}, Weaknesses: []string{"b"}, Hypotheses: []Hypothesis{{Text: "try again", Rationale: "why not", Code: "costs"}},
 		}
 	}

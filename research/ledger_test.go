@@ -8,12 +8,11 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/jobs"
-	"github.com/ktrdr/ktrdr/market"
-	"github.com/ktrdr/ktrdr/train"
 )
 
-// ended is an operation of its own that completed.
+// ended is an operation that completed.
 func ended(t *testing.T, typ ktrdr.Type, n int, spec, result any) ktrdr.Operation {
 	t.Helper()
 	op := ktrdr.Operation{ID: ktrdr.OperationID(fmt.Sprintf("op_%s_20260101_000000_%08d", typ, n)), Type: typ, Status: ktrdr.Completed}
@@ -27,111 +26,55 @@ func ended(t *testing.T, typ ktrdr.Type, n int, spec, result any) ktrdr.Operatio
 	return op
 }
 
-func TestStandalone_AModelOnASymbolIsOneTrial(t *testing.T) {
-	one, two := ktrdr.Artifact{Name: jobs.ModelFile, SHA256: ktrdr.Hash{1}}, ktrdr.Artifact{Name: jobs.ModelFile, SHA256: ktrdr.Hash{2}}
-	bars := []jobs.Bars{{Symbol: "EURUSD"}}
-	trainingOf := func(n int, m ktrdr.Artifact) ktrdr.Operation {
-		return ended(t, ktrdr.Training, n, jobs.TrainingSpec{Bars: bars}, jobs.TrainingResult{Strategy: "mine", Model: m})
+func TestLedger_KeepsTheFiguresOfAResearch(t *testing.T) {
+	one, two, three := 1.5, 2.5, 0.25
+	result := Result{StrategyName: strings.Repeat("x", 1<<17), ResultHash: mark(7), Figures: &Figures{
+		Sharpe: &one, SharpeZ: &two, AlphaZ: &three, NetReturn: 0.1, MaxDrawdown: 0.2, Trades: 40,
+	}}
+	e := Ledger()[ktrdr.AgentResearch](ended(t, ktrdr.AgentResearch, 1, struct{}{}, result))
+	f := e.Trial
+	if f == nil || *f.Sharpe != one || *f.SharpeZ != two || *f.AlphaZ != three || *f.NetReturn != 0.1 || f.Trades != 40 || f.Hash != mark(7) {
+		t.Fatalf("kept %+v", f)
 	}
-	backtestOf := func(n int, m ktrdr.Artifact, symbol string) ktrdr.Operation {
-		return ended(t, ktrdr.Backtesting, n, jobs.BacktestSpec{Model: m, Symbol: symbol}, jobs.BacktestResult{Strategy: "mine", ResultHash: ktrdr.Hash{9}})
+	if len(f.Strategy) > 2*maxLine || e.Look != nil {
+		t.Errorf("a name of %d bytes, look %+v", len(f.Strategy), e.Look)
 	}
-	unread := trainingOf(9, one)
-	unread.Result = json.RawMessage(`{"model": 1}`)
-	for name, c := range map[string]struct {
-		ops  []ktrdr.Operation
-		want int
-	}{
-		"a training":                            {[]ktrdr.Operation{trainingOf(1, one)}, 1},
-		"a training and its backtest":           {[]ktrdr.Operation{trainingOf(1, one), backtestOf(2, one, "EURUSD")}, 1},
-		"the same backtest twice":               {[]ktrdr.Operation{backtestOf(1, one, "EURUSD"), backtestOf(2, one, "EURUSD")}, 1},
-		"another symbol":                        {[]ktrdr.Operation{trainingOf(1, one), backtestOf(2, one, "GBPUSD")}, 2},
-		"another model":                         {[]ktrdr.Operation{trainingOf(1, one), trainingOf(2, two)}, 2},
-		"one whose result nobody can read":      {[]ktrdr.Operation{trainingOf(1, one), unread}, 2},
-		"a strategy with a name beyond measure": {[]ktrdr.Operation{ended(t, ktrdr.Training, 1, jobs.TrainingSpec{}, jobs.TrainingResult{Strategy: strings.Repeat("x", 1<<17)})}, 1},
-	} {
-		keys := map[string]bool{}
-		for _, op := range c.ops {
-			for _, n := range Standalone()[op.Type](op)[:1] {
-				if n.Kind != NoteTrial || len(n.Data) > ktrdr.InlineState || !json.Valid(n.Data) {
-					t.Errorf("%s: noted %s %.80s, want a trial that can be stored", name, n.Kind, n.Data)
-				}
-				keys[n.Key] = true
-			}
-		}
-		if len(keys) != c.want {
-			t.Errorf("%s: %d trials, want %d", name, len(keys), c.want)
-		}
-	}
-
-	var noted Trial
-	n := Standalone()[ktrdr.Backtesting](backtestOf(1, one, "EURUSD"))
-	if err := json.Unmarshal(n[0].Data, &noted); err != nil || noted.Strategy != "mine" || noted.ResultHash != (ktrdr.Hash{9}).String() {
-		t.Errorf("noted %s (%v), want the strategy and what the backtest came to", n[0].Data, err)
+	unread := Ledger()[ktrdr.AgentResearch](ktrdr.Operation{Result: json.RawMessage(`{"outcome": 1}`)})
+	if unread.Trial == nil {
+		t.Error("a research whose result cannot be read is no trial")
 	}
 }
 
-func TestStandalone_NotesEveryOpeningOfAHoldout(t *testing.T) {
-	opens := &jobs.Opening{Research: "op_agent_research_1", From: time.Unix(3600, 0).UTC(), Holdout: []ktrdr.Hash{{7}}}
-	keys := map[string]bool{}
-	for i := range 2 { // the same look twice is two looks: nobody can unsee
-		op := ended(t, ktrdr.Backtesting, i, jobs.BacktestSpec{Symbol: "EURUSD", Opens: opens}, jobs.BacktestResult{})
-		notes := Standalone()[ktrdr.Backtesting](op)
-		var o Opening
-		if len(notes) != 2 || notes[1].Kind != NoteOpening || json.Unmarshal(notes[1].Data, &o) != nil {
-			t.Fatalf("notes %+v, want a trial and an opening", notes)
+func TestLedger_ALookByHandEndsWithItsOperation(t *testing.T) {
+	opens := &jobs.Opening{From: time.Unix(3600, 0).UTC()}
+	for name, c := range map[string]struct {
+		op   ktrdr.Operation
+		look bool
+	}{
+		"a backtest":                      {ended(t, ktrdr.Backtesting, 1, jobs.BacktestSpec{Symbol: "EURUSD"}, jobs.BacktestResult{}), false},
+		"a backtest that opens a holdout": {ended(t, ktrdr.Backtesting, 2, jobs.BacktestSpec{Symbol: "EURUSD", Opens: opens}, jobs.BacktestResult{}), true},
+		"a training":                      {ended(t, ktrdr.Training, 3, jobs.TrainingSpec{}, jobs.TrainingResult{}), false},
+	} {
+		e := Ledger()[c.op.Type](c.op)
+		if e.Trial == nil || (e.Look != nil) != c.look || e.Look != nil && e.Look.Claim {
+			t.Errorf("%s: trial %+v, look %+v", name, e.Trial, e.Look)
 		}
-		if o.By != op.ID || o.Of != opens.Research || len(o.Holdout) != 1 || o.Holdout[0] != opens.Holdout[0] {
-			t.Errorf("noted %+v, want whose holdout it was and who read it", o)
+		child := c.op
+		child.Parent = "op_agent_research_1"
+		if e := Ledger()[c.op.Type](child); e.Trial != nil || e.Look != nil {
+			t.Errorf("%s of a research is kept twice", name)
 		}
-		keys[notes[1].Key] = true
-	}
-	if len(keys) != 2 {
-		t.Errorf("%d openings, want 2", len(keys))
 	}
 }
 
-func TestStandalone_LooksByHandCountAgainstAStrategyThatIsGiven(t *testing.T) {
-	day := func(n int) time.Time { return time.Date(2024, 1, n, 0, 0, 0, 0, time.UTC) }
-	spec := Spec{Strategy: "given", Sealed: []Span{{Symbol: "EURUSD", Timeframe: market.H1, From: day(20), To: day(30), Hash: ktrdr.Hash{5}}}}
-	trained := func(n int, until time.Time) ktrdr.Operation {
-		r := jobs.TrainingResult{Model: ktrdr.Artifact{SHA256: ktrdr.Hash{byte(n)}}}
-		r.Data.Sources = []train.Source{{Symbol: "EURUSD", Timeframe: market.H1, First: day(1).Unix(), Last: day(30).Unix()}}
-		r.Data.Split = train.Split{Test: day(10).Unix(), End: until.Unix()}
-		return ended(t, ktrdr.Training, n, jobs.TrainingSpec{Bars: []jobs.Bars{{Symbol: "EURUSD"}}}, r)
+func TestLedger_KeepsWhatALookShowed(t *testing.T) {
+	p, adjusted := 0.001, 0.002
+	c := Confirmation{Claim: true, LookHash: mark(9), Look: evidence.Confirmation{P: &p, Adjusted: &adjusted}}
+	e := Ledger()[ktrdr.AgentConfirm](ended(t, ktrdr.AgentConfirm, 1, struct{}{}, c))
+	if l := e.Look; l == nil || !l.Claim || *l.P != p || *l.Adjusted != adjusted || l.Hash != mark(9) || len(l.Result) == 0 {
+		t.Errorf("kept %+v", e.Look)
 	}
-	traded := func(n int, symbol string, until time.Time, opens *jobs.Opening) ktrdr.Operation {
-		return ended(t, ktrdr.Backtesting, 10+n, jobs.BacktestSpec{Model: ktrdr.Artifact{SHA256: ktrdr.Hash{byte(n)}}, Symbol: symbol, Opens: opens},
-			jobs.BacktestResult{Timeframe: market.H1, Start: day(10), End: until})
-	}
-	holdout := &jobs.Opening{Research: "op_agent_research_1", From: day(20), Holdout: []ktrdr.Hash{{5}}}
-	for name, c := range map[string]struct {
-		ops             []ktrdr.Operation
-		given, designed int
-	}{
-		"nothing":                            {nil, 0, 0},
-		"trained on bars before it":          {[]ktrdr.Operation{trained(1, day(19))}, 0, 0},
-		"trained on bars of it":              {[]ktrdr.Operation{trained(1, day(29))}, 1, 0},
-		"trained and backtested on them":     {[]ktrdr.Operation{trained(1, day(29)), traded(1, "EURUSD", day(29), nil)}, 1, 0},
-		"trained before, backtested in it":   {[]ktrdr.Operation{trained(1, day(19)), traded(1, "EURUSD", day(29), nil)}, 1, 0},
-		"two models":                         {[]ktrdr.Operation{trained(1, day(29)), trained(2, day(29))}, 2, 0},
-		"another symbol":                     {[]ktrdr.Operation{traded(1, "GBPUSD", day(29), nil)}, 0, 0},
-		"opened by name":                     {[]ktrdr.Operation{traded(1, "EURUSD", day(29), holdout)}, 1, 1},
-		"opened by name after it was looked": {[]ktrdr.Operation{trained(1, day(29)), traded(1, "EURUSD", day(29), holdout)}, 2, 1},
-	} {
-		notes := shelf{}
-		for _, op := range c.ops {
-			for _, n := range Standalone()[op.Type](op) {
-				if at := n.Kind + " " + n.Key; notes[at].Key == "" { // the first is kept
-					notes[at] = n
-				}
-			}
-		}
-		for strategy, want := range map[string]int{"given": c.given, "": c.designed} {
-			spec.Strategy = strategy
-			if got, err := NewMemory(notes).known(t.Context(), &spec, ktrdr.NoteQuery{}, ""); err != nil || got != want {
-				t.Errorf("%s: %d looks count against strategy %q (%v), want %d", name, got, strategy, err, want)
-			}
-		}
+	if e := Ledger()[ktrdr.AgentConfirm](ktrdr.Operation{Result: json.RawMessage(`[]`)}); e.Look == nil || e.Look.Claim {
+		t.Errorf("a look whose result cannot be read: %+v, want one that claims nothing", e.Look)
 	}
 }

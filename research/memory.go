@@ -1,7 +1,6 @@
 package research
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -160,35 +159,6 @@ func (m *Memory) own(ctx context.Context, kind string, v View, each func(ktrdr.N
 	return m.read(ctx, ktrdr.NoteQuery{Kind: kind, Run: v.Run, BeforeGeneration: &v.Generation, Order: ktrdr.NotesByPlace}, 0, each)
 }
 
-// Openings is how often the holdout was opened by the earlier generations of a
-// run. A first generation that knows of no trial counts as one opening whether
-// or not it made any, so that those after it know of one at least: see
-// evidence.OwnOpenings.
-func (m *Memory) Openings(ctx context.Context, at Place, holdout []Span) (int, error) {
-	if at.Generation == 0 {
-		return 0, nil
-	}
-	n, err := m.opened(ctx, ktrdr.NoteQuery{Run: at.Run, BeforeGeneration: &at.Generation}, holdout, "")
-	return max(n, 1), err
-}
-
-// opened counts the openings of bars that a holdout has some of, but for those
-// of one run.
-func (m *Memory) opened(ctx context.Context, q ktrdr.NoteQuery, holdout []Span, but string) (count int, err error) {
-	q.Kind = NoteOpening
-	err = m.read(ctx, q, 0, func(n ktrdr.Note) error {
-		var o Opening
-		if err := json.Unmarshal(n.Data, &o); err != nil {
-			return fmt.Errorf("opening %s: %w", n.Key, err)
-		}
-		if (but == "" || n.Run != but) && o.touches(holdout) {
-			count++
-		}
-		return nil
-	})
-	return count, err
-}
-
 // notesAtOnce is a page of what is read: large enough that pages are few, and
 // small beside what is made of all of them.
 const notesAtOnce = 100
@@ -241,31 +211,6 @@ func (m *Memory) Records(ctx context.Context, q ktrdr.NoteQuery) ([]Record, stri
 		list[i] = r
 	}
 	return list, page.Next, nil
-}
-
-// Leaderboard orders experiments: what claims an edge first, the least lucky on
-// top; then by the deflated Sharpe ratio of the test part; of equals the earlier.
-// A ratio without a claim is a number among many, and stands below every claim.
-func Leaderboard(list []Record) []Record {
-	ranked := slices.Clone(list)
-	slices.SortStableFunc(ranked, func(a, b Record) int {
-		return cmp.Or(-cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Generation, b.Generation), cmp.Compare(a.Index, b.Index))
-	})
-	return ranked
-}
-
-// rank is above 1 for a claim, a confidence for what was measured on the test
-// part, and below 0 for the rest.
-func (r *Record) rank() float64 {
-	switch f := r.Figures; {
-	case r.Claim && f != nil && f.Luck != nil:
-		return 2 + (1 - *f.Luck)
-	case r.Claim:
-		return 2
-	case f != nil && f.Deflated != nil:
-		return *f.Deflated
-	}
-	return -1
 }
 
 // Hypotheses are the newest hypotheses, each with what is known of it now.

@@ -27,49 +27,6 @@ func spanned(t *testing.T) (Spec, string) {
 	return spec, symbol
 }
 
-// opens lets the assessment look at the holdout.
-func opens(v any) {
-	if a, ok := v.(*Assessment); ok {
-		a.HoldoutOpened = true
-	}
-}
-
-func TestMemory_CountsWhoOpenedTheSameBars(t *testing.T) {
-	spec, symbol := spanned(t)
-	m := NewMemory(shelf(whole(t, spec, opens).notes))
-	for name, c := range map[string]struct {
-		at      Place
-		holdout []Span
-		want    int
-	}{
-		"the next generation":               {Place{"run_a", 2, 0}, spec.Sealed, 1},
-		"its own generation":                {Place{"run_a", 1, 5}, spec.Sealed, 1}, // one at least, after a first
-		"the first generation":              {Place{"run_a", 0, 0}, spec.Sealed, 0},
-		"more bars have come since":         {Place{"run_a", 2, 0}, []Span{span(symbol, 110, 130, 99)}, 1},
-		"the very bars under another name":  {Place{"run_a", 2, 0}, []Span{span("OTHER", 100, 120, 20)}, 1},
-		"another symbol at the same time":   {Place{"run_a", 2, 0}, []Span{span("OTHER", 100, 120, 99)}, 1},
-		"bars that come after those opened": {Place{"run_a", 2, 0}, []Span{span(symbol, 120, 140, 99)}, 1},
-	} {
-		if got, err := m.Openings(t.Context(), c.at, c.holdout); err != nil || got != c.want {
-			t.Errorf("%s: %d openings, %v, want %d", name, got, err, c.want)
-		}
-	}
-	again := spec
-	again.Index = 3
-	notes := whole(t, spec, opens).notes
-	maps.Copy(notes, whole(t, again, opens).notes)
-	for key, n := range whole(t, spec, nil).notes { // this one kept it sealed
-		notes["sealed "+key] = n
-	}
-	m = NewMemory(shelf(notes))
-	if got, err := m.Openings(t.Context(), Place{"run_a", 2, 0}, spec.Sealed); err != nil || got != 2 {
-		t.Errorf("%d openings, %v, want those of both researches", got, err)
-	}
-	if got, err := m.Openings(t.Context(), Place{"run_a", 2, 0}, []Span{span(symbol, 120, 140, 99)}); err != nil || got != 1 {
-		t.Errorf("%d openings of bars that nobody saw, %v, want the one that a first generation counts as", got, err)
-	}
-}
-
 func TestMemory_TellsNothingOfExperimentsThatSawTheHoldout(t *testing.T) {
 	spec, symbol := spanned(t)
 	m := NewMemory(shelf(whole(t, spec, nil).notes))
@@ -118,30 +75,25 @@ func TestMemory_HypothesesAreOpenUntilSomebodyTestsThem(t *testing.T) {
 	}
 }
 
-func TestNotes_CancelledTrainingsAndBacktestsAreTrials(t *testing.T) {
-	for typ, want := range map[ktrdr.Type]int{ktrdr.AgentDesign: 0, ktrdr.Training: 1, ktrdr.Backtesting: 1, ktrdr.AgentAssessment: 1} {
-		tr := reach(t, someSpec(t), typ)
-		tr.die(ktrdr.Cancelled, ktrdr.CodeCancelled, "enough")
-		tr.ask(ktrdr.WhyChild)
-		if got := tr.kinds()[NoteTrial]; got != want || tr.parent.Status != ktrdr.Cancelled {
-			t.Errorf("cancelled in %s: %d trials noted, want %d", typ, got, want)
-		}
-	}
-}
-
 func TestResult_ShowsWhatWasCounted(t *testing.T) {
-	sharpe, sealed, deflated, luck := 1.25, 0.75, 0.6, 0.015
+	perBar, sharpe, deflated, sharpeZ, alphaZ, alpha := 0.0125, 1.25, 0.6, 3.0, 2.0, 0.0001
 	tr := whole(t, someSpec(t), func(v any) {
 		if a, ok := v.(*Assessment); ok {
-			a.Figures = &evidence.Figures{Trials: 20, Openings: 9, Deflated: &deflated, Luck: &luck, Holdout: &evidence.Comparison{}}
-			a.Figures.Test.Sharpe.Annualized, a.Figures.Holdout.Sharpe.PerBar = &sharpe, &sealed
+			a.Finalist, a.Figures = true, &evidence.Figures{Trials: 20, Deflated: &deflated, SharpeZ: &sharpeZ, AlphaZ: &alphaZ}
+			a.Figures.Test.Sharpe.Annualized, a.Figures.Test.Sharpe.PerBar, a.Figures.Test.Alpha = &sharpe, &perBar, &alpha
 		}
 	})
 	f := tr.result().Figures
-	if f == nil || *f.TestSharpe != sharpe || *f.HoldoutSharpe != sealed || *f.Deflated != deflated || *f.Luck != luck || f.Trials != 20 || f.Openings != 9 {
-		t.Errorf("%+v", f)
+	if f == nil || *f.TestSharpe != sharpe || *f.Deflated != deflated || *f.SharpeZ != sharpeZ || *f.AlphaZ != alphaZ || f.Trials != 20 {
+		t.Fatalf("%+v", f)
 	}
-	if f := whole(t, someSpec(t), nil).result().Figures; f.HoldoutSharpe != nil || f.Luck != nil {
-		t.Errorf("a sealed holdout shows %+v", f)
+	if perYear := *f.Alpha; perYear < 0.99 || perYear > 1.01 { // 10,000 bars make a year
+		t.Errorf("alpha %v a year, want 1", perYear)
+	}
+	if tr.parent.Rung != ktrdr.RungFinalist || tr.parent.Score == nil || *tr.parent.Score != alphaZ {
+		t.Errorf("rung %q, score %v, want a finalist scored by the weaker z", tr.parent.Rung, tr.parent.Score)
+	}
+	if other := whole(t, someSpec(t), nil); other.parent.Rung != RungNothing || other.parent.Score != nil {
+		t.Errorf("rung %q, score %v without figures", other.parent.Rung, other.parent.Score)
 	}
 }

@@ -9,28 +9,15 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/evidence"
-	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 )
 
 // The kinds of notes. A note's key is the place of its research in its run, so
 // that a research that is resumed, or asked twice, notes everything once.
 const (
-	NoteTrial      = "trial"      // a strategy met the data; all of them count against luck
 	NoteExperiment = "experiment" // how a research ended
 	NoteHypothesis = "hypothesis" // something to find out, and later what was found
 )
-
-// Trial is a line of the ledger.
-type Trial struct {
-	Strategy   string   `json:"strategy_name"`
-	Status     string   `json:"status"` // evaluated, gate_rejected, failed, or trained: by itself
-	Reason     string   `json:"reason,omitempty"`
-	Accuracy   *float64 `json:"test_accuracy,omitempty"`
-	Sharpe     *float64 `json:"sharpe_ratio,omitempty"`
-	Trades     int      `json:"total_trades"`
-	ResultHash string   `json:"backtest_hash,omitempty"`
-}
 
 // Experiment is what memory keeps of a research.
 type Experiment struct {
@@ -47,7 +34,7 @@ type Experiment struct {
 	GateReason string           `json:"gate_rejection_reason,omitempty"`
 	Error      string           `json:"error_message,omitempty"`
 	Verdict    evidence.Level   `json:"verdict,omitempty"`
-	Claim      bool             `json:"claim"`
+	Rung       string           `json:"rung,omitempty"`
 	Summary    string           `json:"summary,omitempty"`
 	Figures    *Figures         `json:"results,omitempty"`
 	Outcome    designer.Outcome `json:"outcome"` // as the designer reads it
@@ -63,7 +50,7 @@ type HypothesisStatus string
 // The statuses.
 const (
 	Untested     HypothesisStatus = "untested"
-	Validated    HypothesisStatus = "validated"
+	Validated    HypothesisStatus = "validated" // on the test part
 	Refuted      HypothesisStatus = "refuted"
 	Inconclusive HypothesisStatus = "inconclusive"
 )
@@ -118,46 +105,16 @@ func (r *research) posed() ([]ktrdr.Note, error) {
 	return []ktrdr.Note{n}, err
 }
 
-// tried notes the trial.
-func (r *research) tried(training *jobs.TrainingResult, run *jobs.BacktestResult) ([]ktrdr.Note, error) {
-	t := Trial{Strategy: r.state.StrategyName, Status: "evaluated"}
-	if training != nil && training.Test != nil {
-		t.Accuracy = &training.Test.Accuracy
-	}
-	if run != nil {
-		t.Sharpe, t.Trades, t.ResultHash = run.Metrics.Sharpe, run.Metrics.TotalTrades, run.ResultHash.String()
-	}
-	if refused := r.state.refusal(); refused != nil {
-		t.Status, t.Reason = string(OutcomeRejected), refused.Reason
-	}
-	n, err := r.note(NoteTrial, "", t)
-	return []ktrdr.Note{n}, err
-}
-
-// broken notes the trial of a research that ended in the middle of it: what was
-// begun on the data counts, whoever stopped it.
-func (r *research) broken(child *ktrdr.Operation, status Outcome, why string) ([]ktrdr.Note, error) {
-	if child.Type != ktrdr.Training && child.Type != ktrdr.Backtesting {
-		return nil, nil
-	}
-	n, err := r.note(NoteTrial, "", Trial{Strategy: r.state.StrategyName, Status: string(status), Reason: why})
-	return []ktrdr.Note{n}, err
-}
-
 // failed notes how a research failed. Its key leaves room for the experiment
 // that it becomes if it is resumed.
-func (r *research) failed(child *ktrdr.Operation, message string) ([]ktrdr.Note, error) {
-	notes, err := r.broken(child, OutcomeFailed, message)
-	if err != nil {
-		return nil, err
-	}
+func (r *research) failed(message string) ([]ktrdr.Note, error) {
 	e := r.experiment(OutcomeFailed)
 	e.Error, e.Outcome = message, designer.Outcome{Failed: true}
 	if design, err := r.design(); err == nil && design != nil { // one that cannot be read teaches nothing
 		e.Key, e.Genome = design.Key, design.Genome
 	}
 	n, err := r.note(NoteExperiment, "/failed", e)
-	return append(notes, n), err
+	return []ktrdr.Note{n}, err
 }
 
 func (r *research) experiment(status Outcome) Experiment {
@@ -179,7 +136,7 @@ func (r *research) experiment(status Outcome) Experiment {
 // hypothesis that it tested, and what to find out next.
 func (r *research) learnt(e evaluation, verdict *Assessment, result *Result) ([]ktrdr.Note, error) {
 	x := r.experiment(result.Outcome)
-	x.GateReason, x.Verdict, x.Claim, x.Summary = result.GateReason, verdict.Verdict, verdict.Claim, result.Summary
+	x.GateReason, x.Verdict, x.Rung, x.Summary = result.GateReason, verdict.Verdict, result.Rung, result.Summary
 	x.Figures, x.Hypotheses, x.ResultHash = result.Figures, verdict.Hypotheses, result.ResultHash
 	x.Outcome = r.outcome(e, verdict)
 	if e.design != nil {
@@ -208,11 +165,7 @@ func (r *research) learnt(e evaluation, verdict *Assessment, result *Result) ([]
 			ID: r.spec.Key() + suffix, Text: h.Text, Rationale: h.Rationale, Code: h.Code, Status: Untested, Source: r.spec.Key(),
 		}))
 	}
-	if err != nil || !verdict.HoldoutOpened {
-		return notes, err
-	}
-	n, err = r.opened(e.symbol())
-	return append(notes, n), err
+	return notes, err
 }
 
 // tested is the hypothesis as it stands after a research.
@@ -225,7 +178,7 @@ func (h HypothesisNote) tested(by string, status HypothesisStatus) HypothesisNot
 // not show is not yet that it is not there.
 func found(v *Assessment, o Outcome) HypothesisStatus {
 	switch {
-	case v.Claim:
+	case v.Finalist:
 		return Validated
 	case o == OutcomeCompleted && v.Verdict == evidence.Poor:
 		return Refuted
@@ -241,14 +194,10 @@ var teaches = map[evidence.Code]string{
 	evidence.BoundedDecay: "decay", evidence.BeatsHold: "buy_and_hold", evidence.BeatsLuck: "significance",
 }
 
-// outcome is the end of a research as the designer reads it: as it was when the
-// holdout was still sealed. One word of what the holdout said, a thousand times
-// over, and searching has read it.
+// outcome is the end of a research as the designer reads it. It says nothing of a
+// look: a search that is told the result of a thousand looks has read the holdout.
 func (r *research) outcome(e evaluation, v *Assessment) designer.Outcome {
 	o := designer.Outcome{Verdict: string(v.Verdict), Collapsed: e.training.Test != nil && e.training.Test.Collapsed}
-	if v.HoldoutOpened {
-		o.Verdict = string(evidence.Promising) // or it would not have been
-	}
 	if refused := r.state.refusal(); refused != nil {
 		o.Rejected, o.Reasons = true, refused.Reasons
 	}

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/evidence"
@@ -40,7 +38,7 @@ func (tr *tree) kinds() map[string]int {
 
 func TestNotes_OfACompletedResearch(t *testing.T) {
 	tr := whole(t, someSpec(t), nil)
-	if k := tr.kinds(); k[NoteTrial] != 1 || k[NoteExperiment] != 1 || k[NoteHypothesis] != 3 {
+	if k := tr.kinds(); k[NoteExperiment] != 1 || k[NoteHypothesis] != 3 {
 		t.Fatalf("noted %v", k)
 	}
 	for _, n := range tr.notes {
@@ -64,12 +62,12 @@ func TestNotes_OfACompletedResearch(t *testing.T) {
 	}
 }
 
-func TestNotes_ResumedResearchCountsOnce(t *testing.T) {
+func TestNotes_ResumedResearchTellsItsLastEnd(t *testing.T) {
 	tr := reach(t, someSpec(t), ktrdr.Backtesting)
 	tr.die(ktrdr.Failed, ktrdr.CodeFailed, "bad luck")
 	tr.ask(ktrdr.WhyChild)
-	if k := tr.kinds(); k[NoteTrial] != 1 || k[NoteExperiment] != 1 {
-		t.Fatalf("a failure noted %v, want the trial and how it ended", k)
+	if k := tr.kinds(); k[NoteExperiment] != 1 {
+		t.Fatalf("a failure noted %v, want how it ended", k)
 	}
 	tr.parent.Status = ktrdr.Running
 	tr.ask(ktrdr.WhyResumed)
@@ -77,48 +75,12 @@ func TestNotes_ResumedResearchCountsOnce(t *testing.T) {
 		tr.complete(nil)
 		tr.ask(ktrdr.WhyChild)
 	}
-	if k := tr.kinds(); k[NoteTrial] != 1 || k[NoteExperiment] != 2 || k[NoteHypothesis] != 3 {
-		t.Errorf("after the resume: %v, want one trial, and both ends", k)
+	if k := tr.kinds(); k[NoteExperiment] != 2 || k[NoteHypothesis] != 3 {
+		t.Errorf("after the resume: %v, want both ends", k)
 	}
 	past, err := NewMemory(shelf(tr.notes)).Recall(t.Context(), View{Run: "run_a", Generation: 2})
 	if err != nil || len(past.Experiments) != 1 || past.Experiments[0].Outcome.Failed {
 		t.Errorf("memory tells %+v, %v, want how it ended at last", past, err)
-	}
-}
-
-func TestNotes_DesignerLearnsNothingOfTheHoldout(t *testing.T) {
-	told := func(v Assessment) designer.Outcome {
-		tr := whole(t, someSpec(t), func(x any) {
-			if a, ok := x.(*Assessment); ok {
-				*a = v
-			}
-		})
-		past, err := NewMemory(shelf(tr.notes)).Recall(t.Context(), View{Run: "run_a", Generation: 2})
-		if err != nil || len(past.Experiments) != 1 {
-			t.Fatalf("memory tells %+v, %v", past, err)
-		}
-		return past.Experiments[0].Outcome
-	}
-	confirmed := Assessment{Verdict: evidence.Promising, Claim: true, HoldoutOpened: true, Reasons: []evidence.Reason{
-		{Code: evidence.BeatsLuck, Passed: true}, {Code: evidence.HoldoutEarns, Passed: true, Text: "it earned"},
-	}}
-	lost := Assessment{Verdict: evidence.Poor, HoldoutOpened: true, Reasons: []evidence.Reason{
-		{Code: evidence.BeatsLuck, Passed: true},
-		{Code: evidence.HoldoutEarns, Text: "it lost"},
-		{Code: evidence.HoldoutTrades, Text: "it hardly traded"},
-		{Code: evidence.HoldoutConfirms, Text: "it was luck"},
-	}}
-	if diff := cmp.Diff(told(confirmed), told(lost)); diff != "" {
-		t.Errorf("a holdout that confirmed and one that did not are told apart:\n%s", diff)
-	}
-}
-
-func TestNotes_FailedDesignIsNoTrial(t *testing.T) {
-	tr := reach(t, someSpec(t), ktrdr.AgentDesign)
-	tr.die(ktrdr.Failed, ktrdr.CodeFailed, "bad luck")
-	tr.ask(ktrdr.WhyChild)
-	if k := tr.kinds(); k[NoteTrial] != 0 || k[NoteExperiment] != 1 {
-		t.Errorf("noted %v, want only how it ended", k)
 	}
 }
 
@@ -188,15 +150,18 @@ func TestResultHash_KnowsOnlyWhatMatters(t *testing.T) {
 	if want := "Designed by the program itself instead of test/m: it is away. Assessed by the program itself instead of test/m: it is away."; !strings.HasSuffix(without.Summary, want) {
 		t.Errorf("it says %q, want it to end with %q", without.Summary, want)
 	}
-	seed, bars, sealed := someSpec(t), someSpec(t), someSpec(t)
+	longer := someSpec(t)
+	longer.Holdout[0].Hash = mark(2)
+	if got := whole(t, longer, nil).result().ResultHash; got != base {
+		t.Errorf("with another holdout it is %s, want %s: the hash ends at the finalist", got, base)
+	}
+	seed, bars := someSpec(t), someSpec(t)
 	seed.Seed++
 	bars.Bars[0].Hash = mark(1)
-	sealed.Holdout[0].Hash = mark(2)
 	seen := map[ktrdr.Hash]string{base: "the same"}
 	for name, h := range map[string]ktrdr.Hash{
-		"another seed":    whole(t, seed, nil).result().ResultHash,
-		"other bars":      whole(t, bars, nil).result().ResultHash,
-		"another holdout": whole(t, sealed, nil).result().ResultHash,
+		"another seed": whole(t, seed, nil).result().ResultHash,
+		"other bars":   whole(t, bars, nil).result().ResultHash,
 		"other weights": whole(t, someSpec(t), func(v any) {
 			if r, ok := v.(*jobs.TrainingResult); ok {
 				r.Model.SHA256 = mark(3)
@@ -368,25 +333,6 @@ func TestMemory_NewestWordOnAHypothesisCounts(t *testing.T) {
 	}).Hypotheses(t.Context(), 10)
 	if err != nil || len(list) != 2 || list[0].Status != Refuted || list[1].ID != "b" {
 		t.Errorf("%+v, %v", list, err)
-	}
-}
-
-func TestLeaderboard_ClaimsStandAboveNumbers(t *testing.T) {
-	record := func(name string, luck, deflated float64) Record {
-		r := Record{Experiment: Experiment{Name: name, Claim: luck <= 0.02, Figures: &Figures{Luck: &luck, Deflated: &deflated}}}
-		return r
-	}
-	failed := Record{Experiment: Experiment{Name: "failed", Status: OutcomeFailed}}
-	rejected := Record{Experiment: Experiment{Name: "rejected", Status: OutcomeRejected, Figures: &Figures{}}}
-	rejected.Index = 1
-	var got []string
-	for _, r := range Leaderboard([]Record{
-		failed, rejected, record("poor", 1, 0.1), record("better", 0.5, 0.9), record("claim", 0.01, 0.6), record("surer claim", 0.001, 0.5), record("neutral", 1, 0.4),
-	}) {
-		got = append(got, r.Name)
-	}
-	if want := []string{"surer claim", "claim", "better", "neutral", "poor", "failed", "rejected"}; !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
 	}
 }
 

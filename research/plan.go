@@ -3,6 +3,8 @@ package research
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/jobs"
@@ -119,7 +121,7 @@ func (r *research) designed(child *ktrdr.Operation) (ktrdr.Decision, error) {
 	if err != nil {
 		return ktrdr.Decision{}, err
 	}
-	s, err := checkDesign(design.Strategy, r.spec.Bars, r.spec.Costs)
+	s, err := checkDesign(design.Strategy, r.spec.Bars)
 	if err != nil {
 		return ktrdr.Decision{}, fmt.Errorf("the design cannot be used: %w", err)
 	}
@@ -163,8 +165,12 @@ func (r *research) trained(child *ktrdr.Operation) (ktrdr.Decision, error) {
 	if err != nil {
 		return ktrdr.Decision{}, err
 	}
-	symbol := bars[0].Symbol // an account trades one: the first
-	return r.begin(ktrdr.Backtesting, jobs.BacktestSpec{Model: result.Model, Symbol: symbol, Scope: jobs.ScopeTest, Bars: barsOfSymbol(bars, symbol)})
+	spec := jobs.BacktestSpec{Model: result.Model, Scope: jobs.ScopeTest, Bars: bars}
+	spec.Trade(symbolsOf(bars))
+	if err := r.atFloor(&spec); err != nil {
+		return ktrdr.Decision{}, err
+	}
+	return r.begin(ktrdr.Backtesting, spec)
 }
 
 // backtested asks the gate about a backtest. Whatever it says, this was a trial.
@@ -192,43 +198,41 @@ func (r *research) training() (*jobs.TrainingResult, error) {
 	return &result, err
 }
 
-// assess notes the trial and has it assessed. Only what passed every gate is
-// measured, and only then is the holdout named.
+// assess has a trial assessed. Only what passed every gate is measured.
 func (r *research) assess(training *jobs.TrainingResult, run *jobs.BacktestResult) (ktrdr.Decision, error) {
 	spec := AssessmentSpec{
 		Strategy: r.state.StrategyName, Hypothesis: r.state.Hypothesis, Model: r.spec.Model, Seed: r.spec.Seed, Place: r.spec.Place,
 		Gates: r.state.Gates, Training: trainingFigures(training), Collapsed: training.Test != nil && training.Test.Collapsed,
-		Trials: r.spec.Trials, Openings: r.spec.Openings, Rules: r.spec.Rules, Budget: r.spec.Budget,
+		Counted: max(r.parent.Trials, r.spec.trials()), Rules: r.spec.Rules, Budget: r.spec.Budget,
 	}
 	if run != nil && len(run.Artifacts) > 0 && r.state.refusal() == nil {
 		files, err := r.exhibits(run)
 		if err != nil {
 			return ktrdr.Decision{}, err
 		}
-		files.Sealed = of(r.spec.Sealed, run.Symbol)
 		spec.Files = &files
 	}
-	d, err := r.begin(ktrdr.AgentAssessment, spec)
-	if err != nil {
-		return d, err
-	}
-	d.Notes, err = r.tried(training, run)
-	return d, err
+	return r.begin(ktrdr.AgentAssessment, spec)
 }
 
 // exhibits are what a backtest left to be looked at, with the bars that the model
-// read of its symbol and those that follow them.
+// read of its symbols.
 func (r *research) exhibits(run *jobs.BacktestResult) (Exhibits, error) {
 	files := Exhibits{Model: run.Model, Backtest: run.Artifacts[0], Symbol: run.Symbol}
+	var err error
+	if files.Costs, err = r.paid(run); err != nil {
+		return files, err
+	}
 	bars, err := trainedOn(r.newest(ktrdr.Training))
 	if err != nil {
 		return files, err
 	}
-	if files.Bars = barsOfSymbol(bars, run.Symbol); len(files.Bars) == 0 {
-		return files, ktrdr.Errorf(ktrdr.CodeCorrupt, "%s was backtested, on which nothing was trained", run.Symbol)
+	files.Bars = barsOfSymbols(bars, run.Traded())
+	if got := symbolsOf(files.Bars); !slices.Equal(got, run.Traded()) {
+		return files, ktrdr.Errorf(ktrdr.CodeCorrupt, "the backtest traded %s, and of these only %s were trained on",
+			strings.Join(run.Traded(), ", "), strings.Join(got, ", "))
 	}
-	files.Holdout, err = barsOf(r.spec.Holdout, seriesOf(files.Bars), r.state.StrategyName)
-	return files, err
+	return files, nil
 }
 
 // begin moves the research into the phase of a new child.
@@ -249,7 +253,7 @@ type about struct {
 }
 
 func (r *research) beginWith(t ktrdr.Type, spec json.RawMessage) (ktrdr.Decision, error) {
-	id := childID(r.parent.ID, t, r.attempts(t))
+	id := childID(&r.parent, t, r.attempts(t))
 	r.state.enter(t, id)
 	state, err := encode(r.state)
 	if err != nil {

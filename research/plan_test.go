@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -201,8 +202,11 @@ func TestPlan_GateRefusalIsAnOutcome(t *testing.T) {
 			if r := tr.result(); tr.parent.Status != ktrdr.Completed || r.Outcome != OutcomeRejected || !strings.Contains(r.GateReason, x.reason) || OutcomeOf(tr.parent) != OutcomeRejected {
 				t.Errorf("ended %s with %+v", tr.parent.Status, r)
 			}
-			if n := len(tr.notes); n != 5 { // trial, experiment, its hypothesis twice, a new one
-				t.Errorf("%d notes: %v", n, tr.notes)
+			if n := len(tr.notes); n != 4 { // experiment, its hypothesis twice, a new one
+				t.Errorf("%d notes", n)
+			}
+			if tr.parent.Rung != ktrdr.RungRejected {
+				t.Errorf("rung %q", tr.parent.Rung)
 			}
 		})
 	}
@@ -293,12 +297,17 @@ func TestPlan_CrashesMakeNoSecondChild(t *testing.T) {
 
 func TestChildID_IsItsOwnAmongAll(t *testing.T) {
 	seen := map[ktrdr.OperationID]bool{}
-	for _, parent := range []ktrdr.OperationID{"op_agent_research_20260102_030405_0a0b0c0d", "op_agent_research_20260102_030405_0a0b0c0e", "op_mine", "op_other"} {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	parents := []ktrdr.Operation{{ID: "op_mine", CreatedAt: at}, {ID: "op_other", CreatedAt: at}}
+	for session := range int64(2000) { // all of one second
+		parents = append(parents, ktrdr.Operation{ID: "op_agent_research_x", Session: session + 1, CreatedAt: at})
+	}
+	for i := range parents {
 		for _, typ := range order {
-			for attempt := range 3 {
-				id := childID(parent, typ, attempt)
-				if seen[id] || !id.Valid() {
-					t.Errorf("%s is taken or no id", id)
+			for attempt := range 12 {
+				id := childID(&parents[i], typ, attempt)
+				if seen[id] || !id.Valid() || !strings.Contains(string(id), "_20260102_030405_") {
+					t.Fatalf("%s is taken or no id", id)
 				}
 				seen[id] = true
 			}

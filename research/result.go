@@ -1,16 +1,19 @@
 package research
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backtest"
-	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/evidence"
+	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/jobs"
 )
+
+// RungNothing is what a research came to that failed a check; the store knows the
+// other rungs.
+const RungNothing = "nothing"
 
 // Result is what a research ends with.
 type Result struct {
@@ -20,18 +23,20 @@ type Result struct {
 	Phase        Phase          `json:"phase"`             // in which it ended
 	StrategyName string         `json:"strategy_name,omitempty"`
 	Verdict      evidence.Level `json:"verdict,omitempty"`
-	Claim        bool           `json:"claim"`
+	Rung         string         `json:"rung,omitempty"` // gate_rejected, nothing or finalist; a look may lift a finalist
 
 	Designer string   `json:"designer,omitempty"` // the model, or Builtin; "" where the strategy was given
 	Assessor string   `json:"assessor,omitempty"` // who worded the verdict
 	Instead  []string `json:"instead,omitempty"`  // what the program did itself although a model was asked for, and why
 
-	HoldoutOpened bool         `json:"holdout_opened"`
-	GateReason    string       `json:"gate_rejection_reason,omitempty"`
-	Gates         []GateResult `json:"gates,omitempty"`
+	GateReason string       `json:"gate_rejection_reason,omitempty"`
+	Gates      []GateResult `json:"gates,omitempty"`
 
 	Figures *Figures        `json:"backtest_result,omitempty"` // nil where it did not come to a backtest
 	Model   *ktrdr.Artifact `json:"model,omitempty"`
+
+	Costs    []PaidCosts `json:"costs,omitempty"`    // that the backtest paid, by symbol
+	Warnings []string    `json:"warnings,omitempty"` // for people
 
 	Training ktrdr.OperationID `json:"training_operation_id,omitempty"`
 	Backtest ktrdr.OperationID `json:"backtest_operation_id,omitempty"`
@@ -39,7 +44,8 @@ type Result struct {
 	Place
 
 	// ResultHash covers strategy, data, seed, weights, trades, figures and
-	// verdict. It is the zero hash where there is no verdict.
+	// verdict. It ends at the finalist: a look has a hash of its own. It is the
+	// zero hash where there is no verdict.
 	ResultHash ktrdr.Hash `json:"result_hash,omitzero"`
 }
 
@@ -69,15 +75,40 @@ type Figures struct {
 	BuyAndHold  *float64 `json:"buy_and_hold_return"`
 	Trades      int      `json:"total_trades"`
 	CostShare   float64  `json:"cost_share"`    // of what was earned before costs; 1 where nothing was
-	CostPerSide float64  `json:"cost_per_side"` // of the value of one entry or exit
+	CostPerSide float64  `json:"cost_per_side"` // of the value of one entry or exit; of several symbols the dearest
+
+	Symbols []SymbolFigures `json:"symbols,omitempty"` // of each symbol, where several were traded
+
+	CostBelowDefault bool `json:"cost_below_default"` // CostPerSide is below the default of the asset class
 
 	// What the verdict made of them; nothing where there was none.
-	TestSharpe    *float64 `json:"test_sharpe"`
-	HoldoutSharpe *float64 `json:"holdout_sharpe"` // nil while it is sealed
-	Deflated      *float64 `json:"deflated_sharpe"`
-	Trials        int      `json:"trials_counted"`
-	Openings      int      `json:"openings_counted"`
-	Luck          *float64 `json:"luck_p"` // nil while the holdout is sealed
+	TestSharpe *float64 `json:"test_sharpe"` // per year where possible
+	SharpeZ    *float64 `json:"sharpe_z"`
+	Alpha      *float64 `json:"alpha"` // per year where possible
+	AlphaZ     *float64 `json:"alpha_z"`
+	Deflated   *float64 `json:"deflated_sharpe"`
+	Trials     int      `json:"trials_counted"`
+}
+
+// SymbolFigures are those of one symbol's account in the backtest. The verdict is on
+// the sum of the accounts.
+type SymbolFigures struct {
+	Symbol      string   `json:"symbol"`
+	Sharpe      *float64 `json:"sharpe_ratio"`
+	WinRate     *float64 `json:"win_rate"`
+	MaxDrawdown float64  `json:"max_drawdown"`
+	NetReturn   float64  `json:"net_return"`
+	BuyAndHold  *float64 `json:"buy_and_hold_return"`
+	Trades      int      `json:"total_trades"`
+}
+
+// symbolFigures lists those of every account; none where there is one account.
+func symbolFigures(accounts []jobs.AccountResult) (list []SymbolFigures) {
+	for _, a := range accounts {
+		f := figuresOf(&a.Metrics)
+		list = append(list, SymbolFigures{a.Symbol, f.Sharpe, f.WinRate, f.MaxDrawdown, f.NetReturn, f.BuyAndHold, f.Trades})
+	}
+	return list
 }
 
 // judged adds what the verdict says. Where nothing was traded nothing is added.
@@ -85,9 +116,12 @@ func (f *Figures) judged(v *evidence.Figures) *Figures {
 	if f == nil || v == nil {
 		return f
 	}
-	f.TestSharpe, f.Deflated, f.Trials, f.Openings, f.Luck = v.Test.Sharpe.Ratio(), v.Deflated, v.Trials, v.Openings, v.Luck
-	if v.Holdout != nil {
-		f.HoldoutSharpe = v.Holdout.Sharpe.Ratio()
+	f.TestSharpe, f.Deflated, f.Trials = v.Test.Sharpe.Ratio(), v.Deflated, v.Trials
+	f.SharpeZ, f.AlphaZ, f.Alpha = v.SharpeZ, v.AlphaZ, v.Test.Alpha
+	if s := v.Test.Sharpe; f.Alpha != nil && s.Annualized != nil && s.PerBar != nil && *s.PerBar != 0 {
+		root := *s.Annualized / *s.PerBar // of the number of bars in a year
+		perYear := *f.Alpha * float64(root*root)
+		f.Alpha = &perYear
 	}
 	return f
 }
@@ -97,8 +131,9 @@ func (e *evaluation) figures() *Figures {
 		return nil
 	}
 	f := figuresOf(&e.run.Metrics)
+	f.Symbols = symbolFigures(e.run.Accounts)
 	c := e.run.Config
-	f.CostPerSide = designer.CostHints{Commission: c.Commission, Slippage: c.Slippage, Spread: c.Spread}.PerSide()
+	f.CostPerSide = instrument.Costs{Commission: c.Commission, Slippage: c.Slippage, Spread: c.Spread}.PerSide()
 	return f
 }
 
@@ -127,7 +162,6 @@ func figuresOf(m *backtest.Metrics) *Figures {
 type fingerprint struct {
 	Strategy   ktrdr.Hash   `json:"strategy"`
 	Data       []ktrdr.Hash `json:"data"`
-	Holdout    []ktrdr.Hash `json:"holdout"`
 	Seed       uint64       `json:"seed"`
 	Weights    ktrdr.Hash   `json:"weights"`
 	Training   ktrdr.Hash   `json:"training"`
@@ -137,8 +171,7 @@ type fingerprint struct {
 	Assessment *Assessment  `json:"assessment"`
 }
 
-// hash is the result's in one line. JSON writes fields in their order and
-// numbers in their shortest form, so the same result is the same text anywhere.
+// hash is the result's in one line.
 func (r *research) hash(e evaluation, verdict *Assessment) (ktrdr.Hash, error) {
 	if r.state.StrategyHash == (ktrdr.Hash{}) {
 		return ktrdr.Hash{}, ktrdr.Errorf(ktrdr.CodeCorrupt, "state of %s: the hash of its strategy is missing", r.parent.ID)
@@ -146,7 +179,7 @@ func (r *research) hash(e evaluation, verdict *Assessment) (ktrdr.Hash, error) {
 	judged := *verdict
 	judged.Decisions, judged.Instead = nil, "" // how long models took, and which were away
 	f := fingerprint{
-		Strategy: r.state.StrategyHash, Data: hashes(r.spec.Bars), Holdout: hashes(r.spec.Holdout), Seed: r.spec.Seed,
+		Strategy: r.state.StrategyHash, Data: hashes(r.spec.Bars), Seed: r.spec.Seed,
 		Weights: e.training.Model.SHA256, Training: e.training.ResultHash, Gates: r.state.Gates, Assessment: &judged,
 	}
 	if e.run != nil {
@@ -155,11 +188,7 @@ func (r *research) hash(e evaluation, verdict *Assessment) (ktrdr.Hash, error) {
 			f.Trades = e.run.Artifacts[0].SHA256
 		}
 	}
-	text, err := encode(f)
-	if err != nil {
-		return ktrdr.Hash{}, fmt.Errorf("result hash: %w", err)
-	}
-	return sha256.Sum256(text), nil
+	return hashJSON(f)
 }
 
 func hashes(bars []jobs.Bars) []ktrdr.Hash {

@@ -69,12 +69,24 @@ func trainedOn(training *ktrdr.Operation) ([]jobs.Bars, error) {
 	return spec.Bars, nil
 }
 
-// barsOfSymbol picks the bars of a symbol, in their order.
-func barsOfSymbol(all []jobs.Bars, symbol string) (picked []jobs.Bars) {
-	for _, b := range all {
-		if b.Symbol == symbol {
-			picked = append(picked, b)
+// barsOfSymbols picks the bars of some symbols, in the order of the symbols.
+func barsOfSymbols(all []jobs.Bars, symbols []string) (picked []jobs.Bars) {
+	for _, symbol := range symbols {
+		for _, b := range all {
+			if b.Symbol == symbol {
+				picked = append(picked, b)
+			}
 		}
 	}
 	return picked
+}
+
+// symbolsOf names the symbols of bars, each once.
+func symbolsOf(bars []jobs.Bars) (list []string) {
+	for _, b := range bars {
+		if !slices.Contains(list, b.Symbol) {
+			list = append(list, b.Symbol)
+		}
+	}
+	return list
 }

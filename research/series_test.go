@@ -3,6 +3,7 @@ package research
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
@@ -20,7 +21,7 @@ func TestPlan_EveryPhaseGetsItsBars(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			all, first := readBy(s), len(s.Data.Timeframes)
+			all := readBy(s)
 			if len(all) > 1 {
 				several++
 			}
@@ -33,18 +34,20 @@ func TestPlan_EveryPhaseGetsItsBars(t *testing.T) {
 			tr.complete(nil)
 			tr.ask(ktrdr.WhyChild)
 			backtest := newestSpec[jobs.BacktestSpec](tr)
-			requireSeries(t, backtest.Bars, all[:first], 10)
-			if backtest.Symbol != s.Data.Symbols[0] {
-				t.Errorf("backtest of %s, want %s", backtest.Symbol, s.Data.Symbols[0])
+			requireSeries(t, backtest.Bars, all, 10)
+			if !slices.Equal(backtest.Traded(), s.Data.Symbols) {
+				t.Errorf("backtest of %s, want %s", backtest.Traded(), s.Data.Symbols)
 			}
-			tr.complete(func(v any) { v.(*jobs.BacktestResult).Symbol = backtest.Symbol })
+			tr.complete(func(v any) {
+				r := v.(*jobs.BacktestResult)
+				r.Symbol, r.Symbols = backtest.Symbol, backtest.Symbols
+			})
 			tr.ask(ktrdr.WhyChild)
 			files := newestSpec[AssessmentSpec](tr).Files
 			if files == nil {
 				t.Fatal("the assessment has nothing to look at")
 			}
-			requireSeries(t, files.Bars, all[:first], 10)
-			requireSeries(t, files.Holdout, all[:first], 100)
+			requireSeries(t, files.Bars, all, 10)
 			if got := tr.state().StrategyHash; got != s.Hash() {
 				t.Errorf("strategy hash %s, want %x", got, s.Hash())
 			}
@@ -52,6 +55,38 @@ func TestPlan_EveryPhaseGetsItsBars(t *testing.T) {
 	}
 	if several == 0 {
 		t.Error("no example reads several series, so that nothing was shown")
+	}
+}
+
+// The verdict is on the sum; what each symbol did is listed beside it.
+func TestPlan_ListsTheFiguresOfEverySymbol(t *testing.T) {
+	sharpe := -0.5
+	account := jobs.AccountResult{Symbol: "GBPUSD"}
+	account.Metrics.Sharpe, account.Metrics.TotalReturnPct, account.Metrics.MaxDrawdownPct, account.Metrics.TotalTrades = &sharpe, -3, 12, 7
+	tr := reach(t, someSpec(t), ktrdr.Backtesting)
+	tr.complete(func(v any) { v.(*jobs.BacktestResult).Accounts = []jobs.AccountResult{{Symbol: "EURUSD"}, account} })
+	tr.ask(ktrdr.WhyChild)
+	tr.complete(nil)
+	tr.ask(ktrdr.WhyChild)
+	f := tr.result().Figures
+	if f == nil || len(f.Symbols) != 2 || f.NetReturn != 0.1 {
+		t.Fatalf("figures %+v, want those of the sum and of two symbols", f)
+	}
+	if got := f.Symbols[1]; got.Symbol != "GBPUSD" || got.NetReturn != -0.03 || got.MaxDrawdown != 0.12 || got.Trades != 7 || *got.Sharpe != -0.5 {
+		t.Errorf("%+v, want the figures of GBPUSD", got)
+	}
+}
+
+// A backtest that names a symbol that was not trained on cannot be judged.
+func TestPlan_RefusesABacktestOfOtherSymbols(t *testing.T) {
+	tr := reach(t, someSpec(t), ktrdr.Backtesting)
+	tr.complete(func(v any) {
+		r := v.(*jobs.BacktestResult)
+		r.Symbol, r.Symbols = "", []string{r.Symbol, "ELSE"}
+	})
+	tr.ask(ktrdr.WhyChild)
+	if tr.parent.Status != ktrdr.Failed || !strings.Contains(tr.parent.ErrorMessage, "the backtest traded EURUSD, ELSE, and of these only EURUSD were trained on") {
+		t.Errorf("%s: %s", tr.parent.Status, tr.parent.ErrorMessage)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/evidence"
+	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/llm"
 )
@@ -42,21 +43,50 @@ type Spec struct {
 	RunSeed     uint64 `json:"run_seed"` // that the seeds of a run are made from
 	KernelClass string `json:"kernel_class"`
 	Place
-	Size     int               `json:"generation_size"` // of the run's generations
-	Until    time.Time         `json:"until,omitzero"`  // when the run begins no more of them
-	Horizon  string            `json:"horizon"`         // which notes of other runs count
-	Trials   evidence.Trials   `json:"trials"`          // how often luck is tried, all in all
-	Openings evidence.Openings `json:"openings"`        // of the holdout; those of the run's earlier generations come on top
+	Size    int       `json:"generation_size"` // of the run's generations
+	Until   time.Time `json:"until,omitzero"`  // no generation of the run starts after this
+	Horizon string    `json:"horizon"`         // which notes of other runs count
 
-	Bars     []jobs.Bars `json:"bars"`     // what research may see
-	Holdout  []jobs.Bars `json:"holdout"`  // the bars after them, for the assessment alone
-	Searched []Span      `json:"searched"` // what the first are
-	Sealed   []Span      `json:"sealed"`   // and the second
+	Bars        []jobs.Bars    `json:"bars"`                  // what research may see
+	Holdout     []jobs.Bars    `json:"holdout"`               // the bars after them, for the confirmation alone
+	Searched    []Span         `json:"searched"`              // what the first are
+	Sealed      []Span         `json:"sealed"`                // and the second
+	HoldoutFrom time.Time      `json:"holdout_from,omitzero"` // trading of the holdout begins here
+	Markets     []SymbolMarket `json:"markets,omitempty"`     // whose ledgers it counts in
 
-	Costs  designer.CostHints `json:"costs"`
-	Gates  Gates              `json:"gates"`
-	Rules  evidence.Rules     `json:"rules"`
-	Budget Budget             `json:"budget"`
+	Costs       instrument.Costs `json:"costs"`                  // what a design is written for: those of the dearest symbol
+	SymbolCosts []SymbolCosts    `json:"symbol_costs,omitempty"` // the floor of each symbol
+	Gates       Gates            `json:"gates"`
+	Rules       evidence.Rules   `json:"rules"`
+	Budget      Budget           `json:"budget"`
+
+	legacySpec
+}
+
+// SymbolMarket is the market of a symbol.
+type SymbolMarket struct {
+	Symbol string `json:"symbol"`
+	Market string `json:"market"`
+}
+
+// legacySpec is what earlier versions wrote into a spec: an operation that they
+// created is still finished.
+type legacySpec struct {
+	Trials   *legacyTrials   `json:"trials,omitempty"`
+	Openings json.RawMessage `json:"openings,omitempty"`
+}
+
+// legacyTrials is the number of trials as earlier versions wrote it.
+type legacyTrials struct {
+	Count   int `json:"count"`
+	Planned int `json:"planned"`
+}
+
+func (l legacySpec) trials() int {
+	if l.Trials == nil {
+		return 0
+	}
+	return max(l.Trials.Count, l.Trials.Planned)
 }
 
 // Budget is what a research may spend on models, in US dollars.
@@ -71,11 +101,11 @@ type DesignSpec struct {
 	Model         string         `json:"model"`
 	Seed          uint64         `json:"seed"`
 	Place
-	Horizon string             `json:"horizon"`
-	Bars    []jobs.Bars        `json:"bars"`
-	Sealed  time.Time          `json:"sealed_from,omitzero"` // where the holdout begins
-	Costs   designer.CostHints `json:"costs"`
-	Budget  Budget             `json:"budget"`
+	Horizon string           `json:"horizon"`
+	Bars    []jobs.Bars      `json:"bars"`
+	Sealed  time.Time        `json:"sealed_from,omitzero"` // where the holdout begins
+	Costs   instrument.Costs `json:"costs"`
+	Budget  Budget           `json:"budget"`
 }
 
 // View is what the design may know of others.
@@ -105,47 +135,51 @@ type Design struct {
 }
 
 // AssessmentSpec is all that an assessment needs. Of a research that a gate
-// refused there is nothing to measure: Files is nil, and so the holdout stays
-// out of reach.
+// refused there is nothing to measure: Files is nil.
 type AssessmentSpec struct {
 	Strategy   string `json:"strategy_name"`
 	Hypothesis string `json:"hypothesis,omitempty"`
 	Model      string `json:"model"`
 	Seed       uint64 `json:"seed"`
 	Place
-	Gates     []GateResult      `json:"gates"`
-	Training  TrainingFigures   `json:"training"`
-	Collapsed bool              `json:"collapsed"`
-	Trials    evidence.Trials   `json:"trials"`
-	Openings  evidence.Openings `json:"openings"` // by others
-	Rules     evidence.Rules    `json:"rules"`
-	Budget    Budget            `json:"budget"`
-	Files     *Exhibits         `json:"files,omitempty"`
+	Gates     []GateResult    `json:"gates"`
+	Training  TrainingFigures `json:"training"`
+	Collapsed bool            `json:"collapsed"`
+	Counted   int             `json:"trials_counted"` // trials that the verdict is adjusted for
+	Rules     evidence.Rules  `json:"rules"`
+	Budget    Budget          `json:"budget"`
+	Files     *Exhibits       `json:"files,omitempty"`
+
+	legacySpec
 }
+
+// TrialsCounted is how many trials the verdict is adjusted for.
+func (s AssessmentSpec) TrialsCounted() int { return max(s.Counted, s.trials(), 1) }
 
 // Exhibits are what an assessment looks at.
 type Exhibits struct {
 	Model    ktrdr.Artifact `json:"model"`
 	Backtest ktrdr.Artifact `json:"backtest"`
-	Symbol   string         `json:"symbol"`
+	Symbol   string         `json:"symbol,omitempty"` // where one was traded; of several the bars tell
 	Bars     []jobs.Bars    `json:"bars"`
-	Holdout  []jobs.Bars    `json:"holdout"`
-	Sealed   []Span         `json:"sealed"` // what the holdout is
+	Costs    []PaidCosts    `json:"costs,omitempty"` // that the backtest paid for each symbol; the training part is traded at the same
+
+	LegacyHoldout json.RawMessage `json:"holdout,omitempty"` // as earlier versions wrote it; not read
+	LegacySealed  json.RawMessage `json:"sealed,omitempty"`
 }
 
 // Assessment is what an assessment ends with.
 type Assessment struct {
-	Summary       string            `json:"summary"` // for people
-	Strategy      string            `json:"strategy_name"`
-	Verdict       evidence.Level    `json:"verdict"`
-	Claim         bool              `json:"claim"` // an edge is claimed
-	Reasons       []evidence.Reason `json:"reasons"`
-	Figures       *evidence.Figures `json:"figures,omitempty"` // nil where nothing was measured
-	HoldoutOpened bool              `json:"holdout_opened"`
-	Strengths     []string          `json:"strengths"`
-	Weaknesses    []string          `json:"weaknesses"`
-	Suggestions   []string          `json:"suggestions"`
-	Hypotheses    []Hypothesis      `json:"hypotheses"` // for the next round
+	Summary     string            `json:"summary"` // for people
+	Strategy    string            `json:"strategy_name"`
+	Verdict     evidence.Level    `json:"verdict"`
+	Finalist    bool              `json:"finalist"` // every check on the test part passed
+	Reasons     []evidence.Reason `json:"reasons"`
+	Figures     *evidence.Figures `json:"figures,omitempty"` // nil where nothing was measured
+	Strengths   []string          `json:"strengths"`
+	Weaknesses  []string          `json:"weaknesses"`
+	Suggestions []string          `json:"suggestions"`
+	Hypotheses  []Hypothesis      `json:"hypotheses"` // for the next round
 
 	Assessor  string     `json:"assessor"` // who worded it: the model, or Builtin
 	Prompt    string     `json:"prompt,omitempty"`
@@ -175,7 +209,7 @@ func (s Spec) Validate() error {
 		require(len(s.Brief) <= MaxBrief, "brief has %d bytes; at most %d are allowed", len(s.Brief), MaxBrief),
 		require(s.Model != "", "model is empty"),
 		require(len(s.Bars) > 0 && len(s.Holdout) == len(s.Bars), "it names %d series of bars and %d of the holdout", len(s.Bars), len(s.Holdout)),
-		s.check(), s.Gates.Validate(), s.Rules.Validate(),
+		s.check(), s.checkCosts(), s.Gates.Validate(), s.Rules.Validate(),
 	)
 }
 

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/strategy"
 )
@@ -44,15 +44,15 @@ func readStrategy(text, name string) (reading, error) {
 }
 
 // CheckDesign says what is wrong with a strategy that was designed for a
-// research: it must be valid, read only the bars that there are, be affordable,
-// have samples to learn from and be judged by, and trade no cheaper than the
-// research does. The last is for whoever designs by finding out what is rewarded.
-func CheckDesign(text string, bars []jobs.Bars, costs designer.CostHints) (*strategy.Strategy, []strategy.Warning, error) {
-	s, err := checkDesign(text, bars, costs)
+// research: it must be valid, read only the bars that there are, trade all of
+// their symbols, be affordable, and have samples to learn from and be judged by.
+// Costs below the floor are no reason to refuse it: they are overruled.
+func CheckDesign(text string, bars []jobs.Bars) (*strategy.Strategy, []strategy.Warning, error) {
+	s, err := checkDesign(text, bars)
 	return s.Strategy, s.warnings, err
 }
 
-func checkDesign(text string, bars []jobs.Bars, costs designer.CostHints) (reading, error) {
+func checkDesign(text string, bars []jobs.Bars) (reading, error) {
 	s, err := readStrategy(text, "design")
 	if err != nil {
 		return reading{}, err
@@ -60,13 +60,12 @@ func checkDesign(text string, bars []jobs.Bars, costs designer.CostHints) (readi
 	if _, err := barsOf(bars, readBy(s.Strategy), s.Name); err != nil {
 		return reading{}, err
 	}
+	if want := symbolsOf(bars); len(s.Data.Symbols) < len(want) {
+		return reading{}, fmt.Errorf("strategy %s is written for %s, and the research trades %s together: name all of them in training_data.symbols",
+			s.Name, strings.Join(s.Data.Symbols, ", "), strings.Join(want, ", "))
+	}
 	if err := errors.Join(affordable(s.Strategy, mostBars(bars)), trainable(s.Strategy, leastBars(s.Strategy, bars))); err != nil {
 		return reading{}, err
-	}
-	b := s.Backtest
-	own := designer.CostHints{Commission: b.Commission, Slippage: b.Slippage, Spread: b.Spread}
-	if own.PerSide() < costs.PerSide() {
-		return reading{}, fmt.Errorf("strategy %s trades at a cost of %v a side; here it is at least %v: raise commission, slippage or spread", s.Name, own.PerSide(), costs.PerSide())
 	}
 	return s, nil
 }

@@ -1,7 +1,6 @@
 package research
 
 import (
-	"slices"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -23,16 +22,6 @@ type Span struct {
 func spanOf(b *market.Bars) Span {
 	last := b.Time[b.Len()-1]
 	return Span{b.Symbol, b.Timeframe, time.Unix(b.Time[0], 0).UTC(), time.Unix(b.Timeframe.End(last), 0).UTC(), b.Hash()}
-}
-
-// meets says whether two spans have bars of the market in common.
-func (s Span) meets(o Span) bool {
-	return s.Hash == o.Hash || s.Symbol == o.Symbol && s.From.Before(o.To) && o.From.Before(s.To)
-}
-
-// of keeps the spans of a symbol.
-func of(spans []Span, symbol string) []Span {
-	return slices.DeleteFunc(slices.Clone(spans), func(s Span) bool { return s.Symbol != symbol })
 }
 
 // begin is the earliest instant of the spans; zero where there is none.

@@ -3,10 +3,8 @@ package research
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
@@ -159,17 +157,13 @@ func epochOf(child *ktrdr.Operation) int {
 
 // childID names the attempt'th child of a type. A plan may be asked any number
 // of times; the name makes sure that it means the same child each time, and lets
-// it write the name down before the child exists. Stamp and tail are the
-// parent's, whose tail is its own among those of its second.
-func childID(parent ktrdr.OperationID, t ktrdr.Type, attempt int) ktrdr.OperationID {
-	const stampLen, tailLen = len("20060102_150405"), 8
-	rest, ours := strings.CutPrefix(string(parent), "op_"+string(ktrdr.AgentResearch)+"_")
-	if ours && len(rest) == stampLen+1+tailLen {
-		if tail, err := strconv.ParseUint(rest[stampLen+1:], 16, 32); err == nil {
-			const odd = 0x9e3779b9 // so that attempts of different parents do not meet
-			return ktrdr.OperationID(fmt.Sprintf("op_%s_%s_%08x", t, rest[:stampLen], uint32(tail)+uint32(attempt)*odd))
-		}
+// it write the name down before the child exists. The stamp is the parent's; the
+// tail is made of the parent's session, which no other research has.
+func childID(parent *ktrdr.Operation, t ktrdr.Type, attempt int) ktrdr.OperationID {
+	tail := uint32(parent.Session)*0x9e3779b1 + uint32(attempt)*0x85ebca6b // odd factors: neighbours do not meet
+	if parent.Session == 0 {
+		sum := sha256.Sum256([]byte(parent.ID))
+		tail += binary.BigEndian.Uint32(sum[:])
 	}
-	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte(parent), uint64(attempt)))
-	return ktrdr.OperationID("op_" + string(t) + "_" + hex.EncodeToString(sum[:12]))
+	return ktrdr.OperationID(fmt.Sprintf("op_%s_%s_%08x", t, parent.CreatedAt.UTC().Format("20060102_150405"), tail))
 }

@@ -3,7 +3,6 @@ package research
 import (
 	"cmp"
 	"encoding/json"
-	"maps"
 	"slices"
 	"time"
 
@@ -15,7 +14,7 @@ type Snapshot struct {
 	Researches []ktrdr.Operation                     // that have not ended, in any order
 	Children   map[ktrdr.OperationID]ktrdr.Operation // of those, as far as known, by id
 	Last       *ktrdr.Operation                      // the research that ended last; nil if none did
-	Ended      []ktrdr.Operation                     // some of the newest that have ended
+	Runs       []ktrdr.OpenRun                       // that have not ended
 	Workers    []ktrdr.Worker
 	Queue      ktrdr.QueueHealth
 	Budget     BudgetStatus
@@ -113,35 +112,12 @@ func StatusOf(s Snapshot) Status {
 	return st
 }
 
-// lastingRuns are those whose time is not over and that nobody has cancelled, in
-// the order of their names.
+// lastingRuns are those that start more generations, oldest first.
 func lastingRuns(s *Snapshot) []Lasting {
-	runs, stopped := map[string]*Lasting{}, map[string]int{}
-	for _, list := range [][]ktrdr.Operation{s.Researches, s.Ended} {
-		for i := range list {
-			var l Listing
-			op := &list[i]
-			if json.Unmarshal(op.Metadata, &l) != nil || !s.Now.Before(l.Until) {
-				continue
-			}
-			r := runs[l.Run]
-			if r == nil {
-				r = &Lasting{Run: l.Run, Until: l.Until}
-				runs[l.Run], stopped[l.Run] = r, -1
-			}
-			r.Generation = max(r.Generation, l.Generation)
-			if !op.Status.Terminal() {
-				r.Open++
-			}
-			if op.CancelReason == RunCancelled {
-				stopped[l.Run] = max(stopped[l.Run], l.Generation)
-			}
-		}
-	}
 	list := []Lasting{}
-	for _, run := range slices.Sorted(maps.Keys(runs)) {
-		if stopped[run] < runs[run].Generation {
-			list = append(list, *runs[run])
+	for _, r := range s.Runs {
+		if r.State == ktrdr.RunRunning && s.Now.Before(r.Until) {
+			list = append(list, Lasting{Run: r.ID, Until: r.Until, Generation: max(r.Generations-1, 0), Open: r.Open})
 		}
 	}
 	return list

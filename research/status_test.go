@@ -64,26 +64,15 @@ func TestStatus_ShowsAllAndThePhaseOfTheNewest(t *testing.T) {
 
 func TestStatus_ShowsTheRunsThatLast(t *testing.T) {
 	now := time.Unix(1000, 0).UTC()
-	op := func(run string, generation int, until time.Time, status ktrdr.Status, reason string) ktrdr.Operation {
-		text, err := json.Marshal(Listing{Until: until, Place: Place{run, generation, 0}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return ktrdr.Operation{ID: ktrdr.OperationID(run), Status: status, CancelReason: reason, Metadata: text}
+	run := func(id string, until time.Time, state ktrdr.RunState, generations, open int) ktrdr.OpenRun {
+		return ktrdr.OpenRun{Run: ktrdr.Run{ID: id, Until: until, State: state, Generations: generations, RunCounts: ktrdr.RunCounts{Open: open}}}
 	}
 	later := now.Add(time.Hour)
-	st := StatusOf(Snapshot{
-		Now: now,
-		Researches: []ktrdr.Operation{
-			op("night", 3, later, ktrdr.Running, ""), op("night", 3, later, ktrdr.Pending, ""), op("once", 0, time.Time{}, ktrdr.Running, ""),
-			op("nearly", 2, now, ktrdr.Running, ""),
-		},
-		Ended: []ktrdr.Operation{
-			op("night", 2, later, ktrdr.Completed, ""), op("between", 5, later, ktrdr.Failed, ""), op("ended", 5, now.Add(-time.Hour), ktrdr.Completed, ""),
-			op("stopped", 1, later, ktrdr.Cancelled, RunCancelled), op("stopped", 0, later, ktrdr.Completed, ""),
-		},
-	})
-	want := []Lasting{{"between", later, 5, 0}, {"night", later, 3, 2}}
+	st := StatusOf(Snapshot{Now: now, Runs: []ktrdr.OpenRun{
+		run("night", later, ktrdr.RunRunning, 4, 2), run("once", time.Time{}, ktrdr.RunRunning, 1, 1), run("nearly", now, ktrdr.RunRunning, 3, 1),
+		run("stopped", later, ktrdr.RunCancelled, 2, 1), run("hopeless", later, ktrdr.RunGivenUp, 2, 0), run("new", later, ktrdr.RunRunning, 0, 0),
+	}})
+	want := []Lasting{{"night", later, 3, 2}, {"new", later, 0, 0}}
 	if !slices.Equal(st.Lasting, want) {
 		t.Errorf("lasting %+v, want %+v", st.Lasting, want)
 	}

@@ -66,7 +66,7 @@ func (s *Store) advance(ctx context.Context, t *tx, a ask) ([]ask, error) {
 		return nil, err
 	}
 	if p.closed() {
-		return endClosed(ctx, t, p, children)
+		return s.endClosed(ctx, t, p, children)
 	}
 	plan := s.plans[p.Type]
 	if plan == nil {
@@ -173,6 +173,16 @@ func (s *Store) apply(ctx context.Context, t *tx, p operationRow, children []ope
 		return nil, nil
 	}
 	t.wake()
+	if len(d.Create)+len(d.Resume) > 0 {
+		cancelled, err := runCancelled(ctx, t, shareRun, p.Run)
+		if err != nil {
+			return nil, err
+		}
+		if cancelled { // and CancelBatch has not come to this research yet
+			_, asks, err := cancelFrom(ctx, t, p.ID, false, reasonRunCancelled)
+			return asks, err
+		}
+	}
 	if err := moveParent(ctx, t, p, d); err != nil {
 		return nil, err
 	}
@@ -204,7 +214,7 @@ func (s *Store) apply(ctx context.Context, t *tx, p operationRow, children []ope
 	if slices.ContainsFunc(children, func(c operationRow) bool { return !c.Status.Terminal() }) {
 		return s.stop(ctx, t, p, *d.Finish)
 	}
-	return endParent(ctx, t, p, *d.Finish)
+	return s.endParent(ctx, t, p, *d.Finish)
 }
 
 // moveParent writes what the decision says of the parent itself, and leaves a
@@ -277,7 +287,7 @@ func createChild(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperatio
 
 // insertNamed stores a child under the id that its plan gave it; errTaken.
 func insertNamed(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperation) error {
-	made, err := t.exec(ctx, insertUnlessTaken, newArgs(n.ID, n, &p, unnumbered)...)
+	made, err := t.exec(ctx, insertUnlessTaken, newArgs(n.ID, n, &p, unnumbered, entered{})...)
 	if err == nil && made == 0 {
 		err = errTaken
 	}
@@ -290,7 +300,7 @@ func insertNamed(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperatio
 func insertChild(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperation) (id ktrdr.OperationID, err error) {
 	for range idTries {
 		id = ktrdr.NewOperationID(n.Type, time.Now())
-		if err = t.later(ctx, insertNew, newArgs(id, n, &p, unnumbered)...); !isDuplicate(err) {
+		if err = t.later(ctx, insertNew, newArgs(id, n, &p, unnumbered, entered{})...); !isDuplicate(err) {
 			break
 		}
 	}

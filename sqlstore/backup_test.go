@@ -92,6 +92,21 @@ func populate(t *testing.T, s *Store) blobMap {
 			VALUES ('agent:a', 2, 'CLOSED', 'OPEN', 'r', '', 8, '{}')`)
 		exec(tx, `INSERT INTO operations (id, operation_type, status, epoch, root_id, root_created_at, spec, created_at, not_before)
 			VALUES ('op_waits', 'dummy', 'PENDING', 3, 'op_waits', 1, '{}', 1, 4000000000000000)`)
+		exec(tx, `INSERT INTO operations (id, operation_type, status, epoch, root_id, root_created_at, spec, created_at, completed_at,
+				queue, run, generation, idx, session, has_plan, rung, score, trials, look)
+			VALUES ('op_research', 'agent_research', 'COMPLETED', 3, 'op_research', 1, '{}', 1, 2, 'research', 'run', 1, 2, 7, 1, 'finalist', 0.1, 12, 'key')`)
+		exec(tx, `INSERT INTO runs (id, goal, request, created_at, until, generation_size, planned, state, cancelled_at, cancelled_by, cancel_reason, given_up,
+				ended_at, told_at, tell_lease, generations, closed, created, open, completed, rejected, failed, cancelled, finalists, looks, claims)
+			VALUES ('run', 'goal', '{"é":1}', 1, 2, 8, 9, 'CANCELLED', 3, 'a', 'b', 'c', 4, 5, 6, 11, 10, 21, 22, 23, 24, 25, 26, 27, 28, 29)`)
+		exec(tx, `INSERT INTO markets (id, symbol, created_at, holdout_from, trials, looks, merged_into)
+			VALUES ('mkt_1', 'A', 1, 2, 31, 32, NULL), ('mkt_2', 'B', 1, NULL, 0, 0, 'mkt_1')`)
+		exec(tx, `INSERT INTO market_series (symbol, timeframe, bars_hash, market_id, first_at, last_at, bars, prices, reason, added_at)
+			VALUES ('A', '1h', $1, 'mkt_1', 1, 2, 3, $2, 'first', 4), ('B', '1h', $1, 'mkt_1', 1, 2, 3, '{}', 'the same', 4)`, ktrdr.Hash{1}.String(), name("prices"))
+		exec(tx, `INSERT INTO trials (market_id, key, main, operation_id, run, generation, idx, symbols, timeframes, created_at, ended, strategy, sharpe, score)
+			VALUES ('mkt_1', 'key', 1, 'op_research', 'run', 1, 2, 'A', '1h', 1, 1, 's', 0.30000000000000004, NULL), ('mkt_1', 'k2', 0, 'op_003', '', 0, 0, 'A', '1h', 1, 0, '', 1, -3e-300)`)
+		exec(tx, `INSERT INTO looks (key, operation_id, kind, research_id, run, generation, strategy, before, spans, reserved_at, ended_at, p, adjusted_p, claim, result)
+			VALUES ('key', 'op_004', 'confirmation', 'op_research', 'run', 1, 's', 0, '[]', 1, 2, 0.1, 0.2, 1, $1)`, `{"curve":`+name("curve")+`}`)
+		exec(tx, `INSERT INTO look_markets (market_id, number, look_key) VALUES ('mkt_1', 1, 'key')`)
 		exec(tx, `INSERT INTO meta (key, value) VALUES ($1, '41')`, metaSessions)
 		exec(tx, `INSERT INTO workers (id, name, types, slots, held_by, host, pid, version, registered_at, seen_at) VALUES ('w', '', '[]', 1, '', '', 1, '', 1, 1)`)
 		exec(tx, `DELETE FROM meta WHERE key = $1`, metaRestoring)
@@ -188,13 +203,13 @@ func TestBackup_RestoresToTheSameRows(t *testing.T) {
 					t.Fatal(err)
 				}
 				want, got := contentsOfBackup(t, archive), contentsOfBackup(t, mustBackup(t, target, restored))
-				for _, table := range []string{"llm_calls", "breakers", "breaker_history"} {
+				for _, table := range []string{"llm_calls", "breakers", "breaker_history", "runs", "markets", "market_series", "trials", "looks", "look_markets"} {
 					if len(want["rows "+table]) == 0 {
 						t.Errorf("the backup has no rows of %s", table)
 					}
 				}
-				if len(want["rows operations"]) != 121 || len(want["rows events"]) != 101 || len(want["rows notes"]) != 2 || len(restored) != 5 {
-					t.Errorf("the backup holds %d operations, %d events, %d notes and %d blobs, want 121, 101, 2 and 5",
+				if len(want["rows operations"]) != 122 || len(want["rows events"]) != 101 || len(want["rows notes"]) != 2 || len(restored) != 7 {
+					t.Errorf("the backup holds %d operations, %d events, %d notes and %d blobs, want 122, 101, 2 and 7",
 						len(want["rows operations"]), len(want["rows events"]), len(want["rows notes"]), len(restored))
 				}
 				for name := range want {
@@ -242,6 +257,13 @@ func checkRestored(t *testing.T, s *Store) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	run, err := s.Run(ctx, "run")
+	if err != nil || run.Created != 21 || run.Looks != 28 || run.Claims != 29 {
+		t.Errorf("the run is %+v, %v, want its counts as they were", run, err)
+	}
+	if m, err := s.Market(ctx, "mkt_2"); err != nil || m.ID != "mkt_1" || m.Trials != 31 || m.Looks != 32 {
+		t.Errorf("the market is %+v, %v, want its counts as they were", m, err)
 	}
 	if horizon, err := s.Horizon(ctx); err != nil || horizon != "5" {
 		t.Errorf("the horizon is %q, %v, want the 5 of the other place", horizon, err)
@@ -305,8 +327,8 @@ func TestBackup_NotesDamagedBlobsAndGoesOn(t *testing.T) {
 	if damaged, err := Restore(t.Context(), target, restored, &archive); err != nil || !slices.Equal(damaged, want) {
 		t.Errorf("the restore tells of %v, %v; want %v", damaged, err, want)
 	}
-	if len(restored) != 3 {
-		t.Errorf("%d blobs were restored, want the three that were whole", len(restored))
+	if len(restored) != 5 {
+		t.Errorf("%d blobs were restored, want the five that were whole", len(restored))
 	}
 }
 
@@ -340,7 +362,7 @@ func TestRestore_RefusesAndChangesNothing(t *testing.T) {
 		"cut off between entries": {archive[:entry(endName)], ktrdr.CodeCorrupt, "cut off"},
 		"without its proof":       {archive[:bytes.LastIndex(archive, []byte(sumName))], ktrdr.CodeCorrupt, "cut off"},
 		"a changed row":           {changed(`"op_003"`, `"op_999"`), ktrdr.CodeCorrupt, "changed or damaged"},
-		"a changed count":         {changed(`"blobs": 5`, `"blobs": 6`), ktrdr.CodeCorrupt, "changed or damaged"},
+		"a changed count":         {changed(`"blobs": 7`, `"blobs": 6`), ktrdr.CodeCorrupt, "changed or damaged"},
 		"a changed name":          {changed("tables/events/", "tables/tokens/"), ktrdr.CodeCorrupt, "cannot be read"},
 		"a changed blob":          {changed("weights", "weightz"), ktrdr.CodeCorrupt, "changed or damaged"},
 		"a changed proof":         {changed(sumOf(t, archive), strings.Repeat("0", 64)), ktrdr.CodeCorrupt, "changed or damaged"},

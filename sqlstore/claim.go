@@ -20,7 +20,8 @@ const isDue = `(not_before IS NULL OR not_before <= {now})`
 // claimable is what the queue holds for a worker: $1 says whether it lives in
 // a backend. The order is the index's.
 const claimable = `status = 'PENDING' AND has_plan = 0 AND (is_backend_local = 0 OR $1 = 1) AND ` + isDue + `
-	AND NOT EXISTS (SELECT 1 FROM meta WHERE key = 'paused') AND operation_type = `
+	AND NOT EXISTS (SELECT 1 FROM meta WHERE key = 'paused')
+	AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.id = operations.run AND runs.cancelled_at IS NOT NULL) AND operation_type = `
 
 const queueOrder = ` ORDER BY priority DESC, root_created_at, id LIMIT 1`
 
@@ -33,7 +34,7 @@ const claimNext query = `UPDATE operations SET status = 'RUNNING', epoch = epoch
 	RETURNING ` + operationColumns
 
 // claimTries is how often a claimer looks again while the same key is being
-// claimed elsewhere.
+// claimed elsewhere, or the run of what it took was cancelled.
 const claimTries = 3
 
 // Claim implements ktrdr.Operations. Looking comes before writing: a poll that
@@ -58,7 +59,10 @@ func (s *Store) Claim(ctx context.Context, c ktrdr.ClaimRequest, heldBy ktrdr.In
 			return s.claimedBefore(ctx, held)
 		}
 		task, err := s.claim(ctx, c, heldBy, queues)
-		if !isDuplicate(err) || try == claimTries {
+		switch {
+		case errors.Is(err, errRunCancelled) && try == claimTries:
+			return nil, nil
+		case !errors.Is(err, errRunCancelled) && (!isDuplicate(err) || try == claimTries):
 			return task, err
 		}
 	}
@@ -76,6 +80,11 @@ func (s *Store) claim(ctx context.Context, c ktrdr.ClaimRequest, heldBy ktrdr.In
 			}
 			if err != nil {
 				return err
+			}
+			if s.isPostgres() { // on SQLite no other transaction comes in between
+				if err := stillRuns(ctx, t, op.Run); err != nil {
+					return err
+				}
 			}
 			t.wake()
 			task, err = taskOf(ctx, t, op)

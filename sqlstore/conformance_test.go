@@ -57,7 +57,7 @@ func openPostgres(all *testing.T) func(*testing.T, map[ktrdr.Type]ktrdr.Plan) kt
 
 func openStore(t *testing.T, url string, plans map[ktrdr.Type]ktrdr.Plan) ktrdr.Store {
 	t.Helper()
-	s, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: url, Plans: plans})
+	s, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: url, Plans: plans, Ledger: storetest.Ledger()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,20 +7,23 @@ import (
 	"time"
 )
 
-// query is one SQL text for both databases. Arguments are $1, $2, …, and three
+// query is one SQL text for both databases. Arguments are $1, $2, …, and five
 // words stand for what the databases say differently:
 //
-//	{now}   microseconds since 1970 on the database's clock, the same in all of
-//	        one statement
-//	{lock}  at the end of a SELECT: lock the rows until the transaction ends.
-//	        Nothing on SQLite, where a write transaction has the whole file.
-//	{skip}  as {lock}, passing over rows that somebody else has locked
+//	{now}    microseconds since 1970 on the database's clock, the same in all of
+//	         one statement
+//	{lock}   at the end of a SELECT: lock the rows until the transaction ends.
+//	         Nothing on SQLite, where a write transaction has the whole file.
+//	{skip}   as {lock}, passing over rows that another transaction has locked
+//	{update} lock the rows as an UPDATE does that changes no key
+//	{share}  keep {lock} away from the rows; {share}, {update} and an UPDATE that
+//	         changes no key do not wait for it
 type query string
 
 // dialect is how one database says the words of a query.
 type dialect struct {
-	now, lock, skip string
-	compared        string // what an argument begins with when something is compared with it, or limited by it
+	now, lock, skip, update, share string
+	compared                       string // what an argument begins with when something is compared with it, or limited by it
 
 	texts sync.Map // query to string: what is said often is put into words once
 	kept  atomic.Int64
@@ -38,6 +41,8 @@ func (d *dialect) text(q query) string {
 	text := strings.ReplaceAll(string(q), "{now}", d.now)
 	text = strings.ReplaceAll(text, "{lock}", d.lock)
 	text = strings.ReplaceAll(text, "{skip}", d.skip)
+	text = strings.ReplaceAll(text, "{update}", d.update)
+	text = strings.ReplaceAll(text, "{share}", d.share)
 	for _, sign := range []string{"= ", "> ", "< ", "LIMIT "} {
 		text = strings.ReplaceAll(text, sign+"$", sign+d.compared)
 	}

@@ -22,7 +22,7 @@ func (s *Store) stop(ctx context.Context, t *tx, p operationRow, how ktrdr.Finis
 		return nil, err
 	}
 	if busy == 0 {
-		return endParent(ctx, t, p, how)
+		return s.endParent(ctx, t, p, how)
 	}
 	how, err := endOf(p, how)
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *Store) stop(ctx context.Context, t *tx, p operationRow, how ktrdr.Finis
 
 // endClosed ends a parent that was cancelled or stopped, once nothing below it
 // is open.
-func endClosed(ctx context.Context, t *tx, p operationRow, children []operationRow) ([]ask, error) {
+func (s *Store) endClosed(ctx context.Context, t *tx, p operationRow, children []operationRow) ([]ask, error) {
 	if slices.ContainsFunc(children, func(c operationRow) bool { return !c.Status.Terminal() }) {
 		return nil, nil
 	}
@@ -54,7 +54,7 @@ func endClosed(ctx context.Context, t *tx, p operationRow, children []operationR
 			return nil, err
 		}
 	}
-	return endParent(ctx, t, p, how)
+	return s.endParent(ctx, t, p, how)
 }
 
 // endOf makes how a parent's end: one that cannot be stored is a failure.
@@ -69,12 +69,12 @@ func endOf(p operationRow, how ktrdr.Finished) (ktrdr.Finished, error) {
 
 // endParent makes Step's Finish transition for a parent; its own parent is to
 // be asked.
-func endParent(ctx context.Context, t *tx, p operationRow, how ktrdr.Finished) ([]ask, error) {
+func (s *Store) endParent(ctx context.Context, t *tx, p operationRow, how ktrdr.Finished) ([]ask, error) {
 	how, err := endOf(p, how)
 	if err != nil {
 		return nil, err
 	}
-	op, err := end(ctx, t, how, true)
+	op, err := s.end(ctx, t, how, true)
 	if err != nil {
 		return nil, err
 	}

@@ -43,13 +43,15 @@ const endOne query = `UPDATE operations SET
 		error_message = ` + ifCancelled + cancelledMessage + ` ELSE $6 END,
 		error = ` + ifCancelled + `$1 ELSE $7 END,
 		progress = COALESCE($9, progress),
+		rung = ` + ifCancelled + `'' ELSE $10 END,
+		score = ` + ifCancelled + `NULL ELSE CAST($11 AS DOUBLE PRECISION) END,
 		completed_at = {now}, ended_by = 'finish', ending = NULL
 	WHERE id = $2 AND epoch = $3 AND has_plan = $8 AND ` + isLive + `
 	RETURNING ` + operationColumns
 
-// end makes Step's Finish transition; sql.ErrNoRows when it is refused. The
-// outcome is terminal and f is tidy.
-func end(ctx context.Context, t *tx, f ktrdr.Finished, plan bool) (operationRow, error) {
+// end makes Step's Finish transition and keeps what the ledger says of it;
+// sql.ErrNoRows when it is refused. The outcome is terminal and f is tidy.
+func (s *Store) end(ctx context.Context, t *tx, f ktrdr.Finished, plan bool) (operationRow, error) {
 	var failure sql.NullString
 	if f.Error != nil {
 		failure = optional(failureText(f.Error))
@@ -63,8 +65,12 @@ func end(ctx context.Context, t *tx, f ktrdr.Finished, plan bool) (operationRow,
 		progress = optional(text)
 	}
 	t.wake()
-	return scanOperation(t.row(ctx, endOne, cancelledFailure, f.Operation, f.Epoch,
-		f.Outcome, optional(f.Result), f.ErrorMessage, failure, bit(plan), progress))
+	op, err := scanOperation(t.row(ctx, endOne, cancelledFailure, f.Operation, f.Epoch,
+		f.Outcome, optional(f.Result), f.ErrorMessage, failure, bit(plan), progress, ktrdr.CleanText(f.Rung), finite(f.Score)))
+	if err != nil {
+		return op, err
+	}
+	return op, s.keep(ctx, t, op)
 }
 
 // tidy makes what a worker or a plan says about an end fit to be stored: a bad
@@ -118,7 +124,7 @@ func (s *Store) Finish(ctx context.Context, f ktrdr.Finished) (ktrdr.Operation, 
 func (s *Store) finish(ctx context.Context, t *tx, f ktrdr.Finished) (operationRow, error) {
 	op, err := operationRow{}, sql.ErrNoRows
 	if f.Outcome.Terminal() {
-		op, err = end(ctx, t, f, false)
+		op, err = s.end(ctx, t, f, false)
 	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return finishedBefore(ctx, t, f)
@@ -132,9 +138,6 @@ func (s *Store) finish(ctx context.Context, t *tx, f ktrdr.Finished) (operationR
 		if _, err := insertCheckpoint(ctx, t, last, f.StateBlob); err != nil {
 			return op, err
 		}
-	}
-	if err := s.remember(ctx, t, op); err != nil {
-		return op, err
 	}
 	if err := s.settle(ctx, t, parentOf(op)...); err != nil || f.Checkpoint == nil {
 		return op, err

@@ -21,4 +21,4 @@ func (s *Store) Info(ctx context.Context) (ktrdr.StoreInfo, error) { return s.db
 
 // Close waits for the writes under way and closes the database. Calls that
 // come later get CodeUnavailable.
-func (s *Store) Close() error { return s.end() }
+func (s *Store) Close() error { return s.closeOnce() }

@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -22,9 +21,9 @@ func called(t *testing.T, s *Store, root ktrdr.OperationID, model string, n int,
 		root, model, n, time.Now().Add(-age).UnixMicro(), ktrdr.Hash{1}.String())
 }
 
-func sums(t *testing.T, s *Store, from time.Time, roots []ktrdr.OperationID) []ktrdr.CallSum {
+func sums(t *testing.T, s *Store, from time.Time, run string) []ktrdr.CallSum {
 	t.Helper()
-	all, err := s.CallSums(t.Context(), from, roots)
+	all, err := s.CallSums(t.Context(), from, run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,36 +35,32 @@ func answered(model string, n int64) ktrdr.CallSum {
 }
 
 func TestCallSums_CountEveryCallHoweverMany(t *testing.T) {
-	eachStore(t, nil, func(t *testing.T, s *Store) {
-		called(t, s, "op_dummy_a", "x/large", 1500, time.Hour)
-		called(t, s, "op_dummy_b", "x/large", 700, time.Hour)
-		called(t, s, "op_dummy_b", "y/small", 5, time.Hour)
-		called(t, s, "op_dummy_b", "y/small", 9, 3*time.Hour)
+	eachReporting(t, func(l *reporting) {
+		t, s := l.T, l.s
+		first, second := l.research("run_a", 0, end{}).ID, l.research("run_a", 1, end{}).ID
+		other := l.research("run_b", 0, end{}).ID
+		called(t, s, other, "x/large", 1500, time.Hour)
+		called(t, s, first, "x/large", 700, time.Hour)
+		called(t, s, second, "y/small", 5, time.Hour)
+		called(t, s, second, "y/small", 9, 3*time.Hour)
 		mustRaw(t, s, `INSERT INTO llm_calls (id, root_id, operation_id, epoch, key, model, status, charged, at)
 			VALUES (9999, 'op_dummy_c', 'op_dummy_c', 1, 'k', 'y/small', 'reserved', 7, $1)`, time.Now().UnixMicro())
 		mustRaw(t, s, `INSERT INTO llm_calls (id, root_id, operation_id, epoch, key, model, status, charged, error, at, settled_at)
 			VALUES (9998, 'op_dummy_c', 'op_dummy_c', 1, 'k', 'y/small', 'failed', 0, $2, $1, $1)`, time.Now().UnixMicro(), ktrdr.NotAsked)
 		reserved := ktrdr.CallSum{Model: "y/small", Status: ktrdr.CallReserved, Calls: 1, Charged: 7}
-		var many []ktrdr.OperationID // more than fit into one question
-		for i := range 3 * keysAtOnce {
-			many = append(many, ktrdr.OperationID(fmt.Sprintf("op_dummy_%d", i)))
-		}
 		for name, c := range map[string]struct {
-			from  time.Duration
-			roots []ktrdr.OperationID
-			want  []ktrdr.CallSum
+			from time.Duration
+			run  string
+			want []ktrdr.CallSum
 		}{
-			"all":             {-2 * time.Hour, nil, []ktrdr.CallSum{answered("x/large", 2200), answered("y/small", 5), reserved}},
-			"from before":     {-4 * time.Hour, nil, []ktrdr.CallSum{answered("x/large", 2200), answered("y/small", 14), reserved}},
-			"none any more":   {time.Hour, nil, nil},
-			"of no research":  {-2 * time.Hour, []ktrdr.OperationID{}, nil},
-			"of one research": {-2 * time.Hour, []ktrdr.OperationID{"op_dummy_b"}, []ktrdr.CallSum{answered("x/large", 700), answered("y/small", 5)}},
-			"of many": {
-				-2 * time.Hour, append(append([]ktrdr.OperationID{"op_dummy_a"}, many...), "op_dummy_b"),
-				[]ktrdr.CallSum{answered("x/large", 2200), answered("y/small", 5)},
-			},
+			"all":           {-2 * time.Hour, "", []ktrdr.CallSum{answered("x/large", 2200), answered("y/small", 5), reserved}},
+			"from before":   {-4 * time.Hour, "", []ktrdr.CallSum{answered("x/large", 2200), answered("y/small", 14), reserved}},
+			"none any more": {time.Hour, "", nil},
+			"of no run":     {-2 * time.Hour, "run_c", nil},
+			"of one run":    {-2 * time.Hour, "run_a", []ktrdr.CallSum{answered("x/large", 700), answered("y/small", 5)}},
+			"of the other":  {-2 * time.Hour, "run_b", []ktrdr.CallSum{answered("x/large", 1500)}},
 		} {
-			if diff := cmp.Diff(c.want, sums(t, s, time.Now().Add(c.from), c.roots)); diff != "" {
+			if diff := cmp.Diff(c.want, sums(t, s, time.Now().Add(c.from), c.run)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", name, diff)
 			}
 		}
@@ -98,7 +93,7 @@ func TestExpireCalls_OfResearchesThatCannotGoOnAndNoSumShrinks(t *testing.T) {
 		}
 		mustRaw(t, s, `INSERT INTO llm_calls (id, root_id, operation_id, epoch, key, model, status, charged, error, at, settled_at)
 			SELECT 0, $1, $1, 1, 'k', 'z/unasked', 'failed', 0, $2, at, at FROM llm_calls WHERE id = 1`, dead.op, ktrdr.NotAsked)
-		before := sums(t, s, time.Time{}, nil)
+		before := sums(t, s, time.Time{}, "")
 		for _, want := range []int{500, 301, 0} { // of what has ended for good, and in pieces
 			if n, err := s.ExpireCalls(t.Context(), 30*oneDay); err != nil || n != want {
 				t.Errorf("expired %d calls, %v; want %d", n, err, want)
@@ -116,10 +111,10 @@ func TestExpireCalls_OfResearchesThatCannotGoOnAndNoSumShrinks(t *testing.T) {
 				t.Errorf("the %d. research has spent %+v, and %+v before", i, got, spent[i])
 			}
 		}
-		if diff := cmp.Diff(before, sums(t, s, time.Time{}, nil)); diff != "" {
+		if diff := cmp.Diff(before, sums(t, s, time.Time{}, "")); diff != "" {
 			t.Errorf("sums (-before +after):\n%s", diff)
 		}
-		if diff := cmp.Diff([]ktrdr.CallSum{answered("y/small", 3)}, sums(t, s, time.Now().Add(-oneDay), []ktrdr.OperationID{done.op})); diff != "" {
+		if diff := cmp.Diff([]ktrdr.CallSum{answered("y/small", 12)}, sums(t, s, time.Now().Add(-oneDay), "")); diff != "" {
 			t.Errorf("of the last day (-want +got):\n%s", diff)
 		}
 	})

@@ -80,6 +80,9 @@ func listQuery(q ktrdr.OperationQuery) (query, []any, error) {
 	if q.Parent != "" {
 		where = append(where, "parent_id = "+arg(q.Parent))
 	}
+	if q.Run != "" {
+		where = append(where, "run = "+arg(q.Run), "run <> ''", "queue <> ''")
+	}
 	if q.Roots {
 		where = append(where, "parent_id IS NULL")
 	}
@@ -125,6 +128,9 @@ func checkQuery(q ktrdr.OperationQuery) error {
 	}
 	if q.Parent != "" && !q.Parent.Valid() {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation id", clip(string(q.Parent)))
+	}
+	if !storable(q.Run, 255) {
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not a run; `ktrdr runs` lists them", clip(q.Run))
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ const (
 	countMeta  query = `SELECT COUNT(*) FROM meta WHERE key = $1`
 )
 
-// The keys of meta; another, restoring, belongs to the backup. The last three
+// The keys of meta; another, restoring, belongs to the backup. The last four
 // say nothing: they are there to be locked.
 const (
 	metaPaused   = "paused"
@@ -25,6 +25,7 @@ const (
 	metaQueue    = "queue "   // and the queue's name
 	metaNotes    = "notes"
 	metaCalls    = "calls"
+	metaMarkets  = "markets" // by what assigns a series: of two at once the second is compared with the first
 )
 
 // lockMeta keeps everybody else from locking the same until the transaction
@@ -69,7 +70,7 @@ func (s *Store) Paused(ctx context.Context) (bool, error) {
 
 const anythingThere query = `SELECT CASE WHEN EXISTS (SELECT 1 FROM meta WHERE key = $1)
 	OR EXISTS (SELECT 1 FROM operations) OR EXISTS (SELECT 1 FROM checkpoints) OR EXISTS (SELECT 1 FROM thread_values)
-	OR EXISTS (SELECT 1 FROM checkpoint_writes) THEN 1 ELSE 0 END`
+	OR EXISTS (SELECT 1 FROM checkpoint_writes) OR EXISTS (SELECT 1 FROM market_series) OR EXISTS (SELECT 1 FROM looks) THEN 1 ELSE 0 END`
 
 // Fresh says whether the database has never had blobs: no root was bound, and
 // nothing is there that could name any.

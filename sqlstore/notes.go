@@ -26,20 +26,6 @@ const (
 	selectHorizon query = `SELECT COALESCE(MAX(id), 0) FROM notes`
 )
 
-// remember notes what the ledger says of an operation that has ended. Of one
-// with a parent, the parent's plan does.
-func (s *Store) remember(ctx context.Context, t *tx, op operationRow) error {
-	tell := s.ledger[op.Type]
-	if tell == nil || op.Parent != "" || op.Status != ktrdr.Completed {
-		return nil
-	}
-	notes := tell(op.Operation)
-	if err := checkNotes(notes); err != nil {
-		return fmt.Errorf("ledger of %s: %w", op.Type, err)
-	}
-	return s.addNotes(ctx, t, op.ID, notes)
-}
-
 // addNotes stores what was noted. The lock makes the order of ids that of
 // the commits, without which a horizon would not hold.
 func (s *Store) addNotes(ctx context.Context, t *tx, op ktrdr.OperationID, notes []ktrdr.Note) error {

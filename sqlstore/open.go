@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -26,20 +27,24 @@ type Config struct {
 	// HeartbeatTry is how long one try to store a heartbeat in PostgreSQL may
 	// take before it is made again on a fresh connection; 0 means 5 s.
 	HeartbeatTry time.Duration
+
+	// Statements, if it is set, counts the statements of reads.
+	Statements *atomic.Int64
 }
 
 const defaultConns = 16
 
 // Store is a ktrdr.Store in an SQL database.
 type Store struct {
-	plans  map[ktrdr.Type]ktrdr.Plan
-	ledger ktrdr.Ledger
-	log    *slog.Logger
-	news   *news
-	db     database
-	recent recent // values of foreign threads
-	schema int64  // the migration it is at
-	end    func() error
+	plans      map[ktrdr.Type]ktrdr.Plan
+	ledger     ktrdr.Ledger
+	statements *atomic.Int64 // of reads; nil: not counted
+	log        *slog.Logger
+	news       *news
+	db         database
+	recent     recent // values of foreign threads
+	schema     int64  // the migration it is at
+	closeOnce  func() error
 }
 
 var _ ktrdr.Store = (*Store)(nil)
@@ -69,7 +74,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 func open(ctx context.Context, c Config, steps fs.FS) (*Store, error) {
 	c.Conns = cmp.Or(c.Conns, defaultConns)
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
-	s := &Store{plans: c.Plans, ledger: c.Ledger, log: c.Log, news: newNews()}
+	s := &Store{plans: c.Plans, ledger: c.Ledger, statements: c.Statements, log: c.Log, news: newNews()}
 
 	scheme, rest, _ := strings.Cut(c.URL, ":")
 	switch {
@@ -93,7 +98,7 @@ func open(ctx context.Context, c Config, steps fs.FS) (*Store, error) {
 		}
 		s.db, s.schema = db, db.schema
 	}
-	s.end = sync.OnceValue(s.db.close)
+	s.closeOnce = sync.OnceValue(s.db.close)
 	return s, nil
 }
 

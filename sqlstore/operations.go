@@ -48,7 +48,7 @@ func (s *Store) CreateAll(ctx context.Context, all []ktrdr.NewOperation, keys []
 	for range idTries {
 		err = s.write(ctx, normal, func(t *tx) error {
 			for i, n := range all {
-				op, err := s.create(ctx, t, cmp.Or(n.ID, ktrdr.NewOperationID(n.Type, time.Now())), n, keys[i])
+				op, err := s.create(ctx, t, newID(n), n, keys[i])
 				if errors.Is(err, errTaken) && n.ID != "" {
 					return ktrdr.Errorf(ktrdr.CodeConflict, "operation %s exists already", n.ID)
 				}
@@ -67,6 +67,11 @@ func (s *Store) CreateAll(ctx context.Context, all []ktrdr.NewOperation, keys []
 		return nil, err
 	}
 	return made, nil
+}
+
+// newID is the id of a new operation: what it asks for, or one of ours.
+func newID(n ktrdr.NewOperation) ktrdr.OperationID {
+	return cmp.Or(n.ID, ktrdr.NewOperationID(n.Type, time.Now()))
 }
 
 func (s *Store) create(ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr.NewOperation, key ktrdr.IdempotencyKey) (operationRow, error) {
@@ -89,11 +94,30 @@ func (s *Store) create(ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr
 		}
 		parent = &p
 	}
-	op, err := insertOperation(ctx, t, id, n, parent, unnumbered)
+	var e entered
+	var err error
+	if parent == nil {
+		e, err = enter(ctx, t, id, n)
+	} else {
+		err = mayHaveChildren(ctx, t, parent)
+	}
+	if err != nil {
+		return operationRow{}, err
+	}
+	op, err := insertOperation(ctx, t, id, n, parent, unnumbered, e)
 	if err != nil || !n.HasPlan {
 		return op, err
 	}
 	return s.setOut(ctx, t, op.ID)
+}
+
+// mayHaveChildren refuses a child of an operation whose run was cancelled.
+func mayHaveChildren(ctx context.Context, t *tx, parent *operationRow) error {
+	cancelled, err := runCancelled(ctx, t, shareRun, parent.Run)
+	if err == nil && cancelled {
+		err = ktrdr.Errorf(ktrdr.CodeConflict, "operation %s takes no more children: its run %s was cancelled", parent.ID, parent.Run)
+	}
+	return err
 }
 
 // setOut claims a PENDING parent for its plan and asks it for the first time.
@@ -131,17 +155,19 @@ func (s *Store) openParent(ctx context.Context, t *tx, id ktrdr.OperationID) (op
 const (
 	insertNew query = `INSERT INTO operations (id, operation_type, status, priority, parent_id, root_id, root_created_at,
 			ordinal, depth, is_backend_local, has_plan, spec, state, metadata, retry_of,
-			queue, run, generation, idx, session, created_at)
+			queue, run, generation, idx, session, trials, look, created_at)
 		VALUES ($1, $2, 'PENDING', $3, $4, $5, COALESCE((SELECT root_created_at FROM operations WHERE id = $5), {now}),
-			$6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, {now})`
+			$6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, {now})`
 	insertUnlessTaken = insertNew + ` ON CONFLICT (id) DO NOTHING`
 	insertAndRead     = insertUnlessTaken + ` RETURNING ` + operationColumns
 )
 
 // insertOperation stores a new PENDING operation; errTaken when the id is.
-func insertOperation(ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr.NewOperation, parent *operationRow, session sql.NullInt64) (operationRow, error) {
+func insertOperation(
+	ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr.NewOperation, parent *operationRow, session sql.NullInt64, e entered,
+) (operationRow, error) {
 	t.wakeWorkers()
-	op, err := scanOperation(t.row(ctx, insertAndRead, newArgs(id, n, parent, session)...))
+	op, err := scanOperation(t.row(ctx, insertAndRead, newArgs(id, n, parent, session, e)...))
 	if errors.Is(err, sql.ErrNoRows) {
 		return op, errTaken
 	}
@@ -152,20 +178,26 @@ func insertOperation(ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr.N
 var unnumbered sql.NullInt64
 
 // newArgs are the arguments of insertNew.
-func newArgs(id ktrdr.OperationID, n ktrdr.NewOperation, parent *operationRow, session sql.NullInt64) []any {
+func newArgs(id ktrdr.OperationID, n ktrdr.NewOperation, parent *operationRow, session sql.NullInt64, e entered) []any {
 	root, depth := id, 0
+	place := placeOf(n)
 	if parent != nil {
 		root, depth = parent.Root, parent.depth+1
-	}
-	var place ktrdr.Queue
-	if n.Queue != nil {
-		place = *n.Queue
+		place.Run, place.Generation, place.Index = parent.Run, parent.generation, parent.index
 	}
 	return []any{
 		id, n.Type, n.Priority, optional(n.Parent), root, n.Ordinal, depth, bit(n.BackendLocal), bit(n.HasPlan),
 		orObject(n.Spec), optional(n.State), orObject(n.Metadata), optional(n.RetryOf),
-		place.Name, place.Run, place.Generation, place.Index, session,
+		place.Name, place.Run, place.Generation, place.Index, session, e.trials, e.look,
 	}
+}
+
+// placeOf is where a new operation stands in a queue and in a run.
+func placeOf(n ktrdr.NewOperation) ktrdr.Queue {
+	if n.Queue != nil {
+		return *n.Queue
+	}
+	return ktrdr.Queue{Run: n.Run, Generation: n.Generation}
 }
 
 func orObject(text json.RawMessage) string {
@@ -192,7 +224,10 @@ func (s *Store) checkNew(n ktrdr.NewOperation) error {
 			return ktrdr.Errorf(ktrdr.CodeInvalid, "the %s of a new operation is not valid JSON", what)
 		}
 	}
-	return checkQueue(n)
+	if err := checkQueue(n); err != nil {
+		return err
+	}
+	return checkEntry(n)
 }
 
 // validJSON also asks for valid UTF-8, which encoding/json does not inside

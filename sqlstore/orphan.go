@@ -80,6 +80,9 @@ func resumeForParent(ctx context.Context, t *tx, op operationRow) (bool, error) 
 	if parent.Status.Terminal() || parent.closed() {
 		return false, nil
 	}
+	if cancelled, err := runCancelled(ctx, t, shareRun, op.Run); err != nil || cancelled {
+		return false, err
+	}
 	_, err = resume(ctx, t, op.ID)
 	return err == nil, err
 }

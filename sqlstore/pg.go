@@ -67,6 +67,9 @@ var postgresWords = dialect{
 	lock: "FOR UPDATE",
 	skip: "FOR UPDATE SKIP LOCKED",
 
+	update: "FOR NO KEY UPDATE",
+	share:  "FOR KEY SHARE",
+
 	compared: "$",
 }
 

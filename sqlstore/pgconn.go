@@ -169,10 +169,12 @@ func (c *pgConn) drop() {
 func (c *pgConn) release() { _ = c.conn.Close() }
 
 // collided says whether the server refused because of another transaction; or
-// because of an id that we made up and that was taken.
+// because of an id that we made up and that was taken; or because another
+// transaction has just stored a look with the same key, which is then returned.
 func collided(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && (e.Code == "40001" || e.Code == "40P01" || e.Code == "23505" && e.ConstraintName == "operations_pkey")
+	return ok && (e.Code == "40001" || e.Code == "40P01" ||
+		e.Code == "23505" && (e.ConstraintName == "operations_pkey" || e.ConstraintName == "looks_pkey"))
 }
 
 // postgresError gives errors that are not about one statement the code their

@@ -14,31 +14,44 @@ import (
 // is still so when it commits. The line is locked before any tree, and nobody
 // who holds a tree asks for a line.
 
-// inLine and started are spelled as the partial indexes spell them.
+// inLine, started, alone and nextOfRun are spelled as the partial indexes spell
+// them.
 const (
 	inLine  = `queue = $1 AND queue <> '' AND status = 'PENDING'`
 	started = `queue = $1 AND queue <> '' AND ` + isLive
 
-	// mayStart is true of who waits for nothing but room. A generation that has
-	// to wait for another holds up nobody behind it.
-	mayStart = inLine + ` AND NOT EXISTS (SELECT 1 FROM operations AS other
-		WHERE other.run = operations.run AND other.run <> '' AND other.generation < operations.generation
-			AND other.` + isOpen + `)`
+	// alone is true of what may start and belongs to no run, or is a retry. A
+	// retry may come after the end of its run.
+	alone = inLine + ` AND (run = '' OR retry_of IS NOT NULL) AND (run = '' OR EXISTS (SELECT 1 FROM runs
+		WHERE runs.id = operations.run AND runs.cancelled_at IS NULL AND runs.closed >= operations.generation))`
+
+	// nextOfRun is true of the researches of a run that may start: those of its
+	// first generation that is not closed. Later generations are not looked at,
+	// however long they are.
+	nextOfRun = `o.run = runs.id AND o.run <> '' AND o.generation = runs.closed AND o.retry_of IS NULL
+		AND o.queue = $1 AND o.queue <> '' AND o.status = 'PENDING'`
+	isRunning = `runs.ended_at IS NULL AND runs.state = 'RUNNING'`
 )
 
 const (
-	selectTurn query = `SELECT CASE WHEN active < $2 THEN
-			COALESCE((SELECT id FROM operations WHERE ` + mayStart + ` ORDER BY priority DESC, session LIMIT 1), '') ELSE '' END
+	// selectTurn finds the first of what may start: the first that is alone, the
+	// first of each run, and the first of all these.
+	selectTurn query = `SELECT CASE WHEN active < $2 THEN COALESCE((SELECT id FROM (
+				SELECT id, priority, session FROM (SELECT id, priority, session FROM operations
+					WHERE ` + alone + ` ORDER BY priority DESC, session LIMIT 1) AS single
+				UNION ALL
+				SELECT first.id, first.priority, first.session FROM runs JOIN operations AS first ON first.id = (
+					SELECT o.id FROM operations AS o WHERE ` + nextOfRun + ` ORDER BY o.priority DESC, o.session LIMIT 1)
+				WHERE ` + isRunning + `) AS line
+			ORDER BY priority DESC, session LIMIT 1), '') ELSE '' END
 		FROM (SELECT COUNT(*) AS active FROM operations WHERE ` + started + `) AS live`
 
 	// Those whose turn has come are as good as started: there is no room for
-	// another when they fill it.
-	countTaken query = `SELECT active, (SELECT COUNT(*) FROM (SELECT 1 FROM operations WHERE ` + mayStart + ` LIMIT $2) AS ready)
+	// another when they fill it. Of each line no more are counted than fill it.
+	countTaken query = `SELECT active, (SELECT COUNT(*) FROM (SELECT 1 FROM operations WHERE ` + alone + ` LIMIT $2) AS single)
+			+ CAST(COALESCE((SELECT SUM((SELECT COUNT(*) FROM (SELECT 1 FROM operations AS o WHERE ` + nextOfRun + `
+				ORDER BY o.priority DESC, o.session LIMIT $2) AS ready)) FROM runs WHERE ` + isRunning + `), 0) AS BIGINT)
 		FROM (SELECT COUNT(*) AS active FROM operations WHERE ` + started + `) AS live`
-
-	// earlier asks whether a generation of a run has to wait for another.
-	earlier query = `SELECT EXISTS (SELECT 1 FROM operations WHERE run = $1 AND run <> '' AND generation < $2
-		AND ` + isOpen + `)`
 
 	countInLine query = `SELECT COUNT(*) FROM operations WHERE ` + inLine
 
@@ -97,15 +110,13 @@ func (s *Store) createQueued(ctx context.Context, t *tx, id ktrdr.OperationID, n
 	if err := t.row(ctx, nextSession, metaSessions).Scan(&session); err != nil {
 		return operationRow{}, err
 	}
-	op, err := insertOperation(ctx, t, id, n, nil, session)
+	e, err := enter(ctx, t, id, n)
 	if err != nil {
-		return op, err
+		return operationRow{}, err
 	}
-	if n.Queue.Generation > 0 { // most of a long run: whose turn it is need not be found out to know that it is not theirs
-		var waits bool
-		if err := t.row(ctx, earlier, n.Queue.Run, n.Queue.Generation).Scan(&waits); err != nil || waits {
-			return op, err
-		}
+	op, err := insertOperation(ctx, t, id, n, nil, session, e)
+	if err != nil || e.run.Closed < n.Queue.Generation && n.Queue.Run != "" { // most of a long run has to wait
+		return op, err
 	}
 	if first, err := turn(ctx, t, n.Queue.Name, n.Queue.Limit); err != nil || first != op.ID {
 		return op, err
@@ -161,6 +172,10 @@ func (s *Store) StartQueued(ctx context.Context, name string, limit int) (starte
 	}
 }
 
+// turnTries is how often one transaction looks again because the operation whose
+// turn it was has been cancelled. The next call goes on.
+const turnTries = 100
+
 // startNext starts the one whose turn it is; "" when there is nobody any more,
 // or one whose plan only another backend knows.
 func (s *Store) startNext(ctx context.Context, name string, limit int) (begun ktrdr.OperationID, err error) {
@@ -169,7 +184,7 @@ func (s *Store) startNext(ctx context.Context, name string, limit int) (begun kt
 		if err := s.lockLine(ctx, t, name); err != nil {
 			return err
 		}
-		for {
+		for range turnTries {
 			next, err := turn(ctx, t, name, limit)
 			if err != nil || next == "" {
 				return err
@@ -184,11 +199,19 @@ func (s *Store) startNext(ctx context.Context, name string, limit int) (begun kt
 			if op.Status != ktrdr.Pending {
 				continue // cancelled between the two looks
 			}
+			cancelled, err := runCancelled(ctx, t, updateRun, op.Run) // a plan that fails at once is counted
+			if err != nil {
+				return err
+			}
+			if cancelled { // between the two looks, too
+				continue
+			}
 			t.wakeWorkers()
 			begun = next
 			_, err = s.setOut(ctx, t, next)
 			return err
 		}
+		return nil
 	})
 	return begun, err
 }
@@ -246,7 +269,8 @@ func scanOutline(row scanner, queue string) (ktrdr.Operation, error) {
 	)
 	err := row.Scan(&op.ID, &op.Type, &op.Status, &op.Priority, &local, &metadata, &op.CancelReason, &created, &completed,
 		&op.Queue.Run, &op.Queue.Generation, &op.Queue.Index, &op.Session)
-	op.Root, op.BackendLocal, op.Metadata, op.CreatedAt = op.ID, local == 1, json.RawMessage(metadata), instant(created)
+	op.Root, op.Run = op.ID, op.Queue.Run
+	op.BackendLocal, op.Metadata, op.CreatedAt = local == 1, json.RawMessage(metadata), instant(created)
 	if completed.Valid {
 		op.CompletedAt = instant(completed.Int64)
 	}

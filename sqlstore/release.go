@@ -10,19 +10,20 @@ import (
 )
 
 // release gives operations back; $1 is the failure of a cancelled one, $2 the
-// reason and $3 for how long nobody is to claim it, in microseconds. To Step
-// that is the release it knows: the wait only keeps claims from being made.
+// reason, $3 for how long it is not to be claimed, in microseconds, and $4 who
+// gave it back. To Step that is the release it knows: the wait only keeps claims
+// from being made.
 const release = `UPDATE operations SET
 		status = ` + ifCancelled + `'CANCELLED' ELSE 'PENDING' END,
 		error_message = ` + ifCancelled + cancelledMessage + ` ELSE '' END,
 		error = ` + ifCancelled + `$1 ELSE NULL END,
 		completed_at = ` + ifCancelled + `{now} ELSE NULL END,
 		ended_by = ` + ifCancelled + `'release' ELSE '' END,
-		reason = $2, held_by = '',
+		reason = $2, released_by = $4, held_by = '',
 		not_before = ` + ifCancelled + `NULL ELSE {now} + NULLIF(CAST($3 AS BIGINT), 0) END
 	WHERE `
 
-const releaseOne query = release + `id = $4 AND epoch = $5 AND has_plan = 0 AND ` + isLive + `
+const releaseOne query = release + `id = $5 AND epoch = $6 AND has_plan = 0 AND ` + isLive + `
 	RETURNING ` + operationColumns
 
 const (
@@ -40,11 +41,15 @@ func (s *Store) Release(ctx context.Context, r ktrdr.Released) error {
 	if err != nil {
 		return err
 	}
+	by := ktrdr.ReleasedByWorker
+	if wait != noWait {
+		by = ktrdr.ReleasedToWait
+	}
 	return s.fenced(ctx, normal, func(t *tx) error {
 		if err := s.lockTree(ctx, t, r.Operation); err != nil {
 			return err
 		}
-		op, err := scanOperation(t.row(ctx, releaseOne, cancelledFailure, ktrdr.CleanText(r.Reason), wait, r.Operation, r.Epoch))
+		op, err := scanOperation(t.row(ctx, releaseOne, cancelledFailure, ktrdr.CleanText(r.Reason), wait, by, r.Operation, r.Epoch))
 		if errors.Is(err, sql.ErrNoRows) {
 			return refusal(ctx, t, r.Operation, ktrdr.Act{Input: ktrdr.Release, Epoch: r.Epoch})
 		}

@@ -11,7 +11,7 @@ import (
 
 const resumeOne query = `UPDATE operations SET status = 'PENDING', cancel_requested = 0, cancel_reason = '',
 		result = NULL, error_message = '', error = NULL, completed_at = NULL,
-		ended_by = '', ending = NULL, reason = '', held_by = ''
+		ended_by = '', ending = NULL, reason = '', held_by = '', rung = '', score = NULL
 	WHERE id = $1 AND ` + isStopped + `
 	RETURNING ` + operationColumns
 
@@ -67,6 +67,13 @@ func resumable(ctx context.Context, t *tx, id ktrdr.OperationID) error {
 	if op.Status != ktrdr.Failed && op.Status != ktrdr.Cancelled {
 		return refusal(ctx, t, id, ktrdr.Act{Input: ktrdr.Resume})
 	}
+	cancelled, err := runCancelled(ctx, t, updateRun, op.Run) // a research that is resumed is counted as open
+	if err != nil {
+		return err
+	}
+	if cancelled {
+		return ktrdr.Errorf(ktrdr.CodeConflict, "operation %s cannot be resumed: its run %s was cancelled; start a new run with `ktrdr research`", id, op.Run)
+	}
 	if op.Parent != "" {
 		parent, err := load(ctx, t, op.Parent)
 		if err != nil {
@@ -77,7 +84,7 @@ func resumable(ctx context.Context, t *tx, id ktrdr.OperationID) error {
 				refusal(ctx, t, id, ktrdr.Act{Input: ktrdr.Resume}), op.Parent)
 		}
 	}
-	if op.Checkpoint == nil {
+	if op.Checkpoint == nil && op.Type != ktrdr.AgentConfirm { // which begins again under the number of its look
 		return ktrdr.Errorf(ktrdr.CodeNoCheckpoint, "operation %s cannot be resumed: %s; retry it to begin from nothing", id, op.whyNone())
 	}
 	return nil

@@ -31,15 +31,18 @@ const operationColumns = `id, operation_type, status, phase, epoch, attempts, pr
 	ckpt_id, COALESCE(ckpt_type, ''), COALESCE(ckpt_epoch, 0), COALESCE(ckpt_seq, 0),
 	COALESCE(ckpt_step, 0), COALESCE(ckpt_size, 0), COALESCE(ckpt_at, 0),
 	depth, ended_by, ending, queue, run, generation, idx, COALESCE(session, 0),
-	CASE WHEN not_before > {now} THEN not_before ELSE 0 END`
+	CASE WHEN not_before > {now} THEN not_before ELSE 0 END, rung, score, trials`
 
 // operationRow is an operation with what the store alone knows about it.
 type operationRow struct {
 	ktrdr.Operation
 	depth   int
 	endedBy ktrdr.Input
-	ending  *ktrdr.Finished // how a parent ends once its last open child has
-	lostTo  string          // what became of its checkpoints: expired, deleted, or nothing
+
+	generation, index int // of the run that it belongs to
+
+	ending *ktrdr.Finished // how a parent ends once its last open child has
+	lostTo string          // what became of its checkpoints: expired, deleted, or nothing
 }
 
 func scanOperation(row scanner) (operationRow, error) {
@@ -62,7 +65,7 @@ func scanOperation(row scanner) (operationRow, error) {
 		&claimed, &heartbeat, &completed,
 		&checkpointID, &saved.Type, &saved.Epoch, &saved.Seq, &saved.Step, &saved.Size, &savedAt,
 		&op.depth, &op.endedBy, &ending, &place.Name, &place.Run, &place.Generation, &place.Index, &op.Session,
-		&notBefore)
+		&notBefore, &op.Rung, &op.Score, &op.Trials)
 	if err != nil {
 		return operationRow{}, err
 	}
@@ -71,6 +74,7 @@ func scanOperation(row scanner) (operationRow, error) {
 	op.State, op.Result = rawJSON(state), rawJSON(result)
 	op.CreatedAt, op.StartedAt, op.ClaimedAt = instant(created), instant(started), instant(claimed)
 	op.HeartbeatAt, op.CompletedAt, op.NotBefore = instant(heartbeat), instant(completed), instant(notBefore)
+	op.Run, op.generation, op.index = place.Run, place.Generation, place.Index
 	if place.Name != "" {
 		op.Queue = &place
 	}

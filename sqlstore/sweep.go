@@ -73,7 +73,9 @@ func (s *Store) treat(ctx context.Context, where string, args []any, r *ktrdr.Re
 }
 
 // update runs one of the updates below on those of all that still satisfy
-// where. set has the arguments args, where the arguments that follow.
+// where. set has the arguments args, where the arguments that follow. The rows
+// come in the order of their runs: the rows of several runs are then locked in
+// that order by all.
 func update(ctx context.Context, t *tx, set string, args []any, where func(from int) (string, []any), all []found) ([]operationRow, error) {
 	if len(all) == 0 {
 		return nil, nil
@@ -87,7 +89,7 @@ func update(ctx context.Context, t *tx, set string, args []any, where func(from 
 	values, pairs := epochs(len(args)+1, claims)
 	text := set + condition + ` AND (id, epoch) IN (` + values + `) RETURNING ` + operationColumns
 	rows, err := scanOperations(t.rows(ctx, query(text), slices.Concat(args, pairs)...))
-	slices.SortFunc(rows, func(a, b operationRow) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(rows, func(a, b operationRow) int { return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.ID, b.ID)) })
 	return rows, err
 }
 
@@ -127,7 +129,7 @@ func (s *Store) recoverHeld(ctx context.Context, b ktrdr.Backend, p ktrdr.Recove
 			}
 		}
 		var part ktrdr.Recovered
-		released, err := update(ctx, t, release, []any{cancelledFailure, messageRequeued, noWait}, abandoned, requeue)
+		released, err := update(ctx, t, release, []any{cancelledFailure, messageRequeued, noWait, ktrdr.ReleasedByRecovery}, abandoned, requeue)
 		if err != nil {
 			return part, err
 		}

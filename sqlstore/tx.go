@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"sync/atomic"
 )
 
 // lane is how soon a write is done. Urgent is for heartbeats: they are first
@@ -63,19 +64,42 @@ func (s *Store) write(ctx context.Context, l lane, body func(t *tx) error) error
 
 // read runs body on one consistent snapshot.
 func (s *Store) read(ctx context.Context, body func(r queryer) error) error {
-	return s.db.read(ctx, body)
+	return s.db.read(ctx, s.counted(body))
 }
 
 // readOne is read for a body of a single statement, which is a snapshot
 // already.
 func (s *Store) readOne(ctx context.Context, body func(r queryer) error) error {
-	return s.db.readOne(ctx, body)
+	return s.db.readOne(ctx, s.counted(body))
 }
 
 // peek is readOne of a few rows that have most likely just been written. On
 // SQLite it waits for its turn among those who write.
 func (s *Store) peek(ctx context.Context, body func(r queryer) error) error {
-	return s.db.peek(ctx, body)
+	return s.db.peek(ctx, s.counted(body))
+}
+
+// counted counts the statements of a read, if the store was asked to.
+func (s *Store) counted(body func(r queryer) error) func(r queryer) error {
+	if s.statements == nil {
+		return body
+	}
+	return func(r queryer) error { return body(countingQueryer{r, s.statements}) }
+}
+
+type countingQueryer struct {
+	queryer
+	n *atomic.Int64
+}
+
+func (c countingQueryer) row(ctx context.Context, q query, args ...any) scanner {
+	c.n.Add(1)
+	return c.queryer.row(ctx, q, args...)
+}
+
+func (c countingQueryer) rows(ctx context.Context, q query, args ...any) (*sql.Rows, error) {
+	c.n.Add(1)
+	return c.queryer.rows(ctx, q, args...)
 }
 
 // isPostgres says which database it is, for the few places where one text

@@ -111,7 +111,7 @@ func TestEvents_TellOneOperationsLifeInItsOrder(t *testing.T) {
 			reach(t, x)
 			begun <- true
 			<-claimed
-			_, err := scanOperation(x.row(t.Context(), releaseOne, cancelledFailure, "", noWait, op.ID, 1))
+			_, err := scanOperation(x.row(t.Context(), releaseOne, cancelledFailure, "", noWait, ktrdr.ReleasedByWorker, op.ID, 1))
 			return err
 		})
 	}()

@@ -51,7 +51,7 @@ func Differential(t *testing.T, openA, openB func(t *testing.T, plans map[ktrdr.
 	if w.lives < sequences || t.Failed() {
 		return // -rapid.checks asked for less
 	}
-	for _, kind := range ordinary {
+	for _, kind := range slices.Concat(ordinary, ledgered) {
 		if w.told[kind] < leastTold {
 			t.Errorf("%s happened %d times, want at least %d: nothing is shown by what does not happen", kind, w.told[kind], leastTold)
 		}
@@ -61,6 +61,9 @@ func Differential(t *testing.T, openA, openB func(t *testing.T, plans map[ktrdr.
 // leastTold is how often each ordinary event of an operation has to happen in
 // a differential test.
 const leastTold = 3
+
+// ledgered is what has to happen of runs, trials and looks.
+var ledgered = []ktrdr.EventKind{ktrdr.EventRunCancelled, ktrdr.EventRunGivenUp, ktrdr.EventRunEnded, ktrdr.EventGenerationClosed, "trial", "look"}
 
 var ordinary = []ktrdr.EventKind{
 	ktrdr.EventCreated, ktrdr.EventClaimed, ktrdr.EventReconciling, ktrdr.EventReported, ktrdr.EventReleased,
@@ -95,6 +98,8 @@ type twins struct {
 	ctx    context.Context
 	stores [2]ktrdr.Store
 
+	market map[ktrdr.Store]string // of this life; each store gives it an id of its own
+
 	lives   int // sequences begun
 	names   int // names made in this one
 	backend ktrdr.Backend
@@ -111,6 +116,12 @@ func (w *twins) begin(rt *rapid.T) {
 	for _, s := range w.stores {
 		w.must(s.SetPaused(w.ctx, false))
 		w.closeAll(s)
+	}
+	w.market = map[ktrdr.Store]string{}
+	for _, s := range w.stores {
+		added, err := s.AddSeries(w.ctx, ktrdr.NewSeries{MarketSeries: series(w.lifeName("A"), "1h", 1)})
+		w.must(err)
+		w.market[s] = added.Market
 	}
 	w.restart(keep)
 }
@@ -206,6 +217,7 @@ func (w *twins) compareAll() {
 		_, _ = w.both("operation "+string(id), func(s ktrdr.Store) (any, error) { return s.Operation(w.ctx, id) })
 		_, _ = w.both("history of "+string(id), func(s ktrdr.Store) (any, error) { return s.History(w.ctx, id) })
 	}
+	w.compareLedger()
 	_, _ = w.both("horizon", func(s ktrdr.Store) (any, error) { return s.Horizon(w.ctx) })
 	_, _ = w.both("notes", func(s ktrdr.Store) (any, error) { return s.Notes(w.ctx, ktrdr.NoteQuery{Limit: actsEach}) })
 	w.caughtUp()

@@ -19,6 +19,9 @@ var acts = slices.Concat(
 	slices.Repeat([]func(*twins){(*twins).finish}, 6),
 	slices.Repeat([]func(*twins){(*twins).create}, 5),
 	slices.Repeat([]func(*twins){(*twins).checkpoint, (*twins).report, (*twins).resume, (*twins).start, (*twins).skip}, 3),
+	slices.Repeat([]func(*twins){(*twins).stand, (*twins).closeGeneration, (*twins).cancelRun, (*twins).endRun, (*twins).lookByHand}, 2),
+	slices.Repeat([]func(*twins){(*twins).wholeRun}, 3),
+	[]func(*twins){(*twins).giveUp, (*twins).retry},
 	slices.Repeat([]func(*twins){(*twins).plant, (*twins).stand, (*twins).startQueued, (*twins).release, (*twins).cancel}, 2),
 	[]func(*twins){
 		(*twins).register, (*twins).progress,
@@ -75,14 +78,19 @@ func (w *twins) stand() {
 	n := parentOf(treeSpec{
 		Named: true, Children: draw(w, "children", 1, 2), Noted: w.lifeName(draw(w, "noted", "n1", "n2", "n3")),
 		Trouble: draw(w, "trouble", "", "", "", "", "panic"), When: draw(w, "when", ktrdr.WhyReconcile, ktrdr.WhyCreated),
+		Rung: draw(w, "rung", "nothing", ktrdr.RungFinalist, ktrdr.RungFinalist, ktrdr.RungRejected), Score: draw(w, "score", nil, new(1.5), new(-2.0), new(1.5)),
 	})
 	n.ID = ktrdr.OperationID(w.name("op_queued"))
 	n.Priority = draw(w, "priority", 0, 0, 1)
 	n.Queue = &ktrdr.Queue{
 		Name: w.lifeName("line"), Limit: draw(w, "limit", 1, 2), Force: draw(w, "force", true, true, false),
-		Run: draw(w, "run", "", w.lifeName("run")), Generation: draw(w, "generation", 0, 0, 1, 2), Index: len(w.ops),
+		Run: draw(w, "run", "", w.someRun(), w.someRun()), Generation: draw(w, "generation", 0, 0, 1, 2), Index: len(w.ops),
 	}
-	if _, err := w.both("stand", func(s ktrdr.Store) (any, error) { return s.Create(w.ctx, n, ktrdr.IdempotencyKey{}) }); err == nil {
+	own := rapid.IntRange(0, 3).Draw(w.T, "own")
+	if _, err := w.both("stand", func(s ktrdr.Store) (any, error) {
+		n.Trial = on(own, w.market[s])
+		return s.Create(w.ctx, n, ktrdr.IdempotencyKey{})
+	}); err == nil {
 		w.ops = append(w.ops, n.ID)
 	}
 }
@@ -144,6 +152,9 @@ func (w *twins) newCheckpoint(c ktrdr.Claimed) ktrdr.NewCheckpoint {
 func (w *twins) finish() {
 	c := w.someClaim()
 	f := ending(ktrdr.Task{Operation: c.Operation, Epoch: c.Epoch}, draw(w, "outcome", ktrdr.Completed, ktrdr.Completed, ktrdr.Failed, ktrdr.Failed, ktrdr.Cancelled, ktrdr.Running))
+	if f.Outcome == ktrdr.Completed {
+		f.Result = w.saying()
+	}
 	if draw(w, "with a checkpoint", false, true) {
 		n := w.newCheckpoint(c)
 		f.Checkpoint = &n

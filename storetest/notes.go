@@ -54,6 +54,10 @@ func keysOf(all []ktrdr.Note) []string {
 var notes = map[string]func(*lab){
 	"WhatAPlanNotesIsStoredWithItsDecision": func(l *lab) {
 		top := l.noted("k", `{"é": 1.0}`, ktrdr.Queue{Run: "r", Generation: 3, Index: 4})
+		for generation := range 3 {
+			l.closes("r", generation, true)
+		}
+		l.startQueued(room, 1)
 		want := ktrdr.Note{
 			Kind: "began", Key: "k", Run: "r", Generation: 3, Index: 4,
 			Data: json.RawMessage(`{"é": 1.0}`), Operation: top.ID,
@@ -188,10 +192,16 @@ var noteQueries = map[string]func(*lab){
 		for i := range 4 {
 			ops = append(ops, l.noted(fmt.Sprintf("k%d", i), "", ktrdr.Queue{Run: []string{"r", "s"}[i%2], Generation: i}))
 		}
+		l.closes("s", 0, true)
+		l.startQueued(1000, 1)
 		horizon, err := l.Horizon(l.ctx()) // when the second generation of each run still waits
 		l.must(err)
 		for range ops {
 			l.finishOne()
+			for i := range 2 * len(ops) {
+				_, err := l.CloseGeneration(l.ctx(), []string{"r", "s"}[i%2], i/2, nil)
+				l.must(err)
+			}
 			_, err := l.StartQueued(l.ctx(), line, 1000)
 			l.must(err)
 		}

@@ -153,7 +153,7 @@ var queues = map[string]func(*lab){
 		ended := l.op(ids[0])
 		same(l, "ended", q.Ended, []ktrdr.Operation{{
 			ID: ended.ID, Type: ended.Type, Status: ended.Status, Root: ended.Root, HasPlan: true, BackendLocal: ended.BackendLocal, Metadata: ended.Metadata,
-			CancelReason: ended.CancelReason, CreatedAt: ended.CreatedAt, CompletedAt: ended.CompletedAt, Queue: ended.Queue, Session: ended.Session,
+			CancelReason: ended.CancelReason, CreatedAt: ended.CreatedAt, CompletedAt: ended.CompletedAt, Run: ended.Run, Queue: ended.Queue, Session: ended.Session,
 		}})
 		same(l, "open children after an end", idsOf(q.Children), idsOf(l.children(ids[1])))
 	},
@@ -224,7 +224,7 @@ var queues = map[string]func(*lab){
 		l.is(waits.ID, ktrdr.Running)
 	},
 
-	"AGenerationWaitsForTheOnesBeforeIt": func(l *lab) {
+	"AGenerationWaitsUntilTheOnesBeforeItAreClosed": func(l *lab) {
 		const many = 10
 		of := func(run string, generation, index int) ktrdr.Operation {
 			return l.stand(ktrdr.Queue{Limit: many, Run: run, Generation: generation, Index: index})
@@ -232,20 +232,24 @@ var queues = map[string]func(*lab){
 		a, b := of("r", 0, 0), of("r", 0, 1)
 		third := of("r", 2, 0)
 		second := of("r", 1, 0)
-		other := of("s", 3, 0)
-		alone := l.create(queued(ktrdr.Queue{Limit: many}))
+		other := of("s", 0, 0)
+		alone := l.create(queued(ktrdr.Queue{Limit: many, Generation: 3})) // a generation of no run is only a number
 		for _, op := range []ktrdr.Operation{a, b, other, alone} {
-			l.is(op.ID, ktrdr.Running) // nobody is held up by a run that is not theirs
+			l.is(op.ID, ktrdr.Running) // a run waits for no other run
 		}
+		l.closes("r", 0, false)
 		l.end(a.ID)
-		l.startQueued(many, 0)
+		l.closes("r", 0, false)
 		l.cancel(b.ID)
+		l.startQueued(many, 0) // it has ended, but is not closed
+		l.closes("r", 0, true)
 		l.startQueued(many, 1)
 		l.is(second.ID, ktrdr.Running)
 		l.is(third.ID, ktrdr.Pending)
 		for _, op := range []ktrdr.Operation{other, alone, second} {
 			l.cancel(op.ID)
 		}
+		l.closes("r", 1, true)
 		l.startQueued(many, 1)
 		l.is(third.ID, ktrdr.Running)
 	},

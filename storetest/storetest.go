@@ -30,14 +30,16 @@ type Capability string
 // starts; a store without it belongs to one backend at a time.
 const SeveralBackends Capability = "several backends"
 
-// Run tests the stores that open returns: an empty one for each case, closed
-// by open's own cleanup.
+// Run tests the stores that open returns: an empty one for each case, opened with
+// Ledger and closed by open's own cleanup.
 func Run(t *testing.T, open func(t *testing.T, plans map[ktrdr.Type]ktrdr.Plan) ktrdr.Store, can ...Capability) {
 	groups := []map[string]func(*lab){
 		creations, lists, claims, keys, reports, saves, finishes, releases, cancels, races, resumes,
 		starts, lives, sweeps, asks, orphans, trees, adoptions, queues, queuesAtOnce, longQueues, notes, noteQueries, logs,
 		waits, calls, callEnds, callsAtOnce, breakers, probes,
-		checkpoints, skips, retention, settings, workers, counts, badInput, aloneInIt,
+		checkpoints, skips, retention, settings, workers, counts, badInput,
+		runs, runCancels, runCancelsAtOnce, generations, runEnds, trials, trialQueries, looks, lookQueries, markets, marketMerges, comparisons, ledgerAtOnce,
+		aloneInIt,
 	}
 	if slices.Contains(can, SeveralBackends) {
 		groups[len(groups)-1] = shared

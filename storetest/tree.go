@@ -29,6 +29,11 @@ type treeSpec struct {
 	Named    bool      `json:"named,omitempty"`    // children's ids follow from their parent's
 	Noted    string    `json:"noted,omitempty"`    // the key under which its beginning and its end are noted
 	Saying   string    `json:"saying,omitempty"`   // the data of these notes
+
+	// What it completes with: see ktrdr.Finished.
+	Rung   string          `json:"rung,omitempty"`
+	Score  *float64        `json:"score,omitempty"`
+	Result json.RawMessage `json:"result,omitempty"`
 }
 
 // treeState is the state of a tree's parent.
@@ -78,7 +83,10 @@ func (p *tree) Next(parent ktrdr.Operation, children []ktrdr.Operation, why ktrd
 	case bad != nil:
 		d.Finish = &ktrdr.Finished{Outcome: ktrdr.Failed, ErrorMessage: fmt.Sprintf("child %d ended %s", bad.Ordinal, bad.Status)}
 	case len(children) == spec.Children:
-		d.Finish = &ktrdr.Finished{Outcome: ktrdr.Completed, Result: json.RawMessage(fmt.Sprintf(`{"children":%d}`, ended))}
+		d.Finish = &ktrdr.Finished{Outcome: ktrdr.Completed, Result: spec.Result, Rung: spec.Rung, Score: spec.Score}
+		if spec.Result == nil {
+			d.Finish.Result = json.RawMessage(fmt.Sprintf(`{"children":%d}`, ended))
+		}
 	default:
 		d.Create = spec.next(parent, len(children))
 		d.Phase = fmt.Sprintf("CHILD_%d", len(children)+1)

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 	"sort"
 
@@ -54,10 +55,14 @@ type Plan struct {
 	Config  backtest.Config
 }
 
+// ErrNoDecision says that a span has no bar at which the model can decide.
+var ErrNoDecision = errors.New("no bar is left to decide at")
+
 // NewPlan asks a model about the bars of a symbol and prepares the backtest over
 // a span; a bound that is not set is the strategy's. Bars before the span serve
 // as history only, bars that close after it are not looked at, and trading
-// begins at the first bar of which the model can say something.
+// begins at the first bar of which the model can say something. ErrNoDecision where
+// there is no such bar.
 func NewPlan(m *Model, data Series, span strategy.Span, o Overrides) (*Plan, error) {
 	if span.Start.IsZero() {
 		span.Start = m.Strategy.Backtest.Span.Start
@@ -70,6 +75,11 @@ func NewPlan(m *Model, data Series, span strategy.Span, o Overrides) (*Plan, err
 	if err != nil {
 		return nil, err
 	}
+	for _, b := range data.Bars {
+		if b.Len() == 0 {
+			return nil, fmt.Errorf("%s: %w: there are no %s bars up to the end of the span", data.Symbol, ErrNoDecision, b.Timeframe)
+		}
+	}
 	signals, err := Predict(m, data)
 	if err != nil {
 		return nil, err
@@ -78,7 +88,7 @@ func NewPlan(m *Model, data Series, span strategy.Span, o Overrides) (*Plan, err
 	begin := sort.Search(base.Len(), func(i int) bool { return base.Time[i] >= start })
 	first := max(signals.First, begin)
 	if first >= base.Len() {
-		return nil, fmt.Errorf("%s: no bar is left to decide at: of %d bars up to the end of the span, %d lie before it and %d before the first answer of the model", data.Symbol, base.Len(), begin, signals.First)
+		return nil, fmt.Errorf("%s: %w: of %d bars up to the end of the span, %d lie before it and %d before the first answer of the model", data.Symbol, ErrNoDecision, base.Len(), begin, signals.First)
 	}
 	p := &Plan{Bars: base, Signals: signals, Config: BacktestConfig(m.Strategy, o)}
 	p.Config.StartBar = first
@@ -86,4 +96,24 @@ func NewPlan(m *Model, data Series, span strategy.Span, o Overrides) (*Plan, err
 		return nil, fmt.Errorf("backtest of strategy %s: %w", m.Strategy.Name, err)
 	}
 	return p, nil
+}
+
+// NewPlans prepares one backtest for each symbol, over the same span. Each is an
+// account with the same share of the capital. overrides are those of a symbol; nil
+// means none.
+func NewPlans(m *Model, data []Series, span strategy.Span, overrides func(symbol string) Overrides) ([]*Plan, error) {
+	plans := make([]*Plan, len(data))
+	for i, d := range data {
+		var o Overrides
+		if overrides != nil {
+			o = overrides(d.Symbol)
+		}
+		p, err := NewPlan(m, d, span, o)
+		if err != nil {
+			return nil, err
+		}
+		p.Config = p.Config.Share(len(data))
+		plans[i] = p
+	}
+	return plans, nil
 }

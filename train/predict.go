@@ -54,9 +54,13 @@ func (s *Signals) Answer(bar int) []float32 { return s.Answers[bar*s.Outputs:][:
 
 // Predict asks a model about every bar of a symbol, as far as the strategy may
 // be used on it. What it says of a bar depends on the bars up to it alone.
-func Predict(m *Model, data Series) (*Signals, error) {
+func Predict(m *Model, data Series) (*Signals, error) { return PredictLast(m, data, math.MaxInt) }
+
+// PredictLast is Predict for the last bars. Those before are read, and have no
+// answer.
+func PredictLast(m *Model, data Series, last int) (*Signals, error) {
 	s := m.Strategy
-	if err := m.allows(data.Symbol); err != nil {
+	if err := m.Allows(data.Symbol); err != nil {
 		return nil, err
 	}
 	data, err := data.reading(s)
@@ -73,7 +77,7 @@ func Predict(m *Model, data Series) (*Signals, error) {
 	out := &Signals{
 		Symbol: data.Symbol, Timeframe: data.base().Timeframe, Time: data.base().Time, Outputs: m.Net.Spec().Outputs,
 	}
-	if err := out.ask(m, matrix); err != nil {
+	if err := out.ask(m, matrix, max(0, matrix.Rows-last)); err != nil {
 		return nil, fmt.Errorf("%s: %w", data.Symbol, err)
 	}
 	if err := out.decide(s); err != nil {
@@ -83,9 +87,10 @@ func Predict(m *Model, data Series) (*Signals, error) {
 	return out, nil
 }
 
-// allows holds to the strategy's deployment. The symbols it was trained on are
-// those of the data, which a request may have chosen.
-func (m *Model) allows(symbol string) error {
+// Allows refuses symbols that the strategy's deployment leaves out. The symbols
+// that the model was trained on are those of its data, which a request may have
+// chosen.
+func (m *Model) Allows(symbol string) error {
 	if m.Strategy.Deployment.Symbols != strategy.TrainingOnly {
 		return m.Strategy.Allows(symbol, m.Strategy.Data.Base)
 	}
@@ -105,15 +110,15 @@ func (m *Model) allows(symbol string) error {
 // depend on it.
 const asked = 8192
 
-// ask fills in the answers, run by run of usable rows.
-func (s *Signals) ask(model *Model, m *feature.Matrix) error {
+// ask fills in the answers from a row on, run by run of usable rows.
+func (s *Signals) ask(model *Model, m *feature.Matrix, from int) error {
 	s.Answers = make([]float32, m.Rows*s.Outputs)
 	table := neural.Dataset{Rows: m.Rows, Inputs: m.Cols, Stride: m.Stride, X: m.X}
 	predictor, need := neural.NewPredictor(model.Net, 0), needOf(model.Strategy)
 	rows := make([]int32, 0, asked)
 	s.First = m.Rows
 	for row := 0; row < m.Rows; {
-		if !need.met(m, row) {
+		if row < from || !need.met(m, row) {
 			for i := range s.Answer(row) {
 				s.Answers[row*s.Outputs+i] = float32(math.NaN())
 			}

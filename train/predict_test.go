@@ -54,6 +54,36 @@ func TestPredict_SaysOfABarWhatItSaysOfItAlone(t *testing.T) {
 	}
 }
 
+func TestPredictLast_AsksOnlyAboutTheLastBars(t *testing.T) {
+	for name, l := range map[string]lab{
+		"an mlp": {}, "an lstm": {model: "{type: lstm, architecture: {sequence_length: 6, hidden_size: 4}}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := synth(t, "AAA", 900, 7, 0.2)
+			m := model(t, l, data)
+			whole, err := train.Predict(m, data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			last, err := train.PredictLast(m, data, 7)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if last.First != 893 || last.Holds(0).Undefined != 893 {
+				t.Errorf("the first answer is at bar %d, and %d bars have none; want 893", last.First, last.Holds(0).Undefined)
+			}
+			for bar := 893; bar < 900; bar++ {
+				if !slices.Equal(last.Answer(bar), whole.Answer(bar)) || last.Signal[bar] != whole.Signal[bar] || last.Confidence[bar] != whole.Confidence[bar] {
+					t.Errorf("bar %d: %v, among all: %v", bar, last.Answer(bar), whole.Answer(bar))
+				}
+			}
+			if err := train.VerifyLive(m, data, last); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func TestPredict_HoldsWhereItKnowsNothing(t *testing.T) {
 	data := synth(t, "AAA", 900, 7, 0.2)
 	m := model(t, lab{history: 80}, data)

@@ -51,7 +51,7 @@ func TestCLI_ResearchesAGoalToItsVerdict(t *testing.T) {
 	}
 
 	said := l.must("research", "trend on EURUSD 1h", "--seed", "3", "--bypass-gates", "--follow")
-	for _, part := range []string{"COMPLETED", "VERDICT", "claim"} {
+	for _, part := range []string{"COMPLETED", "RESULT", "claim"} {
 		if !strings.Contains(said, part) {
 			t.Errorf("a followed research does not tell %q:\n%s", part, said)
 		}
@@ -112,11 +112,14 @@ func TestCLI_ResearchesQueueAndAreCancelledAlone(t *testing.T) {
 		t.Errorf("under the same key %+v, then %+v", made, same)
 	}
 	l.refused(exitFailed, "force it to be accepted and to wait for its turn: --force does that", "research")
-	for _, list := range [][]string{{"leaderboard"}, {"memory"}, {"memory", "hypotheses"}, {"memory", "trials"}} {
+	for _, list := range [][]string{{"leaderboard"}, {"memory"}, {"memory", "hypotheses"}} {
 		l.refused(exitFailed, `there is no run "run_nowhere"`, append(list, "--run", "run_nowhere")...)
 		if out := l.must(append(list, "--run", made.Run)...); !strings.Contains(out, " of "+made.Run+" yet") {
 			t.Errorf("%v of a run of which nothing has ended:\n%s", list, out)
 		}
+	}
+	if out := l.must("memory", "trials", "--run", made.Run); strings.Count(out, "not ended") != 3 {
+		t.Errorf("the trials of a run of which nothing has ended:\n%s", out)
 	}
 	st := decode[serverStatus](t, l.run("status", "--json").out).Research // it is degraded: nobody works
 	if len(st.Active) != 3 || st.Capacity != (ktrdr.QueueHealth{Limit: 1, Active: 1, Waiting: 2}) || st.Phase != string(research.Designing) {
@@ -134,7 +137,7 @@ func TestDemo_ResearchesAndLeavesNothingBehind(t *testing.T) {
 	tmp := t.TempDir()
 	l.env = append(l.env, "TMPDIR="+tmp)
 	a := l.run("demo", "--researches", "2")
-	if a.code != exitOK || strings.Count(a.out, "COMPLETED") != 2 || !strings.Contains(a.out, "VERDICT") {
+	if a.code != exitOK || !strings.Contains(a.out, "2 created, 2 completed") || !strings.Contains(a.out, "RESULT") {
 		t.Fatalf("demo: %v", a)
 	}
 	if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {

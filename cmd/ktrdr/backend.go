@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -74,10 +75,12 @@ type backend struct {
 	cfg       Config
 	log       *slog.Logger
 	store     *sqlstore.Store
+	reads     atomic.Int64 // statements of the store's reads
 	blobs     blob.Store
 	kernel    neural.Kernel
 	engine    *engine.Engine
 	desk      *jobs.Desk
+	markets   *jobs.Markets
 	research  *research.Desk
 	self      ktrdr.Backend
 	listener  net.Listener
@@ -90,7 +93,6 @@ type backend struct {
 
 	began    ktrdr.Cursor           // the last event before this life
 	outcomes *prometheus.CounterVec // of researches that ended in it
-	hopeless hopeless               // runs that are over before their time
 
 	expireThreads func(context.Context) (int, error) // nil when the main store keeps them
 }
@@ -178,7 +180,7 @@ func (b *backend) listen(ctx context.Context) error {
 
 func (b *backend) openStores(ctx context.Context) (err error) {
 	b.store, err = sqlstore.Open(ctx, sqlstore.Config{
-		URL: b.cfg.database(), Plans: plans(), Ledger: research.Standalone(), Log: b.log,
+		URL: b.cfg.database(), Plans: plans(), Ledger: research.Ledger(), Log: b.log, Statements: &b.reads,
 		HeartbeatTry: max(time.Second, min(5*time.Second, b.cfg.Engine.WithDefaults().HeartbeatInterval/2)),
 	})
 	if err != nil {
@@ -295,7 +297,10 @@ func (b *backend) openDesk() (err error) {
 	if b.kernel, err = kernelNamed(b.cfg.Kernel); err != nil {
 		return err
 	}
-	b.desk, err = jobs.OpenDesk(jobs.DeskConfig{Dir: b.cfg.Data, Blobs: b.blobs, Operations: b.engine, Kernel: b.kernel})
+	b.markets = jobs.NewMarkets(b.engine, b.blobs)
+	b.desk, err = jobs.OpenDesk(jobs.DeskConfig{
+		Dir: b.cfg.Data, Blobs: b.blobs, Operations: b.engine, Markets: b.markets, Ledger: b.engine, Holdout: b.cfg.Holdout, Kernel: b.kernel,
+	})
 	if err == nil {
 		b.later("desk", b.desk.Close)
 	}
@@ -308,8 +313,8 @@ func (b *backend) makeServer() (err error) {
 		return err
 	}
 	cfg := httpapi.Config{
-		Engine: b.engine, Desk: desk{b.desk}, Research: researches, Resilience: b.lifelines, Log: b.log, Auth: !b.cfg.NoAuth, Hosts: b.hosts(), MaxConns: maxConns(), Grace: stopServerWithin,
-		Metrics: []prometheus.Collector{b.outcomes, b.lifelines, b.lifelines.decisions, b.lifelines.spent},
+		Engine: b.engine, Desk: desk{b.desk, b.markets}, Research: researches, Resilience: b.lifelines, Log: b.log, Auth: !b.cfg.NoAuth, Hosts: b.hosts(), MaxConns: maxConns(), Grace: stopServerWithin,
+		Metrics: []prometheus.Collector{b.outcomes, b.readStatements(), b.lifelines, b.lifelines.decisions, b.lifelines.spent},
 	}
 	if b.cfg.tls() {
 		cert, err := tls.LoadX509KeyPair(b.cfg.TLSCert, b.cfg.TLSKey)
@@ -320,6 +325,13 @@ func (b *backend) makeServer() (err error) {
 	}
 	b.server, err = httpapi.New(cfg)
 	return err
+}
+
+// readStatements is the counter of statements that read from the database.
+func (b *backend) readStatements() prometheus.Collector {
+	return prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "ktrdr_store_read_statements_total", Help: "Statements that this backend sent to the database to read.",
+	}, func() float64 { return float64(b.reads.Load()) })
 }
 
 // hosts are the names we answer to: those of the configuration, and the
@@ -338,7 +350,7 @@ func (b *backend) makeWorker() (err error) {
 		return nil
 	}
 	all := runners(b.kernel)
-	all[ktrdr.DataLoad] = jobs.LoadRunner(b.desk.Library())
+	all[ktrdr.DataLoad] = jobs.LoadRunner(b.desk.Library(), b.markets)
 	b.worker, err = worker.New(worker.Config{
 		Name: "in-process", Runners: all, Slots: b.cfg.Workers, HeldBy: b.self.Incarnation,
 		Version: ourVersion(), Log: b.log, StopWithin: stopWorkersWithin,
@@ -365,10 +377,12 @@ func (b *backend) run(ctx context.Context) error {
 			g.Go(func() error { return w.Run(ctx) })
 		}
 	}
-	hook := &webhook{url: b.cfg.Webhook, dir: b.cfg.Data, engine: b.engine, log: b.log, hopeless: &b.hopeless}
+	hook := &webhook{url: b.cfg.Webhook, runs: b.engine, changed: b.engine.Changed, log: b.log}
 	g.Go(func() error { return hook.run(ctx) })
-	g.Go(func() error { return b.countOutcomes(ctx) })
-	g.Go(func() error { return b.keepNights(ctx) })
+	ends := &outcomeCounter{events: b.engine, counts: b.outcomes, log: b.log, after: b.began}
+	g.Go(func() error { return ends.run(ctx) })
+	g.Go(func() error { return b.keepRuns(ctx) })
+	g.Go(func() error { b.assignMarkets(ctx); return nil })
 	g.Go(func() error { return b.watch(ctx) })
 	g.Go(func() error { return b.lifelines.registry.Run(ctx) })
 	g.Go(func() error {

@@ -39,7 +39,7 @@ func modelsOf(t *testing.T, e env) Config {
 // lifelined is a backend that has come as far as its lifelines.
 func lifelined(t *testing.T, e env) *backend {
 	t.Helper()
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: filepath.Join(t.TempDir(), "ktrdr.db"), Plans: plans(), Ledger: research.Standalone()})
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: filepath.Join(t.TempDir(), "ktrdr.db"), Plans: plans(), Ledger: research.Ledger()})
 	if err != nil {
 		t.Fatal(err)
 	}

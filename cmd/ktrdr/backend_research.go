@@ -2,13 +2,16 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/agent"
 	"github.com/ktrdr/ktrdr/engine"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/worker"
 )
@@ -27,35 +30,42 @@ func (c Config) inject() func(ktrdr.Operation) string {
 	return c.Injections.For
 }
 
+// instruments reads the file of instruments in the data folder.
+func (c Config) instruments() (instrument.File, error) {
+	return instrument.ReadFile(filepath.Join(c.Data, instrument.FileName))
+}
+
 // researchDesk opens what turns goals into researches.
 func (b *backend) researchDesk() (_ httpapi.Research, err error) {
 	b.research, err = research.NewDesk(research.DeskConfig{
-		Library: b.desk.Library(), Blobs: b.blobs, Ledger: b.engine, Strategy: b.desk.StrategyText,
+		Library: b.desk.Library(), Blobs: b.blobs, Memory: b.engine, Markets: b.markets, Strategy: b.desk.StrategyText,
 		KernelClass: b.kernel.Class(), Gates: &b.cfg.Gates, Models: b.cfg.Models.Chain, Budget: b.budget,
-		Costs: b.cfg.Costs.of, Holdout: b.cfg.Holdout, Generation: b.cfg.Generation,
+		Costs: b.cfg.Costs, Instruments: b.cfg.instruments, Holdout: b.cfg.Holdout, Generation: b.cfg.Generation,
 	})
-	return researchDesk{b.research, research.NewMemory(b.engine), b.engine, research.Limit(b.cfg.MaxResearches), b.store, b.cfg.Models, b.lifelines.level, b.cfg.Models.keys(os.Getenv), &b.hopeless}, err
+	return researchDesk{b.research, research.NewMemory(b.engine), b.engine, research.Limit(b.cfg.MaxResearches), b.store, b.cfg.Models, b.lifelines.level, b.cfg.Models.keys(os.Getenv)}, err
 }
 
-// nightLook is how often runs that last until a time are looked at, at most.
-const nightLook = 250 * time.Millisecond
+// runLook is how often runs are looked at, at most.
+const runLook = 50 * time.Millisecond
 
-// keepNights keeps runs going that last until a time. While there is none it
-// looks only when something has happened.
-func (b *backend) keepNights(ctx context.Context) error {
-	night := research.NewNight(b.research, b.engine)
-	tick := time.NewTicker(nightLook)
+// keepRuns moves runs on. It looks when something has happened and, while a run
+// is open, every second: time alone may end a run.
+func (b *backend) keepRuns(ctx context.Context) error {
+	keeper := research.NewKeeper(b.engine)
+	tick := time.NewTicker(runLook)
 	defer tick.Stop()
 	for {
-		changed := b.engine.Changed()
-		kept, err := night.Keep(ctx, time.Now())
-		for _, p := range kept.Ended {
-			if b.hopeless.add(p.Run) {
-				b.log.WarnContext(ctx, "a run ended before its time: only failures came of it", "run", p.Run, "generation", p.Generation)
+		changed, looked := b.engine.Changed(), time.Now()
+		did, waits, err := keeper.Keep(ctx, looked)
+		for _, k := range did {
+			level := slog.LevelInfo
+			if k.Why != "" {
+				level = slog.LevelWarn
 			}
+			b.log.Log(ctx, level, "run moved on", "run", k.Run, "did", k.Did, "generation", k.Generation, "why", k.Why)
 		}
 		if err != nil && ctx.Err() == nil {
-			b.log.WarnContext(ctx, "a run that lasts until a time could not go on yet", "err", err)
+			b.log.WarnContext(ctx, "a run could not go on yet", "err", err)
 		}
 		for again := false; !again; {
 			select {
@@ -67,7 +77,7 @@ func (b *backend) keepNights(ctx context.Context) error {
 			case <-changed:
 				again = true
 			default:
-				again = kept.Lasting || err != nil
+				again = (waits || err != nil) && time.Since(looked) >= time.Second
 			}
 		}
 	}
@@ -93,7 +103,8 @@ func (b *backend) makeAgents() (err error) {
 		Name: "agents", Slots: b.cfg.Agents, HeldBy: b.self.Incarnation,
 		Runners: map[ktrdr.Type]worker.Runner{
 			ktrdr.AgentDesign:     agent.Inject(agent.DesignRunner(research.NewMemory(b.engine), b.minds)),
-			ktrdr.AgentAssessment: agent.Inject(agent.AssessmentRunner(research.NewMemory(b.engine), b.minds)),
+			ktrdr.AgentAssessment: agent.Inject(agent.AssessmentRunner(b.minds)),
+			ktrdr.AgentConfirm:    agent.Inject(agent.ConfirmationRunner(b.engine)),
 		},
 		Version: ourVersion(), Log: b.log, StopWithin: stopWorkersWithin,
 	}, b.engine.Local())

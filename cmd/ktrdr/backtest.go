@@ -13,6 +13,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/train"
 )
 
 const backtestHelp = `Trade what a model decides on past bars, with all costs: a durable operation whose
@@ -23,9 +24,15 @@ Only bars that the model was not trained on are traded: those from the beginning
 of its test part on. --scope all trades its training too, which the result says in
 so many words, because it is evidence of nothing.
 
-A model that a research made is traded on the bars that the research searched.
-Those after them are its holdout: --open-holdout trades them too, and is noted as
-an opening. Every training and every backtest is noted as a trial, and counts in
+Several symbols are traded with one account each: every account has the same
+share of the capital, and the figures are those of the sum.
+
+Trading stops where the holdout of the market begins: the bars after it are kept
+to confirm strategies on. --open-holdout trades them too. That is a look: it is
+counted, and every later confirmation on this market must be stronger because of
+it. A model that a research made is traded on the bars that the research searched.
+
+A model is one trial on a market, however often it is backtested. Trials count in
 later verdicts: see ` + "`ktrdr memory trials`" + `.`
 
 func newBacktest(a *app) *cobra.Command {
@@ -61,7 +68,7 @@ func newBacktest(a *app) *cobra.Command {
 		}
 		return a.started(ctx, c, started, follow)
 	})
-	f.StringVar(&r.Symbol, "symbol", "", "`SYMBOL` to trade (default: the one that it was trained on)")
+	f.StringSliceVar(&r.Symbols, "symbol", nil, "`SYMBOL` to trade; several have one account each (default: all that it was trained on)")
 	f.StringVar(&r.Timeframe, "timeframe", "", "`TIMEFRAME` that it must decide at")
 	f.StringVar(&r.StartDate, "start", "", "first `DAY` to trade")
 	f.StringVar(&r.EndDate, "end", "", "last `DAY` of the data that is looked at")
@@ -70,7 +77,7 @@ func newBacktest(a *app) *cobra.Command {
 	f.Float64Var(&commission, "commission", 0, "`RATE` of the traded value, each side")
 	f.Float64Var(&slippage, "slippage", 0, "`RATE` of the price, each side")
 	f.Float64Var(&spread, "spread", 0, "bid to ask, as a `RATE` of the price")
-	f.BoolVar(&r.OpenHoldout, "open-holdout", false, "trade on into the holdout of the model's research; it is noted and counted")
+	f.BoolVar(&r.OpenHoldout, "open-holdout", false, "trade the bars of the holdout too; it is counted as a look")
 	f.BoolVarP(&follow, "follow", "f", false, "follow it to its end")
 	f.StringVar(&key, "key", "", "idempotency `KEY`: the same key again starts nothing new")
 	return cmd
@@ -91,6 +98,12 @@ func modelFor(ctx context.Context, c *httpapi.Client, arg string) (string, error
 		return "", err
 	}
 	defer f.Close()
+	if _, err := train.Decode(f); err != nil {
+		return "", fmt.Errorf("model %s: %w; `ktrdr models` lists what was trained", arg, err)
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return "", err
+	}
 	sum := sha256.New()
 	size, err := io.Copy(sum, f)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr/engine"
+	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -27,7 +28,7 @@ type Config struct {
 	Agents        int                 // designs and assessments at once, in-process
 	MaxResearches int                 // active at once; 0 means what the workers can do
 	Gates         research.Gates      // what researches must reach to go on
-	Costs         Costs               // of trading, by symbol
+	Costs         instrument.Table    // cost floors of researches, by symbol
 	Holdout       float64             // share of the bars that only a verdict sees
 	Generation    int                 // researches of a run that do not know of each other
 	Injections    research.Injections // what is to go wrong on purpose

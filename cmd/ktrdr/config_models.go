@@ -55,7 +55,7 @@ func modelSettings() []setting {
 		{"model_prices", "KTRDR_MODEL_PRICES", "", "PROVIDER/MODEL=IN/OUT,…", "", "US dollars per million tokens, where the program does not know; 0/0 for a server of your own", setPrices},
 		{"budget_daily_usd", "KTRDR_BUDGET_DAILY_USD", "", "USD", "5", "what may be spent on models on a day (UTC)", setMoney(func(c *Config) *ktrdr.MicroUSD { return &c.Models.Daily })},
 		{"budget_research_usd", "KTRDR_BUDGET_RESEARCH_USD", "", "USD", "1", "and on one research", setMoney(func(c *Config) *ktrdr.MicroUSD { return &c.Models.Research })},
-		{"model_wait", "KTRDR_MODEL_WAIT", "", "bool", "false", "rather wait for a model that wants to be left alone than go without", setBool(func(c *Config, v bool) { c.Models.Wait = v })},
+		{"model_wait", "KTRDR_MODEL_WAIT", "", "bool", "false", "wait for a rate-limited model instead of falling back to the built-in designer", setBool(func(c *Config, v bool) { c.Models.Wait = v })},
 		{"model_timeout_seconds", "KTRDR_MODEL_TIMEOUT_SECONDS", "", "SECONDS", "120", "of one call to a model", setSeconds(m(func(m *Models) *time.Duration { return &m.Timeout }))},
 		{"retry.max_retries", "KTRDR_RETRY_MAX_RETRIES", "", "N", "4", "after the first try of a call to a model", setCount(0, func(c *Config, n int) { c.Models.Retry.Retries = orNone(n) })},
 		{"retry.first_delay_seconds", "KTRDR_RETRY_FIRST_DELAY_SECONDS", "", "SECONDS", "2", "before the first of them, doubled each time", setSeconds(m(func(m *Models) *time.Duration { return &m.Retry.First }))},

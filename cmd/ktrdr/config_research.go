@@ -2,63 +2,15 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"strconv"
-	"strings"
 
-	"github.com/ktrdr/ktrdr/designer"
+	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/research"
 )
 
-// Costs is what trading costs, by symbol in capitals; that of "*" is for all who
-// are not named. Without it they have designer.UsualCosts.
-type Costs map[string]designer.CostHints
-
-// everySymbol names all that are not named.
-const everySymbol = "*"
-
-// of is what trading a symbol costs.
-func (c Costs) of(symbol string) designer.CostHints {
-	for _, name := range []string{strings.ToUpper(symbol), everySymbol} {
-		if own, ok := c[name]; ok {
-			return own
-		}
-	}
-	return designer.UsualCosts(symbol)
-}
-
-// basisPoints are as many as there are in one.
-const basisPoints = 10_000
-
-const costsForm = "must be SYMBOL=COMMISSION/SLIPPAGE/SPREAD in basis points, such as EURUSD=0.5/0.5/1, separated by commas; * is every other symbol"
-
-func setCosts(c *Config, text string) error {
-	c.Costs = Costs{}
-	for entry := range strings.SplitSeq(text, ",") {
-		name, rates, ok := strings.Cut(strings.TrimSpace(entry), "=")
-		name = strings.ToUpper(strings.TrimSpace(name))
-		parts := strings.Split(rates, "/")
-		if !ok || name == "" || len(parts) != 3 {
-			return fmt.Errorf("%s, not %.60q", costsForm, entry)
-		}
-		if _, twice := c.Costs[name]; twice {
-			return fmt.Errorf("names %s twice", name)
-		}
-		var rate [3]float64
-		for i, part := range parts {
-			points, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
-			if err != nil || math.IsNaN(points) {
-				return fmt.Errorf("%s, not %.60q", costsForm, entry)
-			}
-			rate[i] = points / basisPoints
-		}
-		costs := designer.CostHints{Commission: rate[0], Slippage: rate[1], Spread: rate[2]}
-		if err := costs.Validate(); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		c.Costs[name] = costs
-	}
-	return nil
+func setCosts(c *Config, text string) (err error) {
+	c.Costs, err = instrument.ParseTable(text)
+	return err
 }
 
 func setHoldout(c *Config, text string) error {

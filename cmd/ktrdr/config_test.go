@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/ktrdr/ktrdr/engine"
+	"github.com/ktrdr/ktrdr/instrument"
 )
 
 // env is an environment for a test.
@@ -129,7 +129,7 @@ checkpointing:
 	want := Config{
 		Addr: "127.0.0.1:9000", Data: "/data", DB: "postgres://lab@db/ktrdr", Workers: 2,
 		Agents: 3, MaxResearches: 4, Holdout: 0.3, Generation: 4,
-		Costs:   Costs{"EURUSD": {Commission: 0.00005, Slippage: 0.000025, Spread: 0.0001}, "*": {Commission: 0.0007, Slippage: 0.0003}},
+		Costs:   instrument.Table{"EURUSD": {Commission: 0.00005, Slippage: 0.000025, Spread: 0.0001}, "*": {Commission: 0.0007, Slippage: 0.0003}},
 		Webhook: "https://lab.example/ended",
 		Hosts:   []string{"lab.example", "lab.example:8443"}, LogLevel: -4,
 		Threads:          ThreadStore{threadsSQLite, "threads.db"},
@@ -204,7 +204,7 @@ func TestConfig_EachInvalidSettingIsNamed(t *testing.T) {
 		{"no researches at all", env{"KTRDR_MAX_RESEARCHES": "0"}, "KTRDR_MAX_RESEARCHES=0: must be a whole number from 1 to 1024"},
 		{"costs without a spread", env{"KTRDR_COSTS": "EURUSD=1/1"}, "KTRDR_COSTS=EURUSD=1/1: must be SYMBOL=COMMISSION/SLIPPAGE/SPREAD"},
 		{"costs of nothing", env{"KTRDR_COSTS": "=1/1/1"}, "must be SYMBOL=COMMISSION/SLIPPAGE/SPREAD"},
-		{"costs that pay", env{"KTRDR_COSTS": "*=-1/0/0"}, "*: a commission of -0.0001 is no fraction from 0 to 0.2"},
+		{"costs that pay", env{"KTRDR_COSTS": "*=-1/0/0"}, "*: commission is -1 basis points; it must be 0 to 2000"},
 		{"costs that are no number", env{"KTRDR_COSTS": "*=NaN/0/0"}, "must be SYMBOL=COMMISSION/SLIPPAGE/SPREAD"},
 		{"costs given twice", env{"KTRDR_COSTS": "EURUSD=1/1/1,eurusd=2/2/2"}, "names EURUSD twice"},
 		{"nearly all held out", env{"KTRDR_HOLDOUT": "0.9"}, "KTRDR_HOLDOUT=0.9: must be a share of the bars, from 0.05 to 0.5"},
@@ -260,35 +260,6 @@ func TestConfig_LoopbackNeedsNeitherTokenNorTLS(t *testing.T) {
 	for _, addr := range []string{"127.0.0.1:0", "127.8.8.8:8000", "[::1]:8000", "localhost:8000", "[::ffff:127.0.0.1]:80"} {
 		if _, err := configOf(t, nil, env{"KTRDR_ADDR": addr, "KTRDR_AUTH": "none"}, ""); err != nil {
 			t.Errorf("%s: %v", addr, err)
-		}
-	}
-}
-
-func TestCosts_AreTheSymbolsOwnOrEverybodysOrTheUsual(t *testing.T) {
-	named, err := configOf(t, nil, env{"KTRDR_COSTS": "TSLA=1/2/4"}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := configOf(t, nil, env{"KTRDR_COSTS": "TSLA=1/2/4,*=30/0/0"}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, c := range map[string]struct {
-		costs   Costs
-		symbol  string
-		perSide float64 // in basis points
-	}{
-		"named":                        {named.Costs, "tsla", 5},
-		"a great pair, not named":      {named.Costs, "EURUSD", 1.5},
-		"the dollar first":             {nil, "USDJPY", 1.5},
-		"anything else":                {named.Costs, "AAPL", 10},
-		"a cross":                      {nil, "EURGBP", 10},
-		"a coin":                       {nil, "BTC-USD", 10},
-		"everybody's before the usual": {all.Costs, "EURUSD", 30},
-		"named before everybody's":     {all.Costs, "TSLA", 5},
-	} {
-		if got := c.costs.of(c.symbol).PerSide() * basisPoints; math.Abs(got-c.perSide) > 1e-9 {
-			t.Errorf("%s: %v basis points a side, want %v", name, got, c.perSide)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,13 +19,16 @@ import (
 )
 
 const dataHelp = `Prices are kept in the data folder, one series for each symbol and timeframe.
-These commands work on the folder itself: no backend is needed, and one that runs
-is not disturbed. A series that is imported again stays what it was for whoever
-noted its hash; the newest import is the one to use from then on.`
+These commands work on the folder and its database: no backend is needed, and one that
+runs is not disturbed. A series that is imported again replaces the one before it. Work
+that has noted the hash of the old one still finds it.
+
+Each series belongs to a market, on which trials and looks at the holdout are counted.
+The market is recognised by its prices: see "ktrdr data market --help".`
 
 func newData(a *app) *cobra.Command {
 	cmd := group("data", "Import, check, list, show, resample, export and make up prices",
-		newDataImport(a), newDataList(a), newDataShow(a), newDataCheck(a), newDataSynth(a), newDataResample(a), newDataExport(a))
+		newDataImport(a), newDataList(a), newDataMarket(a), newDataShow(a), newDataCheck(a), newDataSynth(a), newDataResample(a), newDataExport(a))
 	cmd.Long = dataHelp
 	return cmd
 }
@@ -90,9 +94,10 @@ func (a *app) listLibrary() ([]stored, error) {
 type stored struct {
 	market.Entry
 	Hash string `json:"hash"`
+	inLedger
 }
 
-func storedAs(e market.Entry) stored { return stored{e, hex.EncodeToString(e.Hash[:])} }
+func storedAs(e market.Entry) stored { return stored{Entry: e, Hash: hex.EncodeToString(e.Hash[:])} }
 
 // span tells from when to when the series reaches.
 func (s stored) span() string { return minute(s.First) + " to " + minute(s.Last) }
@@ -104,29 +109,49 @@ func minute(t int64) string { return time.Unix(t, 0).UTC().Format("2006-01-02 15
 func shortHash(hash string) string { return hash[:min(len(hash), 12)] }
 
 func newDataList(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "List the series of the library", Args: noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			list, damaged := a.listLibrary()
-			if len(list) == 0 && damaged != nil {
-				return damaged
+	cmd := &cobra.Command{Use: "list", Short: "List the series of the library and their markets", Args: noArgs}
+	file := storageFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		list, damaged := a.listLibrary()
+		if len(list) == 0 && damaged != nil {
+			return damaged
+		}
+		if list == nil {
+			list = []stored{} // an empty list in JSON, not null
+		}
+		if err := a.addMarkets(cmd, *file, list); err != nil {
+			damaged = errors.Join(damaged, fmt.Errorf("markets are not shown: %w", err))
+		}
+		return errors.Join(a.print(list, func(w io.Writer) { printList(w, list) }), damaged)
+	}
+	return cmd
+}
+
+func printList(w io.Writer, list []stored) {
+	if len(list) == 0 {
+		fmt.Fprintln(w, "No data. Add some with `ktrdr data import FILE`, or make some up with `ktrdr data synth`.")
+		return
+	}
+	const header = "SYMBOL\tTIMEFRAME\tBARS\tFIRST\tLAST\tSIZE\tHASH\tMARKET\tHOLDOUT FROM\tTRIALS\tLOOKS"
+	table(w, header, func(row func(...any)) {
+		for _, s := range list {
+			id, holdout, trials, looks := "-", "-", "-", "-"
+			if s.Question != "" {
+				id = "undecided"
 			}
-			if list == nil {
-				list = []stored{} // an empty list in JSON, not null
+			if s.Market != "" {
+				id, trials, looks = s.Market, strconv.Itoa(s.Trials), strconv.Itoa(s.Looks)
 			}
-			err := a.print(list, func(w io.Writer) {
-				if len(list) == 0 {
-					fmt.Fprintln(w, "No data. Add some with `ktrdr data import FILE`, or make some up with `ktrdr data synth`.")
-					return
-				}
-				table(w, "SYMBOL\tTIMEFRAME\tBARS\tFIRST\tLAST\tSIZE\tHASH", func(row func(...any)) {
-					for _, s := range list {
-						row(s.Symbol, s.Timeframe, s.Bars, minute(s.First), minute(s.Last), bytesText(s.Size), shortHash(s.Hash))
-					}
-				})
-			})
-			return errors.Join(err, damaged)
-		},
+			if !s.HoldoutFrom.IsZero() {
+				holdout = minute(s.HoldoutFrom.Unix())
+			}
+			row(s.Symbol, s.Timeframe, s.Bars, minute(s.First), minute(s.Last), bytesText(s.Size), shortHash(s.Hash), id, holdout, trials, looks)
+		}
+	})
+	for _, s := range list {
+		if s.Question != "" {
+			fmt.Fprintln(w, "→", plain(s.Question))
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -21,13 +22,19 @@ it is refused, and each finding is named with its line and the rule it breaks.
 cannot be read or are not positive, sorts, keeps the last of several rows with one
 time, and widens high and low to hold open and close. It never invents a bar.
 
-Each file is imported whole or not at all; the exit code is 1 when one was not.`
+Each file is imported whole or not at all; the exit code is 1 when one was not.
+
+Prices that are known under another name, time zone, length or timeframe belong to
+the same market: its trials and looks count for them too. Where too few returns are
+shared to decide, --same-market-as or --new-market does, now or later with
+"ktrdr data market".`
 
 type importFlags struct {
 	readFlags
 	symbol    string
 	normalise bool
 	checkOnly bool
+	choice    jobs.Choice
 }
 
 func newDataImport(a *app) *cobra.Command {
@@ -40,6 +47,8 @@ func newDataImport(a *app) *cobra.Command {
 	f.add(cmd)
 	cmd.Flags().BoolVar(&f.normalise, "normalise", false, "mend what is wrong instead of refusing the file")
 	cmd.Flags().BoolVar(&f.checkOnly, "check-only", false, "read and report, import nothing")
+	choiceFlags(cmd, &f.choice)
+	file := storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, files []string) error {
 		opt, err := f.options(cmd)
 		if err != nil {
@@ -52,7 +61,10 @@ func newDataImport(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.importAll(cmd.Context(), targets, opt, f.checkOnly)
+		if err := f.choice.Validate(); err != nil {
+			return &exitError{exitUsage, err}
+		}
+		return a.importAll(cmd, *file, targets, opt, f)
 	}
 	return cmd
 }
@@ -109,15 +121,20 @@ type imported struct {
 	refused bool // for the findings of the report
 }
 
-func (a *app) importAll(ctx context.Context, targets []target, opt market.ImportOptions, checkOnly bool) error {
+func (a *app) importAll(cmd *cobra.Command, file string, targets []target, opt market.ImportOptions, f importFlags) (err error) {
+	ctx := cmd.Context()
 	im := importer{opt: opt, from: map[series]string{}}
-	if !checkOnly {
+	if !f.checkOnly {
 		lib, err := a.makeLibrary()
 		if err != nil {
 			return err
 		}
 		defer lib.Close()
 		im.lib = lib
+		if im.placing, err = a.placing(cmd, file, lib, f.choice); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, im.placing.close()) }()
 		for _, t := range targets { // before a long file is read for nothing
 			if _, err := lib.Path(t.symbol, market.H1); err != nil && !errors.Is(err, market.ErrNoData) {
 				return usagef("%s: %w", t.file, err)
@@ -153,9 +170,10 @@ func (a *app) importAll(ctx context.Context, targets []target, opt market.Import
 
 // importer reads files, and stores them where it has a library.
 type importer struct {
-	lib  *market.Library
-	opt  market.ImportOptions
-	from map[series]string // the file that each series came from
+	lib     *market.Library
+	placing placing
+	opt     market.ImportOptions
+	from    map[series]string // the file that each series came from
 }
 
 func (im *importer) one(ctx context.Context, t target) imported {
@@ -167,7 +185,7 @@ func (im *importer) one(ctx context.Context, t target) imported {
 	if err == nil {
 		r.Timeframe = b.Timeframe
 		r.Hint = points(b)
-		err = im.store(b, &r)
+		err = im.store(ctx, b, &r)
 	}
 	if err != nil {
 		_, r.refused = errors.AsType[*market.InvalidError](err)
@@ -191,7 +209,7 @@ func points(b *market.Bars) string {
 	return fmt.Sprintf("the last price is %v: if prices are points, import it again with --divide 100000 (1000 for the yen)", b.Close[b.Len()-1])
 }
 
-func (im *importer) store(b *market.Bars, r *imported) error {
+func (im *importer) store(ctx context.Context, b *market.Bars, r *imported) error {
 	s := series{b.Symbol, b.Timeframe}
 	if other, twice := im.from[s]; twice {
 		return fmt.Errorf("%s holds %s too, as %s does: of several files of one series only one can be used; join them first", r.File, s, other)
@@ -200,12 +218,17 @@ func (im *importer) store(b *market.Bars, r *imported) error {
 	if im.lib == nil {
 		return nil
 	}
+	placed, err := im.placing.place(ctx, b)
+	if err != nil {
+		return err
+	}
 	before := current(im.lib, s)
 	e, err := im.lib.Import(b)
 	if err != nil {
 		return err
 	}
 	now := storedAs(e)
+	now.inLedger = placed
 	r.Stored = &now
 	if before != nil && before.Hash != now.Hash {
 		r.Replaced = before
@@ -240,6 +263,9 @@ func (a *app) printImported(r imported) {
 	}
 	if r.Replaced != nil {
 		fmt.Fprintf(w, "  takes the place of %d bars, %s, hash %s\n", r.Replaced.Bars, r.Replaced.span(), shortHash(r.Replaced.Hash))
+	}
+	if r.Stored != nil {
+		fmt.Fprintln(w, " ", plain(r.Stored.sentence()))
 	}
 	printReport(w, &r.Report, a.verbose)
 	if r.Hint != "" {

@@ -20,7 +20,8 @@ func newDataResample(a *app) *cobra.Command {
 		Args: exactly(3, "a SYMBOL and two timeframes, such as EURUSD 1h 4h"), ValidArgsFunction: a.completeSeries,
 	}
 	cmd.Flags().BoolVar(&replace, "replace", false, "take the place of a series that is there")
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
+	file := storageFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		from, err := seriesNamed(args[:2])
 		if err != nil {
 			return err
@@ -32,12 +33,12 @@ func newDataResample(a *app) *cobra.Command {
 		if to == from.timeframe || !to.MadeOf(from.timeframe) {
 			return usagef("bars of %s cannot be made of whole bars of %s", to, from.timeframe)
 		}
-		return a.resample(from, to, replace)
+		return a.resample(cmd, *file, from, to, replace)
 	}
 	return cmd
 }
 
-func (a *app) resample(from series, to market.Timeframe, replace bool) error {
+func (a *app) resample(cmd *cobra.Command, file string, from series, to market.Timeframe, replace bool) error {
 	b, c, err := a.openSeries(from)
 	if err != nil {
 		return err
@@ -60,12 +61,11 @@ func (a *app) resample(from series, to market.Timeframe, replace bool) error {
 	if was := current(lib, s); was != nil && was.Hash != hash && !replace {
 		return usagef("%s is there already, %d bars, %s: let this take its place with --replace", s, was.Bars, was.span())
 	}
-	e, err := lib.Import(longer)
+	made, err := a.addMade(cmd, file, lib, longer)
 	if err != nil {
 		return err
 	}
-	made := storedAs(e)
 	return a.print(made, func(w io.Writer) {
-		fmt.Fprintf(w, "%s made of %d bars of %s: %d bars, %s, hash %s\n", s, b.Len(), from.timeframe, made.Bars, made.span(), shortHash(made.Hash))
+		fmt.Fprintf(w, "%s made of %d bars of %s: %d bars, %s, hash %s\n  %s\n", s, b.Len(), from.timeframe, made.Bars, made.span(), shortHash(made.Hash), plain(made.sentence()))
 	})
 }

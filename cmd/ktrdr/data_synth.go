@@ -42,11 +42,12 @@ func newDataSynth(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&f.start, "start", "2015-01-05", "`DATE` of the first bar")
 	cmd.Flags().BoolVar(&f.replace, "replace", false, "take the place of a series that is there")
 	_ = cmd.RegisterFlagCompletionFunc("timeframe", completeTimeframes)
-	cmd.RunE = func(*cobra.Command, []string) error {
+	file := storageFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := f.check(); err != nil {
 			return err
 		}
-		return a.synth(f)
+		return a.synth(cmd, *file, f)
 	}
 	return cmd
 }
@@ -74,7 +75,7 @@ func (f *synthFlags) check() error {
 	return nil
 }
 
-func (a *app) synth(f synthFlags) error {
+func (a *app) synth(cmd *cobra.Command, file string, f synthFlags) error {
 	lib, err := a.makeLibrary()
 	if err != nil {
 		return err
@@ -89,12 +90,11 @@ func (a *app) synth(f synthFlags) error {
 	if was := current(lib, s); was != nil && was.Hash != hash && !f.replace {
 		return usagef("%s is there already, %d bars, %s: choose another --symbol, or let this take its place with --replace", s, was.Bars, was.span())
 	}
-	e, err := lib.Import(b)
+	made, err := a.addMade(cmd, file, lib, b)
 	if err != nil {
 		return err
 	}
-	made := storedAs(e)
 	return a.print(made, func(w io.Writer) {
-		fmt.Fprintf(w, "%s made up: %d bars, %s, hash %s\n", s, made.Bars, made.span(), shortHash(made.Hash))
+		fmt.Fprintf(w, "%s made up: %d bars, %s, hash %s\n  %s\n", s, made.Bars, made.span(), shortHash(made.Hash), plain(made.sentence()))
 	})
 }

@@ -36,7 +36,7 @@ var demoEnv = []string{
 	"ORPHAN_TIMEOUT_SECONDS=2", "ORPHAN_CHECK_INTERVAL_SECONDS=0.5", "HEARTBEAT_INTERVAL_SECONDS=0.3",
 	"KTRDR_TLS_CERT=", "KTRDR_TLS_KEY=", "KTRDR_AUTH=", "KTRDR_DB=", "KTRDR_CONFIG=", "KTRDR_HOSTS=", "CHECKPOINT_DIR=",
 	"KTRDR_WORKERS=", "KTRDR_AGENTS=", "KTRDR_MAX_RESEARCHES=", "KTRDR_WEBHOOK=", "KTRDR_INJECT=",
-	"KTRDR_HOLDOUT=", "KTRDR_GENERATION=", "KTRDR_COSTS=" + demoSymbol + "=0.5/0/0",
+	"KTRDR_HOLDOUT=", "KTRDR_GENERATION=", "KTRDR_COSTS=" + demoCosts,
 }
 
 func newDemo(a *app) *cobra.Command {
@@ -48,11 +48,12 @@ func newDemo(a *app) *cobra.Command {
 	cmd.Flags().IntVar(&f.researches, "researches", 8, "how many")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "another seed is another market")
 	cmd.Flags().Float64Var(&f.edge, "edge", demoEdge, "how strong the planted rule is, 0 to 1; 0 plants none")
+	cmd.Flags().StringVar(&f.costs, "costs", "", "cost floors in basis points, `SYMBOL=COMMISSION/SLIPPAGE/SPREAD` (default "+demoCosts+")")
 	cmd.Flags().BoolVar(&f.exit, "exit", false, "end with the result, also on a terminal")
 	cmd.Flags().BoolVar(&kill, "kill", false, "see a worker and a backend killed, and their work recovered")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if kill && (cmd.Flags().Changed("researches") || cmd.Flags().Changed("seed") || cmd.Flags().Changed("edge")) {
-			return usagef("--kill has no researches: leave out --researches, --seed and --edge")
+		if kill && (cmd.Flags().Changed("researches") || cmd.Flags().Changed("seed") || cmd.Flags().Changed("edge") || cmd.Flags().Changed("costs")) {
+			return usagef("--kill has no researches: leave out --researches, --seed, --edge and --costs")
 		}
 		if f.researches < 1 || f.researches > maxDemo {
 			return usagef("--researches must be 1 to %d, not %d", maxDemo, f.researches)

@@ -14,7 +14,8 @@ import (
 const (
 	demoSymbol = "SYNTH"
 	demoBars   = 20_000
-	demoEdge   = 0.2
+	demoEdge   = 0.3
+	demoCosts  = demoSymbol + "=0.5/0/0"
 	maxDemo    = 1000
 )
 
@@ -23,6 +24,7 @@ type researchDemo struct {
 	researches int
 	seed       uint64
 	edge       float64 // how strong the planted rule is; 0 plants none
+	costs      string  // cost floors of the run; empty means demoCosts
 	exit       bool    // end with the result, also on a terminal
 }
 
@@ -40,17 +42,15 @@ func (f *researchDemo) show(ctx context.Context, d *demo) error {
 	}
 	made, err := d.client.Trigger(ctx, httpapi.ResearchRequest{
 		Brief: "find an edge that is left after costs", TriggerReason: "demo",
-		Count: f.researches, Force: true, Seed: &f.seed, Symbols: []string{demoSymbol}, Timeframe: string(market.H1),
+		Count: f.researches, Force: true, Seed: &f.seed, Symbols: []string{demoSymbol}, Timeframe: string(market.H1), Costs: f.costs,
 	}, "")
 	if err != nil {
 		return err
 	}
 	d.say("started %s, %s", numbered(len(made.Operations), "research", "researches"), made.Run)
-	d.screen = nil // the vigil has its own
-	v := d.a.newVigil(d.client)
-	v.add(made)
-	stays := v.screen != nil && !f.exit
-	if err := v.keep(ctx); err != nil || !stays {
+	d.screen = nil // the watcher has its own
+	stays := terminal(d.a.out) && !d.a.json && !f.exit
+	if err := d.a.followRun(ctx, d.client, made.Run); err != nil || !stays {
 		return err
 	}
 	d.say("the backend stays up at %s until Ctrl-C. Elsewhere, try\n  export KTRDR_URL=%s KTRDR_DATA=%s\n  ktrdr leaderboard; ktrdr memory hypotheses; ktrdr research \"trend on 1h\" --follow", d.url, d.url, d.data())

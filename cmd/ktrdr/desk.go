@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -11,12 +10,14 @@ import (
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/indicator"
 	"github.com/ktrdr/ktrdr/jobs"
-	"github.com/ktrdr/ktrdr/market"
 )
 
 // desk puts the jobs' desk into the API's words. Neither of them knows the
 // other.
-type desk struct{ *jobs.Desk }
+type desk struct {
+	*jobs.Desk
+	markets *jobs.Markets
+}
 
 // Training implements httpapi.Desk.
 func (d desk) Training(ctx context.Context, r httpapi.TrainingRequest) (httpapi.Order, error) {
@@ -28,6 +29,19 @@ func (d desk) Training(ctx context.Context, r httpapi.TrainingRequest) (httpapi.
 func (d desk) Backtest(ctx context.Context, r httpapi.BacktestRequest) (httpapi.Order, error) {
 	o, err := d.Desk.Backtest(ctx, jobs.BacktestRequest(r))
 	return httpapi.Order(o), err
+}
+
+// Predict implements httpapi.Desk.
+func (d desk) Predict(ctx context.Context, r httpapi.PredictionRequest) (httpapi.Prediction, error) {
+	p, err := d.Desk.Predict(ctx, jobs.PredictRequest(r))
+	out := httpapi.Prediction{
+		Strategy: p.Strategy, Symbol: p.Symbol, Timeframe: string(p.Timeframe), Classes: p.Classes,
+		Bars: make([]httpapi.PredictedBar, len(p.Bars)), Warnings: p.Warnings, Look: p.Look,
+	}
+	for i, b := range p.Bars {
+		out.Bars[i] = httpapi.PredictedBar(b)
+	}
+	return out, err
 }
 
 // DataLoad implements httpapi.Desk.
@@ -79,28 +93,6 @@ func (desk) Indicators() []httpapi.Indicator {
 	return list
 }
 
-// Series implements httpapi.Desk.
-func (d desk) Series() ([]httpapi.Series, error) {
-	entries, err := d.Data()
-	damaged, ok := errors.AsType[*market.DamageError](err)
-	if err != nil && !ok {
-		return nil, ktrdr.Errorf(ktrdr.CodeCorrupt, "library: %w", err)
-	}
-	var list []httpapi.Series
-	for _, e := range entries {
-		list = append(list, httpapi.Series{
-			Symbol: e.Symbol, Timeframe: string(e.Timeframe), Hash: e.Hash, Bars: e.Bars,
-			First: instant(e.First), Last: instant(e.Last), Size: e.Size,
-		})
-	}
-	if damaged != nil {
-		for _, x := range damaged.Series {
-			list = append(list, httpapi.Series{Symbol: x.Symbol, Timeframe: string(x.Timeframe), Problem: x.Err.Error()})
-		}
-	}
-	return list, nil
-}
-
 // Columns implements httpapi.Desk.
 func (d desk) Columns(ctx context.Context, op ktrdr.Operation, q httpapi.ColumnsQuery) (httpapi.Columns, error) {
 	page := jobs.Page(q)
@@ -111,23 +103,31 @@ func (d desk) Columns(ctx context.Context, op ktrdr.Operation, q httpapi.Columns
 	out := httpapi.Columns{More: c.More(page)}
 	for _, t := range c.Trades {
 		out.Trades = append(out.Trades, httpapi.Trade{
-			EntryTime: instant(t.EntryTime), ExitTime: instant(t.ExitTime), EntryBar: int(t.EntryBar), ExitBar: int(t.ExitBar),
+			Symbol: t.Symbol, EntryTime: instant(t.EntryTime), ExitTime: instant(t.ExitTime), EntryBar: int(t.EntryBar), ExitBar: int(t.ExitBar),
 			Side: t.Side.String(), Reason: t.Reason.String(), Quantity: t.Quantity, EntryPrice: t.EntryPrice, ExitPrice: t.ExitPrice,
 			Gross: t.Gross, Costs: t.Costs, Net: t.Net, MAE: t.MAE, MFE: t.MFE,
 		})
 	}
-	for i, t := range c.Time {
-		if q.Equity {
-			out.Equity = append(out.Equity, httpapi.Point{Time: instant(t), Value: c.Equity[i]})
-		}
-		if q.Positions {
-			out.Positions = append(out.Positions, httpapi.Point{Time: instant(t), Value: float64(c.Positions[i])})
+	out.Equity, out.Positions = pointsOf(c.Time, c.Equity), pointsOf(c.Time, c.Positions)
+	for _, a := range c.Accounts {
+		if q.Equity || q.Positions {
+			out.Accounts = append(out.Accounts, httpapi.AccountColumns{
+				Symbol: a.Symbol, Equity: pointsOf(c.Time, a.Equity), Positions: pointsOf(c.Time, a.Positions),
+			})
 		}
 	}
 	if c.Curve != nil {
 		out.Curve = shownCurve(*c.Curve)
 	}
 	return out, nil
+}
+
+// pointsOf puts values, one for each time or none, to their times.
+func pointsOf[T float32 | float64](times []int64, values []T) (list []httpapi.Point) {
+	for i, x := range values {
+		list = append(list, httpapi.Point{Time: instant(times[i]), Value: float64(x)})
+	}
+	return list
 }
 
 func shownCurve(c evidence.Curve) *httpapi.Curve {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/sqlstore"
 )
 
 func TestDeskSeries_NamesTheDamagedBesideTheOthers(t *testing.T) {
@@ -25,7 +26,12 @@ func TestDeskSeries_NamesTheDamagedBesideTheOthers(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "data", "WRONG_1h", "current"), []byte("no hash"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	list, err := desk{d}.Series()
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: filepath.Join(dir, "ktrdr.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	list, err := desk{d, jobs.NewMarkets(store, nil)}.Series(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/blob"
+	"github.com/ktrdr/ktrdr/instrument"
 )
 
 const doctorHelp = `Check everything that can be checked: folder and permissions, free disk, the
@@ -66,6 +67,7 @@ func (d *doctor) bad(check, fix, format string, args ...any) {
 
 func (d *doctor) examine(ctx context.Context) {
 	d.folder()
+	d.instruments()
 	d.disk()
 	health, err := d.a.askHealth(ctx)
 	running := err == nil
@@ -108,6 +110,17 @@ func (d *doctor) folder() {
 		d.bad("token", "chmod 600 "+filepath.Join(dir, tokenFile), "%v", err)
 	default:
 		d.good("token", "readable by its owner only")
+	}
+}
+
+// instruments reads the file of instruments. While it is wrong every new research
+// is refused.
+func (d *doctor) instruments() {
+	switch file, err := d.cfg.instruments(); {
+	case err != nil:
+		d.bad(instrument.FileName, "correct "+filepath.Join(d.cfg.Data, instrument.FileName)+", or remove it", "%v", err)
+	case len(file) > 0:
+		d.good(instrument.FileName, "%s", numbered(len(file), "instrument", "instruments"))
 	}
 }
 
@@ -168,8 +181,14 @@ func (d *doctor) blobs(ctx context.Context, st storage) {
 func (d *doctor) damaged(what string, refs []ktrdr.BlobRef) {
 	const most = 3
 	owners := map[ktrdr.Hash][]string{}
+	prices := map[ktrdr.Hash]bool{}
 	for _, ref := range refs {
-		if owner := string(ref.Operation); !slices.Contains(owners[ref.SHA256], owner) {
+		owner := string(ref.Operation)
+		if ref.Series != "" {
+			owner = "the prices of " + ref.Series
+			prices[ref.SHA256] = true
+		}
+		if !slices.Contains(owners[ref.SHA256], owner) {
 			owners[ref.SHA256] = append(owners[ref.SHA256], owner)
 		}
 	}
@@ -186,7 +205,11 @@ func (d *doctor) damaged(what string, refs []ktrdr.BlobRef) {
 		if names == "" {
 			names = "nothing"
 		}
-		d.bad("blobs", withoutBlob(all), "%s %s; named by %s", ref.SHA256, what, names)
+		fix := withoutBlob(all)
+		if prices[ref.SHA256] {
+			fix = "restore the file from a backup, or import the series again with `ktrdr data import`; without it no new series can be assigned to a market"
+		}
+		d.bad("blobs", fix, "%s %s; named by %s", ref.SHA256, what, names)
 	}
 }
 

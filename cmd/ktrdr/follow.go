@@ -13,13 +13,15 @@ import (
 	"github.com/ktrdr/ktrdr/httpapi"
 )
 
-const followHelp = `Follow an operation to its end: its events as they happen and, on a terminal, a
+const followHelp = `Follow a run or an operation to its end. Of a run: its counts, and the phases of
+the researches that are active. Of an operation: its events and, on a terminal, a
 live bar for it and each of its children. The exit code is the result: 0
-COMPLETED, 1 FAILED, 3 CANCELLED. A backend that restarts meanwhile is waited
-for. Ctrl-C stops the watching, not the operation.`
+COMPLETED, 1 FAILED, 3 CANCELLED; of a run, 1 if a research failed. A backend that
+restarts meanwhile is waited for. Ctrl-C stops the watching, not the work.`
 
 func newFollow(a *app) *cobra.Command {
-	cmd := a.onOperation("follow", "Follow an operation to its end; the exit code is its result", a.follow)
+	cmd := a.onRunOrOperation("follow", "Follow a run or an operation to its end; the exit code is its result",
+		func(ctx context.Context, c *httpapi.Client, run ktrdr.Run) error { return a.followRun(ctx, c, run.ID) }, a.follow)
 	cmd.Long = followHelp
 	return cmd
 }

@@ -130,7 +130,7 @@ func (l *lab) burgle(secret ktrdr.Secret, spec research.Spec) {
 	}
 }
 
-// researched is what the last research was given, and how many opened it.
+// researched is what the last research was given, and how many looks there were.
 func (l *lab) researched() (spec research.Spec, opened int) {
 	l.t.Helper()
 	for _, op := range decode[[]ktrdr.Operation](l.t, l.must("ops", "--type", "agent_research", "--json")) {
@@ -138,15 +138,16 @@ func (l *lab) researched() (spec research.Spec, opened int) {
 		if whole.Status != ktrdr.Completed {
 			l.t.Fatalf("%s is %s: %s", op.ID, whole.Status, whole.ErrorMessage)
 		}
-		if decode[research.Result](l.t, string(whole.Result)).HoldoutOpened {
-			opened++
-		}
 		var err error
 		if spec, err = ktrdr.ParseSpec[research.Spec](whole.Spec); err != nil {
 			l.t.Fatal(err)
 		}
 	}
-	return spec, opened
+	page, err := l.client().Looks(l.t.Context(), ktrdr.LookQuery{})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return spec, len(page.Looks)
 }
 
 // designs is what all designs are made from and what they came to.

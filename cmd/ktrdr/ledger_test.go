@@ -10,15 +10,15 @@ import (
 	"github.com/ktrdr/ktrdr/research"
 )
 
-// noted is how many trials and openings the ledger has.
-func (l *lab) noted() (trials, openings int64) {
+// noted is how many trials and looks the ledger has.
+func (l *lab) noted() (trials, looks int64) {
 	l.t.Helper()
 	page := decode[memoryPage](l.t, l.must("memory", "trials", "--json"))
-	return page.Counts["trials"], page.Counts["openings"]
+	return page.Counts["trials"], page.Counts["looks"]
 }
 
-// What was tried by hand counts when a research is judged, and nothing but
-// asking for it trades a research's holdout.
+// What was tried by hand counts when a research is judged, and the model of a
+// research is not traded on the holdout unless that is asked for.
 func TestServe_WhatIsTriedByHandCountsAndAHoldoutStaysSealed(t *testing.T) {
 	l := newLab(t)
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "3000", "--seed", "7")
@@ -31,17 +31,14 @@ func TestServe_WhatIsTriedByHandCountsAndAHoldoutStaysSealed(t *testing.T) {
 		t.Errorf("%d trials after two models, one of them backtested, want 2", trials)
 	}
 
-	l.must("research", "--strategy", "rsi_mean_reversion", "--symbol", "EURUSD", "--bypass-gates", "--follow")
+	// A floor of 0 lets the research trade at the strategy's own costs, as a backtest by hand does.
+	l.must("research", "--strategy", "rsi_mean_reversion", "--symbol", "EURUSD", "--bypass-gates", "--costs", "EURUSD=0/0/0", "--follow")
 	var whole ktrdr.Operation
 	for _, op := range decode[[]ktrdr.Operation](t, l.must("ops", "--type", "agent_research", "--json")) {
 		whole = l.op(string(op.ID))
 	}
-	spec, err := ktrdr.ParseSpec[research.Spec](whole.Spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if spec.Trials.Count != 3 || spec.Openings.Known != 2 {
-		t.Errorf("the research is trial %d, with its holdout seen %d times; want 3 and 2: it is judged for what was tried before", spec.Trials.Count, spec.Openings.Known)
+	if whole.Trials != 3 {
+		t.Errorf("%d trials are counted against the research, want 3: two were tried by hand before", whole.Trials)
 	}
 	var result research.Result
 	if err := json.Unmarshal(whole.Result, &result); err != nil {
@@ -54,14 +51,17 @@ func TestServe_WhatIsTriedByHandCountsAndAHoldoutStaysSealed(t *testing.T) {
 		t.Errorf("its model by hand: to %s, hash %s; want what the research has: to %s, %s", again.End, again.ResultHash, own.End, own.ResultHash)
 	}
 	later := own.End.AddDate(0, 0, 5).Format("2006-01-02")
-	l.refused(exitFailed, "are the holdout of "+string(whole.ID), "backtest", model, "--end", later)
+	if said := l.run("backtest", model, "--end", later, "-f"); said.code != exitOK || !strings.Contains(said.err, "only the bars that "+string(whole.ID)+" searched are traded: the bars after") {
+		t.Errorf("an end in the holdout: %v, want it to say where it stops", said)
+	}
+	l.refused(exitFailed, "later bars are the holdout; --open-holdout", "backtest", model, "--start", later)
 	_, before := l.noted()
 	opened := backtestResult(t, l.finished("backtest", model, "--open-holdout"))
-	if !opened.End.After(own.End) || opened.Opened == nil || !strings.Contains(opened.Summary, "opened for it") {
+	if !opened.End.After(own.End) || opened.Opened == nil || !strings.Contains(opened.Summary, "this was a look") {
 		t.Errorf("opened: to %s, %+v, %q; want past %s, and said", opened.End, opened.Opened, opened.Summary, own.End)
 	}
 	if _, after := l.noted(); after != before+1 {
-		t.Errorf("%d openings are noted after the one by hand, and %d before; want one more", after, before)
+		t.Errorf("%d looks are counted after the one by hand, and %d before; want one more", after, before)
 	}
 }
 

@@ -26,8 +26,9 @@ the same, to the bit:
   signals      what a model says of each bar
   fills        trades and equity of a backtest, within the bar too
 
-It runs on a synthetic market, or with --symbol on the library's bars. Without
---model a network that was trained for one epoch is asked.
+It runs on a synthetic market, or with --symbol on the first of the library's bars:
+never on the second half, which the holdout is part of. Without --model a network
+that was trained for one epoch is asked.
 
 --plant puts a known cheat in, which has to be found: a look at whether the check
 is worth anything. The exit code is 1 when something looks ahead, planted or not.`
@@ -59,7 +60,7 @@ func newCheckLookahead(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringSliceVar(&f.symbols, "symbol", nil, "check on the library's bars of these `SYMBOLS` (default: a synthetic market)")
 	cmd.Flags().StringVar(&f.timeframe, "timeframe", "", "make longer bars that the library does not have of those of this `TIMEFRAME`")
-	cmd.Flags().IntVar(&f.bars, "bars", lookaheadBars, "how many bars, the last of the library's")
+	cmd.Flags().IntVar(&f.bars, "bars", lookaheadBars, "how many bars; of the library's at most the first half")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "of the synthetic market and of the network")
 	cmd.Flags().StringVar(&f.model, "model", "", "ask the model of this `FILE`")
 	cmd.Flags().StringVar(&f.plant, "plant", "", "plant a `CHEAT`: "+strings.Join(cheats, ", "))

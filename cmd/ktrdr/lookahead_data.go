@@ -59,8 +59,9 @@ func madeData(s *strategy.Strategy, f lookaheadFlags) (*openData, error) {
 	return d, nil
 }
 
-// libraryData opens the bars of a symbol: of the base timeframe the last so
-// many, of the others those of the same time.
+// libraryData opens the bars of a symbol: of the base timeframe the first, at most
+// half of them, of the others those of the same time. The holdout is part of the
+// second half, and what a model does there is not shown without being counted.
 func (a *app) libraryData(d *openData, s *strategy.Strategy, symbol string, f lookaheadFlags) (train.Series, error) {
 	open := func(tf market.Timeframe) (*market.Bars, error) {
 		b, file, err := a.openSeries(series{symbol, tf})
@@ -74,14 +75,17 @@ func (a *app) libraryData(d *openData, s *strategy.Strategy, symbol string, f lo
 	if err != nil {
 		return one, err
 	}
-	base = base.Slice(max(0, base.Len()-f.bars), base.Len())
+	base = base.Slice(0, min(f.bars, base.Len()/2))
+	if base.Len() == 0 {
+		return one, fmt.Errorf("there are fewer than 2 bars of %s: import more", series{symbol, s.Data.Base})
+	}
 	for _, tf := range s.Data.Timeframes {
 		b := base
 		if tf != s.Data.Base {
 			if b, err = a.longerBars(open, series{symbol, tf}, f.timeframe); err != nil {
 				return one, err
 			}
-			b = since(b, base.Time[0])
+			b = during(b, base)
 		}
 		one.Bars = append(one.Bars, b)
 	}
@@ -109,11 +113,17 @@ func (a *app) longerBars(open func(market.Timeframe) (*market.Bars, error), s se
 	return market.Resample(b, s.timeframe)
 }
 
-// since leaves out the bars that open before an instant.
-func since(b *market.Bars, t int64) *market.Bars {
+// during leaves out the bars that open before the first of base or close after the
+// last.
+func during(b, base *market.Bars) *market.Bars {
+	first, end := base.Time[0], base.Timeframe.End(base.Time[base.Len()-1])
 	i := 0
-	for i < b.Len() && b.Time[i] < t {
+	for i < b.Len() && b.Time[i] < first {
 		i++
 	}
-	return b.Slice(i, b.Len())
+	j := i
+	for j < b.Len() && b.Timeframe.End(b.Time[j]) <= end {
+		j++
+	}
+	return b.Slice(i, j)
 }

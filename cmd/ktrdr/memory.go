@@ -11,6 +11,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 const memoryHelp = `Show what researches left: experiments (how each ended), hypotheses (what is to be
@@ -51,7 +52,11 @@ func (a *app) remember(kind string, f *memoryFlags) func(*cobra.Command, []strin
 		if f.limit < 1 || f.limit > 1000 {
 			return usagef("--limit must be 1 to 1000, not %d", f.limit)
 		}
-		m, next, err := c.Memory(ctx, httpapi.MemoryQuery{Kind: kind, Run: f.run, Limit: f.limit, Cursor: f.cursor})
+		run, err := runID(ctx, c, f.run)
+		if err != nil {
+			return err
+		}
+		m, next, err := c.Memory(ctx, httpapi.MemoryQuery{Kind: kind, Run: run, Limit: f.limit, Cursor: f.cursor})
 		if err != nil {
 			return err
 		}
@@ -83,11 +88,7 @@ func printMemory(w io.Writer, m httpapi.Memory, run string) {
 			}
 		})
 	case "trials":
-		table(w, "RESEARCH\tSTRATEGY\tSTATUS\tACCURACY\tTEST SHARPE\tTRADES\tHASH\tAT\tREASON", func(row func(...any)) {
-			for _, t := range m.Trials {
-				row(tail(t.Operation), t.Strategy, t.Status, share(t.Accuracy), hundredths(t.Sharpe), t.Trades, dash(shortHash(t.Hash)), ago(t.At), t.Reason)
-			}
-		})
+		printTrials(w, m.Trials)
 	default:
 		printExperiments(w, m.Experiments)
 	}
@@ -102,20 +103,32 @@ func nothingYet(w io.Writer, what, run string) {
 	fmt.Fprintf(w, "No %s yet. Start a research with `ktrdr research \"a goal\"`.\n", what)
 }
 
-func printExperiments(w io.Writer, list []httpapi.Experiment) {
-	head := "RESEARCH\tSTRATEGY\tSTATUS\tVERDICT\tCLAIM\t" + strings.Join(evidenceHead, "\t") + "\tRETURN\tTRADES\tAT\tNOTE"
-	table(w, head, func(row func(...any)) {
-		for _, e := range list {
-			claim, said := "no", e.GateReason
-			if e.Claim {
-				claim = "yes"
-			}
-			if e.Error != "" {
-				said = e.Error
-			}
-			row(cells(tail(e.Operation), dash(e.Strategy), e.Status, dash(e.Verdict), claim, evidenceCells(e.Evidence), percentOf(e.NetReturn), e.Trades, ago(e.At), said)...)
+func printTrials(w io.Writer, list []ktrdr.Trial) {
+	table(w, "OPERATION\tSTRATEGY\tMARKET\tRUN\tSHARPE\tALPHA\tRETURN\tTRADES\tTRIALS\tLOOKS\tAT\tRESULT", func(row func(...any)) {
+		for _, t := range list {
+			row(tail(t.Operation), shorten(dash(t.Strategy), 20), t.Symbols+" "+t.Timeframes, dash(shortRun(t.Run)), hundredths(t.Sharpe), percentOf(t.Alpha),
+				percentOf(t.NetReturn), t.Trades, t.MarketTrials, t.MarketLooks, ago(t.CreatedAt), research.Standing(&t))
 		}
 	})
+}
+
+func printExperiments(w io.Writer, list []httpapi.Experiment) {
+	head := "RESEARCH\tSTRATEGY\tVERDICT\t" + strings.Join(evidenceHead, "\t") + "\tRETURN\tTRADES\tAT\tRESULT"
+	table(w, head, func(row func(...any)) {
+		for _, e := range list {
+			said := e.Status
+			if e.Trial != nil {
+				said = research.Standing(e.Trial)
+			}
+			for _, why := range []string{e.GateReason, e.Error} {
+				if why != "" {
+					said += ": " + why
+				}
+			}
+			row(cells(tail(e.Operation), dash(e.Strategy), dash(e.Verdict), evidenceCells(e.Evidence, e.Trial), percentOf(e.NetReturn), e.Trades, ago(e.At), said)...)
+		}
+	})
+	printCostLegend(w, belowDefault(list))
 }
 
 func hundredths(x *float64) string {
@@ -180,33 +193,4 @@ func (a *app) showExperiment(e httpapi.Experiment) error {
 			fmt.Fprintf(w, "\n%s", plainLines(n.Strategy))
 		}
 	})
-}
-
-func newLeaderboard(a *app) *cobra.Command {
-	var (
-		run   string
-		limit int
-	)
-	cmd := &cobra.Command{
-		Use: "leaderboard", Short: "The best researches: claims first, then those that luck explains least", Args: noArgs,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
-			if limit < 1 || limit > 1000 {
-				return usagef("--limit must be 1 to 1000, not %d", limit)
-			}
-			list, err := c.Leaderboard(ctx, run, limit)
-			if err != nil {
-				return err
-			}
-			return a.print(list, func(w io.Writer) {
-				if len(list) == 0 {
-					nothingYet(w, "experiments", run)
-					return
-				}
-				printExperiments(w, list)
-			})
-		}),
-	}
-	cmd.Flags().StringVar(&run, "run", "", "only those of this `RUN`")
-	cmd.Flags().IntVar(&limit, "limit", 20, "how many at most")
-	return cmd
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
-	"github.com/ktrdr/ktrdr/research"
 )
 
 // post asks the API for what no command does, and returns the data of the answer.
@@ -23,7 +23,13 @@ func (l *lab) post(path string, status int, body any) json.RawMessage {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	req, err := http.NewRequestWithContext(l.t.Context(), http.MethodPost, l.url+path, bytes.NewReader(text))
+	return l.send(http.MethodPost, path, status, bytes.NewReader(text))
+}
+
+// send is a request with the token of the lab. It must be answered with a status.
+func (l *lab) send(method, path string, status int, body io.Reader) json.RawMessage {
+	l.t.Helper()
+	req, err := http.NewRequestWithContext(l.t.Context(), method, l.url+path, body)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -32,7 +38,9 @@ func (l *lab) post(path string, status int, body any) json.RawMessage {
 		l.t.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+token.Reveal())
-	req.Header.Set("Content-Type", "application/json")
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		l.t.Fatal(err)
@@ -91,24 +99,27 @@ func TestNight_LastsThroughAKillAndUntilItIsCancelled(t *testing.T) {
 	l.begin(&again, "serve", "--workers", "2", "--addr", strings.TrimPrefix(said.URL, "http://"))
 	reach("3/1")
 
-	if out := l.must("cancel", "--run", made.Run); !strings.Contains(out, "which begins no more") {
+	if out := l.must("cancel", made.Run, "--reason", "morning", "--follow"); !strings.Contains(out, "it starts nothing more") {
 		t.Errorf("cancelled:\n%s", out)
 	}
-	for _, op := range l.generations(made.Run) { // those that ran stop at their workers' next word
-		l.until(string(op.ID), "over", func(op ktrdr.Operation) bool { return op.Status.Terminal() })
+	run := decode[ktrdr.Run](t, l.must("cancel", made.Run, "--json")) // again changes nothing
+	if run.State != ktrdr.RunCancelled || run.EndedAt.IsZero() || run.CancelReason != "morning" || run.Open != 0 {
+		t.Errorf("the run is %+v, want it cancelled and ended", run)
 	}
-	l.refused(exitFailed, "no research of a run", "cancel", "--run", made.Run) // it looks for longer than the next would take
 	all := l.generations(made.Run)
 	cancelled := 0
 	for place, op := range all {
 		if !op.Status.Terminal() {
 			t.Errorf("%s is %s", place, op.Status)
 		}
-		if op.CancelReason == research.RunCancelled {
+		if op.Status == ktrdr.Cancelled {
 			cancelled++
 		}
+		if op.StartedAt.After(run.CancelledAt) {
+			t.Errorf("%s started at %s, after the run was cancelled at %s", place, op.StartedAt, run.CancelledAt)
+		}
 	}
-	if len(all)%2 != 0 || cancelled == 0 {
-		t.Errorf("%d researches, %d of them cancelled, want whole generations and the last cancelled", len(all), cancelled)
+	if len(all)%2 != 0 || run.Cancelled != cancelled {
+		t.Errorf("%d researches, %d of them cancelled, and the run counts %d; want whole generations and one number", len(all), cancelled, run.Cancelled)
 	}
 }

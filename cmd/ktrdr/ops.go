@@ -16,7 +16,7 @@ import (
 type opsFlags struct {
 	status, types                 []string
 	active, resumable, roots, all bool
-	parent                        string
+	parent, run                   string
 	limit                         int
 }
 
@@ -38,7 +38,8 @@ func newOpsList(a *app, use string) *cobra.Command {
 	cmd.Flags().BoolVar(&f.resumable, "resumable", false, "only those that `ktrdr resume` can continue")
 	cmd.Flags().BoolVar(&f.roots, "roots", false, "only operations without a parent")
 	cmd.Flags().StringVar(&f.parent, "parent", "", "only children of this `OPERATION`")
-	cmd.Flags().IntVar(&f.limit, "limit", 50, "at most so many")
+	cmd.Flags().StringVar(&f.run, "run", "", "only the researches of this `RUN`")
+	cmd.Flags().IntVar(&f.limit, "limit", 50, "how many at most")
 	cmd.Flags().BoolVar(&f.all, "all", false, "all of them, page by page")
 	_ = cmd.RegisterFlagCompletionFunc("parent", a.completeIDs)
 	cmd.RunE = a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error { return a.listOps(ctx, c, f) })
@@ -67,10 +68,10 @@ func (f opsFlags) query(ctx context.Context, c *httpapi.Client) (ktrdr.Operation
 		}
 		q.Type = append(q.Type, t)
 	}
-	if f.parent == "" {
-		return q, nil
-	}
 	var err error
+	if q.Run, err = runID(ctx, c, f.run); err != nil || f.parent == "" {
+		return q, err
+	}
 	q.Parent, err = resolve(ctx, c, f.parent)
 	return q, err
 }

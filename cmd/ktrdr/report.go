@@ -45,6 +45,9 @@ func (a *app) report(ctx context.Context, c *httpapi.Client, f reportFlags) erro
 	if err != nil {
 		return err
 	}
+	if f.run, err = runID(ctx, c, f.run); err != nil {
+		return err
+	}
 	r, err := c.Report(ctx, since, f.run)
 	if err != nil {
 		return err

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/ktrdr/ktrdr"
@@ -12,11 +11,7 @@ import (
 
 // readCalls reads what was spent on models.
 func (l *lookback) readCalls(ctx context.Context) error {
-	var roots []ktrdr.OperationID
-	if l.roots != nil {
-		roots = slices.AppendSeq(make([]ktrdr.OperationID, 0, len(l.roots)), maps.Keys(l.roots)) // also of none
-	}
-	sums, err := l.desk.calls.CallSums(ctx, l.out.From, roots)
+	sums, err := l.desk.calls.CallSums(ctx, l.out.From, l.query.Run)
 	if err != nil || len(sums) == 0 {
 		return err
 	}

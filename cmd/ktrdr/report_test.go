@@ -62,43 +62,69 @@ func onBothStores(t *testing.T, test func(t *testing.T, s *sqlstore.Store)) {
 	}
 }
 
-func TestPlaceBefore_SkipsNothingAndNearlyAllThatIsOlder(t *testing.T) {
-	onBothStores(t, func(t *testing.T, s *sqlstore.Store) {
-		if at, err := placeBefore(t.Context(), s, time.Now()); err != nil || at != (ktrdr.Cursor{}) {
-			t.Errorf("in an empty log: %v, %v", at, err)
+func TestSpellBegan_GoesBackToTheLastQuietHours(t *testing.T) {
+	now := time.Date(2026, 11, 15, 7, 0, 0, 0, time.UTC)
+	run := func(ago, lasted time.Duration) ktrdr.Run {
+		r := ktrdr.Run{CreatedAt: now.Add(-ago)}
+		if lasted > 0 {
+			r.EndedAt = r.CreatedAt.Add(lasted)
 		}
-		for i := range 150 {
-			if err := s.SetPaused(t.Context(), i%2 == 0); err != nil {
-				t.Fatal(err)
-			}
+		return r
+	}
+	for name, c := range map[string]struct {
+		runs []ktrdr.Run
+		ago  time.Duration
+	}{
+		"no run at all":                  {nil, usualSpan},
+		"one run":                        {[]ktrdr.Run{run(time.Hour, time.Minute)}, time.Hour},
+		"one after the other":            {[]ktrdr.Run{run(time.Hour, time.Minute), run(6*time.Hour, time.Hour), run(20*time.Hour, time.Hour)}, 6 * time.Hour},
+		"a long run before":              {[]ktrdr.Run{run(time.Hour, time.Minute), run(9*time.Hour, 7*time.Hour)}, 9 * time.Hour},
+		"a run that is still open":       {[]ktrdr.Run{run(time.Hour, time.Minute), run(30*time.Hour, 0)}, 30 * time.Hour},
+		"quiet for longer than the rest": {[]ktrdr.Run{run(time.Hour, time.Minute), run(10*time.Hour, time.Hour)}, time.Hour},
+	} {
+		if got := now.Sub(spellBegan(c.runs, now)); got != c.ago {
+			t.Errorf("%s: it began %v ago, want %v", name, got, c.ago)
 		}
-		all, err := s.Events(t.Context(), ktrdr.EventQuery{Limit: 1000})
-		if err != nil || len(all) != 150 {
-			t.Fatalf("%d events, %v", len(all), err)
-		}
-		for i, e := range all {
-			place, err := placeBefore(t.Context(), s, e.At)
-			if err != nil {
-				t.Fatal(err)
-			}
-			rest, err := s.Events(t.Context(), ktrdr.EventQuery{After: place, Limit: 1000})
-			if err != nil {
-				t.Fatal(err)
-			}
-			older := 0
-			for _, r := range rest {
-				if r.At.Before(e.At) {
-					older++
-				}
-			}
-			if len(rest) < len(all)-i || older > 0 {
-				t.Fatalf("before event %d: %d follow, %d of them older; want at least %d, and none", i, len(rest), older, len(all)-i)
-			}
-		}
-		if place, err := placeBefore(t.Context(), s, time.Now().Add(time.Hour)); err != nil || place == (ktrdr.Cursor{}) {
-			t.Errorf("after the last: %v, %v; want the end and not the beginning", place, err)
-		}
-	})
+	}
+}
+
+func TestMachineOf_CountsByWhatEventsSayInTheirFields(t *testing.T) {
+	at := time.Date(2026, 11, 15, 7, 0, 0, 0, time.UTC)
+	got := machineOf(ktrdr.MachineCounts{
+		WorkersLost: 2,
+		Events: []ktrdr.EventCount{
+			{Kind: ktrdr.EventWorkerRegistered, Types: `["agent_design"]`, N: 2},
+			{Kind: ktrdr.EventWorkerRegistered, Types: `["data_load","training"]`, N: 3},
+			{Kind: ktrdr.EventWorkerRegistered, Types: `["training"]`, N: 4},
+			{Kind: ktrdr.EventFailed, Code: ktrdr.CodeOrphaned, N: 5},
+			{Kind: ktrdr.EventFailed, Code: ktrdr.CodePoison, N: 6},
+			{Kind: ktrdr.EventFailed, Code: ktrdr.CodeBackendRestart, N: 7},
+			{Kind: ktrdr.EventFailed, Code: ktrdr.CodeFailed, N: 100},
+			{Kind: ktrdr.EventReleased, By: ktrdr.ReleasedByRecovery, N: 8},
+			{Kind: ktrdr.EventReleased, By: ktrdr.ReleasedByWorker, N: 9},
+			{Kind: ktrdr.EventReleased, By: ktrdr.ReleasedToWait, N: 100},
+			{Kind: ktrdr.EventReported, N: 10},
+			{Kind: ktrdr.EventResumed, N: 11},
+			{Kind: ktrdr.EventCheckpointSkipped, N: 12},
+			{Kind: ktrdr.EventWriteRefused, N: 13},
+			{Kind: ktrdr.EventBreaker, N: 14},
+			{Kind: ktrdr.EventPaused, N: 1},
+		},
+		Pauses: []ktrdr.Event{
+			{Kind: ktrdr.EventUnpaused, At: at.Add(time.Minute)},
+			{Kind: ktrdr.EventPaused, At: at.Add(time.Hour)},
+			{Kind: ktrdr.EventUnpaused, At: at.Add(2 * time.Hour)},
+			{Kind: ktrdr.EventPaused, At: at.Add(3 * time.Hour)},
+		},
+	}, at)
+	want := httpapi.ReportMachine{
+		BackendStarts: 3, WorkersJoined: 4, WorkersLost: 2, Orphaned: 5, Poisoned: 6, Interrupted: 7, Requeued: 8, Released: 9, Reported: 10, Resumed: 11,
+		CheckpointsSkipped: 12, WritesRefused: 13, BreakerChanges: 14,
+		Pauses: []httpapi.ReportPause{{From: at, To: at.Add(time.Minute)}, {From: at.Add(time.Hour), To: at.Add(2 * time.Hour)}, {From: at.Add(3 * time.Hour)}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }
 
 func TestReadCalls_CountsWhatWasChargedInTheSpan(t *testing.T) {
@@ -134,9 +160,9 @@ func TestReadCalls_CountsWhatWasChargedInTheSpan(t *testing.T) {
 		ask(4, "b/small", nil)
 		ask(5, "a/large", &ktrdr.CallEnd{Status: ktrdr.CallFailed, Error: ktrdr.NotAsked}) // which nobody was sent
 
-		read := func(from time.Time, roots map[ktrdr.OperationID]bool) *httpapi.ReportModelCalls {
+		read := func(from time.Time, run string) *httpapi.ReportModelCalls {
 			t.Helper()
-			l := &lookback{desk: researchDesk{calls: s}, out: httpapi.Report{From: from}, roots: roots}
+			l := &lookback{desk: researchDesk{calls: s}, out: httpapi.Report{From: from}, query: httpapi.ReportQuery{Run: run}}
 			if err := l.readCalls(ctx); err != nil {
 				t.Fatal(err)
 			}
@@ -145,13 +171,13 @@ func TestReadCalls_CountsWhatWasChargedInTheSpan(t *testing.T) {
 		want := &httpapi.ReportModelCalls{Calls: 4, Failed: 1, InFlight: 1, USD: 0.065, ByModel: []httpapi.ReportModel{
 			{Model: "b/small", Calls: 2, USD: 0.0525}, {Model: "a/large", Calls: 2, Failed: 1, USD: 0.0125},
 		}}
-		if diff := cmp.Diff(want, read(time.Now().Add(-time.Hour), nil)); diff != "" {
+		if diff := cmp.Diff(want, read(time.Now().Add(-time.Hour), "")); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		if got := read(time.Now().Add(time.Hour), nil); got != nil {
+		if got := read(time.Now().Add(time.Hour), ""); got != nil {
 			t.Errorf("calls before the span: %+v", got)
 		}
-		if got := read(time.Time{}, map[ktrdr.OperationID]bool{"op_other": true}); got != nil {
+		if got := read(time.Unix(0, 0), "run_other"); got != nil {
 			t.Errorf("calls of another run: %+v", got)
 		}
 	})
@@ -160,11 +186,7 @@ func TestReadCalls_CountsWhatWasChargedInTheSpan(t *testing.T) {
 func TestReasons_GroupFailuresByWhatTheySay(t *testing.T) {
 	r := reasons{}
 	fail := func(id, message string, checkpoint bool) {
-		op := &ktrdr.Operation{ID: ktrdr.OperationID(id), Status: ktrdr.Failed, ErrorMessage: message, Error: &ktrdr.Failure{Code: ktrdr.CodeFailed}}
-		if checkpoint {
-			op.Checkpoint = &ktrdr.CheckpointInfo{}
-		}
-		r.add(op)
+		r.add(&ktrdr.FailedOperation{ID: ktrdr.OperationID(id), Message: message, Code: ktrdr.CodeFailed, Resumable: checkpoint})
 	}
 	fail("op_1", "TRAINING: op_training_20261115_083802_8afdba58: the disk is full", false)
 	fail("op_2", "TRAINING: op_training_20261115_083803_00000001: the disk is full", true)
@@ -181,8 +203,8 @@ func TestReasons_GroupFailuresByWhatTheySay(t *testing.T) {
 		fail("op_n", strings.Repeat("x", 500)+" "+strings.Repeat("y", i), false)
 		fail("op_n", time.Duration(i).String(), false)
 	}
-	if len(r) > mostKept+1 || len(r.list()) > mostReasons {
-		t.Errorf("%d reasons are kept and %d shown, want at most %d and %d", len(r), len(r.list()), mostKept+1, mostReasons)
+	if n := len(r.list()); n != mostReasons {
+		t.Errorf("%d reasons are shown, want the %d most frequent", n, mostReasons)
 	}
 }
 
@@ -214,13 +236,12 @@ func (l *lab) client() *httpapi.Client {
 	return c
 }
 
-// More operations than a page holds are counted all, and those that ended before
-// the span are not.
-func TestReport_CountsEveryPageOfTheSpan(t *testing.T) {
+// All operations of the span are counted, and those that ended before it are not.
+func TestReport_CountsAllOfTheSpan(t *testing.T) {
 	l := newLab(t)
 	l.serve("--workers", "2", "--agents", "0")
 	c := l.client()
-	const many = reportPage + 30
+	const many = 230
 	for range many {
 		if _, err := c.StartDummy(t.Context(), dummy.Spec{Steps: 1}, ""); err != nil {
 			t.Fatal(err)
@@ -245,21 +266,18 @@ func written(r httpapi.Report, write func(io.Writer, []section)) string {
 }
 
 func TestReport_IsReadOnOneScreen(t *testing.T) {
-	sharpe, net := 1.314, 0.12
-	proof := httpapi.Evidence{
-		TestSharpe: &sharpe, HoldoutSharpe: new(0.914), Deflated: new(0.981), Trials: 130, Openings: 2, Luck: new(0.011), BuyAndHold: new(0.021), CostPerSide: new(0.00015),
-	}
+	best := leader(ktrdr.Trial{
+		TrialFigures: ktrdr.TrialFigures{Strategy: "trend_1", Sharpe: new(1.314), Alpha: new(0.021), NetReturn: new(0.12)},
+		MarketTrials: 130, MarketLooks: 2, Look: "op_look", LookEnded: true, Claim: true, Adjusted: new(0.011),
+	}, new(0.981))
+	best.Holdout = &httpapi.Holdout{Sharpe: new(0.914), Low: new(0.1), High: new(1.7), Shrunk: new(0.6)}
 	from := time.Date(2026, 11, 14, 21, 0, 0, 0, time.UTC)
 	r := httpapi.Report{
-		From: from, To: from.Add(10 * time.Hour), Summary: "1 research claims an edge.",
+		From: from, To: from.Add(10 * time.Hour), Summary: claimsOnMarkets(1, 1),
 		Researches: httpapi.ReportResearches{
-			Ended: 9, Outcomes: map[string]int{"completed": 5, "gate_rejected": 3, "failed": 1}, Active: 2, Waiting: 4, Claims: 1, Holdouts: 2, Trials: 8, Ledger: 130,
+			Ended: 9, Outcomes: map[string]int{"completed": 5, "gate_rejected": 3, "failed": 1}, Active: 2, Waiting: 4, Finalists: 2, Claims: 1, Looks: 2, Trials: 130, Markets: 1,
 		},
-		Claims: []httpapi.ReportClaim{{
-			Operation: "op_agent_research_20261114_220000_1a2b3c4d", Strategy: "trend_1", Summary: "An edge is claimed: with 130 trials counted.",
-			Sharpe: &sharpe, NetReturn: net, MaxDrawdown: 0.05, Trades: 120, Holdout: true, Evidence: proof,
-		}},
-		Leaders:  []httpapi.Experiment{{Operation: "op_agent_research_20261114_220000_1a2b3c4d", Strategy: "trend_1", Verdict: "promising", Claim: true, Sharpe: &sharpe, NetReturn: &net, Trades: 120, Evidence: proof}},
+		Claims: []httpapi.Leader{best}, Leaders: []httpapi.Leader{best},
 		Failures: []httpapi.ReportFailure{{Reason: "TRAINING: <b>disk</b> | full\x1b[2J", Count: 1, Resumable: 1, Next: "ktrdr resume op_x"}},
 		Machine: httpapi.ReportMachine{
 			BackendStarts: 2, WorkersLost: 1, Orphaned: 3, Resumed: 3, Requeued: 1,
@@ -272,9 +290,10 @@ func TestReport_IsReadOnOneScreen(t *testing.T) {
 	for _, part := range []string{
 		"Sat 2026-11-14 22:00 to Sun 2026-11-15 08:00 CET (10h0m)",
 		"9 researches ended: 5 completed, 3 gate rejected, 1 failed.", "2 are active and 4 wait.",
-		"8 trials; all 130 of the ledger count against luck. In this time the holdout was opened 2 times.",
-		"TEST SHARPE  HOLDOUT  DEFLATED  TRIALS  HOLD  COST   NET RETURN  DRAWDOWN  TRADES",
-		"1.31         0.91     0.98      130     2.1%  1.5bp  12.0%       5.0%      120", "with 130 trials counted",
+		"1 claim on 1 market; luck alone gives up to 0.02.", "2 finalists passed every check on the test part.", "So far 130 trials and 2 looks at holdouts are counted on 1 market.",
+		"MARKET     RUN           SHARPE  ALPHA  DEFL  RETURN  TRIALS  LOOKS  RESULT",
+		"EURUSD 1h  run_01234567  1.31    2.1%   0.98  12.0%   130     2      claimed",
+		"holdout Sharpe 0.91 (95 % interval 0.10 to 1.70, shrunk for selection 0.60)",
 		"1 × TRAINING: <b>disk</b> | full [2J", "`ktrdr resume op_x`",
 		"2 backend starts, 1 worker was lost.", "3 operations lost their worker, 1 taken over from a dead backend, 3 resumed.",
 		"Paused from 23:00 to 00:00 CET.", "Paused from 07:00 to now: go on with `ktrdr unpause`.",

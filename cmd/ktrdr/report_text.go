@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -66,13 +64,19 @@ func headSection(r httpapi.Report, zone *time.Location) section {
 		s.add("%s: %s.", numbered(n.Ended, "research ended", "researches ended"), strings.Join(parts, ", "))
 	}
 	if n.Unaided > 0 {
-		s.add("In %d of them the program did itself what a model was asked for; `ktrdr results` of a research says why.", n.Unaided)
+		s.add("In %d of them the built-in designer or assessor replaced the model; `ktrdr results RESEARCH` says why.", n.Unaided)
 	}
-	if n.Active+n.Waiting > 0 {
+	switch {
+	case r.Run != "" && n.Active > 0:
+		s.add("%s still open.", numbered(n.Active, "research is", "researches are"))
+	case n.Active+n.Waiting > 0:
 		s.add("%d are active and %d wait.", n.Active, n.Waiting)
 	}
-	if n.Trials > 0 || n.Ledger > 0 {
-		s.add("%s; all %d of the ledger count against luck. In this time the holdout was opened %s.", numbered(int(n.Trials), "trial", "trials"), n.Ledger, numbered(n.Holdouts, "time", "times"))
+	if n.Finalists > 0 {
+		s.add("%s passed every check on the test part.", numbered(n.Finalists, "finalist", "finalists"))
+	}
+	if n.Markets > 0 {
+		s.add("So far %s and %s at holdouts are counted on %s.", numbered(n.Trials, "trial", "trials"), numbered(n.Looks, "look", "looks"), numbered(n.Markets, "market", "markets"))
 	}
 	var others []string
 	for _, c := range r.Others {
@@ -85,16 +89,13 @@ func headSection(r httpapi.Report, zone *time.Location) section {
 }
 
 func claimSection(r httpapi.Report) section {
-	s := section{title: "Claims"}
 	if len(r.Claims) == 0 {
 		return section{}
 	}
-	s.head = slices.Concat([]string{"RESEARCH", "STRATEGY"}, evidenceHead, []string{"NET RETURN", "DRAWDOWN", "TRADES"})
+	s := section{title: "Claims", head: leaderHead}
 	for _, c := range r.Claims {
-		s.row(cells(tail(c.Operation), dash(c.Strategy), evidenceCells(c.Evidence), percentText(c.NetReturn), percentText(c.MaxDrawdown), c.Trades)...)
-	}
-	for _, c := range r.Claims[:min(3, len(r.Claims))] {
-		s.add("%s: %s", tail(c.Operation), c.Summary)
+		s.row(leaderCells(c)...)
+		s.add("%s", claimLine(c))
 	}
 	if more := r.Researches.Claims - len(r.Claims); more > 0 {
 		s.add("And %d more: see `ktrdr leaderboard`.", more)
@@ -103,14 +104,12 @@ func claimSection(r httpapi.Report) section {
 }
 
 func leaderSection(r httpapi.Report) section {
-	head := slices.Concat([]string{"RESEARCH", "STRATEGY", "VERDICT", "CLAIM"}, evidenceHead, []string{"NET RETURN", "TRADES"})
-	s := section{title: "The best, net of costs", head: head}
-	for _, e := range r.Leaders {
-		claim := "no"
-		if e.Claim {
-			claim = "yes"
-		}
-		s.row(cells(tail(e.Operation), dash(e.Strategy), cmp.Or(e.Verdict, e.Status), claim, evidenceCells(e.Evidence), percentOf(e.NetReturn), e.Trades)...)
+	s := section{title: "The best, net of costs", head: leaderHead}
+	for _, l := range r.Leaders {
+		s.row(leaderCells(l)...)
+	}
+	if cheapLeaders(r.Leaders) {
+		s.add(costLegend)
 	}
 	return s
 }
@@ -196,7 +195,7 @@ func nowSection(r httpapi.Report) section {
 		s.add("%s", text)
 	}
 	for _, text := range r.Incomplete {
-		s.add("This report is not whole: %s", text)
+		s.add("This report is incomplete: %s.", text)
 	}
 	return s
 }

@@ -14,15 +14,22 @@ import (
 )
 
 const researchHelp = `Research a goal: design strategies, train their networks, backtest them on bars
-that they have not seen, and judge what is left after costs, luck and a holdout
-that is opened once. The goal is words: symbols, timeframes, indicators and a
-style that are named in it are heeded. Nothing else is needed: the built-in
-designer costs nothing and learns from what was tried before.
+that they have not seen, and judge what is left after costs. The best finalist of
+each generation is then confirmed once on the holdout. The goal is words: symbols,
+timeframes, indicators and a style that are named in it are used. The built-in
+designer needs no model, costs nothing and learns from what was tried before.
 
---count starts several, in generations that learn from each other. --until has
-the server begin one generation after the other until a time of day here, and
-be it restarted; what runs then comes to its end. Cancel the run's researches,
-` + "`ktrdr cancel --run RUN`" + `, to end it sooner.`
+Several symbols ("EURGBP or USDCAD", --symbol given twice) are researched
+together: one network is trained on all of them and trades each with its own
+account. The accounts share the capital equally and are never rebalanced. The
+verdict is on their sum. Several timeframes ("1h and 4h", --timeframe given
+twice): decisions are made at the shortest, and designs may also read the others.
+A symbol or timeframe without bars is refused.
+
+--count starts several researches, in generations that learn from each other.
+--until HH:MM keeps starting generations until that time of day; it survives
+restarts of the server, and running researches finish. ` + "`ktrdr cancel RUN`" + ` ends a
+run sooner.`
 
 type researchFlags struct {
 	httpapi.ResearchRequest
@@ -58,10 +65,11 @@ func newResearch(a *app) *cobra.Command {
 	})
 	flags := cmd.Flags()
 	flags.IntVar(&f.Count, "count", 0, "how many researches (default 1; with --until the size of a generation, as the server is set)")
-	flags.StringVar(&f.until, "until", "", "keep researching until this local `TIME`, such as 07:00")
-	flags.BoolVarP(&f.follow, "follow", "f", false, "follow them to their verdicts")
-	flags.StringSliceVar(&f.Symbols, "symbol", nil, "`SYMBOL` to research; several may be given")
-	flags.StringVar(&f.Timeframe, "timeframe", "", "`TIMEFRAME` of the bars, such as 1h")
+	flags.StringVar(&f.until, "until", "", "keep starting generations until this local `TIME`, such as 07:00")
+	flags.BoolVarP(&f.follow, "follow", "f", false, "follow the run to its end")
+	flags.StringSliceVar(&f.Symbols, "symbol", nil, "`SYMBOL` to research; several are researched together, with one account each")
+	flags.StringSliceVar(&f.Timeframes, "timeframe", nil, "`TIMEFRAME` of the bars, such as 1h; of several, decisions are made at the shortest")
+	flags.StringVar(&f.Costs, "costs", "", "cost floors of this run in basis points: `SYMBOL=COMMISSION/SLIPPAGE/SPREAD,…`, such as EURUSD=0.5/0.5/1 (default: instruments.yaml, KTRDR_COSTS, else that of the asset class)")
 	flags.Uint64Var(&f.seed, "seed", 0, "the same seed, goal, bars and memory give the same results (default: one more than the researches before)")
 	flags.StringVar(&f.file, "strategy", "", "`STRATEGY` to research instead of designing one: a file or a name")
 	flags.StringVar(&f.Model, "model", "", "`MODEL` that designs and assesses (default builtin)")
@@ -108,10 +116,7 @@ func (a *app) research(ctx context.Context, c *httpapi.Client, f researchFlags) 
 	if !f.follow {
 		return a.print(made, func(w io.Writer) { printTriggered(w, made) })
 	}
-	v := a.newVigil(c)
-	v.add(made)
-	v.until = f.Until
-	return v.keep(ctx)
+	return a.followRun(ctx, c, made.Run)
 }
 
 // understood says what was read out of the goal, and what is odd about it.
@@ -129,11 +134,11 @@ func (a *app) understood(made httpapi.Triggered) {
 
 func printTriggered(w io.Writer, made httpapi.Triggered) {
 	if len(made.Operations) == 1 {
-		fmt.Fprintf(w, "%s is %s, seed %d.\nWatch it with `ktrdr follow %s`, and all with `ktrdr status`.\n", made.Operation, made.Status, made.Seed, made.Operation)
+		fmt.Fprintf(w, "%s is %s, seed %d, in %s.\nWatch it with `ktrdr follow %s`, and all with `ktrdr status`.\n", made.Operation, made.Status, made.Seed, made.Run, made.Run)
 		return
 	}
-	fmt.Fprintf(w, "%s: %d researches, sessions %d to %d, seed %d.\nSee `ktrdr status`, and what comes of them with `ktrdr leaderboard --run %s`.\n",
-		made.Run, len(made.Operations), made.Session, made.Operations[len(made.Operations)-1].Session, made.Seed, made.Run)
+	fmt.Fprintf(w, "%s: %d researches, sessions %d to %d, seed %d.\nWatch it with `ktrdr follow %s`. Its results: `ktrdr leaderboard --run %s`.\n",
+		made.Run, len(made.Operations), made.Session, made.Operations[len(made.Operations)-1].Session, made.Seed, made.Run, made.Run)
 }
 
 // clock is the next time that a clock on the wall here shows text.
@@ -147,21 +152,4 @@ func clock(text string, now time.Time) (time.Time, error) {
 		at = time.Date(now.Year(), now.Month(), now.Day()+1, t.Hour(), t.Minute(), 0, 0, now.Location())
 	}
 	return at, nil
-}
-
-// outcomes makes an exit code of how researches ended.
-func outcomes(ops []ktrdr.Operation) error {
-	code := exitOK
-	for _, op := range ops {
-		switch {
-		case op.Status == ktrdr.Failed:
-			code = exitFailed
-		case op.Status == ktrdr.Cancelled && code == exitOK:
-			code = exitCancelled
-		}
-	}
-	if code == exitOK {
-		return nil
-	}
-	return &exitError{code: code}
 }

@@ -27,8 +27,6 @@ type researchDesk struct {
 	models Models
 	level  *resilience.Degradation
 	keys   llm.Keys // that no request may bring into the store
-
-	hopeless *hopeless
 }
 
 // Trigger implements httpapi.Research.
@@ -36,7 +34,7 @@ func (d researchDesk) Trigger(ctx context.Context, r httpapi.ResearchRequest, ru
 	if err := d.level.Allows(resilience.NewResearch); err != nil {
 		return httpapi.ResearchOrder{}, err
 	}
-	if d.keys.In(r.Brief, r.Strategy, r.StrategyYAML, r.Model, r.TriggerReason) { // people paste more than they mean to
+	if d.keys.In(r.Brief, r.Strategy, r.StrategyYAML, r.Model, r.TriggerReason, r.Costs) { // people paste more than they mean to
 		return httpapi.ResearchOrder{}, ktrdr.Errorf(ktrdr.CodeInvalid,
 			"the request holds the key of a provider of models, and would be kept and sent to models with it: take it out, and make a new key if others may have seen it")
 	}
@@ -54,7 +52,8 @@ func (d researchDesk) Rest(r httpapi.ResearchRequest, run string, first json.Raw
 func triggerOf(r httpapi.ResearchRequest, run string) research.Trigger {
 	return research.Trigger{
 		Brief: r.Brief, Strategy: r.Strategy, StrategyYAML: r.StrategyYAML, Model: r.Model, TriggerReason: r.TriggerReason,
-		BypassGates: r.BypassGates, Force: r.Force, Count: r.Count, Until: r.Until, Seed: r.Seed, Symbols: r.Symbols, Timeframe: r.Timeframe, Run: run,
+		BypassGates: r.BypassGates, Force: r.Force, Count: r.Count, Until: r.Until, Seed: r.Seed, Symbols: r.Symbols, Timeframe: r.Timeframe,
+		Timeframes: r.Timeframes, Costs: r.Costs, Run: run,
 	}
 }
 
@@ -89,9 +88,7 @@ func (d researchDesk) Status(ctx context.Context, waiting int) (httpapi.Research
 		out.Workers[name] = ktrdr.WorkerSlots{Busy: slots.Busy, Total: slots.Total}
 	}
 	for _, r := range st.Lasting {
-		if !d.hopeless.has(r.Run) {
-			out.Lasting = append(out.Lasting, httpapi.LastingRun(r))
-		}
+		out.Lasting = append(out.Lasting, httpapi.LastingRun(r))
 	}
 	for _, a := range st.Active {
 		out.Active = append(out.Active, httpapi.ActiveResearch{
@@ -121,7 +118,10 @@ func (d researchDesk) snapshot(ctx context.Context, most int) (research.Snapshot
 		return s, err
 	}
 	s.Queue = ktrdr.QueueHealth{Limit: d.limit(s.Workers), Active: q.Count.Active, Waiting: q.Count.Waiting}
-	s.Researches, s.Ended, s.Last = append(q.Started, q.Waiting...), q.Ended, q.Last
+	s.Researches, s.Last = append(q.Started, q.Waiting...), q.Last
+	if s.Runs, err = d.engine.OpenRuns(ctx); err != nil {
+		return s, err
+	}
 	for _, child := range q.Children {
 		s.Children[child.ID] = child
 	}
@@ -131,15 +131,16 @@ func (d researchDesk) snapshot(ctx context.Context, most int) (research.Snapshot
 // Memory implements httpapi.Research.
 func (d researchDesk) Memory(ctx context.Context, q httpapi.MemoryQuery) (httpapi.Memory, string, error) {
 	counts, err := d.engine.CountNotes(ctx, ktrdr.NoteQuery{Run: q.Run})
-	if err == nil && q.Run != "" && len(counts) == 0 {
-		err = isRun(ctx, d.engine, q.Run)
+	if err != nil {
+		return httpapi.Memory{}, "", err
 	}
+	tally, err := d.engine.Tally(ctx, ktrdr.TallyQuery{Run: q.Run})
 	if err != nil {
 		return httpapi.Memory{}, "", err
 	}
 	m := httpapi.Memory{Kind: q.Kind, Counts: map[string]int64{
-		"experiments": counts[research.NoteExperiment], "hypotheses": counts[research.NoteHypothesis], "trials": counts[research.NoteTrial],
-		"openings": counts[research.NoteOpening],
+		"experiments": counts[research.NoteExperiment], "hypotheses": counts[research.NoteHypothesis],
+		"trials": int64(tally.Trials), "looks": int64(tally.Looks),
 	}}
 	var next string
 	notes := ktrdr.NoteQuery{Run: q.Run, Limit: q.Limit, Cursor: q.Cursor}
@@ -147,11 +148,13 @@ func (d researchDesk) Memory(ctx context.Context, q httpapi.MemoryQuery) (httpap
 	case "hypotheses":
 		m.Hypotheses, err = d.hypotheses(ctx, q)
 	case "trials":
-		m.Trials, next, err = d.trials(ctx, notes)
+		var page ktrdr.TrialPage
+		page, err = d.engine.Trials(ctx, ktrdr.TrialQuery{Run: q.Run, Limit: q.Limit, Cursor: q.Cursor})
+		m.Trials, next = page.Trials, page.Next
 	default:
 		var records []research.Record
 		if records, next, err = d.memory.Records(ctx, notes); err == nil {
-			m.Experiments, err = experiments(records)
+			m.Experiments, err = d.experiments(ctx, records)
 		}
 	}
 	return m, next, err
@@ -178,60 +181,24 @@ func (d researchDesk) hypotheses(ctx context.Context, q httpapi.MemoryQuery) ([]
 	return list, nil
 }
 
-func (d researchDesk) trials(ctx context.Context, q ktrdr.NoteQuery) ([]httpapi.Trial, string, error) {
-	q.Kind = research.NoteTrial
-	page, err := d.engine.Notes(ctx, q)
-	if err != nil {
-		return nil, "", err
-	}
-	list := []httpapi.Trial{}
-	for _, n := range page.Notes {
-		var t research.Trial
-		if err := json.Unmarshal(n.Data, &t); err != nil {
-			return nil, "", fmt.Errorf("trial %s: %w", n.Key, err)
-		}
-		list = append(list, httpapi.Trial{
-			Operation: n.Operation, At: n.At, Run: n.Run, Generation: n.Generation, Index: n.Index,
-			Strategy: t.Strategy, Status: t.Status, Reason: t.Reason, Accuracy: t.Accuracy, Sharpe: t.Sharpe, Trades: t.Trades, Hash: t.ResultHash,
-		})
-	}
-	return list, page.Next, nil
-}
-
-// ranked is how many of the newest experiments a leaderboard looks at.
-const ranked = 10_000
-
-// Leaderboard implements httpapi.Research.
-func (d researchDesk) Leaderboard(ctx context.Context, run string, limit int) ([]httpapi.Experiment, error) {
-	var all []research.Record
-	seen := map[string]bool{}
-	for q := (ktrdr.NoteQuery{Run: run, Limit: 1000}); len(all) < ranked; {
-		page, next, err := d.memory.Records(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range page {
-			if !seen[r.Place.Key()] { // a failure of what was resumed since has no say
-				seen[r.Place.Key()] = true
-				all = append(all, r)
-			}
-		}
-		if next == "" {
-			break
-		}
-		q.Cursor = next
-	}
-	if run != "" && len(all) == 0 {
-		if err := isRun(ctx, d.engine, run); err != nil {
-			return nil, err
-		}
-	}
-	best := research.Leaderboard(all)
-	return experiments(best[:min(limit, len(best))])
-}
-
-func experiments(records []research.Record) ([]httpapi.Experiment, error) {
+// experiments puts records into the API's words, each with its row of the ledger.
+func (d researchDesk) experiments(ctx context.Context, records []research.Record) ([]httpapi.Experiment, error) {
 	list := make([]httpapi.Experiment, len(records))
+	if len(records) == 0 {
+		return list, nil
+	}
+	ids := make([]ktrdr.OperationID, len(records))
+	for i, r := range records {
+		ids[i] = r.Operation
+	}
+	page, err := d.engine.Trials(ctx, ktrdr.TrialQuery{Of: ids, Limit: mostRanked})
+	if err != nil {
+		return nil, err
+	}
+	rows := map[ktrdr.OperationID]*ktrdr.Trial{}
+	for i := range page.Trials {
+		rows[page.Trials[i].Operation] = &page.Trials[i]
+	}
 	for i, r := range records {
 		note, err := json.Marshal(r.Experiment)
 		if err != nil {
@@ -239,8 +206,8 @@ func experiments(records []research.Record) ([]httpapi.Experiment, error) {
 		}
 		e := httpapi.Experiment{
 			Operation: r.Operation, At: r.At, Run: r.Run, Generation: r.Generation, Index: r.Index,
-			Strategy: r.Name, Status: string(r.Status), Verdict: string(r.Verdict), Claim: r.Claim, Summary: r.Summary,
-			GateReason: r.GateReason, Error: r.Error, Note: note,
+			Strategy: r.Name, Status: string(r.Status), Verdict: string(r.Verdict), Rung: r.Rung, Summary: r.Summary,
+			GateReason: r.GateReason, Error: r.Error, Trial: rows[r.Operation], Note: note,
 		}
 		if f := r.Figures; f != nil {
 			e.Sharpe, e.NetReturn, e.MaxDrawdown, e.Trades = f.Sharpe, &f.NetReturn, &f.MaxDrawdown, f.Trades

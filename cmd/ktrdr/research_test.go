@@ -64,15 +64,16 @@ func TestCLI_TrainsBacktestsAndPredicts(t *testing.T) {
 		t.Errorf("the model as a file gives %s, as a training %s", byFile.Result, byID.Result)
 	}
 
-	p.stop(syscall.SIGTERM)
-	l.refused(exitUnreachable, "no server", "predict", string(one.ID))
 	said = l.must("predict", model, "--last", "3")
-	out := decode[prediction](t, l.must("predict", model, "--symbol", "EURUSD", "--last", "3", "--json"))
+	out := decode[httpapi.Prediction](t, l.must("predict", string(one.ID), "--symbol", "EURUSD", "--last", "3", "--json"))
 	if len(out.Bars) != 3 || len(out.Bars[2].Answers) != 3 || !strings.Contains(said, out.Bars[2].Signal) || out.Symbol != "EURUSD" {
 		t.Errorf("prediction %+v, printed as\n%s", out, said)
 	}
-	l.refused(exitFailed, "there are no bars of GBPUSD 1h", "predict", model, "--symbol", "GBPUSD")
+	l.refused(exitFailed, "there are no 1h bars of GBPUSD", "predict", model, "--symbol", "GBPUSD")
 	l.refused(exitFailed, "model "+file, "predict", file)
+	l.refused(exitFailed, "model "+file, "backtest", file)
+	p.stop(syscall.SIGTERM)
+	l.refused(exitUnreachable, "no server", "predict", model)
 }
 
 // backtests holds a backtest of the model to what the command line shows of it.

@@ -13,12 +13,16 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 const resultsHelp = `Show what an operation ended with: its figures and the files that it made; of a
 backtest also the return of every month, the five deepest drawdowns, and where
 the Sharpe ratio lies with 95 % confidence. --include trades,equity,positions
-shows a page of those columns too; --limit and --cursor choose which.`
+shows a page of those columns too; --limit and --cursor choose which.
+
+A backtest of several symbols shows the figures of the sum and those of each
+symbol.`
 
 func newResults(a *app) *cobra.Command {
 	var (
@@ -59,33 +63,17 @@ func (a *app) printResults(w io.Writer, r httpapi.Results, next string) {
 		fmt.Fprintln(w, plain(r.ErrorMessage))
 	}
 	printFigures(w, r.Results)
+	printLedger(w, r)
 	printCurve(w, r.Curve)
 	for _, f := range r.Artifacts {
 		fmt.Fprintf(w, "%s  %s  %s\n", plain(f.Name), bytesText(f.Size), f.URL)
 	}
-	if len(r.Trades) > 0 {
-		table(w, "ENTRY\tEXIT\tSIDE\tQUANTITY\tENTERED AT\tLEFT AT\tNET\tCOSTS\tREASON", func(row func(...any)) {
-			for _, t := range r.Trades {
-				row(minute(t.EntryTime.Unix()), minute(t.ExitTime.Unix()), t.Side, six(t.Quantity), six(t.EntryPrice), six(t.ExitPrice), cents(t.Net), cents(t.Costs), t.Reason)
-			}
-		})
-	}
-	printPoints(w, "EQUITY", r.Equity)
-	printPoints(w, "POSITION", r.Positions)
+	printTrades(w, r.Trades)
+	printPoints(w, "EQUITY", r.Equity, r.Accounts, func(a httpapi.AccountColumns) []httpapi.Point { return a.Equity })
+	printPoints(w, "POSITION", r.Positions, r.Accounts, func(a httpapi.AccountColumns) []httpapi.Point { return a.Positions })
 	if next != "" {
 		fmt.Fprintf(w, "There is more: add --cursor %s.\n", next)
 	}
-}
-
-func printPoints(w io.Writer, name string, points []httpapi.Point) {
-	if len(points) == 0 {
-		return
-	}
-	table(w, "BAR\t"+name, func(row func(...any)) {
-		for _, p := range points {
-			row(minute(p.Time.Unix()), cents(p.Value))
-		}
-	})
 }
 
 func six(x float64) string   { return fmt.Sprintf("%.6g", x) }
@@ -93,11 +81,13 @@ func cents(x float64) string { return fmt.Sprintf("%.2f", x) }
 
 // shownResult is what is shown of a result on a terminal; --json has the rest.
 type shownResult struct {
-	Summary    string              `json:"summary"`
-	Warnings   []string            `json:"warnings"`
-	ResultHash string              `json:"result_hash"`
-	Metrics    map[string]*float64 `json:"metrics"`         // of a backtest: numbers, or null where undefined
-	Judged     map[string]*float64 `json:"backtest_result"` // of a research: likewise
+	Summary    string               `json:"summary"`
+	Warnings   []string             `json:"warnings"`
+	ResultHash string               `json:"result_hash"`
+	Metrics    map[string]*float64  `json:"metrics"`         // of a backtest: numbers, or null where undefined
+	Judged     researchFigures      `json:"backtest_result"` // of a research: likewise
+	Accounts   []shownAccount       `json:"accounts"`        // of a backtest of several symbols
+	Costs      []research.PaidCosts `json:"costs"`           // of a research
 	Holds      *struct {
 		Undefined int `json:"undefined"`
 		Unsure    int `json:"unsure"`
@@ -145,7 +135,8 @@ func printFigures(w io.Writer, result json.RawMessage) {
 		}
 		fmt.Fprintf(w, "  %-26s %s\n", name, text)
 	}
-	for _, figures := range []map[string]*float64{r.Metrics, r.Judged} {
+	printCosts(w, r.Costs)
+	for _, figures := range []map[string]*float64{r.Metrics, r.Judged.figures} {
 		for _, name := range slices.Sorted(maps.Keys(figures)) {
 			figure(name, figures[name])
 		}
@@ -165,6 +156,7 @@ func printFigures(w io.Writer, result json.RawMessage) {
 			}
 		}
 	}
+	printAccounts(w, r.Accounts, r.Judged.symbols)
 	if r.ResultHash != "" {
 		fmt.Fprintf(w, "  %-26s %s\n", "result_hash", plain(r.ResultHash))
 	}

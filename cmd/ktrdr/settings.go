@@ -34,7 +34,7 @@ func engineSettings() []setting {
 		{"workers", "KTRDR_WORKERS", "workers", "N", "2", "compute workers inside this process", setWorkers},
 		{"agents", "KTRDR_AGENTS", "agents", "N", "2", "designs and assessments at once inside this process; 0 lets another backend do them", setAgents},
 		{"max_researches", "KTRDR_MAX_RESEARCHES", "", "N", "", "researches active at once (default: what the workers can train and backtest, and one)", setMaxResearches},
-		{"costs", "KTRDR_COSTS", "", "SYMBOL=C/S/S,…", "", "what researches pay in basis points: commission and slippage a side, spread from bid to ask, such as EURUSD=0.5/0.5/1,*=5/5/0", setCosts},
+		{"costs", "KTRDR_COSTS", "", "SYMBOL=C/S/S,…", "", "cost floors of researches in basis points: commission and slippage per side, spread from bid to ask, such as EURUSD=0.5/0.5/1,*=5/5/0; instruments.yaml in the data folder wins", setCosts},
 		{"holdout", "KTRDR_HOLDOUT", "", "SHARE", "0.2", "share of the bars, at their end, that only the verdict on a research sees", setHoldout},
 		{"generation", "KTRDR_GENERATION", "", "N", "8", "researches of a run that begin without knowing of each other", setGeneration},
 		{"inject", "KTRDR_INJECT", "", "ACTION:PHASE:TEXT,…", "", "make researches go wrong on purpose, such as fail:training:INJECT_FAILURE", setInject},

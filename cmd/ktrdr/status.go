@@ -17,17 +17,24 @@ import (
 
 func newStatus(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "status [OPERATION]", Short: "How the server is, or how an operation is",
-		ValidArgsFunction: a.completeIDs,
+		Use: "status [RUN|OPERATION]", Short: "How the server is, or how a run or an operation is",
+		ValidArgsFunction: a.completeRunsAndIDs,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return exactly(1, "at most one OPERATION")(cmd, args)
+				return exactly(1, "at most one RUN or OPERATION")(cmd, args)
 			}
 			return nil
 		},
 		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
 			if len(args) == 0 {
 				return a.health(ctx, c)
+			}
+			if isRunID(args[0]) {
+				run, err := resolveRun(ctx, c, args[0])
+				if err != nil {
+					return err
+				}
+				return a.print(run, func(w io.Writer) { describeRun(w, run) })
 			}
 			id, err := resolve(ctx, c, args[0])
 			if err != nil {
@@ -127,7 +134,7 @@ func printResearches(w io.Writer, st httpapi.ResearchStatus) {
 					}
 				}
 				row(fmt.Sprintf("  %d", r.Session), tail(r.Operation), r.Phase, fmt.Sprintf("%.0f%%", 100*partOf(r)),
-					brief(time.Duration(r.Seconds*float64(time.Second))), dash(r.Strategy), clip(plain(r.Brief), 40))
+					brief(time.Duration(r.Seconds*float64(time.Second))), dash(r.Strategy), shorten(plain(r.Brief), 40))
 			}
 		})
 		if waiting > shownWaiting {
@@ -135,7 +142,7 @@ func printResearches(w io.Writer, st httpapi.ResearchStatus) {
 		}
 	}
 	for _, r := range st.Lasting {
-		fmt.Fprintf(w, "%s lasts until %s: generation %d, %d open; end it with `ktrdr cancel --run %s`\n",
+		fmt.Fprintf(w, "%s lasts until %s: generation %d, %d open; end it with `ktrdr cancel %s`\n",
 			plain(r.Run), r.Until.Local().Format("Mon 15:04 MST"), r.Generation, r.Open, plain(r.Run))
 	}
 	if l := st.Last; l != nil {

@@ -100,6 +100,16 @@ func (s *screen) wipe(b *strings.Builder) {
 	}
 }
 
+// shorten cuts a text to so many characters; the last one then says that there
+// was more.
+func shorten(text string, most int) string {
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	return string(runes[:most-1]) + "…"
+}
+
 // clip cuts a line to so many columns without counting colours, because a line
 // that wraps cannot be redrawn.
 func clip(line string, columns int) string {

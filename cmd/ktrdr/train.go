@@ -17,8 +17,13 @@ how it does on bars that it has not seen. STRATEGY is a file, which is sent as i
 is, or the name of one that the server has (` + "`ktrdr strategies`" + ` lists those that come
 with the program). Bars come from the server's library: see ` + "`ktrdr data`" + `.
 
+The samples end where the holdout of their market begins: the bars after it are
+kept to confirm strategies on. --open-holdout trains on them too. That is a look:
+it is counted, and every later confirmation on this market must be stronger
+because of it.
+
 The same strategy, bars and seed give the same model, bit for bit, however often
-the training is stopped, killed and resumed, and on whatever machine. It is noted
+the training is stopped, killed and resumed, and on whatever machine. It is counted
 as a trial: see ` + "`ktrdr memory trials`" + `.`
 
 func newTrain(a *app) *cobra.Command {
@@ -51,6 +56,7 @@ func newTrain(a *app) *cobra.Command {
 	f.StringVar(&r.StartDate, "start", "", "first `DAY` of the samples, such as 2020-01-01")
 	f.StringVar(&r.EndDate, "end", "", "last `DAY` of the data that is looked at")
 	f.Uint64Var(&seed, "seed", 1, "another seed gives another model")
+	f.BoolVar(&r.OpenHoldout, "open-holdout", false, "train on the bars of the holdout too; it is counted as a look")
 	f.BoolVarP(&follow, "follow", "f", false, "follow it to its end")
 	f.StringVar(&key, "key", "", "idempotency `KEY`: the same key again starts nothing new")
 	return cmd

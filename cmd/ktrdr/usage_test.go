@@ -21,7 +21,7 @@ func TestCLI_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 		{"misspelt command", "did you mean `ktrdr status`?", []string{"statsu"}},
 		{"unknown flag", "unknown flag: --fast; see `ktrdr serve --help`", []string{"serve", "--fast"}},
 		{"argument too many", "takes no argument", []string{"version", "please"}},
-		{"argument missing", "takes one OPERATION", []string{"follow"}},
+		{"argument missing", "takes one RUN or OPERATION", []string{"follow"}},
 		{"unknown subcommand", "there is no command `ktrdr token steal`", []string{"token", "steal"}},
 		{"unknown status", "--status sleeping", []string{"ops", "--status", "sleeping"}},
 		{"unknown type", "--type juggling", []string{"ops", "--type", "juggling"}},

@@ -8,59 +8,80 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/engine"
 )
 
-// hookFile remembers, in the data folder, up to which event the webhook's owner
-// knows. Without it a backend that was away would skip what ended meanwhile.
-const hookFile = "webhook-cursor"
-
-// How hard a delivery is tried: five times within half a minute, and then the
-// run is given up. Who must know everything asks the API.
+// A delivery is tried five times within half a minute, and again when the lease
+// is over. After a day it is given up: a program that must know of every run asks
+// the API.
 const (
 	hookTries   = 5
 	hookPause   = time.Second // before the second try; doubled each time
 	hookTimeout = 10 * time.Second
+
+	// hookLease is for how long one backend alone tells of a run. It is longer
+	// than all tries take.
+	hookLease = 2 * time.Minute
+
+	hookPatience = 24 * time.Hour
+
+	// hookLook is how often runs are looked for that another backend leased and
+	// did not tell of.
+	hookLook = 5 * time.Second
 )
 
-// webhook tells somebody of runs that have ended. A run is told of when none of
-// its researches is left and no more can come; again when one of them was resumed
-// and ended anew. One that ended at the moment of a crash may be told of twice.
+// toldRuns is what the webhook needs of the engine.
+type toldRuns interface {
+	RunToTell(ctx context.Context, lease time.Duration) (*ktrdr.Run, error)
+	RunTold(ctx context.Context, id string) error
+}
+
+// webhook posts a message for each run that has ended.
+//
+//	run ended ──lease──▶ one backend posts it ──told──▶ never again
+//	              ▲             │
+//	              └──lease over─┘   (the backend died)
+//
+// What was told is a column of the run. So of N backends one posts, and a run is
+// posted again only if a backend died between the post and its record.
 type webhook struct {
-	url    string
-	dir    string // of hookFile
-	engine *engine.Engine
-	log    *slog.Logger
-
-	hopeless *hopeless
-
-	told map[string]runEnded  // the last word on each run
-	due  map[string]time.Time // runs of which nothing is left, whose time is not over: when it is
-	at   ktrdr.Cursor         // up to where the events are known
+	url     string
+	runs    toldRuns
+	changed func() <-chan struct{}
+	log     *slog.Logger
+	via     http.RoundTripper // nil: http.DefaultTransport
 }
 
 // runEnded is what is sent.
 type runEnded struct {
 	Event      string         `json:"event"` // "run_ended"
+	ID         string         `json:"id"`    // of the message: the run's. A second message with it is a repeat
 	Run        string         `json:"run"`
+	State      ktrdr.RunState `json:"state"`
+	Reason     string         `json:"reason,omitempty"` // why it was cancelled or given up
 	Researches int            `json:"researches"`
 	Outcomes   map[string]int `json:"outcomes"` // how many completed, gate_rejected, failed, cancelled
-	Claims     int            `json:"claims"`   // how many claim an edge
+	Finalists  int            `json:"finalists"`
+	Looks      int            `json:"looks"`  // at the holdout
+	Claims     int            `json:"claims"` // looks that claim an edge
+	CreatedAt  time.Time      `json:"created_at"`
 	EndedAt    time.Time      `json:"ended_at"`
 }
 
-func (r runEnded) same(other runEnded) bool {
-	return r.EndedAt.Equal(other.EndedAt) && r.Researches == other.Researches
+func runEndedOf(r *ktrdr.Run) runEnded {
+	m := runEnded{
+		Event: "run_ended", ID: r.ID, Run: r.ID, State: r.State, Reason: r.GivenUp, Researches: r.Created,
+		Outcomes: outcomeCounts(r.RunCounts), Finalists: r.Finalists, Looks: r.Looks, Claims: r.Claims,
+		CreatedAt: r.CreatedAt, EndedAt: r.EndedAt,
+	}
+	if r.State == ktrdr.RunCancelled {
+		m.Reason = r.CancelReason
+	}
+	return m
 }
 
 // run tells of runs until ctx ends.
@@ -68,76 +89,69 @@ func (h *webhook) run(ctx context.Context) error {
 	if h.url == "" {
 		return nil
 	}
-	h.told, h.due = map[string]runEnded{}, map[string]time.Time{}
-	known := h.load()
-	return endings{
-		engine: h.engine, log: h.log,
-		tell: func(ctx context.Context, op ktrdr.Operation) error {
-			if op.Queue == nil {
-				return nil
-			}
-			return h.look(ctx, op.Queue.Run)
-		},
-		told: func(ctx context.Context, c ktrdr.Cursor) { h.at = c; h.save(ctx) },
-		idle: h.lookAtDue,
-	}.follow(ctx, h.at, known)
+	tick := time.NewTicker(hookLook)
+	defer tick.Stop()
+	for {
+		changed := h.changed()
+		if err := h.tellAll(ctx); err != nil && ctx.Err() == nil {
+			h.log.WarnContext(ctx, "runs that ended cannot be read for the webhook", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+		case <-tick.C:
+		}
+	}
 }
 
-// lookAtDue tells of the runs whose time is over. What ended last of them did so
-// before, so that no event says it.
-func (h *webhook) lookAtDue(ctx context.Context) error {
-	for run, at := range h.due {
-		if time.Now().Before(at) && !h.hopeless.has(run) {
-			continue
-		}
-		if err := h.look(ctx, run); err != nil {
+// tellAll tells of every run that is due.
+func (h *webhook) tellAll(ctx context.Context) error {
+	for {
+		run, err := h.runs.RunToTell(ctx, hookLease)
+		if err != nil || run == nil {
 			return err
 		}
-		h.save(ctx)
+		if !h.tell(ctx, run) {
+			continue // its lease ends, and then a backend tries again
+		}
+		if err := h.runs.RunTold(ctx, run.ID); err != nil {
+			return err
+		}
 	}
-	return nil
 }
 
-// look tells of a run if it is over.
-func (h *webhook) look(ctx context.Context, run string) error {
-	r := runSoFar{runEnded: runEnded{Event: "run_ended", Run: run, Outcomes: map[string]int{}}}
-	err := eachOfRun(ctx, h.engine, run, func(op *ktrdr.Operation) bool { r.add(op); return r.open == 0 })
-	if err != nil {
-		return err
+// tell posts the end of a run. done says that no further post may help: it was
+// accepted, or refused, or is too old.
+func (h *webhook) tell(ctx context.Context, run *ktrdr.Run) (done bool) {
+	if time.Since(run.EndedAt) > hookPatience {
+		h.log.WarnContext(ctx, "the webhook is not told of a run that ended long ago", "run", run.ID, "ended_at", run.EndedAt)
+		return true
 	}
-	delete(h.due, run)
-	r.stopped = r.stopped || h.hopeless.has(run)
-	switch {
-	case r.open == 0 && r.Researches > 0 && !r.over(time.Now()):
-		h.due[run] = r.until.Add(afterUntil)
-		return nil
-	case r.open > 0 || r.Researches == 0 || r.same(h.told[run]):
-		return nil
+	again, err := h.deliver(ctx, runEndedOf(run))
+	if err != nil && ctx.Err() == nil {
+		h.log.WarnContext(ctx, "the webhook did not accept the end of a run", "run", run.ID, "err", err, "tried_again", again)
 	}
-	h.told[run] = r.runEnded
-	if err := h.deliver(ctx, r.runEnded); err != nil && ctx.Err() == nil {
-		h.log.WarnContext(ctx, "the webhook did not take the end of a run", "run", run, "err", err)
-	}
-	return ctx.Err()
+	return !again
 }
 
-// deliver posts a report, and tries again what may be better the next time.
-func (h *webhook) deliver(ctx context.Context, r runEnded) error {
+// deliver posts a message, several times if it must. again says that a later
+// post may succeed.
+func (h *webhook) deliver(ctx context.Context, r runEnded) (again bool, err error) {
 	body, err := json.Marshal(r)
 	if err != nil {
-		return err
+		return false, err
 	}
 	pause := hookPause
 	for try := 1; ; try++ {
-		again, err := h.post(ctx, body)
-		if err == nil || !again || try == hookTries {
-			return err
+		if again, err = h.post(ctx, body); !again || try == hookTries {
+			return again, err
 		}
 		wait := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
 			wait.Stop()
-			return err
+			return true, err
 		case <-wait.C:
 		}
 		pause *= 2
@@ -154,7 +168,7 @@ func (h *webhook) post(ctx context.Context, body []byte) (again bool, err error)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "ktrdr")
-	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := &http.Client{Transport: h.via, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	res, err := client.Do(req)
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		return true, e.Err
@@ -171,35 +185,4 @@ func (h *webhook) post(ctx context.Context, body []byte) (again bool, err error)
 		return true, fmt.Errorf("it answered %s", res.Status)
 	}
 	return false, fmt.Errorf("it answered %s", res.Status)
-}
-
-// load reads where the last backend on this folder was: the place in the events,
-// and in the lines after it the runs whose time was not over.
-func (h *webhook) load() (known bool) {
-	text, err := os.ReadFile(filepath.Join(h.dir, hookFile))
-	if err != nil {
-		return false
-	}
-	lines := strings.Fields(string(text))
-	if len(lines) == 0 {
-		return false
-	}
-	if h.at, err = ktrdr.ParseCursor(lines[0]); err != nil {
-		return false
-	}
-	for _, run := range lines[1:] {
-		h.due[run] = time.Time{} // to be looked at now
-	}
-	return true
-}
-
-func (h *webhook) save(ctx context.Context) {
-	lines := append([]string{h.at.String()}, slices.Sorted(maps.Keys(h.due))...)
-	_, err := writeWhole(filepath.Join(h.dir, hookFile), func(w io.Writer) error {
-		_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
-		return err
-	})
-	if err != nil {
-		h.log.WarnContext(ctx, "the webhook's place in the events cannot be kept", "err", err)
-	}
 }

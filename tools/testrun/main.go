@@ -3,6 +3,9 @@
 // everything a failed test said, and at the end every skipped test with its
 // reason, so that what a machine lacks is never mistaken for what passed.
 //
+// With KTRDR_SOAK=1 it also prints what passing tests logged: counts and
+// intervals are figures to be read.
+//
 // With KTRDR_TEST_REQUIRE=all a skipped test is a failure, unless what it wants
 // is kept beside the project and cannot be installed.
 package main
@@ -42,7 +45,7 @@ func run(ctx context.Context, args []string, requireAll bool, out io.Writer) int
 		fmt.Fprintln(out, "testrun:", err)
 		return 1
 	}
-	r := report{out: out, said: map[test][]string{}}
+	r := report{out: out, said: map[test][]string{}, figures: os.Getenv("KTRDR_SOAK") == "1"}
 	r.read(stdout)
 	code := 0
 	if err := cmd.Wait(); err != nil {
@@ -73,6 +76,16 @@ type report struct {
 	skipped  []test
 	reasons  []string
 	failures int
+	figures  bool // what passing tests logged is printed too: statistics are
+}
+
+// tell prints what a passing test logged.
+func (r *report) tell(t test) {
+	for _, line := range r.said[t] {
+		if strings.Contains(line, "_test.go:") {
+			fmt.Fprint(r.out, t.name, ": ", strings.TrimSpace(line), "\n")
+		}
+	}
 }
 
 func (r *report) read(stdout io.Reader) {
@@ -102,6 +115,9 @@ func (r *report) take(e event) {
 		}
 		r.said[t] = append(r.said[t], e.Output)
 	case "pass":
+		if r.figures {
+			r.tell(t)
+		}
 		delete(r.said, t)
 	case "fail":
 		if e.Test != "" {

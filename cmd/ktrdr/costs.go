@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/instrument"
+	"github.com/ktrdr/ktrdr/research"
+)
+
+// costLegend explains the mark of a cost in a table.
+const costLegend = "* The cost is below the default for the asset class: see docs/costs.md."
+
+// costText is the cost of one side of a trade in a table, marked where it is
+// below the default of the asset class.
+func costText(perSide float64, below bool) string {
+	text := strconv.FormatFloat(perSide*instrument.BasisPoints, 'g', 3, 64) + "bp"
+	if below {
+		text += "*"
+	}
+	return text
+}
+
+// printCostLegend explains the mark below a table that has one.
+func printCostLegend(w io.Writer, marked bool) {
+	if marked {
+		fmt.Fprintln(w, costLegend)
+	}
+}
+
+// belowDefault says whether a table of experiments has a marked cost.
+func belowDefault(list []httpapi.Experiment) bool {
+	for _, e := range list {
+		if e.CostBelowDefault {
+			return true
+		}
+	}
+	return false
+}
+
+// printCosts prints what a research paid, and where the costs come from.
+func printCosts(w io.Writer, paid []research.PaidCosts) {
+	if len(paid) == 0 {
+		return
+	}
+	marked := false
+	table(w, "COSTS OF\tCLASS\tCOMMISSION\tSLIPPAGE\tSPREAD\tPER SIDE\tSOURCE\tOVERRULED", func(row func(...any)) {
+		for _, p := range paid {
+			overruled := "-"
+			if p.Overruled != nil {
+				overruled = costText(p.Overruled.PerSide(), false)
+			}
+			row(p.Symbol, p.Class, costText(p.Commission, false), costText(p.Slippage, false), costText(p.Spread, false),
+				costText(p.PerSide(), p.BelowDefault), string(p.Source), overruled)
+			marked = marked || p.BelowDefault
+		}
+	})
+	printCostLegend(w, marked)
+}

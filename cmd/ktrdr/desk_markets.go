@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/market"
+)
+
+// Series implements httpapi.Desk.
+func (d desk) Series(ctx context.Context) ([]httpapi.Series, error) {
+	entries, err := d.Data()
+	damaged, ok := errors.AsType[*market.DamageError](err)
+	if err != nil && !ok {
+		return nil, ktrdr.Errorf(ktrdr.CodeCorrupt, "library: %w", err)
+	}
+	var list []httpapi.Series
+	for _, e := range entries {
+		p, err := d.markets.Describe(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, shownSeries(e, p))
+	}
+	if damaged != nil {
+		for _, x := range damaged.Series {
+			list = append(list, httpapi.Series{Symbol: x.Symbol, Timeframe: string(x.Timeframe), Problem: x.Err.Error()})
+		}
+	}
+	return list, nil
+}
+
+// shownSeries is a series of the library and its market.
+func shownSeries(e market.Entry, p jobs.Placement) httpapi.Series {
+	return httpapi.Series{
+		Symbol: e.Symbol, Timeframe: string(e.Timeframe), Hash: e.Hash, Bars: e.Bars,
+		First: instant(e.First), Last: instant(e.Last), Size: e.Size,
+		Market: p.Market.ID, MarketReason: p.Reason, MarketQuestion: p.Question,
+		HoldoutFrom: p.Market.HoldoutFrom, Trials: p.Market.Trials, Looks: p.Market.Looks,
+	}
+}
+
+// DecideMarket implements httpapi.Desk.
+func (d desk) DecideMarket(ctx context.Context, r httpapi.MarketRequest) (httpapi.Series, error) {
+	tf, err := market.ParseTimeframe(r.Timeframe)
+	if err != nil {
+		return httpapi.Series{}, ktrdr.Errorf(ktrdr.CodeInvalid, "timeframe: %w", err)
+	}
+	e, p, err := placeSeries(ctx, d.markets, d.Library(), series{r.Symbol, tf}, jobs.Choice{SameAs: r.SameMarketAs, New: r.NewMarket})
+	switch {
+	case errors.Is(err, market.ErrNoData):
+		err = ktrdr.Errorf(ktrdr.CodeNotFound, "there are no %s bars of %s: GET /api/v1/data lists what there is", tf, r.Symbol)
+	case err != nil && ktrdr.CodeOf(err) == ktrdr.CodeInternal: // the library does not take the name
+		err = ktrdr.Errorf(ktrdr.CodeInvalid, "%w", err)
+	}
+	return shownSeries(e, p), err
+}
+
+// placeSeries assigns the current series of a symbol and timeframe.
+func placeSeries(ctx context.Context, m *jobs.Markets, l *market.Library, s series, c jobs.Choice) (market.Entry, jobs.Placement, error) {
+	b, open, err := l.Get(s.symbol, s.timeframe)
+	if err != nil {
+		return market.Entry{}, jobs.Placement{}, err
+	}
+	p, err := m.PlaceBeside(ctx, l, b, c)
+	if err := errors.Join(err, open.Close()); err != nil {
+		return market.Entry{}, p, err
+	}
+	entries, _ := l.List() // damage elsewhere is not what was asked about
+	for _, e := range entries {
+		if e.Symbol == s.symbol && e.Timeframe == s.timeframe {
+			return e, p, nil
+		}
+	}
+	return market.Entry{}, p, market.ErrNoData // it was deleted meanwhile
+}
+
+// assignMarkets assigns the series of the library that have no market: those
+// that were imported while no backend ran. What cannot be decided is logged.
+func (b *backend) assignMarkets(ctx context.Context) {
+	err := b.markets.PlaceAll(ctx, b.desk.Library(), "", func(e market.Entry, p jobs.Placement, err error) {
+		log := b.log.With("symbol", e.Symbol, "timeframe", string(e.Timeframe))
+		switch {
+		case err != nil:
+			log.WarnContext(ctx, "market of a series could not be decided", "err", err)
+		case p.Question != "":
+			log.WarnContext(ctx, "market of a series is undecided", "question", p.Question)
+		default:
+			log.InfoContext(ctx, "series assigned to a market", "market", p.Market.ID, "reason", p.Reason)
+		}
+	})
+	if err != nil && ctx.Err() == nil {
+		b.log.WarnContext(ctx, "markets of the library could not be decided", "err", err)
+	}
+}

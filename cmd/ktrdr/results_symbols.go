@@ -1,0 +1,129 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/research"
+)
+
+// researchFigures are the figures of a research: its numbers, and those of each
+// symbol where several were traded. What is no number stands elsewhere in the
+// result.
+type researchFigures struct {
+	figures map[string]*float64
+	symbols []research.SymbolFigures
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (j *researchFigures) UnmarshalJSON(text []byte) error {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(text, &all); err != nil {
+		return err
+	}
+	j.figures = map[string]*float64{}
+	for name, value := range all {
+		var x *float64
+		if json.Unmarshal(value, &x) == nil {
+			j.figures[name] = x
+		}
+	}
+	if list, ok := all["symbols"]; ok {
+		return json.Unmarshal(list, &j.symbols)
+	}
+	return nil
+}
+
+// shownAccount is what is shown of one symbol of a backtest of several.
+type shownAccount struct {
+	Symbol  string `json:"symbol"`
+	Metrics struct {
+		Sharpe      *float64 `json:"sharpe_ratio"`
+		WinRate     *float64 `json:"win_rate"`
+		Return      float64  `json:"total_return_pct"`
+		Hold        *float64 `json:"buy_and_hold_return_pct"`
+		MaxDrawdown float64  `json:"max_drawdown_pct"`
+		Trades      int      `json:"total_trades"`
+	} `json:"metrics"`
+	Ended string `json:"ended"`
+}
+
+// printAccounts lists the figures of each symbol: of a backtest, or of a research.
+func printAccounts(w io.Writer, accounts []shownAccount, symbols []research.SymbolFigures) {
+	if len(accounts)+len(symbols) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "Figures of each symbol, in % where not a ratio:")
+	table(w, "SYMBOL\tTRADES\tRETURN\tBUY AND HOLD\tSHARPE\tDRAWDOWN\tWIN RATE\tENDED", func(row func(...any)) {
+		for _, a := range accounts {
+			m := a.Metrics
+			row(a.Symbol, m.Trades, cents(m.Return), orUndefined(m.Hold, 1), orUndefined(m.Sharpe, 1), cents(m.MaxDrawdown), orUndefined(m.WinRate, 100), a.Ended)
+		}
+		for _, s := range symbols {
+			row(s.Symbol, s.Trades, cents(100*s.NetReturn), orUndefined(s.BuyAndHold, 100), orUndefined(s.Sharpe, 1), cents(100*s.MaxDrawdown), orUndefined(s.WinRate, 100), "")
+		}
+	})
+}
+
+// orUndefined is a figure in some unit.
+func orUndefined(x *float64, unit float64) string {
+	if x == nil {
+		return "undefined"
+	}
+	return cents(*x * unit)
+}
+
+// printTrades lists trades, with their symbols where there are several.
+func printTrades(w io.Writer, trades []httpapi.Trade) {
+	if len(trades) == 0 {
+		return
+	}
+	head := "ENTRY\tEXIT\tSIDE\tQUANTITY\tENTERED AT\tLEFT AT\tNET\tCOSTS\tREASON"
+	several := trades[0].Symbol != ""
+	if several {
+		head = "SYMBOL\t" + head
+	}
+	table(w, head, func(row func(...any)) {
+		for _, t := range trades {
+			cells := []any{
+				minute(t.EntryTime.Unix()), minute(t.ExitTime.Unix()), t.Side, six(t.Quantity),
+				six(t.EntryPrice), six(t.ExitPrice), cents(t.Net), cents(t.Costs), t.Reason,
+			}
+			if several {
+				cells = append([]any{t.Symbol}, cells...)
+			}
+			row(cells...)
+		}
+	})
+}
+
+// printPoints lists a column, and that of each symbol where there are several.
+func printPoints(w io.Writer, name string, sum []httpapi.Point, accounts []httpapi.AccountColumns, of func(httpapi.AccountColumns) []httpapi.Point) {
+	head := "BAR"
+	var columns [][]httpapi.Point
+	add := func(name string, points []httpapi.Point) {
+		if len(points) > 0 {
+			head, columns = head+"\t"+name, append(columns, points)
+		}
+	}
+	add(name, sum)
+	for _, a := range accounts {
+		add(name+" "+plain(a.Symbol), of(a))
+	}
+	if len(columns) == 0 {
+		return
+	}
+	table(w, head, func(row func(...any)) {
+		for i, p := range columns[0] {
+			cells := []any{minute(p.Time.Unix())}
+			for _, points := range columns {
+				if i < len(points) {
+					cells = append(cells, cents(points[i].Value))
+				}
+			}
+			row(cells...)
+		}
+	})
+}

@@ -1,0 +1,338 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/research"
+)
+
+// runWatcher follows a run until it has ended. On a terminal it is a table that
+// is redrawn; elsewhere a line tells of each change.
+//
+//	stream of the run's row ──▶ counts, and the end
+//	status, every second ─────▶ the researches that are active now
+//
+// What it holds and asks for is bounded by the researches that run at once, not
+// by those of the run.
+type runWatcher struct {
+	a      *app
+	c      *httpapi.Client
+	screen *screen // nil when nothing can be redrawn
+
+	run    ktrdr.Run
+	active map[ktrdr.OperationID]httpapi.ActiveResearch // of the run, started
+	told   map[ktrdr.OperationID]string                 // the phase last printed as a line, of active ones
+	ended  []string                                     // the last ends, for the screen
+	counts string                                       // the counts last printed as a line
+	away   time.Time                                    // since when the server is out of reach
+}
+
+// followRun shows a run until it has ended and returns its outcome as an exit
+// code.
+func (a *app) followRun(ctx context.Context, c *httpapi.Client, id string) error {
+	w := &runWatcher{
+		a: a, c: c, run: ktrdr.Run{ID: id}, active: map[ktrdr.OperationID]httpapi.ActiveResearch{}, told: map[ktrdr.OperationID]string{},
+	}
+	if terminal(a.out) && !a.json {
+		w.screen = &screen{w: a.out}
+	}
+	err := w.watch(ctx)
+	if err == nil {
+		w.screen = nil // what follows stays
+		return w.finish(ctx)
+	}
+	if errors.Is(context.Cause(ctx), errStopped) && !a.json {
+		fmt.Fprintf(a.err, "The run goes on. Watch it again with `ktrdr follow %s`.\n", shortRun(id))
+	}
+	return err
+}
+
+// rowOrError is what the stream of a run yields.
+type rowOrError struct {
+	run ktrdr.Run
+	err error
+}
+
+// stream sends the rows of the run until it has ended. A server that is out of
+// reach is asked again: watch decides for how long.
+func (w *runWatcher) stream(ctx context.Context, rows chan<- rowOrError) {
+	send := func(r rowOrError) {
+		select {
+		case rows <- r:
+		case <-ctx.Done():
+		}
+	}
+	for ctx.Err() == nil {
+		for run, err := range w.c.FollowRun(ctx, w.run.ID) {
+			if err == nil || !ktrdr.CodeOf(err).Retryable() {
+				send(rowOrError{run, err})
+			}
+			if err == nil && !run.EndedAt.IsZero() || err != nil && !ktrdr.CodeOf(err).Retryable() {
+				return
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func (w *runWatcher) watch(ctx context.Context) error {
+	streaming, stop := context.WithCancel(ctx)
+	rows, done := make(chan rowOrError), make(chan struct{})
+	go func() {
+		defer close(done)
+		w.stream(streaming, rows)
+	}()
+	defer func() { stop(); <-done }()
+
+	pace := time.Second
+	if w.screen != nil {
+		pace = 500 * time.Millisecond
+	}
+	tick := time.NewTicker(pace)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case r := <-rows:
+			if r.err != nil {
+				return r.err
+			}
+			w.run = r.run
+			if !w.run.EndedAt.IsZero() {
+				w.lookLast(ctx)
+				return nil
+			}
+		case <-tick.C:
+			if err := w.lookAgain(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// lookAgain waits for a server that is out of reach.
+func (w *runWatcher) lookAgain(ctx context.Context) error {
+	err := w.look(ctx)
+	switch {
+	case err == nil:
+		w.away = time.Time{}
+		return nil
+	case ktrdr.CodeOf(err) != ktrdr.CodeUnavailable || ctx.Err() != nil:
+		return err
+	case w.away.IsZero():
+		w.away = time.Now()
+		if !w.a.json {
+			fmt.Fprintln(w.a.err, "The server is out of reach; waiting for it.")
+		}
+	case time.Since(w.away) > patience:
+		return err
+	}
+	return nil
+}
+
+// lookLast shows how the last researches ended. The table that follows tells of
+// them too, so that an error is not worth more than this.
+func (w *runWatcher) lookLast(ctx context.Context) {
+	if !w.a.json {
+		_ = w.look(ctx)
+	}
+}
+
+// look reads which researches of the run are active, and how those ended that
+// are no more.
+func (w *runWatcher) look(ctx context.Context) error {
+	st, err := w.c.ResearchStatus(ctx)
+	if err != nil {
+		return err
+	}
+	now := map[ktrdr.OperationID]httpapi.ActiveResearch{}
+	for _, r := range st.Active {
+		if r.Run == w.run.ID && r.Status != ktrdr.Pending {
+			now[r.Operation] = r
+		}
+	}
+	for _, r := range w.inOrder() {
+		if _, still := now[r.Operation]; still {
+			continue
+		}
+		op, err := w.c.Operation(ctx, r.Operation)
+		if err != nil {
+			return err
+		}
+		if op.Status.Terminal() {
+			w.tellEnd(r, op)
+			delete(w.told, r.Operation)
+		}
+	}
+	w.active = now
+	w.show()
+	return nil
+}
+
+// inOrder are the active researches by their place.
+func (w *runWatcher) inOrder() []httpapi.ActiveResearch {
+	list := slices.Collect(maps.Values(w.active))
+	slices.SortFunc(list, func(a, b httpapi.ActiveResearch) int {
+		return cmp.Or(cmp.Compare(w.number(a), w.number(b)), cmp.Compare(a.Operation, b.Operation))
+	})
+	return list
+}
+
+// number is the place of a research in its run, from 1.
+func (w *runWatcher) number(r httpapi.ActiveResearch) int {
+	return r.Generation*w.run.Size + r.Index + 1
+}
+
+func (w *runWatcher) tellEnd(r httpapi.ActiveResearch, op ktrdr.Operation) {
+	result := resultOf(op)
+	said := result.StrategyName + ": " + verdictOf(result)
+	if op.ErrorMessage != "" {
+		said = op.ErrorMessage
+	}
+	line := fmt.Sprintf("%s  %4d  %-11s %s", time.Now().Format(time.TimeOnly), w.number(r), op.Status, plain(said))
+	switch {
+	case w.a.json:
+	case w.screen != nil:
+		w.ended = append(w.ended, line)
+		w.ended = w.ended[max(0, len(w.ended)-shownEnds):]
+	default:
+		fmt.Fprintln(w.a.out, line)
+	}
+}
+
+// The table is bounded, so that it fits on a screen.
+const (
+	shownResearches = 12
+	shownEnds       = 6
+)
+
+// show draws the table, or prints what changed as lines.
+func (w *runWatcher) show() {
+	switch {
+	case w.a.json:
+	case w.screen != nil:
+		w.screen.draw(w.lines())
+	default:
+		w.printLines()
+	}
+}
+
+func (w *runWatcher) printLines() {
+	stamp := time.Now().Format(time.TimeOnly)
+	for _, r := range w.inOrder() {
+		if w.told[r.Operation] != r.Phase && r.Phase != string(research.Idle) {
+			w.told[r.Operation] = r.Phase
+			fmt.Fprintf(w.a.out, "%s  %4d  %-11s %s\n", stamp, w.number(r), r.Phase, plain(r.Strategy))
+		}
+	}
+	if now := w.progress(); w.run.Ended() > 0 && now != w.counts {
+		w.counts = now
+		fmt.Fprintf(w.a.out, "%s  %s\n", stamp, now)
+	}
+}
+
+// progress says how the run stands.
+func (w *runWatcher) progress() string {
+	return fmt.Sprintf("%s: %d of %s ended, %s, %s", shortRun(w.run.ID), w.run.Ended(), numbered(w.run.Created, "research", "researches"),
+		numbered(w.run.Finalists, "finalist", "finalists"), numbered(w.run.Looks, "look", "looks"))
+}
+
+func (w *runWatcher) lines() []string {
+	lines := append([]string{w.progress()}, w.ended...)
+	active := w.inOrder()
+	for i, r := range active {
+		if i == shownResearches {
+			lines = append(lines, fmt.Sprintf("     … and %d more", len(active)-shownResearches))
+			break
+		}
+		lines = append(lines, fmt.Sprintf("%4d %s %-11s %s", w.number(r), bar(partOf(r), 20), r.Phase, plain(r.Strategy)))
+	}
+	return lines
+}
+
+// partOf is how much of a research is done: its phases count alike.
+func partOf(r httpapi.ActiveResearch) float64 {
+	phases := len(research.Phases) - 2 // the first and the last take no time
+	for i, p := range research.Phases[1 : phases+1] {
+		if string(p) == r.Phase {
+			part := float64(i)
+			if r.Progress != nil {
+				part += min(max(r.Progress.Percentage/100, 0), 1)
+			}
+			return part / float64(phases)
+		}
+	}
+	return 0
+}
+
+// runOutcome is how a run ended, with the best of its researches.
+type runOutcome struct {
+	Run         ktrdr.Run           `json:"run"`
+	Leaderboard httpapi.Leaderboard `json:"leaderboard"`
+	Failures    []ktrdr.Operation   `json:"failures,omitempty"` // the newest few
+}
+
+// shownFailures is how many failures are shown at the end of a run.
+const shownFailures = 3
+
+// finish prints what came of the run and makes it an exit code.
+func (w *runWatcher) finish(ctx context.Context) error {
+	out := runOutcome{Run: w.run}
+	var err error
+	if out.Leaderboard, err = w.c.Leaderboard(ctx, httpapi.LeaderboardQuery{Run: w.run.ID}); err != nil {
+		return err
+	}
+	if w.run.Failed > 0 {
+		page, err := w.c.List(ctx, ktrdr.OperationQuery{Run: w.run.ID, Roots: true, Status: []ktrdr.Status{ktrdr.Failed}, Limit: shownFailures})
+		if err != nil {
+			return err
+		}
+		out.Failures = page.Operations
+	}
+	if err := w.a.print(out, func(to io.Writer) { printOutcome(to, out) }); err != nil {
+		return err
+	}
+	return out.exit()
+}
+
+func printOutcome(w io.Writer, out runOutcome) {
+	fmt.Fprintln(w)
+	if len(out.Leaderboard.Rows) > 0 {
+		printLeaderboard(w, out.Leaderboard)
+	}
+	for _, op := range out.Failures {
+		fmt.Fprintf(w, "%s failed: %s\n", tail(op.ID), plain(op.ErrorMessage))
+	}
+	r := out.Run
+	fmt.Fprintf(w, "%s %s: %s; %s, %s, %s.\n", shortRun(r.ID), r.State, runCounts(r), numbered(r.Finalists, "finalist", "finalists"),
+		numbered(r.Looks, "look", "looks"), numbered(r.Claims, "claim", "claims"))
+	for _, why := range []string{r.CancelReason, r.GivenUp} {
+		if why != "" {
+			fmt.Fprintf(w, "Reason: %s\n", plain(why))
+		}
+	}
+}
+
+// exit makes an exit code of how a run ended.
+func (out runOutcome) exit() error {
+	switch r := out.Run; {
+	case r.Failed > 0 || r.State == ktrdr.RunGivenUp:
+		return &exitError{code: exitFailed}
+	case r.Cancelled > 0 || r.State == ktrdr.RunCancelled:
+		return &exitError{code: exitCancelled}
+	}
+	return nil
+}

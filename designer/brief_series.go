@@ -1,0 +1,246 @@
+package designer
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ktrdr/ktrdr/market"
+)
+
+// Chosen is what was said elsewhere than in the text, where there is nothing to
+// misread.
+type Chosen struct {
+	Symbols    []string
+	Timeframes []market.Timeframe
+}
+
+// MaxSymbols is how many symbols are researched together at most.
+const MaxSymbols = 16
+
+// has says whether there are bars of a symbol in a timeframe.
+func (k Known) has(symbol string, tf market.Timeframe) bool {
+	return slices.ContainsFunc(k.Series, func(s Series) bool { return s.Symbol == symbol && s.Timeframe == tf })
+}
+
+// hasAll says whether there are bars of all symbols in a timeframe.
+func (k Known) hasAll(symbols []string, tf market.Timeframe) bool {
+	return !slices.ContainsFunc(symbols, func(s string) bool { return !k.has(s, tf) })
+}
+
+// readSeries chooses the data: the symbols that are named, together, in the
+// timeframes that are named. Decisions are made at the shortest. What is not named
+// is what the library has most bars of.
+func (r *briefReader) readSeries(known Known, chosen Chosen) {
+	b := r.brief
+	known.Series = slices.Clone(known.Series)
+	slices.SortStableFunc(known.Series, func(x, y Series) int {
+		return cmp.Or(cmp.Compare(y.Bars, x.Bars), cmp.Compare(x.Symbol, y.Symbol), cmp.Compare(x.Timeframe, y.Timeframe))
+	})
+	if len(known.Series) == 0 {
+		b.understand("The library has no data: import some, or make a synthetic market.")
+		return
+	}
+	symbols := chosen.Symbols
+	if len(symbols) == 0 {
+		symbols = r.namedSymbols(known)
+		symbols = symbols[:min(len(symbols), MaxSymbols)]
+	}
+	certain, possible := r.named()
+	if len(chosen.Timeframes) > 0 {
+		certain, possible = chosen.Timeframes, nil
+	}
+	if len(symbols) == 0 {
+		symbols = []string{known.symbolFor(certain, possible)}
+	}
+	frames := slices.DeleteFunc(slices.Concat(certain, possible), func(tf market.Timeframe) bool { return !known.hasAll(symbols, tf) })
+	if len(frames) == 0 {
+		symbols, frames = known.longestCommon(symbols)
+		if lost := slices.Concat(certain, possible); len(lost) > 0 {
+			b.understand("There is no %s data of %s; %s is used.", join(lost), listed(symbols), frames[0])
+		}
+	}
+	slices.SortFunc(frames, func(x, y market.Timeframe) int { return cmp.Compare(length(x), length(y)) })
+	frames = slices.Compact(frames)
+	b.Symbols, b.Timeframe, b.Longer = symbols, frames[0], frames[1:]
+}
+
+// symbolFor is the symbol with the most bars among those that have the timeframes;
+// else the one with the most bars of all. Series are in the order of their bars.
+func (k Known) symbolFor(certain, possible []market.Timeframe) string {
+	for _, want := range [][]market.Timeframe{slices.Concat(certain, possible), certain, possible} {
+		for _, s := range k.Series {
+			if len(want) > 0 && slices.Contains(want, s.Timeframe) && !slices.ContainsFunc(want, func(tf market.Timeframe) bool { return !k.has(s.Symbol, tf) }) {
+				return s.Symbol
+			}
+		}
+	}
+	for _, tf := range certain { // the first that there is
+		for _, s := range k.Series {
+			if s.Timeframe == tf {
+				return s.Symbol
+			}
+		}
+	}
+	return k.Series[0].Symbol
+}
+
+// longestCommon is the timeframe with the most bars that all symbols have; where
+// they have none in common, the symbols that have the one of the longest series.
+func (k Known) longestCommon(symbols []string) ([]string, []market.Timeframe) {
+	for _, s := range k.Series {
+		if slices.Contains(symbols, s.Symbol) && k.hasAll(symbols, s.Timeframe) {
+			return symbols, []market.Timeframe{s.Timeframe}
+		}
+	}
+	longest := k.Series[0]
+	if i := slices.IndexFunc(k.Series, func(s Series) bool { return slices.Contains(symbols, s.Symbol) }); i >= 0 {
+		longest = k.Series[i]
+	}
+	some := slices.DeleteFunc(slices.Clone(symbols), func(s string) bool { return !k.has(s, longest.Timeframe) })
+	if len(some) == 0 {
+		some = []string{longest.Symbol}
+	}
+	return some, []market.Timeframe{longest.Timeframe}
+}
+
+// namedSymbols are the symbols that the text names, in its order. EUR/USD, as
+// people write it, names EURUSD.
+func (r *briefReader) namedSymbols(known Known) []string {
+	byName := map[string]string{}
+	for _, s := range known.Series {
+		byName[squash(s.Symbol)] = s.Symbol
+	}
+	var named []string
+	for i, w := range r.words {
+		for _, n := range []int{1, 2} {
+			if i+n > len(r.words) {
+				continue
+			}
+			if symbol, ok := byName[squash(strings.Join(r.words[i:i+n], ""))]; ok && squash(w) != "" {
+				named = appendNew(named, symbol)
+			}
+		}
+	}
+	return named
+}
+
+// CheckBrief holds what a text names against what the library has and what was
+// chosen. To research less than what is named is not what was meant: a text that
+// names a symbol or a timeframe of which there are no bars is refused, with what
+// there is. What a text names beside what was chosen is a warning.
+func CheckBrief(text string, known Known, chosen Chosen) (warnings []string, err error) {
+	text = text[:min(len(text), longest)]
+	r := briefReader{words: split(text), brief: &Brief{}}
+	r.read()
+	named := r.namedSymbols(known)
+	certain, _ := r.named()
+	warnings, err = checkStrangers(text, known, named, chosen)
+	if err != nil {
+		return nil, err
+	}
+	if len(chosen.Symbols) > 0 {
+		if other := without(slices.Clone(named), chosen.Symbols); len(other) > 0 {
+			warnings = append(warnings, fmt.Sprintf("The brief names %s, and the request chooses %s: only what it chooses is researched.", listed(other), listed(chosen.Symbols)))
+		}
+		named = chosen.Symbols
+	}
+	who := "the brief"
+	if len(chosen.Timeframes) > 0 {
+		who = "the request"
+		if other := without(slices.Clone(certain), chosen.Timeframes); len(other) > 0 {
+			warnings = append(warnings, fmt.Sprintf("The brief names %s bars, and the request chooses %s: only what it chooses is read.", listed(other), listed(chosen.Timeframes)))
+		}
+		certain = chosen.Timeframes
+	}
+	if len(named) > MaxSymbols {
+		return nil, fmt.Errorf("%d symbols are named; at most %d are researched together: name fewer, or make several requests", len(named), MaxSymbols)
+	}
+	return warnings, known.lacks(who, named, certain)
+}
+
+// checkStrangers refuses what looks like a symbol and is not one of the library's.
+// Beside a symbol that there is, only a pair of currencies and an item of a list
+// with it are sure to be meant as symbols; anything else is a warning.
+func checkStrangers(text string, known Known, named []string, chosen Chosen) (warnings []string, err error) {
+	lost := strangers(text, known)
+	if len(lost) == 0 {
+		return nil, nil
+	}
+	meant := lost
+	switch {
+	case len(chosen.Symbols) > 0:
+		meant = nil
+	case len(named) > 0:
+		listing := itemsWith(text, known, lost)
+		meant = slices.DeleteFunc(slices.Clone(lost), func(s string) bool { return !pair(s) && !slices.Contains(listing, s) })
+	}
+	if len(meant) > 0 {
+		return nil, fmt.Errorf("the brief names %s, and the library has no such bars; it has %s: import them with `ktrdr data import FILE --symbol %s --timeframe 1h`, leave the name out, or write it in small letters if it is no symbol",
+			strings.Join(meant, ", "), known.text(), meant[0])
+	}
+	return []string{fmt.Sprintf("The brief names %s, and the library has no such bars: that part of it is not used.", strings.Join(lost, ", "))}, nil
+}
+
+// itemsWith are those of the lost that stand in a list with a symbol of the library:
+// "AAPL or MSFT", "AAPL, MSFT and TSLA".
+func itemsWith(text string, known Known, lost []string) (items []string) {
+	for _, sep := range []string{",", "&", "+"} {
+		text = strings.ReplaceAll(text, sep, " and ")
+	}
+	tokens := strings.FieldsFunc(text, func(c rune) bool { return !(c == '/' || c == '-' || c == '_' || ascii(c)) })
+	inList, before := false, false // the list so far has a symbol of the library; a link came last
+	var waiting []string
+	for _, w := range tokens {
+		symbol, stranger := known.knows(w), slices.Contains(lost, w)
+		switch {
+		case slices.Contains(links, strings.ToLower(w)):
+			before = true
+			continue
+		case !before || !symbol && !stranger:
+			inList, waiting = false, nil
+		}
+		before = false
+		if symbol {
+			inList = true
+			items, waiting = appendNew(items, waiting...), nil
+		}
+		if stranger && inList {
+			items = appendNew(items, w)
+		} else if stranger {
+			waiting = append(waiting, w)
+		}
+	}
+	return items
+}
+
+// lacks says which of the named bars there are not; nil where there are all. who
+// names the timeframes.
+func (k Known) lacks(who string, symbols []string, frames []market.Timeframe) error {
+	if len(frames) == 0 {
+		if s, tf := k.longestCommon(symbols); len(symbols) > 1 && len(s) < len(symbols) {
+			return fmt.Errorf("%s have no timeframe in common, and only %s has %s bars; the library has %s: import bars of one timeframe for all, make them of shorter ones with `ktrdr data resample`, or name other symbols",
+				listed(symbols), listed(s), tf[0], k.text())
+		}
+		return nil
+	}
+	var missing []string
+	if len(symbols) == 0 {
+		if s := k.symbolFor(frames, nil); slices.ContainsFunc(frames, func(tf market.Timeframe) bool { return !k.has(s, tf) }) {
+			missing = []string{"symbol with them"}
+		}
+	}
+	for _, symbol := range symbols {
+		for _, tf := range frames {
+			if !k.has(symbol, tf) {
+				missing = append(missing, fmt.Sprintf("%s bars of %s", tf, symbol))
+			}
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s names %s bars, and the library has no %s; it has %s: import them, make them of shorter ones with `ktrdr data resample`, or leave the timeframe out",
+		who, listed(frames), listed(missing), k.text())
+}

@@ -1,0 +1,190 @@
+package instrument
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/ktrdr/ktrdr/spelling"
+)
+
+// FileName is the name of the file in the data folder.
+const FileName = "instruments.yaml"
+
+// Instrument is what a file says about a symbol. More may come to be said of
+// one, each under its own key.
+//
+//	instruments:
+//	  EURUSD:
+//	    class: major_fx
+//	    costs: {commission: 0.3, slippage: 0.2, spread: 0.8}   # basis points
+type Instrument struct {
+	Symbol string // as the file spells it
+	Class  Class  // empty: not said
+	Costs  *Costs // nil: not said
+}
+
+// File is the instruments of a file by symbol in capitals. The zero File has
+// none.
+type File map[string]Instrument
+
+// Find returns what the file says about a symbol; nothing is said of one that
+// the file does not name.
+func (f File) Find(symbol string) Instrument { return f[strings.ToUpper(symbol)] }
+
+// Bounds of a file. The time that parsing takes grows with the square of the
+// number of symbols.
+const (
+	maxBytes       = 256 << 10
+	maxInstruments = 2000
+)
+
+// ReadFile reads the file of a data folder. A file that does not exist has no
+// instruments.
+func ReadFile(path string) (File, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return File{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("instruments: %w", err)
+	}
+	defer func() { _ = f.Close() }() // only read
+	text, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("instruments: %w", err)
+	}
+	return Parse(filepath.Base(path), text)
+}
+
+// Parse reads the text of a file. The error lists every problem with its line
+// and column. Unknown keys, keys given twice, anchors, aliases and tags are
+// problems.
+func Parse(name string, text []byte) (File, error) {
+	p := &fileParser{name: name, file: File{}}
+	if root := p.document(text); root != nil {
+		p.keys(root, "", []key{{"instruments", p.instruments}})
+	}
+	if err := errors.Join(p.problems...); err != nil {
+		return nil, err
+	}
+	return p.file, nil
+}
+
+// key is a key that a mapping may have, and how its value is read.
+type key struct {
+	name string
+	read func(n ast.Node, path string)
+}
+
+// keys reads a mapping whose keys are known. It returns those that are given.
+func (p *fileParser) keys(n ast.Node, path string, known []key) []string {
+	var found []string
+	p.mapping(n, path, func(name string, at, value ast.Node) {
+		i := slices.IndexFunc(known, func(k key) bool { return k.name == name })
+		if i < 0 {
+			p.bad(at, "%sthere is no key %.60q%s", where(path), name, nearest(name, known))
+			return
+		}
+		found = append(found, name)
+		known[i].read(value, join(path, name))
+	})
+	return found
+}
+
+func (p *fileParser) instruments(n ast.Node, path string) {
+	if values := valuesOf(n); len(values) > maxInstruments {
+		p.bad(n, "%sthere are %d symbols; at most %d are allowed", where(path), len(values), maxInstruments)
+		return
+	}
+	p.mapping(n, path, func(symbol string, at, value ast.Node) {
+		if symbol == EverySymbol || strings.TrimSpace(symbol) != symbol || symbol == "" {
+			p.bad(at, "%s%.60q is not a symbol; name one, such as EURUSD, and set all others with --costs or KTRDR_COSTS", where(path), symbol)
+			return
+		}
+		if first, twice := p.file[strings.ToUpper(symbol)]; twice {
+			p.bad(at, "%s%.60s is given twice, first as %.60s; capitals do not tell symbols apart", where(path), symbol, first.Symbol)
+			return
+		}
+		p.file[strings.ToUpper(symbol)] = p.instrument(symbol, value, join(path, symbol))
+	})
+}
+
+func (p *fileParser) instrument(symbol string, n ast.Node, path string) Instrument {
+	x := Instrument{Symbol: symbol}
+	p.keys(n, path, []key{
+		{"class", func(n ast.Node, path string) {
+			text, ok := textOf(n)
+			if x.Class = Class(text); !ok || !x.Class.Valid() {
+				p.bad(n, "%sit must be one of %s, not %s", where(path), classNames(), shown(n))
+			}
+		}},
+		{"costs", func(n ast.Node, path string) { x.Costs = p.costs(n, path) }},
+	})
+	return x
+}
+
+// costs reads the three rates, all of which must be given: a rate that was
+// forgotten must not count as 0.
+func (p *fileParser) costs(n ast.Node, path string) *Costs {
+	var c Costs
+	rates := []struct {
+		name string
+		rate *float64
+	}{{"commission", &c.Commission}, {"slippage", &c.Slippage}, {"spread", &c.Spread}}
+	var known []key
+	for _, r := range rates {
+		known = append(known, key{r.name, func(n ast.Node, path string) {
+			points, ok := fromPoints(numberOf(n))
+			if *r.rate = points; !ok || !(points >= 0 && points <= maxRate) {
+				p.bad(n, "%sit must be a number of basis points from 0 to %s, not %s", where(path), Points(maxRate), shown(n))
+			}
+		}})
+	}
+	before := len(p.problems)
+	found := p.keys(n, path, known)
+	var missing []string
+	for _, r := range rates {
+		if !slices.Contains(found, r.name) {
+			missing = append(missing, r.name)
+		}
+	}
+	if len(missing) > 0 && len(p.problems) == before { // a misspelt key explains itself
+		p.bad(n, "%smissing: %s; write 0 where nothing is charged", where(path), strings.Join(missing, ", "))
+	}
+	return &c
+}
+
+func classNames() string {
+	var names []string
+	for _, c := range Classes() {
+		names = append(names, string(c))
+	}
+	return strings.Join(names, ", ")
+}
+
+// nearest suggests the key that a misspelt one is nearest to, or lists all.
+func nearest(name string, known []key) string {
+	best, distance := "", len(name)/2+1
+	var all []string
+	for _, k := range known {
+		all = append(all, k.name)
+		if len(name) > 60 {
+			continue
+		}
+		if d := spelling.Edits(strings.ToLower(name), k.name); d < distance {
+			best, distance = k.name, d
+		}
+	}
+	if best != "" {
+		return "; did you mean " + best + "?"
+	}
+	return "; the keys here are " + strings.Join(all, ", ")
+}

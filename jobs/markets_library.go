@@ -1,0 +1,79 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/market"
+)
+
+// Describe returns where a series belongs, as far as that is known. A series
+// that has no market and about which nothing was asked has an empty Placement.
+func (m *Markets) Describe(ctx context.Context, e market.Entry) (Placement, error) {
+	known, err := m.ledger.SeriesOf(ctx, e.Symbol, string(e.Timeframe), e.Hash)
+	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return Placement{Question: m.asked[e.Hash].question}, nil
+	}
+	if err != nil {
+		return Placement{}, err
+	}
+	return m.placed(ctx, known)
+}
+
+// PlaceAll assigns the current series of a library that have no market, of one
+// symbol or, for "", of all. It tells of each. It goes on when one cannot be
+// read, and stops when ctx ends.
+func (m *Markets) PlaceAll(ctx context.Context, l *market.Library, symbol string, tell func(e market.Entry, p Placement, err error)) error {
+	entries, err := l.List()
+	if _, damaged := errors.AsType[*market.DamageError](err); err != nil && !damaged {
+		return err // of damaged series, `ktrdr data list` tells
+	}
+	for _, e := range entries {
+		if symbol != "" && e.Symbol != symbol {
+			continue
+		}
+		_, err := m.ledger.SeriesOf(ctx, e.Symbol, string(e.Timeframe), e.Hash)
+		if err == nil {
+			continue
+		}
+		var p Placement
+		if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
+			p, err = m.placeStored(ctx, l, e)
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		tell(e, p, err)
+	}
+	return nil
+}
+
+func (m *Markets) placeStored(ctx context.Context, l *market.Library, e market.Entry) (Placement, error) {
+	b, c, err := l.Get(e.Symbol, e.Timeframe)
+	if err != nil {
+		return Placement{}, err
+	}
+	p, err := m.Place(ctx, b, Choice{})
+	return p, errors.Join(err, c.Close())
+}
+
+// PlaceBeside is Place for a series beside those of a library: a symbol that
+// the choice names is assigned first if it has no market yet.
+func (m *Markets) PlaceBeside(ctx context.Context, l *market.Library, b *market.Bars, c Choice) (Placement, error) {
+	if c.SameAs != "" {
+		var undecided error
+		err := m.PlaceAll(ctx, l, c.SameAs, func(_ market.Entry, p Placement, err error) {
+			if err == nil && p.Question != "" {
+				err = ktrdr.Errorf(ktrdr.CodeConflict, "%s", p.Question)
+			}
+			undecided = errors.Join(undecided, err)
+		})
+		if err := errors.Join(err, undecided); err != nil {
+			return Placement{}, err
+		}
+	}
+	return m.Place(ctx, b, c)
+}

@@ -1,0 +1,52 @@
+package jobs
+
+import (
+	"context"
+	"crypto/sha256"
+	"hash"
+	"io"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/market"
+)
+
+// BlobWriter is what PinBars needs of the blob store.
+type BlobWriter interface {
+	Put(ctx context.Context, want ktrdr.Hash, r io.Reader) (size int64, err error)
+	Stat(ctx context.Context, h ktrdr.Hash) (ktrdr.BlobInfo, error)
+}
+
+// PinBars puts a series into the blob store, unless it is there. kind is part of
+// its name. The series is encoded twice, the first time only for its hash, and
+// never into a file that a dying process would leave behind.
+func PinBars(ctx context.Context, blobs BlobWriter, b *market.Bars, kind string) (Bars, error) {
+	sum := &summed{Hash: sha256.New()}
+	if err := market.Encode(sum, b); err != nil {
+		return Bars{}, err
+	}
+	pinned := Bars{b.Symbol, b.Timeframe, b.Hash(), ktrdr.Artifact{Name: barsName(b, kind), SHA256: ktrdr.Hash(sum.Sum(nil)), Size: sum.size}}
+	if _, err := blobs.Stat(ctx, pinned.SHA256); err == nil || ktrdr.CodeOf(err) != ktrdr.CodeNotFound {
+		return pinned, err
+	}
+	r, w := io.Pipe()
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		_ = w.CloseWithError(market.Encode(w, b)) // the reader is told
+	}()
+	_, err := blobs.Put(ctx, pinned.SHA256, r)
+	_ = r.Close() // so that the writer ends, whatever was read
+	<-written
+	return pinned, err
+}
+
+// summed is a hash that counts.
+type summed struct {
+	hash.Hash
+	size int64
+}
+
+func (s *summed) Write(p []byte) (int, error) {
+	s.size += int64(len(p))
+	return s.Hash.Write(p)
+}

@@ -1,0 +1,217 @@
+package ktrdr
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Market is a series of prices by its content, whatever it is called. Trials and
+// looks are counted on it.
+type Market struct {
+	ID          string         `json:"market"`
+	CreatedAt   time.Time      `json:"created_at"`
+	HoldoutFrom time.Time      `json:"holdout_from,omitzero"` // bars that close after this are the holdout; zero until a research or training fixes it
+	Trials      int            `json:"trials"`                // strategies that were tried on it
+	Looks       int            `json:"looks"`                 // at its holdout
+	Series      []MarketSeries `json:"series,omitempty"`
+}
+
+// MarketSeries says which market the bars of a series belong to.
+type MarketSeries struct {
+	Market    string    `json:"market"`
+	Symbol    string    `json:"symbol"`
+	Timeframe string    `json:"timeframe"`
+	Hash      Hash      `json:"bars_hash"`
+	First     time.Time `json:"first"` // opening of the first bar
+	Last      time.Time `json:"last"`
+	Bars      int       `json:"bars"`
+	Prices    Artifact  `json:"prices"` // what other series are compared with; kept when the bars are deleted
+	Reason    string    `json:"reason"` // why it belongs there, for people
+	AddedAt   time.Time `json:"added_at"`
+}
+
+// NewSeries assigns a series to a market.
+type NewSeries struct {
+	MarketSeries          // Market is ignored
+	Same         []string // markets that it is; several are merged into the oldest, none makes a new one
+	Seen         *int     // how many series there were when it was compared with them; nil if it was not compared
+}
+
+// Trial is one strategy that met the prices of a market. It is counted in the
+// transaction that creates the operation.
+type Trial struct {
+	Market     string      `json:"market"`
+	Key        string      `json:"key"` // of trials with the same key on a market the first is counted
+	Operation  OperationID `json:"operation_id"`
+	Type       Type        `json:"operation_type"`
+	Run        string      `json:"run,omitempty"`
+	Generation int         `json:"generation"`
+	Index      int         `json:"index"`
+	Symbols    string      `json:"symbols"`    // separated by blanks
+	Timeframes string      `json:"timeframes"` // the same
+	CreatedAt  time.Time   `json:"created_at"`
+
+	Status Status `json:"status"` // of the operation
+	Rung   string `json:"rung,omitempty"`
+	TrialFigures
+
+	MarketTrials int         `json:"market_trials"`               // on the market now; of several markets the most
+	MarketLooks  int         `json:"market_looks"`                // at its holdout now; likewise
+	Look         OperationID `json:"look_operation_id,omitempty"` // its confirmation; empty if it has none
+	LookEnded    bool        `json:"look_ended"`                  // what follows is known
+	Claim        bool        `json:"claim"`
+	Adjusted     *float64    `json:"adjusted_p"` // of that look
+}
+
+// TrialFigures is what the ledger keeps of how a trial ended. Rates are
+// fractions, net of costs, of the test part.
+type TrialFigures struct {
+	Strategy    string   `json:"strategy_name,omitempty"`
+	Sharpe      *float64 `json:"sharpe_ratio"`
+	SharpeZ     *float64 `json:"sharpe_z"`
+	Alpha       *float64 `json:"alpha"` // per year
+	AlphaZ      *float64 `json:"alpha_z"`
+	NetReturn   *float64 `json:"net_return"`
+	MaxDrawdown *float64 `json:"max_drawdown"`
+	Trades      int      `json:"total_trades"`
+	CheapCosts  bool     `json:"cost_below_default"`
+	Unaided     bool     `json:"without_model"` // the program did itself what a model was asked for
+	Hash        Hash     `json:"result_hash,omitzero"`
+}
+
+// NewTrial counts an operation as a trial on markets.
+type NewTrial struct {
+	Key     string // empty means the operation's id
+	Markets []TrialMarket
+	// Own is what is counted for the operation's own run; what others tried
+	// before on the dearest of the markets comes on top.
+	Own int
+}
+
+// TrialMarket is a market and what of it is tried.
+type TrialMarket struct {
+	Market     string
+	Symbols    string
+	Timeframes string
+}
+
+// TrialQuery selects trials; zero fields select all. A trial on several markets
+// is listed once.
+type TrialQuery struct {
+	Run       string
+	Market    string
+	Symbol    string
+	Timeframe string
+	Type      Type
+	Ended     bool
+	Since     time.Time     // only those that ended then or later
+	Of        []OperationID // only those of these operations, at most 1000
+	ByScore   bool          // the best of each market first; else the newest first
+	Limit     int           // 1..1000, of each market when by score; 0 means 50
+	Cursor    string
+}
+
+// TrialPage is a page and the cursor of the next; an empty cursor ends. By score
+// there is one page.
+type TrialPage struct {
+	Trials []Trial `json:"trials"`
+	Next   string  `json:"next_cursor,omitempty"`
+}
+
+// TallyQuery selects what of the ledger is summed up: a run, or what was done at
+// an instant or later; zero fields select all.
+type TallyQuery struct {
+	Run   string
+	Since time.Time
+}
+
+// Tally sums up the ledger. Trials and looks are all that are counted on the
+// markets of the selection: the same numbers that every view shows.
+type Tally struct {
+	Markets int `json:"markets"` // that were tried
+	Trials  int `json:"trials"`  // on these markets, of all runs
+	Looks   int `json:"looks"`   // at the holdouts of these markets, of all runs
+	Claims  int `json:"claims"`  // of the selection
+	Unaided int `json:"without_model"`
+}
+
+// LookKind says who looked at a holdout.
+type LookKind string
+
+// The kinds.
+const (
+	LookConfirmation LookKind = "confirmation" // a run confirmed its finalist
+	LookByHand       LookKind = "by_hand"      // a person asked for it with --open-holdout
+)
+
+// Look is one look at the holdout of a market. Its number is reserved in the
+// transaction that creates the operation which reads the bars; a restart of that
+// operation keeps it.
+type Look struct {
+	Key        string          `json:"key"`
+	Operation  OperationID     `json:"operation_id,omitempty"` // that read the bars; empty for a prediction
+	Kind       LookKind        `json:"kind"`
+	Research   OperationID     `json:"research_operation_id,omitempty"` // whose strategy is looked at
+	Run        string          `json:"run,omitempty"`
+	Generation int             `json:"generation"`
+	Strategy   string          `json:"strategy_name,omitempty"`
+	Markets    []LookMarket    `json:"markets"`
+	Before     int             `json:"looks_before"` // on the market that had most
+	Spans      json.RawMessage `json:"spans,omitempty"`
+	ReservedAt time.Time       `json:"reserved_at"`
+	EndedAt    time.Time       `json:"ended_at,omitzero"`
+	LookResult
+}
+
+// LookMarket is a market and the number of the look there, from 1.
+type LookMarket struct {
+	Market string `json:"market"`
+	Number int    `json:"number"`
+}
+
+// LookResult is what a look showed.
+type LookResult struct {
+	P        *float64        `json:"p"`
+	Adjusted *float64        `json:"adjusted_p"`
+	Claim    bool            `json:"claim"`
+	Hash     Hash            `json:"look_hash,omitzero"`
+	Result   json.RawMessage `json:"result,omitempty"`
+}
+
+// NewLook reserves a look for a new operation.
+type NewLook struct {
+	Kind     LookKind
+	Research OperationID
+	Strategy string
+	Markets  []string
+	Spans    json.RawMessage
+	Key      string // of looks with the same key the first is counted; empty means the operation's id
+}
+
+// LookQuery selects looks, newest first; zero fields select all.
+type LookQuery struct {
+	Run      string
+	Market   string
+	Research OperationID
+	Claims   bool      // only claims
+	Since    time.Time // only those that were reserved then or later
+	Limit    int       // 1..1000; 0 means 50
+	Cursor   string
+}
+
+// LookPage is a page and the cursor of the next; an empty cursor ends.
+type LookPage struct {
+	Looks []Look `json:"looks"`
+	Next  string `json:"next_cursor,omitempty"`
+}
+
+// Entry is what the ledger keeps of an operation that has completed.
+type Entry struct {
+	Trial *TrialFigures
+	Look  *LookResult
+}
+
+// Ledger says, by type, what is kept of an operation. It is asked in the
+// transaction that completes the operation, maybe more than once, and so is a
+// pure function of its row.
+type Ledger map[Type]func(Operation) Entry

@@ -1,0 +1,351 @@
+package research
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ktrdr/ktrdr/designer"
+	"github.com/ktrdr/ktrdr/instrument"
+	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/spelling"
+	"github.com/ktrdr/ktrdr/strategy"
+)
+
+// CostSource says where costs come from.
+type CostSource string
+
+// The sources of a symbol's costs. The first that names the symbol decides.
+const (
+	CostsOfRun      CostSource = "run"               // the request: --costs
+	CostsOfFile     CostSource = instrument.FileName // in the data folder
+	CostsOfSettings CostSource = "KTRDR_COSTS"
+	CostsByDefault  CostSource = "default" // of the asset class
+
+	// CostsOfStrategy are those of a backtest section that is not below the
+	// floor. It is a source of paid costs only.
+	CostsOfStrategy CostSource = "strategy"
+)
+
+// ClassSource says where the asset class of a symbol comes from.
+type ClassSource string
+
+// The sources of an asset class.
+const (
+	ClassOfFile ClassSource = instrument.FileName
+	ClassByName ClassSource = "name"
+	ClassGuess  ClassSource = "unknown" // no rule recognises the name: a class with the highest default
+)
+
+// SymbolCosts is the cost floor of a symbol: in a research every strategy pays
+// at least this for trading it. A spec pins one for each symbol.
+type SymbolCosts struct {
+	Symbol      string           `json:"symbol"`
+	Class       instrument.Class `json:"class"`
+	ClassSource ClassSource      `json:"class_source"`
+	Source      CostSource       `json:"source"`
+	instrument.Costs
+}
+
+// PaidCosts is what a strategy paid for trading a symbol in a research.
+type PaidCosts struct {
+	SymbolCosts                    // the costs that were paid; Source says where they come from
+	BelowDefault bool              `json:"below_default"`       // of the asset class
+	Overruled    *instrument.Costs `json:"overruled,omitempty"` // the strategy's own backtest section, where it is below the floor
+}
+
+// costSources are where a request finds the costs of its symbols.
+type costSources struct {
+	run, settings instrument.Table
+	file          instrument.File
+}
+
+// of resolves the costs of a symbol.
+func (s costSources) of(symbol string) SymbolCosts {
+	c := SymbolCosts{Symbol: symbol, Source: CostsByDefault}
+	about := s.file.Find(symbol)
+	known := false
+	if c.Class, known = instrument.ClassOf(symbol); known {
+		c.ClassSource = ClassByName
+	} else {
+		c.ClassSource = ClassGuess
+	}
+	if about.Class != "" {
+		c.Class, c.ClassSource = about.Class, ClassOfFile
+	}
+	if costs, ok := s.run.Find(symbol); ok {
+		c.Costs, c.Source = costs, CostsOfRun
+	} else if about.Costs != nil {
+		c.Costs, c.Source = *about.Costs, CostsOfFile
+	} else if costs, ok := s.settings.Find(symbol); ok {
+		c.Costs, c.Source = costs, CostsOfSettings
+	} else {
+		c.Costs = c.Class.Costs()
+	}
+	return c
+}
+
+// costs resolves the costs of what is to be researched. The file is read for
+// each request, so that a change of it needs no restart.
+func (d *Desk) costs(t Trigger, about subject) ([]SymbolCosts, []string, error) {
+	from := costSources{settings: d.cfg.Costs}
+	var err error
+	if t.Costs != "" {
+		if from.run, err = instrument.ParseTable(t.Costs); err != nil {
+			return nil, nil, wrong("costs: %w", err)
+		}
+	}
+	if d.cfg.Instruments != nil {
+		if from.file, err = d.cfg.Instruments(); err != nil {
+			return nil, nil, wrong("correct %s in the data folder of the backend: %w", instrument.FileName, err)
+		}
+	}
+	warnings, err := d.unusedCosts(from.run, about.symbols)
+	if err != nil {
+		return nil, nil, err
+	}
+	var all []SymbolCosts
+	for _, symbol := range about.symbols {
+		all = append(all, from.of(symbol))
+	}
+	for _, c := range all {
+		warnings = append(warnings, c.warnings()...)
+	}
+	if about.text != "" {
+		s, err := readStrategy(about.text, about.name)
+		if err != nil {
+			return nil, nil, wrong("correct the strategy: %w", err)
+		}
+		for _, c := range all {
+			if own := costsOf(s.Strategy); own.Below(c.Costs) {
+				warnings = append(warnings, c.raised(own, "is traded"))
+			}
+		}
+	}
+	return all, warnings, nil
+}
+
+// unusedCosts says which symbols the costs of a request name for nothing. One
+// that the library does not have is refused: it is misspelt.
+func (d *Desk) unusedCosts(run instrument.Table, symbols []string) ([]string, error) {
+	traded := func(name string) bool {
+		return name == instrument.EverySymbol || slices.ContainsFunc(symbols, func(s string) bool { return strings.EqualFold(s, name) })
+	}
+	named := slices.DeleteFunc(slices.Sorted(maps.Keys(run)), traded)
+	if len(named) == 0 {
+		return nil, nil
+	}
+	known, err := d.known()
+	if err != nil {
+		return nil, err
+	}
+	var warnings []string
+	for _, name := range named {
+		if !slices.ContainsFunc(known.Series, func(s designer.Series) bool { return strings.EqualFold(s.Symbol, name) }) {
+			return nil, wrong("costs: there are no bars of %.60s%s", name, nearestSymbol(name, known))
+		}
+		warnings = append(warnings, fmt.Sprintf("costs: %s is not traded in this run, so its costs have no effect.", name))
+	}
+	return warnings, nil
+}
+
+// nearestSymbol suggests the symbol of the library that a misspelt one is
+// nearest to.
+func nearestSymbol(name string, known designer.Known) string {
+	best, distance := "", len(name)/2+1
+	for _, s := range known.Series {
+		if d := spelling.Edits(name, strings.ToUpper(s.Symbol)); len(name) <= 60 && d < distance {
+			best, distance = s.Symbol, d
+		}
+	}
+	if best == "" {
+		return ": `ktrdr data list` shows the symbols"
+	}
+	return "; did you mean " + best + "?"
+}
+
+// dearest are the costs of the dearest of the symbols: a design writes one
+// backtest section for all of them.
+func dearest(all []SymbolCosts) (most instrument.Costs) {
+	for _, c := range all {
+		if c.PerSide() >= most.PerSide() {
+			most = c.Costs
+		}
+	}
+	return most
+}
+
+// warnings say that costs are a default, or below it.
+func (c SymbolCosts) warnings() (all []string) {
+	if c.Source == CostsByDefault {
+		set := fmt.Sprintf(" Set its costs with --costs %s=%s, in %s or with KTRDR_COSTS.", c.Symbol, c.Costs, instrument.FileName)
+		all = append(all, c.byDefault("pays")+set)
+	}
+	if c.Below(c.Class.Costs()) {
+		all = append(all, c.below()+" Its results are marked.")
+	}
+	return all
+}
+
+// byDefault says that a symbol has the costs of its asset class.
+func (c SymbolCosts) byDefault(pays string) string {
+	said := fmt.Sprintf("No costs are set for %s, so it %s the default for %s: %s.", c.Symbol, pays, c.Class, c.sideText())
+	if c.ClassSource == ClassGuess {
+		said += " Its asset class is not known from its name, so this is a class with the highest default; set the class in " +
+			instrument.FileName + "."
+	}
+	return said
+}
+
+// below says that costs are below the default.
+func (c SymbolCosts) below() string {
+	return fmt.Sprintf("The costs of %s (%s) are below the default for %s: %s, where the default is %s.",
+		c.Symbol, c.sourceText(), c.Class, c.sideText(), instrument.Points(c.Class.Costs().PerSide()))
+}
+
+// raised says that a strategy's own costs are overruled.
+func (c SymbolCosts) raised(own instrument.Costs, is string) string {
+	const form = "The strategy's backtest section (%s basis points a side) is below the cost floor of %s, so it %s at the floor: %s (%s)."
+	return fmt.Sprintf(form, instrument.Points(own.PerSide()), c.Symbol, is, c.sideText(), c.sourceText())
+}
+
+func (c SymbolCosts) sideText() string {
+	return instrument.Points(c.PerSide()) + " basis points a side"
+}
+
+// sourceText names the source, with the class of a default.
+func (c SymbolCosts) sourceText() string {
+	switch c.Source {
+	case CostsByDefault:
+		return fmt.Sprintf("default: %s", c.Class)
+	case CostsOfRun:
+		return "set for this run"
+	case "":
+		return "source not recorded"
+	}
+	return string(c.Source)
+}
+
+// floor is the cost floor of a symbol. A research that was created before
+// floors were pinned has one floor for all symbols.
+func (s *Spec) floor(symbol string) SymbolCosts {
+	for _, c := range s.SymbolCosts {
+		if strings.EqualFold(c.Symbol, symbol) {
+			return c
+		}
+	}
+	c := costSources{}.of(symbol)
+	c.Costs, c.Source = s.Costs, ""
+	return c
+}
+
+// checkCosts says what is wrong with the floors.
+func (s *Spec) checkCosts() (err error) {
+	for _, c := range s.SymbolCosts {
+		if bad := c.Validate(); bad != nil {
+			err = errors.Join(err, fmt.Errorf("symbol_costs of %s: %w", c.Symbol, bad))
+		}
+		err = errors.Join(err, require(c.Class.Valid(), "symbol_costs of %s: there is no asset class %q", c.Symbol, string(c.Class)))
+	}
+	return err
+}
+
+// costsOf is what a strategy's own backtest section says.
+func costsOf(s *strategy.Strategy) instrument.Costs {
+	b := s.Backtest
+	return instrument.Costs{Commission: b.Commission, Slippage: b.Slippage, Spread: b.Spread}
+}
+
+// Overruled says, in a sentence, that a strategy's own backtest section is below
+// the floor and what it is traded at; "" where it is not below.
+func Overruled(s *strategy.Strategy, floor instrument.Costs) string {
+	own := costsOf(s)
+	if !own.Below(floor) {
+		return ""
+	}
+	return fmt.Sprintf("The backtest section (%s basis points a side) is below the cost floor, "+
+		"so the strategy is traded at the floor: %s basis points a side.", instrument.Points(own.PerSide()), instrument.Points(floor.PerSide()))
+}
+
+// atFloor makes a backtest pay at least the floor of each of its symbols.
+func (r *research) atFloor(b *jobs.BacktestSpec) error {
+	s, err := readStrategy(r.state.Strategy, r.state.StrategyName)
+	if err != nil {
+		return err
+	}
+	own := costsOf(s.Strategy)
+	for _, symbol := range b.Traded() {
+		if paid := own.AtLeast(r.spec.floor(symbol).Costs); paid != own {
+			b.Charge(symbol, paid.Commission, paid.Slippage, paid.Spread)
+		}
+	}
+	return nil
+}
+
+// paid is what a backtest paid for each of its symbols, and why.
+func (r *research) paid(run *jobs.BacktestResult) (all []PaidCosts, err error) {
+	s, err := readStrategy(r.state.Strategy, r.state.StrategyName)
+	if err != nil {
+		return nil, err
+	}
+	for symbol, c := range run.Configs() {
+		all = append(all, paidOf(costsOf(s.Strategy), r.spec.floor(symbol), instrument.Costs{Commission: c.Commission, Slippage: c.Slippage, Spread: c.Spread}))
+	}
+	return all, nil
+}
+
+// paidOf says why a strategy with costs of its own paid what it did.
+func paidOf(own instrument.Costs, floor SymbolCosts, paid instrument.Costs) PaidCosts {
+	p := PaidCosts{SymbolCosts: floor}
+	p.Costs = paid
+	switch {
+	case own.Below(paid):
+		p.Overruled = &own
+	case floor.Costs.Below(paid):
+		p.Source = CostsOfStrategy
+	}
+	p.BelowDefault = p.Below(p.Class.Costs())
+	return p
+}
+
+// Sentences say what a reader of the result must know about its costs: that
+// they were raised, and that they are below the default.
+func (p PaidCosts) Sentences() (all []string) {
+	if p.Overruled != nil {
+		all = append(all, p.raised(*p.Overruled, "was traded"))
+	}
+	if p.BelowDefault {
+		all = append(all, p.below())
+	}
+	return all
+}
+
+// mostSentences is how many sentences about costs a summary has. The result
+// lists the costs of every symbol.
+const mostSentences = 4
+
+// charge adds to a result what its backtest paid.
+func (r *research) charge(result *Result, run *jobs.BacktestResult) (err error) {
+	if run == nil {
+		return nil
+	}
+	if result.Costs, err = r.paid(run); err != nil {
+		return err
+	}
+	var said []string
+	for _, p := range result.Costs {
+		result.Figures.CostBelowDefault = result.Figures.CostBelowDefault || p.BelowDefault
+		if p.Source == CostsByDefault {
+			result.Warnings = append(result.Warnings, p.byDefault("paid"))
+		}
+		said = append(said, p.Sentences()...)
+	}
+	if more := len(said) - mostSentences; more > 0 {
+		const form = "%d more sentences about costs are left out: the result lists the costs of every symbol."
+		said = append(said[:mostSentences], fmt.Sprintf(form, more))
+	}
+	result.Summary = strings.Join(append([]string{result.Summary}, said...), " ")
+	return nil
+}

@@ -1,0 +1,71 @@
+package research
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/ktrdr/ktrdr/designer"
+	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/strategy"
+	"github.com/ktrdr/ktrdr/train"
+)
+
+// enoughBars refuses a longer timeframe with too few bars to design for.
+func (d *Desk) enoughBars(known designer.Known, b *designer.Brief) error {
+	var few []error
+	for _, s := range known.Series {
+		searched := int((1 - d.cfg.Holdout) * float64(s.Bars))
+		switch {
+		case !slices.Contains(b.Symbols, s.Symbol):
+		case slices.Contains(b.Longer, s.Timeframe) && searched < designer.LeastBars:
+			few = append(few, fmt.Errorf("there are only %d %s bars of %s before the holdout, and a design needs %d to read them: import more, or leave %s out",
+				searched, s.Timeframe, s.Symbol, designer.LeastBars, s.Timeframe))
+		}
+	}
+	if err := errors.Join(few...); err != nil {
+		return wrong("%w", err)
+	}
+	return nil
+}
+
+// agree refuses longer bars that are of another time or another market than those
+// beside which they are read, and tells of those that miss a little. span is that
+// of a strategy that was given.
+func (d *Desk) agree(symbols []string, frames []market.Timeframe, span strategy.Span) (told []string, err error) {
+	if len(frames) < 2 {
+		return nil, nil
+	}
+	series, closers, err := d.open(symbols, frames)
+	defer closeAll(closers)
+	if err != nil {
+		return nil, err
+	}
+	base := shortest(series).Timeframe
+	var errs []error
+	for _, b := range series {
+		for _, higher := range series {
+			if b.Timeframe != base || higher.Symbol != b.Symbol || higher.Timeframe == base {
+				continue
+			}
+			switch m := train.Mismatch(b, higher, span); {
+			case m == nil:
+			case m.Error:
+				errs = append(errs, errors.New(m.Message))
+			default:
+				told = append(told, m.Message)
+			}
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, wrong("%w", err)
+	}
+	return told, nil
+}
+
+func closeAll(closers []io.Closer) {
+	for _, c := range closers {
+		_ = c.Close() // a mapping; nothing is written
+	}
+}

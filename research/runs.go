@@ -1,0 +1,286 @@
+package research
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// maxLasting bounds how long a run may last.
+const maxLasting = 7 * 24 * time.Hour
+
+// RunStore is what a Keeper needs of the engine.
+type RunStore interface {
+	OpenRuns(ctx context.Context) ([]ktrdr.OpenRun, error)
+	CancelBatch(ctx context.Context, run string) (more bool, err error)
+	SettleRun(ctx context.Context, run string) error
+	Finalist(ctx context.Context, run string, generation int) (*ktrdr.Operation, error)
+	CloseGeneration(ctx context.Context, run string, generation int, confirm *ktrdr.NewOperation) (bool, error)
+	TallyGenerations(ctx context.Context, run string) ([]ktrdr.GenerationTally, error)
+	GiveUpRun(ctx context.Context, run, why string) (bool, error)
+	EndRun(ctx context.Context, run string) (bool, error)
+	List(ctx context.Context, q ktrdr.OperationQuery) (ktrdr.OperationPage, error)
+	SubmitAll(ctx context.Context, ops []ktrdr.NewOperation, keys []ktrdr.IdempotencyKey) ([]ktrdr.Operation, error)
+	Paused(ctx context.Context) (bool, error)
+	Market(ctx context.Context, id string) (ktrdr.Market, error)
+}
+
+// Keeper moves runs.
+//
+//	generation ends ──close──▶ its best finalist is confirmed, the next may start
+//	all closed ──────until────▶ the next generation is created
+//	           └─────else─────▶ the run ends
+//	cancelled ──batches──▶ nothing is open ──▶ the run ends
+//
+// It remembers nothing. What is due it reads from the rows; every step is one
+// conditional transaction. So any number of backends may keep the same runs, and
+// each step happens once, whatever dies between two of them.
+type Keeper struct{ store RunStore }
+
+// NewKeeper makes a Keeper.
+func NewKeeper(s RunStore) *Keeper { return &Keeper{s} }
+
+// Kept is one thing that a Keeper did.
+type Kept struct {
+	Run        string
+	Did        string // closed, confirming, started, given up, ended
+	Generation int
+	Why        string // a finalist could not be confirmed; else empty
+}
+
+// Keep does what is due now for every open run. waits says that time alone may
+// make more due. One run's error keeps no other run from going on.
+func (k *Keeper) Keep(ctx context.Context, now time.Time) (did []Kept, waits bool, err error) {
+	runs, err := k.store.OpenRuns(ctx)
+	if err != nil {
+		return nil, true, err
+	}
+	var errs []error
+	for i := range runs {
+		done, err := k.keep(ctx, &runs[i], now)
+		did = append(did, done...)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("run %s: %w", runs[i].ID, err))
+		}
+	}
+	return did, len(runs) > 0, errors.Join(errs...)
+}
+
+// creationTakes is how long the creation of a run may pause between two of its
+// researches. After that the request is taken to be broken off.
+const creationTakes = time.Minute
+
+func (k *Keeper) keep(ctx context.Context, run *ktrdr.OpenRun, now time.Time) ([]Kept, error) {
+	switch {
+	case run.State == ktrdr.RunCancelled:
+		return k.cancel(ctx, run)
+	case run.State == ktrdr.RunGivenUp:
+		return k.end(ctx, run)
+	case run.Created < run.Planned && now.Sub(run.NewestAdded) >= creationTakes:
+		if err := k.store.SettleRun(ctx, run.ID); err != nil {
+			return nil, err
+		}
+		run.Planned = run.Created
+	}
+	return k.close(ctx, run, now)
+}
+
+// cancel ends what is open of a cancelled run.
+func (k *Keeper) cancel(ctx context.Context, run *ktrdr.OpenRun) ([]Kept, error) {
+	for more := run.OldestOpen >= 0; more; {
+		var err error
+		if more, err = k.store.CancelBatch(ctx, run.ID); err != nil {
+			return nil, err
+		}
+	}
+	return k.end(ctx, run)
+}
+
+// close closes generations that have ended, and goes on with a run whose
+// generations are all closed.
+func (k *Keeper) close(ctx context.Context, run *ktrdr.OpenRun, now time.Time) (did []Kept, err error) {
+	for run.Closed < run.Generations && (run.OldestOpen < 0 || run.OldestOpen > run.Closed) {
+		if run.Closed+1 == run.Generations && run.Created < run.Planned {
+			return did, nil // more of it is being created
+		}
+		why, confirming, changed, err := k.closeOne(ctx, run.ID, run.Closed)
+		if err != nil || !changed {
+			return did, err
+		}
+		did = append(did, Kept{Run: run.ID, Did: "closed", Generation: run.Closed, Why: why})
+		if confirming {
+			did = append(did, Kept{Run: run.ID, Did: "confirming", Generation: run.Closed})
+			run.OldestOpen = run.Closed
+		}
+		run.Closed++
+	}
+	if run.Closed < run.Generations || run.OldestOpen >= 0 || run.Created < run.Planned {
+		return did, nil
+	}
+	more, err := k.goOn(ctx, run, now)
+	return append(did, more...), err
+}
+
+// closeOne closes a generation and has its best finalist confirmed.
+func (k *Keeper) closeOne(ctx context.Context, run string, generation int) (why string, confirming, changed bool, err error) {
+	best, err := k.store.Finalist(ctx, run, generation)
+	if err != nil {
+		return "", false, false, err
+	}
+	var confirm *ktrdr.NewOperation
+	if best != nil {
+		op, err := k.confirmation(ctx, best)
+		var never *unconfirmed
+		switch {
+		case errors.As(err, &never):
+			why = never.Error()
+		case err != nil:
+			return "", false, false, fmt.Errorf("confirmation of %s: %w", best.ID, err)
+		default:
+			confirm = &op
+		}
+	}
+	changed, err = k.store.CloseGeneration(ctx, run, generation, confirm)
+	return why, confirm != nil, changed, err
+}
+
+// unconfirmed says why a finalist can never be confirmed. Its generation is
+// closed without a look: another try would find the same.
+type unconfirmed struct {
+	of  ktrdr.OperationID
+	why error
+}
+
+func (u *unconfirmed) Error() string {
+	return fmt.Sprintf("finalist %s is not opened: %v", u.of, u.why)
+}
+
+// confirmation makes the operation that confirms a finalist. The holdout of a
+// market may have moved since the research was created, by a merge: bars before
+// its start now are no holdout any more.
+func (k *Keeper) confirmation(ctx context.Context, best *ktrdr.Operation) (ktrdr.NewOperation, error) {
+	var from time.Time
+	spec, err := ktrdr.ParseSpec[Spec](best.Spec)
+	if err != nil {
+		return ktrdr.NewOperation{}, &unconfirmed{best.ID, err}
+	}
+	for _, m := range spec.Markets {
+		now, err := k.store.Market(ctx, m.Market)
+		switch {
+		case ktrdr.CodeOf(err) == ktrdr.CodeNotFound:
+			return ktrdr.NewOperation{}, &unconfirmed{best.ID, err}
+		case err != nil:
+			return ktrdr.NewOperation{}, err
+		case now.HoldoutFrom.After(from):
+			from = now.HoldoutFrom
+		}
+	}
+	op, err := confirmation(best, from)
+	if err != nil { // nothing but rows was read
+		return op, &unconfirmed{best.ID, err}
+	}
+	return op, nil
+}
+
+// goOn starts the next generation of a run, or ends the run.
+func (k *Keeper) goOn(ctx context.Context, run *ktrdr.OpenRun, now time.Time) ([]Kept, error) {
+	if run.Until.IsZero() || !now.Before(run.Until) {
+		return k.end(ctx, run)
+	}
+	tallies, err := k.store.TallyGenerations(ctx, run.ID)
+	if err != nil {
+		return nil, err
+	}
+	if why := onlyFailures(tallies); why != "" {
+		changed, err := k.store.GiveUpRun(ctx, run.ID, why)
+		if err != nil || !changed {
+			return nil, err
+		}
+		ended, err := k.end(ctx, run)
+		return append([]Kept{{Run: run.ID, Did: "given up", Generation: run.Generations - 1, Why: why}}, ended...), err
+	}
+	if paused, err := k.store.Paused(ctx); err != nil || paused {
+		return nil, err
+	}
+	return k.start(ctx, run)
+}
+
+func (k *Keeper) end(ctx context.Context, run *ktrdr.OpenRun) ([]Kept, error) {
+	changed, err := k.store.EndRun(ctx, run.ID)
+	if err != nil || !changed {
+		return nil, err
+	}
+	return []Kept{{Run: run.ID, Did: "ended", Generation: run.Generations - 1}}, nil
+}
+
+// enoughFailures is how many failures in one generation, and nothing else, end a
+// run. Fewer may have a passing cause.
+const enoughFailures = 8
+
+// onlyFailures says why a run is given up: only failures came of its last
+// generation, and of the one before too unless it was large enough by itself.
+func onlyFailures(t []ktrdr.GenerationTally) string {
+	if len(t) == 0 {
+		return ""
+	}
+	last := t[len(t)-1]
+	all := func(g ktrdr.GenerationTally) bool { return g.Researches > 0 && g.Failed == g.Researches }
+	if !all(last) || last.Failed < enoughFailures && (len(t) < 2 || !all(t[len(t)-2])) {
+		return ""
+	}
+	return fmt.Sprintf("all %d researches of generation %d failed or were cancelled", last.Researches, last.Generation)
+}
+
+// start creates the next generation, pinned as the run is. Each research has a
+// key made of its place: created twice, it is there once.
+func (k *Keeper) start(ctx context.Context, run *ktrdr.OpenRun) ([]Kept, error) {
+	page, err := k.store.List(ctx, ktrdr.OperationQuery{Run: run.ID, Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	if len(page.Operations) == 0 {
+		return nil, ktrdr.Errorf(ktrdr.CodeCorrupt, "it has no researches")
+	}
+	spec, err := ktrdr.ParseSpec[Spec](page.Operations[0].Spec)
+	if err != nil {
+		return nil, err
+	}
+	ops, keys, err := spec.generation(run)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := k.store.SubmitAll(ctx, ops, keys); err != nil {
+		return nil, fmt.Errorf("generation %d: %w", run.Generations, err)
+	}
+	return []Kept{{Run: run.ID, Did: "started", Generation: run.Generations}}, nil
+}
+
+// generation makes the run's next generation.
+func (s Spec) generation(run *ktrdr.OpenRun) ([]ktrdr.NewOperation, []ktrdr.IdempotencyKey, error) {
+	name := ""
+	if s.Strategy != "" {
+		read, err := readStrategy(s.Strategy, "given")
+		if err != nil {
+			return nil, nil, err
+		}
+		name = read.Name
+	}
+	row := &ktrdr.NewRun{Goal: run.Goal, Request: run.Request, Until: run.Until, Size: run.Size, Planned: run.Planned}
+	var ops []ktrdr.NewOperation
+	var keys []ktrdr.IdempotencyKey
+	for i := range s.Size {
+		op, err := s.at(run.Generations*s.Size+i).operation(name, true, row)
+		if err != nil {
+			return nil, nil, err
+		}
+		ops = append(ops, op)
+		keys = append(keys, ktrdr.IdempotencyKey{
+			Key: fmt.Sprintf("run %s %d #%d", run.ID, run.Generations, i), Body: sha256.Sum256([]byte(run.ID)),
+		})
+	}
+	return ops, keys, nil
+}

@@ -1,0 +1,277 @@
+package research
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/evidence"
+)
+
+// diary is a store of one run in memory. It notes what a Keeper asks for.
+type diary struct {
+	run      ktrdr.OpenRun
+	finalist *ktrdr.Operation
+	tallies  []ktrdr.GenerationTally
+	first    ktrdr.Operation
+	paused   bool
+	batches  int       // that cancelling takes
+	holdout  time.Time // where the holdout of every market begins
+	fails    error
+
+	did       []string
+	confirmed *ktrdr.NewOperation
+	submitted []ktrdr.NewOperation
+}
+
+func (d *diary) note(format string, args ...any) { d.did = append(d.did, fmt.Sprintf(format, args...)) }
+
+func (d *diary) OpenRuns(context.Context) ([]ktrdr.OpenRun, error) {
+	return []ktrdr.OpenRun{d.run}, d.fails
+}
+
+func (d *diary) CancelBatch(context.Context, string) (bool, error) {
+	d.note("batch")
+	d.batches--
+	return d.batches > 0, nil
+}
+
+func (d *diary) SettleRun(context.Context, string) error { d.note("settle"); return nil }
+
+func (d *diary) Finalist(_ context.Context, _ string, g int) (*ktrdr.Operation, error) {
+	return d.finalist, nil
+}
+
+func (d *diary) CloseGeneration(_ context.Context, _ string, g int, confirm *ktrdr.NewOperation) (bool, error) {
+	d.note("close %d", g)
+	d.confirmed = confirm
+	return true, nil
+}
+
+func (d *diary) TallyGenerations(context.Context, string) ([]ktrdr.GenerationTally, error) {
+	return d.tallies, nil
+}
+
+func (d *diary) GiveUpRun(_ context.Context, _, why string) (bool, error) {
+	d.note("give up: %s", why)
+	return true, nil
+}
+
+func (d *diary) EndRun(context.Context, string) (bool, error) { d.note("end"); return true, nil }
+
+func (d *diary) List(context.Context, ktrdr.OperationQuery) (ktrdr.OperationPage, error) {
+	return ktrdr.OperationPage{Operations: []ktrdr.Operation{d.first}}, nil
+}
+
+func (d *diary) SubmitAll(_ context.Context, ops []ktrdr.NewOperation, _ []ktrdr.IdempotencyKey) ([]ktrdr.Operation, error) {
+	d.note("start %d", ops[0].Queue.Generation)
+	d.submitted = ops
+	return nil, nil
+}
+
+func (d *diary) Market(_ context.Context, id string) (ktrdr.Market, error) {
+	return ktrdr.Market{ID: id, HoldoutFrom: d.holdout}, nil
+}
+
+func (d *diary) Paused(context.Context) (bool, error) { return d.paused, nil }
+
+// lasting is a run of generations of two until an hour from now.
+func lasting(change func(*diary)) *diary {
+	now := time.Now()
+	d := &diary{run: ktrdr.OpenRun{OldestOpen: -1, NewestAdded: now, Run: ktrdr.Run{
+		ID: "run_a", State: ktrdr.RunRunning, Size: 2, Planned: 2, Until: now.Add(time.Hour), Generations: 1, Closed: 0,
+		RunCounts: ktrdr.RunCounts{Created: 2},
+	}}, tallies: []ktrdr.GenerationTally{{Generation: 0, Researches: 2}}}
+	change(d)
+	return d
+}
+
+func TestKeeper_DoesWhatIsDue(t *testing.T) {
+	old := time.Now().Add(-2 * time.Minute)
+	failed := func(g, n int) ktrdr.GenerationTally {
+		return ktrdr.GenerationTally{Generation: g, Researches: n, Failed: n}
+	}
+	for name, c := range map[string]struct {
+		change func(*diary)
+		want   []string
+	}{
+		"a generation is open":          {func(d *diary) { d.run.OldestOpen = 0 }, nil},
+		"a generation has ended":        {func(*diary) {}, []string{"close 0", "start 1"}},
+		"two have ended":                {func(d *diary) { d.run.Generations = 2 }, []string{"close 0", "close 1", "start 2"}},
+		"the first has ended":           {func(d *diary) { d.run.Generations, d.run.OldestOpen = 2, 1 }, []string{"close 0"}},
+		"its time is over":              {func(d *diary) { d.run.Until = old }, []string{"close 0", "end"}},
+		"it had a size":                 {func(d *diary) { d.run.Until = time.Time{} }, []string{"close 0", "end"}},
+		"it is paused":                  {func(d *diary) { d.paused = true }, []string{"close 0"}},
+		"a confirmation is open":        {func(d *diary) { d.run.Closed, d.run.OldestOpen = 1, 0 }, nil},
+		"it is being created":           {func(d *diary) { d.run.Planned = 5 }, nil},
+		"its creation was broken off":   {func(d *diary) { d.run.Planned, d.run.NewestAdded = 5, old }, []string{"settle", "close 0", "start 1"}},
+		"it was cancelled":              {func(d *diary) { d.run.State, d.run.OldestOpen, d.batches = ktrdr.RunCancelled, 0, 3 }, []string{"batch", "batch", "batch", "end"}},
+		"it was cancelled and is empty": {func(d *diary) { d.run.State = ktrdr.RunCancelled }, []string{"end"}},
+		"it was given up":               {func(d *diary) { d.run.State = ktrdr.RunGivenUp }, []string{"end"}},
+		"eight failures": {func(d *diary) { d.tallies = []ktrdr.GenerationTally{failed(0, 8)} }, []string{
+			"close 0", "give up: all 8 researches of generation 0 failed or were cancelled", "end",
+		}},
+		"two generations of failures": {func(d *diary) { d.tallies = []ktrdr.GenerationTally{failed(3, 2), failed(4, 2)} }, []string{
+			"close 0", "give up: all 2 researches of generation 4 failed or were cancelled", "end",
+		}},
+		"one generation of few failures": {func(d *diary) {
+			d.tallies = []ktrdr.GenerationTally{{Generation: 3, Researches: 2, Failed: 1}, failed(4, 2)}
+		}, []string{"close 0", "start 1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := lasting(c.change)
+			spec := someSpec(t)
+			spec.Size, spec.Place, spec.Until = 2, Place{"run_a", 0, 0}, d.run.Until
+			d.first.Spec, _ = encode(spec)
+			if _, _, err := NewKeeper(d).Keep(t.Context(), time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(d.did, c.want) {
+				t.Errorf("did %q, want %q", d.did, c.want)
+			}
+			if len(d.submitted) > 0 && (len(d.submitted) != 2 || d.submitted[0].Queue.Run != "run_a" || d.submitted[0].Trial == nil) {
+				t.Errorf("submitted %+v", d.submitted)
+			}
+		})
+	}
+}
+
+// finalist is a research that passed every check.
+func finalist(t *testing.T, spec Spec) *ktrdr.Operation {
+	t.Helper()
+	z := 3.0
+	tr := whole(t, spec, func(v any) {
+		if a, ok := v.(*Assessment); ok {
+			a.Finalist, a.Verdict = true, evidence.Promising
+			a.Figures = &evidence.Figures{SharpeZ: &z, AlphaZ: &z}
+		}
+	})
+	return &tr.parent
+}
+
+func TestKeeper_ConfirmsTheFinalistOfAGeneration(t *testing.T) {
+	spec, _ := spanned(t)
+	spec.HoldoutFrom = day(100)
+	d := lasting(func(d *diary) { d.run.Until, d.finalist = time.Time{}, finalist(t, spec) })
+	did, _, err := NewKeeper(d).Keep(t.Context(), time.Now())
+	if err != nil || !slices.Equal(d.did, []string{"close 0"}) {
+		t.Fatalf("did %q (%v), %v: want it to wait for the confirmation", d.did, did, err)
+	}
+	n := d.confirmed
+	if n == nil || n.Type != ktrdr.AgentConfirm || !n.BackendLocal || n.Run != "run_a" || n.Look == nil {
+		t.Fatalf("confirms with %+v", n)
+	}
+	if l := n.Look; l.Kind != ktrdr.LookConfirmation || l.Research != d.finalist.ID || !slices.Equal(l.Markets, []string{"mkt_a"}) {
+		t.Errorf("look %+v", l)
+	}
+	c, err := ktrdr.ParseSpec[ConfirmSpec](n.Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Research != d.finalist.ID || !c.From.Equal(spec.HoldoutFrom) || c.Holdout[0].Hash != spec.Holdout[0].Hash || c.Model.SHA256 != mark(40) || c.ResultHash == (ktrdr.Hash{}) {
+		t.Errorf("spec %+v", c)
+	}
+}
+
+func TestKeeper_DoesNotConfirmWhatNamesNoMarket(t *testing.T) {
+	spec, _ := spanned(t)
+	spec.Markets = nil // an earlier version created it
+	d := lasting(func(d *diary) { d.run.Until, d.finalist = time.Time{}, finalist(t, spec) })
+	if _, _, err := NewKeeper(d).Keep(t.Context(), time.Now()); err != nil || d.confirmed != nil || !slices.Equal(d.did, []string{"close 0", "end"}) {
+		t.Errorf("did %q with %+v, %v", d.did, d.confirmed, err)
+	}
+}
+
+// A finalist that can never be confirmed does not keep its run from ending.
+func TestKeeper_ClosesWithoutALookWhatCannotBeConfirmed(t *testing.T) {
+	d := lasting(func(d *diary) {
+		d.run.Until = time.Time{}
+		d.finalist = &ktrdr.Operation{ID: "op_agent_research_1", Spec: json.RawMessage(`{}`)}
+	})
+	did, _, err := NewKeeper(d).Keep(t.Context(), time.Now())
+	if err != nil || d.confirmed != nil || !slices.Equal(d.did, []string{"close 0", "end"}) || !strings.Contains(did[0].Why, "op_agent_research_1") {
+		t.Errorf("did %q, said %+v, %v", d.did, did, err)
+	}
+}
+
+// A merge has moved the holdout: what lies before its start now is not opened.
+func TestKeeper_ConfirmsOnlyOnBarsThatAreHoldoutNow(t *testing.T) {
+	spec, _ := spanned(t) // sealed from day 100 to day 120
+	spec.HoldoutFrom = day(100)
+	for name, c := range map[string]struct {
+		now  time.Time
+		want time.Time // zero: not opened
+	}{
+		"as it was":           {day(100), day(100)},
+		"earlier":             {day(90), day(100)},
+		"in the middle of it": {day(110), day(110)},
+		"after it":            {day(120), time.Time{}},
+	} {
+		d := lasting(func(d *diary) { d.run.Until, d.finalist, d.holdout = time.Time{}, finalist(t, spec), c.now })
+		if _, _, err := NewKeeper(d).Keep(t.Context(), time.Now()); err != nil || (d.confirmed == nil) != c.want.IsZero() {
+			t.Errorf("%s: confirms with %+v, %v", name, d.confirmed, err)
+			continue
+		}
+		if d.confirmed == nil {
+			continue
+		}
+		if got, err := ktrdr.ParseSpec[ConfirmSpec](d.confirmed.Spec); err != nil || !got.From.Equal(c.want) {
+			t.Errorf("%s: from %v, %v, want %v", name, got.From, err, c.want)
+		}
+	}
+}
+
+func TestKeeper_TriesAgainWhenTheStoreIsAway(t *testing.T) {
+	d := lasting(func(*diary) {})
+	d.fails = errors.New("the store is away")
+	if _, waits, err := NewKeeper(d).Keep(t.Context(), time.Now()); err == nil || !waits {
+		t.Errorf("waits %v, %v, want it to be tried again", waits, err)
+	}
+}
+
+func TestLookHash_KnowsOnlyWhatMatters(t *testing.T) {
+	spec, _ := spanned(t)
+	spec.HoldoutFrom = day(100)
+	op, err := confirmation(finalist(t, spec), time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := ktrdr.ParseSpec[ConfirmSpec](op.Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash := func(c ConfirmSpec, l evidence.Confirmation) ktrdr.Hash {
+		h, err := c.LookHash(&l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	look := evidence.Confirmation{Before: 2}
+	base := hash(c, look)
+	elsewhere := c
+	elsewhere.Research, elsewhere.Place = "op_agent_research_2", Place{"run_b", 4, 1}
+	if hash(elsewhere, look) != base {
+		t.Error("the same look in another run has another hash")
+	}
+	other, later := c, c
+	other.Holdout = slices.Clone(c.Holdout)
+	other.Holdout[0].Hash = mark(99)
+	later.From = later.From.Add(time.Hour)
+	for name, h := range map[string]ktrdr.Hash{
+		"other bars":     hash(other, look),
+		"another start":  hash(later, look),
+		"another number": hash(c, evidence.Confirmation{Before: 3}),
+		"a claim":        hash(c, evidence.Confirmation{Before: 2, Claim: true}),
+	} {
+		if h == base {
+			t.Errorf("%s has the same hash", name)
+		}
+	}
+}

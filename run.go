@@ -1,0 +1,112 @@
+package ktrdr
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// RunState is where a run stands.
+//
+//	RUNNING ──▶ COMPLETED               its last generation has ended and was closed
+//	   ├──────▶ CANCELLED               a person cancelled it; its open operations follow
+//	   └──────▶ GIVEN_UP                only failures came of its last generations
+//
+// Only a RUNNING run starts operations. EndedAt is set when nothing of it is open
+// any more.
+type RunState string
+
+// The states.
+const (
+	RunRunning   RunState = "RUNNING"
+	RunCompleted RunState = "COMPLETED"
+	RunCancelled RunState = "CANCELLED"
+	RunGivenUp   RunState = "GIVEN_UP"
+)
+
+// RunStates lists every state.
+var RunStates = []RunState{RunRunning, RunCompleted, RunCancelled, RunGivenUp}
+
+// Run is what one request started: a goal and generations of researches.
+//
+// A generation is closed when all of its researches have ended. Its best
+// finalist is then confirmed, and the next generation may start.
+type Run struct {
+	ID        string          `json:"run"`
+	Goal      string          `json:"goal,omitempty"`
+	Request   json.RawMessage `json:"request,omitempty"` // as it was made
+	CreatedAt time.Time       `json:"created_at"`
+	Until     time.Time       `json:"until,omitzero"`  // no generation starts after this; zero: no limit
+	Size      int             `json:"generation_size"` // researches of a generation
+	Planned   int             `json:"planned"`         // researches the request creates; with Until, those of the first generation
+
+	State        RunState  `json:"state"`
+	CancelledAt  time.Time `json:"cancelled_at,omitzero"`
+	CancelledBy  string    `json:"cancelled_by,omitempty"` // name of the token
+	CancelReason string    `json:"cancel_reason,omitempty"`
+	GivenUp      string    `json:"given_up,omitempty"` // why
+	EndedAt      time.Time `json:"ended_at,omitzero"`
+	ToldAt       time.Time `json:"told_at,omitzero"` // when the webhook's receiver accepted the end
+
+	Generations int `json:"generations"` // that have a research
+	Closed      int `json:"closed"`      // that are closed
+	RunCounts
+}
+
+// The rungs that the store counts.
+const (
+	RungRejected = "gate_rejected" // a gate refused it
+	RungFinalist = "finalist"      // every check on the test part passed
+)
+
+// RunCounts is how many researches a run has, by how they stand. The store
+// keeps them as researches are created and end.
+type RunCounts struct {
+	Created   int `json:"created"` // without retries, which the other counts include
+	Open      int `json:"open"`
+	Completed int `json:"completed"`     // were judged; finalists included
+	Rejected  int `json:"gate_rejected"` // were refused by a gate
+	Failed    int `json:"failed"`
+	Cancelled int `json:"cancelled"`
+	Finalists int `json:"finalists"`
+	Looks     int `json:"looks"`
+	Claims    int `json:"claims"`
+}
+
+// Ended is how many researches have ended.
+func (c RunCounts) Ended() int { return c.Completed + c.Rejected + c.Failed + c.Cancelled }
+
+// NewRun is what is stored of a run with its first research.
+type NewRun struct {
+	Goal    string
+	Request json.RawMessage
+	Until   time.Time
+	Size    int
+	Planned int
+}
+
+// RunQuery selects runs, newest first; zero fields select all.
+type RunQuery struct {
+	State  []RunState
+	Limit  int // 1..1000; 0 means 50
+	Cursor string
+}
+
+// RunPage is a page and the cursor of the next; an empty cursor ends.
+type RunPage struct {
+	Runs []Run  `json:"runs"`
+	Next string `json:"next_cursor,omitempty"`
+}
+
+// OpenRun is a run that has not ended.
+type OpenRun struct {
+	Run
+	OldestOpen  int       // lowest generation with an open operation; -1 if nothing is open
+	NewestAdded time.Time // when its newest research was created
+}
+
+// GenerationTally is how the researches of a generation ended.
+type GenerationTally struct {
+	Generation int
+	Researches int
+	Failed     int // failed or cancelled
+}

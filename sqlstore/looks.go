@@ -1,0 +1,259 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/fault"
+)
+
+const (
+	lookColumns = `key, operation_id, kind, research_id, run, generation, strategy, before, spans, reserved_at,
+		COALESCE(ended_at, 0), p, adjusted_p, claim, hash, result`
+
+	selectLook   query = `SELECT ` + lookColumns + ` FROM looks WHERE key = $1`
+	selectLookOf query = `SELECT ` + lookColumns + ` FROM looks WHERE key = (SELECT look FROM operations WHERE id = $1 AND look <> '')`
+	insertLook   query = `INSERT INTO looks (key, operation_id, kind, research_id, run, generation, strategy, before, spans, reserved_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, {now})`
+	takeNumber    query = `UPDATE markets SET looks = looks + 1, tried_at = {now} WHERE id = $1 RETURNING looks`
+	insertNumber  query = `INSERT INTO look_markets (market_id, number, look_key) VALUES ($1, $2, $3)`
+	selectNumbers query = `SELECT market_id, number FROM look_markets WHERE look_key = $1 ORDER BY market_id, number`
+	endLookOnce   query = `UPDATE looks SET ended_at = {now}, p = $2, adjusted_p = $3, claim = $4, hash = $5, result = $6
+		WHERE key = (SELECT look FROM operations WHERE id = $1 AND look <> '') AND ended_at IS NULL`
+)
+
+// reserveLook gives a look its number on each of its markets, which are locked. A
+// key that was used before returns the first look.
+func reserveLook(
+	ctx context.Context, t *tx, op ktrdr.OperationID, place ktrdr.Queue, n ktrdr.NewLook, markets map[string]lockedMarket,
+) (ktrdr.Look, error) {
+	var ids []string
+	for _, m := range n.Markets {
+		ids = append(ids, markets[m].id)
+	}
+	if first, err := loadLook(ctx, t, selectLook, n.Key); ktrdr.CodeOf(err) != ktrdr.CodeNotFound {
+		if err == nil && !covers(first, ids) {
+			err = ktrdr.Errorf(ktrdr.CodeKeyReused, "the look %q was at other markets; look again under another key", clip(n.Key))
+		}
+		return first, err
+	}
+	before := 0
+	for _, id := range distinct(ids) {
+		var number int
+		if err := t.row(ctx, takeNumber, id).Scan(&number); err != nil {
+			return ktrdr.Look{}, err
+		}
+		if err := t.later(ctx, insertNumber, id, number, n.Key); err != nil {
+			return ktrdr.Look{}, err
+		}
+		before = max(before, number-1)
+	}
+	spans := "[]"
+	if len(n.Spans) > 0 {
+		spans = string(n.Spans)
+	}
+	err := t.later(ctx, insertLook, n.Key, op, n.Kind, n.Research, place.Run, place.Generation, shortened(n.Strategy), before, spans)
+	if err != nil {
+		return ktrdr.Look{}, err
+	}
+	t.wake()
+	fault.Hit(fault.LookReserved)
+	return loadLook(ctx, t, selectLook, n.Key)
+}
+
+// covers says whether a look has a number on all of the markets.
+func covers(l ktrdr.Look, ids []string) bool {
+	for _, id := range ids {
+		if !slices.ContainsFunc(l.Markets, func(m ktrdr.LookMarket) bool { return m.Market == id }) {
+			return false
+		}
+	}
+	return true
+}
+
+// checkLook refuses what could not be stored.
+func checkLook(n ktrdr.NewLook) error {
+	switch {
+	case n.Kind != ktrdr.LookConfirmation && n.Kind != ktrdr.LookByHand:
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not a kind of look", clip(string(n.Kind)))
+	case len(n.Markets) == 0 || !storable(n.Key, 255) || n.Research != "" && !n.Research.Valid():
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "a look is at one market at least, has a key of at most 255 bytes, and names a research by its id")
+	case slices.ContainsFunc(n.Markets, func(id string) bool { return !storable(id, 64) }):
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "a look names its markets by their ids; `ktrdr data list` shows them")
+	case len(n.Spans) > ktrdr.InlineState || len(n.Spans) > 0 && !validJSON(n.Spans):
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "the spans of a look are JSON of at most %d bytes", ktrdr.InlineState)
+	}
+	return nil
+}
+
+// endLook stores what a look showed, once.
+func endLook(ctx context.Context, t *tx, op ktrdr.OperationID, r ktrdr.LookResult) error {
+	if len(r.Result) > 0 && !validJSON(r.Result) {
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "what it showed is not valid JSON")
+	}
+	t.wake()
+	defer fault.Hit(fault.LookEnding)
+	return t.later(ctx, endLookOnce, op, finite(r.P), finite(r.Adjusted), bit(r.Claim), hashText(r.Hash), optional(r.Result))
+}
+
+func scanLook(row scanner) (l ktrdr.Look, err error) {
+	var spans, hash string
+	var result sql.NullString
+	var reserved, ended int64
+	var claim int
+	err = row.Scan(&l.Key, &l.Operation, &l.Kind, &l.Research, &l.Run, &l.Generation, &l.Strategy, &l.Before, &spans, &reserved,
+		&ended, &l.P, &l.Adjusted, &claim, &hash, &result)
+	if err != nil {
+		return l, err
+	}
+	l.Spans, l.ReservedAt, l.EndedAt, l.Claim, l.Result = json.RawMessage(spans), instant(reserved), instant(ended), claim == 1, rawJSON(result)
+	if hash != "" {
+		l.Hash, err = ktrdr.ParseHash(hash)
+	}
+	return l, err
+}
+
+// loadLook reads a look and its numbers; CodeNotFound.
+func loadLook(ctx context.Context, q queryer, text query, key string) (ktrdr.Look, error) {
+	l, err := scanLook(q.row(ctx, text, key))
+	if errors.Is(err, sql.ErrNoRows) {
+		return l, ktrdr.Errorf(ktrdr.CodeNotFound, "there is no look %q", clip(key))
+	}
+	if err == nil {
+		err = addNumbers(ctx, q, &l)
+	}
+	return l, err
+}
+
+func addNumbers(ctx context.Context, q queryer, l *ktrdr.Look) error {
+	rows, err := q.rows(ctx, selectNumbers, l.Key)
+	l.Markets, err = gather(rows, err, func(row scanner) (m ktrdr.LookMarket, err error) {
+		err = row.Scan(&m.Market, &m.Number)
+		return m, err
+	})
+	return err
+}
+
+// LookOf implements ktrdr.Markets.
+func (s *Store) LookOf(ctx context.Context, op ktrdr.OperationID) (look ktrdr.Look, err error) {
+	err = s.read(ctx, func(r queryer) (err error) {
+		look, err = loadLook(ctx, r, selectLookOf, string(op))
+		return err
+	})
+	return look, err
+}
+
+// ReserveLook implements ktrdr.Markets.
+func (s *Store) ReserveLook(ctx context.Context, n ktrdr.NewLook) (look ktrdr.Look, err error) {
+	if err := checkLook(n); err != nil {
+		return look, err
+	}
+	if n.Key == "" {
+		return look, ktrdr.Errorf(ktrdr.CodeInvalid, "a look that no operation makes needs a key")
+	}
+	err = s.write(ctx, normal, func(t *tx) error {
+		markets, err := lockMarkets(ctx, t, n.Markets)
+		if err != nil {
+			return err
+		}
+		look, err = reserveLook(ctx, t, "", ktrdr.Queue{}, n, markets)
+		return err
+	})
+	return look, err
+}
+
+// Looks implements ktrdr.Markets.
+func (s *Store) Looks(ctx context.Context, q ktrdr.LookQuery) (ktrdr.LookPage, error) {
+	q.Limit = cmp.Or(q.Limit, defaultPage)
+	if q.Limit < 1 || q.Limit > largestPage {
+		return ktrdr.LookPage{}, ktrdr.Errorf(ktrdr.CodeInvalid, "limit must be 1 to %d, not %d", largestPage, q.Limit)
+	}
+	if !storable(q.Run, 255) || !storable(q.Market, 64) || q.Research != "" && !q.Research.Valid() {
+		return ktrdr.LookPage{}, ktrdr.Errorf(ktrdr.CodeInvalid,
+			"looks are selected by a run of at most 255 bytes of text, a market of at most 64 and the id of a research")
+	}
+	text, args, err := looksQuery(q)
+	if err != nil {
+		return ktrdr.LookPage{}, err
+	}
+	var page ktrdr.LookPage
+	err = s.read(ctx, func(r queryer) error {
+		rows, err := r.rows(ctx, text, args...)
+		found, err := gather(rows, err, scanLook)
+		if err != nil {
+			return err
+		}
+		page = ktrdr.LookPage{Looks: append([]ktrdr.Look{}, found...)}
+		if len(page.Looks) > q.Limit {
+			page.Looks = page.Looks[:q.Limit]
+			last := page.Looks[q.Limit-1]
+			page.Next = placeCursor(micros(last.ReservedAt), last.Key)
+		}
+		return numberAll(ctx, r, page.Looks)
+	})
+	return page, err
+}
+
+func looksQuery(q ktrdr.LookQuery) (query, []any, error) {
+	var where []string
+	var args []any
+	arg := func(v any) string {
+		args = append(args, v)
+		return "$" + strconv.Itoa(len(args))
+	}
+	if q.Run != "" {
+		where = append(where, "run = "+arg(q.Run), "run <> ''")
+	}
+	if q.Market != "" {
+		where = append(where, "key IN (SELECT look_key FROM look_markets WHERE market_id = "+marketNow(arg(q.Market))+")")
+	}
+	if q.Research != "" {
+		where = append(where, "research_id = "+arg(q.Research), "research_id <> ''")
+	}
+	if q.Claims {
+		where = append(where, "claim = 1")
+	}
+	if !q.Since.IsZero() {
+		where = append(where, "reserved_at >= "+arg(micros(q.Since)))
+	}
+	if q.Cursor != "" {
+		at, key, err := parsePlace(q.Cursor)
+		if err != nil {
+			return "", nil, err
+		}
+		where = append(where, "(reserved_at, key) < ("+arg(at)+", "+arg(key)+")")
+	}
+	text := "SELECT " + lookColumns + " FROM looks"
+	if len(where) > 0 {
+		text += " WHERE " + strings.Join(where, " AND ")
+	}
+	return query(text + " ORDER BY reserved_at DESC, key DESC LIMIT " + arg(q.Limit+1)), args, nil
+}
+
+// numberAll adds the numbers of all the looks with one statement.
+func numberAll(ctx context.Context, q queryer, looks []ktrdr.Look) error {
+	if len(looks) == 0 {
+		return nil
+	}
+	byKey := map[string]*ktrdr.Look{}
+	for i := range looks {
+		byKey[looks[i].Key] = &looks[i]
+	}
+	values, args := rowsOf(1, looks, []string{"TEXT"}, func(l ktrdr.Look) []any { return []any{l.Key} })
+	rows, err := q.rows(ctx, query(`SELECT look_key, market_id, number FROM look_markets
+		WHERE look_key IN (`+values+`) ORDER BY market_id, number`), args...)
+	_, err = gather(rows, err, func(row scanner) (key string, err error) {
+		var m ktrdr.LookMarket
+		err = row.Scan(&key, &m.Market, &m.Number)
+		byKey[key].Markets = append(byKey[key].Markets, m)
+		return key, err
+	})
+	return err
+}

@@ -1,0 +1,330 @@
+package sqlstore
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+const (
+	marketColumns = `id, created_at, COALESCE(holdout_from, 0), trials, looks`
+	seriesColumns = `market_id, symbol, timeframe, bars_hash, first_at, last_at, bars, prices, reason, added_at`
+
+	selectMarkets query = `SELECT ` + marketColumns + ` FROM markets WHERE merged_into IS NULL ORDER BY created_at, id`
+	selectMarket  query = `SELECT ` + marketColumns + ` FROM markets WHERE id = $1`
+	selectMerged  query = `SELECT COALESCE(merged_into, id) FROM markets WHERE id = $1`
+
+	// The newest series of each symbol and timeframe in each market.
+	selectNewestSeries query = `SELECT ` + seriesColumns + ` FROM market_series AS s
+		WHERE NOT EXISTS (SELECT 1 FROM market_series AS newer WHERE newer.market_id = s.market_id AND newer.symbol = s.symbol
+			AND newer.timeframe = s.timeframe AND (newer.added_at, newer.bars_hash) > (s.added_at, s.bars_hash))
+		ORDER BY market_id, symbol, timeframe`
+	selectSeriesOf query = `SELECT ` + seriesColumns + ` FROM market_series WHERE market_id = $1 ORDER BY symbol, timeframe, added_at, bars_hash`
+	selectSeries   query = `SELECT ` + seriesColumns + ` FROM market_series WHERE symbol = $1 AND timeframe = $2 AND bars_hash = $3`
+
+	// A market that an earlier version counted under a symbol has no series
+	// yet; the first series of that symbol is it.
+	selectUnseen query = `SELECT id FROM markets WHERE symbol = $1 AND merged_into IS NULL
+		AND NOT EXISTS (SELECT 1 FROM market_series WHERE market_id = markets.id) ORDER BY created_at, id LIMIT 1`
+
+	insertMarket query = `INSERT INTO markets (id, symbol, created_at) VALUES ($1, $2, {now})`
+	insertSeries query = `INSERT INTO market_series (market_id, symbol, timeframe, bars_hash, first_at, last_at, bars, prices, reason, added_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, {now})`
+	fixHoldout    query = `UPDATE markets SET holdout_from = $2 WHERE id = $1 AND holdout_from IS NULL`
+	selectAndLock query = `SELECT id, COALESCE(merged_into, ''), trials FROM markets WHERE id IN ({ids}) ORDER BY id {update}`
+)
+
+func scanMarket(row scanner) (m ktrdr.Market, err error) {
+	var created, holdout int64
+	err = row.Scan(&m.ID, &created, &holdout, &m.Trials, &m.Looks)
+	m.CreatedAt, m.HoldoutFrom = instant(created), instant(holdout)
+	return m, err
+}
+
+func scanSeries(row scanner) (s ktrdr.MarketSeries, err error) {
+	var hash, prices string
+	var first, last, added int64
+	err = row.Scan(&s.Market, &s.Symbol, &s.Timeframe, &hash, &first, &last, &s.Bars, &prices, &s.Reason, &added)
+	if err != nil {
+		return s, err
+	}
+	s.First, s.Last, s.AddedAt = instant(first), instant(last), instant(added)
+	if s.Hash, err = ktrdr.ParseHash(hash); err != nil {
+		return s, err
+	}
+	return s, json.Unmarshal([]byte(prices), &s.Prices)
+}
+
+func noMarket(id string) error {
+	return ktrdr.Errorf(ktrdr.CodeNotFound, "there is no market %q; `ktrdr data list` shows the market of each series", clip(id))
+}
+
+// mergedInto is the market that a market is part of; CodeNotFound.
+func mergedInto(ctx context.Context, q queryer, id string) (into string, err error) {
+	err = q.row(ctx, selectMerged, id).Scan(&into)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", noMarket(id)
+	}
+	return into, err
+}
+
+// lockedMarket is a market whose row is locked.
+type lockedMarket struct {
+	id     string // of the market that it was merged into, if it was
+	trials int
+}
+
+// lockMarkets locks the rows of markets in the order of their ids and returns
+// them by the ids that were asked for; CodeNotFound. A market may be merged
+// between two looks, so a row is believed only when it is locked.
+func lockMarkets(ctx context.Context, t *tx, ids []string) (map[string]lockedMarket, error) {
+	type row struct {
+		id, into string
+		trials   int
+	}
+	found := map[string]row{}
+	for next := distinct(ids); len(next) > 0; {
+		values, args := rowsOf(1, next, []string{"TEXT"}, func(id string) []any { return []any{id} })
+		rows, err := t.rows(ctx, query(strings.Replace(string(selectAndLock), "{ids}", values, 1)), args...)
+		all, err := gather(rows, err, func(r scanner) (m row, err error) {
+			err = r.Scan(&m.id, &m.into, &m.trials)
+			return m, err
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range all {
+			found[m.id] = m
+		}
+		var merged []string
+		for _, id := range next {
+			m, ok := found[id]
+			if !ok {
+				return nil, noMarket(id)
+			}
+			if _, ok := found[m.into]; m.into != "" && !ok {
+				merged = append(merged, m.into)
+			}
+		}
+		next = distinct(merged)
+	}
+	locked := map[string]lockedMarket{}
+	for _, id := range ids {
+		m := found[id]
+		for m.into != "" {
+			m = found[m.into]
+		}
+		locked[id], locked[m.id] = lockedMarket{m.id, m.trials}, lockedMarket{m.id, m.trials}
+	}
+	return locked, nil
+}
+
+// Markets implements ktrdr.Markets.
+func (s *Store) Markets(ctx context.Context) (all []ktrdr.Market, err error) {
+	err = s.read(ctx, func(r queryer) error {
+		rows, err := r.rows(ctx, selectMarkets)
+		if all, err = gather(rows, err, scanMarket); err != nil {
+			return err
+		}
+		rows, err = r.rows(ctx, selectNewestSeries)
+		series, err := gather(rows, err, scanSeries)
+		byID := map[string]*ktrdr.Market{}
+		for i := range all {
+			byID[all[i].ID] = &all[i]
+		}
+		for _, one := range series {
+			if m := byID[one.Market]; m != nil {
+				m.Series = append(m.Series, one)
+			}
+		}
+		return err
+	})
+	return all, err
+}
+
+// Market implements ktrdr.Markets.
+func (s *Store) Market(ctx context.Context, id string) (m ktrdr.Market, err error) {
+	err = s.read(ctx, func(r queryer) error {
+		into, err := mergedInto(ctx, r, id)
+		if err != nil {
+			return err
+		}
+		if m, err = scanMarket(r.row(ctx, selectMarket, into)); err != nil {
+			return err
+		}
+		rows, err := r.rows(ctx, selectSeriesOf, into)
+		m.Series, err = gather(rows, err, scanSeries)
+		return err
+	})
+	return m, err
+}
+
+// SeriesOf implements ktrdr.Markets.
+func (s *Store) SeriesOf(ctx context.Context, symbol, timeframe string, hash ktrdr.Hash) (found ktrdr.MarketSeries, err error) {
+	err = s.readOne(ctx, func(r queryer) error {
+		found, err = scanSeries(r.row(ctx, selectSeries, symbol, timeframe, hash.String()))
+		if errors.Is(err, sql.ErrNoRows) {
+			return ktrdr.Errorf(ktrdr.CodeNotFound, "the %s bars of %s with the hash %.12s belong to no market yet", clip(timeframe), clip(symbol), hash)
+		}
+		return err
+	})
+	return found, err
+}
+
+// AddSeries implements ktrdr.Markets.
+func (s *Store) AddSeries(ctx context.Context, n ktrdr.NewSeries) (added ktrdr.MarketSeries, err error) {
+	if n.Symbol == "" || !storable(n.Symbol, 255) || n.Timeframe == "" || !storable(n.Timeframe, 32) || n.Bars < 0 {
+		return added, ktrdr.Errorf(ktrdr.CodeInvalid, "a series has a symbol of 1 to 255 bytes of text, a timeframe of 1 to 32 and at least 0 bars")
+	}
+	for _, id := range n.Same {
+		if !storable(id, 64) {
+			return added, noMarket(id)
+		}
+	}
+	prices := "{}"
+	if n.Prices.SHA256 != (ktrdr.Hash{}) {
+		if prices, err = marshal(n.Prices); err != nil {
+			return added, err
+		}
+	}
+	err = s.write(ctx, normal, func(t *tx) error {
+		if err := s.lockMeta(ctx, t, metaMarkets); err != nil {
+			return err
+		}
+		if err := unchanged(ctx, t, n.Seen); err != nil {
+			return err
+		}
+		same := slices.Clone(n.Same)
+		before, err := scanSeries(t.row(ctx, selectSeries, n.Symbol, n.Timeframe, n.Hash.String()))
+		known := err == nil
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		if known {
+			same = append(same, before.Market)
+		}
+		market, err := oneMarket(ctx, t, n.Symbol, same)
+		if err != nil {
+			return err
+		}
+		if !known {
+			_, err = t.exec(ctx, insertSeries, market, n.Symbol, n.Timeframe, n.Hash.String(), micros(n.First), micros(n.Last), n.Bars,
+				prices, shortened(n.Reason))
+			if err != nil {
+				return err
+			}
+		}
+		t.wake()
+		added, err = scanSeries(t.row(ctx, selectSeries, n.Symbol, n.Timeframe, n.Hash.String()))
+		return err
+	})
+	return added, err
+}
+
+// oneMarket is the market that all of the given are, merged if they were
+// several; a new one if there are none. The market that an earlier version
+// counted under the symbol is one of them.
+func oneMarket(ctx context.Context, t *tx, symbol string, same []string) (string, error) {
+	var unseen string
+	err := t.row(ctx, selectUnseen, symbol).Scan(&unseen)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return "", err
+	}
+	if err == nil {
+		same = append(same, unseen)
+	}
+	if len(same) == 0 {
+		var tail [6]byte
+		_, _ = rand.Read(tail[:]) // never fails since Go 1.24
+		id := "mkt_" + hex.EncodeToString(tail[:])
+		_, err = t.exec(ctx, insertMarket, id, symbol)
+		return id, err
+	}
+	locked, err := lockMarkets(ctx, t, same)
+	if err != nil {
+		return "", err
+	}
+	var all []string
+	for _, id := range same {
+		all = append(all, locked[id].id)
+	}
+	all = distinct(all)
+	oldest, err := oldestMarket(ctx, t, all)
+	if err != nil {
+		return "", err
+	}
+	for _, id := range all {
+		if id == oldest {
+			continue
+		}
+		if err := merge(ctx, t, id, oldest); err != nil {
+			return "", fmt.Errorf("merge market %s into %s: %w", id, oldest, err)
+		}
+	}
+	return oldest, nil
+}
+
+func oldestMarket(ctx context.Context, t *tx, ids []string) (string, error) {
+	values, args := rowsOf(1, ids, []string{"TEXT"}, func(id string) []any { return []any{id} })
+	var oldest string
+	err := t.row(ctx, query(`SELECT id FROM markets WHERE id IN (`+values+`) ORDER BY created_at, id LIMIT 1`), args...).Scan(&oldest)
+	return oldest, err
+}
+
+// Statements that merge market $1 into $2. The later start of the two holdouts
+// counts: no research of either has seen the bars after it. A trial or look that
+// both have is counted twice, which errs on the side of doubt.
+var mergeMarkets = []query{
+	`UPDATE markets SET
+		holdout_from = CASE WHEN holdout_from IS NULL OR (SELECT holdout_from FROM markets WHERE id = $1) > holdout_from
+			THEN (SELECT holdout_from FROM markets WHERE id = $1) ELSE holdout_from END,
+		tried_at = CASE WHEN (SELECT tried_at FROM markets WHERE id = $1) > tried_at
+			THEN (SELECT tried_at FROM markets WHERE id = $1) ELSE tried_at END,
+		trials = trials + (SELECT trials FROM markets WHERE id = $1),
+		looks = looks + (SELECT looks FROM markets WHERE id = $1) WHERE id = $2`,
+	`UPDATE look_markets SET market_id = $2, number = number + (SELECT looks FROM markets WHERE id = $2)
+		- (SELECT looks FROM markets WHERE id = $1) WHERE market_id = $1`,
+	`UPDATE trials SET market_id = $2, key = CASE WHEN EXISTS (SELECT 1 FROM trials AS other WHERE other.market_id = $2 AND other.key = trials.key)
+			THEN key || ' of ' || $1 ELSE key END WHERE market_id = $1`,
+	`UPDATE market_series SET market_id = $2 WHERE market_id = $1`,
+	`UPDATE markets SET merged_into = $2, trials = 0, looks = 0 WHERE id = $1 OR merged_into = $1`,
+}
+
+func merge(ctx context.Context, t *tx, from, into string) error {
+	for _, text := range mergeMarkets {
+		if _, err := t.exec(ctx, text, from, into); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// FixHoldout implements ktrdr.Markets.
+func (s *Store) FixHoldout(ctx context.Context, market string, from time.Time) (fixed time.Time, err error) {
+	if from.IsZero() {
+		return fixed, ktrdr.Errorf(ktrdr.CodeInvalid, "a holdout begins at an instant")
+	}
+	err = s.write(ctx, normal, func(t *tx) error {
+		locked, err := lockMarkets(ctx, t, []string{market})
+		if err != nil {
+			return err
+		}
+		id := locked[market].id
+		if err := t.later(ctx, fixHoldout, id, micros(from)); err != nil {
+			return err
+		}
+		m, err := scanMarket(t.row(ctx, selectMarket, id))
+		fixed = m.HoldoutFrom
+		return err
+	})
+	return fixed, err
+}

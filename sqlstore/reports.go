@@ -1,0 +1,119 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+const (
+	// Everything that is counted stands in the index operations_done. SQLite
+	// would rather read all operations in the order of the groups; what is
+	// added to the columns keeps it from that.
+	endedSince query = `SELECT operation_type || '', status || '', rung || '', COUNT(*) FROM operations
+		WHERE parent_id IS NULL AND completed_at IS NOT NULL AND completed_at >= $1
+		GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`
+
+	failureColumns = `SELECT id, operation_type, {code}, error_message, CASE WHEN ckpt_id IS NULL THEN 0 ELSE 1 END FROM operations WHERE `
+
+	failuresOfRun = failureColumns + `run = $1 AND run <> '' AND parent_id IS NULL AND status = 'FAILED' AND completed_at >= $2
+		ORDER BY completed_at DESC LIMIT $3`
+	failuresSince = failureColumns + `parent_id IS NULL AND completed_at IS NOT NULL AND status = 'FAILED' AND completed_at >= $1
+		ORDER BY completed_at DESC LIMIT $2`
+
+	// machineKinds is spelled as the index events_machine spells it.
+	machineKinds = `kind IN ('worker_registered', 'failed', 'released', 'reported', 'resumed', 'checkpoint_skipped', 'write_refused', 'breaker', 'paused', 'unpaused')`
+
+	countMachine = `SELECT kind, COALESCE({code}, ''), COALESCE({by}, ''), COALESCE({types}, ''), COUNT(*) FROM events
+		WHERE at >= $1 AND ` + machineKinds + ` GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`
+	countLost = `SELECT COUNT(DISTINCT {worker_id}) FROM events
+		WHERE at >= $1 AND ` + machineKinds + ` AND kind = 'failed' AND {code} IN ('` + string(ktrdr.CodeOrphaned) + `', '` + string(ktrdr.CodePoison) + `')`
+	selectPauses query = `SELECT 0, id, operation_id, kind, at, epoch, data FROM events
+		WHERE at >= $1 AND ` + machineKinds + ` AND kind IN ('paused', 'unpaused') ORDER BY at DESC, id DESC LIMIT 20`
+)
+
+// field writes {name} of a statement as what a column of JSON says under that
+// name.
+func (s *Store) fields(text, column string, names ...string) query {
+	if s.isPostgres() {
+		column += "::json"
+	}
+	for _, name := range names {
+		text = strings.ReplaceAll(text, "{"+name+"}", "("+column+" ->> '"+name+"')")
+	}
+	return query(text)
+}
+
+// EndedSince implements ktrdr.Reports.
+func (s *Store) EndedSince(ctx context.Context, at time.Time) (all []ktrdr.EndedCount, err error) {
+	err = s.readOne(ctx, func(r queryer) error {
+		rows, err := r.rows(ctx, endedSince, micros(at))
+		all, err = gather(rows, err, func(row scanner) (c ktrdr.EndedCount, err error) {
+			err = row.Scan(&c.Type, &c.Status, &c.Rung, &c.N)
+			return c, err
+		})
+		return err
+	})
+	return all, err
+}
+
+// Failures implements ktrdr.Reports.
+func (s *Store) Failures(ctx context.Context, q ktrdr.FailureQuery) (all []ktrdr.FailedOperation, err error) {
+	q.Limit = cmp.Or(q.Limit, defaultPage)
+	if q.Limit < 1 || q.Limit > largestPage {
+		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "limit must be 1 to %d, not %d", largestPage, q.Limit)
+	}
+	since := int64(0)
+	if !q.Since.IsZero() {
+		since = micros(q.Since)
+	}
+	text, args := failuresSince, []any{since, q.Limit}
+	if q.Run != "" {
+		text, args = failuresOfRun, []any{q.Run, since, q.Limit}
+	}
+	err = s.readOne(ctx, func(r queryer) error {
+		rows, err := r.rows(ctx, s.fields(text, "error", "code"), args...)
+		all, err = gather(rows, err, func(row scanner) (f ktrdr.FailedOperation, err error) {
+			var code *string
+			var resumable int
+			err = row.Scan(&f.ID, &f.Type, &code, &f.Message, &resumable)
+			if code != nil {
+				f.Code = ktrdr.Code(*code)
+			}
+			f.Resumable = resumable == 1
+			return f, err
+		})
+		return err
+	})
+	return all, err
+}
+
+// MachineSince implements ktrdr.Reports.
+func (s *Store) MachineSince(ctx context.Context, at time.Time) (m ktrdr.MachineCounts, err error) {
+	from := micros(at)
+	err = s.read(ctx, func(r queryer) error {
+		rows, err := r.rows(ctx, s.fields(countMachine, "data", "code", "by", "types"), from)
+		m.Events, err = gather(rows, err, func(row scanner) (c ktrdr.EventCount, err error) {
+			err = row.Scan(&c.Kind, &c.Code, &c.By, &c.Types, &c.N)
+			return c, err
+		})
+		if err != nil {
+			return err
+		}
+		if err := r.row(ctx, s.fields(countLost, "data", "worker_id", "code"), from).Scan(&m.WorkersLost); err != nil {
+			return err
+		}
+		rows, err = r.rows(ctx, selectPauses, from)
+		newest, err := gather(rows, err, scanEvent)
+		m.Pauses = nil
+		for _, e := range slices.Backward(newest) {
+			m.Pauses = append(m.Pauses, e)
+		}
+		return err
+	})
+	return m, err
+}

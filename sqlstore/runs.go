@@ -1,0 +1,394 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// runColumns is what scanRun reads, in its order.
+const runColumns = `id, goal, request, created_at, COALESCE(until, 0), generation_size, planned,
+	state, COALESCE(cancelled_at, 0), cancelled_by, cancel_reason, given_up, COALESCE(ended_at, 0), COALESCE(told_at, 0),
+	generations, closed, created, open, completed, rejected, failed, cancelled, finalists, looks, claims`
+
+const (
+	selectRun query = `SELECT ` + runColumns + ` FROM runs WHERE id = $1`
+	updateRun query = `SELECT ` + runColumns + ` FROM runs WHERE id = $1 {update}`
+	lockRun   query = `SELECT ` + runColumns + ` FROM runs WHERE id = $1 {lock}`
+
+	insertRun query = `INSERT INTO runs (id, goal, request, created_at, until, generation_size, planned, state)
+		VALUES ($1, $2, $3, {now}, $4, $5, $6, 'RUNNING') ON CONFLICT (id) DO NOTHING`
+
+	shareRun query = `SELECT ` + runColumns + ` FROM runs WHERE id = $1 {share}`
+
+	// The operations of a run that are open are found by the index of their
+	// generations.
+	selectOpenRuns query = `SELECT ` + runColumns + `,
+			COALESCE((SELECT MIN(generation) FROM operations WHERE run = runs.id AND run <> '' AND completed_at IS NULL), -1),
+			COALESCE((SELECT MAX(created_at) FROM operations WHERE run = runs.id AND run <> '' AND queue <> ''), 0)
+		FROM runs WHERE ended_at IS NULL ORDER BY created_at, id`
+)
+
+// reasonRunCancelled is shown to people beside each operation of a cancelled
+// run. Nothing reads it: the state of the run is a column.
+const reasonRunCancelled = "Its run was cancelled"
+
+// The row of a run is locked after the line of a queue and after trees, and before
+// markets. There are three locks:
+//
+//   - CancelRun takes {lock} and nothing else.
+//   - What starts an operation of the run takes {share}, so that CancelRun waits
+//     for it, or it for CancelRun. It may hold operations that others wait for,
+//     so it must not wait for the counts of the run: {share} does not.
+//   - What changes the counts, or is sure to, takes {update}. To take {share}
+//     first and then change the row would be a deadlock with CancelRun.
+
+// errRunCancelled undoes a claim of an operation whose run was cancelled in the
+// same moment.
+var errRunCancelled = errors.New("the run was cancelled")
+
+func scanRun(row scanner) (ktrdr.Run, error) { return scanRunAnd(row) }
+
+// scanRunAnd reads a run and what is selected after it.
+func scanRunAnd(row scanner, more ...any) (r ktrdr.Run, err error) {
+	var request string
+	var created, until, cancelled, ended, told int64
+	dest := []any{
+		&r.ID, &r.Goal, &request, &created, &until, &r.Size, &r.Planned,
+		&r.State, &cancelled, &r.CancelledBy, &r.CancelReason, &r.GivenUp, &ended, &told,
+		&r.Generations, &r.Closed, &r.Created, &r.Open, &r.Completed, &r.Rejected, &r.Failed, &r.Cancelled, &r.Finalists, &r.Looks, &r.Claims,
+	}
+	err = row.Scan(append(dest, more...)...)
+	r.Request, r.CreatedAt, r.Until = json.RawMessage(request), instant(created), instant(until)
+	r.CancelledAt, r.EndedAt, r.ToldAt = instant(cancelled), instant(ended), instant(told)
+	return r, err
+}
+
+func noRun(id string) error {
+	return ktrdr.Errorf(ktrdr.CodeNotFound, "there is no run %q; `ktrdr runs` lists them", clip(id))
+}
+
+// loadRun reads a run by a statement that selects it; CodeNotFound.
+func loadRun(ctx context.Context, q queryer, text query, id string) (ktrdr.Run, error) {
+	if !storable(id, 255) {
+		return ktrdr.Run{}, noRun(id)
+	}
+	r, err := scanRun(q.row(ctx, text, id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return r, noRun(id)
+	}
+	return r, err
+}
+
+// makeRun stores the row of a run that has none yet.
+func makeRun(ctx context.Context, t *tx, id string, n *ktrdr.NewRun) error {
+	if n == nil {
+		n = &ktrdr.NewRun{}
+	}
+	var until sql.NullInt64
+	if !n.Until.IsZero() {
+		until = sql.NullInt64{Int64: micros(n.Until), Valid: true}
+	}
+	return t.later(ctx, insertRun, id, n.Goal, orObject(n.Request), until, max(n.Size, 1), n.Planned)
+}
+
+// runCancelled says whether the run of an operation was cancelled. lock is
+// shareRun or updateRun: it keeps the run from being cancelled until the
+// transaction ends. An operation without a run is never cancelled with one.
+func runCancelled(ctx context.Context, t *tx, lock query, id string) (bool, error) {
+	if id == "" {
+		return false, nil
+	}
+	run, err := loadRun(ctx, t, lock, id)
+	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound { // a run without a row was never cancelled
+		return false, nil
+	}
+	return run.State == ktrdr.RunCancelled, err
+}
+
+// stillRuns is errRunCancelled if the run of a claimed operation was cancelled.
+func stillRuns(ctx context.Context, t *tx, run string) error {
+	cancelled, err := runCancelled(ctx, t, shareRun, run)
+	if err == nil && cancelled {
+		err = errRunCancelled
+	}
+	return err
+}
+
+// Run implements ktrdr.Runs.
+func (s *Store) Run(ctx context.Context, id string) (run ktrdr.Run, err error) {
+	err = s.readOne(ctx, func(r queryer) (err error) {
+		run, err = loadRun(ctx, r, selectRun, id)
+		return err
+	})
+	return run, err
+}
+
+// Runs implements ktrdr.Runs.
+func (s *Store) Runs(ctx context.Context, q ktrdr.RunQuery) (ktrdr.RunPage, error) {
+	q.Limit = cmp.Or(q.Limit, defaultPage)
+	text, args, err := runsQuery(q)
+	if err != nil {
+		return ktrdr.RunPage{}, err
+	}
+	page := ktrdr.RunPage{Runs: []ktrdr.Run{}}
+	err = s.readOne(ctx, func(r queryer) error {
+		rows, err := r.rows(ctx, text, args...)
+		found, err := gather(rows, err, scanRun)
+		page.Runs = append([]ktrdr.Run{}, found...)
+		return err
+	})
+	if len(page.Runs) > q.Limit {
+		page.Runs = page.Runs[:q.Limit]
+		last := page.Runs[q.Limit-1]
+		page.Next = placeCursor(micros(last.CreatedAt), last.ID)
+	}
+	return page, err
+}
+
+// runsQuery writes the statement of a page and one run more.
+func runsQuery(q ktrdr.RunQuery) (query, []any, error) {
+	if q.Limit < 1 || q.Limit > largestPage {
+		return "", nil, ktrdr.Errorf(ktrdr.CodeInvalid, "limit must be 1 to %d, not %d", largestPage, q.Limit)
+	}
+	var where []string
+	var args []any
+	arg := func(v any) string {
+		args = append(args, v)
+		return "$" + strconv.Itoa(len(args))
+	}
+	for _, state := range q.State {
+		if !slices.Contains(ktrdr.RunStates, state) {
+			return "", nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not a state of a run; the states are %s", clip(string(state)), list(ktrdr.RunStates))
+		}
+	}
+	if len(q.State) > 0 {
+		where = append(where, "state IN ("+each(distinct(q.State), arg)+")")
+	}
+	if q.Cursor != "" {
+		at, id, err := parsePlace(q.Cursor)
+		if err != nil {
+			return "", nil, err
+		}
+		where = append(where, "(created_at, id) < ("+arg(at)+", "+arg(id)+")")
+	}
+	text := "SELECT " + runColumns + " FROM runs"
+	if len(where) > 0 {
+		text += " WHERE " + strings.Join(where, " AND ")
+	}
+	return query(text + " ORDER BY created_at DESC, id DESC LIMIT " + arg(q.Limit+1)), args, nil
+}
+
+// OpenRuns implements ktrdr.Runs.
+func (s *Store) OpenRuns(ctx context.Context) (all []ktrdr.OpenRun, err error) {
+	err = s.readOne(ctx, func(r queryer) error {
+		rows, err := r.rows(ctx, selectOpenRuns)
+		all, err = gather(rows, err, func(row scanner) (o ktrdr.OpenRun, err error) {
+			var newest int64
+			o.Run, err = scanRunAnd(row, &o.OldestOpen, &newest)
+			o.NewestAdded = instant(newest)
+			return o, err
+		})
+		return err
+	})
+	return all, err
+}
+
+const (
+	markCancelled query = `UPDATE runs SET state = 'CANCELLED', cancelled_at = {now}, cancelled_by = $2, cancel_reason = $3
+		WHERE id = $1 AND cancelled_at IS NULL AND ended_at IS NULL`
+
+	// Researches that wait and have no children are cancelled many at once.
+	// MATERIALIZED: PostgreSQL may run a subquery that locks rows more than once,
+	// and each time it finds others.
+	cancelWaiting query = `WITH waiting AS MATERIALIZED (
+			SELECT id FROM operations WHERE run = $1 AND run <> '' AND completed_at IS NULL AND status = 'PENDING' AND parent_id IS NULL
+				AND NOT EXISTS (SELECT 1 FROM operations AS child WHERE child.parent_id = operations.id)
+			ORDER BY id LIMIT $4 {lock})
+		UPDATE operations SET status = 'CANCELLED', cancel_reason = $2,
+			error_message = $2, error = $3, completed_at = {now}, ended_by = 'cancel', not_before = NULL
+		WHERE id IN (SELECT id FROM waiting) AND status = 'PENDING'`
+	selectOpenRoots query = `SELECT id FROM operations WHERE run = $1 AND run <> '' AND completed_at IS NULL
+		AND parent_id IS NULL AND cancel_requested = 0 ORDER BY id LIMIT $2`
+)
+
+// cancelledAtOnce is how many operations one transaction of CancelBatch cancels.
+const cancelledAtOnce = 500
+
+// CancelRun implements ktrdr.Runs. The lock is waited for before the instant is
+// taken: what was claimed before it is older than the mark.
+func (s *Store) CancelRun(ctx context.Context, id, by, reason string) (run ktrdr.Run, err error) {
+	err = s.write(ctx, normal, func(t *tx) error {
+		if run, err = loadRun(ctx, t, lockRun, id); err != nil {
+			return err
+		}
+		switch {
+		case run.State == ktrdr.RunCancelled:
+			return nil
+		case !run.EndedAt.IsZero():
+			return ktrdr.Errorf(ktrdr.CodeConflict, "run %s has ended (%s): there is nothing to cancel", run.ID, run.State)
+		}
+		if _, err := t.exec(ctx, markCancelled, id, shortened(by), shortened(reason)); err != nil {
+			return err
+		}
+		if err := insertEvent(ctx, t, "", ktrdr.EventRunCancelled, 0, runEvent{Run: id, By: shortened(by), Reason: shortened(reason)}); err != nil {
+			return err
+		}
+		t.wakeWorkers()
+		run, err = loadRun(ctx, t, selectRun, id)
+		return err
+	})
+	return run, err
+}
+
+// runEvent is what an event says of a run.
+type runEvent struct {
+	Run        string `json:"run"`
+	By         string `json:"by,omitempty"`
+	Reason     string `json:"reason,omitempty"`
+	Generation *int   `json:"generation,omitempty"`
+	State      string `json:"state,omitempty"`
+}
+
+// CancelBatch implements ktrdr.Runs. A run stays cancelled, so its row needs no
+// lock before the counts change.
+func (s *Store) CancelBatch(ctx context.Context, id string) (more bool, err error) {
+	err = s.write(ctx, normal, func(t *tx) error {
+		more = false
+		run, err := loadRun(ctx, t, selectRun, id)
+		if err != nil || run.State != ktrdr.RunCancelled {
+			return err
+		}
+		n, err := t.exec(ctx, cancelWaiting, id, reasonRunCancelled, cancelledFailure, cancelledAtOnce)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			t.wake()
+			more = true
+			return nil
+		}
+		more, err = s.cancelStarted(ctx, t, id)
+		return err
+	})
+	return more, err
+}
+
+// cancelStarted cancels the researches of a run that have started, and its
+// confirmations. more says that there may be others.
+func (s *Store) cancelStarted(ctx context.Context, t *tx, run string) (more bool, err error) {
+	rows, err := t.rows(ctx, selectOpenRoots, run, cancelledAtOnce)
+	roots, err := gather(rows, err, scanID)
+	if err != nil || len(roots) == 0 {
+		return false, err
+	}
+	if err := s.lockTrees(ctx, t, roots); err != nil {
+		return false, err
+	}
+	for _, root := range roots {
+		_, asks, err := cancelFrom(ctx, t, root, false, reasonRunCancelled)
+		if err != nil {
+			return false, err
+		}
+		if err := s.settle(ctx, t, asks...); err != nil {
+			return false, err
+		}
+	}
+	return len(roots) == cancelledAtOnce, nil
+}
+
+const (
+	markGivenUp query = `UPDATE runs SET state = 'GIVEN_UP', given_up = $2 WHERE id = $1 AND state = 'RUNNING' AND ended_at IS NULL`
+	settleRun   query = `UPDATE runs SET planned = created WHERE id = $1 AND planned > created AND ended_at IS NULL`
+
+	// A run with operations that are open, or with a generation that is not
+	// closed, does not end by itself.
+	endRun query = `UPDATE runs SET ended_at = {now}, state = CASE WHEN state = 'RUNNING' THEN 'COMPLETED' ELSE state END
+		WHERE id = $1 AND ended_at IS NULL AND open = 0 AND (state <> 'RUNNING' OR closed >= generations AND created >= planned)
+			AND NOT EXISTS (SELECT 1 FROM operations WHERE run = $1 AND run <> '' AND completed_at IS NULL)`
+
+	leaseRun query = `UPDATE runs SET tell_lease = {now} + CAST($1 AS BIGINT)
+		WHERE id = (SELECT id FROM runs WHERE ended_at IS NOT NULL AND told_at IS NULL AND tell_lease <= {now} ORDER BY ended_at LIMIT 1 {skip})
+		RETURNING ` + runColumns
+	selectUntold query = `SELECT COUNT(*) FROM runs WHERE ended_at IS NOT NULL AND told_at IS NULL AND tell_lease <= {now}`
+	markTold     query = `UPDATE runs SET told_at = {now} WHERE id = $1 AND told_at IS NULL`
+)
+
+// GiveUpRun implements ktrdr.Runs.
+func (s *Store) GiveUpRun(ctx context.Context, id, why string) (changed bool, err error) {
+	return s.changeRun(ctx, id, ktrdr.EventRunGivenUp, why, markGivenUp, id, shortened(why))
+}
+
+// EndRun implements ktrdr.Runs.
+func (s *Store) EndRun(ctx context.Context, id string) (changed bool, err error) {
+	return s.changeRun(ctx, id, ktrdr.EventRunEnded, "", endRun, id)
+}
+
+// changeRun runs a conditional update of a run and writes an event if it changed
+// anything. The row is locked first: a statement that waits for a row sees the
+// row as it is then, and the rest of the database as it was before.
+func (s *Store) changeRun(ctx context.Context, id string, kind ktrdr.EventKind, why string, text query, args ...any) (changed bool, err error) {
+	err = s.write(ctx, normal, func(t *tx) error {
+		if _, err := loadRun(ctx, t, updateRun, id); err != nil {
+			return err
+		}
+		n, err := t.exec(ctx, text, args...)
+		changed = n == 1
+		if err != nil || !changed {
+			return err
+		}
+		run, err := loadRun(ctx, t, selectRun, id)
+		if err != nil {
+			return err
+		}
+		return insertEvent(ctx, t, "", kind, 0, runEvent{Run: id, Reason: shortened(why), State: string(run.State)})
+	})
+	return changed && err == nil, err
+}
+
+// SettleRun implements ktrdr.Runs.
+func (s *Store) SettleRun(ctx context.Context, id string) error {
+	return s.write(ctx, normal, func(t *tx) error {
+		n, err := t.exec(ctx, settleRun, id)
+		if n > 0 {
+			t.wake()
+		}
+		return err
+	})
+}
+
+// RunToTell implements ktrdr.Runs.
+func (s *Store) RunToTell(ctx context.Context, lease time.Duration) (*ktrdr.Run, error) {
+	var due int
+	err := s.readOne(ctx, func(r queryer) error { return r.row(ctx, selectUntold).Scan(&due) }) // looking costs no transaction
+	if err != nil || due == 0 {
+		return nil, err
+	}
+	var run *ktrdr.Run
+	err = s.write(ctx, normal, func(t *tx) error {
+		run = nil
+		r, err := scanRun(t.row(ctx, leaseRun, lease.Microseconds()))
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		run = &r
+		return err
+	})
+	return run, err
+}
+
+// RunTold implements ktrdr.Runs.
+func (s *Store) RunTold(ctx context.Context, id string) error {
+	return s.write(ctx, normal, func(t *tx) error {
+		_, err := t.exec(ctx, markTold, id)
+		return err
+	})
+}

@@ -166,6 +166,44 @@ func TestResearch_ResumedAfterTheLookIsNotOpened(t *testing.T) {
 	}
 }
 
+// A confirmation that failed is resumed under the number of its look.
+func TestConfirmation_ResumedKeepsItsNumber(t *testing.T) {
+	var fails atomic.Bool
+	fails.Store(true)
+	l := newLab(t, edge, func(l *lab) {
+		l.inject = func(op ktrdr.Operation) string {
+			if fails.Load() && op.Type == ktrdr.AgentConfirm {
+				return "fail"
+			}
+			return ""
+		}
+	})
+	one := night
+	one.Count = 3
+	l.trigger(seeded(one))
+	run := l.runEnds("night")
+	looks := l.looks("night")
+	if len(looks) != 1 || !looks[0].EndedAt.IsZero() || run.Looks != 1 {
+		t.Fatalf("looks %+v, want one that has not ended", looks)
+	}
+	id := looks[0].Operation
+	if op := l.await(id, ended); op.Status != ktrdr.Failed {
+		t.Fatalf("the confirmation is %s", op.Status)
+	}
+	if _, err := l.Retry(t.Context(), id, ktrdr.IdempotencyKey{}); ktrdr.CodeOf(err) != ktrdr.CodeConflict {
+		t.Errorf("retry: %v, want it refused", err)
+	}
+	fails.Store(false)
+	if _, err := l.Resume(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	l.await(id, func(op ktrdr.Operation) bool { return op.Status == ktrdr.Completed })
+	after := l.looks("night")
+	if len(after) != 1 || after[0].EndedAt.IsZero() || after[0].P == nil || after[0].Markets[0] != looks[0].Markets[0] {
+		t.Errorf("looks %+v, want the same number, ended", after)
+	}
+}
+
 // Strategies that people wrote: a regression, two timeframes, two symbols.
 func TestResearch_OfAGivenStrategy(t *testing.T) {
 	l := newLab(t, market.SynthConfig{Symbol: "EURUSD", Bars: 4000, Seed: 1, Edge: 0.4}, nil)

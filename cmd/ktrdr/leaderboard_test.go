@@ -44,7 +44,7 @@ func TestLeaderboard_AClaimedSharpeNeverStandsAlone(t *testing.T) {
 		"685ec14d trend_a EURUSD 1h run_01234567 3.10 12.3% 0.97 20.0% 41 3 claimed",
 		"685ec14d a_name_that_is_far_… EURUSD 1h run_01234567 -0.42 - - - 41 3 gate rejected",
 		"685ec14d: edge claimed, p = 0.0041 after adjustment; holdout Sharpe 3.36 (95 % interval 0.52 to 4.10, shrunk for selection 2.05).",
-		"claimed: adjusted p <= 0.02 on the holdout, with 10 trades or more; finalist: deflated Sharpe >= 0.5 on the test part, 30 trades or more, drawdown <= 30 %.",
+		"claimed: adjusted p <= 0.02 on the holdout, with 10 trades or more; finalist: deflated Sharpe >= 0.5 on the test part when it was judged, 30 trades or more, drawdown <= 30 %.",
 	} {
 		if i >= len(lines) || lines[i] != want {
 			t.Errorf("line %d is not %q in:\n%s", i, want, text.String())

@@ -139,6 +139,11 @@ func TestRunEvents_SendTheRowWheneverItHasChanged(t *testing.T) {
 		t.Errorf("first %+v, want the row as it is", got)
 	}
 	st.engine.happen(event(ktrdr.EventClaimed))
+	for deadline := time.Now().Add(10 * time.Second); st.engine.reads() < 2; <-time.After(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("an event did not make the stream read the row")
+		}
+	}
 	run.Created, run.Open = 8, 8
 	st.engine.setRun(run)
 	if got := row(); got.Created != 8 {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -61,7 +60,10 @@ func (d *demo) table() []string {
 
 // tell tells the events that make the story; checkpoints would drown it.
 func (d *demo) tell(e ktrdr.Event) {
-	if e.Kind == ktrdr.EventFailed && strings.Contains(string(e.Data), ktrdr.MessageOrphaned) {
+	var why struct {
+		Code ktrdr.Code `json:"code"`
+	}
+	if e.Kind == ktrdr.EventFailed && json.Unmarshal(e.Data, &why) == nil && why.Code == ktrdr.CodeOrphaned {
 		d.orphaned++
 	}
 	switch e.Kind {

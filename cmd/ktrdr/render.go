@@ -177,7 +177,7 @@ func story(e ktrdr.Event) string {
 	var d struct {
 		Worker   string `json:"worker_id"`
 		Attempts int    `json:"attempts"`
-		Phase    string `json:"phase"`
+		To       string `json:"to"`
 		Reason   string `json:"reason"`
 		Message  string `json:"error_message"`
 		ID       string `json:"checkpoint_id"`
@@ -186,6 +186,11 @@ func story(e ktrdr.Event) string {
 		Input    string `json:"input"`
 		Given    int64  `json:"given"`
 		Name     string `json:"name"`
+
+		Run        string `json:"run"`
+		By         string `json:"by"`
+		State      string `json:"state"`
+		Generation int    `json:"generation"`
 	}
 	_ = json.Unmarshal(e.Data, &d) // what is missing is simply not told
 	text := string(e.Kind)
@@ -206,7 +211,7 @@ func story(e ktrdr.Event) string {
 			text += ": " + d.Reason
 		}
 	case ktrdr.EventPhase:
-		text = "phase " + d.Phase
+		text = "phase " + d.To
 	case ktrdr.EventReconciling:
 		text = "backend restarted; waiting for its worker to report"
 	case ktrdr.EventReported:
@@ -215,6 +220,14 @@ func story(e ktrdr.Event) string {
 		text = fmt.Sprintf("%s from old epoch %d refused", d.Input, d.Given)
 	case ktrdr.EventWorkerRegistered:
 		text = "worker registered: " + d.Worker
+	case ktrdr.EventRunCancelled:
+		text = fmt.Sprintf("%s cancelled by %s: %s", d.Run, d.By, d.Reason)
+	case ktrdr.EventRunGivenUp:
+		text = d.Run + " given up: " + d.Reason
+	case ktrdr.EventRunEnded:
+		text = d.Run + " ended: " + d.State
+	case ktrdr.EventGenerationClosed:
+		text = fmt.Sprintf("%s: generation %d is closed", d.Run, d.Generation)
 	}
 	return plain(strings.TrimRight(text, ": "))
 }

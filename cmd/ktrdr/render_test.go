@@ -161,6 +161,12 @@ func TestStory_TellsEveryKindOfEvent(t *testing.T) {
 		{ktrdr.EventReleased, `{"reason":"Graceful shutdown"}`, "released: Graceful shutdown"},
 		{ktrdr.EventReleased, `{}`, "released"},
 		{ktrdr.EventCheckpoint, `{"checkpoint_type":"periodic","step":5}`, "checkpoint periodic at step 5"},
+		{ktrdr.EventPhase, `{"from":"DESIGNING","to":"TRAINING"}`, "phase TRAINING"},
+		{ktrdr.EventRunCancelled, `{"run":"run_1","by":"ann","reason":"enough"}`, "run_1 cancelled by ann: enough"},
+		{ktrdr.EventRunCancelled, `{"run":"run_1","by":"ann"}`, "run_1 cancelled by ann"},
+		{ktrdr.EventRunGivenUp, `{"run":"run_1","reason":"all failed"}`, "run_1 given up: all failed"},
+		{ktrdr.EventRunEnded, `{"run":"run_1","state":"COMPLETED"}`, "run_1 ended: COMPLETED"},
+		{ktrdr.EventGenerationClosed, `{"run":"run_1","generation":2}`, "run_1: generation 2 is closed"},
 		{ktrdr.EventCreated, ``, "created"},
 		{ktrdr.EventPaused, `not json`, "paused"},
 	} {

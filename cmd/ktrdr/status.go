@@ -137,8 +137,8 @@ func printResearches(w io.Writer, st httpapi.ResearchStatus) {
 					brief(time.Duration(r.Seconds*float64(time.Second))), dash(r.Strategy), shorten(plain(r.Brief), 40))
 			}
 		})
-		if waiting > shownWaiting {
-			fmt.Fprintf(w, "  … and %d more wait\n", waiting-shownWaiting)
+		if more := st.Capacity.Waiting - shownWaiting; more > 0 {
+			fmt.Fprintf(w, "  … and %d more wait\n", more)
 		}
 	}
 	for _, r := range st.Lasting {

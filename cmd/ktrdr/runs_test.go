@@ -1,0 +1,137 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/httpapi"
+)
+
+// aRun is a run with counts of four digits.
+func aRun(id string, state ktrdr.RunState) ktrdr.Run {
+	r := ktrdr.Run{
+		ID: id, State: state, Goal: "mean reversion on EURUSD 1h that is left after costs, long only", Size: 8, Generations: 1250, Closed: 1250, CreatedAt: time.Now().Add(-time.Hour),
+		RunCounts: ktrdr.RunCounts{Created: 9999, Open: 1000, Completed: 4000, Rejected: 2000, Failed: 1500, Cancelled: 1499, Finalists: 1234, Looks: 1250, Claims: 12},
+	}
+	if state != ktrdr.RunRunning {
+		r.EndedAt = time.Now()
+	}
+	return r
+}
+
+func TestRuns_FitAScreen(t *testing.T) {
+	var b strings.Builder
+	printRuns(&b, ktrdr.RunPage{Runs: []ktrdr.Run{aRun("run_0123456789abcdef", ktrdr.RunGivenUp), aRun("run_fedcba9876543210", ktrdr.RunRunning)}, Next: "more"}, ktrdr.RunQuery{})
+	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+	if len(lines) != 4 || !strings.HasPrefix(lines[1], "run_01234567  GIVEN_UP  1h") || !strings.Contains(lines[1], "mean reversion on EURUSD 1h…") || !strings.Contains(lines[3], "--cursor more") {
+		t.Errorf("runs:\n%s", b.String())
+	}
+	for _, line := range lines {
+		if n := len([]rune(line)); n > 120 {
+			t.Errorf("%d columns are more than 120:\n%s", n, line)
+		}
+	}
+	for name, q := range map[string]ktrdr.RunQuery{"No run yet.": {}, "No such run.": {State: []ktrdr.RunState{ktrdr.RunRunning}}} {
+		b.Reset()
+		if printRuns(&b, ktrdr.RunPage{}, q); !strings.HasPrefix(b.String(), name) {
+			t.Errorf("an empty page of %+v: %q, want %q", q, b.String(), name)
+		}
+	}
+}
+
+func TestRunOutcome_IsTheExitCode(t *testing.T) {
+	for name, c := range map[string]struct {
+		run  ktrdr.Run
+		code int
+	}{
+		"all completed":        {ktrdr.Run{State: ktrdr.RunCompleted}, exitOK},
+		"one failed":           {ktrdr.Run{State: ktrdr.RunCompleted, RunCounts: ktrdr.RunCounts{Failed: 1, Cancelled: 1}}, exitFailed},
+		"one was cancelled":    {ktrdr.Run{State: ktrdr.RunCompleted, RunCounts: ktrdr.RunCounts{Cancelled: 1}}, exitCancelled},
+		"cancelled as a whole": {ktrdr.Run{State: ktrdr.RunCancelled}, exitCancelled},
+		"given up":             {ktrdr.Run{State: ktrdr.RunGivenUp}, exitFailed},
+	} {
+		if got := exitCode(runOutcome{Run: c.run}.exit()); got != c.code {
+			t.Errorf("%s: exit %d, want %d", name, got, c.code)
+		}
+	}
+}
+
+func TestRunOutcome_NamesFailuresAndReasons(t *testing.T) {
+	run := aRun("run_0123456789abcdef", ktrdr.RunCancelled)
+	run.CancelReason, run.CancelledAt, run.CancelledBy = "enough", time.Now(), "ann"
+	var b strings.Builder
+	printOutcome(&b, runOutcome{Run: run, Failures: []ktrdr.Operation{{ID: "op_agent_research_20261115_080000_685ec14d", ErrorMessage: "TRAINING: disk full"}}})
+	for _, part := range []string{
+		"685ec14d failed: TRAINING: disk full", "Reason: enough",
+		"run_01234567 CANCELLED: 9999 created, 1000 open, 4000 completed, 2000 gate rejected, 1500 failed, 1499 cancelled; 1234 finalists, 1250 looks, 12 claims.",
+	} {
+		if !strings.Contains(b.String(), part) {
+			t.Errorf("%q is missing in:\n%s", part, b.String())
+		}
+	}
+	b.Reset()
+	describeRun(&b, run)
+	if !strings.Contains(b.String(), "cancelled") || !strings.Contains(b.String(), "by ann: enough") || !strings.Contains(b.String(), "ktrdr report --run run_01234567") {
+		t.Errorf("status of the run:\n%s", b.String())
+	}
+}
+
+// A run is found by its id, or by the beginning of it that one run alone has.
+func TestResolveRun_FindsABeginning(t *testing.T) {
+	runs := []ktrdr.Run{{ID: "run_aaaa1111"}, {ID: "run_aaaa2222"}, {ID: "run_bbbb1111"}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := strings.TrimPrefix(r.URL.Path, "/api/v1/runs/")
+		answer := map[string]any{"success": true, "data": runs}
+		if strings.HasPrefix(r.URL.Path, "/api/v1/runs/") {
+			answer = map[string]any{"success": false, "error": map[string]string{"code": "not_found", "message": "there is no run " + id}}
+			for _, run := range runs {
+				if run.ID == id {
+					answer = map[string]any{"success": true, "data": run}
+				}
+			}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if answer["success"] == false {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		_ = json.NewEncoder(w).Encode(answer)
+	}))
+	t.Cleanup(server.Close)
+	c, err := httpapi.NewClient(server.URL, "", httpapi.ClientOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	for text, want := range map[string]struct {
+		id   string
+		code ktrdr.Code
+	}{
+		"run_aaaa2222": {"run_aaaa2222", ""},
+		"run_bbbb":     {"run_bbbb1111", ""},
+		"run_aaaa":     {"", ktrdr.CodeInvalid},
+		"run_b":        {"", ktrdr.CodeNotFound}, // too short to mean one
+		"run_cccc":     {"", ktrdr.CodeNotFound},
+	} {
+		if got, err := resolveRun(t.Context(), c, text); got.ID != want.id || ktrdr.CodeOf(err) != want.code {
+			t.Errorf("%s means %q, %v; want %q, %q", text, got.ID, err, want.id, want.code)
+		}
+	}
+}
+
+func TestStatus_CountsAllThatWait(t *testing.T) {
+	st := httpapi.ResearchStatus{Capacity: ktrdr.QueueHealth{Active: 1, Limit: 1, Waiting: 9000}}
+	for range 20 { // as many as the server lists
+		st.Active = append(st.Active, httpapi.ActiveResearch{Operation: "op_agent_research_20261115_080000_685ec14d", Status: ktrdr.Pending})
+	}
+	st.Lasting = []httpapi.LastingRun{{Run: "run_1", Until: time.Now(), Generation: 3, Open: 8}}
+	var b strings.Builder
+	printResearches(&b, st)
+	if !strings.Contains(b.String(), "… and 8995 more wait") || !strings.Contains(b.String(), "end it with `ktrdr cancel run_1`") {
+		t.Errorf("status:\n%s", b.String())
+	}
+}

@@ -101,7 +101,7 @@ func TestFresh_KnowsTheLedger(t *testing.T) {
 	eachStore(t, nil, func(t *testing.T, s *Store) {
 		populateLedger(t, s)
 		mustRaw(t, s, `INSERT INTO meta (key, value) VALUES ('restoring', '1')`)
-		for i, table := range []string{"operations", "looks", "market_series"} {
+		for i, table := range []string{"operations", "market_series", "looks"} {
 			if fresh, err := s.Fresh(t.Context()); err != nil || fresh {
 				t.Errorf("fresh = %t, %v, although %d tables hold something", fresh, err, 3-i)
 			}
@@ -109,6 +109,12 @@ func TestFresh_KnowsTheLedger(t *testing.T) {
 		}
 		if fresh, err := s.Fresh(t.Context()); err != nil || !fresh {
 			t.Errorf("fresh = %t, %v, want true", fresh, err)
+		}
+		if _, err := s.AddSeries(t.Context(), ktrdr.NewSeries{MarketSeries: ktrdr.MarketSeries{Symbol: "B", Timeframe: "1h"}}); err != nil {
+			t.Fatal(err)
+		}
+		if fresh, err := s.Fresh(t.Context()); err != nil || fresh {
+			t.Errorf("fresh = %t, %v, although there is a series", fresh, err)
 		}
 	})
 }

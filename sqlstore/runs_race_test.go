@@ -158,3 +158,47 @@ func waitsForALock(t *testing.T, s *Store) bool {
 	}
 	return n > 0
 }
+
+// Two reserve a look with the same key at once, on markets of their own: the
+// second is refused as if it had come later.
+func TestPostgres_TheSecondOfTwoLooksWithOneKeyIsRefused(t *testing.T) {
+	s := openStore(t, InstalledPostgres(t), nil)
+	var markets [2]string
+	for i := range markets {
+		series, err := s.AddSeries(t.Context(), ktrdr.NewSeries{MarketSeries: ktrdr.MarketSeries{Symbol: string(rune('A' + i)), Timeframe: "1h"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		markets[i] = series.Market
+	}
+	reserved, commit, first := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	look := ktrdr.NewLook{Kind: ktrdr.LookByHand, Key: "k", Markets: markets[:1]}
+	go func() {
+		first <- s.write(t.Context(), normal, func(x *tx) error {
+			locked, err := lockMarkets(t.Context(), x, look.Markets)
+			if err == nil {
+				_, err = reserveLook(t.Context(), x, "", ktrdr.Queue{}, look, locked)
+			}
+			close(reserved)
+			<-commit
+			return err
+		})
+	}()
+	<-reserved
+	second := make(chan error, 1)
+	go func() {
+		_, err := s.ReserveLook(t.Context(), ktrdr.NewLook{Kind: ktrdr.LookByHand, Key: "k", Markets: markets[1:]})
+		second <- err
+	}()
+	eventually(t, "the second waits for the first", func() bool { return waitsForALock(t, s) || len(second) > 0 })
+	close(commit)
+	if err := <-first; err != nil {
+		t.Fatal(err)
+	}
+	if err := <-second; ktrdr.CodeOf(err) != ktrdr.CodeKeyReused {
+		t.Errorf("err = %v, want CodeKeyReused", err)
+	}
+	if m, err := s.Market(t.Context(), markets[1]); err != nil || m.Looks != 0 {
+		t.Errorf("the market of the second counts %d looks, %v", m.Looks, err)
+	}
+}

@@ -190,10 +190,30 @@ var marketMerges = map[string]func(*lab){
 		l.numbered(old.Market, 8)
 	},
 
+	"AMarketThatWasMergedTwiceIsFoundUnderEveryName": func(l *lab) {
+		oldest, middle := l.twoMarkets("A", "B")
+		l.clockGoesOn()
+		youngest := l.market("C").Market
+		for _, market := range []string{oldest, middle, youngest} {
+			l.create(looking("", market))
+		}
+		l.add(series("D", "1h", 200), youngest, middle)
+		same(l, "merged once", l.marketOf(youngest).ID, middle)
+		l.add(series("E", "1h", 201), middle, oldest)
+		for _, market := range []string{oldest, middle, youngest} {
+			if m := l.marketOf(market); m.ID != oldest || m.Trials != 3 || m.Looks != 3 {
+				l.Errorf("market: %+v, want the oldest with all 3", m)
+			}
+			same(l, "trials", len(l.allTrials(ktrdr.TrialQuery{Market: market})), 3)
+			same(l, "looks", len(l.allLooks(ktrdr.LookQuery{Market: market})), 3)
+		}
+		l.numbered(oldest, 3)
+	},
+
 	"AMergeKeepsTheHoldoutThatOneHas": func(l *lab) {
 		from := time.Date(2021, 1, 1, 0, 0, 0, 0, time.UTC)
 		for i, fixed := range []int{0, 1} {
-			a, b := l.market(fmt.Sprint("A", i)).Market, l.market(fmt.Sprint("B", i)).Market
+			a, b := l.twoMarkets(fmt.Sprint("A", i), fmt.Sprint("B", i))
 			_, err := l.FixHoldout(l.ctx(), []string{a, b}[fixed], from)
 			l.must(err)
 			l.add(series(fmt.Sprint("C", i), "1h", byte(200+i)), a, b)
@@ -220,6 +240,20 @@ var marketMerges = map[string]func(*lab){
 	},
 }
 
+// twoMarkets makes two markets, of which the first is older.
+func (l *lab) twoMarkets(a, b string) (older, younger string) {
+	l.Helper()
+	older = l.market(a).Market
+	l.clockGoesOn()
+	return older, l.market(b).Market
+}
+
+// clockGoesOn waits until the clock of the store shows another instant.
+func (l *lab) clockGoesOn() {
+	l.Helper()
+	l.createAfter(l.create(ktrdr.NewOperation{Priority: -1}), ktrdr.NewOperation{Priority: -1})
+}
+
 // numbered requires that the looks of a market have the numbers from 1.
 func (l *lab) numbered(market string, want int) {
 	l.Helper()
@@ -242,7 +276,7 @@ func (l *lab) numbered(market string, want int) {
 var ledgerAtOnce = map[string]func(*lab){
 	"OfTenRunsAtOnceTheTenthCountsTen": func(l *lab) {
 		const n = 10
-		a, b := l.market("A").Market, l.market("B").Market
+		a := l.market("A").Market
 		counts := make([]int, n)
 		each(n, n, func(i int) {
 			op := inRun(fmt.Sprint("r", i), 0, 0, treeSpec{Children: 1})
@@ -252,12 +286,23 @@ var ledgerAtOnce = map[string]func(*lab){
 				l.Error(err)
 			}
 			counts[i] = made.Trials
-			if _, err := l.Create(l.ctx(), ktrdr.NewOperation{Type: ktrdr.Dummy, Trial: on(1, b)}, ktrdr.IdempotencyKey{}); err != nil {
-				l.Error(err)
-			}
 		})
 		l.eachOnce(counts)
 		l.trialsOf(a, n)
+	},
+
+	"OfManyTrialsByHandAtOnceEachCountsAnother": func(l *lab) {
+		a := l.market("A").Market
+		counts := make([]int, 60)
+		each(len(counts), 10, func(i int) {
+			made, err := l.Create(l.ctx(), ktrdr.NewOperation{Type: ktrdr.Dummy, Trial: on(1, a)}, ktrdr.IdempotencyKey{})
+			if err != nil {
+				l.Error(err)
+			}
+			counts[i] = made.Trials
+		})
+		l.eachOnce(counts)
+		l.trialsOf(a, len(counts))
 	},
 
 	"TenLooksAtOnceHaveTenNumbers": func(l *lab) {

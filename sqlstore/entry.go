@@ -25,6 +25,9 @@ const (
 		WHERE market_id = $1 AND key = $2 AND operation_id <> $3
 			AND EXISTS (SELECT 1 FROM operations WHERE id = trials.operation_id AND ` + isStopped + `)`
 
+	// Reports count the markets of a span by it.
+	markTried query = `UPDATE markets SET tried_at = {now} WHERE id = $1`
+
 	selectTriedOn query = `SELECT market_id, symbols, timeframes FROM trials WHERE operation_id = $1 ORDER BY main DESC, market_id`
 	selectRetried query = `SELECT trials, look FROM operations WHERE id = $1`
 
@@ -123,13 +126,19 @@ func addTrial(
 	if n.Key == "" {
 		n.Key = string(id)
 	}
-	others := 0
-	for _, m := range inMarkets(n.Markets, markets) {
+	others, all := 0, inMarkets(n.Markets, markets)
+	for _, m := range all[min(1, len(all)):] { // lists show the first: it names all that is traded
+		all[0].Symbols, all[0].Timeframes = joinWords(all[0].Symbols, m.Symbols), joinWords(all[0].Timeframes, m.Timeframes)
+	}
+	for _, m := range all {
 		others = max(others, markets[m.Market].trials-created)
 		if err := t.later(ctx, insertTrial, m.Market, n.Key, id, place.Run, place.Generation, place.Index, m.Symbols, m.Timeframes); err != nil {
 			return 0, err
 		}
 		if err := t.later(ctx, takeTrial, m.Market, n.Key, id); err != nil {
+			return 0, err
+		}
+		if err := t.later(ctx, markTried, m.Market); err != nil {
 			return 0, err
 		}
 	}

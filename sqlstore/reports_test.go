@@ -317,6 +317,44 @@ func TestTally_SumsUpTheCountersOfTheMarkets(t *testing.T) {
 	})
 }
 
+// A market that was tried or looked at by hand is of the span, without any run.
+func TestTally_SinceCountsWhatWasDoneByHand(t *testing.T) {
+	eachReporting(t, func(l *reporting) {
+		looked := l.newMarket("USDCAD")
+		l.newMarket("GBPUSD")
+		byHand := func(market string) {
+			l.Helper()
+			n := ktrdr.NewOperation{Type: ktrdr.Dummy, Spec: json.RawMessage(`{}`), Trial: &ktrdr.NewTrial{Own: 1, Markets: []ktrdr.TrialMarket{{Market: market, Symbols: "S"}}}}
+			if _, err := l.s.Create(l.Context(), n, ktrdr.IdempotencyKey{}); err != nil {
+				l.Fatal(err)
+			}
+		}
+		byHand(looked)
+		from := l.instant()
+		markets := func() int {
+			l.Helper()
+			tally, err := l.s.Tally(l.Context(), ktrdr.TallyQuery{Since: from})
+			if err != nil {
+				l.Fatal(err)
+			}
+			return tally.Markets
+		}
+		if n := markets(); n != 0 {
+			l.Errorf("%d markets before anything was done, want none", n)
+		}
+		byHand(l.market)
+		if n := markets(); n != 1 {
+			l.Errorf("%d markets after a trial, want 1", n)
+		}
+		if _, err := l.s.ReserveLook(l.Context(), ktrdr.NewLook{Kind: ktrdr.LookByHand, Key: "k", Markets: []string{looked}}); err != nil {
+			l.Fatal(err)
+		}
+		if n := markets(); n != 2 {
+			l.Errorf("%d markets after a look at another, want 2", n)
+		}
+	})
+}
+
 func TestTrials_AreSelectedByTimeClaimAndOperation(t *testing.T) {
 	eachReporting(t, func(l *reporting) {
 		z := func(x float64) *float64 { return &x }

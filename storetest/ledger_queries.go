@@ -111,7 +111,7 @@ var trialQueries = map[string]func(*lab){
 		same(l, "all", operationsOf(l.allTrials(ktrdr.TrialQuery{ByScore: true})), []ktrdr.OperationID{best, second, third, fifth, alone, loser, last})
 		same(l, "two of each", operationsOf(l.allTrials(ktrdr.TrialQuery{ByScore: true, Limit: 2})), []ktrdr.OperationID{best, second, alone})
 		same(l, "of a market", operationsOf(l.allTrials(ktrdr.TrialQuery{ByScore: true, Limit: 1, Market: b})), []ktrdr.OperationID{alone})
-		same(l, "of a symbol", operationsOf(l.allTrials(ktrdr.TrialQuery{ByScore: true, Limit: 9, Symbol: "B"})), []ktrdr.OperationID{alone})
+		same(l, "of a symbol", operationsOf(l.allTrials(ktrdr.TrialQuery{ByScore: true, Limit: 9, Symbol: "B"})), []ktrdr.OperationID{second, alone})
 		got := l.allTrials(ktrdr.TrialQuery{ByScore: true, Limit: 1, Market: a})[0]
 		same(l, "trial", got, ktrdr.Trial{
 			Market: a, Key: string(best), Operation: best, Type: ktrdr.Dummy, Symbols: "A", Timeframes: "1h", CreatedAt: got.CreatedAt, Status: ktrdr.Completed,

@@ -1,0 +1,5 @@
+-- +goose Up
+
+-- Nothing: this number repairs a trigger of SQLite, and both have every number.
+
+-- +goose Down

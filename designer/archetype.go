@@ -41,32 +41,31 @@ var archetypes = []archetype{
 	{"short swings overshoot", Reversion, []input{{"cci", 16, Fifths}, {"stochastic", 24, Thirds}}, strategy.Context, 4, 0.75},
 }
 
-// mostWishes is how many of the first designs a brief may claim: the others
-// tell whether the wish was a good idea.
+// mostWishes is how many of the first designs a brief without a family may claim:
+// the others tell whether the wish was a good idea.
 const mostWishes = 4
 
-// plan is the first generation for a brief: its wishes, then the archetypes.
+// plan is the first generation for a brief that names no family: its wishes, then
+// the archetypes.
 func plan(b *Brief) []archetype {
-	var wished []archetype
+	wished := wishes(b)
+	return append(wished[:min(len(wished), mostWishes)], archetypes...)
+}
+
+// wishes are the designs that a brief asks for: of the readings that it names, and
+// the archetypes of its families.
+func wishes(b *Brief) (list []archetype) {
 	if len(b.Readings) > 0 {
-		wished = append(wished, archetypeOf(b, b.Readings, strategy.TripleBarrier, 12), archetypeOf(b, b.Readings, strategy.Context, 8))
+		list = append(list, archetypeOf(b, b.Readings, strategy.TripleBarrier, 12), archetypeOf(b, b.Readings, strategy.Context, 8))
 	}
 	for _, f := range b.Families {
-		i := slices.IndexFunc(archetypes, func(a archetype) bool { return a.idea == f })
-		for _, a := range archetypes[max(i, 0):] {
-			if a.idea == f && len(wished) < mostWishes {
-				wished = append(wished, a)
+		for _, a := range archetypes {
+			if a.idea == f {
+				list = append(list, a)
 			}
 		}
 	}
-	wished = wished[:min(len(wished), mostWishes)]
-	out := slices.Clone(wished)
-	for _, a := range archetypes {
-		if !slices.ContainsFunc(wished, func(w archetype) bool { return w.name == a.name }) {
-			out = append(out, a)
-		}
-	}
-	return out
+	return list
 }
 
 // archetypeOf makes one of the readings that a brief names; the second of them
@@ -96,10 +95,17 @@ func archetypeOf(b *Brief, names []string, source strategy.LabelSource, horizon 
 // first is the design of generation 0 at an index: the archetype of that
 // index, and beyond them any archetype, changed the more.
 func (f *frame) first(index int, r *num.Rand) (Genome, string) {
-	list := plan(f.brief)
+	if len(f.brief.Families) > 0 {
+		return f.firstOf(index, r)
+	}
+	return f.begin(plan(f.brief), index, index, r)
+}
+
+// begin is the design of a list at a place.
+func (f *frame) begin(list []archetype, place, index int, r *num.Rand) (Genome, string) {
 	strength, a := 0, archetype{}
-	if index < len(list) {
-		a = list[index]
+	if place < len(list) {
+		a = list[place]
 	} else {
 		a = list[pick(r, len(list))]
 		strength = 4

@@ -2,6 +2,7 @@ package designer
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ktrdr/ktrdr/market"
@@ -29,6 +30,14 @@ type Brief struct {
 	MaxDrawdown float64 `json:"max_drawdown,omitempty"` // fraction; 0: not said
 	MinTrades   int     `json:"min_trades,omitempty"`   // 0: not said
 	Simple      bool    `json:"simple,omitempty"`
+
+	Stop   Exit    `json:"stop,omitzero"`
+	Target Exit    `json:"target,omitzero"`
+	Risk   float64 `json:"risk,omitempty"` // fraction of the equity that a trade loses at its stop; 0: not said
+
+	// NotUnderstood are the content words of the text that had no effect.
+	NotUnderstood     []string `json:"not_understood,omitempty"`
+	NothingUnderstood bool     `json:"nothing_understood,omitempty"` // there are such words, and no others
 
 	// Understood tells in sentences what was read out of the text, so that a
 	// user sees what was not.
@@ -82,8 +91,7 @@ type Series struct {
 // longest is how much of a text is read.
 const longest = 64 << 10
 
-// ReadBrief reads a goal in English. Words it does not know say nothing to it.
-// Of a text beyond 64 KiB the rest is not read. The symbols and the timeframes
+// ReadBrief reads a goal in English. Words without an effect are listed. Of a text beyond 64 KiB the rest is not read. The symbols and the timeframes
 // are always those of series that are known, unless none is.
 func ReadBrief(text string, known Known) Brief { return Chosen{}.Read(text, known) }
 
@@ -95,10 +103,11 @@ func (c Chosen) Read(text string, known Known) Brief {
 		text = text[:longest]
 		b.understand("Only the first %d bytes of the goal were read.", longest)
 	}
-	r := briefReader{words: split(text), brief: &b}
-	r.read()
+	r := newReader(text, &b)
 	r.readSeries(known, c)
 	r.settle()
+	b.NotUnderstood = r.lost()
+	b.NothingUnderstood = len(b.NotUnderstood) > 0 && !slices.Contains(r.used, true)
 	b.Understood = append(r.sentences(), b.Understood...)
 	return b
 }
@@ -146,11 +155,22 @@ func (r *briefReader) sentences() []string {
 	if len(b.Models) > 0 {
 		say("Use networks of the kind %s.", join(b.Models))
 	}
+	if rest := without(slices.Clone(r.unwanted), b.Models); len(rest) > 0 {
+		say("Use no network of the kind %s.", join(rest))
+	}
 	if h := b.Style.horizons(); b.Style != "" {
 		say("Trade in the style of %s: look %d to %d bars ahead.", b.Style, h[0], h[1])
 	}
 	if b.LongOnly {
 		say("Never go short.")
+	}
+	if r.shorts && !b.LongOnly {
+		say("Going short is allowed.")
+	}
+	r.sayExit(say, "stop", b.Stop)
+	r.sayExit(say, "take profit", b.Target)
+	if b.Risk > 0 {
+		say("Risk %.4g %% of the equity in a trade: the position is sized by the distance of its stop.", 100*b.Risk)
 	}
 	if b.MaxDrawdown > 0 {
 		say("Keep drawdowns below %.4g %%, by smaller positions and stops.", 100*b.MaxDrawdown)
@@ -162,6 +182,17 @@ func (r *briefReader) sentences() []string {
 		say("Keep it simple: at most %d inputs and one hidden layer.", simpleInputs)
 	}
 	return out
+}
+
+func (r *briefReader) sayExit(say func(string, ...any), name string, e Exit) {
+	switch {
+	case e.None:
+		say("No %s.", name)
+	case e.At > 0:
+		say("Every design has a %s at %.4g %% of the entry price.", name, 100*e.At)
+	case e.Use:
+		say("Every design has a %s; its distance is a part of the design.", name)
+	}
 }
 
 func texts[T ~string](list []T) []string {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr/indicator"
+	"github.com/ktrdr/ktrdr/spelling"
 )
 
 // mostListed is how many series a sentence lists.
@@ -28,9 +29,109 @@ func (k Known) knows(symbol string) bool {
 	return slices.ContainsFunc(k.Series, func(s Series) bool { return squash(s.Symbol) == squash(symbol) })
 }
 
-// strangers are what looks like a symbol in a text and is none of the library's:
-// two currencies side by side in any case, and names in capitals that are no
-// words of ours.
+// Nearest is the symbol that somebody may have meant who wrote one that the library
+// does not have; "" where none is near, or it has that one.
+func (k Known) Nearest(symbol string) string {
+	if k.knows(symbol) {
+		return ""
+	}
+	var names []string
+	for _, s := range k.Series {
+		names = append(names, s.Symbol)
+	}
+	slices.Sort(names)
+	return spelling.Nearest(symbol, names)
+}
+
+// spot is a word of a text where a symbol may stand.
+type spot struct {
+	text   string // with its slashes and dashes
+	dollar bool   // a dollar sign stands before it
+	begins bool   // it is the first word of a clause
+	ends   bool   // and the last
+}
+
+// spots cuts a text where no symbol goes on.
+func spots(text string) (list []spot) {
+	begins, from := true, -1
+	flush := func(to int) {
+		if from >= 0 {
+			list = append(list, spot{text[from:to], from > 0 && text[from-1] == '$', begins, false})
+			begins, from = false, -1
+		}
+	}
+	for i, c := range text {
+		if c == '/' || c == '-' || c == '_' || ascii(c) {
+			if from < 0 {
+				from = i
+			}
+			continue
+		}
+		flush(i)
+		if strings.ContainsRune(".,;:!?\n()", c) {
+			begins = true
+			if len(list) > 0 {
+				list[len(list)-1].ends = true
+			}
+		}
+	}
+	flush(len(text))
+	if len(list) > 0 {
+		list[len(list)-1].ends = true
+	}
+	return list
+}
+
+// What a symbol stands behind. Behind the words of sure even the name of an index
+// that is mostly spoken of is a symbol: "on VIX".
+var (
+	sure   = []string{"on", "trade", "trading", "trades", "symbol", "ticker"}
+	likely = []string{"for", "in", "with", "against", "buy", "sell", "buying", "selling"}
+	spoken = []string{"vix", "dxy", "cta", "ctas"}
+	goods  = []string{"stock", "stocks", "share", "shares", "future", "futures", "index"}
+)
+
+// written says whether the word at i is written as a symbol is: behind "on" or
+// "trade", in front of a timeframe, at the beginning of a text, or by itself.
+func written(list []spot, i int) bool {
+	at := func(k int) string {
+		if k < 0 || k >= len(list) {
+			return ""
+		}
+		return strings.ToLower(list[k].text)
+	}
+	before := i - 1
+	for slices.Contains([]string{"the", "a", "an"}, at(before)) {
+		before--
+	}
+	switch s := list[i]; {
+	case s.dollar, !s.begins && slices.Contains(sure, at(before)):
+		return true
+	case slices.Contains(spoken, at(i)):
+		return false
+	case !s.begins && slices.Contains(likely, at(before)), s.begins && s.ends:
+		return true
+	case s.ends:
+		return false
+	}
+	next := at(i + 1)
+	if slices.Contains(goods, next) || names(next) {
+		return true
+	}
+	_, known := phrases[next]
+	_, two := phrases[next+" "+at(i+2)]
+	return list[i].begins && i == 0 && (known || two || next == "on" || slices.Contains(links, next))
+}
+
+// names says whether a word is a timeframe.
+func names(word string) bool {
+	r := newReader(word, &Brief{})
+	return len(r.frames) == 1
+}
+
+// strangers are what is written as a symbol in a text and is not one of the
+// library's: two currencies side by side in any case, coins, and names in capitals
+// that are no words of ours.
 func strangers(text string, known Known) (lost []string) {
 	add := func(symbol string) {
 		if !known.knows(symbol) {
@@ -38,27 +139,57 @@ func strangers(text string, known Known) (lost []string) {
 		}
 	}
 	loud := shouted(text)
-	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !(r == '/' || r == '-' || r == '_' || ascii(r)) }) {
-		halves := strings.FieldsFunc(word, func(r rune) bool { return r == '/' || r == '-' })
+	list := spots(text)
+	meant := make([]bool, len(list))
+	for i, s := range list {
+		halves := strings.FieldsFunc(s.text, func(r rune) bool { return r == '/' || r == '-' })
+		meant[i] = known.knows(s.text) || written(list, i) || goesOn(list, meant, i)
 		switch whole := strings.Join(halves, ""); {
-		case strings.Contains(word, "_"):
+		case strings.Contains(s.text, "_"):
 		case len(halves) <= 2 && pair(whole):
 			add(strings.ToUpper(whole))
 		case len(halves) == 2 && known.knows(whole):
 		case len(halves) == 2 && !loud && (money(halves[0]) || money(halves[1])) && capitals(halves[0]) && capitals(halves[1]):
 			add(strings.Join(halves, "-")) // a coin and what it is traded for
+		case meant[i] && nicknames[strings.ToLower(s.text)] != "":
+			if known.called(s.text) == "" {
+				add(s.text)
+			}
 		default:
 			for _, part := range halves {
+				is := slices.Contains(spoken, strings.ToLower(part))
 				switch {
 				case pair(part):
 					add(strings.ToUpper(part))
-				case !loud && capitals(part) && !common(part):
+				case !loud && capitals(part) && (is || !common(part)) && (meant[i] || slices.Contains(coins, part)):
 					add(part)
 				}
 			}
 		}
 	}
 	return lost
+}
+
+// goesOn says whether the word at i is the next item of a list of symbols: "AAPL and
+// TSLA", "AAPL, TSLA and MSFT".
+func goesOn(list []spot, meant []bool, i int) bool {
+	link := func(k int) bool { return k < len(list) && slices.Contains(links, strings.ToLower(list[k].text)) }
+	return i > 1 && link(i-1) && meant[i-2] || i > 0 && list[i].begins && meant[i-1] && (list[i].ends || link(i+1))
+}
+
+// nicknames are what people call the base of a symbol.
+var nicknames = map[string]string{"gold": "xau", "silver": "xag", "bitcoin": "btc", "ethereum": "eth", "ether": "eth"}
+
+// called is the symbol of the library that a nickname stands for, with the most bars
+// of several; "" where there is none.
+func (k Known) called(word string) string {
+	base, best := nicknames[strings.ToLower(word)], Series{}
+	for _, s := range k.Series {
+		if quote, ok := strings.CutPrefix(squash(s.Symbol), base); base != "" && ok && (quote == "" || money(quote)) && s.Bars > best.Bars {
+			best = s
+		}
+	}
+	return best.Symbol
 }
 
 func ascii(r rune) bool {
@@ -120,7 +251,7 @@ func common(word string) bool {
 	if _, ok := indicator.Lookup(lower); ok {
 		return true
 	}
-	for _, list := range [][]string{english, terms, negations, hopes, floors, spans} {
+	for _, list := range [][]string{english, terms, spoken, grammar, everyday, negations, hopes, floors, spans} {
 		if slices.Contains(list, lower) {
 			return true
 		}
@@ -142,6 +273,7 @@ var terms = strings.Fields(`ma hma dema tema kama vwma twap dmi di natr bb kc ps
 	fx otc etf etfs ipo cfd pnl pl roi roe cagr mdd dd sl tp rr rrr oco tf htf ltf ohlc ohlcv oos wfo wf cv ta fa pa sr
 	hft lob ath atl ytd qtd mtd eod bod hod lod nyse lse cme iqr std dev avg min max pct bps bp pips lot lots
 	us usa uk eu un gdp cpi nfp fomc fed ecb boe boj snb rba pmi ppi qe esg
+	orb ict smc cot pead har garch arch arima kelly dca
 	ml ai nn rl dl cnn rnn svm pca hmm llm gpt api csv json yaml sql gpu cpu ram ui
 	am pm utc gmt est edt cet cest bst pst pdt jst ny la asia
 	ok nb ps fyi tbd todo asap etc eg ie vs wrt aka faq imho id ii iii iv mn`)

@@ -42,10 +42,10 @@ func (r *briefReader) readSeries(known Known, chosen Chosen) {
 		b.understand("The library has no data: import some, or make a synthetic market.")
 		return
 	}
-	symbols := chosen.Symbols
-	if len(symbols) == 0 {
-		symbols = r.namedSymbols(known)
-		symbols = symbols[:min(len(symbols), MaxSymbols)]
+	symbols := r.namedSymbols(known)
+	symbols = symbols[:min(len(symbols), MaxSymbols)]
+	if len(chosen.Symbols) > 0 {
+		symbols = chosen.Symbols
 	}
 	certain, possible := r.named()
 	if len(chosen.Timeframes) > 0 {
@@ -64,6 +64,11 @@ func (r *briefReader) readSeries(known Known, chosen Chosen) {
 	slices.SortFunc(frames, func(x, y market.Timeframe) int { return cmp.Compare(length(x), length(y)) })
 	frames = slices.Compact(frames)
 	b.Symbols, b.Timeframe, b.Longer = symbols, frames[0], frames[1:]
+	for _, m := range r.frames { // what is certain is read, refused, or told of elsewhere
+		if m.certain || slices.Contains(frames, m.timeframe) {
+			r.use(m.from, m.to-m.from)
+		}
+	}
 }
 
 // symbolFor is the symbol with the most bars among those that have the timeframes;
@@ -106,7 +111,8 @@ func (k Known) longestCommon(symbols []string) ([]string, []market.Timeframe) {
 }
 
 // namedSymbols are the symbols that the text names, in its order. EUR/USD, as
-// people write it, names EURUSD.
+// people write it, names EURUSD. A symbol that is also an English word counts in
+// capitals only.
 func (r *briefReader) namedSymbols(known Known) []string {
 	byName := map[string]string{}
 	for _, s := range known.Series {
@@ -115,15 +121,41 @@ func (r *briefReader) namedSymbols(known Known) []string {
 	var named []string
 	for i, w := range r.words {
 		for _, n := range []int{1, 2} {
-			if i+n > len(r.words) {
+			if i+n > len(r.words) || squash(w) == "" {
 				continue
 			}
-			if symbol, ok := byName[squash(strings.Join(r.words[i:i+n], ""))]; ok && squash(w) != "" {
-				named = appendNew(named, symbol)
+			symbol, ok := byName[squash(strings.Join(r.words[i:i+n], ""))]
+			if !ok && n == 1 {
+				symbol = known.called(w)
+				ok = symbol != ""
 			}
+			if !ok || n == 1 && r.raw[i] == w && (slices.Contains(english, w) || saysNothing(w)) {
+				continue
+			}
+			named = appendNew(named, symbol)
+			r.use(i, n)
+			r.symbolAt[i], r.symbolAt[i+n-1] = true, true
 		}
 	}
+	r.certify()
 	return named
+}
+
+// certify makes "daily" and its like certain where nothing but a timeframe is
+// meant: beside a symbol, behind "on", in front of the kind of a strategy, alone.
+func (r *briefReader) certify() {
+	symbol := func(i int) bool { return i >= 0 && i < len(r.symbolAt) && r.symbolAt[i] }
+	kinds := []Family{Trend, Momentum, Reversion, Breakout}
+	for k := range r.frames {
+		m := &r.frames[k]
+		if len(units[r.words[m.from]]) != 2 {
+			continue
+		}
+		before, after := r.word(m.from-1), r.word(m.to)
+		kind := slices.Contains(kinds, phrases[after].family) || slices.Contains(kinds, phrases[after+" "+r.word(m.to+1)].family)
+		m.certain = m.certain || kind || symbol(m.from-1) || symbol(m.to) || before == "on" || before == "the" && r.word(m.from-2) == "on" ||
+			before == stop && after == stop
+	}
 }
 
 // CheckBrief holds what a text names against what the library has and what was
@@ -132,8 +164,7 @@ func (r *briefReader) namedSymbols(known Known) []string {
 // there is. What a text names beside what was chosen is a warning.
 func CheckBrief(text string, known Known, chosen Chosen) (warnings []string, err error) {
 	text = text[:min(len(text), longest)]
-	r := briefReader{words: split(text), brief: &Brief{}}
-	r.read()
+	r := newReader(text, &Brief{})
 	named := r.namedSymbols(known)
 	certain, _ := r.named()
 	warnings, err = checkStrangers(text, known, named, chosen)
@@ -160,6 +191,24 @@ func CheckBrief(text string, known Known, chosen Chosen) (warnings []string, err
 	return warnings, known.lacks(who, named, certain)
 }
 
+// Contradicts says where a text names other symbols or timeframes than were chosen.
+func (c Chosen) Contradicts(text string, known Known) error {
+	text = text[:min(len(text), longest)]
+	r := newReader(text, &Brief{})
+	named := append(r.namedSymbols(known), strangers(text, known)...)
+	other := slices.DeleteFunc(named, func(s string) bool {
+		return slices.ContainsFunc(c.Symbols, func(own string) bool { return squash(own) == squash(s) })
+	})
+	if len(other) > 0 {
+		return fmt.Errorf("the goal names %s, and it is written for %s: leave the symbol out of the goal, or change the strategy's training_data", listed(other), listed(c.Symbols))
+	}
+	certain, _ := r.named()
+	if frames := without(certain, c.Timeframes); len(frames) > 0 {
+		return fmt.Errorf("the goal names %s bars, and it is written for %s: leave the timeframe out of the goal, or change the strategy's training_data", listed(frames), listed(c.Timeframes))
+	}
+	return nil
+}
+
 // checkStrangers refuses what looks like a symbol and is not one of the library's.
 // Beside a symbol that there is, only a pair of currencies and an item of a list
 // with it are sure to be meant as symbols; anything else is a warning.
@@ -177,8 +226,12 @@ func checkStrangers(text string, known Known, named []string, chosen Chosen) (wa
 		meant = slices.DeleteFunc(slices.Clone(lost), func(s string) bool { return !pair(s) && !slices.Contains(listing, s) })
 	}
 	if len(meant) > 0 {
-		return nil, fmt.Errorf("the brief names %s, and the library has no such bars; it has %s: import them with `ktrdr data import FILE --symbol %s --timeframe 1h`, leave the name out, or write it in small letters if it is no symbol",
-			strings.Join(meant, ", "), known.text(), meant[0])
+		hint := ""
+		if near := known.Nearest(meant[0]); near != "" {
+			hint = fmt.Sprintf("did you mean %s? If not, ", near)
+		}
+		return nil, fmt.Errorf("the brief names %s, and the library has no such bars; it has %s: %simport them with `ktrdr data import FILE --symbol %s --timeframe 1h`, leave the name out, or write it in small letters if it is no symbol",
+			strings.Join(meant, ", "), known.text(), hint, meant[0])
 	}
 	return []string{fmt.Sprintf("The brief names %s, and the library has no such bars: that part of it is not used.", strings.Join(lost, ", "))}, nil
 }
@@ -225,14 +278,24 @@ func (k Known) lacks(who string, symbols []string, frames []market.Timeframe) er
 		}
 		return nil
 	}
-	var missing []string
+	var missing, commands []string
+	resample := func(symbol string, tf market.Timeframe) {
+		if c := k.Resample(symbol, tf); c != "" && !k.has(symbol, tf) {
+			commands = append(commands, "`"+c+"`")
+		}
+	}
 	if len(symbols) == 0 {
-		if s := k.symbolFor(frames, nil); slices.ContainsFunc(frames, func(tf market.Timeframe) bool { return !k.has(s, tf) }) {
-			missing = []string{"symbol with them"}
+		s := k.symbolFor(frames, nil)
+		for _, tf := range frames {
+			resample(s, tf)
+			if !k.has(s, tf) {
+				missing = []string{"symbol with them"}
+			}
 		}
 	}
 	for _, symbol := range symbols {
 		for _, tf := range frames {
+			resample(symbol, tf)
 			if !k.has(symbol, tf) {
 				missing = append(missing, fmt.Sprintf("%s bars of %s", tf, symbol))
 			}
@@ -241,6 +304,25 @@ func (k Known) lacks(who string, symbols []string, frames []market.Timeframe) er
 	if len(missing) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s names %s bars, and the library has no %s; it has %s: import them, make them of shorter ones with `ktrdr data resample`, or leave the timeframe out",
-		who, listed(frames), listed(missing), k.text())
+	todo := "import them"
+	if len(commands) > 0 {
+		todo = "make them with " + listed(commands) + ", import them"
+	}
+	return fmt.Errorf("%s names %s bars, and the library has no %s; it has %s: %s, or leave the timeframe out",
+		who, listed(frames), listed(missing), k.text(), todo)
+}
+
+// Resample is the command that makes bars of a symbol of its shorter ones: of those
+// that there are the most of. It is empty where no bars can be used.
+func (k Known) Resample(symbol string, to market.Timeframe) string {
+	var from Series
+	for _, s := range k.Series {
+		if s.Symbol == symbol && s.Bars > from.Bars && s.Timeframe != to && to.MadeOf(s.Timeframe) {
+			from = s
+		}
+	}
+	if from.Bars == 0 || length(to) < 0 {
+		return ""
+	}
+	return fmt.Sprintf("ktrdr data resample %s %s %s", symbol, from.Timeframe, to)
 }

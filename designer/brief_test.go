@@ -40,7 +40,7 @@ func TestReadBrief_UnderstandsGoals(t *testing.T) {
 			"daily EURUSD", designer.Brief{Symbols: []string{"EURUSD"}, Timeframe: market.D1},
 		},
 		"a holding time is no timeframe": {
-			"GBPUSD, hold for 4 hours", designer.Brief{Symbols: []string{"GBPUSD"}, Timeframe: market.H1},
+			"GBPUSD, hold for 4 hours", designer.Brief{Symbols: []string{"GBPUSD"}, Timeframe: market.H1, NotUnderstood: []string{"hold", "4 hours"}},
 		},
 		"a symbol with a dash": {
 			"scalping BTC-USD", designer.Brief{Symbols: []string{"BTC-USD"}, Timeframe: market.M15, Style: designer.Scalping},
@@ -62,7 +62,7 @@ func TestReadBrief_UnderstandsGoals(t *testing.T) {
 			"keep a 0.15 drawdown; long only", designer.Brief{Symbols: []string{"GBPUSD"}, Timeframe: market.H1, LongOnly: true, MaxDrawdown: 0.15},
 		},
 		"an upper bound of trades is not a lower one": {
-			"at most 50 trades", designer.Brief{Symbols: []string{"GBPUSD"}, Timeframe: market.H1},
+			"at most 50 trades", designer.Brief{Symbols: []string{"GBPUSD"}, Timeframe: market.H1, NotUnderstood: []string{"50 trades"}, NothingUnderstood: true},
 		},
 		"what to avoid": {
 			"momentum without volume or macd. Use an LSTM but no GRU", designer.Brief{

@@ -61,7 +61,7 @@ func Design(b Brief, seed uint64, generation, index int, past []Experiment, cost
 	m := f.recall(past)
 	g, from := f.breed(m, generation, index, r)
 	for attempt := range mostAttempts {
-		g = f.mark(f.repair(g), index, r)
+		g = f.mark(f.keepFamily(f.repair(g), index, r), index, r)
 		s, key, err := f.write(&g, f.hypothesis(&g))
 		if err != nil {
 			return Proposal{}, err
@@ -102,7 +102,7 @@ func checkPlace(b *Brief, generation, index int, cost instrument.Costs) error {
 
 // breed makes the genome: a new one in the first generation, but for children of
 // earlier runs, on an island that has come to a stop, and now and then
-// elsewhere; else a child.
+// elsewhere; else a child. Only the best third has children.
 func (f *frame) breed(m memory, generation, index int, r *num.Rand) (Genome, origin) {
 	fresh := func(at int, why string) (Genome, origin) {
 		g, name := f.first(at, r)
@@ -111,21 +111,21 @@ func (f *frame) breed(m memory, generation, index int, r *num.Rand) (Genome, ori
 	if generation == 0 {
 		// Every second one goes on from earlier runs, also when each run is a
 		// single research; the others keep the beginning wide.
-		if earlier := m.earlier(); (index+len(earlier))%2 == 1 && len(earlier) > 0 {
+		if earlier := f.ofFamily(m.earlier(), index); (index+len(earlier))%2 == 1 && len(earlier) > 0 {
 			return f.child(bestThird(earlier), r)
 		}
 		return fresh(index, "A beginning")
 	}
 	island := index % islands
-	pool := m.pool(island, generation)
+	pool := bestThird(f.ofFamily(m.pool(island, generation), index))
 	const rarely = 10
 	switch {
 	case len(pool) == 0:
-		return fresh(index+generation, "A beginning, as there is nothing to learn from yet")
+		return fresh(f.shifted(index, generation), "A beginning, as there is nothing to learn from yet")
 	case m.stagnant(island, generation):
-		return fresh(pick(r, len(archetypes)), fmt.Sprintf("Island %d has not improved for %d generations and begins anew", island, stagnantAfter))
+		return fresh(f.any(index, r), fmt.Sprintf("Island %d has not improved for %d generations and begins anew", island, stagnantAfter))
 	case pick(r, rarely) == 0:
-		return fresh(pick(r, len(archetypes)), "A stranger, so that the island does not grow alike")
+		return fresh(f.any(index, r), "A stranger, so that the island does not grow alike")
 	}
 	return f.child(pool, r)
 }
@@ -168,8 +168,7 @@ func tournament(pool []known, r *num.Rand) *known {
 }
 
 // pool is who may be a parent on an island: its own designs and those of
-// earlier runs, and of all islands when these mix. Only the best third has
-// children.
+// earlier runs, and of all islands when these mix.
 func (m *memory) pool(island, generation int) []known {
 	var out []known
 	for _, k := range m.parents {
@@ -180,7 +179,7 @@ func (m *memory) pool(island, generation int) []known {
 	if len(out) == 0 {
 		out = slices.Clone(m.parents)
 	}
-	return bestThird(out)
+	return out
 }
 
 // earlier are the designs of earlier runs.

@@ -41,6 +41,7 @@ var goal = rapid.Map(rapid.SliceOfN(rapid.SampledFrom([]string{
 	"EURUSD", "GBPUSD", "BTC-USD", "1h", "4h", "daily", "1h and 4h", "hourly and daily bars", "trend", "mean reversion", "momentum", "breakout", "volume", "volatility",
 	"rsi", "macd", "adx", "bollinger bands", "ichimoku", "no", "without", ".", "simple", "long only", "no shorts", "lstm", "gru", "mlp",
 	"max drawdown 5 %", "max drawdown 30 %", "at least 200 trades", "scalping", "swing", "position trading", "please", "find", "42",
+	"stop loss 2 %", "take profit 4%", "no stops", "with stops", "risk 1 % per trade",
 }), 0, 8), func(words []string) string { return strings.Join(words, " ") })
 
 var float = rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, 1e300}))
@@ -129,6 +130,7 @@ func checkBrief(t *rapid.T, b designer.Brief, s *strategy.Strategy, cost instrum
 	if b.MaxDrawdown > 0 && s.Backtest.PositionSize > max(0.1, 5*b.MaxDrawdown) {
 		t.Fatalf("positions of %v with a drawdown of %v", s.Backtest.PositionSize, b.MaxDrawdown)
 	}
+	checkExits(t, b, s.Backtest)
 	if len(b.Models) > 0 && !slices.Contains(b.Models, s.Model.Type) || len(b.Models) == 0 && s.Model.Type != strategy.MLP {
 		t.Fatalf("a network of the kind %s, wished were %v", s.Model.Type, b.Models)
 	}
@@ -155,6 +157,21 @@ func checkBrief(t *rapid.T, b designer.Brief, s *strategy.Strategy, cost instrum
 	}
 	if s.Training.Epochs > 15 || s.Training.BatchSize < 128 || s.Training.BatchSize > 256 || len(s.Model.Hidden) > 2 || s.Model.Weights(32, 3) > 32*32+32*16+16*3+100+4*(16*48+200) {
 		t.Fatalf("too much to train: %d epochs of %d, network %+v", s.Training.Epochs, s.Training.BatchSize, s.Model)
+	}
+}
+
+// checkExits holds stops, targets and the size of positions to what the goal said.
+func checkExits(t *rapid.T, b designer.Brief, got strategy.Backtest) {
+	for name, x := range map[string]struct {
+		want designer.Exit
+		at   float64
+	}{"stop": {b.Stop, got.StopLoss}, "target": {b.Target, got.TakeProfit}} {
+		if x.want.None && x.at != 0 || x.want.At > 0 && x.at != x.want.At || x.want.Use && x.at == 0 {
+			t.Fatalf("a %s at %v, asked for %+v", name, x.at, x.want)
+		}
+	}
+	if b.Risk > 0 && (got.SizeMode != strategy.SizeRisk || got.PositionSize != b.Risk || got.StopLoss == 0) {
+		t.Fatalf("it does not risk %v of the equity: %+v", b.Risk, got)
 	}
 }
 

@@ -125,6 +125,13 @@ func (f *frame) repairRisk(g *Genome) {
 			g.Stop = stops[len(stops)-1]
 		}
 	}
+	const usualStop, usualTarget = 3, 1.5 // in volatilities over the horizon
+	stop := f.brief.Stop
+	stop.Use = stop.Use || f.brief.Risk > 0
+	g.Stop, g.Target = stop.hold(g.Stop, usualStop), f.brief.Target.hold(g.Target, usualTarget)
+	if f.brief.Risk > 0 {
+		g.Size = sizes[len(sizes)-1] // the stop decides
+	}
 }
 
 // repairInputs keeps readings that the market has values of and the brief does

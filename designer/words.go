@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/ktrdr/ktrdr/indicator"
 	"github.com/ktrdr/ktrdr/strategy"
@@ -18,6 +20,10 @@ type meaning struct {
 	long     bool // no shorts
 	short    bool // of shorts: with a negation before it, no shorts
 	simple   bool
+	stop     bool // exits: see readExit
+	target   bool
+	risk     bool
+	unknown  bool // a phrase whose words alone would be misread; nothing is done about it
 }
 
 // phrases are what is understood besides the names of indicators, up to three
@@ -26,8 +32,11 @@ var phrases = map[string]meaning{
 	"mean reversion": {family: Reversion}, "mean reverting": {family: Reversion}, "reversion": {family: Reversion},
 	"reversal": {family: Reversion}, "contrarian": {family: Reversion}, "oversold": {family: Reversion},
 	"overbought": {family: Reversion}, "fade": {family: Reversion}, "ranging": {family: Reversion},
+	"mean revert": {family: Reversion}, "mean reverts": {family: Reversion}, "counter trend": {family: Reversion},
+	"countertrend": {family: Reversion}, "pullback": {family: Reversion}, "pullbacks": {family: Reversion},
+	"dip": {family: Reversion}, "dips": {family: Reversion}, "buy the dip": {family: Reversion}, "buy the dips": {family: Reversion},
 	"trend": {family: Trend}, "trends": {family: Trend}, "trending": {family: Trend}, "trend following": {family: Trend},
-	"moving average": {family: Trend}, "crossover": {family: Trend},
+	"moving average": {family: Trend}, "moving averages": {family: Trend}, "crossover": {family: Trend},
 	"momentum": {family: Momentum}, "acceleration": {family: Momentum}, "relative strength": {family: Momentum},
 	"volatility": {family: Volatility}, "vol": {family: Volatility},
 	"volume": {family: Volume}, "order flow": {family: Volume}, "money flow": {family: Volume},
@@ -46,10 +55,19 @@ var phrases = map[string]meaning{
 	"scalping": {style: Scalping}, "scalp": {style: Scalping}, "scalper": {style: Scalping},
 	"intraday": {style: Intraday}, "day trading": {style: Intraday}, "swing": {style: Swing},
 	"position trading": {style: Position}, "long term": {style: Position}, "buy and hold": {style: Position},
+	"short term": {style: Intraday}, "swing trading": {style: Swing},
 
 	"long only": {long: true}, "only long": {long: true}, "longs only": {long: true}, "only longs": {long: true},
 	"short": {short: true}, "shorts": {short: true}, "shorting": {short: true}, "short selling": {short: true},
+	"long and short": {short: true}, "long or short": {short: true}, "long short": {short: true},
+	"short only": {unknown: true}, "only short": {unknown: true}, "only shorts": {unknown: true}, "shorts only": {unknown: true},
 	"simple": {simple: true}, "minimal": {simple: true}, "interpretable": {simple: true},
+
+	"stop": {stop: true}, "stops": {stop: true}, "stop loss": {stop: true}, "stop losses": {stop: true}, "stoploss": {stop: true}, "sl": {stop: true},
+	"atr stop": {stop: true}, "atr stops": {stop: true}, "trailing stop": {unknown: true}, "trailing stops": {unknown: true},
+	"trailing stop loss": {unknown: true},
+	"take profit":        {target: true}, "take profits": {target: true}, "profit target": {target: true}, "profit targets": {target: true}, "tp": {target: true},
+	"risk": {risk: true}, "risk per trade": {risk: true},
 }
 
 // negations turn round what follows, until a stop or a word of hope.
@@ -62,30 +80,29 @@ var (
 
 const stop = "."
 
-// split cuts a text into lower-case words. What ends a clause becomes a stop;
-// a hyphen or slash parts words.
-func split(text string) []string {
-	var words []string
-	text = strings.ToLower(strings.ToValidUTF8(text, " "))
+// split cuts a text into words, in lower case and as they are written. What ends a
+// clause becomes a stop; a hyphen or slash parts words.
+func split(text string) (words, raw []string) {
+	text = strings.ToValidUTF8(text, " ")
 	flush := func(w string) {
 		if w = strings.Trim(w, "'"); w != "" {
-			words = append(words, w)
+			words, raw = append(words, strings.ToLower(w)), append(raw, w)
 		}
 	}
 	from := 0
 	for i, c := range text {
 		point := c == '.' && i > 0 && i+1 < len(text) && digit(text[i-1]) && digit(text[i+1])
-		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '\'' || c == '%' || c == '>' || c == '=' || point {
+		if ascii(c) || c >= 128 && unicode.IsLetter(c) || c == '\'' || c == '%' || c == '>' || c == '=' || point {
 			continue
 		}
 		flush(text[from:i])
-		from = i + len(string(c))
+		from = i + utf8.RuneLen(c)
 		if strings.ContainsRune(".,;:!?\n()", c) {
-			words = append(words, stop)
+			words, raw = append(words, stop), append(raw, stop)
 		}
 	}
 	flush(text[min(from, len(text)):])
-	return words
+	return words, raw
 }
 
 func digit(c byte) bool { return c >= '0' && c <= '9' }
@@ -93,26 +110,71 @@ func digit(c byte) bool { return c >= '0' && c <= '9' }
 // briefReader goes through the words of a text once.
 type briefReader struct {
 	words    []string
+	raw      []string // as they are written
+	used     []bool   // words that had an effect
+	symbolAt []bool   // words that name a symbol
 	brief    *Brief
 	negated  bool
+	contrast bool // the negation is an "instead of", which ends behind what it names
+	shorts   bool // going short is named and not ruled out
 	frames   []mention
 	unwanted []strategy.ModelType
+}
+
+func newReader(text string, b *Brief) *briefReader {
+	r := &briefReader{brief: b}
+	r.words, r.raw = split(text)
+	r.used, r.symbolAt = make([]bool, len(r.words)), make([]bool, len(r.words))
+	r.read()
+	return r
 }
 
 func (r *briefReader) read() {
 	for i := 0; i < len(r.words); {
 		w := r.words[i]
 		switch {
+		case r.contrasts(i):
+			r.negated, r.contrast = true, true
+		case slices.Contains(hopes, w) && slices.Contains(negations, r.word(i-1)): // "don't use"
 		case w == stop || slices.Contains(hopes, w):
-			r.negated = false
+			r.negated, r.contrast = false, false
 		case slices.Contains(negations, w):
-			r.negated = true
+			r.negated, r.contrast = true, false
 		}
 		r.readTimeframe(i)
 		r.readNumber(i)
 		n := r.readPhrase(i)
 		i += max(n, 1)
 	}
+}
+
+// word is the one at i; a stop beyond the ends.
+func (r *briefReader) word(i int) string {
+	if i < 0 || i >= len(r.words) {
+		return stop
+	}
+	return r.words[i]
+}
+
+// use marks words from i on as such that had an effect.
+func (r *briefReader) use(i, n int) {
+	for k := i; k < min(i+n, len(r.used)); k++ {
+		r.used[k] = true
+	}
+}
+
+// contrasts says whether what follows the word at i is ruled out in favour of what
+// stands before it: "instead of MLP", "rather than MLP", "LSTM over MLP".
+func (r *briefReader) contrasts(i int) bool {
+	switch w := r.words[i]; w {
+	case "instead", "rather":
+		return w == "instead" && r.word(i+1) == "of" || w == "rather" && r.word(i+1) == "than"
+	case "of", "than":
+		return i > 0 && r.contrasts(i-1)
+	case "over":
+		return phrases[r.word(i-1)].model != "" && phrases[r.word(i+1)].model != ""
+	}
+	return false
 }
 
 // readPhrase reads the longest phrase that begins at word i, and says how many
@@ -125,21 +187,41 @@ func (r *briefReader) readPhrase(i int) int {
 		m, ok := phrases[strings.Join(r.words[i:i+n], " ")]
 		if !ok {
 			d, found := indicator.Lookup(squash(strings.Join(r.words[i:i+n], "")))
-			if !found {
+			if !found || d.Name == "atr" && plainNumber(r.word(i-1)) { // "2 ATR" is a distance
 				continue
 			}
 			m = meaning{readings: readingsOf(d.Name)}
 		}
-		r.take(m)
+		if r.take(m, i, n) {
+			r.use(i, n)
+		}
+		if r.contrast && !slices.Contains(links, r.word(i+n)) {
+			r.negated, r.contrast = false, false
+		}
 		return n
 	}
 	return 0
 }
 
-func (r *briefReader) take(m meaning) {
+// take does what a phrase of n words at i says, and tells whether that is anything.
+func (r *briefReader) take(m meaning, i, n int) bool {
 	b := r.brief
-	if m.long || m.short && r.negated {
-		b.LongOnly = true
+	switch {
+	case m.unknown:
+		return false
+	case m.stop:
+		return r.readExit(&b.Stop, i, n)
+	case m.target:
+		return r.readExit(&b.Target, i, n)
+	case m.risk:
+		return r.readRisk(i, n)
+	case m.long:
+		b.LongOnly = b.LongOnly || !r.negated
+		return true
+	case m.short:
+		b.LongOnly = b.LongOnly || r.negated
+		r.shorts = !r.negated
+		return true
 	}
 	if r.negated {
 		if m.family != "" {
@@ -149,7 +231,7 @@ func (r *briefReader) take(m meaning) {
 		if m.model != "" {
 			r.unwanted = appendNew(r.unwanted, m.model)
 		}
-		return
+		return m.family != "" || len(m.readings) > 0 || m.model != ""
 	}
 	if m.family != "" {
 		b.Families = appendNew(b.Families, m.family)
@@ -162,6 +244,7 @@ func (r *briefReader) take(m meaning) {
 		b.Style = m.style
 	}
 	b.Simple = b.Simple || m.simple
+	return m.family != "" || len(m.readings) > 0 || m.model != "" || m.style != "" || m.simple
 }
 
 func appendNew[T comparable](list []T, more ...T) []T {
@@ -187,6 +270,10 @@ func (r *briefReader) settle() {
 	if len(r.unwanted) == 1 && r.unwanted[0] == strategy.MLP && len(b.Models) == 0 {
 		b.Models = []strategy.ModelType{strategy.GRU}
 	}
+	if b.Stop.None && b.Risk > 0 {
+		b.Risk = 0
+		b.understand("The risk of a trade is known by its stop, and the goal wants none; the risk was ignored.")
+	}
 }
 
 func without[T comparable](list, not []T) []T {
@@ -200,44 +287,61 @@ const near = 5
 func (r *briefReader) readNumber(i int) {
 	switch r.words[i] {
 	case "drawdown", "drawdowns", "dd":
-		x, ok := r.number(i, near)
-		if !ok {
-			x, ok = r.number(i, -near)
+		x, at := r.number(i, near)
+		if at < 0 {
+			x, at = r.number(i, -near)
 		}
 		if x >= 1 {
 			x /= 100
 		}
-		if ok && x > 0 && x < 1 {
+		if at >= 0 && x > 0 && x < 1 {
 			r.brief.MaxDrawdown = x
+			r.use(i, 1)
+			r.use(at, 1)
 		}
 	case "trades":
-		x, ok := r.number(i, -near)
+		x, at := r.number(i, -near)
 		from := max(0, i-near)
 		bound := slices.ContainsFunc(r.words[from:i], func(w string) bool {
 			return slices.Contains(floors, w) || strings.HasPrefix(w, ">")
 		})
-		if ok && bound && x >= 1 && x <= 1e6 {
+		if at >= 0 && bound && x >= 1 && x <= 1e6 {
 			r.brief.MinTrades = int(x)
+			r.use(i, 1)
+			r.use(at, 1)
 		}
 	}
 }
 
 // number is the first number within so many words after i, or before it where
-// the count is negative. A stop is not passed.
-func (r *briefReader) number(i, count int) (float64, bool) {
+// the count is negative, and where it stands; -1 where there is none. A stop is not
+// passed.
+func (r *briefReader) number(i, count int) (float64, int) {
 	step := 1
 	if count < 0 {
 		step, count = -1, -count
 	}
 	for k := 1; k <= count; k++ {
 		j := i + k*step
-		if j < 0 || j >= len(r.words) || r.words[j] == stop {
-			return 0, false
+		if r.word(j) == stop {
+			return 0, -1
 		}
-		w := strings.Trim(r.words[j], "%>=")
-		if x, err := strconv.ParseFloat(w, 64); err == nil && digit(w[0]) && len(w) < 12 {
-			return x, true
+		if x, ok := numeral(r.words[j]); ok {
+			return x, j
 		}
 	}
-	return 0, false
+	return 0, -1
+}
+
+// numeral reads a word as a number, with or without a sign of percent.
+func numeral(word string) (float64, bool) {
+	w := strings.Trim(word, "%>=")
+	x, err := strconv.ParseFloat(w, 64)
+	return x, err == nil && digit(w[0]) && len(w) < 12
+}
+
+// plainNumber says whether a word is a number and nothing else.
+func plainNumber(word string) bool {
+	_, ok := numeral(word)
+	return ok && !strings.ContainsAny(word, "%>=")
 }

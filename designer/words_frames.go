@@ -16,7 +16,7 @@ var units = map[string]string{
 
 var (
 	// series are the words that only follow a timeframe.
-	series = []string{"bar", "bars", "candle", "candles", "chart", "charts", "timeframe", "timeframes"}
+	series = []string{"bar", "bars", "candle", "candles", "chart", "charts", "timeframe", "timeframes", "filter"}
 	// lengths are the words that follow a length of time, which is no timeframe.
 	lengths = []string{"ahead", "ago", "later", "horizon", "horizons", "hold", "holding", "lookback"}
 	// fillers may stand between a negation and the timeframe that it rules out.

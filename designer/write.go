@@ -1,6 +1,7 @@
 package designer
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"math"
@@ -211,12 +212,22 @@ func (f *frame) writeTraining(b *strings.Builder, g *Genome) {
 }
 
 func (f *frame) writeBacktest(b *strings.Builder, g *Genome) {
-	fmt.Fprintf(b, "backtest:\n  commission: %v\n  slippage: %v\n  spread: %v\n  position_size: %v\n  flip: %v\n",
-		f.cost.Commission, f.cost.Slippage, f.cost.Spread, g.Size, g.Flip)
-	if g.Stop > 0 {
-		fmt.Fprintf(b, "  stop_loss: %s\n", number(min(g.Stop*f.reach(g), 0.5)))
+	size := g.Size
+	if f.brief.Risk > 0 {
+		size = f.brief.Risk
 	}
-	if g.Target > 0 {
-		fmt.Fprintf(b, "  take_profit: %s\n", number(min(g.Target*f.reach(g), 0.9)))
+	fmt.Fprintf(b, "backtest:\n  commission: %v\n  slippage: %v\n  spread: %v\n  position_size: %v\n  flip: %v\n",
+		f.cost.Commission, f.cost.Slippage, f.cost.Spread, size, g.Flip)
+	if f.brief.Risk > 0 {
+		b.WriteString("  size_mode: risk\n")
+	}
+	writeExit(b, "stop_loss", f.brief.Stop.At, min(g.Stop*f.reach(g), 0.5))
+	writeExit(b, "take_profit", f.brief.Target.At, min(g.Target*f.reach(g), 0.9))
+}
+
+// writeExit writes the distance that the brief gives, else the design's.
+func writeExit(b *strings.Builder, name string, given, own float64) {
+	if x := cmp.Or(given, own); x > 0 {
+		fmt.Fprintf(b, "  %s: %s\n", name, number(x))
 	}
 }

@@ -52,7 +52,7 @@ func (s *Server) trigger(c *call, in ResearchRequest) (Triggered, error) {
 	if err != nil {
 		return Triggered{}, err
 	}
-	out := Triggered{Run: order.Run, Seed: order.Seed, Understood: order.Understood, Warnings: order.Warnings}
+	out := Triggered{Run: order.Run, Seed: order.Seed, Understood: order.Understood, Warnings: order.Warnings, NotUnderstood: order.NotUnderstood}
 	replays := 0
 	for i := 0; i < len(order.Operations); i = len(out.Operations) {
 		some := order.Operations[i:min(i+ktrdr.MaxCreate, len(order.Operations))]

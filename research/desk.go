@@ -112,6 +112,7 @@ type Trigger struct {
 	TriggerReason string    `json:"trigger_reason,omitempty"` // empty means "start_new_cycle"
 	BypassGates   bool      `json:"bypass_gates,omitempty"`   // go on whatever the gates say
 	Force         bool      `json:"force,omitempty"`          // wait for a turn where there is no room
+	RefuseUnknown bool      `json:"refuse_unknown,omitempty"` // refuse a brief of which nothing is understood; else that is a warning
 	Count         int       `json:"count,omitempty"`          // how many; 0 means 1, or a generation where there is an Until
 	Until         time.Time `json:"until,omitzero"`           // no generation starts after this; zero means that Count says how many
 	Seed          *uint64   `json:"seed,omitempty"`           // the run's; nil means one made of its name
@@ -156,6 +157,8 @@ type Order struct {
 	Operations []ktrdr.NewOperation
 	Understood []string // what was read out of the brief
 	Warnings   []string
+
+	NotUnderstood []string // content words of the brief that had no effect
 }
 
 // The bounds of a request.
@@ -275,6 +278,9 @@ func (d *Desk) budget(ctx context.Context, model string) (float64, error) {
 // run makes the researches of a run.
 func (d *Desk) run(t Trigger, spec Spec, about subject) (Order, error) {
 	order := Order{Run: t.Run, Understood: about.brief.Understood, Warnings: about.warnings}
+	if spec.Model == Builtin { // a model is given the words themselves
+		order.NotUnderstood = about.brief.NotUnderstood
+	}
 	if order.Run == "" {
 		var tail [8]byte
 		_, _ = rand.Read(tail[:]) // never fails since Go 1.24

@@ -136,7 +136,8 @@ func (d *Desk) open(symbols []string, frames []market.Timeframe) (series []*mark
 		for _, tf := range frames {
 			b, c, err := d.cfg.Library.Get(symbol, tf)
 			if errors.Is(err, market.ErrNoData) {
-				err = noData(symbol, string(tf))
+				known, listErr := d.known()
+				err = errors.Join(noData(known, symbol, tf), listErr)
 			}
 			if err != nil {
 				missing = append(missing, err)

@@ -87,7 +87,7 @@ func TestDesk_RefusesWhatCannotBeDoneTogether(t *testing.T) {
 		trigger Trigger
 		says    string
 	}{
-		"a timeframe of one symbol":      {Trigger{Symbols: []string{"EURGBP", "USDCAD"}, Timeframes: []string{"1h", "1d"}}, "there are no 1d bars of USDCAD: import some"},
+		"a timeframe of one symbol":      {Trigger{Symbols: []string{"EURGBP", "USDCAD"}, Timeframes: []string{"1h", "1d"}}, "there are no 1d bars of USDCAD: make them with `ktrdr data resample USDCAD 1h 1d`"},
 		"a symbol without bars":          {Trigger{Symbols: []string{"EURGBP", "USDJPY"}}, "bars of USDJPY: import some"},
 		"both ways to say a timeframe":   {Trigger{Timeframe: "1h", Timeframes: []string{"4h"}}, "timeframe and timeframes are given both"},
 		"a timeframe that is none":       {Trigger{Timeframes: []string{"1h", "often"}}, `timeframe "often" is not one of`},

@@ -1,6 +1,7 @@
 package research
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -44,10 +45,29 @@ func (d *Desk) subject(t Trigger) (subject, error) {
 		return subject{}, wrong("%w", err)
 	}
 	b := chosen.Read(t.Brief, known)
+	if b.NothingUnderstood && t.Model == Builtin {
+		if t.RefuseUnknown {
+			return subject{}, wrong("nothing of the goal was understood: %s. Name symbols, timeframes, indicators, or a style such as trend or mean reversion. --ignore-unknown researches without a goal", unknownWords(b))
+		}
+		warnings = append(warnings, fmt.Sprintf("Nothing of the goal was understood: %s. It is researched as if there were no goal.", unknownWords(b)))
+	}
 	if err := d.enoughBars(known, &b); err != nil {
 		return subject{}, err
 	}
 	return subject{brief: b, symbols: b.Symbols, frames: b.Timeframes(), warnings: warnings}, nil
+}
+
+// unknownWords lists what was not understood of a goal, with the words that may be
+// meant.
+func unknownWords(b designer.Brief) string {
+	list := make([]string, len(b.NotUnderstood))
+	for i, w := range b.NotUnderstood {
+		list[i] = w
+		if near := designer.Nearest(w); near != "" {
+			list[i] += fmt.Sprintf(" (did you mean %s?)", near)
+		}
+	}
+	return strings.Join(list, ", ")
 }
 
 // chosen is what the request names beside the brief.
@@ -111,7 +131,14 @@ func (d *Desk) given(t Trigger, known designer.Known, chosen designer.Chosen) (s
 		return subject{}, err
 	}
 	sub := subject{text: text, name: s.Name, symbols: s.Data.Symbols, frames: s.Data.Timeframes, span: s.Data.Span}
-	sub.brief = designer.Chosen{Symbols: s.Data.Symbols, Timeframes: s.Data.Timeframes}.Read(t.Brief, known)
+	given := designer.Chosen{Symbols: s.Data.Symbols, Timeframes: s.Data.Timeframes}
+	if err := given.Contradicts(t.Brief, known); err != nil {
+		return subject{}, wrong("strategy %s: %w", s.Name, err)
+	}
+	sub.brief = given.Read("", known)
+	if t.Brief != "" {
+		sub.warnings = append(sub.warnings, "The strategy is given, so nothing is designed: the goal is kept as a note and has no effect.")
+	}
 	longest, fewest := 0, math.MaxInt
 	for _, x := range known.Series {
 		if slices.Contains(s.Data.Symbols, x.Symbol) {
@@ -189,7 +216,7 @@ func available(known designer.Known, chosen designer.Chosen) error {
 		}
 		for _, symbol := range chosen.Symbols {
 			if !has(symbol, tf) {
-				missing = append(missing, noData(symbol, string(tf)))
+				missing = append(missing, noData(known, symbol, tf))
 			}
 		}
 	}
@@ -200,9 +227,13 @@ func available(known designer.Known, chosen designer.Chosen) error {
 }
 
 // noData says what is missing and what to do about it.
-func noData(symbol, timeframe string) error {
-	if timeframe == "" {
-		timeframe = "1h"
+func noData(known designer.Known, symbol string, tf market.Timeframe) error {
+	tf = cmp.Or(tf, market.H1)
+	todo := "import some"
+	if command := known.Resample(symbol, tf); command != "" {
+		todo = fmt.Sprintf("make them with `%s`, import some", command)
+	} else if near := known.Nearest(symbol); near != "" {
+		todo = fmt.Sprintf("did you mean %s? If not, import some", near)
 	}
-	return fmt.Errorf("there are no %[2]s bars of %[1]s: import some with `ktrdr data import FILE --symbol %[1]s --timeframe %[2]s`, or make some up with `ktrdr data synth --symbol %[1]s --timeframe %[2]s --bars 20000 --seed 7`", symbol, timeframe)
+	return fmt.Errorf("there are no %[2]s bars of %[1]s: %[3]s with `ktrdr data import FILE --symbol %[1]s --timeframe %[2]s`, or make some up with `ktrdr data synth --symbol %[1]s --timeframe %[2]s --bars 20000 --seed 7`", symbol, tf, todo)
 }

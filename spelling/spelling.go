@@ -1,6 +1,8 @@
 // Package spelling tells how far a misspelt word is from a right one.
 package spelling
 
+import "strings"
+
 // Edits counts the letters to add, drop or change to make b of a.
 func Edits(a, b string) int {
 	row := make([]int, len(b)+1)
@@ -20,4 +22,22 @@ func Edits(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// Nearest is the name of a list that a misspelt one is nearest to, in whatever
+// case; "" where none is near: about a third of the letters may be wrong, three at
+// most. Of two that are equally near it is the first.
+func Nearest(word string, names []string) string {
+	const longest = 60
+	if word == "" || len(word) > longest {
+		return ""
+	}
+	word = strings.ToLower(word)
+	best, least := "", 1+min(3, (len(word)+2)/3)
+	for _, name := range names {
+		if d := Edits(word, strings.ToLower(name)); d < least && d < len(name) {
+			best, least = name, d
+		}
+	}
+	return best
 }

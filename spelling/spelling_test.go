@@ -25,3 +25,15 @@ func TestEdits_CountsLetters(t *testing.T) {
 		}
 	}
 }
+
+func TestNearest_IsWhatWasMeant(t *testing.T) {
+	names := []string{"status", "EURUSD", "GBPUSD", "data", "demo"}
+	for word, want := range map[string]string{
+		"statsu": "status", "STATUS": "status", "eurudsd": "EURUSD", "gbpsud": "GBPUSD", "dat": "data", "dmeo": "demo",
+		"": "", "x": "", "frobnicate": "", "xy": "",
+	} {
+		if got := spelling.Nearest(word, names); got != want {
+			t.Errorf("nearest to %q is %q, want %q", word, got, want)
+		}
+	}
+}

@@ -37,14 +37,14 @@ func TestCLI_ResearchesAGoalToItsVerdict(t *testing.T) {
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "4000", "--seed", "7")
 	l.serve("--workers", "1")
 
-	l.refused(exitFailed, "there is no strategy \"nosuch\"", "research", "--strategy", "nosuch")
-	l.refused(exitFailed, "no 1h bars of GBPUSD", "research", "--symbol", "GBPUSD")
-	l.refused(exitFailed, "there is no model \"oracle\"; there is builtin. builtin needs no key; others are set where the backend runs, as KTRDR_MODELS=", "research", "--model", "oracle")
+	l.refused(exitUsage, "there is no strategy \"nosuch\"", "research", "--strategy", "nosuch")
+	l.refused(exitUsage, "no 1h bars of GBPUSD", "research", "--symbol", "GBPUSD")
+	l.refused(exitUsage, "there is no model \"oracle\"; there is builtin. builtin needs no key; others are set where the backend runs, as KTRDR_MODELS=", "research", "--model", "oracle")
 	l.refused(exitUsage, "--count must be", "research", "--count", "-1")
 	l.refused(exitUsage, "--count must be", "research", "--count", "0")
 	l.refused(exitUsage, "--count must be 1 to 10000, not 100000", "research", "--count", "100000")
 	l.refused(exitUsage, "--count must be 1 to 64, not 65", "research", "--count", "65", "--until", "07:00")
-	l.refused(exitFailed, "the brief names TSLA", "research", "trade TSLA on 5m bars")
+	l.refused(exitUsage, "the brief names TSLA", "research", "trade TSLA on 5m bars")
 	l.refused(exitUsage, "such as 07:00", "research", "--until", "tomorrow")
 	if out := l.must("memory"); !strings.Contains(out, "No experiments yet") {
 		t.Errorf("memory before there is any:\n%s", out)

@@ -105,10 +105,10 @@ func TestCosts_TheFileIsReadWithoutARestart(t *testing.T) {
 	}
 	check(pinned(), research.CostsOfFile, "3/0/0")
 	check(pinned("--costs", "EURUSD=4/0/0"), research.CostsOfRun, "4/0/0")
-	l.refused(exitFailed, "costs: there are no bars of EURUDS; did you mean EURUSD?", "research", "--costs", "EURUDS=4/0/0")
+	l.refused(exitUsage, "costs: there are no bars of EURUDS; did you mean EURUSD?", "research", "--costs", "EURUDS=4/0/0")
 
 	l.describe("instruments:\n  EURUSD:\n    cost: {commission: 3, slippage: 0, spread: 0}\n")
-	l.refused(exitFailed, `instruments.yaml:3:5: instruments.EURUSD: there is no key "cost"; did you mean costs?`, "research", "--force")
+	l.refused(exitUsage, `instruments.yaml:3:5: instruments.EURUSD: there is no key "cost"; did you mean costs?`, "research", "--force")
 	l.refused(exitFailed, "instruments.yaml:3:5", "doctor")
 	l.describe("# nothing\n")
 	check(pinned(), research.CostsOfSettings, "9/0/0")
@@ -145,7 +145,7 @@ func TestDemo_TakesCosts(t *testing.T) {
 	l := newLab(t)
 	l.env = append(l.env, "TMPDIR="+t.TempDir())
 	l.refused(exitUsage, "leave out --researches, --seed, --edge and --costs", "demo", "--kill", "--costs", "SYNTH=1/1/1")
-	l.refused(exitFailed, "costs: there are no bars of EURUSD", "demo", "--exit", "--costs", "EURUSD=1/1/1")
+	l.refused(exitUsage, "costs: there are no bars of EURUSD", "demo", "--exit", "--costs", "EURUSD=1/1/1")
 }
 
 func TestResearchFigures_KeepsOnlyNumbers(t *testing.T) {

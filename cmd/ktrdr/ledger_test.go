@@ -54,7 +54,7 @@ func TestServe_WhatIsTriedByHandCountsAndAHoldoutStaysSealed(t *testing.T) {
 	if said := l.run("backtest", model, "--end", later, "-f"); said.code != exitOK || !strings.Contains(said.err, "only the bars that "+string(whole.ID)+" searched are traded: the bars after") {
 		t.Errorf("an end in the holdout: %v, want it to say where it stops", said)
 	}
-	l.refused(exitFailed, "later bars are the holdout; --open-holdout", "backtest", model, "--start", later)
+	l.refused(exitUsage, "later bars are the holdout; --open-holdout", "backtest", model, "--start", later)
 	_, before := l.noted()
 	opened := backtestResult(t, l.finished("backtest", model, "--open-holdout"))
 	if !opened.End.After(own.End) || opened.Opened == nil || !strings.Contains(opened.Summary, "this was a look") {

@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/ktrdr/ktrdr"
 )
 
 // version is set by the linker; see version.go for what a plain build says.
@@ -86,6 +88,8 @@ func exitCode(err error) int {
 		return e.code
 	case errors.Is(err, errStopped):
 		return exitInterrupted
+	case ktrdr.CodeOf(err) == ktrdr.CodeInvalid: // the request must be changed
+		return exitUsage
 	}
 	return exitFailed
 }

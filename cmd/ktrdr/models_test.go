@@ -43,7 +43,7 @@ func (l *lab) eventually(what string, ok func(out string) bool, args ...string) 
 func TestCLI_AGoalThatHoldsAKeyIsRefused(t *testing.T) {
 	const key = "sk-canary-0123456789"
 	l, p := modelled(t, llmtest.Script(llmtest.Step{Status: 401}))
-	l.refused(1, "holds the key of a provider", "research", "trend, and my key is "+key, "--model", "test/m")
+	l.refused(exitUsage, "holds the key of a provider", "research", "trend, and my key is "+key, "--model", "test/m")
 	if text := l.must("ops") + p.log.String(); strings.Contains(text, key) || strings.Contains(text, "op_agent_research") {
 		t.Errorf("the key is shown, or the research was made:\n%s", text)
 	}

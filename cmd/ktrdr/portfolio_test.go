@@ -30,11 +30,11 @@ func TestCLI_ResearchesSeveralSymbolsAndTimeframesTogether(t *testing.T) {
 	l.markets()
 	l.serve("--workers", "2")
 
-	l.refused(exitFailed, "no 1h bars of CCC", "research", "--symbol", "AAA", "--symbol", "CCC", "--timeframe", "1h")
-	l.refused(exitFailed, "there are no 1d bars of BBB", "research", "--symbol", "AAA", "--symbol", "BBB", "--timeframe", "1h", "--timeframe", "1d")
-	l.refused(exitFailed, "no 1d bars of BBB", "research", "AAA or BBB using 1h and 1d")
-	l.refused(exitFailed, "the brief names CCC", "research", "AAA or CCC")
-	l.refused(exitFailed, `timeframe "often" is not one of`, "research", "--timeframe", "often")
+	l.refused(exitUsage, "no 1h bars of CCC", "research", "--symbol", "AAA", "--symbol", "CCC", "--timeframe", "1h")
+	l.refused(exitUsage, "there are no 1d bars of BBB", "research", "--symbol", "AAA", "--symbol", "BBB", "--timeframe", "1h", "--timeframe", "1d")
+	l.refused(exitUsage, "no 1d bars of BBB", "research", "AAA or BBB using 1h and 1d")
+	l.refused(exitUsage, "the brief names CCC", "research", "AAA or CCC")
+	l.refused(exitUsage, `timeframe "often" is not one of`, "research", "--timeframe", "often")
 
 	told := l.run("research", "--symbol", "AAA", "--symbol", "BBB", "--timeframe", "1h", "--timeframe", "4h", "--count", "2", "--seed", "5", "--bypass-gates", "--follow")
 	if told.code != exitOK {
@@ -137,7 +137,7 @@ func (l *lab) tradesByHand() {
 	if err := json.Unmarshal(l.finished("backtest", string(model.ID), "--symbol", "BBB").Result, &one); err != nil || one.Symbol != "BBB" || one.Accounts != nil {
 		l.t.Errorf("a backtest of BBB trades %q (%v)", one.Traded(), err)
 	}
-	l.refused(exitFailed, "trained on AAA and on BBB: say which one to predict with --symbol AAA", "predict", string(model.ID))
+	l.refused(exitUsage, "trained on AAA and on BBB: say which one to predict with --symbol AAA", "predict", string(model.ID))
 	if made := l.run("backtest", string(model.ID), "--symbol", "AAA", "--symbol", "BBB", "--json"); made.code != exitOK || decode[httpapi.Started](l.t, made.out).Operation == "" {
 		l.t.Errorf("--symbol twice: %+v", made)
 	}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/research"
 )
@@ -26,6 +28,11 @@ verdict is on their sum. Several timeframes ("1h and 4h", --timeframe given
 twice): decisions are made at the shortest, and designs may also read the others.
 A symbol or timeframe without bars is refused.
 
+Words of the goal without an effect are listed as "not understood". A goal of which
+nothing is understood is refused; --ignore-unknown researches all the same. A goal
+that names trend, mean reversion, momentum, breakout, volatility or volume gets it
+in at least half of its designs.
+
 --count starts several researches, in generations that learn from each other.
 --until HH:MM keeps starting generations until that time of day; it survives
 restarts of the server, and running researches finish. ` + "`ktrdr cancel RUN`" + ` ends a
@@ -34,6 +41,7 @@ run sooner.`
 type researchFlags struct {
 	httpapi.ResearchRequest
 	file   string // or name of a strategy
+	ignore bool   // go on although nothing of the goal is understood
 	seed   uint64
 	until  string
 	key    string
@@ -58,6 +66,7 @@ func newResearch(a *app) *cobra.Command {
 		if len(args) == 1 {
 			f.Brief = args[0]
 		}
+		f.RefuseUnknown = !f.ignore
 		if cmd.Flags().Changed("seed") {
 			f.Seed = &f.seed
 		}
@@ -74,6 +83,7 @@ func newResearch(a *app) *cobra.Command {
 	flags.StringVar(&f.file, "strategy", "", "`STRATEGY` to research instead of designing one: a file or a name")
 	flags.StringVar(&f.Model, "model", "", "`MODEL` that designs and assesses (default builtin)")
 	flags.BoolVar(&f.BypassGates, "bypass-gates", false, "go on whatever the gates say")
+	flags.BoolVar(&f.ignore, "ignore-unknown", false, "go on although nothing of the goal is understood")
 	flags.BoolVar(&f.Force, "force", false, "wait in line where there is no room, instead of being refused")
 	flags.StringVar(&f.key, "key", "", "idempotency `KEY`: the same key again starts nothing new")
 	_ = cmd.RegisterFlagCompletionFunc("timeframe", completeTimeframes)
@@ -126,6 +136,16 @@ func (a *app) understood(made httpapi.Triggered) {
 	}
 	for _, x := range made.Understood {
 		fmt.Fprintln(a.err, "understood:", plain(x))
+	}
+	if len(made.NotUnderstood) > 0 {
+		words := make([]string, len(made.NotUnderstood))
+		for i, w := range made.NotUnderstood {
+			words[i] = plain(w)
+			if near := designer.Nearest(w); near != "" {
+				words[i] += " (did you mean " + near + "?)"
+			}
+		}
+		fmt.Fprintln(a.err, "not understood:", strings.Join(words, ", "))
 	}
 	for _, x := range made.Warnings {
 		fmt.Fprintln(a.err, "warning:", plain(x))

@@ -52,7 +52,7 @@ func (d researchDesk) Rest(r httpapi.ResearchRequest, run string, first json.Raw
 func triggerOf(r httpapi.ResearchRequest, run string) research.Trigger {
 	return research.Trigger{
 		Brief: r.Brief, Strategy: r.Strategy, StrategyYAML: r.StrategyYAML, Model: r.Model, TriggerReason: r.TriggerReason,
-		BypassGates: r.BypassGates, Force: r.Force, Count: r.Count, Until: r.Until, Seed: r.Seed, Symbols: r.Symbols, Timeframe: r.Timeframe,
+		BypassGates: r.BypassGates, Force: r.Force, RefuseUnknown: r.RefuseUnknown, Count: r.Count, Until: r.Until, Seed: r.Seed, Symbols: r.Symbols, Timeframe: r.Timeframe,
 		Timeframes: r.Timeframes, Costs: r.Costs, Run: run,
 	}
 }

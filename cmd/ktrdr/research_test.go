@@ -26,9 +26,9 @@ func TestCLI_TrainsBacktestsAndPredicts(t *testing.T) {
 	l := newLab(t)
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "4000", "--seed", "7")
 	p, _ := l.serve("--workers", "1")
-	l.refused(exitFailed, "there is no strategy \"nosuch\"", "train", "nosuch")
+	l.refused(exitUsage, "there is no strategy \"nosuch\"", "train", "nosuch")
 	l.refused(exitFailed, "there is no strategy file none.yaml; name one of `ktrdr strategies`, or a file", "train", "none.yaml")
-	l.refused(exitFailed, "no 1h bars of GBPUSD", "train", "rsi_mean_reversion", "--symbol", "GBPUSD")
+	l.refused(exitUsage, "no 1h bars of GBPUSD", "train", "rsi_mean_reversion", "--symbol", "GBPUSD")
 	if out := l.must("models"); !strings.Contains(out, "No models") {
 		t.Errorf("models before there are any:\n%s", out)
 	}
@@ -69,7 +69,7 @@ func TestCLI_TrainsBacktestsAndPredicts(t *testing.T) {
 	if len(out.Bars) != 3 || len(out.Bars[2].Answers) != 3 || !strings.Contains(said, out.Bars[2].Signal) || out.Symbol != "EURUSD" {
 		t.Errorf("prediction %+v, printed as\n%s", out, said)
 	}
-	l.refused(exitFailed, "there are no 1h bars of GBPUSD", "predict", model, "--symbol", "GBPUSD")
+	l.refused(exitUsage, "there are no 1h bars of GBPUSD", "predict", model, "--symbol", "GBPUSD")
 	l.refused(exitFailed, "model "+file, "predict", file)
 	l.refused(exitFailed, "model "+file, "backtest", file)
 	p.stop(syscall.SIGTERM)

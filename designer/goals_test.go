@@ -1,0 +1,171 @@
+package designer_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/ktrdr/ktrdr/designer"
+	"github.com/ktrdr/ktrdr/market"
+)
+
+// shelf is the library that the goals below are read against. EURUSD 1h is its
+// longest series, so a goal that names no symbol is researched on it.
+var shelf = designer.Known{Series: []designer.Series{
+	{Symbol: "EURUSD", Timeframe: market.H1, Bars: 60_000},
+	{Symbol: "EURUSD", Timeframe: market.D1, Bars: 3_000},
+	{Symbol: "GBPUSD", Timeframe: market.H1, Bars: 30_000},
+	{Symbol: "GBPUSD", Timeframe: market.H4, Bars: 8_000},
+	{Symbol: "BTC-USD", Timeframe: market.M15, Bars: 9_000},
+	{Symbol: "XAUUSD", Timeframe: market.H1, Bars: 25_000},
+}}
+
+// goals are typed as people type them. Of each goal is known what must be
+// understood, which words must be listed as not understood, or with which words it
+// must be refused.
+var goals = []struct {
+	goal    string
+	means   string // see meaningOf
+	lost    string // words that are listed as not understood, separated by |
+	nothing bool   // nothing of it is understood: the command line refuses it
+	refused string // part of the refusal
+}{
+	{goal: "", means: "EURUSD 1h"},
+	{goal: "anything what works", means: "EURUSD 1h"},
+	{goal: "find some edge after costs", means: "EURUSD 1h"},
+	{goal: "I want trend strategy for EURUSD hourly", means: "EURUSD 1h; trend"},
+	{goal: "eurusd trend, dont use volume", means: "EURUSD 1h; trend; -volume"},
+	{goal: "counter-trend GBPUSD", means: "GBPUSD 1h; mean reversion"},
+	{goal: "buy the dip BTC/USD", means: "BTC-USD 15m; mean reversion"},
+	{goal: "volatility breakout 1h and 4h GBPUSD", means: "GBPUSD 1h+4h; volatility, breakout"},
+	{goal: "EURUSD and GBPUSD together, momentum", means: "EURUSD GBPUSD 1h; momentum"},
+	{goal: "swing trading on GBP/USD with max drawdown of 15%", means: "GBPUSD 1h; swing; drawdown 0.15"},
+	{goal: "at least 200 trades, at most 10 percent drawdown", means: "EURUSD 1h; drawdown 0.1; trades 200"},
+	{goal: "use RSI and MACD, no bollinger", means: "EURUSD 1h; rsi, macd; -bandwidth, distance"},
+	{goal: "no volume indicators, simple network", means: "EURUSD 1h; -volume; simple"},
+	{goal: "neural network for gold, 1 hour bars", means: "XAUUSD 1h"},
+	{goal: "make trend following on gold", means: "XAUUSD 1h; trend"},
+	{goal: "bitcoin scalp long only", means: "BTC-USD 15m; scalping; long only"},
+	{goal: "BTC-USD 15m scalping no shorts", means: "BTC-USD 15m; scalping; long only"},
+	{goal: "long and short GBPUSD trend", means: "GBPUSD 1h; trend"},
+
+	// networks
+	{goal: "LSTM instead of MLP", means: "EURUSD 1h; lstm"},
+	{goal: "I prefer LSTM over MLP for EURUSD", means: "EURUSD 1h; lstm"},
+	{goal: "use GRU rather than LSTM", means: "EURUSD 1h; gru"},
+	{goal: "without MLP", means: "EURUSD 1h; gru"},
+	{goal: "transformer instead of LSTM", means: "EURUSD 1h", lost: "transformer"},
+
+	// stops, targets and risk
+	{goal: "momentum with stop loss 2% and take profit 4%", means: "EURUSD 1h; momentum; stop 0.02; target 0.04"},
+	{goal: "breakout of asian range, stop loss 1 percent", means: "EURUSD 1h; breakout; stop 0.01", lost: "asian|range"},
+	{goal: "ATR stops, trend", means: "EURUSD 1h; trend; stop"},
+	{goal: "no stop loss, mean reversion", means: "EURUSD 1h; mean reversion; no stop"},
+	{goal: "trailing stop 2 ATR on EURUSD trend", means: "EURUSD 1h; trend", lost: "trailing|stop|2 ATR"},
+	{goal: "risk 1% per trade, EURUSD trend", means: "EURUSD 1h; trend; risk 0.01"},
+	{goal: "position size 50%, momentum", means: "EURUSD 1h; momentum", lost: "size|50%"},
+
+	// dates and sessions
+	{goal: "trend since 2015 only", means: "EURUSD 1h; trend", lost: "2015"},
+	{goal: "backtest from 2018 to 2022 mean reverting GBPUSD", means: "GBPUSD 1h; mean reversion", lost: "2018|2022"},
+	{goal: "mean reversion in the london session on GBPUSD", means: "GBPUSD 1h; mean reversion", lost: "london|session"},
+	{goal: "EURUSD overnight mean reversion, flat before weekend", means: "EURUSD 1h; mean reversion", lost: "overnight|flat|weekend"},
+	{goal: "hold 3 days, EURUSD", means: "EURUSD 1h", lost: "hold|3 days"},
+
+	// other words that change nothing
+	{goal: "CTA style trend following", means: "EURUSD 1h; trend", lost: "CTA"},
+	{goal: "VIX filter, trend EURUSD", means: "EURUSD 1h; trend", lost: "VIX|filter"},
+	{goal: "GBPUSD trend, I check it daily", means: "GBPUSD 1h; trend", lost: "check|daily"},
+	{goal: "tren folowing for EURUSD", means: "EURUSD 1h", lost: "tren|folowing"},
+	{goal: "momentum with sharpe > 1.5", means: "EURUSD 1h; momentum", lost: "sharpe|1.5"},
+	{goal: "only short positions EURUSD", means: "EURUSD 1h", lost: "short"},
+	{goal: "intraday mean reversion GBPUSD, commission 2 bps", means: "GBPUSD 1h; mean reversion; intraday", lost: "commission|2 bps"},
+	{goal: "news and sentiment based, no trend", means: "EURUSD 1h; -trend", lost: "news|sentiment"},
+	{goal: "Стратегия тренда EURUSD", means: "EURUSD 1h", lost: "Стратегия|тренда"},
+
+	// nothing is understood
+	{goal: "make me rich fast", means: "EURUSD 1h", lost: "rich|fast", nothing: true},
+	{goal: "low risk strategy please", means: "EURUSD 1h", lost: "low|risk", nothing: true},
+	{goal: "momentom strategy", means: "EURUSD 1h", lost: "momentom", nothing: true},
+	{goal: "at most 50 trades", means: "EURUSD 1h", lost: "50 trades", nothing: true},
+	{goal: "sharpe above 2", means: "EURUSD 1h", lost: "sharpe|2", nothing: true},
+	{goal: "trade only in new york hours", means: "EURUSD 1h", lost: "new|york|hours", nothing: true},
+	{goal: "pairs trading with cointegration", means: "EURUSD 1h", lost: "pairs|cointegration", nothing: true},
+	{goal: "leverage 10x martingale grid", means: "EURUSD 1h", lost: "leverage|10x|martingale|grid", nothing: true},
+	{goal: "please to make robust strategy with small drawdown", means: "EURUSD 1h", lost: "small|drawdown", nothing: true},
+
+	// bars that the library does not have
+	{goal: "XAUUSD daily", refused: "`ktrdr data resample XAUUSD 1h 1d`"},
+	{goal: "gold 4h", refused: "`ktrdr data resample XAUUSD 1h 4h`"},
+	{goal: "weekly momentum on EURUSD", refused: "`ktrdr data resample EURUSD 1h 1w`"},
+	{goal: "GBPUSD 4h with daily filter", refused: "`ktrdr data resample GBPUSD 1h 1d`"},
+	{goal: "EURUSD M15", refused: "no 15m bars of EURUSD"},
+	{goal: "EURUSD and USDJPY momentum", refused: "names USDJPY"},
+	{goal: "trend on VIX", refused: "names VIX"},
+	{goal: "TSLA momentum", refused: "names TSLA"},
+	{goal: "trade $NVDA breakouts", refused: "names NVDA"},
+	{goal: "silver trend", refused: "names silver"},
+}
+
+// meaningOf puts what was understood into one line.
+func meaningOf(b designer.Brief) string {
+	parts := []string{strings.Join(b.Symbols, " ") + " " + string(b.Timeframe)}
+	for _, tf := range b.Longer {
+		parts[0] += "+" + string(tf)
+	}
+	add := func(ok bool, format string, args ...any) {
+		if ok {
+			parts = append(parts, fmt.Sprintf(format, args...))
+		}
+	}
+	list := func(before string, n int, names any) {
+		add(n > 0, "%s%s", before, strings.Trim(strings.ReplaceAll(fmt.Sprintf("%q", names), `" "`, ", "), `[]"`))
+	}
+	list("", len(b.Families), b.Families)
+	list("", len(b.Readings), b.Readings)
+	list("-", len(b.AvoidFamilies), b.AvoidFamilies)
+	list("-", len(b.AvoidReadings), b.AvoidReadings)
+	list("", len(b.Models), b.Models)
+	add(b.Style != "", "%s", b.Style)
+	add(b.LongOnly, "long only")
+	add(b.Simple, "simple")
+	add(b.MaxDrawdown > 0, "drawdown %v", b.MaxDrawdown)
+	add(b.MinTrades > 0, "trades %d", b.MinTrades)
+	exit(add, "stop", b.Stop)
+	exit(add, "target", b.Target)
+	add(b.Risk > 0, "risk %v", b.Risk)
+	return strings.Join(parts, "; ")
+}
+
+func exit(add func(bool, string, ...any), name string, e designer.Exit) {
+	add(e.At > 0, "%s %v", name, e.At)
+	add(e.Use && e.At == 0, "%s", name)
+	add(e.None, "no %s", name)
+}
+
+func TestGoals_AreUnderstoodRefusedOrListed(t *testing.T) {
+	for _, c := range goals {
+		t.Run(c.goal, func(t *testing.T) {
+			_, err := designer.CheckBrief(c.goal, shelf, designer.Chosen{})
+			if c.refused != "" {
+				if err == nil || !strings.Contains(err.Error(), c.refused) {
+					t.Fatalf("err = %v, want a refusal with %q", err, c.refused)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := designer.ReadBrief(c.goal, shelf)
+			if got := meaningOf(b); got != c.means {
+				t.Errorf("understood %q, want %q", got, c.means)
+			}
+			if got := strings.Join(b.NotUnderstood, "|"); got != c.lost {
+				t.Errorf("not understood %q, want %q", got, c.lost)
+			}
+			if b.NothingUnderstood != c.nothing {
+				t.Errorf("nothing understood = %v, want %v", !c.nothing, c.nothing)
+			}
+		})
+	}
+}

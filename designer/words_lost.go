@@ -1,0 +1,82 @@
+package designer
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/ktrdr/ktrdr/spelling"
+)
+
+// grammar are words that say nothing by themselves.
+var grammar = strings.Fields(`a about above add after again all along also always am an and another any anything are around as at
+	based be because been before behind being below beside best better between both but by can cannot could dear did do does
+	doing don't dont during each either else enough etc even every everything except exclude excluding few for from get gets
+	give gives go goes going good great had has have having he hello here hi him how i i'd i'll i'm idea ideas if in including
+	instead into is it it's its just keep keeps kind left less let lets like likes look looking looks made make makes making many
+	max maximum may maybe me might min minimum minute mine more most much must my need needs next no nor not now of off ok on
+	once one only or other others our out over own per please plus possible possibly prefer preferably preferred prefers rather
+	really same see should show since so some something still such sure take takes than thank thanks that that's the their
+	them then there these they thing things this those to together too try trying type under until up upon us use used uses
+	using very via vs want wants was we well were what when where which while who will wish with within without would yes you
+	your avoid never least percent pct cent`)
+
+// everyday are words for what every research does, with any goal or none.
+var everyday = strings.Fields(`algo algorithm algorithms alpha approach backtest backtested backtesting backtests bar bars build
+	candle candles chart charts cost costs create data design designs develop discover earn earns edge edges entries entry
+	explore find finding finds following follower indicator indicators invest investigate investing learn learning lookahead market
+	markets method methods model models money net network networks neural overfit overfitting position positions price prices
+	profit profitability profitable profits research researches researching robust rule rules sample samples search seek
+	series setup signal signals strat strategies strategy style styles symbol symbols system systems test tested testing
+	tests timeframe timeframes trade traded trader traders trades trading train trained training work working works`)
+
+// saysNothing tells whether a word is no content: no effect is expected of it.
+func saysNothing(word string) bool {
+	return slices.Contains(grammar, word) || slices.Contains(everyday, word)
+}
+
+// lost are the content words that had no effect, each once, as they are written.
+// A number is listed with the word behind it: "50 trades".
+func (r *briefReader) lost() (list []string) {
+	for i := 0; i < len(r.words); i++ {
+		w := r.words[i]
+		if r.used[i] || saysNothing(w) || strings.Trim(w, ".%>='") == "" {
+			continue
+		}
+		text := strings.TrimLeft(r.raw[i], ">=")
+		if next := r.word(i + 1); plainNumber(w) && next != stop && !r.used[i+1] && !slices.Contains(grammar, next) && strings.Trim(next, "%>=") != "" {
+			text += " " + r.raw[i+1]
+			i++
+		}
+		list = appendNew(list, text)
+	}
+	return list
+}
+
+// Nearest is the word that somebody may have meant who wrote one that was not
+// understood; "" where none is near.
+func Nearest(word string) string {
+	const fewest = 4 // letters: shorter words are near to too many
+	if len(word) < fewest {
+		return ""
+	}
+	near := spelling.Nearest(word, vocabulary())
+	if spelling.Edits(strings.ToLower(word), near) > len(word)/fewest {
+		return "" // most words of English are near to one of ours
+	}
+	return near
+}
+
+// vocabulary are the words that are understood, in order.
+func vocabulary() []string {
+	var list []string
+	for p := range phrases {
+		for w := range strings.FieldsSeq(p) {
+			if !saysNothing(w) || phrases[w].family != "" {
+				list = appendNew(list, w)
+			}
+		}
+	}
+	list = appendNew(list, "drawdown", "hourly", "daily", "weekly", "monthly", "gold", "silver", "bitcoin", "following")
+	slices.Sort(list)
+	return list
+}

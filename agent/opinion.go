@@ -107,7 +107,7 @@ func opinion(spec research.AssessmentSpec, v evidence.Verdict) research.Assessme
 	}
 	for _, g := range spec.Gates {
 		if g.Bypassed {
-			a.Weaknesses = append(a.Weaknesses, fmt.Sprintf("The %s gate would have refused it: %s.", g.Gate, strings.Join(g.Reasons, "; ")))
+			a.Weaknesses = append(a.Weaknesses, fmt.Sprintf("The %s gate would have refused it: %s.", g.Gate, g.Reasons))
 		}
 	}
 	a.Weaknesses = append(a.Weaknesses, costNotes(spec.Files)...)
@@ -132,10 +132,9 @@ func refused(spec research.AssessmentSpec) research.Assessment {
 		}
 		a.Summary = fmt.Sprintf("No edge is claimed: the %s gate refused it: %s.", g.Gate, g.Reason)
 		for _, reason := range g.Reasons {
-			code, _, _ := strings.Cut(reason, " ")
-			a.Reasons = append(a.Reasons, evidence.Reason{Code: evidence.Code(code), Text: reason})
-			a.Weaknesses = append(a.Weaknesses, sentence(reason))
-			advise(&a, code)
+			a.Reasons = append(a.Reasons, reason)
+			a.Weaknesses = append(a.Weaknesses, sentence(reason.Text))
+			advise(&a, string(reason.Code))
 		}
 	}
 	if spec.Collapsed {

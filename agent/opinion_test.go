@@ -35,7 +35,7 @@ func TestAdvice_ThereIsSomeForEveryRefusal(t *testing.T) {
 }
 
 func TestOpinion_HearsBothSides(t *testing.T) {
-	gates := []research.GateResult{{Gate: "training", Reason: "loss_too_high (9 > 1)", Reasons: []string{"loss_too_high (9 > 1)"}}}
+	gates := []research.GateResult{{Gate: "training", Reason: "loss_too_high (9 > 1)", Reasons: research.GateReasons{{Code: "loss_too_high", Text: "loss_too_high (9 > 1)", Value: new(9.0), Limit: new(1.0)}}}}
 	finalist := evidence.Verdict{Level: evidence.Promising, Finalist: true, Reasons: []evidence.Reason{{Code: evidence.BeatsLuck, Text: "more than luck", Passed: true}}}
 	for name, a := range map[string]research.Assessment{
 		"a finalist":       opinion(research.AssessmentSpec{}, finalist),
@@ -46,7 +46,8 @@ func TestOpinion_HearsBothSides(t *testing.T) {
 			t.Errorf("%s: %+v", name, a)
 		}
 	}
-	if a := refused(research.AssessmentSpec{Gates: gates}); a.Verdict != evidence.Poor || a.Finalist || a.Summary == "" || a.Reasons[0].Code != "loss_too_high" {
+	if a := refused(research.AssessmentSpec{Gates: gates}); a.Verdict != evidence.Poor || a.Finalist || a.Summary == "" || a.Reasons[0].Code != "loss_too_high" ||
+		a.Reasons[0].Value == nil || *a.Reasons[0].Value != 9 || a.Reasons[0].Limit == nil || *a.Reasons[0].Limit != 1 || a.Reasons[0].Passed {
 		t.Errorf("a refusal is judged %+v", a)
 	}
 }

@@ -2,7 +2,6 @@ package designer
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/ktrdr/ktrdr/num"
 	"github.com/ktrdr/ktrdr/strategy"
@@ -10,7 +9,7 @@ import (
 
 // lesson is what to try next when a design was refused for a reason.
 type lesson struct {
-	codes []string // the reason begins with one of them
+	codes []string // of the reasons that it answers
 	why   string   // for the notes
 	apply func(f *frame, g *Genome, r *num.Rand)
 }
@@ -114,24 +113,25 @@ func (e *Experiment) lesson() *lesson {
 // lessonOf is what an outcome teaches; nil if nothing. What is seen in the
 // figures counts as a reason too, behind those that were given.
 func lessonOf(o Outcome) *lesson {
-	reasons := slices.Clone(o.Reasons)
+	var codes []string
+	for _, r := range o.Reasons {
+		codes = append(codes, r.Code)
+	}
 	if o.Collapsed {
-		reasons = append(reasons, "collapsed")
+		codes = append(codes, "collapsed")
 	}
 	if o.Sharpe != nil && o.Trades < leastTrades {
-		reasons = append(reasons, "too_few_trades")
+		codes = append(codes, "too_few_trades")
 	}
 	if o.CostShare > 0.5 {
-		reasons = append(reasons, "costs")
+		codes = append(codes, "costs")
 	}
-	return firstLesson(reasons)
+	return firstLesson(codes)
 }
 
-// firstLesson is the first that a reason asks for.
-func firstLesson(reasons []string) *lesson {
-	for _, reason := range reasons {
-		code, _, _ := strings.Cut(strings.TrimSpace(reason), " ")
-		code = strings.ToLower(strings.TrimRight(code, ":,("))
+// firstLesson is the first that a reason asks for, by its code.
+func firstLesson(codes []string) *lesson {
+	for _, code := range codes {
 		for i := range lessons {
 			if slices.Contains(lessons[i].codes, code) {
 				return &lessons[i]

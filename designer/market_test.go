@@ -31,7 +31,7 @@ func research(t *testing.T, p designer.Proposal, b *market.Bars, seed uint64) de
 	data := train.Series{Symbol: b.Symbol, Bars: []*market.Bars{b}}
 	ds, _, err := train.Prepare(s, []train.Series{data}, train.Options{})
 	if err != nil {
-		return designer.Outcome{Failed: true, Reasons: []string{"label_mix"}}
+		return designer.Outcome{Failed: true, Reasons: []designer.Reason{{Code: "label_mix"}}}
 	}
 	run, err := train.Start(ds, s, seed, neural.Best())
 	if err != nil {

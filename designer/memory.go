@@ -2,6 +2,7 @@ package designer
 
 import (
 	"cmp"
+	"encoding/json"
 	"math"
 	"slices"
 	"strings"
@@ -26,7 +27,7 @@ type Experiment struct {
 
 // Outcome is how a research ended.
 type Outcome struct {
-	Reasons   []string `json:"reasons,omitempty"` // why a gate or the verdict refused it; each begins with a code: see lessons
+	Reasons   []Reason `json:"reasons,omitempty"` // why a gate or the verdict refused it
 	Failed    bool     `json:"failed,omitempty"`  // it ended with an error
 	Rejected  bool     `json:"rejected,omitempty"`
 	Verdict   string   `json:"verdict,omitempty"` // promising, neutral or poor
@@ -35,6 +36,29 @@ type Outcome struct {
 	Collapsed bool     `json:"collapsed,omitempty"`
 	Drawdown  float64  `json:"drawdown,omitempty"`   // fraction
 	CostShare float64  `json:"cost_share,omitempty"` // costs as a part of the profit before them
+}
+
+// Reason is a check that a gate or the verdict refused a research for.
+type Reason struct {
+	Code  string   `json:"code"` // see lessons
+	Value *float64 `json:"value,omitempty"`
+	Limit *float64 `json:"limit,omitempty"`
+}
+
+// UnmarshalJSON also reads a reason as earlier versions wrote it: a text that
+// begins with a code.
+func (r *Reason) UnmarshalJSON(data []byte) error {
+	if len(data) > 0 && data[0] == '"' {
+		var text string
+		if err := json.Unmarshal(data, &text); err != nil {
+			return err
+		}
+		code, _, _ := strings.Cut(strings.TrimSpace(text), " ")
+		*r = Reason{Code: strings.ToLower(strings.TrimRight(code, ":,("))}
+		return nil
+	}
+	type plain Reason
+	return json.Unmarshal(data, (*plain)(r))
 }
 
 // Promising is the verdict that counts for a design.

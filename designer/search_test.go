@@ -116,7 +116,7 @@ func TestMeasure_DoesNotLookAtTheTestPart(t *testing.T) {
 // A question that nobody has tried to answer is tried before what the outcome
 // teaches.
 func TestLesson_OpenQuestionsComeFirst(t *testing.T) {
-	e := Experiment{Outcome: Outcome{Reasons: []string{"costs (they ate it)"}}}
+	e := Experiment{Outcome: Outcome{Reasons: []Reason{{Code: "costs"}}}}
 	if l := e.lesson(); l == nil || !slices.Contains(l.codes, "costs") {
 		t.Errorf("%+v, want what the outcome teaches", l)
 	}
@@ -196,17 +196,17 @@ func TestLessons_AreLearntFromRefusals(t *testing.T) {
 		outcome Outcome
 		learnt  func(g Genome) bool
 	}{
-		"too few trades":          {Outcome{Reasons: []string{"too_few_trades (4 < 30)"}}, func(g Genome) bool { return g.Caution < 3 && g.Horizon < 12 && g.Pause == 0 && g.Short }},
+		"too few trades":          {Outcome{Reasons: []Reason{{Code: "too_few_trades"}}}, func(g Genome) bool { return g.Caution < 3 && g.Horizon < 12 && g.Pause == 0 && g.Short }},
 		"few trades in figures":   {Outcome{Sharpe: new(1.0), Trades: 4}, func(g Genome) bool { return g.Caution < 3 && g.Horizon < 12 }},
-		"costs":                   {Outcome{Reasons: []string{"net_return_negative"}}, func(g Genome) bool { return g.Caution > 3 && g.Horizon > 12 && g.Pause > 4 }},
+		"costs":                   {Outcome{Reasons: []Reason{{Code: "net_return_negative"}}}, func(g Genome) bool { return g.Caution > 3 && g.Horizon > 12 && g.Pause > 4 }},
 		"costs in figures":        {Outcome{CostShare: 0.8}, func(g Genome) bool { return g.Caution > 3 && g.Horizon > 12 }},
 		"collapse":                {Outcome{Collapsed: true}, func(g Genome) bool { return g.Label != strategy.TripleBarrier && g.Rate > 0.003 }},
-		"nothing learnt":          {Outcome{Reasons: []string{"loss_too_high (1.3)"}}, func(g Genome) bool { return g.Label != strategy.TripleBarrier }},
-		"overfitting":             {Outcome{Reasons: []string{"decay: half of it is gone"}}, func(g Genome) bool { return len(g.Hidden) == 1 && g.Dropout > 0.1 && len(g.Inputs) == 1 }},
-		"drawdown":                {Outcome{Reasons: []string{"DRAWDOWN_TOO_HIGH"}}, func(g Genome) bool { return g.Size < 1 && g.Stop > 0 }},
-		"win rate":                {Outcome{Reasons: []string{"win_rate_too_low"}}, func(g Genome) bool { return g.Target > 0 && g.Target <= 1 }},
-		"worse than holding":      {Outcome{Reasons: []string{"buy_and_hold"}}, func(g Genome) bool { return !g.Short && g.Horizon > 12 }},
-		"the first that is known": {Outcome{Reasons: []string{"weather", "drawdown"}}, func(g Genome) bool { return g.Size < 1 }},
+		"nothing learnt":          {Outcome{Reasons: []Reason{{Code: "loss_too_high"}}}, func(g Genome) bool { return g.Label != strategy.TripleBarrier }},
+		"overfitting":             {Outcome{Reasons: []Reason{{Code: "decay"}}}, func(g Genome) bool { return len(g.Hidden) == 1 && g.Dropout > 0.1 && len(g.Inputs) == 1 }},
+		"drawdown":                {Outcome{Reasons: []Reason{{Code: "drawdown_too_high"}}}, func(g Genome) bool { return g.Size < 1 && g.Stop > 0 }},
+		"win rate":                {Outcome{Reasons: []Reason{{Code: "win_rate_too_low"}}}, func(g Genome) bool { return g.Target > 0 && g.Target <= 1 }},
+		"worse than holding":      {Outcome{Reasons: []Reason{{Code: "buy_and_hold"}}}, func(g Genome) bool { return !g.Short && g.Horizon > 12 }},
+		"the first that is known": {Outcome{Reasons: []Reason{{Code: "weather"}, {Code: "drawdown"}}}, func(g Genome) bool { return g.Size < 1 }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := lessonOf(c.outcome)

@@ -211,7 +211,7 @@ func (d *Desk) Trigger(ctx context.Context, t Trigger) (Order, error) {
 		Brief: t.Brief, Understanding: plan.brief, Strategy: plan.text, Model: t.Model, TriggerReason: clip(t.TriggerReason, maxText),
 		BypassGates: t.BypassGates, KernelClass: d.cfg.KernelClass, Bars: parts.research, Holdout: parts.holdout, Searched: parts.searched, Sealed: parts.sealed,
 		HoldoutFrom: parts.from, Markets: parts.markets,
-		Costs: dearest(costs), SymbolCosts: costs, Gates: *d.cfg.Gates, Rules: d.cfg.Rules, Budget: Budget{budget},
+		Costs: dearest(costs), SymbolCosts: costs, Gates: *d.cfg.Gates, Rules: d.cfg.Rules.WithDefaults(), Budget: Budget{budget},
 	}
 	if spec.Horizon, err = d.cfg.Memory.Horizon(ctx); err != nil {
 		return Order{}, err

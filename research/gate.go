@@ -2,9 +2,7 @@ package research
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/ktrdr/ktrdr/backtest"
 	"github.com/ktrdr/ktrdr/jobs"
@@ -91,11 +89,11 @@ func (g Gates) Validate() error {
 
 // GateResult is what a gate said.
 type GateResult struct {
-	Gate     string   `json:"gate"` // training or backtest
-	Passed   bool     `json:"passed"`
-	Bypassed bool     `json:"bypassed,omitempty"` // it was refused and went on all the same
-	Reason   string   `json:"reason"`             // passed, bypassed, or why not
-	Reasons  []string `json:"reasons,omitempty"`  // each begins with a code
+	Gate     string      `json:"gate"` // training or backtest
+	Passed   bool        `json:"passed"`
+	Bypassed bool        `json:"bypassed,omitempty"` // it was refused and went on all the same
+	Reason   string      `json:"reason"`             // passed, bypassed, or why not
+	Reasons  GateReasons `json:"reasons,omitempty"`  // the checks that failed
 }
 
 // bypass lets through what the gate refused, and keeps why.
@@ -148,16 +146,16 @@ func (g Gates) Training(f TrainingFigures) GateResult {
 	c := checks{gate: "training"}
 	switch {
 	case f.Accuracy == nil || f.Loss == nil:
-		c.refuse("no_test_part (nothing was left to test the model on)")
+		c.reasons = GateReasons{{Code: "no_test_part", Text: "no_test_part (nothing was left to test the model on)"}}
 	case f.Regression:
-		c.check(*f.Accuracy > g.MinDirectionalAccuracy, "directional_accuracy_below_threshold (%.1f%% <= %.1f%%)", 100**f.Accuracy, 100*g.MinDirectionalAccuracy)
-		c.check(*f.Loss <= g.MaxLoss, "loss_too_high (%.4g > %.4g)", *f.Loss, g.MaxLoss)
+		c.check(*f.Accuracy > g.MinDirectionalAccuracy, "directional_accuracy_below_threshold", *f.Accuracy, "<=", g.MinDirectionalAccuracy, share)
+		c.check(*f.Loss <= g.MaxLoss, "loss_too_high", *f.Loss, ">", g.MaxLoss, digits)
 	default:
 		limit := g.lossLimit(f.Classes)
-		c.check(*f.Accuracy >= g.MinAccuracy, "accuracy_below_threshold (%.1f%% < %.1f%%)", 100**f.Accuracy, 100*g.MinAccuracy)
-		c.check(*f.Loss <= limit, "loss_too_high (%.4g > %.4g)", *f.Loss, limit)
+		c.check(*f.Accuracy >= g.MinAccuracy, "accuracy_below_threshold", *f.Accuracy, "<", g.MinAccuracy, share)
+		c.check(*f.Loss <= limit, "loss_too_high", *f.Loss, ">", limit, digits)
 		if f.LossDecrease != nil {
-			c.check(*f.LossDecrease >= g.MinLossDecrease, "insufficient_loss_decrease (%.1f%% < %.1f%%)", 100**f.LossDecrease, 100*g.MinLossDecrease)
+			c.check(*f.LossDecrease >= g.MinLossDecrease, "insufficient_loss_decrease", *f.LossDecrease, "<", g.MinLossDecrease, share)
 		}
 	}
 	return c.result()
@@ -166,38 +164,18 @@ func (g Gates) Training(f TrainingFigures) GateResult {
 // Backtest is the gate between backtest and assessment.
 func (g Gates) Backtest(m *backtest.Metrics, regression bool) GateResult {
 	c := checks{gate: "backtest"}
-	c.check(m.TotalTrades >= max(g.MinTrades, 1), "too_few_trades (%d < %d)", m.TotalTrades, max(g.MinTrades, 1))
-	c.check(m.MaxDrawdownPct <= 100*g.MaxDrawdown, "drawdown_too_high (%.1f%% > %.1f%%)", m.MaxDrawdownPct, 100*g.MaxDrawdown)
+	least := max(g.MinTrades, 1)
+	c.check(m.TotalTrades >= least, "too_few_trades", float64(m.TotalTrades), "<", float64(least), number)
+	c.check(m.MaxDrawdownPct <= 100*g.MaxDrawdown, "drawdown_too_high", m.MaxDrawdownPct/100, ">", g.MaxDrawdown, share)
 	if regression {
-		c.check(m.TotalReturn >= float64(g.MinNetReturn*m.InitialCapital), "net_return_negative (%.2f%% < %.2f%%)", m.TotalReturnPct, 100*g.MinNetReturn)
+		c.check(m.TotalReturn >= float64(g.MinNetReturn*m.InitialCapital), "net_return_negative", m.TotalReturnPct/100, "<", g.MinNetReturn, smallShare)
 		return c.result()
 	}
 	if m.WinRate != nil {
-		c.check(*m.WinRate >= g.MinWinRate, "win_rate_too_low (%.1f%% < %.1f%%)", 100**m.WinRate, 100*g.MinWinRate)
+		c.check(*m.WinRate >= g.MinWinRate, "win_rate_too_low", *m.WinRate, "<", g.MinWinRate, share)
 	}
 	if m.Sharpe != nil {
-		c.check(*m.Sharpe >= g.MinSharpe, "sharpe_too_low (%.2f < %.2f)", *m.Sharpe, g.MinSharpe)
+		c.check(*m.Sharpe >= g.MinSharpe, "sharpe_too_low", *m.Sharpe, "<", g.MinSharpe, ratio)
 	}
 	return c.result()
-}
-
-// checks gathers why a gate refuses.
-type checks struct {
-	gate    string
-	reasons []string
-}
-
-func (c *checks) check(ok bool, format string, args ...any) {
-	if !ok {
-		c.refuse(fmt.Sprintf(format, args...))
-	}
-}
-
-func (c *checks) refuse(reason string) { c.reasons = append(c.reasons, reason) }
-
-func (c *checks) result() GateResult {
-	if len(c.reasons) == 0 {
-		return GateResult{Gate: c.gate, Passed: true, Reason: "passed"}
-	}
-	return GateResult{Gate: c.gate, Reason: strings.Join(c.reasons, "; "), Reasons: c.reasons}
 }

@@ -199,7 +199,10 @@ var teaches = map[evidence.Code]string{
 func (r *research) outcome(e evaluation, v *Assessment) designer.Outcome {
 	o := designer.Outcome{Verdict: string(v.Verdict), Collapsed: e.training.Test != nil && e.training.Test.Collapsed}
 	if refused := r.state.refusal(); refused != nil {
-		o.Rejected, o.Reasons = true, refused.Reasons
+		o.Rejected = true
+		for _, r := range refused.Reasons {
+			o.Reasons = append(o.Reasons, designer.Reason{Code: string(r.Code), Value: r.Value, Limit: r.Limit})
+		}
 	}
 	if f := e.figures(); f != nil {
 		o.Sharpe, o.Trades, o.Drawdown, o.CostShare = f.Sharpe, f.Trades, f.MaxDrawdown, f.CostShare
@@ -207,7 +210,7 @@ func (r *research) outcome(e evaluation, v *Assessment) designer.Outcome {
 	for _, reason := range v.Reasons {
 		lesson := teaches[reason.Code]
 		if !reason.Passed && lesson != "" && !o.Rejected {
-			o.Reasons = append(o.Reasons, lesson+" ("+reason.Text+")")
+			o.Reasons = append(o.Reasons, designer.Reason{Code: lesson, Value: reason.Value, Limit: reason.Limit})
 		}
 	}
 	return o

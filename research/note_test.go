@@ -54,7 +54,7 @@ func TestNotes_OfACompletedResearch(t *testing.T) {
 		e.ResultHash != tr.result().ResultHash || e.Figures.Trades != 40 || e.Figures.CostShare != 0.2 || len(e.Hypotheses) != 1 {
 		t.Errorf("experiment %+v", e)
 	}
-	if !slices.Equal(e.Outcome.Reasons, []string{"significance (luck is as good)"}) {
+	if len(e.Outcome.Reasons) != 1 || e.Outcome.Reasons[0].Code != "significance" {
 		t.Errorf("the designer is told %v, want the lesson and nothing of the sealed holdout", e.Outcome.Reasons)
 	}
 	if text := string(tr.notes[NoteHypothesis+" run_a/1/2/0/tested"].Data); !strings.Contains(text, string(Inconclusive)) {

@@ -107,6 +107,12 @@ type Operation struct {
 	ErrorMessage string          `json:"error_message,omitempty"` // for people
 	Error        *Failure        `json:"error,omitempty"`         // for programs
 
+	// Compacted says that the operation keeps its figures and none of its files:
+	// they are computed again when somebody asks for them. Pinned keeps a
+	// research from that.
+	Compacted bool `json:"compacted,omitempty"`
+	Pinned    bool `json:"pinned,omitempty"`
+
 	RetryOf OperationID `json:"retry_of,omitempty"`
 
 	CreatedAt   time.Time `json:"created_at"`

@@ -27,6 +27,7 @@ type Store interface {
 	Reports
 	Notes
 	Checkpoints
+	Compaction
 	Recovery
 	Journal
 	Breakers
@@ -322,6 +323,32 @@ type Checkpoints interface {
 
 	// BlobRefs yields every blob that some row names.
 	BlobRefs(ctx context.Context) iter.Seq2[BlobRef, error]
+}
+
+// Compaction lets go of files that are not needed any more. The blobs that a
+// method returns are candidates: another row may still name them.
+type Compaction interface {
+	// Supersede deletes the checkpoints of a live operation behind the newest
+	// two that can be used, and returns the blobs that they named.
+	Supersede(ctx context.Context, op OperationID) ([]Hash, error)
+
+	// Compact compacts at most 50 researches that have ended: their rows keep
+	// spec and figures, and their checkpoints are deleted. A finalist, a
+	// research that was looked at, a pinned one, one whose generation is not
+	// closed and one that can be resumed stay as they are. It returns how many
+	// there were and the blobs that their rows named.
+	Compact(ctx context.Context) (researches int, blobs []Hash, err error)
+
+	// SetPinned pins or unpins the research that an operation belongs to and
+	// returns the research; CodeInvalid when it belongs to none. A compacted
+	// research is pinned only when restored says that its blobs are back, and
+	// is no longer compacted then; else it is CodeConflict.
+	SetPinned(ctx context.Context, id OperationID, pinned, restored bool) (Operation, error)
+
+	// BlobsNamed returns those of the blobs that a checkpoint names or, unless
+	// only checkpoints are asked for, the row of an operation that is not
+	// compacted.
+	BlobsNamed(ctx context.Context, blobs []Hash, onlyCheckpoints bool) (map[Hash]bool, error)
 }
 
 // Recovery is what the engine's sweeps need. Each method is idempotent and

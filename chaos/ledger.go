@@ -35,7 +35,7 @@ func (l *Lab) Research(r httpapi.ResearchRequest, key string) httpapi.Triggered 
 // earlier one may have used.
 func (l *Lab) ResearcherIn(dir string) *Proc {
 	l.t.Helper()
-	return start(l.t, "worker", l.bin, l.env, "worker", "--types", "training,backtesting", "--data", dir)
+	return start(l.t, "worker", l.bin, l.env, "worker", "--types", "training,backtesting", "--checkpoint-interval", "20ms", "--data", dir)
 }
 
 // Place is where a research stands in its run.

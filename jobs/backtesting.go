@@ -54,7 +54,7 @@ func (r backtestRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessag
 	if err := t.Identify(spec.fingerprint()); err != nil {
 		return nil, err
 	}
-	j := &backtesting{backtestRunner: r, task: t, spec: spec, saves: thrift{task: t}}
+	j := &backtesting{backtestRunner: r, task: t, spec: spec, saves: newThrift(t)}
 	if err := j.prepare(ctx); err != nil {
 		return nil, err
 	}

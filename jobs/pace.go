@@ -12,20 +12,38 @@ import (
 
 // thrift bounds what checkpoints cost. A small network does ten epochs in the
 // time that it takes to save them; such work is rather done again than saved
-// each time. What a save took is waited nine times over before the next.
+// each time. Two periodic checkpoints are at least stepGap apart, or the
+// worker's interval where that is shorter, and nine times what the last one took.
 type thrift struct {
 	task  *worker.Task
 	ready time.Time
 }
 
-const thriftFactor = 9
+const (
+	thriftFactor = 9
+	stepGap      = 10 * time.Second
+)
+
+func newThrift(t *worker.Task) thrift {
+	s := thrift{task: t}
+	s.ready = time.Now().Add(s.gap())
+	return s
+}
+
+// gap is the least time between two periodic checkpoints.
+func (s *thrift) gap() time.Duration {
+	if interval := s.task.Interval(); interval > 0 {
+		return min(interval, stepGap)
+	}
+	return stepGap
+}
 
 func (s *thrift) due(step int64) bool { return !time.Now().Before(s.ready) && s.task.Due(step) }
 
 func (s *thrift) save(ctx context.Context, step int64, state any, files ...worker.File) error {
 	begun := time.Now()
 	err := s.task.Save(ctx, step, state, files...)
-	s.ready = time.Now().Add(thriftFactor * time.Since(begun))
+	s.ready = time.Now().Add(max(s.gap(), thriftFactor*time.Since(begun)))
 	return err
 }
 

@@ -67,7 +67,7 @@ func (r trainingRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessag
 	if err := t.Identify(spec.fingerprint(parsed)); err != nil {
 		return nil, err
 	}
-	j := &training{task: t, spec: spec, strategy: parsed, saves: thrift{task: t}, watch: r.watch}
+	j := &training{task: t, spec: spec, strategy: parsed, saves: newThrift(t), watch: r.watch}
 	if err := j.prepare(ctx, r.kernel); err != nil {
 		return nil, err
 	}

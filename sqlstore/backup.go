@@ -246,9 +246,9 @@ func (b *backup) addBlob(ctx context.Context, h ktrdr.Hash) error {
 // at.
 const sqlBlobs query = `SELECT artifacts FROM checkpoints WHERE artifacts IS NOT NULL
 	UNION ALL SELECT state_blob FROM checkpoints WHERE state_blob IS NOT NULL
-	UNION ALL SELECT spec FROM operations WHERE spec LIKE '%"sha256"%'
-	UNION ALL SELECT state FROM operations WHERE state LIKE '%"sha256"%'
-	UNION ALL SELECT result FROM operations WHERE result LIKE '%"sha256"%'
+	UNION ALL SELECT spec FROM operations WHERE (compacted = 0 OR parent_id IS NULL) AND spec LIKE '%"sha256"%'
+	UNION ALL SELECT state FROM operations WHERE compacted = 0 AND state LIKE '%"sha256"%'
+	UNION ALL SELECT result FROM operations WHERE compacted = 0 AND result LIKE '%"sha256"%'
 	UNION ALL SELECT data FROM notes WHERE data LIKE '%"sha256"%'
 	UNION ALL SELECT prices FROM market_series WHERE prices NOT LIKE '%"size":0}'
 	UNION ALL SELECT result FROM looks WHERE result LIKE '%"sha256"%'

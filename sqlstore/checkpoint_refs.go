@@ -24,9 +24,11 @@ const (
 			WHERE c.tenant = '' AND c.ns = '' AND c.thread_id = operations.id AND (c.state_blob LIKE $1 OR c.artifacts LIKE $1)))`
 
 	// An operation's own texts name blobs too: a spec its inputs, a result
-	// what was made.
-	selectNamingRows query = `SELECT id, spec, state, result FROM operations
-		WHERE id > $1 AND (spec LIKE '%"sha256"%' OR state LIKE '%"sha256"%' OR result LIKE '%"sha256"%') ORDER BY id LIMIT $2`
+	// what was made. A compacted one keeps the bars that the spec of its
+	// research names, and no more.
+	selectNamingRows query = `SELECT id, spec, CASE WHEN compacted = 0 THEN state END, CASE WHEN compacted = 0 THEN result END FROM operations
+		WHERE id > $1 AND (compacted = 0 OR parent_id IS NULL)
+			AND (spec LIKE '%"sha256"%' OR state LIKE '%"sha256"%' OR result LIKE '%"sha256"%') ORDER BY id LIMIT $2`
 )
 
 // BlobGiven implements ktrdr.Checkpoints.
@@ -95,14 +97,18 @@ func (s *Store) checkpointRefs(ctx context.Context, after ktrdr.BlobRef) (refs [
 }
 
 // operationRefs is checkpointRefs for operations.
-func (s *Store) operationRefs(ctx context.Context, after ktrdr.BlobRef) (refs []ktrdr.BlobRef, last *ktrdr.BlobRef, err error) {
+func (s *Store) operationRefs(ctx context.Context, after ktrdr.BlobRef) ([]ktrdr.BlobRef, *ktrdr.BlobRef, error) {
+	return s.namingRefs(ctx, selectNamingRows, after)
+}
+
+func (s *Store) namingRefs(ctx context.Context, q query, after ktrdr.BlobRef) (refs []ktrdr.BlobRef, last *ktrdr.BlobRef, err error) {
 	type naming struct {
 		ktrdr.BlobRef
 		texts [3]sql.NullString
 	}
 	var found []naming
 	err = s.readOne(ctx, func(r queryer) error {
-		rows, err := r.rows(ctx, selectNamingRows, after.Operation, refsPage)
+		rows, err := r.rows(ctx, q, after.Operation, refsPage)
 		found, err = gather(rows, err, func(row scanner) (n naming, err error) {
 			err = row.Scan(&n.Operation, &n.texts[0], &n.texts[1], &n.texts[2])
 			return n, err

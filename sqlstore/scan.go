@@ -31,7 +31,7 @@ const operationColumns = `id, operation_type, status, phase, epoch, attempts, pr
 	ckpt_id, COALESCE(ckpt_type, ''), COALESCE(ckpt_epoch, 0), COALESCE(ckpt_seq, 0),
 	COALESCE(ckpt_step, 0), COALESCE(ckpt_size, 0), COALESCE(ckpt_at, 0),
 	depth, ended_by, ending, queue, run, generation, idx, COALESCE(session, 0),
-	CASE WHEN not_before > {now} THEN not_before ELSE 0 END, rung, score, trials`
+	CASE WHEN not_before > {now} THEN not_before ELSE 0 END, rung, score, trials, compacted, pinned`
 
 // operationRow is an operation with what the store alone knows about it.
 type operationRow struct {
@@ -49,6 +49,7 @@ func scanOperation(row scanner) (operationRow, error) {
 	var (
 		op                            operationRow
 		local, plan, cancel           int
+		compacted, pinned             int
 		state, result, failure        sql.NullString
 		spec, metadata, progress      string
 		created, started, claimed     int64
@@ -65,11 +66,12 @@ func scanOperation(row scanner) (operationRow, error) {
 		&claimed, &heartbeat, &completed,
 		&checkpointID, &saved.Type, &saved.Epoch, &saved.Seq, &saved.Step, &saved.Size, &savedAt,
 		&op.depth, &op.endedBy, &ending, &place.Name, &place.Run, &place.Generation, &place.Index, &op.Session,
-		&notBefore, &op.Rung, &op.Score, &op.Trials)
+		&notBefore, &op.Rung, &op.Score, &op.Trials, &compacted, &pinned)
 	if err != nil {
 		return operationRow{}, err
 	}
 	op.BackendLocal, op.HasPlan, op.CancelRequested = local == 1, plan == 1, cancel == 1
+	op.Compacted, op.Pinned = compacted == 1, pinned == 1
 	op.Spec, op.Metadata = json.RawMessage(spec), json.RawMessage(metadata)
 	op.State, op.Result = rawJSON(state), rawJSON(result)
 	op.CreatedAt, op.StartedAt, op.ClaimedAt = instant(created), instant(started), instant(claimed)

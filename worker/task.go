@@ -99,8 +99,12 @@ func (t *Task) Progress(p ktrdr.Progress) {
 
 // Due says whether a checkpoint should be saved at this step.
 func (t *Task) Due(step int64) bool {
-	return t.job.saves.due(step, t.Every, time.Duration(t.job.w.saveDue.Load()))
+	return t.job.saves.due(step, t.Every, t.Interval())
 }
+
+// Interval is the time after which a checkpoint is due; 0 or less when time
+// makes none due.
+func (t *Task) Interval() time.Duration { return time.Duration(t.job.w.saveDue.Load()) }
 
 // Save stores a periodic checkpoint. The state is marshalled and the files are
 // read before it returns, so both may be changed afterwards; when it returns

@@ -1,0 +1,226 @@
+package sqlstore
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"maps"
+	"slices"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// compactAtOnce is how many researches one call compacts.
+const compactAtOnce = 50
+
+const (
+	deleteSuperseded query = `DELETE FROM checkpoints AS c WHERE ` + ofOperation + ` AND c.checkpoint_type IS NOT NULL AND c.checkpoint_type <> 'final'
+		AND EXISTS (SELECT 1 FROM operations WHERE id = $1 AND ` + isLive + `)
+		AND EXISTS (SELECT 1 FROM checkpoints n WHERE n.tenant = '' AND n.thread_id = $1 AND n.ns = '' AND n.id > c.id
+			AND n.skipped = 0 ORDER BY n.id LIMIT 1 OFFSET 1)
+		RETURNING artifacts, state_blob`
+
+	// compactable is asked twice: to find researches, and again of each under
+	// the lock of its tree. Its beginning is spelled as the index spells it. A
+	// research that failed or was cancelled may be resumed as long as it has a
+	// checkpoint.
+	compactable = `queue <> '' AND compacted = 0 AND pinned = 0 AND rung <> 'finalist' AND completed_at IS NOT NULL
+		AND operation_type = 'agent_research' AND (status = 'COMPLETED' OR ckpt_id IS NULL)
+		AND (run = '' OR EXISTS (SELECT 1 FROM runs WHERE runs.id = operations.run
+			AND (runs.closed > operations.generation OR runs.ended_at IS NOT NULL)))
+		AND NOT EXISTS (SELECT 1 FROM looks WHERE looks.research_id = operations.id AND looks.research_id <> '')`
+	selectCompactable query = `SELECT id FROM operations WHERE ` + compactable + ` ORDER BY completed_at, id LIMIT $1`
+
+	compact = `UPDATE operations SET compacted = 1, ckpt_id = NULL, ckpt_type = 'compacted', ckpt_epoch = NULL, ckpt_seq = NULL,
+		ckpt_step = NULL, ckpt_size = NULL, ckpt_at = NULL WHERE `
+	compactRoot query = compact + `id = $1 AND ` + compactable + ` RETURNING id, result`
+
+	// A model stays that took more than two seconds to train and has at most
+	// 16 kB for each second: whoever asks for a curve does not wait for a
+	// training. The sum of what stays is bounded by the time that was spent.
+	compactChildren query = compact + `parent_id = $1 AND compacted = 0 AND NOT (operation_type = 'training'
+		AND COALESCE(completed_at - started_at > 2000000 AND ckpt_size <= (completed_at - started_at) / 1000000 * 16384, 1 = 0))
+		RETURNING id, result`
+
+	deleteCompacted query = `DELETE FROM checkpoints WHERE tenant = '' AND ns = '' AND thread_id = $1 RETURNING artifacts, state_blob`
+)
+
+// blobSet collects the blobs that texts of rows name.
+type blobSet map[ktrdr.Hash]bool
+
+func (b blobSet) add(texts ...sql.NullString) {
+	for _, text := range texts {
+		for _, a := range ktrdr.ArtifactsIn(rawJSON(text)) {
+			b[a.SHA256] = true
+		}
+	}
+}
+
+func (b blobSet) list() []ktrdr.Hash { return slices.SortedFunc(maps.Keys(b), func(x, y ktrdr.Hash) int { return bytes.Compare(x[:], y[:]) }) }
+
+// addDeleted runs a statement that deletes checkpoints and collects what they
+// named.
+func (b blobSet) addDeleted(ctx context.Context, t *tx, q query, args ...any) error {
+	rows, err := t.rows(ctx, q, args...)
+	_, err = gather(rows, err, func(row scanner) (struct{}, error) {
+		var artifacts, state sql.NullString
+		err := row.Scan(&artifacts, &state)
+		b.add(artifacts, state)
+		return struct{}{}, err
+	})
+	return err
+}
+
+// Supersede implements ktrdr.Compaction.
+func (s *Store) Supersede(ctx context.Context, op ktrdr.OperationID) ([]ktrdr.Hash, error) {
+	if !op.Valid() {
+		return nil, notFound(op)
+	}
+	blobs := blobSet{}
+	err := s.write(ctx, normal, func(t *tx) error {
+		clear(blobs)
+		return blobs.addDeleted(ctx, t, deleteSuperseded, op)
+	})
+	return blobs.list(), err
+}
+
+// Compact implements ktrdr.Compaction.
+func (s *Store) Compact(ctx context.Context) (n int, _ []ktrdr.Hash, err error) {
+	var found []ktrdr.OperationID
+	err = s.readOne(ctx, func(r queryer) error { // looking does not need the writer
+		rows, err := r.rows(ctx, selectCompactable, compactAtOnce)
+		found, err = gather(rows, err, scanID)
+		return err
+	})
+	if err != nil || len(found) == 0 {
+		return 0, nil, err
+	}
+	blobs := blobSet{}
+	err = s.write(ctx, normal, func(t *tx) error {
+		n = 0
+		clear(blobs)
+		if err := s.lockTrees(ctx, t, found); err != nil {
+			return err
+		}
+		for _, root := range found {
+			ids, err := compactOne(ctx, t, root, blobs)
+			if err != nil {
+				return err
+			}
+			if len(ids) > 0 {
+				n++
+			}
+			for _, id := range ids {
+				if err := blobs.addDeleted(ctx, t, deleteCompacted, id); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	return n, blobs.list(), err
+}
+
+// compactOne marks a research and its children, and returns who was marked.
+func compactOne(ctx context.Context, t *tx, root ktrdr.OperationID, blobs blobSet) (ids []ktrdr.OperationID, err error) {
+	for _, q := range []query{compactRoot, compactChildren} {
+		rows, err := t.rows(ctx, q, root)
+		marked, err := gather(rows, err, func(row scanner) (id ktrdr.OperationID, err error) {
+			var result sql.NullString
+			err = row.Scan(&id, &result)
+			blobs.add(result)
+			return id, err
+		})
+		if err != nil || len(marked) == 0 && q == compactRoot { // it was pinned meanwhile
+			return nil, err
+		}
+		ids = append(ids, marked...)
+	}
+	return ids, nil
+}
+
+const (
+	setPinned   query = `UPDATE operations SET pinned = $2 WHERE id = $1`
+	makeWhole   query = `UPDATE operations SET compacted = 0 WHERE (id = $1 OR parent_id = $1) AND compacted = 1`
+	hasCompact  query = `SELECT id FROM operations WHERE (id = $1 OR parent_id = $1) AND compacted = 1 LIMIT 1`
+	selectWhole query = `SELECT id, spec, state, result FROM operations WHERE compacted = 0 AND id > $1
+		AND (spec LIKE '%"sha256"%' OR state LIKE '%"sha256"%' OR result LIKE '%"sha256"%') ORDER BY id LIMIT $2`
+)
+
+// SetPinned implements ktrdr.Compaction.
+func (s *Store) SetPinned(ctx context.Context, id ktrdr.OperationID, pinned, restored bool) (ktrdr.Operation, error) {
+	var root operationRow
+	err := s.write(ctx, normal, func(t *tx) error {
+		op, err := load(ctx, t, id)
+		if err != nil {
+			return err
+		}
+		if err := s.lockTrees(ctx, t, []ktrdr.OperationID{op.Root}); err != nil {
+			return err
+		}
+		if root, err = load(ctx, t, op.Root); err != nil {
+			return err
+		}
+		if root.Type != ktrdr.AgentResearch {
+			return ktrdr.Errorf(ktrdr.CodeInvalid, "%s belongs to no research: only researches are compacted, and everything else keeps its files", id)
+		}
+		if pinned {
+			if err := stayWhole(ctx, t, root.ID, restored); err != nil {
+				return err
+			}
+		}
+		if _, err := t.exec(ctx, setPinned, root.ID, bit(pinned)); err != nil {
+			return err
+		}
+		root, err = load(ctx, t, root.ID)
+		return err
+	})
+	return root.Operation, err
+}
+
+// stayWhole marks the rows of a research as whole, if the blobs of those that
+// are not are back.
+func stayWhole(ctx context.Context, t *tx, root ktrdr.OperationID, restored bool) error {
+	found, err := firstColumn(ctx, t, hasCompact, root)
+	switch {
+	case err != nil || len(found) == 0:
+		return err
+	case !restored:
+		return ktrdr.Errorf(ktrdr.CodeConflict, "%s is compacted: its files must be computed again before it is pinned", root)
+	}
+	_, err = t.exec(ctx, makeWhole, root)
+	return err
+}
+
+// BlobsNamed implements ktrdr.Compaction.
+func (s *Store) BlobsNamed(ctx context.Context, blobs []ktrdr.Hash, onlyCheckpoints bool) (map[ktrdr.Hash]bool, error) {
+	asked := make(map[ktrdr.Hash]bool, len(blobs))
+	for _, h := range blobs {
+		asked[h] = true
+	}
+	named := make(map[ktrdr.Hash]bool)
+	pages := []func(context.Context, ktrdr.BlobRef) ([]ktrdr.BlobRef, *ktrdr.BlobRef, error){s.checkpointRefs}
+	if !onlyCheckpoints {
+		pages = append(pages, s.wholeRefs)
+	}
+	for _, page := range pages {
+		for after := new(ktrdr.BlobRef); after != nil && len(named) < len(asked); {
+			refs, last, err := page(ctx, *after)
+			if err != nil {
+				return nil, err
+			}
+			for _, ref := range refs {
+				if asked[ref.SHA256] {
+					named[ref.SHA256] = true
+				}
+			}
+			after = last
+		}
+	}
+	return named, nil
+}
+
+// wholeRefs is operationRefs of the operations that are not compacted.
+func (s *Store) wholeRefs(ctx context.Context, after ktrdr.BlobRef) ([]ktrdr.BlobRef, *ktrdr.BlobRef, error) {
+	return s.namingRefs(ctx, selectWhole, after)
+}

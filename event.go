@@ -3,6 +3,7 @@ package ktrdr
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,13 +43,30 @@ const (
 	EventWriteRefused      EventKind = "write_refused"      // a write from an old epoch changed nothing
 	EventPaused            EventKind = "paused"
 	EventUnpaused          EventKind = "unpaused"
+	EventBackendStarted    EventKind = "backend_started"
+	EventBackendStopped    EventKind = "backend_stopped" // it left in order
+	EventBackendDied       EventKind = "backend_died"    // it is gone without having left
 	EventWorkerRegistered  EventKind = "worker_registered"
+	EventWorkerLeft        EventKind = "worker_left"     // it stopped in order
+	EventWorkerLost        EventKind = "worker_lost"     // a process was silent for the orphan timeout
+	EventWorkerReturned    EventKind = "worker_returned" // a lost one is heard from again
 	EventBreaker           EventKind = "breaker" // a circuit breaker changed
 	EventRunCancelled      EventKind = "run_cancelled"
 	EventRunGivenUp        EventKind = "run_given_up"
 	EventRunEnded          EventKind = "run_ended"
 	EventGenerationClosed  EventKind = "generation_closed"
 )
+
+// EventKinds lists every kind.
+var EventKinds = []EventKind{
+	EventBackendDied, EventBackendStarted, EventBackendStopped, EventBreaker, EventCancelRequested, EventCancelled, EventCheckpoint,
+	EventCheckpointSkipped, EventClaimed, EventCompleted, EventCreated, EventFailed, EventGenerationClosed, EventPaused, EventPhase,
+	EventReconciling, EventReleased, EventReported, EventResumed, EventRunCancelled, EventRunEnded, EventRunGivenUp, EventUnpaused,
+	EventWorkerLeft, EventWorkerLost, EventWorkerRegistered, EventWorkerReturned, EventWriteRefused,
+}
+
+// Known says whether k is a kind of event.
+func (k EventKind) Known() bool { return slices.Contains(EventKinds, k) }
 
 // Cursor is a place in the event log. Cursors are ordered by the writing
 // transaction's id, then the event's: on PostgreSQL the event's alone is not

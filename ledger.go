@@ -41,9 +41,9 @@ type NewSeries struct {
 // transaction that creates the operation.
 type Trial struct {
 	Market     string      `json:"market"`
-	Key        string      `json:"key"` // of trials with the same key on a market the first is counted
+	Key        string      `json:"key,omitempty"` // of trials with the same key on a market the first is counted
 	Operation  OperationID `json:"operation_id"`
-	Type       Type        `json:"operation_type"`
+	Type       Type        `json:"operation_type,omitempty"`
 	Run        string      `json:"run,omitempty"`
 	Generation int         `json:"generation"`
 	Index      int         `json:"index"`
@@ -68,9 +68,9 @@ type Trial struct {
 type TrialFigures struct {
 	Strategy    string   `json:"strategy_name,omitempty"`
 	Sharpe      *float64 `json:"sharpe_ratio"`
-	SharpeZ     *float64 `json:"sharpe_z"`
+	SharpeZ     *float64 `json:"sharpe_z,omitempty"`
 	Alpha       *float64 `json:"alpha"` // per year
-	AlphaZ      *float64 `json:"alpha_z"`
+	AlphaZ      *float64 `json:"alpha_z,omitempty"`
 	NetReturn   *float64 `json:"net_return"`
 	MaxDrawdown *float64 `json:"max_drawdown"`
 	Trades      int      `json:"total_trades"`
@@ -106,8 +106,8 @@ type TrialQuery struct {
 	Ended     bool
 	Since     time.Time     // only those that ended then or later
 	Of        []OperationID // only those of these operations, at most 1000
-	ByScore   bool          // the best of each market first; else the newest first
-	Limit     int           // 1..1000, of each market when by score; 0 means 50
+	ByScore   bool          // the best first: see Trials; else the newest first
+	Limit     int           // 1..1000; 0 means 50
 	Cursor    string
 }
 

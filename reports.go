@@ -47,18 +47,17 @@ type FailedOperation struct {
 
 // MachineCounts is what events tell of processes.
 type MachineCounts struct {
-	Events      []EventCount
-	WorkersLost int     // workers whose operations were orphaned
-	Pauses      []Event // the newest 20 of paused and unpaused, oldest first
+	Events []EventCount
+	Pauses []Event // the newest 20 of paused and unpaused, oldest first
 }
 
 // EventCount is how many events of a kind there are that say the same.
 type EventCount struct {
-	Kind  EventKind
-	Code  Code   // of a failure
-	By    string // of a release: see the Released constants
-	Types string // of a registration: the types that the worker offers, as JSON
-	N     int
+	Kind   EventKind
+	Code   Code        // of a failure
+	By     string      // of a release: see the Released constants
+	HeldBy Incarnation // of a worker's event: the backend that it lives in; empty for a process of its own
+	N      int
 }
 
 // Why an operation went back to PENDING, as an event says it in "by".

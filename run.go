@@ -84,11 +84,12 @@ type NewRun struct {
 	Planned int
 }
 
-// RunQuery selects runs, newest first; zero fields select all.
+// RunQuery selects runs; zero fields select all.
 type RunQuery struct {
 	State  []RunState
-	Limit  int // 1..1000; 0 means 50
-	Cursor string
+	Sort   Sort   // empty means Newest
+	Limit  int    // 1..1000; 0 means 50
+	Cursor string // of a page with the same Sort
 }
 
 // RunPage is a page and the cursor of the next; an empty cursor ends.

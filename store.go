@@ -108,7 +108,7 @@ type Operations interface {
 	// Operation returns one; CodeNotFound.
 	Operation(ctx context.Context, id OperationID) (Operation, error)
 
-	// List returns a page, newest first.
+	// List returns a page, newest first unless another order is asked for.
 	List(ctx context.Context, q OperationQuery) (OperationPage, error)
 
 	// Claim hands out the next PENDING operation the worker can run: highest
@@ -170,10 +170,11 @@ type Queues interface {
 // Runs is what requests for researches started. A run's row is made by Create,
 // with its first research.
 type Runs interface {
-	// Run returns one; CodeNotFound.
+	// Run returns one by its id, or by a beginning of its id that no other run
+	// has; CodeNotFound, or CodeInvalid when several have it.
 	Run(ctx context.Context, id string) (Run, error)
 
-	// Runs returns a page, newest first.
+	// Runs returns a page, newest first unless another order is asked for.
 	Runs(ctx context.Context, q RunQuery) (RunPage, error)
 
 	// OpenRuns returns the runs that have not ended, oldest first.
@@ -250,7 +251,9 @@ type Markets interface {
 	// is the market it was merged into.
 	Market(ctx context.Context, id string) (Market, error)
 
-	// Trials returns trials with what the ledger knows of their market now.
+	// Trials returns trials with what the ledger knows of their market now. By
+	// score, what earned on the test part comes first: the best Limit of each
+	// market. While there are fewer than Limit, what lost follows.
 	Trials(ctx context.Context, q TrialQuery) (TrialPage, error)
 
 	// Tally sums up the ledger with one statement.
@@ -438,9 +441,24 @@ type OperationQuery struct {
 	Parent     OperationID
 	Run        string // only the researches of this run
 	Roots      bool   // only operations without a parent
+	Brief      bool   // without spec, state, metadata and result, which lists do not show
+	Sort       Sort   // empty means Newest
 	Limit      int    // 1..1000; 0 means 50
-	Cursor     string
+	Cursor     string // of a page with the same Sort
 }
+
+// Sort is the order of a list.
+type Sort string
+
+// The orders. Ended also leaves out what has not ended.
+const (
+	Newest Sort = "newest" // created last first
+	Oldest Sort = "oldest" // created first first
+	Ended  Sort = "ended"  // ended last first
+)
+
+// Sorts lists every order.
+var Sorts = []Sort{Newest, Oldest, Ended}
 
 // OperationPage is a page and the cursor of the next; an empty cursor ends.
 type OperationPage struct {
@@ -485,6 +503,7 @@ type BlobRef struct {
 // EventQuery selects events after a cursor.
 type EventQuery struct {
 	Operation OperationID // empty: all
+	Kinds     []EventKind // empty: all
 	After     Cursor
 	Limit     int // 1..1000; 0 means 500
 }

@@ -77,14 +77,15 @@ func TestSecrets_AKeyThatAProviderRepeatsIsKeptNowhere(t *testing.T) {
 		}
 		// Who finds no secret must be one who looks.
 		found := lab.Leaks(seen)
-		for _, place := range []string{"table operations", "/api/v1/operations", "/api/v1/operations/" + string(made.Operation)} {
+		for _, place := range []string{"table operations", "/api/v1/runs", "/api/v1/operations/" + string(made.Operation)} {
 			if !slices.Contains(found, place) {
 				t.Errorf("what is no secret was found in %q, and not in %s", found, place)
 			}
 		}
 		hidden, design := lab.Leaks("[redacted]"), string(lab.Children(made.Operation)[0].ID)
 		for _, place := range []string{
-			"table llm_calls", "table notes", "table checkpoints", "/api/v1/memory",
+			"table llm_calls", "table notes", "table checkpoints",
+			"/api/v1/memory/" + string(made.Operation), "/api/v1/memory/" + string(made.Operation) + "/conversation",
 			"/api/v1/operations/" + design + "/results", "/api/v1/checkpoints/" + design,
 		} {
 			if !slices.Contains(hidden, place) {

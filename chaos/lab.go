@@ -335,8 +335,12 @@ func (l *Lab) Children(id ktrdr.OperationID) []ktrdr.Operation {
 	if err != nil || status != http.StatusOK {
 		l.t.Fatalf("children of %s: %d %+v %v", id, status, out.Error, err)
 	}
-	slices.SortFunc(out.Data, func(a, b ktrdr.Operation) int { return a.Ordinal - b.Ordinal })
-	return out.Data
+	whole := make([]ktrdr.Operation, len(out.Data)) // a list has only rows
+	for i, row := range out.Data {
+		whole[i] = l.Op(row.ID)
+	}
+	slices.SortFunc(whole, func(a, b ktrdr.Operation) int { return a.Ordinal - b.Ordinal })
+	return whole
 }
 
 // Until waits for an operation to satisfy ok.
@@ -487,9 +491,13 @@ func (l *Lab) Roots() []ktrdr.Operation {
 			l.t.Fatalf("list: %d %+v %v", status, out.Error, err)
 		}
 		for _, op := range out.Data {
-			if op.Parent == "" {
-				all = append(all, op)
+			if op.Parent != "" {
+				continue
 			}
+			if op.Status == ktrdr.Failed { // a row does not have its checkpoint
+				op = l.Op(op.ID)
+			}
+			all = append(all, op)
 		}
 		if cursor = out.Next; cursor == "" {
 			return all

@@ -64,7 +64,11 @@ func (l *Lab) Ledger(run string) map[Place]Entry {
 		var note struct {
 			Hash string `json:"result_hash"`
 		}
-		if err := json.Unmarshal(e.Note, &note); err != nil || note.Hash == "" {
+		whole, out, err := call[httpapi.Experiment](l, http.MethodGet, "/api/v1/memory/"+string(e.Operation), nil)
+		if err != nil || whole != http.StatusOK {
+			l.t.Fatalf("experiment of %s: %d %+v %v", e.Operation, whole, out.Error, err)
+		}
+		if err := json.Unmarshal(out.Data.Note, &note); err != nil || note.Hash == "" {
 			l.t.Errorf("%s: experiment of generation %d, place %d, has no result hash (%v): %s %s", run, at.Generation, at.Index, err, e.Status, e.Error)
 		}
 		if seen[at] {

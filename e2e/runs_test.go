@@ -184,7 +184,7 @@ func TestRuns_AreListedFollowedAndShown(t *testing.T) {
 			t.Fatalf("leaderboard %+v, %v, want three rows", board, err)
 		}
 		says(l.must("leaderboard", "--run", short, "--symbol", "EURUSD", "--timeframe", "1h"), board.Summary, board.Thresholds)
-		if said := l.must("leaderboard", "--symbol", "GBPUSD"); !strings.Contains(said, "No researches that ended yet") {
+		if said := l.must("leaderboard", "--symbol", "GBPUSD"); !strings.Contains(said, "No research that ended fits --symbol GBPUSD") {
 			t.Errorf("of another symbol:\n%s", said)
 		}
 		l.oneNumber(board, run)

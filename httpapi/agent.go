@@ -25,7 +25,7 @@ func agentRoutes() []row {
 	run := param{name: "run", kind: kindString, doc: "only those of this run"}
 	trigger := post("/api/v1/agent/trigger", "Research a goal, or a strategy: durable operations that design, train, backtest and assess").makes(http.StatusAccepted)
 	trigger.wait = triggerWait
-	return []row{
+	return append(memoryRoutes(),
 		on(trigger, (*Server).trigger),
 		on(get("/api/v1/agent/status", "Researches that have not ended, who works for them, and how the last one ended",
 			param{name: "waiting", kind: kindInteger, doc: fmt.Sprintf("how many are listed of those that wait for their turn, 1 to %d; %d by default. The capacity counts all", mostWaiting, someWaiting)}),
@@ -37,7 +37,7 @@ func agentRoutes() []row {
 			param{name: "kind", kind: kindString, doc: strings.Join(memoryKinds, ", ") + "; the first if none is named"},
 			run, paramLimit, paramCursor), (*Server).memory),
 		leaderboardRoute(),
-	}
+	)
 }
 
 // trigger creates a run of researches. Under a key each of them has a key of its
@@ -148,7 +148,7 @@ func (s *Server) cancelResearch(c *call, _ none) (CancelReply, error) {
 }
 
 func (s *Server) memory(c *call, _ none) (Memory, error) {
-	q := MemoryQuery{Kind: memoryKinds[0], Run: c.query.Get("run"), Limit: c.query.count("limit", maxPage), Cursor: c.query.Get("cursor")}
+	q := MemoryQuery{Kind: memoryKinds[0], Limit: c.query.count("limit", maxPage), Cursor: c.query.Get("cursor")}
 	if kind := c.query.Get("kind"); kind != "" {
 		if !slices.Contains(memoryKinds, kind) {
 			c.query.fail("kind", "is one of %s, not %.40q", join(memoryKinds), kind)
@@ -157,6 +157,10 @@ func (s *Server) memory(c *call, _ none) (Memory, error) {
 	}
 	if c.query.err != nil {
 		return Memory{}, c.query.err
+	}
+	var err error
+	if q.Run, err = s.runNamed(c); err != nil {
+		return Memory{}, err
 	}
 	m, next, err := s.research.Memory(c.Context(), q)
 	c.next = next

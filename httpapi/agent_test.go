@@ -40,6 +40,14 @@ func (f *fakeResearch) Memory(_ context.Context, q MemoryQuery) (Memory, string,
 	return f.memory(q)
 }
 
+func (f *fakeResearch) Experiment(_ context.Context, id ktrdr.OperationID) (Experiment, error) {
+	return Experiment{Operation: id, Note: json.RawMessage(`{"strategy_yaml":"x"}`)}, nil
+}
+
+func (f *fakeResearch) Conversation(_ context.Context, id ktrdr.OperationID) (Conversation, error) {
+	return Conversation{Operation: id}, nil
+}
+
 func (f *fakeResearch) Leaderboard(_ context.Context, q LeaderboardQuery) (Leaderboard, error) {
 	return f.leaders(q)
 }
@@ -210,7 +218,7 @@ func TestMemory_IsReadInPagesOfAKind(t *testing.T) {
 			return Leaderboard{}, nil
 		},
 	}
-	st := serve(t, &fakeEngine{}, func(c *Config) { c.Research = desk })
+	st := serve(t, &fakeEngine{run: ktrdr.Run{ID: "run_1"}}, func(c *Config) { c.Research = desk })
 	a := st.send(t, http.MethodGet, "/api/v1/memory?kind=trials&run=run_1&limit=3&cursor=c", "")
 	if asked != (MemoryQuery{"trials", "run_1", 3, "c"}) || a.parsed.Next != "next" {
 		t.Errorf("asked %+v, next %q", asked, a.parsed.Next)
@@ -228,7 +236,7 @@ func TestMemory_IsReadInPagesOfAKind(t *testing.T) {
 		t.Errorf("leaderboard of %+v: %s", ranked, a.body)
 	}
 	st.send(t, http.MethodGet, "/api/v1/leaderboard?run=run_1&symbol=EURUSD&timeframe=1h&limit=3", "")
-	if want := (LeaderboardQuery{"run_1", "EURUSD", "1h", 3}); ranked != want {
+	if want := (LeaderboardQuery{Run: "run_1", Symbol: "EURUSD", Timeframe: "1h", Limit: 3}); ranked != want {
 		t.Errorf("leaderboard of %+v, want %+v", ranked, want)
 	}
 	if a := st.send(t, http.MethodGet, "/api/v1/agent/budget", ""); !strings.Contains(string(a.parsed.Data), `"remaining_usd":3`) {

@@ -26,14 +26,15 @@ const (
 
 // FollowEvents yields events after a cursor as they happen: an operation's,
 // from the beginning when the cursor is zero, until it has ended; or with an
-// empty op everybody's, from now on when the cursor is zero, until ctx ends.
+// empty op everybody's, from now on when the cursor is zero, until ctx ends. Kinds
+// name the only events that are wanted; none means all.
 //
 // A connection that breaks is made again and goes on where it was, for two
 // minutes. The first connection is not: a server that is away is reported at
 // once. An error ends the sequence.
-func (cl *Client) FollowEvents(ctx context.Context, op ktrdr.OperationID, after ktrdr.Cursor) iter.Seq2[ktrdr.Event, error] {
+func (cl *Client) FollowEvents(ctx context.Context, op ktrdr.OperationID, after ktrdr.Cursor, kinds ...ktrdr.EventKind) iter.Seq2[ktrdr.Event, error] {
 	return func(yield func(ktrdr.Event, error) bool) {
-		f := &follower{op: op, after: after, placed: after != (ktrdr.Cursor{}), yield: yield}
+		f := &follower{op: op, kinds: kinds, after: after, placed: after != (ktrdr.Cursor{}), yield: yield}
 		if err := cl.follow(ctx, &streamReader{request: f.request, deliver: f.deliver}); err != nil {
 			yield(ktrdr.Event{}, err)
 		}
@@ -168,6 +169,7 @@ func (e *streamed) read(line string) {
 // follower is the place of a reader in the log of events.
 type follower struct {
 	op     ktrdr.OperationID
+	kinds  []ktrdr.EventKind
 	after  ktrdr.Cursor
 	placed bool // after is a place in the log; the zero one is its beginning
 	yield  func(ktrdr.Event, error) bool
@@ -178,6 +180,9 @@ func (f *follower) request() request {
 	if f.op != "" {
 		q.path = operationPath(f.op, "/events")
 		q.query.Set("until_terminal", "true")
+	}
+	for _, k := range f.kinds {
+		q.query.Add("kind", string(k))
 	}
 	if f.placed {
 		q.header = map[string]string{headerEventID: f.after.String()}

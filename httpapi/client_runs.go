@@ -23,6 +23,7 @@ func (cl *Client) Runs(ctx context.Context, q ktrdr.RunQuery) (page ktrdr.RunPag
 	for _, state := range q.State {
 		query.Add("state", string(state))
 	}
+	setSort(query, q.Sort)
 	setPage(query, q.Limit, q.Cursor)
 	page.Next, err = cl.get(ctx, "runs", query, &page.Runs)
 	return page, err

@@ -250,7 +250,7 @@ func TestClient_CarriesAUsersCalls(t *testing.T) {
 	})
 	client, ctx := newClient(t, st, ktrdr.ScopeAdmin), t.Context()
 
-	want := ktrdr.OperationQuery{Status: []ktrdr.Status{ktrdr.Failed, ktrdr.Running}, Type: []ktrdr.Type{ktrdr.Dummy}, ActiveOnly: true, Roots: true, Resumable: true, Parent: testOp, Limit: 3, Cursor: "a b&c"}
+	want := ktrdr.OperationQuery{Status: []ktrdr.Status{ktrdr.Failed, ktrdr.Running}, Type: []ktrdr.Type{ktrdr.Dummy}, ActiveOnly: true, Roots: true, Resumable: true, Parent: testOp, Brief: true, Sort: ktrdr.Ended, Limit: 3, Cursor: "a b&c"}
 	page, err := client.List(ctx, want)
 	if err != nil || len(page.Operations) != 1 || page.Next != "n" || !cmp.Equal(want, query) {
 		t.Errorf("List = %+v, %v; query = %+v", page, err, query)

@@ -26,7 +26,8 @@ func (cl *Client) Operation(ctx context.Context, id ktrdr.OperationID) (op ktrdr
 	return op, err
 }
 
-// List returns a page of operations, newest first.
+// List returns a page of operations: rows without spec, state, metadata and
+// result, which Operation has.
 func (cl *Client) List(ctx context.Context, q ktrdr.OperationQuery) (page ktrdr.OperationPage, err error) {
 	query := url.Values{}
 	for _, status := range q.Status {
@@ -46,9 +47,16 @@ func (cl *Client) List(ctx context.Context, q ktrdr.OperationQuery) (page ktrdr.
 	if q.Run != "" {
 		query.Set("run", q.Run)
 	}
+	setSort(query, q.Sort)
 	setPage(query, q.Limit, q.Cursor)
 	page.Next, err = cl.get(ctx, "operations", query, &page.Operations)
 	return page, err
+}
+
+func setSort(query url.Values, s ktrdr.Sort) {
+	if s != "" {
+		query.Set("sort", string(s))
+	}
 }
 
 func setPage(query url.Values, limit int, cursor string) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -30,9 +31,9 @@ func eventRoutes() []row {
 	}
 	return []row{
 		&plain{stream(get("/api/v1/operations/{id}/events", "An operation's events from the beginning, as a stream or, with Accept: application/json, as pages",
-			paramAfter,
+			paramAfter, paramKind,
 			param{name: "until_terminal", kind: kindBoolean, doc: "end with an event named end when the operation has ended"})), (*Server).operationEvents},
-		&plain{stream(get("/api/v1/events", "All events from now on unless told from where, as a stream or, with Accept: application/json, as pages", paramAfter)), (*Server).allEvents},
+		&plain{stream(get("/api/v1/events", "All events from now on unless told from where, as a stream or, with Accept: application/json, as pages", paramAfter, paramKind)), (*Server).allEvents},
 	}
 }
 
@@ -42,7 +43,9 @@ type eventStream struct {
 	events Events
 	c      *call
 	op     ktrdr.OperationID // empty: all
+	kinds  []ktrdr.EventKind // empty: all
 	after  ktrdr.Cursor
+	passed ktrdr.Cursor    // everything up to here was looked at; ahead of after where a filter left events out
 	until  bool            // end when the operation has ended
 	ended  ktrdr.EventKind // how it ended, as far as the stream has told; "" when it has not
 }
@@ -56,7 +59,7 @@ func (s *Server) operationEvents(c *call) error {
 	if err != nil {
 		return err
 	}
-	st := &eventStream{events: s.engine, c: c, op: op.ID, after: after, until: c.query.flag("until_terminal")}
+	st := &eventStream{events: s.engine, c: c, op: op.ID, kinds: c.query.eventKinds("kind"), after: after, until: c.query.flag("until_terminal")}
 	if c.query.err != nil {
 		return c.query.err
 	}
@@ -78,7 +81,11 @@ func (s *Server) allEvents(c *call) error {
 			return err
 		}
 	}
-	return s.stream(&eventStream{events: s.engine, c: c, after: after})
+	st := &eventStream{events: s.engine, c: c, kinds: c.query.eventKinds("kind"), after: after}
+	if c.query.err != nil {
+		return c.query.err
+	}
+	return s.stream(st)
 }
 
 // eventCursor returns where the reader stopped the last time.
@@ -134,10 +141,15 @@ func (st *eventStream) page() error {
 	if err != nil {
 		return err
 	}
-	if len(events) == 0 {
-		return st.c.send(http.StatusOK, envelope{Success: true, Data: []ktrdr.Event{}})
+	next := st.passed
+	if len(events) > 0 && before(next, events[len(events)-1].Cursor) {
+		next = events[len(events)-1].Cursor
 	}
-	return st.c.send(http.StatusOK, envelope{Success: true, Data: events, Next: events[len(events)-1].Cursor.String()})
+	e := envelope{Success: true, Data: listed(events)}
+	if next != (ktrdr.Cursor{}) {
+		e.Next = next.String()
+	}
+	return st.c.send(http.StatusOK, e)
 }
 
 // stream writes events until the reader, the operation or the server ends.
@@ -173,6 +185,9 @@ func (s *Server) stream(st *eventStream) error {
 				return err
 			}
 		}
+		if before(st.after, st.passed) {
+			st.after = st.passed
+		}
 		drained := len(page) < streamPage
 		over := drained && st.until && st.ended != ""
 		if over {
@@ -189,8 +204,46 @@ func (s *Server) stream(st *eventStream) error {
 	}
 }
 
+// read reads the next page. Where a filter leaves events out, what it has passed
+// is noted, so that they are not looked at again each time.
 func (st *eventStream) read(ctx context.Context) ([]ktrdr.Event, error) {
-	return st.events.Events(ctx, ktrdr.EventQuery{Operation: st.op, After: st.after, Limit: streamPage})
+	q := ktrdr.EventQuery{Operation: st.op, Kinds: st.kinds, After: st.after, Limit: streamPage}
+	if len(q.Kinds) == 0 {
+		return st.events.Events(ctx, q)
+	}
+	if st.until && st.op != "" { // the end is told whatever is filtered
+		return st.readUntil(ctx, q)
+	}
+	last, err := st.events.LastEvent(ctx) // before the page, so that it holds all up to here
+	if err != nil {
+		return nil, err
+	}
+	events, err := st.events.Events(ctx, q)
+	if err == nil && len(events) < streamPage {
+		st.passed = last
+	}
+	return events, err
+}
+
+// readUntil reads all events of an operation, notes them and keeps those that are
+// asked for.
+func (st *eventStream) readUntil(ctx context.Context, q ktrdr.EventQuery) (kept []ktrdr.Event, err error) {
+	q.Kinds = nil
+	for full := true; full && len(kept) < streamPage; {
+		events, err := st.events.Events(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range events {
+			st.note(e)
+			if slices.Contains(st.kinds, e.Kind) {
+				kept = append(kept, e)
+			}
+			q.After, st.passed = e.Cursor, e.Cursor
+		}
+		full = len(events) == q.Limit
+	}
+	return kept, nil
 }
 
 func (st *eventStream) append(buf *bytes.Buffer, e ktrdr.Event) error {

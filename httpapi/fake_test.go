@@ -55,14 +55,15 @@ type fakeEngine struct {
 	lookOf     func(ktrdr.OperationID) (ktrdr.Look, error)
 	trials     func(ktrdr.TrialQuery) (ktrdr.TrialPage, error)
 
-	mu       sync.Mutex
-	run      ktrdr.Run // the only one
-	runReads int
-	tokens   []ktrdr.Token
-	lookups  int
-	blobs    map[ktrdr.Hash][]byte
-	log      []ktrdr.Event
-	changed  chan struct{}
+	mu        sync.Mutex
+	run       ktrdr.Run // the only one
+	shortRuns bool      // it is found by the beginning of its id too
+	runReads  int
+	tokens    []ktrdr.Token
+	lookups   int
+	blobs     map[ktrdr.Hash][]byte
+	log       []ktrdr.Event
+	changed   chan struct{}
 }
 
 func (f *fakeEngine) Register(_ context.Context, r ktrdr.Registration) (ktrdr.Registered, error) {
@@ -265,7 +266,7 @@ func (f *fakeEngine) Events(_ context.Context, q ktrdr.EventQuery) (page []ktrdr
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, e := range f.log {
-		if e.Cursor.ID > q.After.ID && (q.Operation == "" || e.Operation == q.Operation) && len(page) < q.Limit {
+		if e.Cursor.ID > q.After.ID && (q.Operation == "" || e.Operation == q.Operation) && (len(q.Kinds) == 0 || slices.Contains(q.Kinds, e.Kind)) && len(page) < q.Limit {
 			page = append(page, e)
 		}
 	}

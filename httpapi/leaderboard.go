@@ -3,6 +3,8 @@ package httpapi
 import (
 	"cmp"
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -12,8 +14,14 @@ type LeaderboardQuery struct {
 	Run       string
 	Symbol    string
 	Timeframe string
+	Sort      string // one of LeaderSorts; empty means by rank
 	Limit     int
+	Cursor    string
 }
+
+// LeaderSorts are the orders of a leaderboard. All but the first order the best
+// of each market by a figure, the best first; what has no such figure comes last.
+var LeaderSorts = []string{"rank", "sharpe", "alpha", "return", "drawdown", "trades", "newest"}
 
 // Leaderboard is a ranking of researches.
 type Leaderboard struct {
@@ -23,9 +31,11 @@ type Leaderboard struct {
 	ByLuck     float64  `json:"claims_by_luck"` // that luck alone gives at most, on average
 	Thresholds string   `json:"thresholds"`     // what a claim and a finalist must reach
 	Rows       []Leader `json:"rows"`
+	Next       string   `json:"-"` // cursor of the next page, beside the data
 }
 
 // Leader is a row of the leaderboard. Figures are of the test part, net of costs.
+// Of the trial it has what a row shows: no key, type, z-values and hashes.
 type Leader struct {
 	Rank int `json:"rank"`
 	ktrdr.Trial
@@ -50,19 +60,28 @@ func leaderboardRoute() row {
 		param{name: "run", kind: kindString, doc: "only those of this run"},
 		param{name: "symbol", kind: kindString, doc: "only those that trade this symbol"},
 		param{name: "timeframe", kind: kindString, doc: "only those that use bars of this timeframe"},
-		paramLimit), (*Server).leaderboard)
+		param{name: "sort", kind: kindString, doc: "the order: " + strings.Join(LeaderSorts, ", ") + "; by default rank"},
+		paramLimit, paramCursor), (*Server).leaderboard)
 }
 
 func (s *Server) leaderboard(c *call, _ none) (Leaderboard, error) {
 	q := LeaderboardQuery{
-		Run: c.query.Get("run"), Symbol: c.query.Get("symbol"), Timeframe: c.query.Get("timeframe"),
-		Limit: cmp.Or(c.query.count("limit", maxPage), leaders),
+		Symbol: c.query.Get("symbol"), Timeframe: c.query.Get("timeframe"),
+		Sort:  strings.ToLower(c.query.Get("sort")),
+		Limit: cmp.Or(c.query.count("limit", maxPage), leaders), Cursor: c.query.Get("cursor"),
+	}
+	if q.Sort != "" && !slices.Contains(LeaderSorts, q.Sort) {
+		c.query.fail("sort", "is one of %s, not %.40q", strings.Join(LeaderSorts, ", "), q.Sort)
 	}
 	if c.query.err != nil {
 		return Leaderboard{}, c.query.err
 	}
+	var err error
+	if q.Run, err = s.runNamed(c); err != nil {
+		return Leaderboard{}, err
+	}
 	b, err := s.research.Leaderboard(c.Context(), q)
-	b.Rows = listed(b.Rows)
+	b.Rows, c.next = listed(b.Rows), b.Next
 	return b, err
 }
 
@@ -72,10 +91,12 @@ func (cl *Client) Leaderboard(ctx context.Context, q LeaderboardQuery) (out Lead
 	if q.Symbol != "" {
 		query.Set("symbol", q.Symbol)
 	}
-	if q.Timeframe != "" {
-		query.Set("timeframe", q.Timeframe)
+	for name, value := range map[string]string{"timeframe": q.Timeframe, "sort": q.Sort} {
+		if value != "" {
+			query.Set(name, value)
+		}
 	}
-	setPage(query, q.Limit, "")
-	_, err = cl.get(ctx, "leaderboard", query, &out)
+	setPage(query, q.Limit, q.Cursor)
+	out.Next, err = cl.get(ctx, "leaderboard", query, &out)
 	return out, err
 }

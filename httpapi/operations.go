@@ -11,7 +11,7 @@ import (
 func operationRoutes() []row {
 	const base = "/api/v1/operations"
 	return []row{
-		on(get(base, "Operations, newest first",
+		on(get(base, "Operations, newest first: rows without spec, state and result, which GET /operations/{id} has",
 			param{name: "status", kind: kindString, doc: "statuses, in either case", many: true},
 			param{name: "type", kind: kindString, doc: "operation types, in either case", many: true},
 			param{name: "active_only", kind: kindBoolean, doc: "only PENDING, RUNNING and PENDING_RECONCILIATION"},
@@ -19,7 +19,7 @@ func operationRoutes() []row {
 			param{name: "parent", kind: kindString, doc: "only children of this operation"},
 			param{name: "run", kind: kindString, doc: "only the researches of this run"},
 			param{name: "roots", kind: kindBoolean, doc: "only operations without a parent"},
-			paramLimit, paramCursor), (*Server).listOperations),
+			paramSort, paramLimit, paramCursor), (*Server).listOperations),
 		on(get(base+"/{id}", "One operation"), (*Server).operation),
 		on(get(base+"/{id}/children", "An operation's children, newest first", paramLimit, paramCursor), (*Server).children),
 		on(get(base+"/{id}/metrics", "How far an operation is, in numbers"), (*Server).operationMetrics),
@@ -84,31 +84,36 @@ type pauseRequest struct {
 	Paused *bool `json:"paused"`
 }
 
-func (s *Server) listOperations(c *call, _ none) ([]ktrdr.Operation, error) {
+func (s *Server) listOperations(c *call, _ none) ([]OperationRow, error) {
 	q := ktrdr.OperationQuery{
 		Status:     c.query.statuses("status"),
 		Type:       c.query.kinds("type"),
 		ActiveOnly: c.query.flag("active_only"),
 		Resumable:  c.query.flag("resumable"),
 		Parent:     c.query.operation("parent"),
-		Run:        c.query.Get("run"),
 		Roots:      c.query.flag("roots"),
+		Sort:       c.query.sort(),
 		Limit:      c.query.count("limit", maxPage),
 		Cursor:     c.query.Get("cursor"),
 	}
 	if c.query.err != nil {
 		return nil, c.query.err
 	}
+	var err error
+	if q.Run, err = s.runNamed(c); err != nil {
+		return nil, err
+	}
 	return s.page(c, q)
 }
 
-func (s *Server) page(c *call, q ktrdr.OperationQuery) ([]ktrdr.Operation, error) {
+func (s *Server) page(c *call, q ktrdr.OperationQuery) ([]OperationRow, error) {
+	q.Brief = true
 	page, err := s.engine.List(c.Context(), q)
 	if err != nil {
 		return nil, err
 	}
 	c.next = page.Next
-	return listed(page.Operations), nil
+	return operationRows(page.Operations), nil
 }
 
 func (s *Server) operation(c *call, _ none) (ktrdr.Operation, error) {
@@ -119,7 +124,7 @@ func (s *Server) operation(c *call, _ none) (ktrdr.Operation, error) {
 	return s.engine.Operation(c.Context(), id)
 }
 
-func (s *Server) children(c *call, _ none) ([]ktrdr.Operation, error) {
+func (s *Server) children(c *call, _ none) ([]OperationRow, error) {
 	op, err := s.operation(c, none{})
 	if err != nil {
 		return nil, err

@@ -108,7 +108,7 @@ func TestOperations_QueriesReachTheEngineAsMeant(t *testing.T) {
 		got = q
 		return ktrdr.OperationPage{Next: "c2"}, nil
 	}})
-	a := st.send(t, http.MethodGet, "/api/v1/operations?status=running,FAILED&status=pending&type=DUMMY&active_only=1&resumable=true&roots=0&parent="+string(testOp)+"&limit=7&cursor=c1", "")
+	a := st.send(t, http.MethodGet, "/api/v1/operations?status=running,FAILED&status=pending&type=DUMMY&active_only=1&resumable=true&roots=0&parent="+string(testOp)+"&sort=OLDEST&limit=7&cursor=c1", "")
 	var data []ktrdr.Operation
 	mustData(t, a, http.StatusOK, &data)
 	if string(a.parsed.Data) != "[]" || a.parsed.Next != "c2" {
@@ -116,13 +116,13 @@ func TestOperations_QueriesReachTheEngineAsMeant(t *testing.T) {
 	}
 	want := ktrdr.OperationQuery{
 		Status: []ktrdr.Status{ktrdr.Running, ktrdr.Failed, ktrdr.Pending}, Type: []ktrdr.Type{ktrdr.Dummy},
-		ActiveOnly: true, Resumable: true, Parent: testOp, Limit: 7, Cursor: "c1",
+		ActiveOnly: true, Resumable: true, Parent: testOp, Brief: true, Sort: ktrdr.Oldest, Limit: 7, Cursor: "c1",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("query (-want +got):\n%s", diff)
 	}
 	for _, bad := range []string{
-		"status=DONE", "type=nothing", "active_only=maybe", "limit=0", "limit=1001", "limit=-1", "limit=ten", "limit=1&limit=2",
+		"status=DONE", "sort=loudest", "type=nothing", "active_only=maybe", "limit=0", "limit=1001", "limit=-1", "limit=ten", "limit=1&limit=2",
 		"parent=x", "Status=RUNNING", "cursor=" + strings.Repeat("x", 2000), "cursor=%00", "cursor=%ff", "limit=%zz", "a;b=1",
 	} {
 		refusedWith(t, bad, st.send(t, http.MethodGet, "/api/v1/operations?"+bad, ""), "", http.StatusBadRequest, ktrdr.CodeInvalid)

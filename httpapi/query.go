@@ -34,6 +34,8 @@ type param struct {
 var (
 	paramLimit  = param{name: "limit", kind: kindInteger, doc: "entries of a page, 1 to 1000"}
 	paramCursor = param{name: "cursor", kind: kindString, doc: "next_cursor of the page before"}
+	paramSort   = param{name: "sort", kind: kindString, doc: "the order: " + join(ktrdr.Sorts) + "; by default newest"}
+	paramKind   = param{name: "kind", kind: kindString, doc: "only events of these kinds: " + join(ktrdr.EventKinds), many: true}
 	paramAfter  = param{name: "after", kind: kindString, doc: "an event's id: only what came after it; the header Last-Event-ID wins"}
 )
 
@@ -156,6 +158,27 @@ func (v *values) kinds(name string) (all []ktrdr.Type) {
 		all = append(all, t)
 	}
 	return all
+}
+
+// eventKinds reads kinds of events in either case.
+func (v *values) eventKinds(name string) (all []ktrdr.EventKind) {
+	for _, given := range v.several(name) {
+		kind := ktrdr.EventKind(strings.ToLower(given))
+		if !kind.Known() {
+			v.fail(name, "is one of %s, not %.40q", join(ktrdr.EventKinds), given)
+		}
+		all = append(all, kind)
+	}
+	return all
+}
+
+// sort reads an order in either case; empty when it is absent.
+func (v *values) sort() ktrdr.Sort {
+	given := ktrdr.Sort(strings.ToLower(v.Get("sort")))
+	if v.Has("sort") && !slices.Contains(ktrdr.Sorts, given) {
+		v.fail("sort", "is one of %s, not %.40q", join(ktrdr.Sorts), string(given))
+	}
+	return given
 }
 
 func (v *values) several(name string) (all []string) {

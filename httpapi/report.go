@@ -68,16 +68,18 @@ type ReportFailure struct {
 
 // ReportMachine is what happened to the processes, as far as events tell.
 type ReportMachine struct {
-	BackendStarts      int           `json:"backend_starts"` // of those with workers or agents inside
-	WorkersJoined      int           `json:"workers_joined"` // processes of their own
-	WorkersLost        int           `json:"workers_lost"`
-	Orphaned           int           `json:"orphaned"`    // operations that lost their worker
-	Poisoned           int           `json:"poisoned"`    // that kept losing it and were given up
-	Interrupted        int           `json:"interrupted"` // failed with the backend that ran them
-	Requeued           int           `json:"requeued"`    // taken over from a backend that was gone
-	Reported           int           `json:"reported"`    // whose workers outlived the backend
-	Released           int           `json:"released"`    // given back by a graceful stop
-	Resumed            int           `json:"resumed"`     // continued, by themselves or by somebody
+	BackendStarts      int           `json:"backend_starts"`
+	BackendDeaths      int           `json:"backend_deaths"` // without having stopped in order
+	WorkersJoined      int           `json:"workers_joined"` // processes of their own, as the next two
+	WorkersLeft        int           `json:"workers_left"`   // stopped in order
+	WorkersLost        int           `json:"workers_lost"`   // silent for the orphan timeout, busy or not
+	Orphaned           int           `json:"orphaned"`       // operations that lost their worker
+	Poisoned           int           `json:"poisoned"`       // that kept losing it and were given up
+	Interrupted        int           `json:"interrupted"`    // failed with the backend that ran them
+	Requeued           int           `json:"requeued"`       // taken over from a backend that was gone
+	Reported           int           `json:"reported"`       // whose workers outlived the backend
+	Released           int           `json:"released"`       // given back by a graceful stop
+	Resumed            int           `json:"resumed"`        // continued, by themselves or by somebody
 	CheckpointsSkipped int           `json:"checkpoints_skipped"`
 	WritesRefused      int           `json:"writes_refused"`
 	BreakerChanges     int           `json:"breaker_changes"`
@@ -117,7 +119,11 @@ func reportRoutes() []row {
 }
 
 func (s *Server) report(c *call, _ none) (Report, error) {
-	q := ReportQuery{Run: c.query.Get("run")}
+	run, err := s.runNamed(c)
+	if err != nil {
+		return Report{}, err
+	}
+	q := ReportQuery{Run: run}
 	switch since := c.query.Get("since"); {
 	case since != "":
 		q.Since, q.Last = c.query.since("since", since, time.Now())

@@ -23,7 +23,7 @@ func (d *reportDesk) Report(_ context.Context, q ReportQuery) (Report, error) {
 
 func TestReport_LooksAsFarBackAsAsked(t *testing.T) {
 	desk := &reportDesk{}
-	st := serve(t, &fakeEngine{}, func(c *Config) { c.Research = desk })
+	st := serve(t, &fakeEngine{run: ktrdr.Run{ID: "run_1"}}, func(c *Config) { c.Research = desk })
 	at := time.Date(2026, 1, 14, 22, 0, 0, 0, time.UTC)
 	for name, is := range map[string]struct {
 		query string

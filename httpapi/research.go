@@ -27,6 +27,10 @@ type Research interface {
 	// Memory returns a page of one kind of what researches left, newest first,
 	// and where the next begins.
 	Memory(ctx context.Context, q MemoryQuery) (Memory, string, error)
+	// Experiment returns all that is remembered of a research; CodeNotFound.
+	Experiment(ctx context.Context, id ktrdr.OperationID) (Experiment, error)
+	// Conversation returns what a research and models said to each other.
+	Conversation(ctx context.Context, id ktrdr.OperationID) (Conversation, error)
 	// Leaderboard ranks researches.
 	Leaderboard(ctx context.Context, q LeaderboardQuery) (Leaderboard, error)
 }
@@ -181,9 +185,14 @@ type Experiment struct {
 	MaxDrawdown *float64 `json:"max_drawdown,omitempty"`
 	Trades      int      `json:"total_trades"`
 	Evidence
-	Trial *ktrdr.Trial `json:"trial,omitempty"` // its row in the ledger: the look, and what is counted on its market now
 
-	Note json.RawMessage `json:"note"` // all that is remembered: strategy, hypotheses, hashes
+	Standing     string `json:"standing,omitempty"` // what it came to, in words
+	MarketTrials int    `json:"market_trials"`      // on its market now
+	MarketLooks  int    `json:"market_looks"`
+
+	// Only in the answer about one research, not in a list.
+	Trial *ktrdr.Trial    `json:"trial,omitempty"` // its row in the ledger
+	Note  json.RawMessage `json:"note,omitempty"`  // strategy, hypotheses, hashes
 }
 
 // Evidence stands beside every figure of the test part, which the search has

@@ -28,8 +28,8 @@ func runRoutes() []row {
 	return []row{
 		on(get(base, "Runs, newest first, with the counts of their researches",
 			param{name: "state", kind: kindString, doc: "states, in either case: " + join(ktrdr.RunStates), many: true},
-			paramLimit, paramCursor), (*Server).runs),
-		on(get(base+"/{id}", "One run"), (*Server).run),
+			paramSort, paramLimit, paramCursor), (*Server).runs),
+		on(get(base+"/{id}", "One run with its request; the id may be shortened as long as it names one run"), (*Server).run),
 		on(del(base+"/{id}", "Cancel a run: nothing of it starts afterwards, and its open operations are cancelled in batches",
 			param{name: "reason", kind: kindString, doc: "why, for people"}), (*Server).cancelRun),
 		&plain{events, (*Server).runEvents},
@@ -43,7 +43,7 @@ func runRoutes() []row {
 }
 
 func (s *Server) runs(c *call, _ none) ([]ktrdr.Run, error) {
-	q := ktrdr.RunQuery{Limit: c.query.count("limit", maxPage), Cursor: c.query.Get("cursor")}
+	q := ktrdr.RunQuery{Sort: c.query.sort(), Limit: c.query.count("limit", maxPage), Cursor: c.query.Get("cursor")}
 	for _, given := range c.query.several("state") {
 		state := ktrdr.RunState(strings.ToUpper(given))
 		if !slices.Contains(ktrdr.RunStates, state) {
@@ -56,7 +56,25 @@ func (s *Server) runs(c *call, _ none) ([]ktrdr.Run, error) {
 	}
 	page, err := s.engine.Runs(c.Context(), q)
 	c.next = page.Next
+	for i, r := range page.Runs {
+		page.Runs[i] = runRow(r)
+	}
 	return listed(page.Runs), err
+}
+
+// runNamed is the id of the run that the query names, whole or its beginning;
+// empty if it names none.
+func (s *Server) runNamed(c *call) (string, error) {
+	text := c.query.Get("run")
+	if text == "" {
+		return "", nil
+	}
+	id, err := madeRunID(text)
+	if err != nil {
+		return "", err
+	}
+	run, err := s.engine.FindRun(c.Context(), id)
+	return run.ID, err
 }
 
 func (s *Server) run(c *call, _ none) (ktrdr.Run, error) {
@@ -67,10 +85,11 @@ func (s *Server) run(c *call, _ none) (ktrdr.Run, error) {
 	return s.engine.FindRun(c.Context(), id)
 }
 
-// runID returns the path's run. An id that the server could not have made names
-// no run.
-func (c *call) runID() (string, error) {
-	id := c.PathValue("id")
+// runID returns the path's run.
+func (c *call) runID() (string, error) { return madeRunID(c.PathValue("id")) }
+
+// madeRunID refuses an id that the server could not have made: it names no run.
+func madeRunID(id string) (string, error) {
 	made := func(r rune) bool { return r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' }
 	if !strings.HasPrefix(id, "run_") || len(id) > 64 || strings.ContainsFunc(id, func(r rune) bool { return !made(r) }) {
 		return "", ktrdr.Errorf(ktrdr.CodeNotFound, "there is no run %.80q; `ktrdr runs` lists them", id)
@@ -81,27 +100,34 @@ func (c *call) runID() (string, error) {
 // cancelRun marks a run. Its operations follow when the backend's keeper of runs
 // comes to them.
 func (s *Server) cancelRun(c *call, _ none) (ktrdr.Run, error) {
-	id, err := c.runID()
-	if err != nil {
-		return ktrdr.Run{}, err
-	}
 	reason := c.query.Get("reason")
 	if len(reason) > maxReason {
 		return ktrdr.Run{}, malformed("a reason has at most %d bytes", maxReason)
 	}
-	return s.engine.CancelRun(c.Context(), id, cmp.Or(c.token.Name, "no token"), reason)
+	run, err := s.run(c, none{})
+	if err != nil {
+		return ktrdr.Run{}, err
+	}
+	return s.engine.CancelRun(c.Context(), run.ID, cmp.Or(c.token.Name, "no token"), reason)
 }
 
 func (s *Server) looks(c *call, _ none) ([]ktrdr.Look, error) {
 	q := ktrdr.LookQuery{
-		Run: c.query.Get("run"), Market: c.query.Get("market"), Research: c.query.operation("research"), Claims: c.query.flag("claims"),
+		Market: c.query.Get("market"), Research: c.query.operation("research"), Claims: c.query.flag("claims"),
 		Limit: c.query.count("limit", maxPage), Cursor: c.query.Get("cursor"),
 	}
 	if c.query.err != nil {
 		return nil, c.query.err
 	}
+	var err error
+	if q.Run, err = s.runNamed(c); err != nil {
+		return nil, err
+	}
 	page, err := s.engine.Looks(c.Context(), q)
 	c.next = page.Next
+	for i := range page.Looks {
+		page.Looks[i].Result, page.Looks[i].Spans = nil, nil // the results of the operation have them
+	}
 	return listed(page.Looks), err
 }
 
@@ -113,7 +139,7 @@ func (s *Server) runEvents(c *call) error {
 		return err
 	}
 	if c.Request.Header.Get("Accept") == contentJSON {
-		return c.send(http.StatusOK, envelope{Success: true, Data: run})
+		return c.send(http.StatusOK, envelope{Success: true, Data: runRow(run)})
 	}
 	closed, err := s.openStream()
 	if err != nil {
@@ -168,7 +194,7 @@ func (s *Server) streamRun(st *runStream, run ktrdr.Run, hint <-chan struct{}) e
 
 // append writes the row unless it is the one that was sent last.
 func (st *runStream) append(run ktrdr.Run) error {
-	data, err := json.Marshal(run)
+	data, err := json.Marshal(runRow(run))
 	if err != nil {
 		return fmt.Errorf("run %s: %w", run.ID, err)
 	}

@@ -27,7 +27,7 @@ func (f *fakeEngine) FindRun(_ context.Context, id string) (ktrdr.Run, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.runReads++
-	if id != f.run.ID {
+	if id != f.run.ID && (!f.shortRuns || !strings.HasPrefix(f.run.ID, id)) {
 		return ktrdr.Run{}, ktrdr.Errorf(ktrdr.CodeNotFound, "there is no run %q", id)
 	}
 	return f.run, nil
@@ -80,7 +80,7 @@ func TestRuns_AreReadInPagesOfAState(t *testing.T) {
 
 func TestRuns_ACancelNamesTheToken(t *testing.T) {
 	var said []string
-	engine := &fakeEngine{cancelRun: func(id, by, reason string) (ktrdr.Run, error) {
+	engine := &fakeEngine{run: ktrdr.Run{ID: testRun}, cancelRun: func(id, by, reason string) (ktrdr.Run, error) {
 		said = []string{id, by, reason}
 		return ktrdr.Run{ID: id, State: ktrdr.RunCancelled, CancelledBy: by, CancelReason: reason}, nil
 	}}
@@ -101,7 +101,7 @@ func TestRuns_ACancelNamesTheToken(t *testing.T) {
 
 func TestLooks_AreFiltered(t *testing.T) {
 	var asked ktrdr.LookQuery
-	engine := &fakeEngine{looks: func(q ktrdr.LookQuery) (ktrdr.LookPage, error) {
+	engine := &fakeEngine{run: ktrdr.Run{ID: testRun}, looks: func(q ktrdr.LookQuery) (ktrdr.LookPage, error) {
 		asked = q
 		return ktrdr.LookPage{Looks: []ktrdr.Look{{Key: "k", Before: 3}}, Next: "next"}, nil
 	}}

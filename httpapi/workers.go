@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -21,7 +22,8 @@ func workerRoutes() []row {
 	claim := worker("/claim", "Wait for an operation to run, or for orders")
 	claim.wait = maxPoll + defaultWait
 	return []row{
-		on(get(base, "Workers").allow(workers...), (*Server).listWorkers),
+		on(get(base, "Workers by their ids",
+			param{name: "live", kind: kindBoolean, doc: "only those that are alive, or only those that are not"}).allow(workers...), (*Server).listWorkers),
 		on(register, (*Server).register),
 		on(worker("/heartbeat", "Say what a worker runs; learn what is cancelled or lost"), (*Server).heartbeat),
 		on(claim, (*Server).claim),
@@ -68,7 +70,14 @@ func checkOperation(id ktrdr.OperationID) error {
 }
 
 func (s *Server) listWorkers(c *call, _ none) ([]ktrdr.Worker, error) {
+	live, filtered := c.query.flag("live"), c.query.Has("live")
+	if c.query.err != nil {
+		return nil, c.query.err
+	}
 	all, err := s.engine.Workers(c.Context())
+	if filtered {
+		all = slices.DeleteFunc(all, func(w ktrdr.Worker) bool { return w.Live != live })
+	}
 	return listed(all), err
 }
 

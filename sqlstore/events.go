@@ -6,6 +6,8 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -93,6 +95,13 @@ func (s *Store) Events(ctx context.Context, q ktrdr.EventQuery) ([]ktrdr.Event, 
 		}
 		text, args = s.eventTexts().ofOne, append(args, q.Operation)
 	}
+	if len(q.Kinds) > 0 {
+		var kinds string
+		if kinds, args = ofKinds(q.Kinds, args); kinds == "" {
+			return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%v: one of them is not a kind of event; the kinds are %s", q.Kinds, list(ktrdr.EventKinds))
+		}
+		text = query(strings.Replace(string(text), " ORDER BY", kinds+" ORDER BY", 1))
+	}
 	var events []ktrdr.Event
 	err := s.readOne(ctx, func(r queryer) (err error) {
 		rows, err := r.rows(ctx, text, args...)
@@ -100,6 +109,21 @@ func (s *Store) Events(ctx context.Context, q ktrdr.EventQuery) ([]ktrdr.Event, 
 		return err
 	})
 	return events, err
+}
+
+// ofKinds is the condition of events of some kinds, with their arguments after
+// args; empty if one of them is unknown.
+func ofKinds(kinds []ktrdr.EventKind, args []any) (string, []any) {
+	for _, k := range kinds {
+		if !k.Known() {
+			return "", args
+		}
+	}
+	words := each(distinct(kinds), func(v any) string {
+		args = append(args, v)
+		return "$" + strconv.Itoa(len(args))
+	})
+	return " AND kind IN (" + words + ")", args
 }
 
 func scanEvent(row scanner) (e ktrdr.Event, err error) {

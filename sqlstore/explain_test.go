@@ -13,8 +13,8 @@ import (
 // a generation, the first of each run, a batch, the best of each market, or a
 // page.
 var sortsFew = []string{
-	"workers", "counts", "finalist", "next in line", "next alone", "waiting of a run", "best trials", "best trials of a run",
-	"page of trials", "trials of a run", "look of a trial", "ended since", "events of processes", "workers that were lost", "pauses",
+	"workers", "counts", "finalist", "next in line", "next alone", "waiting of a run", "best trials", "best trials of a run", "trials that lost",
+	"page of trials", "trials of a run", "look of a trial", "ended since", "events of processes", "pauses",
 }
 
 // Each question that is asked all day long is answered from its own index,
@@ -42,7 +42,10 @@ func TestStore_QuestionsHaveTheirIndex(t *testing.T) {
 		return text, args
 	}
 	tried := func(q ktrdr.TrialQuery) (query, []any) {
-		text, args, err := trialsQuery(q, false)
+		if q.ByScore {
+			return bestQuery(q, earned, false)
+		}
+		text, args, err := trialsQuery(q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,6 +84,7 @@ func TestStore_QuestionsHaveTheirIndex(t *testing.T) {
 		"best trials of a run": {"trials_best_run (run=? AND market_id=?)", func() (query, []any) {
 			return tried(ktrdr.TrialQuery{Limit: 20, ByScore: true, Run: "r"})
 		}},
+		"trials that lost": {"trials_sharpe (sharpe<?)", func() (query, []any) { return bestQuery(ktrdr.TrialQuery{Limit: 20}, lost, false) }},
 		"look of a trial":  {"looks_research (research_id=?)", func() (query, []any) { return tried(ktrdr.TrialQuery{Limit: 50}) }},
 		"page of looks":    {"looks_page", func() (query, []any) { return looked(ktrdr.LookQuery{Limit: 50}) }},
 		"looks of a run":   {"looks_run (run=?)", func() (query, []any) { return looked(ktrdr.LookQuery{Limit: 50, Run: "r"}) }},
@@ -94,10 +98,9 @@ func TestStore_QuestionsHaveTheirIndex(t *testing.T) {
 		"failures of a run": {"operations_failures (run=? AND completed_at>?)", func() (query, []any) {
 			return s0.fields(failuresOfRun, "error", "code"), []any{"r", 1, 500}
 		}},
-		"events of processes":    {"events_machine (at>?)", func() (query, []any) { return s0.fields(countMachine, "data", "code", "by", "types"), []any{1} }},
-		"workers that were lost": {"events_machine (at>?", func() (query, []any) { return s0.fields(countLost, "data", "worker_id", "code"), []any{1} }},
-		"pauses":                 {"events_machine (at>?", func() (query, []any) { return selectPauses, []any{1} }},
-		"newest series":          {"market_series_market (market_id=? AND symbol=? AND timeframe=?", func() (query, []any) { return selectNewestSeries, nil }},
+		"events of processes": {"events_machine (at>?)", func() (query, []any) { return s0.fields(countMachine, "data", "code", "by", "held_by"), []any{1} }},
+		"pauses":              {"events_machine (at>?", func() (query, []any) { return selectPauses, []any{1} }},
+		"newest series":       {"market_series_market (market_id=? AND symbol=? AND timeframe=?", func() (query, []any) { return selectNewestSeries, nil }},
 		"next to claim": {"COVERING INDEX operations_queue", func() (query, []any) {
 			return `SELECT id FROM operations WHERE ` + claimable + `$2` + queueOrder, []any{0, ktrdr.Dummy}
 		}},

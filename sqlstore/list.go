@@ -38,7 +38,7 @@ func (s *Store) List(ctx context.Context, q ktrdr.OperationQuery) (ktrdr.Operati
 	var page ktrdr.OperationPage
 	if len(found) > q.Limit {
 		found = found[:q.Limit]
-		page.Next = listCursor(found[q.Limit-1].Operation)
+		page.Next = operationCursor(q.Sort, found[q.Limit-1].Operation)
 	}
 	page.Operations = make([]ktrdr.Operation, len(found))
 	for i, op := range found {
@@ -51,6 +51,10 @@ func (s *Store) List(ctx context.Context, q ktrdr.OperationQuery) (ktrdr.Operati
 // shape gets into the text.
 func listQuery(q ktrdr.OperationQuery) (query, []any, error) {
 	if err := checkQuery(q); err != nil {
+		return "", nil, err
+	}
+	order, err := orderOf(q.Sort, "completed_at")
+	if err != nil {
 		return "", nil, err
 	}
 	var where []string
@@ -87,18 +91,27 @@ func listQuery(q ktrdr.OperationQuery) (query, []any, error) {
 		where = append(where, "parent_id IS NULL")
 	}
 	if q.Cursor != "" {
-		at, id, err := parseListCursor(q.Cursor)
+		at, id, err := parseSorted(q.Sort, q.Cursor)
 		if err != nil {
 			return "", nil, err
 		}
-		where = append(where, "(created_at, id) < ("+arg(at)+", "+arg(id)+")")
+		if !ktrdr.OperationID(id).Valid() {
+			return "", nil, ktrdr.Errorf(ktrdr.CodeInvalid, "the cursor %q is not one this server gave; begin without a cursor", clip(q.Cursor))
+		}
+		where = append(where, order.follows(arg(at), arg(id)))
 	}
-	text := "SELECT " + operationColumns + " FROM operations"
+	if order.only != "" {
+		where = append(where, order.only)
+	}
+	columns := operationColumns
+	if q.Brief {
+		columns = briefColumns
+	}
+	text := "SELECT " + columns + " FROM operations"
 	if len(where) > 0 {
 		text += " WHERE " + strings.Join(where, " AND ")
 	}
-	text += " ORDER BY created_at DESC, id DESC LIMIT " + arg(q.Limit+1)
-	return query(text), args, nil
+	return query(text + order.by() + " LIMIT " + arg(q.Limit+1)), args, nil
 }
 
 func each[T any](all []T, arg func(any) string) string {
@@ -133,6 +146,15 @@ func checkQuery(q ktrdr.OperationQuery) error {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not a run; `ktrdr runs` lists them", clip(q.Run))
 	}
 	return nil
+}
+
+// operationCursor is the place of the last row of a page.
+func operationCursor(s ktrdr.Sort, op ktrdr.Operation) string {
+	at := op.CreatedAt
+	if s == ktrdr.Ended {
+		at = op.CompletedAt
+	}
+	return sortedCursor(s, micros(at), string(op.ID))
 }
 
 // A list cursor is the last row's place in the order, opaque to clients.

@@ -18,15 +18,15 @@ const forever time.Duration = math.MaxInt64 / 2
 const forgotten = 24 * time.Hour
 
 const (
-	deleteLives   query = `DELETE FROM backends WHERE incarnation <> $1 AND id = $2`
-	deleteOthers  query = `DELETE FROM backends WHERE incarnation <> $1`
+	deleteLives   query = `DELETE FROM backends WHERE incarnation <> $1 AND id = $2 RETURNING ` + toldBackend + `, COALESCE(died_at, 0)`
+	deleteOthers  query = `DELETE FROM backends WHERE incarnation <> $1 RETURNING ` + toldBackend + `, COALESCE(died_at, 0)`
 	insertBackend query = `INSERT INTO backends (incarnation, id, addr, host, pid, version, started_at, seen_at)
 		SELECT $1, $2, $3, $4, CAST($5 AS BIGINT), $6, {now}, {now}
 		WHERE NOT EXISTS (SELECT 1 FROM backends WHERE id = $2 AND incarnation <> $1)
 		ON CONFLICT (incarnation) DO UPDATE SET seen_at = excluded.seen_at`
 	endProbes     query = `DELETE FROM breaker_probes WHERE NOT EXISTS (SELECT 1 FROM backends WHERE incarnation = breaker_probes.owner)`
-	beat          query = `UPDATE backends SET seen_at = {now} WHERE incarnation = $1`
-	deleteBackend query = `DELETE FROM backends WHERE incarnation = $1`
+	beat          query = `UPDATE backends SET seen_at = {now}, died_at = NULL WHERE incarnation = $1`
+	deleteBackend query = `DELETE FROM backends WHERE incarnation = $1 RETURNING ` + toldBackend
 	countOthers   query = `SELECT COUNT(*) FROM backends WHERE incarnation <> $1 AND seen_at > {now} - $2`
 
 	forgetWorkers query = `DELETE FROM workers WHERE seen_at < {now} - $1
@@ -68,10 +68,13 @@ func (s *Store) enter(ctx context.Context, b ktrdr.Backend, timeout time.Duratio
 		end, args = deleteLives, []any{b.Incarnation, b.ID}
 	}
 	err = s.write(ctx, normal, func(t *tx) error {
-		if _, err := t.exec(ctx, end, args...); err != nil {
+		if err := endLives(ctx, t, end, args...); err != nil {
 			return err
 		}
 		if err := record(ctx, t, b); err != nil {
+			return err
+		}
+		if err := tellStarted(ctx, t, b); err != nil {
 			return err
 		}
 		if err := t.later(ctx, endProbes); err != nil {
@@ -83,6 +86,21 @@ func (s *Store) enter(ctx context.Context, b ktrdr.Backend, timeout time.Duratio
 		return err
 	})
 	return alone, err
+}
+
+// endLives forgets the lives that are over, and tells of those that did not leave.
+func endLives(ctx context.Context, t *tx, text query, args ...any) error {
+	var dead []ktrdr.Backend
+	rows, err := t.rows(ctx, text, args...)
+	_, err = gather(rows, err, func(row scanner) (b ktrdr.Backend, err error) {
+		var died int64
+		err = row.Scan(&b.Incarnation, &b.ID, &b.Addr, &b.Host, &b.PID, &b.Version, &died)
+		if died == 0 { // else it was told
+			dead = append(dead, b)
+		}
+		return b, err
+	})
+	return errors.Join(err, tellBackends(ctx, t, ktrdr.EventBackendDied, dead))
 }
 
 func record(ctx context.Context, t *tx, b ktrdr.Backend) error {
@@ -108,8 +126,9 @@ func (s *Store) Beat(ctx context.Context, b ktrdr.Backend) error {
 // Leave implements ktrdr.Recovery.
 func (s *Store) Leave(ctx context.Context, b ktrdr.Backend) error {
 	return s.write(ctx, normal, func(t *tx) error {
-		_, err := t.exec(ctx, deleteBackend, b.Incarnation)
-		return err
+		rows, err := t.rows(ctx, deleteBackend, b.Incarnation)
+		left, err := gather(rows, err, scanBackend)
+		return errors.Join(err, tellBackends(ctx, t, ktrdr.EventBackendStopped, left))
 	})
 }
 
@@ -132,15 +151,21 @@ func (s *Store) Sweep(ctx context.Context, b ktrdr.Backend, p ktrdr.RecoveryPoli
 	r.Whole = true
 	var errs []error // what follows is for its own sake: one that fails keeps no other from being done
 	if judge {
-		errs = append(errs, s.forget(ctx, b, max(forgotten, p.Timeout)))
+		errs = append(errs, s.forget(ctx, b, p.Timeout))
 	}
 	_, err := s.AskPlans(ctx)
 	errs = append(errs, err, s.outlook(ctx, p, &r))
 	return r, errors.Join(errs...)
 }
 
-func (s *Store) forget(ctx context.Context, b ktrdr.Backend, silence time.Duration) error {
+// forget tells of those that have been silent for the timeout, and forgets them
+// after a day.
+func (s *Store) forget(ctx context.Context, b ktrdr.Backend, timeout time.Duration) error {
+	silence := max(forgotten, timeout)
 	return s.write(ctx, normal, func(t *tx) error {
+		if err := tellLost(ctx, t, b, timeout); err != nil {
+			return err
+		}
 		if _, err := t.exec(ctx, forgetWorkers, silence.Microseconds()); err != nil {
 			return err
 		}

@@ -26,12 +26,10 @@ const (
 		ORDER BY completed_at DESC LIMIT $2`
 
 	// machineKinds is spelled as the index events_machine spells it.
-	machineKinds = `kind IN ('worker_registered', 'failed', 'released', 'reported', 'resumed', 'checkpoint_skipped', 'write_refused', 'breaker', 'paused', 'unpaused')`
+	machineKinds = `kind IN ('worker_registered', 'failed', 'released', 'reported', 'resumed', 'checkpoint_skipped', 'write_refused', 'breaker', 'paused', 'unpaused', 'backend_started', 'backend_stopped', 'backend_died', 'worker_left', 'worker_lost', 'worker_returned')`
 
-	countMachine = `SELECT kind, COALESCE({code}, ''), COALESCE({by}, ''), COALESCE({types}, ''), COUNT(*) FROM events
+	countMachine = `SELECT kind, COALESCE({code}, ''), COALESCE({by}, ''), COALESCE({held_by}, ''), COUNT(*) FROM events
 		WHERE at >= $1 AND ` + machineKinds + ` GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`
-	countLost = `SELECT COUNT(DISTINCT {worker_id}) FROM events
-		WHERE at >= $1 AND ` + machineKinds + ` AND kind = 'failed' AND {code} IN ('` + string(ktrdr.CodeOrphaned) + `', '` + string(ktrdr.CodePoison) + `')`
 	selectPauses query = `SELECT 0, id, operation_id, kind, at, epoch, data FROM events
 		WHERE at >= $1 AND ` + machineKinds + ` AND kind IN ('paused', 'unpaused') ORDER BY at DESC, id DESC LIMIT 20`
 )
@@ -96,15 +94,12 @@ func (s *Store) Failures(ctx context.Context, q ktrdr.FailureQuery) (all []ktrdr
 func (s *Store) MachineSince(ctx context.Context, at time.Time) (m ktrdr.MachineCounts, err error) {
 	from := micros(at)
 	err = s.read(ctx, func(r queryer) error {
-		rows, err := r.rows(ctx, s.fields(countMachine, "data", "code", "by", "types"), from)
+		rows, err := r.rows(ctx, s.fields(countMachine, "data", "code", "by", "held_by"), from)
 		m.Events, err = gather(rows, err, func(row scanner) (c ktrdr.EventCount, err error) {
-			err = row.Scan(&c.Kind, &c.Code, &c.By, &c.Types, &c.N)
+			err = row.Scan(&c.Kind, &c.Code, &c.By, &c.HeldBy, &c.N)
 			return c, err
 		})
 		if err != nil {
-			return err
-		}
-		if err := r.row(ctx, s.fields(countLost, "data", "worker_id", "code"), from).Scan(&m.WorkersLost); err != nil {
 			return err
 		}
 		rows, err = r.rows(ctx, selectPauses, from)

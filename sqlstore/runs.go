@@ -129,7 +129,40 @@ func (s *Store) Run(ctx context.Context, id string) (run ktrdr.Run, err error) {
 		run, err = loadRun(ctx, r, selectRun, id)
 		return err
 	})
-	return run, err
+	if ktrdr.CodeOf(err) != ktrdr.CodeNotFound || len(id) < shortestRun || !strings.HasPrefix(id, "run_") {
+		return run, err
+	}
+	return s.runBeginning(ctx, id)
+}
+
+// shortestRun is the shortest beginning of an id that names a run.
+const shortestRun = len("run_") + 4
+
+const selectRunsBetween query = `SELECT ` + runColumns + ` FROM runs WHERE id >= $1 AND id < $2 ORDER BY id LIMIT 2`
+
+// runBeginning returns the only run whose id begins so. Ids are ASCII, so that
+// the byte after the last one of it bounds them.
+func (s *Store) runBeginning(ctx context.Context, id string) (ktrdr.Run, error) {
+	if !storable(id, 255) || id[len(id)-1] >= 0x7f {
+		return ktrdr.Run{}, noRun(id)
+	}
+	end := []byte(id)
+	end[len(end)-1]++
+	var found []ktrdr.Run
+	err := s.readOne(ctx, func(r queryer) error {
+		rows, err := r.rows(ctx, selectRunsBetween, id, string(end))
+		found, err = gather(rows, err, scanRun)
+		return err
+	})
+	switch {
+	case err != nil:
+		return ktrdr.Run{}, err
+	case len(found) == 0 || !strings.HasPrefix(found[0].ID, id):
+		return ktrdr.Run{}, noRun(id)
+	case len(found) > 1:
+		return ktrdr.Run{}, ktrdr.Errorf(ktrdr.CodeInvalid, "several runs begin with %q; give more of the id, which `ktrdr runs --json` shows", clip(id))
+	}
+	return found[0], nil
 }
 
 // Runs implements ktrdr.Runs.
@@ -149,7 +182,11 @@ func (s *Store) Runs(ctx context.Context, q ktrdr.RunQuery) (ktrdr.RunPage, erro
 	if len(page.Runs) > q.Limit {
 		page.Runs = page.Runs[:q.Limit]
 		last := page.Runs[q.Limit-1]
-		page.Next = placeCursor(micros(last.CreatedAt), last.ID)
+		at := last.CreatedAt
+		if q.Sort == ktrdr.Ended {
+			at = last.EndedAt
+		}
+		page.Next = sortedCursor(q.Sort, micros(at), last.ID)
 	}
 	return page, err
 }
@@ -158,6 +195,10 @@ func (s *Store) Runs(ctx context.Context, q ktrdr.RunQuery) (ktrdr.RunPage, erro
 func runsQuery(q ktrdr.RunQuery) (query, []any, error) {
 	if q.Limit < 1 || q.Limit > largestPage {
 		return "", nil, ktrdr.Errorf(ktrdr.CodeInvalid, "limit must be 1 to %d, not %d", largestPage, q.Limit)
+	}
+	order, err := orderOf(q.Sort, "ended_at")
+	if err != nil {
+		return "", nil, err
 	}
 	var where []string
 	var args []any
@@ -174,17 +215,20 @@ func runsQuery(q ktrdr.RunQuery) (query, []any, error) {
 		where = append(where, "state IN ("+each(distinct(q.State), arg)+")")
 	}
 	if q.Cursor != "" {
-		at, id, err := parsePlace(q.Cursor)
+		at, id, err := parseSorted(q.Sort, q.Cursor)
 		if err != nil {
 			return "", nil, err
 		}
-		where = append(where, "(created_at, id) < ("+arg(at)+", "+arg(id)+")")
+		where = append(where, order.follows(arg(at), arg(id)))
+	}
+	if order.only != "" {
+		where = append(where, order.only)
 	}
 	text := "SELECT " + runColumns + " FROM runs"
 	if len(where) > 0 {
 		text += " WHERE " + strings.Join(where, " AND ")
 	}
-	return query(text + " ORDER BY created_at DESC, id DESC LIMIT " + arg(q.Limit+1)), args, nil
+	return query(text + order.by() + " LIMIT " + arg(q.Limit+1)), args, nil
 }
 
 // OpenRuns implements ktrdr.Runs.

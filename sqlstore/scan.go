@@ -33,6 +33,14 @@ const operationColumns = `id, operation_type, status, phase, epoch, attempts, pr
 	depth, ended_by, ending, queue, run, generation, idx, COALESCE(session, 0),
 	CASE WHEN not_before > {now} THEN not_before ELSE 0 END, rung, score, trials, compacted, pinned`
 
+// briefColumns is operationColumns without what lists do not show. These may be
+// kilobytes of each row.
+var briefColumns = strings.NewReplacer(
+	" spec, state, metadata,", " '', NULL, '',",
+	"\tresult, error_message,", "\tNULL, error_message,",
+	" ending,", " NULL,",
+).Replace(operationColumns)
+
 // operationRow is an operation with what the store alone knows about it.
 type operationRow struct {
 	ktrdr.Operation
@@ -72,7 +80,9 @@ func scanOperation(row scanner) (operationRow, error) {
 	}
 	op.BackendLocal, op.HasPlan, op.CancelRequested = local == 1, plan == 1, cancel == 1
 	op.Compacted, op.Pinned = compacted == 1, pinned == 1
-	op.Spec, op.Metadata = json.RawMessage(spec), json.RawMessage(metadata)
+	if spec != "" { // empty in a list
+		op.Spec, op.Metadata = json.RawMessage(spec), json.RawMessage(metadata)
+	}
 	op.State, op.Result = rawJSON(state), rawJSON(result)
 	op.CreatedAt, op.StartedAt, op.ClaimedAt = instant(created), instant(started), instant(claimed)
 	op.HeartbeatAt, op.CompletedAt, op.NotBefore = instant(heartbeat), instant(completed), instant(notBefore)

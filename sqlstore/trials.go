@@ -65,7 +65,11 @@ func (s *Store) Trials(ctx context.Context, q ktrdr.TrialQuery) (ktrdr.TrialPage
 		return ktrdr.TrialPage{}, ktrdr.Errorf(ktrdr.CodeInvalid,
 			"trials are selected by a run or symbol of at most 255 bytes of text, a market or type of at most 64 and a timeframe of at most 32")
 	}
-	text, args, err := trialsQuery(q, s.isPostgres())
+	if q.ByScore {
+		best, err := s.bestTrials(ctx, q)
+		return ktrdr.TrialPage{Trials: best}, err
+	}
+	text, args, err := trialsQuery(q)
 	if err != nil {
 		return ktrdr.TrialPage{}, err
 	}
@@ -76,7 +80,7 @@ func (s *Store) Trials(ctx context.Context, q ktrdr.TrialQuery) (ktrdr.TrialPage
 		page.Trials = append([]ktrdr.Trial{}, found...)
 		return err
 	})
-	if !q.ByScore && len(page.Trials) > q.Limit {
+	if len(page.Trials) > q.Limit {
 		page.Trials = page.Trials[:q.Limit]
 		last := page.Trials[q.Limit-1]
 		page.Next = placeCursor(micros(last.CreatedAt), last.Market+" "+last.Key)
@@ -84,16 +88,13 @@ func (s *Store) Trials(ctx context.Context, q ktrdr.TrialQuery) (ktrdr.TrialPage
 	return page, err
 }
 
-// trialsQuery writes the statement of a page and one trial more, or of the best
-// of each market. What is known of them is looked up for the page alone.
-func trialsQuery(q ktrdr.TrialQuery, postgres bool) (query, []any, error) {
+// trialsQuery writes the statement of a page and one trial more. What is known of
+// them is looked up for the page alone.
+func trialsQuery(q ktrdr.TrialQuery) (query, []any, error) {
 	var args []any
 	arg := func(v any) string {
 		args = append(args, v)
 		return "$" + strconv.Itoa(len(args))
-	}
-	if q.ByScore {
-		return query(bestTrials(q, postgres, arg)), args, nil
 	}
 	where := append([]string{"t.main = 1"}, trialConditions(q, "t", arg)...)
 	if q.Cursor != "" {
@@ -107,27 +108,6 @@ func trialsQuery(q ktrdr.TrialQuery, postgres bool) (query, []any, error) {
 	const order = " ORDER BY t.created_at DESC, t.market_id DESC, t.key DESC"
 	page := "SELECT * FROM trials AS t WHERE " + strings.Join(where, " AND ") + order + " LIMIT " + arg(q.Limit+1)
 	return query(selectTrialColumns + "(" + page + ") AS t JOIN markets AS m ON m.id = t.market_id" + joinRest + order), args, nil
-}
-
-// bestTrials finds the best of each market from an index, market by market. The
-// market comes first in the text: CROSS JOIN keeps SQLite to that order.
-func bestTrials(q ktrdr.TrialQuery, postgres bool, arg func(any) string) string {
-	market := `merged_into IS NULL AND trials > 0`
-	if q.Market != "" {
-		market = "id = " + marketNow(arg(q.Market))
-		q.Market = ""
-	}
-	where := append([]string{"best.market_id = m.id", "best.main = 1", "best.ended = 1"}, trialConditions(q, "best", arg)...)
-	best := `SELECT best.key FROM trials AS best WHERE ` + strings.Join(where, " AND ") + `
-		ORDER BY best.score DESC NULLS LAST, best.sharpe DESC NULLS LAST, best.created_at, best.key LIMIT ` + arg(q.Limit)
-	from := `(SELECT * FROM markets WHERE ` + market + `) AS m `
-	if postgres {
-		from += `CROSS JOIN LATERAL (` + best + `) AS b JOIN trials AS t ON t.market_id = m.id AND t.key = b.key`
-	} else {
-		from += `CROSS JOIN trials AS t ON t.market_id = m.id AND t.key IN (` + best + `)`
-	}
-	return selectTrialColumns + from + joinRest +
-		` ORDER BY t.score DESC NULLS LAST, t.sharpe DESC NULLS LAST, t.created_at, t.market_id, t.key`
 }
 
 // marketNow is the id of a market, or of the market that it was merged into.

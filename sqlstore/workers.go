@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -16,7 +17,7 @@ const (
 	updateWorker query = `UPDATE workers SET name = $2, types = $3, slots = $4, host = $6, pid = $7, version = $8,
 		seen_at = {now} WHERE id = $1 AND held_by = $5`
 	seenWorker    query = `UPDATE workers SET seen_at = {now} WHERE id = $1`
-	deleteWorker  query = `DELETE FROM workers WHERE id = $1 AND held_by = $2`
+	deleteWorker  query = `DELETE FROM workers WHERE id = $1 AND held_by = $2 RETURNING ` + toldWorker
 	countWorker   query = `SELECT COUNT(*) FROM workers WHERE id = $1`
 	selectWorkers query = `SELECT id, name, types, slots, held_by, host, pid, version, registered_at, seen_at,
 			CASE WHEN seen_at > {now} - $1 AND (held_by = '' OR EXISTS (SELECT 1 FROM backends WHERE incarnation = held_by)) THEN 1 ELSE 0 END,
@@ -30,15 +31,6 @@ const (
 func seen(ctx context.Context, t *tx, id ktrdr.WorkerID) error {
 	_, err := t.exec(ctx, seenWorker, id)
 	return err
-}
-
-// registration is what the log keeps of a worker's.
-type registration struct {
-	ID    ktrdr.WorkerID `json:"worker_id"`
-	Name  string         `json:"name,omitempty"`
-	Types []ktrdr.Type   `json:"types"`
-	Slots int            `json:"slots"`
-	Host  string         `json:"host,omitempty"`
 }
 
 // RegisterWorker implements ktrdr.Store.
@@ -72,7 +64,7 @@ func (s *Store) RegisterWorker(ctx context.Context, r ktrdr.Registration) (ktrdr
 			}
 			return err
 		}
-		return insertEvent(ctx, t, "", ktrdr.EventWorkerRegistered, 0, registration{w.ID, w.Name, w.Types, w.Slots, w.Host})
+		return insertEvent(ctx, t, "", ktrdr.EventWorkerRegistered, 0, workerEvent{w.ID, w.Name, w.HeldBy, w.Host, w.PID, w.Types, w.Slots})
 	})
 }
 
@@ -82,9 +74,10 @@ func (s *Store) RemoveWorker(ctx context.Context, id ktrdr.WorkerID, heldBy ktrd
 		return nil // no such worker can be known
 	}
 	return s.write(ctx, normal, func(t *tx) error {
-		removed, err := t.exec(ctx, deleteWorker, id, heldBy)
-		if err != nil || removed > 0 {
-			return err
+		rows, err := t.rows(ctx, deleteWorker, id, heldBy)
+		removed, err := gather(rows, err, scanWorkerEvent)
+		if err != nil || len(removed) > 0 {
+			return errors.Join(err, tellWorkers(ctx, t, ktrdr.EventWorkerLeft, removed))
 		}
 		var left int
 		if err := t.row(ctx, countWorker, id).Scan(&left); err != nil || left == 0 {

@@ -71,8 +71,8 @@ var logs = map[string]func(*lab){
 		}
 		l.caughtUp()
 		whole := l.log("")
-		if len(whole) != 3*n+1 { // the marker is one
-			l.Fatalf("%d events, want %d", len(whole), 3*n+1)
+		if len(whole) != 3*n+2 { // the marker is two
+			l.Fatalf("%d events, want %d", len(whole), 3*n+2)
 		}
 		var pages []ktrdr.Event
 		q := ktrdr.EventQuery{Limit: 7}

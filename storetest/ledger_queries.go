@@ -109,7 +109,7 @@ var trialQueries = map[string]func(*lab){
 		l.create(ktrdr.NewOperation{Trial: &ktrdr.NewTrial{Own: 1, Markets: []ktrdr.TrialMarket{onA}}}) // has not ended
 
 		same(l, "all", operationsOf(l.allTrials(ktrdr.TrialQuery{ByScore: true})), []ktrdr.OperationID{best, second, third, fifth, alone, loser, last})
-		same(l, "two of each", operationsOf(l.allTrials(ktrdr.TrialQuery{ByScore: true, Limit: 2})), []ktrdr.OperationID{best, second, alone})
+		same(l, "two", operationsOf(l.allTrials(ktrdr.TrialQuery{ByScore: true, Limit: 2})), []ktrdr.OperationID{best, second})
 		same(l, "of a market", operationsOf(l.allTrials(ktrdr.TrialQuery{ByScore: true, Limit: 1, Market: b})), []ktrdr.OperationID{alone})
 		same(l, "of a symbol", operationsOf(l.allTrials(ktrdr.TrialQuery{ByScore: true, Limit: 9, Symbol: "B"})), []ktrdr.OperationID{second, alone})
 		got := l.allTrials(ktrdr.TrialQuery{ByScore: true, Limit: 1, Market: a})[0]

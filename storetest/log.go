@@ -42,7 +42,7 @@ func (l *lab) caughtUp() {
 	l.must(l.RemoveWorker(l.ctx(), ktrdr.WorkerID(marker), ""))
 	l.eventually("the log catches up", func() bool {
 		return slices.ContainsFunc(l.log(""), func(e ktrdr.Event) bool {
-			return e.Kind == ktrdr.EventWorkerRegistered && strings.Contains(string(e.Data), `"`+marker+`"`)
+			return e.Kind == ktrdr.EventWorkerLeft && strings.Contains(string(e.Data), `"`+marker+`"`)
 		})
 	})
 }

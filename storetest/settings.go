@@ -141,7 +141,9 @@ var workers = map[string]func(*lab){
 		if again := l.worker("w1"); again.Slots != 4 || len(again.Types) != 1 {
 			l.Errorf("registered again: %+v", again)
 		}
-		same(l, "events", kinds(l.logOf("")), []ktrdr.EventKind{ktrdr.EventWorkerRegistered, ktrdr.EventWorkerRegistered}) // the second is the marker
+		same(l, "events", kinds(l.logOf("")), []ktrdr.EventKind{
+			ktrdr.EventBackendStarted, ktrdr.EventWorkerRegistered, ktrdr.EventWorkerRegistered, ktrdr.EventWorkerLeft, // the last two are the marker
+		})
 	},
 
 	"AWorkerStaysWhereItWasRegistered": func(l *lab) {

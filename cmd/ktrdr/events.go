@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,10 +13,15 @@ import (
 )
 
 const eventsHelp = `Print events as they happen, until Ctrl-C. With an OPERATION only its own, from
-the beginning of its life, until it has ended.`
+the beginning of its life, until it has ended. --kind shows only events of some
+kinds, such as backend_started, backend_died, worker_registered, worker_left and
+worker_lost.`
 
 func newEvents(a *app) *cobra.Command {
-	var after string
+	var (
+		after string
+		given []string
+	)
 	cmd := &cobra.Command{
 		Use: "events [OPERATION]", Short: "Print events as they happen", Long: eventsHelp,
 		ValidArgsFunction: a.completeIDs,
@@ -30,24 +36,51 @@ func newEvents(a *app) *cobra.Command {
 			if err != nil {
 				return usagef("--after: %w", err)
 			}
+			kinds, err := eventKinds(given)
+			if err != nil {
+				return err
+			}
 			if len(args) == 0 {
-				return a.stream(ctx, c, "", cursor)
+				return a.stream(ctx, c, "", cursor, kinds)
 			}
 			id, err := resolve(ctx, c, args[0])
 			if err != nil {
 				return err
 			}
-			return a.stream(ctx, c, id, cursor)
+			return a.stream(ctx, c, id, cursor, kinds)
 		}),
 	}
 	cmd.Flags().StringVar(&after, "after", "", "begin after the event with this `ID`, as --json shows it")
+	cmd.Flags().StringSliceVar(&given, "kind", nil, "only events of these `KINDS`")
+	_ = cmd.RegisterFlagCompletionFunc("kind", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return kindNames(), cobra.ShellCompDirectiveNoFileComp
+	})
 	return cmd
+}
+
+func kindNames() []string {
+	names := make([]string, len(ktrdr.EventKinds))
+	for i, k := range ktrdr.EventKinds {
+		names[i] = string(k)
+	}
+	return names
+}
+
+func eventKinds(given []string) (kinds []ktrdr.EventKind, err error) {
+	for _, name := range given {
+		k := ktrdr.EventKind(strings.ToLower(name))
+		if !k.Known() {
+			return nil, usagef("--kind %s: there are %s", name, strings.Join(kindNames(), ", "))
+		}
+		kinds = append(kinds, k)
+	}
+	return kinds, nil
 }
 
 // stream prints events until the context ends or, for one operation, until it
 // has ended.
-func (a *app) stream(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID, after ktrdr.Cursor) error {
-	for e, err := range c.FollowEvents(ctx, id, after) {
+func (a *app) stream(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID, after ktrdr.Cursor, kinds []ktrdr.EventKind) error {
+	for e, err := range c.FollowEvents(ctx, id, after, kinds...) {
 		if err != nil {
 			if ctx.Err() != nil {
 				break

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,11 +28,20 @@ func (d researchDesk) Leaderboard(ctx context.Context, q httpapi.LeaderboardQuer
 			return httpapi.Leaderboard{}, err
 		}
 	}
+	from, err := leaderPlace(q.Cursor)
+	if err != nil {
+		return httpapi.Leaderboard{}, err
+	}
 	rows, claims, err := d.ranked(ctx, ranking{
-		TrialQuery: ktrdr.TrialQuery{Run: q.Run, Symbol: q.Symbol, Timeframe: q.Timeframe, Type: ktrdr.AgentResearch, Ended: true}, limit: q.Limit,
+		TrialQuery: ktrdr.TrialQuery{Run: q.Run, Symbol: q.Symbol, Timeframe: q.Timeframe, Type: ktrdr.AgentResearch, Ended: true},
+		sort:       q.Sort, from: from, limit: q.Limit + 1,
 	})
 	if err != nil {
 		return httpapi.Leaderboard{}, err
+	}
+	next := ""
+	if len(rows) > q.Limit {
+		rows, next = rows[:q.Limit], strconv.Itoa(from+q.Limit)
 	}
 	markets, err := d.markets(ctx, q)
 	if err != nil {
@@ -40,14 +50,15 @@ func (d researchDesk) Leaderboard(ctx context.Context, q httpapi.LeaderboardQuer
 	rules := evidence.Rules{}.WithDefaults()
 	return httpapi.Leaderboard{
 		Summary: claimsOnMarkets(claims, markets), Claims: claims, Markets: markets, ByLuck: rules.MaxLuck * float64(markets),
-		Thresholds: thresholds(rules), Rows: rows,
+		Thresholds: thresholds(rules), Rows: rows, Next: next,
 	}, nil
 }
 
-// ranking says what is ranked, and how many rows of it are wanted.
+// ranking says what is ranked, and which rows of it are wanted.
 type ranking struct {
 	ktrdr.TrialQuery
-	limit int
+	sort        string // one of httpapi.LeaderSorts
+	from, limit int
 }
 
 // ranked takes the best of each market by score, and the claims, which may have
@@ -57,19 +68,27 @@ func (d researchDesk) ranked(ctx context.Context, q ranking) (rows []httpapi.Lea
 	if err != nil {
 		return nil, 0, err
 	}
-	q.ByScore, q.Limit = true, q.limit
+	q.ByScore, q.Limit = true, mostRanked
+	if byRank := q.sort == "" || q.sort == "rank"; byRank {
+		q.Limit = min(q.from+q.limit, mostRanked)
+	}
 	best, err := d.engine.Trials(ctx, q.TrialQuery)
 	if err != nil {
 		return nil, 0, err
 	}
 	all := append(claimed, slices.DeleteFunc(best.Trials, func(t ktrdr.Trial) bool { return t.Claim })...)
-	list := research.Rank(all)
-	for i, r := range list[:min(q.limit, len(list))] {
+	for i, r := range research.Rank(all) {
 		row := httpapi.Leader{Rank: i + 1, Trial: r.Trial, Standing: research.Standing(&r.Trial), Deflated: r.Deflated}
 		if r.Claim {
 			row.Holdout = shown[r.Operation]
 		}
 		rows = append(rows, row)
+	}
+	sortLeaders(rows, q.sort)
+	rows = rows[min(q.from, len(rows)):]
+	rows = rows[:min(q.limit, len(rows))]
+	for i := range rows {
+		rows[i].Trial = listedTrial(rows[i].Trial)
 	}
 	return rows, len(claimed), nil
 }
@@ -149,6 +168,9 @@ func newLeaderboard(a *app) *cobra.Command {
 			if q.Limit < 1 || q.Limit > mostRanked {
 				return usagef("--limit must be 1 to %d, not %d", mostRanked, q.Limit)
 			}
+			if !slices.Contains(httpapi.LeaderSorts, q.Sort) {
+				return usagef("--sort %q: must be one of %s", q.Sort, strings.Join(httpapi.LeaderSorts, ", "))
+			}
 			var err error
 			if q.Run, err = runID(ctx, c, q.Run); err != nil {
 				return err
@@ -157,19 +179,24 @@ func newLeaderboard(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.print(b, func(w io.Writer) {
+			return a.print(leaderboardPage{b, b.Next}, func(w io.Writer) {
 				if len(b.Rows) == 0 {
-					nothingYet(w, "researches that ended", q.Run)
+					noLeaders(w, q)
 					return
 				}
 				printLeaderboard(w, b)
+				if b.Next != "" {
+					fmt.Fprintf(w, "There is more: add --cursor %s.\n", b.Next)
+				}
 			})
 		}),
 	}
 	cmd.Flags().StringVar(&q.Run, "run", "", "only those of this `RUN`")
 	cmd.Flags().StringVar(&q.Symbol, "symbol", "", "only those that trade this `SYMBOL`")
 	cmd.Flags().StringVar(&q.Timeframe, "timeframe", "", "only those that use bars of this `TIMEFRAME`")
+	cmd.Flags().StringVar(&q.Sort, "sort", "rank", "`ORDER`: "+strings.Join(httpapi.LeaderSorts, ", "))
 	cmd.Flags().IntVar(&q.Limit, "limit", 20, "how many at most")
+	cmd.Flags().StringVar(&q.Cursor, "cursor", "", "where the page begins: as the page before said")
 	_ = cmd.RegisterFlagCompletionFunc("timeframe", completeTimeframes)
 	return cmd
 }

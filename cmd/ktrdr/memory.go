@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -116,16 +117,13 @@ func printExperiments(w io.Writer, list []httpapi.Experiment) {
 	head := "RESEARCH\tSTRATEGY\tVERDICT\t" + strings.Join(evidenceHead, "\t") + "\tRETURN\tTRADES\tAT\tRESULT"
 	table(w, head, func(row func(...any)) {
 		for _, e := range list {
-			said := e.Status
-			if e.Trial != nil {
-				said = research.Standing(e.Trial)
-			}
+			said := cmp.Or(e.Standing, e.Status)
 			for _, why := range []string{e.GateReason, e.Error} {
 				if why != "" {
 					said += ": " + why
 				}
 			}
-			row(cells(tail(e.Operation), dash(e.Strategy), dash(e.Verdict), evidenceCells(e.Evidence, e.Trial), percentOf(e.NetReturn), e.Trades, ago(e.At), said)...)
+			row(cells(tail(e.Operation), dash(e.Strategy), dash(e.Verdict), evidenceCells(e), percentOf(e.NetReturn), e.Trades, ago(e.At), said)...)
 		}
 	})
 	printCostLegend(w, belowDefault(list))
@@ -138,32 +136,32 @@ func hundredths(x *float64) string {
 	return fmt.Sprintf("%.2f", *x)
 }
 
+const memoryShowHelp = `Show all that is remembered of a research: how it ended, what it tested, what to try
+next, and its strategy.
+
+--conversation shows instead what the research and models said to each other: the
+prompt, each answer, each tool that the model used and what the tool gave back,
+with tokens and costs. What was asked is kept with the newest checkpoint of the
+design and of the assessment; once that is deleted, only the answers are left.`
+
 func newMemoryShow(a *app) *cobra.Command {
+	var conversation bool
 	cmd := a.onOperation("show", "All that is remembered of a research", func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
-		op, err := c.Operation(ctx, id)
-		if err != nil {
-			return err
-		}
-		if op.Queue == nil {
-			return fmt.Errorf("%s is no research; `ktrdr memory` lists what is remembered", id)
-		}
-		q := httpapi.MemoryQuery{Run: op.Queue.Run, Limit: 1000}
-		for {
-			m, next, err := c.Memory(ctx, q)
+		if conversation {
+			t, err := c.Conversation(ctx, id)
 			if err != nil {
 				return err
 			}
-			for _, e := range m.Experiments {
-				if e.Operation == id {
-					return a.showExperiment(e)
-				}
-			}
-			if next == "" {
-				return fmt.Errorf("nothing is remembered of %s: it is %s", id, op.Status)
-			}
-			q.Cursor = next
+			return a.print(t, func(w io.Writer) { printConversation(w, a.palette(), t) })
 		}
+		e, err := c.Experiment(ctx, id)
+		if err != nil {
+			return err
+		}
+		return a.showExperiment(e)
 	})
+	cmd.Long = memoryShowHelp
+	cmd.Flags().BoolVar(&conversation, "conversation", false, "show what the research and models said to each other")
 	return cmd
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,6 +19,19 @@ type opsFlags struct {
 	active, resumable, roots, all bool
 	parent, run                   string
 	limit                         int
+	sort                          ktrdr.Sort
+}
+
+// addSort adds the flag of the order of a list.
+func addSort(cmd *cobra.Command, to *ktrdr.Sort) {
+	cmd.Flags().StringVar((*string)(to), "sort", string(ktrdr.Newest), "`ORDER`: newest, oldest, or ended (ended last first)")
+}
+
+func checkSort(s ktrdr.Sort) error {
+	if !slices.Contains(ktrdr.Sorts, s) {
+		return usagef("--sort %q: must be newest, oldest or ended", s)
+	}
+	return nil
 }
 
 func newOps(a *app) *cobra.Command {
@@ -39,6 +53,7 @@ func newOpsList(a *app, use string) *cobra.Command {
 	cmd.Flags().BoolVar(&f.roots, "roots", false, "only operations without a parent")
 	cmd.Flags().StringVar(&f.parent, "parent", "", "only children of this `OPERATION`")
 	cmd.Flags().StringVar(&f.run, "run", "", "only the researches of this `RUN`")
+	addSort(cmd, &f.sort)
 	cmd.Flags().IntVar(&f.limit, "limit", 50, "how many at most")
 	cmd.Flags().BoolVar(&f.all, "all", false, "all of them, page by page")
 	_ = cmd.RegisterFlagCompletionFunc("parent", a.completeIDs)
@@ -47,7 +62,10 @@ func newOpsList(a *app, use string) *cobra.Command {
 }
 
 func (f opsFlags) query(ctx context.Context, c *httpapi.Client) (ktrdr.OperationQuery, error) {
-	q := ktrdr.OperationQuery{ActiveOnly: f.active, Resumable: f.resumable, Roots: f.roots, Limit: f.limit}
+	q := ktrdr.OperationQuery{ActiveOnly: f.active, Resumable: f.resumable, Roots: f.roots, Sort: f.sort, Limit: f.limit}
+	if err := checkSort(f.sort); err != nil {
+		return q, err
+	}
 	if f.all {
 		q.Limit = 1000
 	}

@@ -186,6 +186,9 @@ func story(e ktrdr.Event) string {
 		Input    string `json:"input"`
 		Given    int64  `json:"given"`
 		Name     string `json:"name"`
+		Backend  string `json:"backend_id"`
+		Host     string `json:"host"`
+		PID      int    `json:"pid"`
 
 		Run        string `json:"run"`
 		By         string `json:"by"`
@@ -218,8 +221,10 @@ func story(e ktrdr.Event) string {
 		text = fmt.Sprintf("its worker reported; it goes on (epoch %d)", e.Epoch)
 	case ktrdr.EventWriteRefused:
 		text = fmt.Sprintf("%s from old epoch %d refused", d.Input, d.Given)
-	case ktrdr.EventWorkerRegistered:
-		text = "worker registered: " + d.Worker
+	case ktrdr.EventWorkerRegistered, ktrdr.EventWorkerLeft, ktrdr.EventWorkerLost, ktrdr.EventWorkerReturned:
+		text = strings.ReplaceAll(text, "_", " ") + ": " + processText(d.Worker, d.Name, d.Host, d.PID)
+	case ktrdr.EventBackendStarted, ktrdr.EventBackendStopped, ktrdr.EventBackendDied:
+		text = strings.ReplaceAll(text, "_", " ") + ": " + processText(d.Backend, "", d.Host, d.PID)
 	case ktrdr.EventRunCancelled:
 		text = fmt.Sprintf("%s cancelled by %s: %s", d.Run, d.By, d.Reason)
 	case ktrdr.EventRunGivenUp:
@@ -230,6 +235,18 @@ func story(e ktrdr.Event) string {
 		text = fmt.Sprintf("%s: generation %d is closed", d.Run, d.Generation)
 	}
 	return plain(strings.TrimRight(text, ": "))
+}
+
+// processText names a worker or a backend, and where it runs.
+func processText(id, name, host string, pid int) string {
+	text := id
+	if name != "" {
+		text += " " + name
+	}
+	if pid != 0 {
+		text += fmt.Sprintf(" (pid %d on %s)", pid, dash(host))
+	}
+	return text
 }
 
 // stamped puts the time, and for which operation, before an event's story.

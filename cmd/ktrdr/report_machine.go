@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -25,23 +23,23 @@ func (l *lookback) readMachine(ctx context.Context) error {
 
 // machineOf puts the counts of events into the words of a report.
 func machineOf(counts ktrdr.MachineCounts, from time.Time) httpapi.ReportMachine {
-	m := httpapi.ReportMachine{WorkersLost: counts.WorkersLost, Pauses: pausesOf(counts.Pauses, from)}
-	agents, computers := 0, 0 // pools inside backends that were registered
+	m := httpapi.ReportMachine{Pauses: pausesOf(counts.Pauses, from)}
 	for _, c := range counts.Events {
 		switch c.Kind {
+		case ktrdr.EventBackendStarted:
+			m.BackendStarts += c.N
+		case ktrdr.EventBackendDied:
+			m.BackendDeaths += c.N
 		case ktrdr.EventWorkerRegistered:
-			// A backend's own workers are told from others by what they offer:
-			// only inside a backend are designs made and files loaded.
-			var types []ktrdr.Type
-			_ = json.Unmarshal([]byte(c.Types), &types) // without types it is a process of its own
-			switch {
-			case slices.Contains(types, ktrdr.AgentDesign):
-				agents += c.N
-			case slices.Contains(types, ktrdr.DataLoad):
-				computers += c.N
-			default:
+			if c.HeldBy == "" { // a backend's own workers start with it
 				m.WorkersJoined += c.N
 			}
+		case ktrdr.EventWorkerLeft:
+			if c.HeldBy == "" {
+				m.WorkersLeft += c.N
+			}
+		case ktrdr.EventWorkerLost:
+			m.WorkersLost += c.N
 		case ktrdr.EventFailed:
 			switch c.Code {
 			case ktrdr.CodeOrphaned:
@@ -70,7 +68,6 @@ func machineOf(counts ktrdr.MachineCounts, from time.Time) httpapi.ReportMachine
 			m.BreakerChanges += c.N
 		}
 	}
-	m.BackendStarts = max(agents, computers) // most have both
 	return m
 }
 

@@ -91,11 +91,14 @@ func TestSpellBegan_GoesBackToTheLastQuietHours(t *testing.T) {
 func TestMachineOf_CountsByWhatEventsSayInTheirFields(t *testing.T) {
 	at := time.Date(2026, 11, 15, 7, 0, 0, 0, time.UTC)
 	got := machineOf(ktrdr.MachineCounts{
-		WorkersLost: 2,
 		Events: []ktrdr.EventCount{
-			{Kind: ktrdr.EventWorkerRegistered, Types: `["agent_design"]`, N: 2},
-			{Kind: ktrdr.EventWorkerRegistered, Types: `["data_load","training"]`, N: 3},
-			{Kind: ktrdr.EventWorkerRegistered, Types: `["training"]`, N: 4},
+			{Kind: ktrdr.EventBackendStarted, N: 3},
+			{Kind: ktrdr.EventBackendDied, N: 1},
+			{Kind: ktrdr.EventWorkerRegistered, HeldBy: "b-1", N: 100},
+			{Kind: ktrdr.EventWorkerRegistered, N: 4},
+			{Kind: ktrdr.EventWorkerLeft, HeldBy: "b-1", N: 100},
+			{Kind: ktrdr.EventWorkerLeft, N: 15},
+			{Kind: ktrdr.EventWorkerLost, N: 2},
 			{Kind: ktrdr.EventFailed, Code: ktrdr.CodeOrphaned, N: 5},
 			{Kind: ktrdr.EventFailed, Code: ktrdr.CodePoison, N: 6},
 			{Kind: ktrdr.EventFailed, Code: ktrdr.CodeBackendRestart, N: 7},
@@ -118,7 +121,7 @@ func TestMachineOf_CountsByWhatEventsSayInTheirFields(t *testing.T) {
 		},
 	}, at)
 	want := httpapi.ReportMachine{
-		BackendStarts: 3, WorkersJoined: 4, WorkersLost: 2, Orphaned: 5, Poisoned: 6, Interrupted: 7, Requeued: 8, Released: 9, Reported: 10, Resumed: 11,
+		BackendStarts: 3, BackendDeaths: 1, WorkersJoined: 4, WorkersLeft: 15, WorkersLost: 2, Orphaned: 5, Poisoned: 6, Interrupted: 7, Requeued: 8, Released: 9, Reported: 10, Resumed: 11,
 		CheckpointsSkipped: 12, WritesRefused: 13, BreakerChanges: 14,
 		Pauses: []httpapi.ReportPause{{From: at, To: at.Add(time.Minute)}, {From: at.Add(time.Hour), To: at.Add(2 * time.Hour)}, {From: at.Add(3 * time.Hour)}},
 	}

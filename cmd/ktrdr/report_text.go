@@ -149,7 +149,9 @@ func machineSection(m httpapi.ReportMachine, zone *time.Location) section {
 		parts = nil
 	}
 	count(m.BackendStarts, "backend start", "backend starts")
+	count(m.BackendDeaths, "backend died", "backends died")
 	count(m.WorkersJoined, "worker joined", "workers joined")
+	count(m.WorkersLeft, "worker left", "workers left")
 	count(m.WorkersLost, "worker was lost", "workers were lost")
 	flush()
 	count(m.Orphaned, "operation lost its worker", "operations lost their worker")

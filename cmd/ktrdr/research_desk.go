@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"time"
 
@@ -156,6 +155,9 @@ func (d researchDesk) Memory(ctx context.Context, q httpapi.MemoryQuery) (httpap
 		if records, next, err = d.memory.Records(ctx, notes); err == nil {
 			m.Experiments, err = d.experiments(ctx, records)
 		}
+		for i := range m.Experiments {
+			m.Experiments[i].Trial = nil // a row says of it what it shows
+		}
 	}
 	return m, next, err
 }
@@ -200,14 +202,14 @@ func (d researchDesk) experiments(ctx context.Context, records []research.Record
 		rows[page.Trials[i].Operation] = &page.Trials[i]
 	}
 	for i, r := range records {
-		note, err := json.Marshal(r.Experiment)
-		if err != nil {
-			return nil, fmt.Errorf("experiment %s: %w", r.Place.Key(), err)
-		}
 		e := httpapi.Experiment{
 			Operation: r.Operation, At: r.At, Run: r.Run, Generation: r.Generation, Index: r.Index,
 			Strategy: r.Name, Status: string(r.Status), Verdict: string(r.Verdict), Rung: r.Rung, Summary: r.Summary,
-			GateReason: r.GateReason, Error: r.Error, Trial: rows[r.Operation], Note: note,
+			GateReason: r.GateReason, Error: r.Error,
+		}
+		if t := rows[r.Operation]; t != nil {
+			e.Standing, e.MarketTrials, e.MarketLooks = research.Standing(t), t.MarketTrials, t.MarketLooks
+			e.Trial = t
 		}
 		if f := r.Figures; f != nil {
 			e.Sharpe, e.NetReturn, e.MaxDrawdown, e.Trades = f.Sharpe, &f.NetReturn, &f.MaxDrawdown, f.Trades

@@ -20,25 +20,9 @@ const runPrefix = "run_"
 // isRunID says whether an argument names a run and not an operation.
 func isRunID(text string) bool { return strings.HasPrefix(text, runPrefix) }
 
-// resolveRun finds the run that a whole id, or the beginning of one, means. The
-// beginning is looked for among the newest 1,000 runs.
+// resolveRun finds the run that a whole id, or the beginning of one, means.
 func resolveRun(ctx context.Context, c *httpapi.Client, text string) (ktrdr.Run, error) {
-	run, err := c.Run(ctx, text)
-	if ktrdr.CodeOf(err) != ktrdr.CodeNotFound || len(text) < len(runPrefix)+shortest {
-		return run, err
-	}
-	page, listErr := c.Runs(ctx, ktrdr.RunQuery{Limit: 1000})
-	if listErr != nil {
-		return run, listErr
-	}
-	found := slices.DeleteFunc(page.Runs, func(r ktrdr.Run) bool { return !strings.HasPrefix(r.ID, text) })
-	switch len(found) {
-	case 0:
-		return run, err
-	case 1:
-		return found[0], nil
-	}
-	return run, ktrdr.Errorf(ktrdr.CodeInvalid, "%q means %d runs; add a character or two of the id that `ktrdr runs --json` shows", text, len(found))
+	return c.Run(ctx, text)
 }
 
 // runID is the id of the run that a flag names; empty if it names none.
@@ -116,6 +100,9 @@ func newRuns(a *app) *cobra.Command {
 			if q.Limit < 1 || q.Limit > 1000 {
 				return usagef("--limit must be 1 to 1000, not %d", q.Limit)
 			}
+			if err := checkSort(q.Sort); err != nil {
+				return err
+			}
 			for _, s := range states {
 				state := ktrdr.RunState(strings.ToUpper(s))
 				if !slices.Contains(ktrdr.RunStates, state) {
@@ -131,6 +118,7 @@ func newRuns(a *app) *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringSliceVar(&states, "state", nil, "only runs in this `STATE`: running, completed, cancelled, given_up")
+	addSort(cmd, &q.Sort)
 	cmd.Flags().IntVar(&q.Limit, "limit", 20, "how many at most")
 	cmd.Flags().StringVar(&q.Cursor, "cursor", "", "where the page begins: as the page before said")
 	return cmd
@@ -170,7 +158,7 @@ func describeRun(w io.Writer, r ktrdr.Run) {
 		fmt.Fprintf(w, "  %-12s %s\n", name, plain(fmt.Sprintf(format, args...)))
 	}
 	line("researches", "%s", runCounts(r))
-	line("generations", "%d of %d closed, %d researches each", r.Closed, r.Generations, r.Size)
+	line("generations", "%d of %d closed%s", r.Closed, r.Generations, eachGeneration(r))
 	line("holdout", "%s, %s, %s", numbered(r.Finalists, "finalist", "finalists"), numbered(r.Looks, "look", "looks"), numbered(r.Claims, "claim", "claims"))
 	line("created", "%s", when(r.CreatedAt))
 	if !r.Until.IsZero() {
@@ -188,6 +176,15 @@ func describeRun(w io.Writer, r ktrdr.Run) {
 		return
 	}
 	fmt.Fprintf(w, "Watch it with `ktrdr follow %s`. End it with `ktrdr cancel %s`.\n", shortRun(r.ID), shortRun(r.ID))
+}
+
+// eachGeneration says how large the generations of a run are, where it may have
+// several.
+func eachGeneration(r ktrdr.Run) string {
+	if r.Until.IsZero() && r.Planned <= r.Size {
+		return ""
+	}
+	return fmt.Sprintf(", up to %s each", numbered(r.Size, "research", "researches"))
 }
 
 func because(reason string) string {

@@ -30,13 +30,13 @@ var evidenceHead = []string{"SHARPE", "ALPHA", "DEFL", "TRIALS", "LOOKS", "HOLD"
 
 // evidenceCells shows the trials and looks on the market now; without a row of
 // the ledger, the trials that the verdict was adjusted for.
-func evidenceCells(e httpapi.Evidence, t *ktrdr.Trial) []any {
+func evidenceCells(e httpapi.Experiment) []any {
 	trials, looks, cost := "-", "-", "-"
 	if e.Trials > 0 {
 		trials = fmt.Sprint(e.Trials)
 	}
-	if t != nil {
-		trials, looks = fmt.Sprint(t.MarketTrials), fmt.Sprint(t.MarketLooks)
+	if e.Standing != "" {
+		trials, looks = fmt.Sprint(e.MarketTrials), fmt.Sprint(e.MarketLooks)
 	}
 	if e.CostPerSide != nil {
 		cost = costText(*e.CostPerSide, e.CostBelowDefault)

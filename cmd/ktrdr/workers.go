@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,21 +14,35 @@ import (
 )
 
 func newWorkers(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "workers", Short: "List workers", Args: noArgs,
+	var all bool
+	cmd := &cobra.Command{
+		Use: "workers", Short: "List the workers that are alive", Args: noArgs,
+		Long: "List the workers that are alive. --all also lists those of the last day that are not.",
 		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
-			workers, err := c.Workers(ctx)
+			known, err := c.Workers(ctx)
 			if err != nil {
 				return err
 			}
-			return a.print(workers, func(w io.Writer) {
-				if len(workers) == 0 {
-					fmt.Fprintln(w, "No workers. Start one with `ktrdr worker`, or a backend with `ktrdr serve --workers 2`.")
-					return
-				}
-				listedWorkers(w, workers)
-			})
+			workers := known
+			if !all {
+				workers = slices.DeleteFunc(slices.Clone(known), func(w ktrdr.Worker) bool { return !w.Live })
+			}
+			return a.print(workers, func(w io.Writer) { printWorkers(w, workers, len(known)-len(workers)) })
 		}),
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "also workers that are not alive")
+	return cmd
+}
+
+// printWorkers lists workers, and says how many that are not alive it left out.
+func printWorkers(w io.Writer, workers []ktrdr.Worker, gone int) {
+	if len(workers) == 0 {
+		fmt.Fprintln(w, "No live workers. Start one with `ktrdr worker`, or a backend with `ktrdr serve --workers 2`.")
+	} else {
+		listedWorkers(w, workers)
+	}
+	if gone > 0 {
+		fmt.Fprintf(w, "%s not alive; `ktrdr workers --all` lists them too.\n", numbered(gone, "more is", "more are"))
 	}
 }
 

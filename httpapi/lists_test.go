@@ -1,0 +1,113 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// TestLists_RowsAreSmallWhateverTheyStandFor fills an operation and a run with all
+// that they can hold. A row keeps to a few hundred bytes; the answer about one has
+// the rest.
+func TestLists_RowsAreSmallWhateverTheyStandFor(t *testing.T) {
+	yaml := json.RawMessage(`{"strategy_yaml":"` + strings.Repeat("YAML ", 4000) + `"}`)
+	at := time.Date(2026, 1, 14, 22, 0, 0, 0, time.UTC)
+	long := strings.Repeat("ä", 5000)
+	op := ktrdr.Operation{
+		ID: testOp, Root: testOp, Type: ktrdr.AgentResearch, Status: ktrdr.Failed, Phase: "TRAINING", Spec: yaml, State: yaml, Metadata: yaml, Result: yaml,
+		Run: testRun, Session: 7, Progress: ktrdr.Progress{Percentage: 40, CurrentStep: "training", Context: yaml}, ErrorMessage: long,
+		Error: ktrdr.NewFailure(ktrdr.CodeOrphaned, ktrdr.Errorf(ktrdr.CodeOrphaned, "%s", long)), CreatedAt: at, StartedAt: at, CompletedAt: at,
+		Checkpoint: &ktrdr.CheckpointInfo{ID: "c"},
+	}
+	run := ktrdr.Run{ID: testRun, Goal: long, Request: yaml, State: ktrdr.RunCompleted, CreatedAt: at, EndedAt: at, Size: 8, Planned: 3}
+	st := serve(t, &fakeEngine{
+		run:       run,
+		operation: func(ktrdr.OperationID) (ktrdr.Operation, error) { return op, nil },
+		list: func(ktrdr.OperationQuery) (ktrdr.OperationPage, error) {
+			return ktrdr.OperationPage{Operations: []ktrdr.Operation{op}}, nil
+		},
+		runs: func(ktrdr.RunQuery) (ktrdr.RunPage, error) { return ktrdr.RunPage{Runs: []ktrdr.Run{run}}, nil },
+		looks: func(ktrdr.LookQuery) (ktrdr.LookPage, error) {
+			return ktrdr.LookPage{Looks: []ktrdr.Look{{Key: "k", Spans: yaml, LookResult: ktrdr.LookResult{Result: yaml}}}}, nil
+		},
+	})
+	for _, path := range []string{"/operations", "/operations/" + string(testOp) + "/children", "/runs", "/runs/" + testRun + "/events", "/looks"} {
+		a := st.send(t, http.MethodGet, "/api/v1"+path, "", header("Accept", "application/json"))
+		if n := len(a.body); a.status != http.StatusOK || n > 1200 || strings.Contains(string(a.body), "YAML") {
+			t.Errorf("%s: %d with %d bytes, want a row of at most 1200 without the strategy: %.300s", path, a.status, n, a.body)
+		}
+	}
+	for _, path := range []string{"/operations/" + string(testOp), "/runs/" + testRun} {
+		if a := st.send(t, http.MethodGet, "/api/v1"+path, ""); !strings.Contains(string(a.body), "YAML") || !strings.Contains(string(a.body), long) {
+			t.Errorf("%s: %d %.300s, want all of it", path, a.status, a.body)
+		}
+	}
+	var rows []OperationRow
+	mustData(t, st.send(t, http.MethodGet, "/api/v1/operations", ""), http.StatusOK, &rows)
+	if r := rows[0]; r.ErrorCode != ktrdr.CodeOrphaned || !r.Resumable || !strings.HasSuffix(r.ErrorMessage, "ä…") || r.Progress.Percentage != 40 || r.Run != testRun {
+		t.Errorf("the row is %+v", r)
+	}
+}
+
+// TestRuns_AShortIdIsResolvedEverywhere asks with the id that `ktrdr runs` prints.
+func TestRuns_AShortIdIsResolvedEverywhere(t *testing.T) {
+	var asked []string
+	desk := &fakeResearch{
+		memory:  func(q MemoryQuery) (Memory, string, error) { asked = append(asked, q.Run); return Memory{}, "", nil },
+		leaders: func(q LeaderboardQuery) (Leaderboard, error) { asked = append(asked, q.Run); return Leaderboard{}, nil },
+	}
+	st := serve(t, &fakeEngine{
+		run: ktrdr.Run{ID: testRun}, shortRuns: true,
+		list: func(q ktrdr.OperationQuery) (ktrdr.OperationPage, error) {
+			asked = append(asked, q.Run)
+			return ktrdr.OperationPage{}, nil
+		},
+		looks: func(q ktrdr.LookQuery) (ktrdr.LookPage, error) {
+			asked = append(asked, q.Run)
+			return ktrdr.LookPage{}, nil
+		},
+		cancelRun: func(id, _, _ string) (ktrdr.Run, error) { asked = append(asked, id); return ktrdr.Run{ID: id}, nil },
+	}, func(c *Config) { c.Research = desk })
+	short := testRun[:12]
+	for _, path := range []string{"/memory?run=", "/leaderboard?run=", "/operations?run=", "/looks?run="} {
+		if a := st.send(t, http.MethodGet, "/api/v1"+path+short, ""); a.status != http.StatusOK {
+			t.Errorf("%s: %d %s", path, a.status, a.body)
+		}
+	}
+	if a := st.send(t, http.MethodDelete, "/api/v1/runs/"+short, ""); a.status != http.StatusOK {
+		t.Errorf("cancel: %d %s", a.status, a.body)
+	}
+	if len(asked) != 5 {
+		t.Errorf("%d were asked, want 5", len(asked))
+	}
+	for _, run := range asked {
+		if run != testRun {
+			t.Errorf("asked for the run %q, want %q", run, testRun)
+		}
+	}
+	refusedWith(t, "unknown run", st.send(t, http.MethodGet, "/api/v1/operations?run=run_ffff", ""), "", http.StatusNotFound, ktrdr.CodeNotFound)
+}
+
+// TestEvents_AreFilteredByKind reads pages and a stream of one kind. The cursor of
+// a page passes what was left out.
+func TestEvents_AreFilteredByKind(t *testing.T) {
+	engine := &fakeEngine{}
+	st := serve(t, engine)
+	for range 3 {
+		engine.happen(ktrdr.Event{Kind: ktrdr.EventCompleted, Operation: testOp})
+	}
+	engine.happen(ktrdr.Event{Kind: ktrdr.EventWorkerLost, Data: json.RawMessage(`{"worker_id":"w"}`)})
+	engine.happen(ktrdr.Event{Kind: ktrdr.EventCompleted, Operation: testOp})
+	a := st.send(t, http.MethodGet, "/api/v1/events?after=0-0&kind=worker_lost,BACKEND_DIED", "", header("Accept", "application/json"))
+	var events []ktrdr.Event
+	mustData(t, a, http.StatusOK, &events)
+	last, err := engine.LastEvent(t.Context())
+	if err != nil || len(events) != 1 || events[0].Kind != ktrdr.EventWorkerLost || a.parsed.Next != last.String() {
+		t.Errorf("%+v, next %q, want the lost worker and the cursor %s (%v)", events, a.parsed.Next, last, err)
+	}
+	refusedWith(t, "unknown kind", st.send(t, http.MethodGet, "/api/v1/events?kind=birthday", ""), "", http.StatusBadRequest, ktrdr.CodeInvalid)
+}

@@ -24,6 +24,7 @@ type Store interface {
 	Queues
 	Runs
 	Markets
+	Library
 	Reports
 	Notes
 	Checkpoints
@@ -498,6 +499,7 @@ type BlobRef struct {
 	Operation  OperationID // or a foreign thread's id
 	Checkpoint string
 	Series     string // symbol and timeframe, if it holds the prices of a series
+	Bars       bool   // it is the bars file of the series, which the library names
 }
 
 // EventQuery selects events after a cursor.

@@ -42,7 +42,7 @@ type lab struct {
 	wire     func(*lab)                   // sets minds, once there is a store
 	models   []string                     // that the desk takes
 
-	library *market.Library
+	library *jobs.Library
 }
 
 // counted counts how often a blob is opened.
@@ -72,20 +72,15 @@ func newLab(t *testing.T, m market.SynthConfig, change func(*lab)) *lab {
 	if change != nil {
 		change(l)
 	}
-	var err error
-	if l.library, err = market.OpenLibrary(filepath.Join(l.dir, "data")); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.library.Close() })
-	l.add(m)
 	l.open()
+	l.add(m)
 	return l
 }
 
 // add puts another market into the library.
 func (l *lab) add(m market.SynthConfig) {
 	l.t.Helper()
-	if _, err := l.library.Import(market.Synth(m)); err != nil {
+	if _, err := l.library.Import(l.t.Context(), jobs.Import{Bars: market.Synth(m), Origin: ktrdr.BarsSynthetic}); err != nil {
 		l.t.Fatal(err)
 	}
 }
@@ -118,10 +113,11 @@ func (l *lab) open() {
 	if err := l.Start(l.t.Context()); err != nil {
 		l.t.Fatal(err)
 	}
+	l.library = jobs.NewLibrary(store, blobs)
 	l.desk, err = research.NewDesk(research.DeskConfig{
 		Library: l.library, Blobs: blobs, Memory: store, Markets: jobs.NewMarkets(store, blobs), Generation: 3, Costs: cheap,
 		Models: l.models, Budget: func(context.Context) (float64, error) { return 0.5, nil },
-		Strategy: func(name string) ([]byte, error) {
+		Strategy: func(_ context.Context, name string) ([]byte, error) {
 			for _, e := range strategy.Examples() {
 				if e.Name == name {
 					return e.Source, nil

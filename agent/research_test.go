@@ -16,6 +16,7 @@ import (
 	"github.com/ktrdr/ktrdr/agent"
 	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/evidence"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/strategy"
@@ -208,7 +209,7 @@ func TestConfirmation_ResumedKeepsItsNumber(t *testing.T) {
 func TestResearch_OfAGivenStrategy(t *testing.T) {
 	l := newLab(t, market.SynthConfig{Symbol: "EURUSD", Bars: 4000, Seed: 1, Edge: 0.4}, nil)
 	l.add(market.SynthConfig{Symbol: "GBPUSD", Bars: 4000, Seed: 2, Edge: 0.4})
-	hours, _, err := l.library.Get("EURUSD", market.H1)
+	hours, err := l.library.Get(t.Context(), "EURUSD", market.H1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +217,7 @@ func TestResearch_OfAGivenStrategy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.library.Import(long); err != nil {
+	if _, err := l.library.Import(t.Context(), jobs.Import{Bars: long, Origin: ktrdr.BarsResampled}); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"return_regression", "trend_two_timeframes", "lstm_momentum"} {

@@ -3,7 +3,10 @@ package chaos
 import (
 	"encoding/json"
 	"net/http"
+	"os"
 	"path/filepath"
+	"strconv"
+	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
@@ -21,13 +24,28 @@ func (l *Lab) Market(symbol string, bars int, seed uint64) {
 // MarketWith is Market with a planted edge of a chosen strength.
 func (l *Lab) MarketWith(symbol string, bars int, seed uint64, edge float64) {
 	l.t.Helper()
-	library, err := market.OpenLibrary(filepath.Join(l.data, "data"))
-	if err != nil {
+	l.Import(market.Synth(market.SynthConfig{Symbol: symbol, Timeframe: market.H1, Bars: bars, Seed: seed, Edge: edge}))
+}
+
+// Import puts bars into the lab, in place of those it has.
+func (l *Lab) Import(b *market.Bars) {
+	l.t.Helper()
+	text := []byte("timestamp,open,high,low,close,volume\n")
+	for i := range b.Len() {
+		x := b.At(i)
+		text = time.Unix(x.Time, 0).UTC().AppendFormat(text, time.RFC3339)
+		for _, v := range [...]float64{x.Open, x.High, x.Low, x.Close, x.Volume} {
+			text = strconv.AppendFloat(append(text, ','), v, 'g', -1, 64)
+		}
+		text = append(text, '\n')
+	}
+	file := filepath.Join(l.t.TempDir(), "prices.csv")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
 		l.t.Fatal(err)
 	}
-	defer func() { _ = library.Close() }()
-	if _, err := library.Import(market.Synth(market.SynthConfig{Symbol: symbol, Timeframe: market.H1, Bars: bars, Seed: seed, Edge: edge})); err != nil {
-		l.t.Fatal(err)
+	out, code := l.Command("data", "import", file, "--symbol", b.Symbol, "--timeframe", string(b.Timeframe), "--replace")
+	if code != 0 {
+		l.t.Fatalf("import of %s %s ended with %d: %s", b.Symbol, b.Timeframe, code, out)
 	}
 }
 

@@ -19,12 +19,14 @@ type Desk interface {
 	// Models returns a page of trained models, newest first, and where the next
 	// begins.
 	Models(ctx context.Context, limit int, cursor string) ([]Model, string, error)
-	Strategies() ([]Strategy, error)
+	Strategies(ctx context.Context) ([]Strategy, error)
 	Indicators() []Indicator
 	Series(ctx context.Context) ([]Series, error)
 
 	// DecideMarket assigns a series of the library to a market.
 	DecideMarket(ctx context.Context, r MarketRequest) (Series, error)
+
+	LibraryDesk
 
 	// Columns returns a page of what a backtest stored.
 	Columns(ctx context.Context, op ktrdr.Operation, q ColumnsQuery) (Columns, error)
@@ -112,6 +114,7 @@ type DataLoadRequest struct {
 	Zone      string  `json:"zone,omitempty"`      // of times that carry none; empty means UTC
 	Divide    float64 `json:"divide,omitempty"`    // prices are points, so many to a unit
 	Normalise bool    `json:"normalise,omitempty"` // mend what is wrong instead of refusing it
+	Mode      string  `json:"mode,omitempty"`      // replace or append, where the series exists; empty means that it is refused
 
 	SameMarketAs string `json:"same_market_as,omitempty"` // a symbol or a market; merges markets, and decides where the prices do not
 	NewMarket    bool   `json:"new_market,omitempty"`     // decides where the prices do not
@@ -146,7 +149,9 @@ type Model struct {
 // Strategy is a strategy that can be named.
 type Strategy struct {
 	Name        string   `json:"name"`
-	Path        string   `json:"path,omitempty"` // in the data folder; absent for one that comes with the program
+	From        string   `json:"from"`             // file: of strategies/ of the answering backend; lab: of every backend; built-in
+	Path        string   `json:"path,omitempty"`   // of a file, in the data folder
+	Source      string   `json:"source,omitempty"` // the file that the lab's strategy was read from
 	Description string   `json:"description,omitempty"`
 	Symbols     []string `json:"symbols,omitempty"`
 	Timeframes  []string `json:"timeframes,omitempty"`
@@ -193,6 +198,9 @@ type Series struct {
 	First     time.Time  `json:"first,omitzero"` // opening of the first bar
 	Last      time.Time  `json:"last,omitzero"`
 	Size      int64      `json:"size"`              // of its file, in bytes
+	Origin    string     `json:"origin,omitempty"`  // file, synth, resample, rename, or folder of an earlier version
+	Source    string     `json:"source,omitempty"`  // the files, the series or the folder that it was made of
+	AddedAt   time.Time  `json:"added_at,omitzero"` // when it became current
 	Problem   string     `json:"problem,omitempty"` // why it cannot be read; the rest is then unknown
 
 	Market         string    `json:"market,omitempty"`          // empty while it is undecided

@@ -65,8 +65,8 @@ func (s *Server) models(c *call, _ none) ([]Model, error) {
 	return listed(models), err
 }
 
-func (s *Server) strategies(*call, none) ([]Strategy, error) {
-	list, err := s.desk.Strategies()
+func (s *Server) strategies(c *call, _ none) ([]Strategy, error) {
+	list, err := s.desk.Strategies(c.Context())
 	return listed(list), err
 }
 

@@ -40,8 +40,25 @@ func (f *fakeDesk) Models(_ context.Context, limit int, cursor string) ([]Model,
 	return f.models(limit, cursor)
 }
 
-func (f *fakeDesk) Strategies() ([]Strategy, error) { return nil, nil }
-func (f *fakeDesk) Indicators() []Indicator         { return []Indicator{{Name: "rsi"}} }
+func (f *fakeDesk) Strategies(context.Context) ([]Strategy, error) { return nil, nil }
+func (f *fakeDesk) Indicators() []Indicator                        { return []Indicator{{Name: "rsi"}} }
+
+func (f *fakeDesk) DeleteSeries(_ context.Context, symbol, timeframe string) (DeletedSeries, error) {
+	return DeletedSeries{symbol, timeframe, 2}, nil
+}
+
+func (f *fakeDesk) RenameSeries(_ context.Context, r RenameRequest) ([]Series, error) {
+	return []Series{{Symbol: r.NewSymbol}}, nil
+}
+
+func (f *fakeDesk) AddStrategy(_ context.Context, r StrategyRequest) (Strategy, error) {
+	return Strategy{Name: r.Name, From: "lab"}, nil
+}
+
+func (f *fakeDesk) DeleteStrategy(_ context.Context, name string) error {
+	return ktrdr.Errorf(ktrdr.CodeNotFound, "no strategy %s", name)
+}
+
 func (f *fakeDesk) Series(context.Context) ([]Series, error) {
 	return []Series{{Symbol: "EURUSD"}}, nil
 }

@@ -219,7 +219,7 @@ func (c *call) operationID() (ktrdr.OperationID, error) {
 // table is every route there is.
 func table() []row {
 	return slices.Concat(
-		operationRoutes(), labRoutes(), agentRoutes(), runRoutes(), reportRoutes(), checkpointRoutes(), threadRoutes(), workerRoutes(),
+		operationRoutes(), labRoutes(), libraryRoutes(), agentRoutes(), runRoutes(), reportRoutes(), checkpointRoutes(), threadRoutes(), workerRoutes(),
 		blobRoutes(), eventRoutes(), tokenRoutes(), resilienceRoutes(), systemRoutes(),
 	)
 }

@@ -33,6 +33,11 @@ var routes = map[string]string{
 	"GET /api/v1/data":             readTokens,
 	"POST /api/v1/data/market":     adminTokens,
 
+	"DELETE /api/v1/data/{symbol}/{timeframe}": adminTokens,
+	"POST /api/v1/data/rename":                 adminTokens,
+	"POST /api/v1/strategies":                  adminTokens,
+	"DELETE /api/v1/strategies/{name}":         adminTokens,
+
 	"POST /api/v1/agent/trigger":           adminTokens,
 	"POST /api/v1/breakers/{name}/force":   adminTokens,
 	"POST /api/v1/breakers/{name}/reset":   adminTokens,

@@ -3,17 +3,11 @@ package jobs
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"iter"
-	"path"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/market"
-	"github.com/ktrdr/ktrdr/strategy"
 )
 
 // Model is a trained model, as lists show it.
@@ -101,73 +95,3 @@ func describe(op ktrdr.Operation) Model {
 	}
 	return m
 }
-
-// Strategy is a strategy that can be named, as lists show it.
-type Strategy struct {
-	Name        string
-	Path        string // in the data folder; empty for one that comes with the program
-	Description string
-	Symbols     []string
-	Timeframes  []string
-	Model       string // mlp, lstm or gru
-	Features    int
-	Problems    []string // why it cannot be used
-	Warnings    []string
-}
-
-// maxStrategies bounds how many files of strategies/ are looked at.
-const maxStrategies = 1000
-
-// Strategies lists the strategies of the data folder and those that come with
-// the program, by name. A file hides one of the program's that has its name.
-func (d *Desk) Strategies() ([]Strategy, error) {
-	list := []Strategy{}
-	names, err := fs.ReadDir(d.root.FS(), strategiesDir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	for _, n := range names {
-		ext := path.Ext(n.Name())
-		if n.IsDir() || ext != ".yaml" && ext != ".yml" {
-			continue
-		}
-		if len(list) == maxStrategies {
-			return nil, wrong("%s/ of the data folder holds more than %d strategies: move some elsewhere, and name them by strategy_path", strategiesDir, maxStrategies)
-		}
-		name, file := strings.TrimSuffix(n.Name(), ext), path.Join(strategiesDir, n.Name())
-		text, err := d.read(file)
-		if err != nil {
-			list = append(list, Strategy{Name: name, Path: file, Problems: []string{err.Error()}})
-			continue
-		}
-		list = append(list, outline(name, file, text))
-	}
-	for _, e := range strategy.Examples() {
-		if !slices.ContainsFunc(list, func(s Strategy) bool { return s.Name == e.Name }) {
-			list = append(list, outline(e.Name, "", e.Source))
-		}
-	}
-	slices.SortFunc(list, func(a, b Strategy) int { return strings.Compare(a.Name+" "+a.Path, b.Name+" "+b.Path) })
-	return list, nil
-}
-
-func outline(name, file string, text []byte) Strategy {
-	o := Strategy{Name: name, Path: file}
-	s, warnings, err := strategy.Parse(text, name)
-	for _, w := range warnings {
-		o.Warnings = append(o.Warnings, w.String())
-	}
-	if err != nil {
-		o.Problems = strings.Split(err.Error(), "\n")
-		return o
-	}
-	o.Description, o.Symbols, o.Model, o.Features = s.Description, s.Data.Symbols, string(s.Model.Type), len(s.Columns())
-	for _, tf := range s.Data.Timeframes {
-		o.Timeframes = append(o.Timeframes, string(tf))
-	}
-	return o
-}
-
-// Data lists the current series of the library. A market.DamageError tells of
-// those that cannot be read.
-func (d *Desk) Data() ([]market.Entry, error) { return d.library.List() }

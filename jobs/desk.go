@@ -3,15 +3,12 @@ package jobs
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/neural"
 )
 
@@ -30,7 +27,8 @@ type Operations interface {
 
 // DeskConfig is what a desk is made of.
 type DeskConfig struct {
-	Dir        string // the data folder: strategies/, data/ and models/ are in it
+	Dir        string // the data folder: strategies/ and models/ are in it
+	Library    *Library
 	Blobs      Blobs
 	Operations Operations
 	Markets    MarketFinder
@@ -42,11 +40,8 @@ type DeskConfig struct {
 	MaxCPU    time.Duration // the same for the time of one core; 0 means 14 days
 }
 
-// The folders of a data folder that people put things into.
-const (
-	strategiesDir = "strategies"
-	libraryDir    = "data"
-)
+// strategiesDir is the folder of a data folder that people put strategies into.
+const strategiesDir = "strategies"
 
 // Desk takes requests and makes operations of them. All that can be known to be
 // wrong is said here, before anything is created: a worker that could only fail
@@ -62,7 +57,6 @@ const (
 type Desk struct {
 	cfg     DeskConfig
 	root    *os.Root
-	library *market.Library
 	decodes chan struct{} // bounds how many results are in memory at once
 	answers chan struct{} // bounds how many predictions are computed at once
 }
@@ -83,18 +77,11 @@ func OpenDesk(c DeskConfig) (*Desk, error) {
 	if err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)
 	}
-	library, err := market.OpenLibrary(filepath.Join(c.Dir, libraryDir))
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("library of bars: %w", err), root.Close())
-	}
-	return &Desk{cfg: c, root: root, library: library, decodes: make(chan struct{}, decodesAtOnce), answers: make(chan struct{}, answersAtOnce)}, nil
+	return &Desk{cfg: c, root: root, decodes: make(chan struct{}, decodesAtOnce), answers: make(chan struct{}, answersAtOnce)}, nil
 }
 
 // Close closes the desk.
-func (d *Desk) Close() error { return errors.Join(d.library.Close(), d.root.Close()) }
-
-// Library is where the desk looks for bars.
-func (d *Desk) Library() *market.Library { return d.library }
+func (d *Desk) Close() error { return d.root.Close() }
 
 // Order is an operation to be created, and what is probably not meant about it.
 type Order struct {

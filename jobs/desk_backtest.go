@@ -56,7 +56,6 @@ func (d *Desk) Backtest(ctx context.Context, r BacktestRequest) (Order, error) {
 	if err != nil {
 		return Order{}, err
 	}
-	defer found.close()
 	missing, err := found.agree(s.Data.Base, spec.span(model))
 	if err != nil {
 		return Order{}, err

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sort"
 	"strings"
 	"time"
@@ -20,17 +19,9 @@ import (
 // found are series of the library, open, in the order in which a spec names
 // them.
 type found struct {
-	files   []string
-	pinned  []Bars       // set where they come from the blob store
-	cut     map[int]bool // series of which only the beginning is left
-	bars    []*market.Bars
-	closers []io.Closer
-}
-
-func (f *found) close() {
-	for _, c := range f.closers {
-		_ = c.Close() // a mapping; nothing is written
-	}
+	pinned []Bars       // as they are in the blob store
+	cut    map[int]bool // series of which only the beginning is left
+	bars   []*market.Bars
 }
 
 // leave keeps the first bars of a series.
@@ -117,30 +108,25 @@ func minute(t int64) string { return time.Unix(t, 0).UTC().Format("2006-01-02 15
 // find opens the current series of symbols and timeframes and checks them whole:
 // a damaged file is better found here than by a worker. What is missing is said
 // all at once.
-func (d *Desk) find(symbols []string, frames []market.Timeframe) (*found, error) {
+func (d *Desk) find(ctx context.Context, symbols []string, frames []market.Timeframe) (*found, error) {
 	f := &found{}
 	var missing []error
 	for _, symbol := range symbols {
 		for _, tf := range frames {
-			path, err := d.library.Path(symbol, tf)
-			if errors.Is(err, market.ErrNoData) {
-				missing = append(missing, d.noData(symbol, tf))
-				continue
-			}
-			if err != nil {
+			b, e, err := d.cfg.Library.get(ctx, symbol, tf)
+			switch code := ktrdr.CodeOf(err); {
+			case err == nil:
+				f.pinned, f.bars = append(f.pinned, e.pinned()), append(f.bars, b)
+			case errors.Is(err, market.ErrNoData):
+				missing = append(missing, d.noData(ctx, symbol, tf))
+			case ctx.Err() != nil, code == ktrdr.CodeUnavailable:
+				return nil, err
+			default:
 				missing = append(missing, err)
-				continue
 			}
-			b, c, err := market.OpenVerified(path)
-			if err != nil {
-				missing = append(missing, err)
-				continue
-			}
-			f.files, f.bars, f.closers = append(f.files, path), append(f.bars, b), append(f.closers, c)
 		}
 	}
 	if err := errors.Join(missing...); err != nil {
-		f.close()
 		return nil, wrong("%w", err)
 	}
 	return f, nil
@@ -148,8 +134,8 @@ func (d *Desk) find(symbols []string, frames []market.Timeframe) (*found, error)
 
 // noData says what is missing and what to do about it. Bars of another timeframe
 // are not made into it unasked: whether that is right depends on the market.
-func (d *Desk) noData(symbol string, tf market.Timeframe) error {
-	entries, _ := d.library.List() // what cannot be read is no help here
+func (d *Desk) noData(ctx context.Context, symbol string, tf market.Timeframe) error {
+	entries, _ := d.cfg.Library.List(ctx) // without them the message is shorter
 	var others []string
 	from := market.Timeframe("") // the longest that it can be made of
 	for _, e := range entries {
@@ -172,33 +158,20 @@ func (d *Desk) noData(symbol string, tf market.Timeframe) error {
 	return fmt.Errorf("there are no %s bars of %s%s: import some with `ktrdr data import FILE --symbol %s --timeframe %s`, or %s", tf, symbol, note, symbol, tf, otherwise)
 }
 
-// pin puts series into the blob store and names them for a spec.
+// pin names series for a spec. One that was cut is put into the blob store; the
+// others are there.
 func (d *Desk) pin(ctx context.Context, f *found) ([]Bars, error) {
 	pinned := make([]Bars, len(f.bars))
 	for i, b := range f.bars {
 		var err error
-		switch {
-		case f.cut[i]:
+		if pinned[i] = f.pinned[i]; f.cut[i] {
 			pinned[i], err = PinBars(ctx, d.cfg.Blobs, b, "")
-		case f.pinned != nil:
-			pinned[i] = f.pinned[i]
-		default:
-			pinned[i], err = d.pinFile(ctx, f.files[i], b)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("bars of %s %s: %w", b.Symbol, b.Timeframe, err)
 		}
 	}
 	return pinned, nil
-}
-
-func (d *Desk) pinFile(ctx context.Context, path string, b *market.Bars) (Bars, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return Bars{}, err
-	}
-	a, err := d.store(ctx, barsName(b, ""), file)
-	return Bars{b.Symbol, b.Timeframe, b.Hash(), a}, errors.Join(err, file.Close())
 }
 
 func barsName(b *market.Bars, kind string) string {

@@ -45,11 +45,10 @@ func (o *office) researchedModel() (id ktrdr.OperationID, ends time.Time) {
 // series is the library's bars, in memory.
 func (o *office) series(symbol string, tf market.Timeframe) *market.Bars {
 	o.t.Helper()
-	b, c, err := o.desk.Library().Get(symbol, tf)
+	b, err := o.library.Get(o.t.Context(), symbol, tf)
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	o.t.Cleanup(func() { _ = c.Close() })
 	return b
 }
 

@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"context"
-	"errors"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/market"
@@ -17,6 +16,7 @@ type LoadRequest struct {
 	Zone      string
 	Divide    float64
 	Normalise bool
+	Mode      string // what to do where the series exists; see ImportMode
 
 	SameMarketAs string // the user's answer where the prices do not decide
 	NewMarket    bool
@@ -25,16 +25,19 @@ type LoadRequest struct {
 // Load makes an import of a request. CodeInvalid says what to change.
 func (d *Desk) Load(ctx context.Context, r LoadRequest) (Order, error) {
 	spec := LoadSpec{
-		Symbol: r.Symbol, Zone: r.Zone, Divide: r.Divide, Normalise: r.Normalise, SameMarketAs: r.SameMarketAs, NewMarket: r.NewMarket,
+		Symbol: r.Symbol, Zone: r.Zone, Divide: r.Divide, Normalise: r.Normalise, Mode: ImportMode(r.Mode), SameMarketAs: r.SameMarketAs, NewMarket: r.NewMarket,
 	}
-	if err := (Choice{r.SameMarketAs, r.NewMarket}).Validate(); err != nil {
+	if err := (Choice{SameAs: r.SameMarketAs, New: r.NewMarket}).Validate(); err != nil {
 		return Order{}, err
 	}
 	if r.Symbol == "" {
 		return Order{}, wrong("say of which symbol the prices are")
 	}
-	if _, err := d.library.Path(r.Symbol, market.D1); err != nil && !errors.Is(err, market.ErrNoData) {
+	if err := market.CheckSymbol(r.Symbol); err != nil {
 		return Order{}, wrong("%w", err)
+	}
+	if err := ImportMode(r.Mode).Validate(); err != nil {
+		return Order{}, err
 	}
 	if r.Timeframe != "" {
 		tf, err := market.ParseTimeframe(r.Timeframe)

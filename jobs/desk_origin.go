@@ -107,13 +107,12 @@ func (d *Desk) tradable(ctx context.Context, symbols []string, frames []market.T
 			return searched, hs, err
 		}
 	}
-	current, err := d.find(symbols, frames)
+	current, err := d.find(ctx, symbols, frames)
 	if err != nil {
 		return nil, nil, err
 	}
 	hs, err := d.holdouts(ctx, current.bars)
 	if err != nil || searched != nil {
-		current.close()
 	}
 	if err != nil || searched == nil {
 		return current, hs, err

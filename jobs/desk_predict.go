@@ -91,11 +91,10 @@ func (d *Desk) Predict(ctx context.Context, r PredictRequest) (Prediction, error
 	if err := m.Allows(r.Symbol); err != nil { // before a look is reserved for it
 		return Prediction{}, wrong("%w", err)
 	}
-	found, err := d.find([]string{r.Symbol}, m.Strategy.Data.Timeframes)
+	found, err := d.find(ctx, []string{r.Symbol}, m.Strategy.Data.Timeframes)
 	if err != nil {
 		return Prediction{}, err
 	}
-	defer found.close()
 	p := Prediction{Strategy: m.Strategy.Name, Symbol: r.Symbol, Timeframe: m.Strategy.Data.Base, Classes: m.Strategy.Training.Labels.Classes(), Bars: []PredictedBar{}}
 	if err := d.readable(ctx, r, &p, file, from, found); err != nil {
 		return Prediction{}, err

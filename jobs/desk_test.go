@@ -235,7 +235,7 @@ func TestDesk_NamesStrategiesOfTheFolderBeforeItsOwn(t *testing.T) {
 	if err != nil || !strings.Contains(spec.Strategy, "hidden_layers: [12, 6]") {
 		t.Errorf("spec %+v (%v), want the strategy of the folder", spec, err)
 	}
-	list, err := o.desk.Strategies()
+	list, err := o.desk.Strategies(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

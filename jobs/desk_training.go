@@ -49,7 +49,7 @@ const defaultSeed = 1
 
 // Training makes a training of a request. CodeInvalid says what to change.
 func (d *Desk) Training(ctx context.Context, r TrainingRequest) (Order, error) {
-	text, name, err := d.source(r.StrategyPath, r.StrategyName, r.StrategyYAML)
+	text, name, err := d.source(ctx, r.StrategyPath, r.StrategyName, r.StrategyYAML)
 	if err != nil {
 		return Order{}, err
 	}
@@ -67,11 +67,10 @@ func (d *Desk) Training(ctx context.Context, r TrainingRequest) (Order, error) {
 	if spec.Start, spec.End, err = dates(r.StartDate, r.EndDate); err != nil {
 		return Order{}, err
 	}
-	found, err := d.find(s.Data.Symbols, s.Data.Timeframes)
+	found, err := d.find(ctx, s.Data.Symbols, s.Data.Timeframes)
 	if err != nil {
 		return Order{}, err
 	}
-	defer found.close()
 	access, missing, err := d.trainable(ctx, r, s, &spec, found)
 	if err != nil {
 		return Order{}, err
@@ -206,7 +205,7 @@ func words[T ~string](list []T) string {
 const maxStrategy = 256 << 10
 
 // source finds the text of a strategy, and its name for messages.
-func (d *Desk) source(file, name, text string) ([]byte, string, error) {
+func (d *Desk) source(ctx context.Context, file, name, text string) ([]byte, string, error) {
 	given := 0
 	for _, x := range []string{file, name, text} {
 		if x != "" {
@@ -227,35 +226,7 @@ func (d *Desk) source(file, name, text string) ([]byte, string, error) {
 		}
 		return b, file, err
 	}
-	return d.byName(name)
-}
-
-// StrategyText returns the text of a strategy that can be named.
-func (d *Desk) StrategyText(name string) ([]byte, error) {
-	text, _, err := d.byName(name)
-	return text, err
-}
-
-// byName finds a strategy of strategies/, else one that comes with the program.
-func (d *Desk) byName(name string) ([]byte, string, error) {
-	if strings.ContainsAny(name, `/\`) {
-		return nil, "", wrong("strategy_name %q is a path: use strategy_path", name)
-	}
-	for _, ext := range []string{".yaml", ".yml"} {
-		file := path.Join(strategiesDir, name+ext)
-		b, err := d.read(file)
-		if !errors.Is(err, fs.ErrNotExist) {
-			return b, file, err
-		}
-	}
-	var names []string
-	for _, e := range strategy.Examples() {
-		if e.Name == name {
-			return e.Source, e.Name, nil
-		}
-		names = append(names, e.Name)
-	}
-	return nil, "", wrong("there is no strategy %q: put %s.yaml into %s/ of the data folder, or use one of those that come with the program: %s", name, name, strategiesDir, strings.Join(names, ", "))
+	return d.byName(ctx, name)
 }
 
 // read reads a strategy of the data folder.

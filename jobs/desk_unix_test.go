@@ -19,7 +19,7 @@ func TestDesk_DoesNotWaitForAPipe(t *testing.T) {
 	}
 	_, err := o.desk.Training(t.Context(), TrainingRequest{StrategyName: "pipe"})
 	o.refused(t, err, "is not a regular file")
-	list, err := o.desk.Strategies()
+	list, err := o.desk.Strategies(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/neural"
+	"github.com/ktrdr/ktrdr/sqlstore"
 	"github.com/ktrdr/ktrdr/strategy/strategytest"
 	"github.com/ktrdr/ktrdr/worker"
 	"github.com/ktrdr/ktrdr/worker/workertest"
@@ -59,13 +60,14 @@ func (s *shelf) Stat(_ context.Context, h ktrdr.Hash) (ktrdr.BlobInfo, error) {
 // office is a desk, the backend that its operations go to, and what it is told
 // of operations that have ended.
 type office struct {
-	t     testing.TB
-	dir   string
-	desk  *Desk
-	blobs *shelf
-	b     *workertest.Backend
-	ended []ktrdr.Operation // newest first
-	now   ktrdr.OperationID // the one that runs
+	library *Library
+	t       testing.TB
+	dir     string
+	desk    *Desk
+	blobs   *shelf
+	b       *workertest.Backend
+	ended   []ktrdr.Operation // newest first
+	now     ktrdr.OperationID // the one that runs
 
 	markets map[string]*ktrdr.Market // by symbol: each is a market of its own
 	looks   []ktrdr.NewLook          // that were reserved without an operation
@@ -131,8 +133,13 @@ func newOffice(t testing.TB, bars int, symbols ...string) *office {
 	o := &office{t: t, dir: t.TempDir(), b: workertest.New(), markets: map[string]*ktrdr.Market{}}
 	o.b.Every = 50 * time.Millisecond
 	o.blobs = &shelf{b: o.b}
-	var err error
-	if o.desk, err = OpenDesk(DeskConfig{Dir: o.dir, Blobs: o.blobs, Operations: o, Markets: o, Ledger: o}); err != nil {
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: filepath.Join(t.TempDir(), "ktrdr.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	o.library = NewLibrary(store, o.blobs)
+	if o.desk, err = OpenDesk(DeskConfig{Dir: o.dir, Library: o.library, Blobs: o.blobs, Operations: o, Markets: o, Ledger: o}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = o.desk.Close() })
@@ -150,7 +157,9 @@ func (o *office) synth(symbol string, tf market.Timeframe, bars int, seed uint64
 // add puts bars into the library.
 func (o *office) add(b *market.Bars) {
 	o.t.Helper()
-	if _, err := o.desk.Library().Import(b); err != nil {
+	puts := o.blobs.puts
+	defer func() { o.blobs.puts = puts }() // only those of the desk are counted
+	if _, err := o.library.Import(o.t.Context(), Import{Bars: b, Mode: ImportReplace, Origin: ktrdr.BarsSynthetic}); err != nil {
 		o.t.Fatal(err)
 	}
 }

@@ -15,19 +15,21 @@ import (
 )
 
 // LoadRunner runs imports into a library and assigns each series to its market.
-// It is for workers inside a backend: the library is a folder of theirs.
-func LoadRunner(l *market.Library, m *Markets) worker.Runner { return loadRunner{l, m} }
+// It is for workers inside a backend: only those reach the library.
+func LoadRunner(l *Library, m *Markets) worker.Runner { return loadRunner{l, m} }
 
 type loadRunner struct {
-	library *market.Library
+	library *Library
 	markets *Markets
 }
 
 // LoadResult is what an import ends with.
 type LoadResult struct {
-	Summary string       `json:"summary"` // for people
-	Entry   market.Entry `json:"entry"`
-	Hash    ktrdr.Hash   `json:"bars_hash"`
+	Summary  string         `json:"summary"` // for people
+	Entry    Entry          `json:"entry"`
+	Hash     ktrdr.Hash     `json:"bars_hash"`
+	Replaced *Entry         `json:"replaced,omitempty"` // the series that was current before
+	Merged   *market.Merged `json:"merged,omitempty"`   // how the bars were added to those before
 
 	Market   string `json:"market,omitempty"`          // empty while it is undecided
 	Reason   string `json:"market_reason,omitempty"`   // why it belongs there
@@ -62,18 +64,16 @@ func (r loadRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage, e
 		return nil, context.Cause(ctx)
 	}
 	t.Progress(ktrdr.Progress{CurrentStep: "comparing with known markets"})
-	placed, err := r.markets.PlaceBeside(ctx, r.library, bars, Choice{spec.SameMarketAs, spec.NewMarket})
+	done, err := r.library.Import(ctx, Import{
+		Bars: bars, Mode: spec.Mode, Origin: ktrdr.BarsFromFile, Source: spec.Source.Name,
+		Place: r.markets.Beside(r.library, Choice{SameAs: spec.SameMarketAs, New: spec.NewMarket}),
+	})
 	if err != nil {
 		return nil, err
 	}
-	entry, err := r.library.Import(bars)
-	if err != nil {
-		return nil, err
-	}
-	entry.Path = "" // of this machine
 	return json.Marshal(LoadResult{
-		Summary: loaded(entry, report, placed), Entry: entry, Hash: entry.Hash, Report: report,
-		Market: placed.Market.ID, Reason: placed.Reason, Question: placed.Question,
+		Summary: loaded(done, report), Entry: done.Entry, Hash: done.Entry.Hash, Report: report, Replaced: done.Replaced, Merged: done.Merged,
+		Market: done.Market.ID, Reason: done.Reason, Question: done.Question,
 	})
 }
 
@@ -98,11 +98,15 @@ func readPrices(ctx context.Context, t *worker.Task, source ktrdr.Artifact, opt 
 }
 
 // loaded is the result for people.
-func loaded(e market.Entry, r market.Report, p Placement) string {
+func loaded(done Imported, r market.Report) string {
+	e, p := done.Entry, done.Placement
 	day := func(t int64) string { return time.Unix(t, 0).UTC().Format(time.DateOnly) }
 	text := fmt.Sprintf("%d bars of %s %s, %s to %s", e.Bars, e.Symbol, e.Timeframe, day(e.First), day(e.Last))
 	if r.Dropped > 0 {
 		text += fmt.Sprintf("; %d rows left out", r.Dropped)
+	}
+	if m := done.Merged; m != nil {
+		text += fmt.Sprintf("; %d added, %d changed, %d as before", m.Added, m.Changed, m.Same+m.Kept)
 	}
 	if p.Question != "" {
 		return text + "; market undecided: " + p.Question

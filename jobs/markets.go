@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,6 +60,9 @@ func NewMarkets(l MarketLedger, b Blobs) *Markets {
 type Choice struct {
 	SameAs string // a symbol or the id of a market
 	New    bool
+
+	series *Entry // a series of the library that it is known to be
+	why    string // how that is known
 }
 
 // Validate refuses a choice that contradicts itself.
@@ -111,6 +115,10 @@ func (m *Markets) Place(ctx context.Context, b *market.Bars, c Choice) (Placemen
 	case <-ctx.Done():
 		return Placement{}, context.Cause(ctx)
 	}
+	c, err := m.resolved(ctx, c)
+	if err != nil {
+		return Placement{}, err
+	}
 	known, err := m.ledger.SeriesOf(ctx, b.Symbol, string(b.Timeframe), b.Hash())
 	switch {
 	case err == nil:
@@ -126,6 +134,24 @@ func (m *Markets) Place(ctx context.Context, b *market.Bars, c Choice) (Placemen
 		}
 	}
 	return Placement{}, err
+}
+
+// resolved names the market of the series that a choice knows. One that has no
+// market yet says nothing.
+func (m *Markets) resolved(ctx context.Context, c Choice) (Choice, error) {
+	if c.series == nil {
+		return c, nil
+	}
+	if c.SameAs == "" && !c.New {
+		s, err := m.ledger.SeriesOf(ctx, c.series.Symbol, string(c.series.Timeframe), c.series.Hash)
+		if err == nil {
+			return Choice{SameAs: s.Market, why: c.why}, nil
+		}
+		if ktrdr.CodeOf(err) != ktrdr.CodeNotFound {
+			return c, err
+		}
+	}
+	return Choice{SameAs: c.SameAs, New: c.New}, nil
 }
 
 // again places a series that has a market.
@@ -194,7 +220,7 @@ func (m *Markets) assign(ctx context.Context, b *market.Bars, c Choice) (Placeme
 			return Placement{}, err
 		}
 		series.Same = append(series.Same, id)
-		series.Reason = fmt.Sprintf("same market as %s, as the user said", c.SameAs)
+		series.Reason = cmp.Or(c.why, fmt.Sprintf("same market as %s, as the user said", c.SameAs))
 	case undecided:
 		return Placement{Question: m.ask(b, len(all), d)}, nil
 	}

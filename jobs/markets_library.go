@@ -10,7 +10,7 @@ import (
 
 // Describe returns where a series belongs, as far as that is known. A series
 // that has no market and about which nothing was asked has an empty Placement.
-func (m *Markets) Describe(ctx context.Context, e market.Entry) (Placement, error) {
+func (m *Markets) Describe(ctx context.Context, e Entry) (Placement, error) {
 	known, err := m.ledger.SeriesOf(ctx, e.Symbol, string(e.Timeframe), e.Hash)
 	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
 		m.mu.Lock()
@@ -26,10 +26,10 @@ func (m *Markets) Describe(ctx context.Context, e market.Entry) (Placement, erro
 // PlaceAll assigns the current series of a library that have no market, of one
 // symbol or, for "", of all. It tells of each. It goes on when one cannot be
 // read, and stops when ctx ends.
-func (m *Markets) PlaceAll(ctx context.Context, l *market.Library, symbol string, tell func(e market.Entry, p Placement, err error)) error {
-	entries, err := l.List()
-	if _, damaged := errors.AsType[*market.DamageError](err); err != nil && !damaged {
-		return err // of damaged series, `ktrdr data list` tells
+func (m *Markets) PlaceAll(ctx context.Context, l *Library, symbol string, tell func(e Entry, p Placement, err error)) error {
+	entries, err := l.List(ctx)
+	if err != nil {
+		return err
 	}
 	for _, e := range entries {
 		if symbol != "" && e.Symbol != symbol {
@@ -51,21 +51,20 @@ func (m *Markets) PlaceAll(ctx context.Context, l *market.Library, symbol string
 	return nil
 }
 
-func (m *Markets) placeStored(ctx context.Context, l *market.Library, e market.Entry) (Placement, error) {
-	b, c, err := l.Get(e.Symbol, e.Timeframe)
+func (m *Markets) placeStored(ctx context.Context, l *Library, e Entry) (Placement, error) {
+	b, err := l.Open(ctx, e)
 	if err != nil {
 		return Placement{}, err
 	}
-	p, err := m.Place(ctx, b, Choice{})
-	return p, errors.Join(err, c.Close())
+	return m.Place(ctx, b, Choice{})
 }
 
 // PlaceBeside is Place for a series beside those of a library: a symbol that
 // the choice names is assigned first if it has no market yet.
-func (m *Markets) PlaceBeside(ctx context.Context, l *market.Library, b *market.Bars, c Choice) (Placement, error) {
+func (m *Markets) PlaceBeside(ctx context.Context, l *Library, b *market.Bars, c Choice) (Placement, error) {
 	if c.SameAs != "" {
 		var undecided error
-		err := m.PlaceAll(ctx, l, c.SameAs, func(_ market.Entry, p Placement, err error) {
+		err := m.PlaceAll(ctx, l, c.SameAs, func(_ Entry, p Placement, err error) {
 			if err == nil && p.Question != "" {
 				err = ktrdr.Errorf(ktrdr.CodeConflict, "%s", p.Question)
 			}
@@ -76,4 +75,15 @@ func (m *Markets) PlaceBeside(ctx context.Context, l *market.Library, b *market.
 		}
 	}
 	return m.Place(ctx, b, c)
+}
+
+// Beside assigns what is imported into a library. A choice of the user counts
+// more than what the import knows.
+func (m *Markets) Beside(l *Library, c Choice) func(context.Context, *market.Bars, Choice) (Placement, error) {
+	return func(ctx context.Context, b *market.Bars, known Choice) (Placement, error) {
+		if c != (Choice{}) {
+			known = c
+		}
+		return m.PlaceBeside(ctx, l, b, known)
+	}
 }

@@ -3,7 +3,6 @@ package jobs
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -315,21 +314,17 @@ func TestMarkets_LostPricesAreMissedAndKeptAgain(t *testing.T) {
 
 func TestMarkets_PlaceAllOfALibrary(t *testing.T) {
 	r := newRegistry(t)
-	lib, err := market.OpenLibrary(filepath.Join(t.TempDir(), "data"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = lib.Close() })
+	lib := newOffice(t, 0).library
 	b := made("EURUSD", 4000, 1)
 	short := noised(named("SHORT", b.Slice(3000, 4000)), 0.00005)
 	for _, x := range []*market.Bars{b, named("COPY", b), made("OTHER", 4000, 2), short} {
-		if _, err := lib.Import(x); err != nil {
+		if _, err := lib.Import(t.Context(), Import{Bars: x, Origin: ktrdr.BarsFromFile}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	told := func(symbol string) map[string]Placement {
 		all := map[string]Placement{}
-		err := r.PlaceAll(t.Context(), lib, symbol, func(e market.Entry, p Placement, err error) {
+		err := r.PlaceAll(t.Context(), lib, symbol, func(e Entry, p Placement, err error) {
 			if err != nil {
 				t.Errorf("%s: %v", e.Symbol, err)
 			}
@@ -350,7 +345,7 @@ func TestMarkets_PlaceAllOfALibrary(t *testing.T) {
 	if all := told(""); len(all) != 1 || all["SHORT"].Question == "" {
 		t.Errorf("of all once more: %v", all)
 	}
-	entries, err := lib.List()
+	entries, err := lib.List(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

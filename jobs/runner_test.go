@@ -436,22 +436,20 @@ func TestLoad_ImportsAndTwiceIsOnce(t *testing.T) {
 		t.Fatalf("order %+v, %v, want one for a backend's own worker", order.Operation, err)
 	}
 	markets := newRegistry(t).Markets
-	one := o.run(order, once(LoadRunner(o.desk.Library(), markets)))
-	two := o.run(order, once(LoadRunner(o.desk.Library(), markets)))
+	one := o.run(order, once(LoadRunner(o.library, markets)))
+	two := o.run(order, once(LoadRunner(o.library, markets)))
 	r := resultOf[LoadResult](t, one)
-	if r.Entry.Bars != 3 || r.Entry.Path != "" || r.Hash == (ktrdr.Hash{}) || !bytes.Equal(one.Result, two.Result) {
+	if r.Entry.Bars != 3 || !r.Entry.Current || r.Hash == (ktrdr.Hash{}) || !bytes.Equal(one.Result, two.Result) {
 		t.Errorf("results %s and %s, want three bars both times", one.Result, two.Result)
 	}
-	if _, c, err := o.desk.Library().Get("EURUSD", market.H1); err != nil {
+	if _, err := o.library.Get(t.Context(), "EURUSD", market.H1); err != nil {
 		t.Error(err)
-	} else {
-		_ = c.Close()
 	}
 	o.file("imports/bad.csv", "time,open,high,low,close,volume\n2024-01-01T00:00:00Z,1,2,0.5,-1,10\n")
 	if order, err = o.desk.Load(t.Context(), LoadRequest{Path: "imports/bad.csv", Symbol: "EURUSD", Timeframe: "1h"}); err != nil {
 		t.Fatal(err)
 	}
-	if op := o.run(order, once(LoadRunner(o.desk.Library(), markets))); op.Status != ktrdr.Failed || !strings.Contains(op.ErrorMessage, "bad.csv:2") {
+	if op := o.run(order, once(LoadRunner(o.library, markets))); op.Status != ktrdr.Failed || !strings.Contains(op.ErrorMessage, "bad.csv:2") {
 		t.Errorf("a broken file ended %s: %s, want it refused with file and line", op.Status, op.ErrorMessage)
 	}
 }

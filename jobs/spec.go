@@ -76,6 +76,7 @@ type LoadSpec struct {
 	Zone      string           `json:"zone,omitempty"`      // of times that carry none; empty means UTC
 	Divide    float64          `json:"divide,omitempty"`    // prices are points, so many to a unit
 	Normalise bool             `json:"normalise,omitempty"` // mend what is wrong instead of refusing it
+	Mode      ImportMode       `json:"mode,omitempty"`      // what to do where the series exists
 
 	SameMarketAs string `json:"same_market_as,omitempty"` // what the user says where the prices do not decide: a symbol or a market
 	NewMarket    bool   `json:"new_market,omitempty"`

@@ -7,8 +7,12 @@ import (
 
 // Bar is one bar: what happened between Time and the next bar's Time.
 type Bar struct {
-	Time                           int64 // opening instant, Unix seconds, UTC
-	Open, High, Low, Close, Volume float64
+	Time   int64   `json:"time"` // opening instant, Unix seconds, UTC
+	Open   float64 `json:"open"`
+	High   float64 `json:"high"`
+	Low    float64 `json:"low"`
+	Close  float64 `json:"close"`
+	Volume float64 `json:"volume"`
 }
 
 // Bars is a series of bars in columns, ascending in time and without

@@ -103,7 +103,7 @@ func decodeHeader(b []byte, size int64) (h header, err error) {
 	if err != nil {
 		return h, err
 	}
-	if err := checkSymbol(h.symbol); err != nil {
+	if err := CheckSymbol(h.symbol); err != nil {
 		return h, err
 	}
 	if want := h.fileSize(); size != want || binary.LittleEndian.Uint64(b[24:]) != uint64(want) {
@@ -112,8 +112,8 @@ func decodeHeader(b []byte, size int64) (h header, err error) {
 	return h, nil
 }
 
-// checkSymbol refuses names that could not be part of a file's name.
-func checkSymbol(s string) error {
+// CheckSymbol refuses names that could not be part of a file's name.
+func CheckSymbol(s string) error {
 	ok := s != "" && len(s) <= maxSymbol && !strings.ContainsRune("._-", rune(s[0]))
 	for _, c := range []byte(s) {
 		ok = ok && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-')

@@ -65,7 +65,7 @@ const currentName = "current"
 // folder is the name of a symbol's folder. A month is 1mo there, since not
 // every file system tells 1M from 1m.
 func folder(symbol string, tf Timeframe) (string, error) {
-	if err := checkSymbol(symbol); err != nil {
+	if err := CheckSymbol(symbol); err != nil {
 		return "", err
 	}
 	if _, err := ParseTimeframe(string(tf)); err != nil {
@@ -338,4 +338,75 @@ func (l *Library) open(name string) (*Bars, io.Closer, header, error) {
 		return nil, nil, h, fmt.Errorf("bars file %s: %w", filepath.Join(l.dir, name), err)
 	}
 	return b, c, h, nil
+}
+
+// Vintage is a series as it once was imported.
+type Vintage struct {
+	Symbol    string
+	Timeframe Timeframe
+	Path      string
+	Current   bool
+}
+
+// Vintages lists every bars file of the library: for each symbol and timeframe
+// first those that are not current, then the current one.
+func (l *Library) Vintages() ([]Vintage, error) {
+	names, err := fs.ReadDir(l.root.FS(), ".")
+	if err != nil {
+		return nil, err
+	}
+	var all []Vintage
+	for _, n := range names {
+		symbol, tf, ok := ofFolder(n.Name())
+		if !ok || !n.IsDir() {
+			continue
+		}
+		files, err := fs.ReadDir(l.root.FS(), n.Name())
+		if err != nil {
+			return nil, err
+		}
+		current, err := l.current(n.Name())
+		known := err == nil
+		var last []Vintage
+		for _, f := range files {
+			if path.Ext(f.Name()) != Suffix || !f.Type().IsRegular() {
+				continue
+			}
+			v := Vintage{symbol, tf, filepath.Join(l.dir, n.Name(), f.Name()), known && f.Name() == fileName(current)}
+			if v.Current {
+				last = append(last, v)
+			} else {
+				all = append(all, v)
+			}
+		}
+		all = append(all, last...)
+	}
+	return all, nil
+}
+
+// Forget removes the folder of a symbol and timeframe if no bars file is left in
+// it, and the library if nothing is left in that. It tells whether the library is
+// gone.
+func (l *Library) Forget(symbol string, tf Timeframe) (gone bool, err error) {
+	dir, err := folder(symbol, tf)
+	if err != nil {
+		return false, err
+	}
+	files, err := fs.ReadDir(l.root.FS(), dir)
+	if err != nil {
+		return false, err
+	}
+	for _, f := range files {
+		if f.Name() != currentName && !strings.HasPrefix(f.Name(), tempPrefix) {
+			return false, nil
+		}
+	}
+	if err := l.root.RemoveAll(dir); err != nil {
+		return false, err
+	}
+	left, err := fs.ReadDir(l.root.FS(), ".")
+	if err != nil || len(left) > 0 {
+		return false, err
+	}
+	return true, os.Remove(l.dir)
 }

@@ -33,7 +33,7 @@ func Write(dir string, b *Bars) (string, error) {
 
 // Encode writes the bars file of a series, byte for byte as Write stores it.
 func Encode(w io.Writer, b *Bars) error {
-	if err := checkSymbol(b.Symbol); err != nil {
+	if err := CheckSymbol(b.Symbol); err != nil {
 		return err
 	}
 	if _, err := Check(b, b.Symbol); err != nil {
@@ -47,7 +47,7 @@ func fileName(hash [32]byte) string { return hex.EncodeToString(hash[:]) + Suffi
 
 // store writes the file of a series into a folder of root, unless it is there.
 func store(root *os.Root, dir string, b *Bars) (header, error) {
-	if err := checkSymbol(b.Symbol); err != nil {
+	if err := CheckSymbol(b.Symbol); err != nil {
 		return header{}, err
 	}
 	if _, err := Check(b, b.Symbol); err != nil {

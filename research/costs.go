@@ -1,6 +1,7 @@
 package research
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -89,7 +90,7 @@ func (s costSources) of(symbol string) SymbolCosts {
 
 // costs resolves the costs of what is to be researched. The file is read for
 // each request, so that a change of it needs no restart.
-func (d *Desk) costs(t Trigger, about subject) ([]SymbolCosts, []string, error) {
+func (d *Desk) costs(ctx context.Context, t Trigger, about subject) ([]SymbolCosts, []string, error) {
 	from := costSources{settings: d.cfg.Costs}
 	var err error
 	if t.Costs != "" {
@@ -98,11 +99,11 @@ func (d *Desk) costs(t Trigger, about subject) ([]SymbolCosts, []string, error) 
 		}
 	}
 	if d.cfg.Instruments != nil {
-		if from.file, err = d.cfg.Instruments(); err != nil {
+		if from.file, err = d.cfg.Instruments(ctx); err != nil {
 			return nil, nil, wrong("correct %s in the data folder of the backend: %w", instrument.FileName, err)
 		}
 	}
-	warnings, err := d.unusedCosts(from.run, about.symbols)
+	warnings, err := d.unusedCosts(ctx, from.run, about.symbols)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -129,7 +130,7 @@ func (d *Desk) costs(t Trigger, about subject) ([]SymbolCosts, []string, error) 
 
 // unusedCosts says which symbols the costs of a request name for nothing. One
 // that the library does not have is refused: it is misspelt.
-func (d *Desk) unusedCosts(run instrument.Table, symbols []string) ([]string, error) {
+func (d *Desk) unusedCosts(ctx context.Context, run instrument.Table, symbols []string) ([]string, error) {
 	traded := func(name string) bool {
 		return name == instrument.EverySymbol || slices.ContainsFunc(symbols, func(s string) bool { return strings.EqualFold(s, name) })
 	}
@@ -137,7 +138,7 @@ func (d *Desk) unusedCosts(run instrument.Table, symbols []string) ([]string, er
 	if len(named) == 0 {
 		return nil, nil
 	}
-	known, err := d.known()
+	known, err := d.known(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package research
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -155,7 +156,9 @@ func TestDesk_RefusesCostsThatItCannotRead(t *testing.T) {
 		}},
 	} {
 		d, a := newDesk(t, map[string]int{"EURUSD": 1200})
-		d.cfg.Instruments = func() (instrument.File, error) { return instrument.Parse(instrument.FileName, []byte(c.file)) }
+		d.cfg.Instruments = func(context.Context) (instrument.File, error) {
+			return instrument.Parse(instrument.FileName, []byte(c.file))
+		}
 		order, err := d.Trigger(t.Context(), Trigger{Costs: c.costs})
 		if ktrdr.CodeOf(err) != ktrdr.CodeInvalid || len(order.Operations) > 0 || len(a.blobs) > 0 {
 			t.Errorf("%s: %v, %d operations and %d blobs, want it refused and nothing made", name, err, len(order.Operations), len(a.blobs))
@@ -172,7 +175,7 @@ func TestDesk_RefusesCostsThatItCannotRead(t *testing.T) {
 func TestDesk_ReadsTheFileForEachRequest(t *testing.T) {
 	d, _ := newDesk(t, map[string]int{"EURUSD": 1200})
 	commission := 0
-	d.cfg.Instruments = func() (instrument.File, error) {
+	d.cfg.Instruments = func(context.Context) (instrument.File, error) {
 		commission++
 		return instruments(t, fmt.Sprintf("instruments:\n  EURUSD: {costs: {commission: %d, slippage: 0, spread: 0}}\n", commission)), nil
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/instrument"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/num"
@@ -53,13 +54,13 @@ type Markets interface {
 
 // DeskConfig is what a desk is made of.
 type DeskConfig struct {
-	Library *market.Library
+	Library *jobs.Library
 	Blobs   Blobs
 	Memory  Horizon
 	Markets Markets
 	// Strategy finds the text of a strategy by its name; CodeInvalid or
 	// CodeNotFound says what there is instead.
-	Strategy func(name string) ([]byte, error)
+	Strategy func(ctx context.Context, name string) ([]byte, error)
 
 	Models []string                               // that can be asked for beside Builtin
 	Budget func(context.Context) (float64, error) // US dollars left today; nil means none
@@ -76,7 +77,7 @@ type DeskConfig struct {
 	Costs instrument.Table
 	// Instruments reads the file of instruments, for each request anew; nil
 	// means that there is no such file.
-	Instruments func() (instrument.File, error)
+	Instruments func(ctx context.Context) (instrument.File, error)
 }
 
 // Desk takes requests and makes researches of them. All that can be known to be
@@ -189,16 +190,16 @@ func (d *Desk) Trigger(ctx context.Context, t Trigger) (Order, error) {
 	if err != nil {
 		return Order{}, err
 	}
-	plan, err := d.subject(t)
+	plan, err := d.subject(ctx, t)
 	if err != nil {
 		return Order{}, err
 	}
-	costs, warnings, err := d.costs(t, plan)
+	costs, warnings, err := d.costs(ctx, t, plan)
 	if err != nil {
 		return Order{}, err
 	}
 	plan.warnings = append(plan.warnings, warnings...)
-	told, err := d.agree(plan.symbols, plan.frames, plan.span)
+	told, err := d.agree(ctx, plan.symbols, plan.frames, plan.span)
 	if err != nil {
 		return Order{}, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sort"
 	"time"
@@ -38,12 +37,7 @@ type parts struct {
 // With one market both starts are the same.
 func (d *Desk) cut(ctx context.Context, symbols []string, frames []market.Timeframe) (parts, error) {
 	var p parts
-	series, closers, err := d.open(symbols, frames)
-	defer func() {
-		for _, c := range closers {
-			_ = c.Close() // a mapping; nothing is written
-		}
-	}()
+	series, err := d.open(ctx, symbols, frames)
 	if err != nil {
 		return p, err
 	}
@@ -130,11 +124,14 @@ func (d *Desk) fix(ctx context.Context, p *parts) error {
 
 // open opens the current series, whole and checked; what is missing is said all
 // at once.
-func (d *Desk) open(symbols []string, frames []market.Timeframe) (series []*market.Bars, closers []io.Closer, err error) {
+func (d *Desk) open(ctx context.Context, symbols []string, frames []market.Timeframe) (series []*market.Bars, err error) {
 	var missing []error
 	for _, symbol := range symbols {
 		for _, tf := range frames {
-			b, c, err := d.cfg.Library.Get(symbol, tf)
+			b, err := d.cfg.Library.Get(ctx, symbol, tf)
+			if ctx.Err() != nil || ktrdr.CodeOf(err) == ktrdr.CodeUnavailable {
+				return nil, err
+			}
 			if errors.Is(err, market.ErrNoData) {
 				known, listErr := d.known()
 				err = errors.Join(noData(known, symbol, tf), listErr)
@@ -143,20 +140,19 @@ func (d *Desk) open(symbols []string, frames []market.Timeframe) (series []*mark
 				missing = append(missing, err)
 				continue
 			}
-			closers = append(closers, c)
 			series = append(series, b)
 		}
 	}
 	if err := errors.Join(missing...); err != nil {
-		return nil, closers, wrong("%w", err)
+		return nil, wrong("%w", err)
 	}
 	base := shortest(series).Timeframe
 	for _, b := range series {
 		if b.Timeframe == base && b.Len() < minBars {
-			return nil, closers, wrong("there are only %d %s bars of %s, and a research needs %d: import more", b.Len(), b.Timeframe, b.Symbol, minBars)
+			return nil, wrong("there are only %d %s bars of %s, and a research needs %d: import more", b.Len(), b.Timeframe, b.Symbol, minBars)
 		}
 	}
-	return series, closers, nil
+	return series, nil
 }
 
 // shortest is the series of the first symbol with the shortest timeframe: its

@@ -1,9 +1,9 @@
 package research
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/ktrdr/ktrdr/designer"
@@ -33,12 +33,11 @@ func (d *Desk) enoughBars(known designer.Known, b *designer.Brief) error {
 // agree refuses longer bars that are of another time or another market than those
 // beside which they are read, and tells of those that miss a little. span is that
 // of a strategy that was given.
-func (d *Desk) agree(symbols []string, frames []market.Timeframe, span strategy.Span) (told []string, err error) {
+func (d *Desk) agree(ctx context.Context, symbols []string, frames []market.Timeframe, span strategy.Span) (told []string, err error) {
 	if len(frames) < 2 {
 		return nil, nil
 	}
-	series, closers, err := d.open(symbols, frames)
-	defer closeAll(closers)
+	series, err := d.open(ctx, symbols, frames)
 	if err != nil {
 		return nil, err
 	}
@@ -62,10 +61,4 @@ func (d *Desk) agree(symbols []string, frames []market.Timeframe, span strategy.
 		return nil, wrong("%w", err)
 	}
 	return told, nil
-}
-
-func closeAll(closers []io.Closer) {
-	for _, c := range closers {
-		_ = c.Close() // a mapping; nothing is written
-	}
 }

@@ -19,15 +19,14 @@ func pairs(t *testing.T) (*Desk, *attic) {
 		symbol string
 		tf     market.Timeframe
 	}{{"EURGBP", market.H4}, {"USDCAD", market.H4}, {"EURGBP", market.D1}} {
-		b, c, err := d.cfg.Library.Get(s.symbol, market.H1)
+		b, err := d.cfg.Library.Get(t.Context(), s.symbol, market.H1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		longer, err := market.Resample(b, s.tf)
 		if err == nil {
-			_, err = d.cfg.Library.Import(longer)
+			added(t, d.cfg.Library, longer)
 		}
-		_ = c.Close()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,15 +131,14 @@ func TestDesk_RefusesLongerBarsThatDoNotBelong(t *testing.T) {
 		"have no 4h bar that is up to date": func(b *market.Bars) *market.Bars { return b.Slice(b.Len()/2, b.Len()) },
 	} {
 		d, _ := newDesk(t, map[string]int{"EURGBP": 6000})
-		b, c, err := d.cfg.Library.Get("EURGBP", market.H1)
+		b, err := d.cfg.Library.Get(t.Context(), "EURGBP", market.H1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		longer, err := market.Resample(b, market.H4)
 		if err == nil {
-			_, err = d.cfg.Library.Import(change(longer))
+			added(t, d.cfg.Library, change(longer))
 		}
-		_ = c.Close()
 		if err != nil {
 			t.Fatal(err)
 		}

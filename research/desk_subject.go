@@ -2,6 +2,7 @@ package research
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -25,8 +26,8 @@ type subject struct {
 }
 
 // subject reads strategy or brief.
-func (d *Desk) subject(t Trigger) (subject, error) {
-	known, err := d.known()
+func (d *Desk) subject(ctx context.Context, t Trigger) (subject, error) {
+	known, err := d.known(ctx)
 	if err != nil {
 		return subject{}, err
 	}
@@ -35,7 +36,7 @@ func (d *Desk) subject(t Trigger) (subject, error) {
 		return subject{}, err
 	}
 	if t.Strategy != "" || t.StrategyYAML != "" {
-		return d.given(t, known, chosen)
+		return d.given(ctx, t, known, chosen)
 	}
 	if err := available(known, chosen); err != nil {
 		return subject{}, err
@@ -111,13 +112,13 @@ func spelled(symbols []string, known designer.Known) ([]string, error) {
 }
 
 // given reads a strategy that somebody wrote.
-func (d *Desk) given(t Trigger, known designer.Known, chosen designer.Chosen) (subject, error) {
+func (d *Desk) given(ctx context.Context, t Trigger, known designer.Known, chosen designer.Chosen) (subject, error) {
 	text, name := t.StrategyYAML, "strategy_yaml"
 	if t.Strategy != "" {
 		if strings.ContainsAny(t.Strategy, `/\`) {
 			return subject{}, wrong("strategy %.60q is a path: give the name of a strategy, or its text", t.Strategy)
 		}
-		b, err := d.cfg.Strategy(t.Strategy)
+		b, err := d.cfg.Strategy(ctx, t.Strategy)
 		if err != nil {
 			return subject{}, err
 		}
@@ -183,9 +184,9 @@ func fits(chosen designer.Chosen, s *strategy.Strategy) error {
 }
 
 // known lists what the library has.
-func (d *Desk) known() (designer.Known, error) {
-	entries, err := d.cfg.Library.List()
-	if err != nil && len(entries) == 0 { // a damaged series is no reason not to research another
+func (d *Desk) known(ctx context.Context) (designer.Known, error) {
+	entries, err := d.cfg.Library.List(ctx)
+	if err != nil {
 		return designer.Known{}, fmt.Errorf("library of bars: %w", err)
 	}
 	var k designer.Known

@@ -13,10 +13,12 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/blob"
 	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/sqlstore"
 	"github.com/ktrdr/ktrdr/strategy"
 	"github.com/ktrdr/ktrdr/train"
 )
@@ -57,20 +59,24 @@ func (a *attic) Horizon(context.Context) (string, error) { return "42", nil }
 // newDesk makes a desk whose library has some bars.
 func newDesk(t *testing.T, bars map[string]int) (*Desk, *attic) {
 	t.Helper()
-	library, err := market.OpenLibrary(filepath.Join(t.TempDir(), "data"))
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: filepath.Join(t.TempDir(), "ktrdr.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = library.Close() })
+	t.Cleanup(func() { _ = store.Close() })
+	kept, err := blob.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = kept.Close() })
+	library := jobs.NewLibrary(store, kept)
 	for symbol, n := range bars {
-		if _, err := library.Import(market.Synth(market.SynthConfig{Symbol: symbol, Bars: n, Seed: 3})); err != nil {
-			t.Fatal(err)
-		}
+		added(t, library, market.Synth(market.SynthConfig{Symbol: symbol, Bars: n, Seed: 3}))
 	}
 	a := &attic{blobs: map[ktrdr.Hash][]byte{}, from: map[string]time.Time{}}
 	d, err := NewDesk(DeskConfig{
 		Library: library, Blobs: a, Memory: a, Markets: a, Models: []string{"sonnet"},
-		Strategy: func(name string) ([]byte, error) {
+		Strategy: func(_ context.Context, name string) ([]byte, error) {
 			for _, e := range strategy.Examples() {
 				if e.Name == name {
 					return e.Source, nil
@@ -83,6 +89,14 @@ func newDesk(t *testing.T, bars map[string]int) (*Desk, *attic) {
 		t.Fatal(err)
 	}
 	return d, a
+}
+
+// added puts bars into a library.
+func added(t *testing.T, l *jobs.Library, b *market.Bars) {
+	t.Helper()
+	if _, err := l.Import(t.Context(), jobs.Import{Bars: b, Mode: jobs.ImportReplace, Origin: ktrdr.BarsSynthetic}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func specOf(t *testing.T, n ktrdr.NewOperation) Spec {
@@ -187,9 +201,7 @@ func TestDesk_RestOfARunIsPinnedAsItsFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.cfg.Library.Import(market.Synth(market.SynthConfig{Symbol: "EURUSD", Bars: 1300, Seed: 4})); err != nil {
-		t.Fatal(err) // the same request would research other bars now
-	}
+	added(t, d.cfg.Library, market.Synth(market.SynthConfig{Symbol: "EURUSD", Bars: 1300, Seed: 4})) // the same request would research other bars now
 	rest, err := d.Rest(ask, order.Operations[0].Spec)
 	if err != nil || rest.Run != order.Run || rest.Seed != order.Seed {
 		t.Fatalf("the rest is of run %s with seed %d, %v", rest.Run, rest.Seed, err)
@@ -248,7 +260,7 @@ func TestDesk_CutsTheHoldoutOffAndHidesIt(t *testing.T) {
 
 func TestDesk_CutsAllTimeframesAtOneInstant(t *testing.T) {
 	d, a := newDesk(t, map[string]int{"EURUSD": 4003})
-	hours, _, err := d.cfg.Library.Get("EURUSD", market.H1)
+	hours, err := d.cfg.Library.Get(t.Context(), "EURUSD", market.H1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,9 +268,7 @@ func TestDesk_CutsAllTimeframesAtOneInstant(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.cfg.Library.Import(long); err != nil {
-		t.Fatal(err)
-	}
+	added(t, d.cfg.Library, long)
 	p, err := d.cut(t.Context(), []string{"EURUSD"}, []market.Timeframe{market.H4, market.H1})
 	if err != nil {
 		t.Fatal(err)
@@ -332,11 +342,10 @@ func TestDesk_CountsTheTrialsOfAnOpenEndedRunByGeneration(t *testing.T) {
 
 func TestDesk_CutsWhereTheHoldoutOfTheMarketBegins(t *testing.T) {
 	d, a := newDesk(t, map[string]int{"EURUSD": 2000})
-	bars, c, err := d.cfg.Library.Get("EURUSD", market.H1)
+	bars, err := d.cfg.Library.Get(t.Context(), "EURUSD", market.H1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
 	a.from["mkt_EURUSD"] = time.Unix(bars.Time[1500], 0).UTC()
 	p, err := d.cut(t.Context(), []string{"EURUSD"}, []market.Timeframe{market.H1})
 	if err != nil {
@@ -349,11 +358,10 @@ func TestDesk_CutsWhereTheHoldoutOfTheMarketBegins(t *testing.T) {
 
 func TestDesk_CutsSeveralMarketsSoThatNoHoldoutWasSearched(t *testing.T) {
 	d, a := newDesk(t, map[string]int{"EURUSD": 2000, "GBPUSD": 2000})
-	bars, c, err := d.cfg.Library.Get("EURUSD", market.H1)
+	bars, err := d.cfg.Library.Get(t.Context(), "EURUSD", market.H1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
 	early, late := time.Unix(bars.Time[1200], 0).UTC(), time.Unix(bars.Time[1700], 0).UTC()
 	a.from["mkt_EURUSD"], a.from["mkt_GBPUSD"] = late, early
 	p, err := d.cut(t.Context(), []string{"EURUSD", "GBPUSD"}, []market.Timeframe{market.H1})

@@ -251,6 +251,7 @@ const sqlBlobs query = `SELECT artifacts FROM checkpoints WHERE artifacts IS NOT
 	UNION ALL SELECT result FROM operations WHERE compacted = 0 AND result LIKE '%"sha256"%'
 	UNION ALL SELECT data FROM notes WHERE data LIKE '%"sha256"%'
 	UNION ALL SELECT prices FROM market_series WHERE prices NOT LIKE '%"size":0}'
+	UNION ALL SELECT file FROM bars
 	UNION ALL SELECT result FROM looks WHERE result LIKE '%"sha256"%'
 	UNION ALL SELECT type FROM thread_values WHERE ` + isBlobValue + `
 	UNION ALL SELECT type FROM checkpoint_writes WHERE ` + isBlobValue

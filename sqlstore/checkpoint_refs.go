@@ -58,7 +58,7 @@ func (s *Store) BlobRefs(ctx context.Context) iter.Seq2[ktrdr.BlobRef, error] {
 				after = last
 			}
 		}
-		if s.noteRefs(ctx, yield) && s.seriesRefs(ctx, yield) && s.lookRefs(ctx, yield) {
+		if s.noteRefs(ctx, yield) && s.seriesRefs(ctx, yield) && s.barsRefs(ctx, yield) && s.lookRefs(ctx, yield) {
 			s.valueRefs(ctx, yield)
 		}
 	}

@@ -26,6 +26,7 @@ const (
 	metaNotes    = "notes"
 	metaCalls    = "calls"
 	metaMarkets  = "markets" // by what assigns a series: of two at once the second is compared with the first
+	metaLibrary  = "library" // by what changes bars or documents
 )
 
 // lockMeta keeps everybody else from locking the same until the transaction

@@ -39,7 +39,7 @@ func Run(t *testing.T, open func(t *testing.T, plans map[ktrdr.Type]ktrdr.Plan) 
 		waits, calls, callEnds, callsAtOnce, breakers, probes,
 		checkpoints, skips, retention, compactions, settings, workers, counts, badInput,
 		runs, runCancels, runCancelsAtOnce, generations, runEnds, trials, trialQueries, looks, lookQueries, markets, marketMerges, comparisons, ledgerAtOnce,
-		fleet, orders,
+		fleet, orders, libraryBars, libraryDocuments,
 		aloneInIt,
 	}
 	if slices.Contains(can, SeveralBackends) {

@@ -67,14 +67,7 @@ func newLab(t *testing.T, costs string) *lab {
 // add puts a market into the lab.
 func (l *lab) add(b *market.Bars) {
 	l.t.Helper()
-	library, err := market.OpenLibrary(filepath.Join(l.Data(), "data"))
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	defer func() { _ = library.Close() }()
-	if _, err := library.Import(b); err != nil {
-		l.t.Fatal(err)
-	}
+	l.Import(b)
 }
 
 // start starts a run on a market.

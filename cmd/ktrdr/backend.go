@@ -80,6 +80,7 @@ type backend struct {
 	kernel    neural.Kernel
 	engine    *engine.Engine
 	desk      *jobs.Desk
+	library   *jobs.Library
 	markets   *jobs.Markets
 	research  *research.Desk
 	self      ktrdr.Backend
@@ -133,7 +134,7 @@ func (b *backend) open(ctx context.Context) error {
 	if err := b.openLifelines(ctx); err != nil {
 		return err
 	}
-	if err := b.openDesk(); err != nil {
+	if err := b.openDesk(ctx); err != nil {
 		return err
 	}
 	if err := b.makeServer(); err != nil {
@@ -293,13 +294,16 @@ func (b *backend) collect(ctx context.Context) (int, error) {
 }
 
 // openDesk opens what turns requests into operations.
-func (b *backend) openDesk() (err error) {
+func (b *backend) openDesk(ctx context.Context) (err error) {
 	if b.kernel, err = kernelNamed(b.cfg.Kernel); err != nil {
 		return err
 	}
-	b.markets = jobs.NewMarkets(b.engine, b.blobs)
+	b.markets, b.library = jobs.NewMarkets(b.engine, b.blobs), jobs.NewLibrary(b.store, b.blobs)
+	if err := b.takeOver(ctx); err != nil {
+		return err
+	}
 	b.desk, err = jobs.OpenDesk(jobs.DeskConfig{
-		Dir: b.cfg.Data, Blobs: b.blobs, Operations: b.engine, Markets: b.markets, Ledger: b.engine, Holdout: b.cfg.Holdout, Kernel: b.kernel,
+		Dir: b.cfg.Data, Library: b.library, Blobs: b.blobs, Operations: b.engine, Markets: b.markets, Ledger: b.engine, Holdout: b.cfg.Holdout, Kernel: b.kernel,
 	})
 	if err == nil {
 		b.later("desk", b.desk.Close)
@@ -313,7 +317,7 @@ func (b *backend) makeServer() (err error) {
 		return err
 	}
 	cfg := httpapi.Config{
-		Engine: b.engine, Desk: desk{b.desk, b.markets}, Research: researches, Resilience: b.lifelines, Log: b.log, Auth: !b.cfg.NoAuth, Hosts: b.hosts(), MaxConns: maxConns(), Grace: stopServerWithin,
+		Engine: b.engine, Desk: desk{b.desk, b.library, b.markets}, Research: researches, Resilience: b.lifelines, Log: b.log, Auth: !b.cfg.NoAuth, Hosts: b.hosts(), MaxConns: maxConns(), Grace: stopServerWithin,
 		Metrics: []prometheus.Collector{b.outcomes, b.readStatements(), b.lifelines, b.lifelines.decisions, b.lifelines.spent},
 	}
 	if b.cfg.tls() {
@@ -350,7 +354,7 @@ func (b *backend) makeWorker() (err error) {
 		return nil
 	}
 	all := runners(b.kernel)
-	all[ktrdr.DataLoad] = jobs.LoadRunner(b.desk.Library(), b.markets)
+	all[ktrdr.DataLoad] = jobs.LoadRunner(b.library, b.markets)
 	b.worker, err = worker.New(worker.Config{
 		Name: "in-process", Runners: all, Slots: b.cfg.Workers, HeldBy: b.self.Incarnation,
 		Version: ourVersion(), Log: b.log, StopWithin: stopWorkersWithin,

@@ -4,14 +4,12 @@ import (
 	"context"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/agent"
 	"github.com/ktrdr/ktrdr/engine"
 	"github.com/ktrdr/ktrdr/httpapi"
-	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/worker"
 )
@@ -30,17 +28,12 @@ func (c Config) inject() func(ktrdr.Operation) string {
 	return c.Injections.For
 }
 
-// instruments reads the file of instruments in the data folder.
-func (c Config) instruments() (instrument.File, error) {
-	return instrument.ReadFile(filepath.Join(c.Data, instrument.FileName))
-}
-
 // researchDesk opens what turns goals into researches.
 func (b *backend) researchDesk() (_ httpapi.Research, err error) {
 	b.research, err = research.NewDesk(research.DeskConfig{
-		Library: b.desk.Library(), Blobs: b.blobs, Memory: b.engine, Markets: b.markets, Strategy: b.desk.StrategyText,
+		Library: b.library, Blobs: b.blobs, Memory: b.engine, Markets: b.markets, Strategy: b.desk.StrategyText,
 		KernelClass: b.kernel.Class(), Gates: &b.cfg.Gates, Models: b.cfg.Models.Chain, Budget: b.budget,
-		Costs: b.cfg.Costs, Instruments: b.cfg.instruments, Holdout: b.cfg.Holdout, Generation: b.cfg.Generation,
+		Costs: b.cfg.Costs, Instruments: b.instruments, Holdout: b.cfg.Holdout, Generation: b.cfg.Generation,
 	})
 	return researchDesk{b.research, research.NewMemory(b.engine), b.engine, research.Limit(b.cfg.MaxResearches), b.store, b.cfg.Models, b.lifelines.level, b.cfg.Models.keys(os.Getenv)}, err
 }

@@ -13,11 +13,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/sqlstore"
 )
 
-const backupHelp = `Write everything (operations, events, checkpoints, tokens, blobs) into one file,
-while the backend runs. The file is the same for SQLite and PostgreSQL, so that a
+const backupHelp = `Write everything (operations, events, checkpoints, tokens, bars, strategies,
+instruments, blobs) into one file, while the backend runs. Files in the folder strategies
+and instruments.yaml of the data folder are copied into the lab first. The file is the same for SQLite and PostgreSQL, so that a
 lab can move from one to the other with restore. "-" writes to standard output.
 The file is as private as the database: it is readable by you only. A blob that is
 missing or damaged keeps nothing else from being saved; the exit code is then 1.`
@@ -52,6 +54,9 @@ func (a *app) backup(ctx context.Context, cfg Config, name string, force bool) e
 	if err != nil {
 		return err
 	}
+	if err := a.copyFolder(ctx, newLedger(st), cfg); err != nil {
+		return errors.Join(err, st.close())
+	}
 	var damaged []ktrdr.Hash
 	write := func(w io.Writer) (err error) {
 		damaged, err = sqlstore.Backup(ctx, st.store, st.blobs, w)
@@ -71,6 +76,20 @@ func (a *app) backup(ctx context.Context, cfg Config, name string, force bool) e
 		fmt.Fprintf(w, "%s written, %s. Restore it with `ktrdr restore %s --data DIR`.\n", name, bytesText(size), name)
 	})
 	return cmp.Or(err, damage("backup written", damaged))
+}
+
+// copyFolder brings what is only in the data folder into the lab, so that the
+// backup holds it. What it cannot hold is told.
+func (a *app) copyFolder(ctx context.Context, l *ledger, cfg Config) error {
+	tell := func(t jobs.TakenOver) {
+		if t.Err != nil {
+			fmt.Fprintf(a.err, "warning: %s is not in the backup: %s: %s\n", plain(t.Path), plain(t.What), plain(t.Err.Error()))
+		}
+	}
+	if err := l.library.TakeOverBars(ctx, cfg.Data, tell); err != nil {
+		return err
+	}
+	return l.library.Copy(ctx, cfg.folder(ownerOf(cfg.Data)), tell)
 }
 
 // backedUp is what backup prints as JSON.

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"encoding/hex"
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,74 +12,47 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 )
 
-const dataHelp = `Prices are kept in the data folder, one series for each symbol and timeframe.
-These commands work on the folder and its database: no backend is needed, and one that
-runs is not disturbed. A series that is imported again replaces the one before it. Work
-that has noted the hash of the old one still finds it.
+const dataHelp = `Prices belong to the lab: one series for each symbol and timeframe, listed in the
+database, with their bytes in the blob store. Every backend of the lab has them.
+These commands work on the database and the blobs: no backend is needed, and one that
+runs is not disturbed. A series that exists is never replaced unless you say so. Work
+that was pinned to the old series still finds it.
 
 Each series belongs to a market, on which trials and looks at the holdout are counted.
 The market is recognised by its prices: see "ktrdr data market --help".`
 
 func newData(a *app) *cobra.Command {
-	cmd := group("data", "Import, check, list, show, resample, export and make up prices",
-		newDataImport(a), newDataList(a), newDataMarket(a), newDataShow(a), newDataCheck(a), newDataSynth(a), newDataResample(a), newDataExport(a))
+	cmd := group("data", "Import, check, list, show, rename, delete, resample, export and make up prices",
+		newDataImport(a), newDataList(a), newDataMarket(a), newDataShow(a), newDataCheck(a), newDataSynth(a), newDataResample(a), newDataExport(a),
+		newDataRename(a), newDataDelete(a))
 	cmd.Long = dataHelp
 	return cmd
 }
 
-// libraryFolder is where the data folder keeps prices.
-const libraryFolder = "data"
-
-// dataFolder is the data folder, which has to be known.
-func (a *app) dataFolder() (string, error) {
-	dir := a.dataDir()
-	if dir == "" {
-		return "", usagef("there is no data folder: give one with --data or KTRDR_DATA")
-	}
-	return dir, nil
-}
-
-// readLibrary opens the library of those who only look: where there is none,
-// none is made, and the error is market.ErrNoData.
-func (a *app) readLibrary() (*market.Library, error) {
-	dir, err := a.dataFolder()
-	if err != nil {
-		return nil, err
-	}
-	dir = filepath.Join(dir, libraryFolder)
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: %w", dir, market.ErrNoData)
-	}
-	return market.OpenLibrary(dir)
-}
-
-// makeLibrary opens the library, and makes it where there is none.
-func (a *app) makeLibrary() (*market.Library, error) {
-	dir, err := a.dataFolder()
-	if err != nil {
-		return nil, err
-	}
-	if err := makeFolder(dir); err != nil {
-		return nil, err
-	}
-	return market.OpenLibrary(filepath.Join(dir, libraryFolder))
-}
-
-// listLibrary lists what the library holds; nothing where there is none. The
-// error tells of series that cannot be read.
-func (a *app) listLibrary() ([]stored, error) {
-	lib, err := a.readLibrary()
+// listLibrary lists what the library holds; nothing where there is no lab yet.
+// With old it lists what was replaced too.
+func (a *app) listLibrary(cmd *cobra.Command, old bool) ([]stored, error) {
+	list := []stored{}
+	err := a.withLedger(cmd, func(l *ledger) (err error) {
+		list, err = l.list(cmd.Context(), old)
+		return err
+	})
 	if errors.Is(err, market.ErrNoData) {
-		return nil, nil
+		return list, nil
 	}
-	if err != nil {
-		return nil, err
+	return list, err
+}
+
+func (l *ledger) list(ctx context.Context, old bool) ([]stored, error) {
+	read := l.library.List
+	if old {
+		read = l.library.History
 	}
-	defer lib.Close()
-	entries, err := lib.List()
+	entries, err := read(ctx)
 	list := make([]stored, len(entries))
 	for i, e := range entries {
 		list[i] = storedAs(e)
@@ -92,12 +62,20 @@ func (a *app) listLibrary() ([]stored, error) {
 
 // stored is a series of the library as commands print it.
 type stored struct {
-	market.Entry
+	jobs.Entry
 	Hash string `json:"hash"`
 	inLedger
 }
 
-func storedAs(e market.Entry) stored { return stored{Entry: e, Hash: hex.EncodeToString(e.Hash[:])} }
+func storedAs(e jobs.Entry) stored { return stored{Entry: e, Hash: e.Hash.String()} }
+
+// from tells how the series came into the lab.
+func (s stored) from() string {
+	if !s.Current {
+		return string(s.Origin) + ", replaced"
+	}
+	return string(s.Origin)
+}
 
 // span tells from when to when the series reaches.
 func (s stored) span() string { return minute(s.First) + " to " + minute(s.Last) }
@@ -109,20 +87,22 @@ func minute(t int64) string { return time.Unix(t, 0).UTC().Format("2006-01-02 15
 func shortHash(hash string) string { return hash[:min(len(hash), 12)] }
 
 func newDataList(a *app) *cobra.Command {
+	var old bool
 	cmd := &cobra.Command{Use: "list", Short: "List the series of the library and their markets", Args: noArgs}
-	file := storageFlags(cmd)
+	cmd.Flags().BoolVar(&old, "all", false, "also series that were replaced; they stay readable for what was pinned to them")
+	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		list, damaged := a.listLibrary()
-		if len(list) == 0 && damaged != nil {
-			return damaged
+		list := []stored{} // an empty list in JSON, not null
+		err := a.withLedger(cmd, func(l *ledger) (err error) {
+			if list, err = l.list(cmd.Context(), old); err != nil {
+				return err
+			}
+			return l.addMarkets(cmd.Context(), list)
+		})
+		if err != nil && !errors.Is(err, market.ErrNoData) {
+			return err
 		}
-		if list == nil {
-			list = []stored{} // an empty list in JSON, not null
-		}
-		if err := a.addMarkets(cmd, *file, list); err != nil {
-			damaged = errors.Join(damaged, fmt.Errorf("markets are not shown: %w", err))
-		}
-		return errors.Join(a.print(list, func(w io.Writer) { printList(w, list) }), damaged)
+		return a.print(list, func(w io.Writer) { printList(w, list) })
 	}
 	return cmd
 }
@@ -132,7 +112,7 @@ func printList(w io.Writer, list []stored) {
 		fmt.Fprintln(w, "No data. Add some with `ktrdr data import FILE`, or make some up with `ktrdr data synth`.")
 		return
 	}
-	const header = "SYMBOL\tTIMEFRAME\tBARS\tFIRST\tLAST\tSIZE\tHASH\tMARKET\tHOLDOUT FROM\tTRIALS\tLOOKS"
+	const header = "SYMBOL\tTIMEFRAME\tBARS\tFIRST\tLAST\tSIZE\tHASH\tFROM\tMARKET\tHOLDOUT FROM\tTRIALS\tLOOKS"
 	table(w, header, func(row func(...any)) {
 		for _, s := range list {
 			id, holdout, trials, looks := "-", "-", "-", "-"
@@ -145,7 +125,7 @@ func printList(w io.Writer, list []stored) {
 			if !s.HoldoutFrom.IsZero() {
 				holdout = minute(s.HoldoutFrom.Unix())
 			}
-			row(s.Symbol, s.Timeframe, s.Bars, minute(s.First), minute(s.Last), bytesText(s.Size), shortHash(s.Hash), id, holdout, trials, looks)
+			row(s.Symbol, s.Timeframe, s.Bars, minute(s.First), minute(s.Last), bytesText(s.Size), shortHash(s.Hash), s.from(), id, holdout, trials, looks)
 		}
 	})
 	for _, s := range list {
@@ -172,26 +152,27 @@ func seriesNamed(args []string) (series, error) {
 	return series{args[0], tf}, nil
 }
 
-// openSeries opens a series of the library.
-func (a *app) openSeries(s series) (*market.Bars, io.Closer, error) {
-	lib, err := a.readLibrary()
-	if err == nil {
-		defer lib.Close()
-		var b *market.Bars
-		var c io.Closer
-		if b, c, err = lib.Get(s.symbol, s.timeframe); err == nil {
-			return b, c, nil
+// openSeries reads a series of the library.
+func (a *app) openSeries(cmd *cobra.Command, s series) (b *market.Bars, err error) {
+	err = a.withLedger(cmd, func(l *ledger) error {
+		if b, err = l.library.Get(cmd.Context(), s.symbol, s.timeframe); errors.Is(err, market.ErrNoData) {
+			err = l.missing(cmd.Context(), s)
 		}
-	}
+		return err
+	})
 	if errors.Is(err, market.ErrNoData) {
-		err = a.missing(s)
+		err = missing(nil, s)
 	}
-	return nil, nil, err
+	return b, err
 }
 
 // missing says that a series is not there, and what is.
-func (a *app) missing(s series) error {
-	list, _ := a.listLibrary() // damage elsewhere is not what was asked about
+func (l *ledger) missing(ctx context.Context, s series) error {
+	list, _ := l.list(ctx, false) // without it the message is shorter
+	return missing(list, s)
+}
+
+func missing(list []stored, s series) error {
 	var frames []string
 	spelt := ""
 	for _, e := range list {
@@ -212,9 +193,9 @@ func (a *app) missing(s series) error {
 
 // completeSeries offers the symbols of the library, then the timeframes of the
 // one that was chosen.
-func (a *app) completeSeries(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+func (a *app) completeSeries(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
-	list, _ := a.listLibrary() // completion has nobody to complain to
+	list, _ := a.listLibrary(cmd, false) // completion has nobody to complain to
 	var offers []string
 	for _, e := range list {
 		word := e.Symbol

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -31,6 +32,7 @@ func newDataCheck(a *app) *cobra.Command {
 		},
 	}
 	f.add(cmd)
+	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		opt, err := f.options(cmd)
 		if err != nil {
@@ -44,13 +46,18 @@ func newDataCheck(a *app) *cobra.Command {
 				return usagef("--%s is for price files: bars that were imported know it", flag)
 			}
 		}
-		path := args[0]
-		if len(args) == 2 {
-			if path, err = a.pathOf(args); err != nil {
-				return err
-			}
+		if len(args) == 1 {
+			return a.printChecked(checkBars(args[0]))
 		}
-		return a.printChecked(checkBars(path))
+		s, err := seriesNamed(args)
+		if err != nil {
+			return err
+		}
+		b, err := a.openSeries(cmd, s)
+		if err != nil && ktrdr.CodeOf(err) != ktrdr.CodeCorrupt {
+			return err
+		}
+		return a.printChecked(checkSeries(s.String(), b, err))
 	}
 	return cmd
 }
@@ -92,14 +99,21 @@ func checkFile(ctx context.Context, file string, opt market.ImportOptions) check
 
 // checkBars checks a bars file to its last byte.
 func checkBars(path string) checked {
-	r := checked{Path: path, fix: "import the data again"}
 	b, c, err := market.OpenVerified(path)
+	if err == nil {
+		defer c.Close()
+	}
+	return checkSeries(path, b, err)
+}
+
+// checkSeries checks bars that were read, or tells why they were not.
+func checkSeries(name string, b *market.Bars, err error) checked {
+	r := checked{Path: name, fix: "import the data again"}
 	if err != nil {
 		r.Error = err.Error()
 		return r
 	}
-	defer c.Close()
-	rep, err := market.Check(b, path)
+	rep, err := market.Check(b, name)
 	if err != nil {
 		r.Error = err.Error()
 		return r
@@ -127,24 +141,4 @@ func (a *app) printChecked(r checked) error {
 		return &exitError{code: exitFailed}
 	}
 	return err
-}
-
-// pathOf is the file of a series of the library.
-func (a *app) pathOf(args []string) (string, error) {
-	s, err := seriesNamed(args)
-	if err != nil {
-		return "", err
-	}
-	lib, err := a.readLibrary()
-	if err == nil {
-		defer lib.Close()
-		var path string
-		if path, err = lib.Path(s.symbol, s.timeframe); err == nil {
-			return path, nil
-		}
-	}
-	if errors.Is(err, market.ErrNoData) {
-		err = a.missing(s)
-	}
-	return "", err
 }

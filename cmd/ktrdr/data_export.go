@@ -27,7 +27,8 @@ func newDataExport(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&file, "csv", "-", "`FILE` to write; - is standard output")
 	cmd.Flags().BoolVar(&force, "force", false, "replace an existing file")
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
+	storageFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s, err := seriesNamed(args)
 		if err != nil {
 			return err
@@ -38,7 +39,7 @@ func newDataExport(a *app) *cobra.Command {
 		if file == "-" && a.json {
 			return usagef("--json tells about the file that was written: name one with --csv FILE")
 		}
-		return a.export(s, file)
+		return a.export(cmd, s, file)
 	}
 	return cmd
 }
@@ -50,12 +51,11 @@ type exported struct {
 	Bars int    `json:"bars"`
 }
 
-func (a *app) export(s series, file string) error {
-	b, c, err := a.openSeries(s)
+func (a *app) export(cmd *cobra.Command, s series, file string) error {
+	b, err := a.openSeries(cmd, s)
 	if err != nil {
 		return err
 	}
-	defer c.Close()
 	if file == "-" {
 		return writeCSV(a.out, b)
 	}

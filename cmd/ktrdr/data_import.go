@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"regexp"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 )
@@ -22,7 +25,13 @@ it is refused, and each finding is named with its line and the rule it breaks.
 cannot be read or are not positive, sorts, keeps the last of several rows with one
 time, and widens high and low to hold open and close. It never invents a bar.
 
-Each file is imported whole or not at all; the exit code is 1 when one was not.
+A series that exists is refused: --append adds the new bars to it, --replace lets them
+take its place. Files of one series in one command are merged with each other first.
+Where two of them have a bar of the same time, the later file counts, and what differs
+is shown. The series before stays readable for work that was pinned to it; see
+"ktrdr data list --all".
+
+A series is imported whole or not at all; the exit code is 1 when one was not.
 
 Prices that are known under another name, time zone, length or timeframe belong to
 the same market: its trials and looks count for them too. Where too few returns are
@@ -34,7 +43,20 @@ type importFlags struct {
 	symbol    string
 	normalise bool
 	checkOnly bool
+	replace   bool
+	append    bool
 	choice    jobs.Choice
+}
+
+// mode is what to do where the series exists.
+func (f importFlags) mode() jobs.ImportMode {
+	switch {
+	case f.replace:
+		return jobs.ImportReplace
+	case f.append:
+		return jobs.ImportAppend
+	}
+	return jobs.ImportNew
 }
 
 func newDataImport(a *app) *cobra.Command {
@@ -47,8 +69,10 @@ func newDataImport(a *app) *cobra.Command {
 	f.add(cmd)
 	cmd.Flags().BoolVar(&f.normalise, "normalise", false, "mend what is wrong instead of refusing the file")
 	cmd.Flags().BoolVar(&f.checkOnly, "check-only", false, "read and report, import nothing")
+	cmd.Flags().BoolVar(&f.replace, "replace", false, "take the place of a series that exists")
+	cmd.Flags().BoolVar(&f.append, "append", false, "add the bars to a series that exists")
 	choiceFlags(cmd, &f.choice)
-	file := storageFlags(cmd)
+	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, files []string) error {
 		opt, err := f.options(cmd)
 		if err != nil {
@@ -64,7 +88,10 @@ func newDataImport(a *app) *cobra.Command {
 		if err := f.choice.Validate(); err != nil {
 			return &exitError{exitUsage, err}
 		}
-		return a.importAll(cmd, *file, targets, opt, f)
+		if f.replace && f.append {
+			return usagef("--replace and --append contradict each other: give one of them")
+		}
+		return a.importAll(cmd, targets, opt, f)
 	}
 	return cmd
 }
@@ -116,46 +143,61 @@ type imported struct {
 	Report    market.Report    `json:"report"`
 	Stored    *stored          `json:"stored,omitempty"`
 	Replaced  *stored          `json:"replaced,omitempty"` // what was current before
+	Files     []merged         `json:"files,omitempty"`    // of several files of one series, how each was added to those before it
+	Merged    *market.Merged   `json:"merged,omitempty"`   // how all of it was added to the series that was current before
 	Hint      string           `json:"hint,omitempty"`     // what is probably not meant
 
-	refused bool // for the findings of the report
+	refused bool   // for the findings of the report
+	then    string // what became of a file that was read, where nothing is stored for it
 }
 
-func (a *app) importAll(cmd *cobra.Command, file string, targets []target, opt market.ImportOptions, f importFlags) (err error) {
-	ctx := cmd.Context()
-	im := importer{opt: opt, from: map[series]string{}}
-	if !f.checkOnly {
-		lib, err := a.makeLibrary()
-		if err != nil {
-			return err
-		}
-		defer lib.Close()
-		im.lib = lib
-		if im.placing, err = a.placing(cmd, file, lib, f.choice); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, im.placing.close()) }()
-		for _, t := range targets { // before a long file is read for nothing
-			if _, err := lib.Path(t.symbol, market.H1); err != nil && !errors.Is(err, market.ErrNoData) {
-				return usagef("%s: %w", t.file, err)
-			}
+// merged tells how a file was added to those of the same series before it.
+type merged struct {
+	File string `json:"file"`
+	market.Merged
+}
+
+func (a *app) importAll(cmd *cobra.Command, targets []target, opt market.ImportOptions, f importFlags) error {
+	im := importer{opt: opt, mode: f.mode(), choice: f.choice}
+	if f.checkOnly {
+		return a.importGroups(cmd.Context(), &im, targets)
+	}
+	for _, t := range targets { // before a long file is read for nothing
+		if err := market.CheckSymbol(t.symbol); err != nil {
+			return usagef("%s: %w", t.file, err)
 		}
 	}
-	results := make([]imported, 0, len(targets))
-	failed := false
+	return a.withNewLedger(cmd, func(l *ledger) error {
+		im.ledger = l
+		return a.importGroups(cmd.Context(), &im, targets)
+	})
+}
+
+// importGroups imports the files of each series together, in the order of the
+// first of each.
+func (a *app) importGroups(ctx context.Context, im *importer, targets []target) error {
+	var order []series
+	groups := map[series][]target{}
 	for _, t := range targets {
+		if groups[t.series] == nil {
+			order = append(order, t.series)
+		}
+		groups[t.series] = append(groups[t.series], t)
+	}
+	var results []imported
+	failed := false
+	for _, s := range order {
+		list := im.group(ctx, groups[s])
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		r := im.one(ctx, t)
-		if !r.OK && ctx.Err() != nil {
-			return context.Cause(ctx)
+		for _, r := range list {
+			failed = failed || !r.OK
+			if !a.json { // a long list is told as it goes
+				a.printImported(r)
+			}
 		}
-		failed = failed || !r.OK
-		results = append(results, r)
-		if !a.json { // a long list is told as it goes
-			a.printImported(r)
-		}
+		results = append(results, list...)
 	}
 	if a.json {
 		if err := a.print(results, nil); err != nil {
@@ -168,32 +210,76 @@ func (a *app) importAll(cmd *cobra.Command, file string, targets []target, opt m
 	return nil
 }
 
-// importer reads files, and stores them where it has a library.
+// importer reads files, and stores them where it has a ledger.
 type importer struct {
-	lib     *market.Library
-	placing placing
-	opt     market.ImportOptions
-	from    map[series]string // the file that each series came from
+	ledger *ledger
+	opt    market.ImportOptions
+	mode   jobs.ImportMode
+	choice jobs.Choice
 }
 
-func (im *importer) one(ctx context.Context, t target) imported {
+// group imports files that are said to be of one series. The last result tells
+// of what was stored. When one file is refused, nothing is stored.
+func (im *importer) group(ctx context.Context, files []target) []imported {
+	var all *market.Bars
+	var how []merged
+	var names []string
+	results := make([]imported, 0, len(files))
+	wrong := ""
+	for _, t := range files {
+		r, b := im.read(ctx, t)
+		if b != nil && all != nil {
+			joined, m, err := market.Merge(all, b)
+			if err == nil {
+				all, how = joined, append(how, merged{t.file, m})
+			} else {
+				r.OK, r.Error = false, t.file+": "+err.Error()
+			}
+		} else if b != nil {
+			all = b
+		}
+		if !r.OK && wrong == "" {
+			wrong = t.file
+		}
+		names, results = append(names, filepath.Base(t.file)), append(results, r)
+	}
+	if im.ledger == nil || ctx.Err() != nil {
+		return results
+	}
+	last := &results[len(results)-1]
+	if wrong != "" {
+		for i := range results {
+			if r := &results[i]; r.OK {
+				r.OK, r.Error = false, fmt.Sprintf("%s: nothing of %s %s was imported, because %s was refused", r.File, r.Symbol, r.Timeframe, wrong)
+			}
+		}
+		return results
+	}
+	last.Files = how
+	if err := im.store(ctx, all, strings.Join(names, ", "), last); err != nil {
+		_, last.refused = errors.AsType[*market.InvalidError](err)
+		last.OK, last.Error = false, err.Error()
+	}
+	return results
+}
+
+// read reads one file; nil bars when it is refused.
+func (im *importer) read(ctx context.Context, t target) (imported, *market.Bars) {
 	r := imported{File: t.file, Symbol: t.symbol, Timeframe: t.timeframe}
 	opt := im.opt
 	opt.Symbol, opt.Timeframe = t.symbol, t.timeframe
 	b, rep, err := market.ReadFile(ctx, t.file, opt)
 	r.Report = rep
-	if err == nil {
-		r.Timeframe = b.Timeframe
-		r.Hint = points(b)
-		err = im.store(ctx, b, &r)
-	}
 	if err != nil {
 		_, r.refused = errors.AsType[*market.InvalidError](err)
 		r.Error = err.Error()
-		return r
+		return r, nil
 	}
-	r.OK = true
-	return r
+	r.OK, r.Timeframe, r.Hint, r.then = true, b.Timeframe, points(b), "; it is merged with the next file"
+	if im.ledger == nil {
+		r.then = "; nothing was imported"
+	}
+	return r, b
 }
 
 // pair is the name of a currency in another.
@@ -209,42 +295,19 @@ func points(b *market.Bars) string {
 	return fmt.Sprintf("the last price is %v: if prices are points, import it again with --divide 100000 (1000 for the yen)", b.Close[b.Len()-1])
 }
 
-func (im *importer) store(ctx context.Context, b *market.Bars, r *imported) error {
-	s := series{b.Symbol, b.Timeframe}
-	if other, twice := im.from[s]; twice {
-		return fmt.Errorf("%s holds %s too, as %s does: of several files of one series only one can be used; join them first", r.File, s, other)
-	}
-	im.from[s] = r.File
-	if im.lib == nil {
-		return nil
-	}
-	placed, err := im.placing.place(ctx, b)
+func (im *importer) store(ctx context.Context, b *market.Bars, source string, r *imported) error {
+	done, err := im.ledger.library.Import(ctx, jobs.Import{
+		Bars: b, Mode: im.mode, Origin: ktrdr.BarsFromFile, Source: source,
+		Place: im.ledger.markets.Beside(im.ledger.library, im.choice),
+	})
 	if err != nil {
 		return err
 	}
-	before := current(im.lib, s)
-	e, err := im.lib.Import(b)
-	if err != nil {
-		return err
-	}
-	now := storedAs(e)
-	now.inLedger = placed
-	r.Stored = &now
-	if before != nil && before.Hash != now.Hash {
-		r.Replaced = before
-	}
-	return nil
-}
-
-// current describes the current series of the library, if it has one that can
-// be read.
-func current(lib *market.Library, s series) *stored {
-	entries, _ := lib.List() // what cannot be read is about to be replaced
-	for _, e := range entries {
-		if e.Symbol == s.symbol && e.Timeframe == s.timeframe {
-			was := storedAs(e)
-			return &was
-		}
+	now := inMarket(storedAs(done.Entry), done.Placement)
+	r.Stored, r.Merged = &now, done.Merged
+	if done.Replaced != nil {
+		was := storedAs(*done.Replaced)
+		r.Replaced = &was
 	}
 	return nil
 }
@@ -257,9 +320,15 @@ func (a *app) printImported(r imported) {
 	case !r.OK:
 		fmt.Fprintf(w, "%s %s\n", p.bad("✗"), plain(r.Error))
 	case r.Stored == nil:
-		fmt.Fprintf(w, "%s %s: %s %s, %d bars; nothing was imported\n", p.good("✔"), plain(r.File), r.Symbol, r.Timeframe, r.Report.Bars)
+		fmt.Fprintf(w, "%s %s: %s %s, %d bars%s\n", p.good("✔"), plain(r.File), r.Symbol, r.Timeframe, r.Report.Bars, r.then)
 	default:
 		fmt.Fprintf(w, "%s %s: %s %s, %d bars, %s, hash %s\n", p.good("✔"), plain(r.File), r.Symbol, r.Timeframe, r.Stored.Bars, r.Stored.span(), shortHash(r.Stored.Hash))
+	}
+	for _, m := range r.Files {
+		printMerged(w, m.File+" was merged with the files before it", &m.Merged, a.verbose)
+	}
+	if r.Merged != nil {
+		printMerged(w, "added to the series", r.Merged, a.verbose)
 	}
 	if r.Replaced != nil {
 		fmt.Fprintf(w, "  takes the place of %d bars, %s, hash %s\n", r.Replaced.Bars, r.Replaced.span(), shortHash(r.Replaced.Hash))
@@ -273,5 +342,26 @@ func (a *app) printImported(r imported) {
 	}
 	if r.refused {
 		fmt.Fprintln(w, "  → correct the file, or let --normalise mend what can be mended")
+	}
+}
+
+// printedChanges is how many changed bars are printed without -v.
+const printedChanges = 5
+
+// printMerged tells what a merge did, and which bars it changed.
+func printMerged(w io.Writer, what string, m *market.Merged, verbose bool) {
+	fmt.Fprintf(w, "  %s: %s, %d as they were, %d changed\n", plain(what), numbered(m.Added, "new bar", "new bars"), m.Same, m.Changed)
+	most := printedChanges
+	if verbose {
+		most = len(m.First)
+	}
+	for _, c := range m.First[:min(most, len(m.First))] {
+		fmt.Fprintln(w, "    "+c.String())
+	}
+	if more := m.Changed - min(most, len(m.First)); more > 0 {
+		fmt.Fprintf(w, "    and %d more; -v shows up to %d\n", more, market.MaxChanges)
+	}
+	if m.Changed > m.Same {
+		fmt.Fprintln(w, "  → most bars that both have differ: are --zone, --divide and the symbol right? `ktrdr data list --all` shows the series before")
 	}
 }

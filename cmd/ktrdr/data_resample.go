@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -20,7 +22,7 @@ func newDataResample(a *app) *cobra.Command {
 		Args: exactly(3, "a SYMBOL and two timeframes, such as EURUSD 1h 4h"), ValidArgsFunction: a.completeSeries,
 	}
 	cmd.Flags().BoolVar(&replace, "replace", false, "take the place of a series that is there")
-	file := storageFlags(cmd)
+	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		from, err := seriesNamed(args[:2])
 		if err != nil {
@@ -33,17 +35,16 @@ func newDataResample(a *app) *cobra.Command {
 		if to == from.timeframe || !to.MadeOf(from.timeframe) {
 			return usagef("bars of %s cannot be made of whole bars of %s", to, from.timeframe)
 		}
-		return a.resample(cmd, *file, from, to, replace)
+		return a.resample(cmd, from, to, replace)
 	}
 	return cmd
 }
 
-func (a *app) resample(cmd *cobra.Command, file string, from series, to market.Timeframe, replace bool) error {
-	b, c, err := a.openSeries(from)
+func (a *app) resample(cmd *cobra.Command, from series, to market.Timeframe, replace bool) error {
+	b, err := a.openSeries(cmd, from)
 	if err != nil {
 		return err
 	}
-	defer c.Close()
 	longer, err := market.Resample(b, to)
 	if err != nil {
 		return err
@@ -52,16 +53,14 @@ func (a *app) resample(cmd *cobra.Command, file string, from series, to market.T
 	if longer.Len() == 0 {
 		return fmt.Errorf("the %d bars of %s do not fill one of %s", b.Len(), from, to)
 	}
-	lib, err := a.makeLibrary()
-	if err != nil {
+	var made stored
+	err = a.withNewLedger(cmd, func(l *ledger) (err error) {
+		if err := l.free(cmd.Context(), longer, replace, ""); err != nil {
+			return err
+		}
+		made, err = l.addMade(cmd.Context(), longer, jobs.Import{Origin: ktrdr.BarsResampled, Source: from.String()}, replace)
 		return err
-	}
-	defer lib.Close()
-	hash := fmt.Sprintf("%x", longer.Hash())
-	if was := current(lib, s); was != nil && was.Hash != hash && !replace {
-		return usagef("%s is there already, %d bars, %s: let this take its place with --replace", s, was.Bars, was.span())
-	}
-	made, err := a.addMade(cmd, file, lib, longer)
+	})
 	if err != nil {
 		return err
 	}

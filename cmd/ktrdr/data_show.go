@@ -21,7 +21,8 @@ func newDataShow(a *app) *cobra.Command {
 	}
 	cmd.Flags().IntVar(&head, "head", 3, "show so many of the first bars")
 	cmd.Flags().IntVar(&tail, "tail", 3, "show so many of the last bars")
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
+	storageFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if head < 0 || tail < 0 {
 			return usagef("--head and --tail are numbers of bars, 0 or more")
 		}
@@ -29,11 +30,10 @@ func newDataShow(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		b, c, err := a.openSeries(s)
+		b, err := a.openSeries(cmd, s)
 		if err != nil {
 			return err
 		}
-		defer c.Close()
 		shown, err := describeBars(b, head, tail)
 		if err != nil {
 			return err

@@ -1,13 +1,14 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -42,12 +43,12 @@ func newDataSynth(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&f.start, "start", "2015-01-05", "`DATE` of the first bar")
 	cmd.Flags().BoolVar(&f.replace, "replace", false, "take the place of a series that is there")
 	_ = cmd.RegisterFlagCompletionFunc("timeframe", completeTimeframes)
-	file := storageFlags(cmd)
+	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := f.check(); err != nil {
 			return err
 		}
-		return a.synth(cmd, *file, f)
+		return a.synth(cmd, f)
 	}
 	return cmd
 }
@@ -75,26 +76,28 @@ func (f *synthFlags) check() error {
 	return nil
 }
 
-func (a *app) synth(cmd *cobra.Command, file string, f synthFlags) error {
-	lib, err := a.makeLibrary()
-	if err != nil {
-		return err
-	}
-	defer lib.Close()
-	if _, err := lib.Path(f.Symbol, f.Timeframe); err != nil && !errors.Is(err, market.ErrNoData) {
+func (a *app) synth(cmd *cobra.Command, f synthFlags) error {
+	if err := market.CheckSymbol(f.Symbol); err != nil {
 		return usagef("--symbol: %w", err)
 	}
 	b := market.Synth(f.SynthConfig)
-	s := series{b.Symbol, b.Timeframe}
-	hash := fmt.Sprintf("%x", b.Hash())
-	if was := current(lib, s); was != nil && was.Hash != hash && !f.replace {
-		return usagef("%s is there already, %d bars, %s: choose another --symbol, or let this take its place with --replace", s, was.Bars, was.span())
-	}
-	made, err := a.addMade(cmd, file, lib, b)
+	var made stored
+	err := a.withNewLedger(cmd, func(l *ledger) (err error) {
+		if err := l.free(cmd.Context(), b, f.replace, "choose another --symbol, or "); err != nil {
+			return err
+		}
+		made, err = l.addMade(cmd.Context(), b, jobs.Import{Origin: ktrdr.BarsSynthetic, Source: f.source()}, f.replace)
+		return err
+	})
 	if err != nil {
 		return err
 	}
 	return a.print(made, func(w io.Writer) {
-		fmt.Fprintf(w, "%s made up: %d bars, %s, hash %s\n  %s\n", s, made.Bars, made.span(), shortHash(made.Hash), plain(made.sentence()))
+		fmt.Fprintf(w, "%s made up: %d bars, %s, hash %s\n  %s\n", series{b.Symbol, b.Timeframe}, made.Bars, made.span(), shortHash(made.Hash), plain(made.sentence()))
 	})
+}
+
+// source says what the series was made up with.
+func (f synthFlags) source() string {
+	return fmt.Sprintf("seed %d, edge %v", f.Seed, f.Edge)
 }

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -29,7 +31,7 @@ type researchDemo struct {
 }
 
 func (f *researchDemo) show(ctx context.Context, d *demo) error {
-	if err := f.makeMarket(d); err != nil {
+	if err := f.makeMarket(ctx, d); err != nil {
 		return err
 	}
 	rule := "prices far from their mean drift back"
@@ -61,17 +63,21 @@ func (f *researchDemo) show(ctx context.Context, d *demo) error {
 	return context.Cause(ctx)
 }
 
-// makeMarket puts the market into the backend's folder.
-func (f *researchDemo) makeMarket(d *demo) error {
-	owner := *d.a
-	owner.data = d.data()
-	lib, err := owner.makeLibrary()
+// makeMarket puts the market into the backend's lab.
+func (f *researchDemo) makeMarket(ctx context.Context, d *demo) error {
+	private()
+	st, err := makeStorage(ctx, Config{Data: d.data()})
 	if err != nil {
 		return fmt.Errorf("demo market: %w", err)
 	}
-	_, err = lib.Import(market.Synth(market.SynthConfig{
+	l := newLedger(st)
+	if err := st.bind(ctx); err != nil {
+		return errors.Join(err, l.close())
+	}
+	b := market.Synth(market.SynthConfig{
 		Symbol: demoSymbol, Timeframe: market.H1, Bars: demoBars, Seed: f.seed, Edge: f.edge,
 		Start: time.Date(2015, 1, 5, 0, 0, 0, 0, time.UTC),
-	}))
-	return errors.Join(err, lib.Close())
+	})
+	_, err = l.addMade(ctx, b, jobs.Import{Origin: ktrdr.BarsSynthetic, Source: "demo"}, true)
+	return errors.Join(err, l.close())
 }

@@ -16,6 +16,7 @@ import (
 // other.
 type desk struct {
 	*jobs.Desk
+	library *jobs.Library
 	markets *jobs.Markets
 }
 
@@ -61,8 +62,8 @@ func (d desk) Models(ctx context.Context, limit int, cursor string) ([]httpapi.M
 }
 
 // Strategies implements httpapi.Desk.
-func (d desk) Strategies() ([]httpapi.Strategy, error) {
-	strategies, err := d.Desk.Strategies()
+func (d desk) Strategies(ctx context.Context) ([]httpapi.Strategy, error) {
+	strategies, err := d.Desk.Strategies(ctx)
 	list := make([]httpapi.Strategy, len(strategies))
 	for i, s := range strategies {
 		list[i] = httpapi.Strategy(s)

@@ -12,32 +12,26 @@ import (
 
 // Series implements httpapi.Desk.
 func (d desk) Series(ctx context.Context) ([]httpapi.Series, error) {
-	entries, err := d.Data()
-	damaged, ok := errors.AsType[*market.DamageError](err)
-	if err != nil && !ok {
-		return nil, ktrdr.Errorf(ktrdr.CodeCorrupt, "library: %w", err)
+	entries, err := d.library.List(ctx)
+	if err != nil {
+		return nil, err
 	}
 	var list []httpapi.Series
 	for _, e := range entries {
-		p, err := d.markets.Describe(ctx, e)
+		s, err := d.shown(ctx, e)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, shownSeries(e, p))
-	}
-	if damaged != nil {
-		for _, x := range damaged.Series {
-			list = append(list, httpapi.Series{Symbol: x.Symbol, Timeframe: string(x.Timeframe), Problem: x.Err.Error()})
-		}
+		list = append(list, s)
 	}
 	return list, nil
 }
 
 // shownSeries is a series of the library and its market.
-func shownSeries(e market.Entry, p jobs.Placement) httpapi.Series {
+func shownSeries(e jobs.Entry, p jobs.Placement) httpapi.Series {
 	return httpapi.Series{
 		Symbol: e.Symbol, Timeframe: string(e.Timeframe), Hash: e.Hash, Bars: e.Bars,
-		First: instant(e.First), Last: instant(e.Last), Size: e.Size,
+		First: instant(e.First), Last: instant(e.Last), Size: e.Size, Origin: string(e.Origin), Source: e.Source, AddedAt: e.AddedAt,
 		Market: p.Market.ID, MarketReason: p.Reason, MarketQuestion: p.Question,
 		HoldoutFrom: p.Market.HoldoutFrom, Trials: p.Market.Trials, Looks: p.Market.Looks,
 	}
@@ -49,7 +43,7 @@ func (d desk) DecideMarket(ctx context.Context, r httpapi.MarketRequest) (httpap
 	if err != nil {
 		return httpapi.Series{}, ktrdr.Errorf(ktrdr.CodeInvalid, "timeframe: %w", err)
 	}
-	e, p, err := placeSeries(ctx, d.markets, d.Library(), series{r.Symbol, tf}, jobs.Choice{SameAs: r.SameMarketAs, New: r.NewMarket})
+	e, p, err := placeSeries(ctx, d.markets, d.library, series{r.Symbol, tf}, jobs.Choice{SameAs: r.SameMarketAs, New: r.NewMarket})
 	switch {
 	case errors.Is(err, market.ErrNoData):
 		err = ktrdr.Errorf(ktrdr.CodeNotFound, "there are no %s bars of %s: GET /api/v1/data lists what there is", tf, r.Symbol)
@@ -60,28 +54,23 @@ func (d desk) DecideMarket(ctx context.Context, r httpapi.MarketRequest) (httpap
 }
 
 // placeSeries assigns the current series of a symbol and timeframe.
-func placeSeries(ctx context.Context, m *jobs.Markets, l *market.Library, s series, c jobs.Choice) (market.Entry, jobs.Placement, error) {
-	b, open, err := l.Get(s.symbol, s.timeframe)
+func placeSeries(ctx context.Context, m *jobs.Markets, l *jobs.Library, s series, c jobs.Choice) (jobs.Entry, jobs.Placement, error) {
+	e, err := l.Entry(ctx, s.symbol, s.timeframe)
 	if err != nil {
-		return market.Entry{}, jobs.Placement{}, err
+		return e, jobs.Placement{}, err
+	}
+	b, err := l.Open(ctx, e)
+	if err != nil {
+		return e, jobs.Placement{}, err
 	}
 	p, err := m.PlaceBeside(ctx, l, b, c)
-	if err := errors.Join(err, open.Close()); err != nil {
-		return market.Entry{}, p, err
-	}
-	entries, _ := l.List() // damage elsewhere is not what was asked about
-	for _, e := range entries {
-		if e.Symbol == s.symbol && e.Timeframe == s.timeframe {
-			return e, p, nil
-		}
-	}
-	return market.Entry{}, p, market.ErrNoData // it was deleted meanwhile
+	return e, p, err
 }
 
 // assignMarkets assigns the series of the library that have no market: those
 // that were imported while no backend ran. What cannot be decided is logged.
 func (b *backend) assignMarkets(ctx context.Context) {
-	err := b.markets.PlaceAll(ctx, b.desk.Library(), "", func(e market.Entry, p jobs.Placement, err error) {
+	err := b.markets.PlaceAll(ctx, b.library, "", func(e jobs.Entry, p jobs.Placement, err error) {
 		log := b.log.With("symbol", e.Symbol, "timeframe", string(e.Timeframe))
 		switch {
 		case err != nil:

@@ -1,37 +1,35 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
-	"github.com/ktrdr/ktrdr/sqlstore"
 )
 
 func TestDeskSeries_NamesTheDamagedBesideTheOthers(t *testing.T) {
-	dir := t.TempDir()
-	d, err := jobs.OpenDesk(jobs.DeskConfig{Dir: dir})
+	st, err := makeStorage(t.Context(), Config{Data: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.Close()
-	for _, symbol := range []string{"GOOD", "WRONG"} {
-		if _, err := d.Library().Import(market.Synth(market.SynthConfig{Symbol: symbol, Timeframe: market.H1, Bars: 50})); err != nil {
+	defer st.close()
+	l := newLedger(st)
+	for i, symbol := range []string{"GOOD", "WRONG"} {
+		b := market.Synth(market.SynthConfig{Symbol: symbol, Timeframe: market.H1, Bars: 50 + i})
+		if _, err := l.library.Import(t.Context(), jobs.Import{Bars: b, Origin: ktrdr.BarsSynthetic}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "data", "WRONG_1h", "current"), []byte("no hash"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: filepath.Join(dir, "ktrdr.db")})
+	wrong, err := st.store.BarsOf(t.Context(), "WRONG", "1h")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close()
-	list, err := desk{d, jobs.NewMarkets(store, nil)}.Series(t.Context())
+	if err := st.blobs.Delete(t.Context(), wrong.File.SHA256); err != nil {
+		t.Fatal(err)
+	}
+	list, err := desk{nil, l.library, l.markets}.Series(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

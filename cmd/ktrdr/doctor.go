@@ -16,7 +16,6 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/blob"
-	"github.com/ktrdr/ktrdr/instrument"
 )
 
 const doctorHelp = `Check everything that can be checked: folder and permissions, free disk, the
@@ -67,7 +66,6 @@ func (d *doctor) bad(check, fix, format string, args ...any) {
 
 func (d *doctor) examine(ctx context.Context) {
 	d.folder()
-	d.instruments()
 	d.disk()
 	health, err := d.a.askHealth(ctx)
 	running := err == nil
@@ -113,17 +111,6 @@ func (d *doctor) folder() {
 	}
 }
 
-// instruments reads the file of instruments. While it is wrong every new research
-// is refused.
-func (d *doctor) instruments() {
-	switch file, err := d.cfg.instruments(); {
-	case err != nil:
-		d.bad(instrument.FileName, "correct "+filepath.Join(d.cfg.Data, instrument.FileName)+", or remove it", "%v", err)
-	case len(file) > 0:
-		d.good(instrument.FileName, "%s", numbered(len(file), "instrument", "instruments"))
-	}
-}
-
 func (d *doctor) disk() {
 	free, err := freeDisk(d.cfg.Data)
 	switch {
@@ -156,6 +143,7 @@ func (d *doctor) storage(ctx context.Context, running bool) {
 	}
 	d.good("database", "%s %s at %s, schema %d", info.Kind, info.Version, info.Location, info.Schema)
 	d.blobs(ctx, st)
+	d.library(ctx, newLedger(st))
 	d.stuck(ctx, st, running)
 }
 
@@ -181,10 +169,14 @@ func (d *doctor) blobs(ctx context.Context, st storage) {
 func (d *doctor) damaged(what string, refs []ktrdr.BlobRef) {
 	const most = 3
 	owners := map[ktrdr.Hash][]string{}
-	prices := map[ktrdr.Hash]bool{}
+	prices, bars := map[ktrdr.Hash]bool{}, map[ktrdr.Hash]bool{}
 	for _, ref := range refs {
 		owner := string(ref.Operation)
-		if ref.Series != "" {
+		switch {
+		case ref.Bars:
+			owner = "the bars of " + ref.Series
+			bars[ref.SHA256] = true
+		case ref.Series != "":
 			owner = "the prices of " + ref.Series
 			prices[ref.SHA256] = true
 		}
@@ -206,6 +198,9 @@ func (d *doctor) damaged(what string, refs []ktrdr.BlobRef) {
 			names = "nothing"
 		}
 		fix := withoutBlob(all)
+		if bars[ref.SHA256] {
+			fix = "restore the file from a backup, or import the series again with `ktrdr data import --replace`; a series that was replaced can also be deleted with `ktrdr data delete`"
+		}
 		if prices[ref.SHA256] {
 			fix = "restore the file from a backup, or import the series again with `ktrdr data import`; without it no new series can be assigned to a market"
 		}

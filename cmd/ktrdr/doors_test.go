@@ -32,7 +32,7 @@ func inLabs(t *testing.T, test func(*testing.T, *lab)) {
 // holdout begins, or is a look that every view counts.
 func TestHoldout_EveryDoorIsShutOrCounted(t *testing.T) {
 	inLabs(t, func(t *testing.T, l *lab) {
-		bars := recognisable(t, filepath.Join(l.data, "data"))
+		bars := recognisable(l)
 		l.serve("--workers", "2")
 		from := instant(bars.Time[bars.Len()-int(0.2*float64(bars.Len()))])
 		training := l.finished("train", "rsi_mean_reversion")

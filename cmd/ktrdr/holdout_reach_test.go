@@ -40,7 +40,7 @@ func holdoutStaysSealed(t *testing.T, env ...string) {
 	model := llmtest.New(t, func(_ int, r llmtest.Request) llmtest.Step { return curious(r) })
 	l := newLab(t, append(env, "KTRDR_MODELS=test/m", "KTRDR_PROVIDERS=test="+model.OpenAI(), "KTRDR_MODEL_PRICES=test/m=1/5", "TEST_API_KEY=sk-test")...)
 	backend, _ := l.serve("--workers", "0")
-	bars := recognisable(t, filepath.Join(l.data, "data"))
+	bars := recognisable(l)
 	line := tap(t, l.url)
 	box := t.TempDir() // all the disk that the worker has
 	secret := l.hire(line.URL, box)
@@ -184,23 +184,26 @@ func asked(model *llmtest.Server) (all []byte) {
 
 // recognisable puts a market with an edge into a library. Its prices have all
 // their digits, and no bar has those of another.
-func recognisable(t *testing.T, dir string) *market.Bars {
-	t.Helper()
+func recognisable(l *lab) *market.Bars {
+	l.t.Helper()
 	b := market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 3000, Seed: 7, Edge: 0.6})
 	for _, column := range [][]float64{b.Open, b.High, b.Low, b.Close} {
 		for i := range column {
 			column[i] *= math.Pi / 3 * (1 + 1e-9*float64(i))
 		}
 	}
-	library, err := market.OpenLibrary(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = library.Close() }()
-	if _, err := library.Import(b); err != nil {
-		t.Fatal(err)
-	}
+	l.imports(b)
 	return b
+}
+
+// imports puts bars into the lab, as a user does.
+func (l *lab) imports(b *market.Bars, flags ...string) {
+	l.t.Helper()
+	var text bytes.Buffer
+	if err := writeCSV(&text, b); err != nil {
+		l.t.Fatal(err)
+	}
+	l.must(append([]string{"data", "import", file(l.t, b.Symbol+"_"+string(b.Timeframe)+".csv", text.String())}, flags...)...)
 }
 
 // prices are looked for as the product writes them: eight bytes in files of

@@ -71,7 +71,7 @@ func newCheckLookahead(a *app) *cobra.Command {
 		if err := f.check(); err != nil {
 			return err
 		}
-		return a.checkLookahead(cmd.Context(), args[0], f)
+		return a.checkLookahead(cmd, args[0], f)
 	}
 	return cmd
 }
@@ -120,18 +120,18 @@ type heldToTime struct {
 	Finding string `json:"finding,omitempty"` // what looks ahead
 }
 
-func (a *app) checkLookahead(ctx context.Context, name string, f lookaheadFlags) error {
-	asked, err := a.parseNamed(name)
+func (a *app) checkLookahead(cmd *cobra.Command, name string, f lookaheadFlags) error {
+	ctx := cmd.Context()
+	asked, err := a.parseNamed(cmd, name)
 	if err != nil {
 		return err
 	}
 	s := unhurried(asked)
-	data, err := a.lookaheadData(s, f)
+	data, err := a.lookaheadData(cmd, s, f)
 	if err != nil {
 		return err
 	}
-	defer data.close()
-	c := &timeChecker{strategy: s, data: data.series, plant: f.plant}
+	c := &timeChecker{strategy: s, data: data, plant: f.plant}
 	if c.dataset, _, err = train.Prepare(s, c.data, train.Options{}); err != nil {
 		return fmt.Errorf("%w\n(more --bars may help)", err)
 	}

@@ -1,47 +1,35 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/strategy"
 	"github.com/ktrdr/ktrdr/train"
 )
 
-// openData is data and the files that it lives in.
-type openData struct {
-	series []train.Series
-	files  []io.Closer
-}
-
-func (d *openData) close() {
-	for _, f := range d.files {
-		_ = f.Close() // it was only read
-	}
-}
-
 // lookaheadData is the data that a strategy is checked on.
-func (a *app) lookaheadData(s *strategy.Strategy, f lookaheadFlags) (*openData, error) {
+func (a *app) lookaheadData(cmd *cobra.Command, s *strategy.Strategy, f lookaheadFlags) ([]train.Series, error) {
 	if len(f.symbols) == 0 {
 		return madeData(s, f)
 	}
-	d := &openData{}
+	var list []train.Series
 	for _, symbol := range f.symbols {
-		one, err := a.libraryData(d, s, symbol, f)
+		one, err := a.libraryData(cmd, s, symbol, f)
 		if err != nil {
-			d.close()
 			return nil, err
 		}
-		d.series = append(d.series, one)
+		list = append(list, one)
 	}
-	return d, nil
+	return list, nil
 }
 
 // madeData makes up a market for each symbol of the strategy.
-func madeData(s *strategy.Strategy, f lookaheadFlags) (*openData, error) {
-	d := &openData{}
+func madeData(s *strategy.Strategy, f lookaheadFlags) ([]train.Series, error) {
+	var list []train.Series
 	for i, symbol := range s.Data.Symbols {
 		base := market.Synth(market.SynthConfig{
 			Symbol: symbol, Timeframe: s.Data.Base, Bars: f.bars, Seed: f.seed + uint64(i), Edge: 0.2,
@@ -54,21 +42,17 @@ func madeData(s *strategy.Strategy, f lookaheadFlags) (*openData, error) {
 			}
 			one.Bars = append(one.Bars, b)
 		}
-		d.series = append(d.series, one)
+		list = append(list, one)
 	}
-	return d, nil
+	return list, nil
 }
 
 // libraryData opens the bars of a symbol: of the base timeframe the first, at most
 // half of them, of the others those of the same time. The holdout is part of the
 // second half, and what a model does there is not shown without being counted.
-func (a *app) libraryData(d *openData, s *strategy.Strategy, symbol string, f lookaheadFlags) (train.Series, error) {
+func (a *app) libraryData(cmd *cobra.Command, s *strategy.Strategy, symbol string, f lookaheadFlags) (train.Series, error) {
 	open := func(tf market.Timeframe) (*market.Bars, error) {
-		b, file, err := a.openSeries(series{symbol, tf})
-		if err == nil {
-			d.files = append(d.files, file)
-		}
-		return b, err
+		return a.openSeries(cmd, series{symbol, tf})
 	}
 	one := train.Series{Symbol: symbol}
 	base, err := open(s.Data.Base)
@@ -82,7 +66,7 @@ func (a *app) libraryData(d *openData, s *strategy.Strategy, symbol string, f lo
 	for _, tf := range s.Data.Timeframes {
 		b := base
 		if tf != s.Data.Base {
-			if b, err = a.longerBars(open, series{symbol, tf}, f.timeframe); err != nil {
+			if b, err = a.longerBars(cmd, open, series{symbol, tf}, f.timeframe); err != nil {
 				return one, err
 			}
 			b = during(b, base)
@@ -94,13 +78,12 @@ func (a *app) libraryData(d *openData, s *strategy.Strategy, symbol string, f lo
 
 // longerBars opens the library's bars of a timeframe, or makes them of shorter
 // ones where that was asked for.
-func (a *app) longerBars(open func(market.Timeframe) (*market.Bars, error), s series, of string) (*market.Bars, error) {
-	lib, err := a.readLibrary()
+func (a *app) longerBars(cmd *cobra.Command, open func(market.Timeframe) (*market.Bars, error), s series, of string) (*market.Bars, error) {
+	list, err := a.listLibrary(cmd, false)
 	if err != nil {
 		return nil, err
 	}
-	defer lib.Close()
-	if _, err := lib.Path(s.symbol, s.timeframe); err == nil || !errors.Is(err, market.ErrNoData) {
+	if slices.ContainsFunc(list, func(e stored) bool { return e.Symbol == s.symbol && e.Timeframe == s.timeframe }) {
 		return open(s.timeframe)
 	}
 	if of == "" {

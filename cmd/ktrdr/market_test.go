@@ -165,16 +165,15 @@ func TestMarkets_AShortOverlapAsks(t *testing.T) {
 	}
 }
 
-// Series that are imported while no backend runs are assigned when one starts,
+// Bars of an earlier version are taken over and assigned when a backend starts,
 // and imports of a backend are assigned at once.
 func TestMarkets_AreAssignedAtStartAndByImports(t *testing.T) {
 	l := newLab(t)
 	bars := market.Synth(market.SynthConfig{Symbol: "EURUSD", Bars: 6000, Seed: 7})
-	if out := l.must("data", "import", "--symbol", "EURUSD", priceFile(t, bars, unchanged)); !strings.Contains(out, "its market is decided when a backend starts") {
-		t.Errorf("import without a database said %q", out)
-	}
-	l.must("data", "import", "--symbol", "COPY", priceFile(t, bars, unchanged))
-	l.must("data", "list")
+	b := *bars
+	b.Symbol = "COPY"
+	l.earlier(bars)
+	l.earlier(&b)
 	l.serve("--workers", "1", "--agents", "0")
 	l.eventually("both are in one market", func(string) bool {
 		all := l.ledgers()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -43,7 +44,7 @@ func answering(t *testing.T) (*backend, *httpapi.Client) {
 
 func TestLifelines_NoResearchIsCreatedWhileTheServiceIsOffline(t *testing.T) {
 	b, client := answering(t)
-	if _, err := b.desk.Library().Import(market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 3000, Seed: 3})); err != nil {
+	if _, err := b.library.Import(t.Context(), jobs.Import{Bars: market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 3000, Seed: 3}), Origin: ktrdr.BarsSynthetic}); err != nil {
 		t.Fatal(err)
 	}
 	operations := func() int {

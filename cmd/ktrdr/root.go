@@ -85,7 +85,7 @@ func newRoot(a *app) *cobra.Command {
 		newTrain(a), newBacktest(a), newPredict(a), newModels(a), newResults(a),
 		newOps(a), newStatus(a), newFollow(a), newCancel(a), newResume(a), newRetry(a),
 		newBreakers(a), newPause(a), newUnpause(a), newCheckpoints(a), newWorkers(a), newEvents(a),
-		newData(a), newValidate(a), newStrategies(a), newIndicators(a), newCheck(a),
+		newData(a), newValidate(a), newStrategies(a), newInstruments(a), newIndicators(a), newCheck(a),
 		newBackup(a), newRestore(a), newDoctor(a), newToken(a), newVersion(a), newCompletion(a),
 	)
 	strictHelp(root)

@@ -14,9 +14,12 @@ import (
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-const strategiesHelp = `List the strategies that can be named: the files NAME.yaml in the folder strategies
-of the data folder, and those that come with the program. A file wins over one of
-the same name that comes with the program.
+const strategiesHelp = `List the strategies that can be named, in the order in which a name is looked up:
+
+  a file    NAME.yaml in the folder strategies of the data folder; only the backend on
+            that folder has it. The lab gets a copy when the backend starts.
+  lab       given to the lab with "ktrdr strategies add"; every backend has it
+  built-in  comes with the program
 
 To write your own, begin with one that is there:
 
@@ -24,11 +27,16 @@ To write your own, begin with one that is there:
   ktrdr validate mine.yaml`
 
 func newStrategies(a *app) *cobra.Command {
-	list := func(*cobra.Command, []string) error { return a.listStrategies() }
-	cmd := &cobra.Command{Use: "strategies", Short: "List and show strategies", Long: strategiesHelp, Args: noSuchPart, RunE: list}
+	list := func(cmd *cobra.Command, _ []string) error { return a.listStrategies(cmd) }
+	cmd := &cobra.Command{Use: "strategies", Short: "List, show, add and delete strategies", Long: strategiesHelp, Args: noSuchPart, RunE: list}
+	storageFlags(cmd)
+	named := &cobra.Command{Use: "list", Short: "List the strategies that can be named", Args: noArgs, RunE: list}
+	storageFlags(named)
 	cmd.AddCommand(
-		&cobra.Command{Use: "list", Short: "List the strategies that can be named", Args: noArgs, RunE: list},
+		named,
 		newStrategiesShow(a),
+		newStrategiesAdd(a),
+		newStrategiesDelete(a),
 		&cobra.Command{
 			Use: "schema", Short: "Print the JSON Schema of strategies, for editors and programs", Args: noArgs,
 			RunE: func(*cobra.Command, []string) error {
@@ -97,8 +105,8 @@ type listedStrategy struct {
 	Strategy *strategyFacts `json:"strategy,omitempty"`
 }
 
-func (a *app) listStrategies() error {
-	sources, err := a.strategySources()
+func (a *app) listStrategies(cmd *cobra.Command) error {
+	sources, err := a.strategySources(cmd)
 	if err != nil {
 		return err
 	}
@@ -112,7 +120,7 @@ func (a *app) listStrategies() error {
 		v := validateText(src.text, src.where())
 		list[i].Valid, list[i].Strategy = v.Valid, v.Strategy
 		if !v.Valid {
-			list[i].Error = counted(len(v.Problems), "problem") + ": see `ktrdr validate " + src.from + "`"
+			list[i].Error = counted(len(v.Problems), "problem") + ": see `ktrdr validate " + src.named() + "`"
 		}
 	}
 	return a.print(list, func(w io.Writer) {
@@ -147,8 +155,9 @@ func newStrategiesShow(a *app) *cobra.Command {
 		Args: exactly(1, "one NAME, or a file"), ValidArgsFunction: a.completeStrategies,
 	}
 	cmd.Flags().BoolVar(&yaml, "yaml", false, "print it with every default spelled out")
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		s, err := a.parseNamed(args[0])
+	storageFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		s, err := a.parseNamed(cmd, args[0])
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/spelling"
 	"github.com/ktrdr/ktrdr/strategy"
 )
@@ -18,27 +19,41 @@ import (
 // strategySource is a strategy's text and where it is from.
 type strategySource struct {
 	name string
-	from string // a file, or builtIn
+	from string // a file, ofLab or builtIn
 	text []byte
 	err  error // why there is no text
 }
 
 const (
 	builtIn          = "built-in"
+	ofLab            = "lab"
 	strategiesFolder = "strategies"
 	maxStrategies    = 1000 // files of the folder that are looked at
 )
 
 // strategySources lists the strategies that can be named, by name.
-func (a *app) strategySources() ([]strategySource, error) {
+func (a *app) strategySources(cmd *cobra.Command) ([]strategySource, error) {
 	list, err := a.strategyFiles()
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range strategy.Examples() {
-		if !slices.ContainsFunc(list, func(s strategySource) bool { return s.name == e.Name }) {
-			list = append(list, strategySource{name: e.Name, from: builtIn, text: e.Source})
+	add := func(name, from string, text []byte) {
+		if !slices.ContainsFunc(list, func(s strategySource) bool { return s.name == name }) {
+			list = append(list, strategySource{name: name, from: from, text: text})
 		}
+	}
+	err = a.withLedger(cmd, func(l *ledger) error {
+		documents, err := l.library.Strategies(cmd.Context())
+		for _, d := range documents {
+			add(d.Name, ofLab, []byte(d.Content))
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, market.ErrNoData) {
+		return nil, err
+	}
+	for _, e := range strategy.Examples() {
+		add(e.Name, builtIn, e.Source)
 	}
 	slices.SortFunc(list, func(x, y strategySource) int { return strings.Compare(x.name, y.name) })
 	return list, nil
@@ -51,6 +66,11 @@ func (a *app) strategyFiles() ([]strategySource, error) {
 	if dir == "" {
 		return nil, nil
 	}
+	return a.strategyFilesOf(dir)
+}
+
+// strategyFilesOf is strategyFiles of another data folder.
+func (a *app) strategyFilesOf(dir string) ([]strategySource, error) {
 	dir = filepath.Join(dir, strategiesFolder)
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -118,12 +138,12 @@ func strategyText(file string) ([]byte, error) {
 
 // strategyNamed finds a strategy by its name, or reads it from a file: a name
 // with a slash or the suffix of a strategy's file is a path.
-func (a *app) strategyNamed(name string) (strategySource, error) {
+func (a *app) strategyNamed(cmd *cobra.Command, name string) (strategySource, error) {
 	if _, file := strategyName(name); file || strings.ContainsRune(name, filepath.Separator) {
 		text, err := strategyText(name)
 		return strategySource{name: name, from: name, text: text}, err
 	}
-	list, err := a.strategySources()
+	list, err := a.strategySources(cmd)
 	if err != nil {
 		return strategySource{}, err
 	}
@@ -145,8 +165,8 @@ func (a *app) strategyNamed(name string) (strategySource, error) {
 
 // parseNamed finds and parses a strategy. Warnings are printed as they are
 // found, on standard error.
-func (a *app) parseNamed(name string) (*strategy.Strategy, error) {
-	src, err := a.strategyNamed(name)
+func (a *app) parseNamed(cmd *cobra.Command, name string) (*strategy.Strategy, error) {
+	src, err := a.strategyNamed(cmd, name)
 	if err != nil {
 		return nil, err
 	}
@@ -159,17 +179,28 @@ func (a *app) parseNamed(name string) (*strategy.Strategy, error) {
 
 // where names the text in messages.
 func (s strategySource) where() string {
-	if s.from == builtIn {
+	switch s.from {
+	case builtIn:
 		return s.name + " (built-in)"
+	case ofLab:
+		return s.name + " (of the lab)"
 	}
 	return s.from
 }
 
-func (a *app) completeStrategies(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+// named is how a command names the strategy.
+func (s strategySource) named() string {
+	if s.from == builtIn || s.from == ofLab {
+		return s.name
+	}
+	return s.from
+}
+
+func (a *app) completeStrategies(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	list, _ := a.strategySources() // completion has nobody to complain to
+	list, _ := a.strategySources(cmd) // completion has nobody to complain to
 	var offers []string
 	for _, s := range list {
 		if strings.HasPrefix(s.name, typed) {

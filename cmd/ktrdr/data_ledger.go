@@ -1,0 +1,154 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/market"
+)
+
+// ledger is the storage of a lab, with its library and its markets.
+type ledger struct {
+	storage
+	library *jobs.Library
+	markets *jobs.Markets
+}
+
+func newLedger(st storage) *ledger {
+	return &ledger{st, jobs.NewLibrary(st.store, st.blobs), jobs.NewMarkets(st.store, st.blobs)}
+}
+
+// withLedger opens the lab for a command that reads it. Where there is none yet
+// the error is market.ErrNoData.
+func (a *app) withLedger(cmd *cobra.Command, use func(*ledger) error) error {
+	l, err := a.openLedger(cmd)
+	if err != nil {
+		return err
+	}
+	if l == nil {
+		return market.ErrNoData
+	}
+	return errors.Join(use(l), l.close())
+}
+
+// withNewLedger is withLedger that makes the lab where there is none.
+func (a *app) withNewLedger(cmd *cobra.Command, use func(*ledger) error) error {
+	l, err := a.makeLedger(cmd)
+	if err != nil {
+		return err
+	}
+	return errors.Join(use(l), l.close())
+}
+
+// configOf is the configuration of a command that works on a lab itself.
+func (a *app) configOf(cmd *cobra.Command) (Config, error) {
+	file := ""
+	if f := cmd.Flags().Lookup("config"); f != nil {
+		file = f.Value.String()
+	}
+	cfg, err := a.serveConfig(cmd, file)
+	if err != nil {
+		return cfg, &exitError{exitUsage, err}
+	}
+	return cfg, nil
+}
+
+// openLedger opens the lab of the data folder. It is nil where there is no
+// database and no bars of an earlier version.
+func (a *app) openLedger(cmd *cobra.Command) (*ledger, error) {
+	cfg, err := a.configOf(cmd)
+	if err != nil {
+		return nil, err
+	}
+	if db, ok := sqliteFile(cfg.database()); ok {
+		if _, err := os.Stat(db); errors.Is(err, fs.ErrNotExist) {
+			if _, err := os.Stat(filepath.Join(cfg.Data, oldLibraryFolder)); errors.Is(err, fs.ErrNotExist) {
+				return nil, refuseRestoring(cfg.Data)
+			}
+			return a.makeLedger(cmd)
+		}
+	}
+	private()
+	if err := a.sameVersion(cmd.Context()); err != nil {
+		return nil, err
+	}
+	st, err := openStorage(cmd.Context(), cfg)
+	if err != nil {
+		return nil, err
+	}
+	return a.takenOver(cmd.Context(), newLedger(st), cfg)
+}
+
+// makeLedger is openLedger that makes the database where there is none, as the
+// first start of a backend does.
+func (a *app) makeLedger(cmd *cobra.Command) (*ledger, error) {
+	cfg, err := a.configOf(cmd)
+	if err != nil {
+		return nil, err
+	}
+	ctx := cmd.Context()
+	private()
+	if err := cmp.Or(a.sameVersion(ctx), makeFolder(cfg.Data), refuseRestoring(cfg.Data)); err != nil {
+		return nil, err
+	}
+	st, err := makeStorage(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := cmp.Or(st.refuseForeignBlobs(ctx, cfg), st.bind(ctx)); err != nil {
+		return nil, errors.Join(err, st.close())
+	}
+	return a.takenOver(ctx, newLedger(st), cfg)
+}
+
+// takenOver brings the bars of an earlier version into the lab. A series that
+// cannot be taken over is told and stays where it is.
+func (a *app) takenOver(ctx context.Context, l *ledger, cfg Config) (*ledger, error) {
+	err := l.library.TakeOverBars(ctx, cfg.Data, func(t jobs.TakenOver) {
+		if t.Err != nil {
+			fmt.Fprintf(a.err, "warning: %s stays in %s: %s\n", plain(t.What), plain(t.Path), plain(t.Err.Error()))
+		}
+	})
+	if err != nil {
+		return nil, errors.Join(err, l.close())
+	}
+	return l, nil
+}
+
+// oldLibraryFolder is where earlier versions kept bars in the data folder.
+const oldLibraryFolder = "data"
+
+// addMade stores bars that a command has made and assigns them to their market.
+// replace says that they may take the place of others.
+func (l *ledger) addMade(ctx context.Context, b *market.Bars, im jobs.Import, replace bool) (stored, error) {
+	im.Bars, im.Place = b, l.markets.Beside(l.library, jobs.Choice{})
+	if replace {
+		im.Mode = jobs.ImportReplace
+	}
+	done, err := l.library.Import(ctx, im)
+	return inMarket(storedAs(done.Entry), done.Placement), err
+}
+
+// free refuses to make a series that exists with other bars, unless it may be
+// replaced. otherwise says what else can be done.
+func (l *ledger) free(ctx context.Context, b *market.Bars, replace bool, otherwise string) error {
+	was, err := l.library.Entry(ctx, b.Symbol, b.Timeframe)
+	switch {
+	case errors.Is(err, market.ErrNoData):
+		return nil
+	case err != nil:
+		return err
+	case replace || was.Hash == b.Hash():
+		return nil
+	}
+	s := storedAs(was)
+	return usagef("%s is there already, %d bars, %s: %slet this take its place with --replace", series{b.Symbol, b.Timeframe}, s.Bars, s.span(), otherwise)
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/instrument"
+	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/market"
+)
+
+const addStrategyHelp = `Give the lab a strategy, under the name that its text says or --name. Every backend of
+the lab has it then, and a backup holds it. A strategy that exists is replaced only with
+--replace. What was researched before keeps the text that it was pinned to.`
+
+func newStrategiesAdd(a *app) *cobra.Command {
+	var n jobs.NewStrategy
+	cmd := &cobra.Command{
+		Use: "add FILE", Short: "Give the lab a strategy, for every backend", Long: addStrategyHelp,
+		Args: exactly(1, "one FILE with a strategy"),
+	}
+	cmd.Flags().StringVar(&n.Name, "name", "", "`NAME` of the strategy in the lab (default: the name in its text)")
+	cmd.Flags().BoolVar(&n.Replace, "replace", false, "take the place of a strategy with the same name")
+	storageFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		text, err := strategyText(args[0])
+		if err != nil {
+			return err
+		}
+		n.Text, n.Source = string(text), filepath.Base(args[0])
+		var added jobs.Strategy
+		err = a.withNewLedger(cmd, func(l *ledger) (err error) {
+			added, err = l.library.AddStrategy(cmd.Context(), n)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return a.print(changedStrategy{added.Name, ofLab}, func(w io.Writer) {
+			fmt.Fprintf(w, "%s added to the lab\n", plain(added.Name))
+			a.tellFile(w, added.Name)
+		})
+	}
+	return cmd
+}
+
+// changedStrategy is a strategy that a command has changed.
+type changedStrategy struct {
+	Name string `json:"name"`
+	From string `json:"from"`
+}
+
+// tellFile says that a file of the data folder comes before the lab's strategy.
+func (a *app) tellFile(w io.Writer, name string) {
+	for _, ext := range []string{".yaml", ".yml"} {
+		file := filepath.Join(a.dataDir(), strategiesFolder, name+ext)
+		if _, err := os.Stat(file); err == nil && a.dataDir() != "" {
+			fmt.Fprintf(w, "  → %s has the same name: the backend on that folder uses the file\n", plain(file))
+		}
+	}
+}
+
+func newStrategiesDelete(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "delete NAME", Short: "Delete a strategy of the lab",
+		Args: exactly(1, "one NAME of a strategy of the lab"), ValidArgsFunction: a.completeStrategies,
+	}
+	storageFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		err := a.withLedger(cmd, func(l *ledger) error { return l.library.DeleteStrategy(cmd.Context(), args[0]) })
+		if errors.Is(err, market.ErrNoData) {
+			err = fmt.Errorf("there is no lab yet, and so no strategy %q to delete", args[0])
+		}
+		if err != nil {
+			return err
+		}
+		return a.print(changedStrategy{args[0], ofLab}, func(w io.Writer) {
+			fmt.Fprintf(w, "%s deleted from the lab\n", plain(args[0]))
+			a.tellFile(w, args[0])
+		})
+	}
+	return cmd
+}
+
+const instrumentsHelp = `Show, set or delete the lab's file of instruments (asset classes and costs of symbols;
+see docs/costs.md). Every backend of the lab uses it, and a backup holds it. A file
+instruments.yaml in the data folder of a backend counts more for that backend. The lab
+gets a copy of it when the backend starts.`
+
+func newInstruments(a *app) *cobra.Command {
+	show := &cobra.Command{Use: "show", Short: "Print the file of instruments that counts, and where it is from", Args: noArgs}
+	set := &cobra.Command{Use: "set FILE", Short: "Give the lab a file of instruments", Args: exactly(1, "one FILE of instruments")}
+	remove := &cobra.Command{Use: "delete", Short: "Delete the lab's file of instruments", Args: noArgs}
+	for _, cmd := range []*cobra.Command{show, set, remove} {
+		storageFlags(cmd)
+	}
+	show.RunE = func(cmd *cobra.Command, _ []string) error { return a.showInstruments(cmd) }
+	set.RunE = func(cmd *cobra.Command, args []string) error {
+		file, err := instrument.ReadFile(args[0])
+		if err != nil {
+			return err
+		}
+		text, err := os.ReadFile(args[0])
+		if err != nil {
+			return err
+		}
+		err = a.withNewLedger(cmd, func(l *ledger) error {
+			return l.library.SetInstruments(cmd.Context(), instrument.FileName, string(text), filepath.Base(args[0]))
+		})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(a.out, "the lab's file of instruments names %s\n", numbered(len(file), "instrument", "instruments"))
+		return nil
+	}
+	remove.RunE = func(cmd *cobra.Command, _ []string) error {
+		err := a.withLedger(cmd, func(l *ledger) error { return l.library.DeleteInstruments(cmd.Context(), instrument.FileName) })
+		if errors.Is(err, market.ErrNoData) {
+			err = ktrdr.Errorf(ktrdr.CodeNotFound, "the lab has no file of instruments")
+		}
+		if err == nil {
+			fmt.Fprintln(a.out, "the lab's file of instruments is deleted")
+		}
+		return err
+	}
+	cmd := group("instruments", "Show, set and delete the lab's file of instruments", show, set, remove)
+	cmd.Long = instrumentsHelp
+	return cmd
+}
+
+func (a *app) showInstruments(cmd *cobra.Command) error {
+	cfg, err := a.configOf(cmd)
+	if err != nil {
+		return err
+	}
+	from, text := "", ""
+	if b, err := os.ReadFile(filepath.Join(cfg.Data, instrument.FileName)); err == nil {
+		from, text = filepath.Join(cfg.Data, instrument.FileName), string(b)
+	} else {
+		err := a.withLedger(cmd, func(l *ledger) error {
+			d, err := l.library.Instruments(cmd.Context(), instrument.FileName)
+			from, text = "the lab", d.Content
+			return err
+		})
+		if errors.Is(err, market.ErrNoData) || ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
+			return fmt.Errorf("there is no file of instruments: every symbol has the default costs of its asset class")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return a.print(struct {
+		From string `json:"from"`
+		Text string `json:"instruments_yaml"`
+	}{from, text}, func(w io.Writer) { fmt.Fprintf(w, "# from %s\n%s", plain(from), text) })
+}

@@ -1,0 +1,333 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/market"
+)
+
+// Library is the bars that the lab holds. Which there are stands in the store,
+// their bytes are in the blob store, so that every backend has the same. It is
+// safe for concurrent use.
+type Library struct {
+	store ktrdr.Library
+	blobs Blobs
+}
+
+// NewLibrary makes the library of a store and its blobs.
+func NewLibrary(store ktrdr.Library, blobs Blobs) *Library { return &Library{store, blobs} }
+
+// Entry is a series of the library.
+type Entry struct {
+	Symbol    string           `json:"symbol"`
+	Timeframe market.Timeframe `json:"timeframe"`
+	Hash      ktrdr.Hash       `json:"hash"`
+	Bars      int              `json:"bars"`
+	First     int64            `json:"first"` // opening of the first bar, Unix seconds
+	Last      int64            `json:"last"`  // opening of the last
+	Size      int64            `json:"size"`  // of the file
+	Origin    ktrdr.BarsOrigin `json:"origin"`
+	Source    string           `json:"source,omitempty"` // the files, the series or the folder that it was made of
+	AddedAt   time.Time        `json:"added_at"`
+	Current   bool             `json:"current"`
+
+	file ktrdr.Artifact
+}
+
+func entryOf(s ktrdr.StoredBars) Entry {
+	return Entry{
+		Symbol: s.Symbol, Timeframe: market.Timeframe(s.Timeframe), Hash: s.Hash, Bars: s.Bars, First: s.First.Unix(), Last: s.Last.Unix(),
+		Size: s.File.Size, Origin: s.Origin, Source: s.Source, AddedAt: s.AddedAt, Current: s.Current, file: s.File,
+	}
+}
+
+// pinned names the series for a spec.
+func (e Entry) pinned() Bars { return Bars{e.Symbol, e.Timeframe, e.Hash, e.file} }
+
+// String is the series for people.
+func (e Entry) String() string {
+	return fmt.Sprintf("%s %s, %d bars, %s to %s", e.Symbol, e.Timeframe, e.Bars, minute(e.First), minute(e.Last))
+}
+
+// List describes the current series by symbol and timeframe.
+func (l *Library) List(ctx context.Context) ([]Entry, error) { return l.list(ctx, false) }
+
+// History describes the current series and those that they replaced.
+func (l *Library) History(ctx context.Context) ([]Entry, error) { return l.list(ctx, true) }
+
+func (l *Library) list(ctx context.Context, old bool) ([]Entry, error) {
+	rows, err := l.store.Bars(ctx, old)
+	entries := make([]Entry, len(rows))
+	for i, s := range rows {
+		entries[i] = entryOf(s)
+	}
+	return entries, err
+}
+
+// Entry describes the current series of a symbol and timeframe. Where there is
+// none the error is market.ErrNoData.
+func (l *Library) Entry(ctx context.Context, symbol string, tf market.Timeframe) (Entry, error) {
+	s, err := l.store.BarsOf(ctx, symbol, string(tf))
+	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
+		err = fmt.Errorf("%s %s: %w", symbol, tf, market.ErrNoData)
+	}
+	return entryOf(s), err
+}
+
+// Get reads the current series of a symbol and timeframe, checked to its last
+// byte. Where there is none the error is market.ErrNoData.
+func (l *Library) Get(ctx context.Context, symbol string, tf market.Timeframe) (*market.Bars, error) {
+	b, _, err := l.get(ctx, symbol, tf)
+	return b, err
+}
+
+func (l *Library) get(ctx context.Context, symbol string, tf market.Timeframe) (*market.Bars, Entry, error) {
+	e, err := l.Entry(ctx, symbol, tf)
+	if err != nil {
+		return nil, e, err
+	}
+	b, err := l.Open(ctx, e)
+	return b, e, err
+}
+
+// Open reads a series, current or not, checked to its last byte.
+func (l *Library) Open(ctx context.Context, e Entry) (*market.Bars, error) {
+	r, err := l.blobs.Open(ctx, e.file.SHA256)
+	if err == nil {
+		var data []byte
+		data, err = io.ReadAll(io.LimitReader(r, e.file.Size+1))
+		if err = errors.Join(err, r.Close()); err == nil {
+			var b *market.Bars
+			if b, err = market.Decode(data); err == nil {
+				if b.Symbol == e.Symbol && b.Timeframe == e.Timeframe && b.Hash() == e.Hash {
+					return b, nil
+				}
+				err = fmt.Errorf("the file holds %s %s with another hash", b.Symbol, b.Timeframe)
+			}
+		}
+	}
+	switch code := ktrdr.CodeOf(err); {
+	case ctx.Err() != nil, code == ktrdr.CodeUnavailable:
+		return nil, err
+	}
+	return nil, ktrdr.Errorf(ktrdr.CodeCorrupt, "the bars of %s %s cannot be read: import them again with `ktrdr data import FILE --replace`, or restore the blob from a backup (`ktrdr doctor` names it): %w", e.Symbol, e.Timeframe, err)
+}
+
+// Problem says why the file of a series cannot be read, as far as its presence
+// and size tell; empty when nothing is wrong.
+func (l *Library) Problem(ctx context.Context, e Entry) (string, error) {
+	info, err := l.blobs.Stat(ctx, e.file.SHA256)
+	switch code := ktrdr.CodeOf(err); {
+	case code == ktrdr.CodeNotFound, code == ktrdr.CodeCorrupt:
+		return "its file is missing from the blob store: import the data again with mode replace, or restore the blob from a backup", nil
+	case err != nil:
+		return "", err
+	case info.Size != e.file.Size:
+		return fmt.Sprintf("its file has %d bytes instead of %d: import the data again with mode replace, or restore the blob from a backup", info.Size, e.file.Size), nil
+	}
+	return "", nil
+}
+
+// ImportMode says what an import does where the series exists.
+type ImportMode string
+
+// Modes of an import.
+const (
+	ImportNew     ImportMode = ""        // it is refused
+	ImportReplace ImportMode = "replace" // the new bars take the place of the old
+	ImportAppend  ImportMode = "append"  // the new bars are added to the old
+)
+
+// Validate refuses what is no mode.
+func (m ImportMode) Validate() error {
+	switch m {
+	case ImportNew, ImportReplace, ImportAppend:
+		return nil
+	}
+	return wrong("mode %q is none of replace and append", string(m))
+}
+
+// Import is bars to be added to the library.
+type Import struct {
+	Bars   *market.Bars
+	Mode   ImportMode
+	Origin ktrdr.BarsOrigin
+	Source string
+	// Place assigns the series to its market before it is added. An error keeps
+	// it from being added.
+	Place func(ctx context.Context, b *market.Bars, c Choice) (Placement, error)
+}
+
+// Imported is what an import came to.
+type Imported struct {
+	Entry    Entry
+	Replaced *Entry         // the series that was current before; nil if there was none or it is the same
+	Merged   *market.Merged // how the bars were added to those before
+	Placement
+}
+
+// Exists refuses an import of a series that exists, unless the mode says what to
+// do about it.
+func (m ImportMode) Exists(e Entry) error {
+	if m != ImportNew {
+		return nil
+	}
+	return ktrdr.Errorf(ktrdr.CodeConflict, "the lab has %v already: add the new bars to it with --append (mode append), or let them take its place with --replace (mode replace)", e)
+}
+
+// importTries is how often an import is begun anew because another changed the
+// same series.
+const importTries = 5
+
+// Import adds a series: all of it or nothing. The series that it replaces stays
+// readable for whatever was pinned to it. CodeConflict when the series exists and
+// the mode does not say what to do. The error is a market.InvalidError where the
+// series breaks a rule.
+func (l *Library) Import(ctx context.Context, im Import) (out Imported, err error) {
+	for range importTries {
+		var overtaken bool
+		if out, overtaken, err = l.importOnce(ctx, im); !overtaken {
+			return out, err
+		}
+	}
+	return out, err
+}
+
+func (l *Library) importOnce(ctx context.Context, im Import) (out Imported, overtaken bool, err error) {
+	b := im.Bars
+	if err := market.CheckSymbol(b.Symbol); err != nil {
+		return out, false, wrong("%w", err)
+	}
+	was, err := l.Entry(ctx, b.Symbol, b.Timeframe)
+	there := err == nil
+	if err != nil && !errors.Is(err, market.ErrNoData) {
+		return out, false, err
+	}
+	var choice Choice
+	if there && was.Hash != b.Hash() {
+		if err := im.Mode.Exists(was); err != nil {
+			return out, false, err
+		}
+		if im.Mode == ImportAppend {
+			if b, choice, out.Merged, err = l.appended(ctx, was, b); err != nil {
+				return out, false, err
+			}
+		}
+		out.Replaced = &was
+	}
+	if im.Place != nil {
+		if out.Placement, err = im.Place(ctx, b, choice); err != nil {
+			return out, false, err
+		}
+	}
+	n, err := l.newBars(ctx, b, im.Origin, im.Source)
+	if err != nil {
+		return out, false, fmt.Errorf("import %s %s: %w", b.Symbol, b.Timeframe, err)
+	}
+	if there {
+		n.Replaces = was.Hash
+	}
+	added, err := l.store.AddBars(ctx, n)
+	if ktrdr.CodeOf(err) == ktrdr.CodeConflict {
+		now, again := l.Entry(ctx, b.Symbol, b.Timeframe)
+		return out, again == nil && now.Hash != was.Hash || there && errors.Is(again, market.ErrNoData), err
+	}
+	if out.Entry = entryOf(added); out.Replaced != nil && out.Entry.Hash == was.Hash {
+		out.Replaced = nil
+	}
+	return out, false, err
+}
+
+// appended adds bars to those of a series. They belong to its market: that is
+// what adding them says.
+func (l *Library) appended(ctx context.Context, was Entry, add *market.Bars) (*market.Bars, Choice, *market.Merged, error) {
+	old, err := l.Open(ctx, was)
+	if err != nil {
+		return nil, Choice{}, nil, err
+	}
+	b, merged, err := market.Merge(old, add)
+	return b, Choice{series: &was, why: "more bars of the same series"}, &merged, err
+}
+
+// newBars puts a series into the blob store.
+func (l *Library) newBars(ctx context.Context, b *market.Bars, origin ktrdr.BarsOrigin, source string) (ktrdr.NewBars, error) {
+	pinned, err := PinBars(ctx, l.blobs, b, "")
+	if err != nil {
+		return ktrdr.NewBars{}, err
+	}
+	n := ktrdr.NewBars{StoredBars: ktrdr.StoredBars{
+		Symbol: b.Symbol, Timeframe: string(b.Timeframe), Hash: pinned.Hash, Bars: b.Len(), File: pinned.Artifact, Origin: origin, Source: source,
+	}}
+	if k := b.Len(); k > 0 {
+		n.First, n.Last = time.Unix(b.Time[0], 0).UTC(), time.Unix(b.Time[k-1], 0).UTC()
+	}
+	return n, nil
+}
+
+// Delete deletes a series and those that it replaced. What is pinned by an
+// operation stays readable for it, and the market keeps its trials and looks.
+func (l *Library) Delete(ctx context.Context, symbol string, tf market.Timeframe) ([]Entry, error) {
+	rows, err := l.store.DeleteBars(ctx, symbol, string(tf))
+	entries := make([]Entry, len(rows))
+	for i, s := range rows {
+		entries[i] = entryOf(s)
+	}
+	return entries, err
+}
+
+// Rename gives all series of a symbol another one. They stay in their markets.
+func (l *Library) Rename(ctx context.Context, m *Markets, from, to string) ([]Entry, error) {
+	if err := market.CheckSymbol(to); err != nil {
+		return nil, wrong("%w", err)
+	}
+	if from == to {
+		return nil, wrong("%s has that name already", from)
+	}
+	all, err := l.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var renamed []ktrdr.NewBars
+	for _, e := range all {
+		switch {
+		case e.Symbol == to:
+			return nil, ktrdr.Errorf(ktrdr.CodeConflict, "there are %s bars of %s already, %d of them: choose another symbol, or delete them first", e.Timeframe, to, e.Bars)
+		case e.Symbol != from:
+			continue
+		}
+		b, err := l.Open(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		b.Symbol = to
+		n, err := l.newBars(ctx, b, ktrdr.BarsRenamed, from+" "+string(e.Timeframe))
+		if err != nil {
+			return nil, err
+		}
+		if _, err := m.Place(ctx, b, Choice{series: &e, why: "renamed from " + from}); err != nil {
+			return nil, err
+		}
+		n.Replaces = e.Hash
+		renamed = append(renamed, n)
+	}
+	if len(renamed) == 0 {
+		return nil, ktrdr.Errorf(ktrdr.CodeNotFound, "there are no bars of %s; `ktrdr data list` shows what there is", from)
+	}
+	if err := l.store.RenameBars(ctx, from, renamed); err != nil {
+		return nil, err
+	}
+	var entries []Entry
+	for _, n := range renamed {
+		e, err := l.Entry(ctx, to, market.Timeframe(n.Timeframe))
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}

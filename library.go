@@ -1,0 +1,118 @@
+package ktrdr
+
+import (
+	"context"
+	"time"
+)
+
+// StoredBars is a series of bars that the lab holds.
+type StoredBars struct {
+	Symbol    string
+	Timeframe string
+	Hash      Hash // of the bars
+	Bars      int
+	First     time.Time // opening of the first bar
+	Last      time.Time // opening of the last
+	File      Artifact  // the bars file in the blob store
+	Origin    BarsOrigin
+	Source    string // the files, the series or the folder that it was made of
+	AddedAt   time.Time
+	Current   bool // false for a series that another one has replaced
+}
+
+// BarsOrigin says how a series came into the lab.
+type BarsOrigin string
+
+// Origins of bars.
+const (
+	BarsFromFile     BarsOrigin = "file"     // imported price files
+	BarsSynthetic    BarsOrigin = "synth"    // made up
+	BarsResampled    BarsOrigin = "resample" // made of shorter bars
+	BarsRenamed      BarsOrigin = "rename"   // another series under a new symbol
+	BarsFromOldStore BarsOrigin = "folder"   // the data folder of an earlier version
+)
+
+// NewBars is a series to be added to the library.
+type NewBars struct {
+	StoredBars
+	// Replaces is the hash of the current series that it takes the place of.
+	// Zero means that there must be none.
+	Replaces Hash
+	// Old says that it is to be kept beside the current series, whatever that
+	// is.
+	Old bool
+}
+
+// DocumentKind says what a document is.
+type DocumentKind string
+
+// Kinds of documents.
+const (
+	StrategyDocument    DocumentKind = "strategy"
+	InstrumentsDocument DocumentKind = "instruments" // the one file of instruments
+)
+
+// Document is a text that a person wrote and that every backend needs.
+type Document struct {
+	Kind    DocumentKind
+	Name    string
+	Content string
+	Origin  DocumentOrigin
+	Source  string // the file that it was read from
+	Owner   string // the backend whose folder holds that file, for DocumentFromFolder
+	SavedAt time.Time
+}
+
+// DocumentOrigin says who gave the lab a document.
+type DocumentOrigin string
+
+// Origins of documents.
+const (
+	DocumentFromUser   DocumentOrigin = "user"   // a command or a request
+	DocumentFromFolder DocumentOrigin = "folder" // a file in the data folder of a backend
+)
+
+// Bounds of what a document may hold.
+const (
+	MaxDocument     = 256 << 10 // bytes
+	MaxDocumentName = 200
+)
+
+// Library is the catalogue of what users gave the lab: bars, strategies and the
+// file of instruments. The bytes of bars are in the blob store.
+type Library interface {
+	// Bars lists the current series by symbol and timeframe; with old also
+	// those that were replaced, newest first.
+	Bars(ctx context.Context, old bool) ([]StoredBars, error)
+
+	// BarsOf returns the current series; CodeNotFound.
+	BarsOf(ctx context.Context, symbol, timeframe string) (StoredBars, error)
+
+	// AddBars makes a series the current one of its symbol and timeframe. Its
+	// file is in the blob store already. A series that is current already stays
+	// as it is. CodeConflict when another is current than the one it replaces,
+	// or when there is a symbol that differs from it by capitals only.
+	AddBars(ctx context.Context, b NewBars) (StoredBars, error)
+
+	// DeleteBars deletes a series and those that it replaced, and returns them;
+	// CodeNotFound. The market keeps its trials and looks.
+	DeleteBars(ctx context.Context, symbol, timeframe string) ([]StoredBars, error)
+
+	// RenameBars adds series under a new symbol in place of the current ones of
+	// another, which it replaces. CodeConflict when the new symbol has one of
+	// them, or when what is renamed is current no more.
+	RenameBars(ctx context.Context, symbol string, renamed []NewBars) error
+
+	// Documents lists those of a kind by name.
+	Documents(ctx context.Context, kind DocumentKind) ([]Document, error)
+
+	// Document returns one; CodeNotFound.
+	Document(ctx context.Context, kind DocumentKind, name string) (Document, error)
+
+	// SaveDocument stores one. CodeConflict when there is one with another
+	// content and it must not be replaced.
+	SaveDocument(ctx context.Context, d Document, replace bool) error
+
+	// DeleteDocument deletes one; CodeNotFound.
+	DeleteDocument(ctx context.Context, kind DocumentKind, name string) error
+}

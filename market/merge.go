@@ -1,0 +1,71 @@
+package market
+
+import (
+	"fmt"
+	"time"
+)
+
+// Merged is what a merge of two series came to.
+type Merged struct {
+	Added   int `json:"added"`   // bars that only the new series has
+	Kept    int `json:"kept"`    // bars that only the old series has
+	Same    int `json:"same"`    // bars that both have, with the same values
+	Changed int `json:"changed"` // bars that both have, with other values: the new ones are used
+
+	First []Change `json:"first,omitempty"` // the first bars that were changed
+}
+
+// Change is a bar that two series hold with different values.
+type Change struct {
+	Old Bar `json:"old"`
+	New Bar `json:"new"`
+}
+
+// MaxChanges bounds how many changed bars are told one by one.
+const MaxChanges = 100
+
+// String is both bars for people.
+func (c Change) String() string {
+	return fmt.Sprintf("%s: %s is now %s", time.Unix(c.Old.Time, 0).UTC().Format("2006-01-02 15:04"), c.Old.values(), c.New.values())
+}
+
+func (b Bar) values() string {
+	return fmt.Sprintf("open %v high %v low %v close %v volume %v", b.Open, b.High, b.Low, b.Close, b.Volume)
+}
+
+// Merge puts the bars of two series of one symbol and timeframe together. Where
+// both have a bar of one time, that of add counts. Both must be in order, as
+// Check holds them to be.
+func Merge(old, add *Bars) (*Bars, Merged, error) {
+	var m Merged
+	if old.Symbol != add.Symbol || old.Timeframe != add.Timeframe {
+		return nil, m, fmt.Errorf("bars of %s %s cannot be added to those of %s %s", add.Symbol, add.Timeframe, old.Symbol, old.Timeframe)
+	}
+	b := &Bars{Symbol: old.Symbol, Timeframe: old.Timeframe}
+	i, j := 0, 0
+	for i < old.Len() || j < add.Len() {
+		switch {
+		case j == add.Len() || i < old.Len() && old.Time[i] < add.Time[j]:
+			b.Append(old.At(i))
+			m.Kept++
+			i++
+		case i == old.Len() || add.Time[j] < old.Time[i]:
+			b.Append(add.At(j))
+			m.Added++
+			j++
+		default:
+			was, is := old.At(i), add.At(j)
+			b.Append(is)
+			if was == is {
+				m.Same++
+			} else {
+				m.Changed++
+				if len(m.First) < MaxChanges {
+					m.First = append(m.First, Change{was, is})
+				}
+			}
+			i, j = i+1, j+1
+		}
+	}
+	return b, m, nil
+}

@@ -1,0 +1,100 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+const (
+	documentColumns = `kind, name, content, origin, source, owner, saved_at`
+
+	selectDocuments query = `SELECT ` + documentColumns + ` FROM documents WHERE kind = $1 ORDER BY name`
+	selectDocument  query = `SELECT ` + documentColumns + ` FROM documents WHERE kind = $1 AND name = $2`
+	insertDocument  query = `INSERT INTO documents (` + documentColumns + `) VALUES ($1, $2, $3, $4, $5, $6, {now})`
+	deleteDocument  query = `DELETE FROM documents WHERE kind = $1 AND name = $2`
+)
+
+func scanDocument(row scanner) (d ktrdr.Document, err error) {
+	var saved int64
+	err = row.Scan(&d.Kind, &d.Name, &d.Content, &d.Origin, &d.Source, &d.Owner, &saved)
+	d.SavedAt = instant(saved)
+	return d, err
+}
+
+func noDocument(kind ktrdr.DocumentKind, name string) error {
+	if kind == ktrdr.StrategyDocument {
+		return ktrdr.Errorf(ktrdr.CodeNotFound, "the lab has no strategy %q; `ktrdr strategies` lists those there are", clip(name))
+	}
+	return ktrdr.Errorf(ktrdr.CodeNotFound, "the lab has no file of instruments")
+}
+
+// Documents implements ktrdr.Library.
+func (s *Store) Documents(ctx context.Context, kind ktrdr.DocumentKind) (all []ktrdr.Document, err error) {
+	err = s.readOne(ctx, func(r queryer) error {
+		rows, err := r.rows(ctx, selectDocuments, string(kind))
+		all, err = gather(rows, err, scanDocument)
+		return err
+	})
+	return all, err
+}
+
+// Document implements ktrdr.Library.
+func (s *Store) Document(ctx context.Context, kind ktrdr.DocumentKind, name string) (d ktrdr.Document, err error) {
+	err = s.readOne(ctx, func(r queryer) error {
+		d, err = scanDocument(r.row(ctx, selectDocument, string(kind), name))
+		if errors.Is(err, sql.ErrNoRows) {
+			return noDocument(kind, name)
+		}
+		return err
+	})
+	return d, err
+}
+
+// SaveDocument implements ktrdr.Library.
+func (s *Store) SaveDocument(ctx context.Context, d ktrdr.Document, replace bool) error {
+	switch {
+	case d.Kind != ktrdr.StrategyDocument && d.Kind != ktrdr.InstrumentsDocument:
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is no kind of document", clip(string(d.Kind)))
+	case d.Name == "" || !storable(d.Name, ktrdr.MaxDocumentName) || strings.ContainsAny(d.Name, `/\`):
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "the name %q of a document is not 1 to %d bytes of text without slashes", clip(d.Name), ktrdr.MaxDocumentName)
+	case !storable(d.Content, ktrdr.MaxDocument):
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "%s is not UTF-8 text of at most %d bytes", clip(d.Name), ktrdr.MaxDocument)
+	}
+	return s.write(ctx, normal, func(t *tx) error {
+		if err := s.lockMeta(ctx, t, metaLibrary); err != nil {
+			return err
+		}
+		is, err := scanDocument(t.row(ctx, selectDocument, string(d.Kind), d.Name))
+		switch {
+		case err != nil && !errors.Is(err, sql.ErrNoRows):
+			return err
+		case err == nil && is.Content == d.Content && (!replace || is.Origin == d.Origin && is.Owner == d.Owner && is.Source == d.Source):
+			return nil
+		case err == nil && !replace:
+			return ktrdr.Errorf(ktrdr.CodeConflict, "the lab has another %s already", clip(d.Name))
+		case err == nil:
+			if _, err := t.exec(ctx, deleteDocument, string(d.Kind), d.Name); err != nil {
+				return err
+			}
+		}
+		_, err = t.exec(ctx, insertDocument, string(d.Kind), d.Name, d.Content, string(d.Origin), shortened(d.Source), shortened(d.Owner))
+		t.wake()
+		return err
+	})
+}
+
+// DeleteDocument implements ktrdr.Library.
+func (s *Store) DeleteDocument(ctx context.Context, kind ktrdr.DocumentKind, name string) error {
+	return s.write(ctx, normal, func(t *tx) error {
+		n, err := t.exec(ctx, deleteDocument, string(kind), name)
+		if err == nil && n == 0 {
+			return noDocument(kind, name)
+		}
+		t.wake()
+		return err
+	})
+}

@@ -1,0 +1,207 @@
+package storetest
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// newBars is a series whose hash begins with the given byte.
+func newBars(symbol, timeframe string, hash byte, replaces byte) ktrdr.NewBars {
+	n := ktrdr.NewBars{StoredBars: ktrdr.StoredBars{
+		Symbol: symbol, Timeframe: timeframe, Hash: ktrdr.Hash{hash}, Bars: int(hash),
+		First: time.Unix(3600, 0).UTC(), Last: time.Unix(39600, 0).UTC(),
+		File:   ktrdr.Artifact{Name: symbol + ".bars", SHA256: ktrdr.Hash{hash, 2}, Size: int64(hash)},
+		Origin: ktrdr.BarsFromFile, Source: "a.csv",
+	}}
+	if replaces != 0 {
+		n.Replaces = ktrdr.Hash{replaces}
+	}
+	return n
+}
+
+// barsSeen are series in short.
+func (l *lab) barsSeen(old bool) []string {
+	l.Helper()
+	all, err := l.Bars(l.ctx(), old)
+	l.must(err)
+	list := []string{}
+	for _, b := range all {
+		list = append(list, fmt.Sprint(b.Symbol, " ", b.Timeframe, " ", b.Hash[0], " ", b.Current))
+	}
+	return list
+}
+
+func (l *lab) addBars(n ktrdr.NewBars) ktrdr.StoredBars {
+	l.Helper()
+	added, err := l.AddBars(l.ctx(), n)
+	l.must(err)
+	return added
+}
+
+var libraryBars = map[string]func(*lab){
+	"BarsAreAddedReplacedAndKept": func(l *lab) {
+		same(l, "bars of an empty library", l.barsSeen(true), []string{})
+		_, err := l.BarsOf(l.ctx(), "B", "1h")
+		l.refused(err, ktrdr.CodeNotFound)
+
+		first := l.addBars(newBars("B", "1h", 1, 0))
+		if first.AddedAt.IsZero() || !first.Current || first.Source != "a.csv" || first.File.Size != 1 {
+			l.Errorf("added %+v", first)
+		}
+		same(l, "the same again", l.addBars(newBars("B", "1h", 1, 0)), first)
+		_, err = l.AddBars(l.ctx(), newBars("B", "1h", 2, 0))
+		l.refused(err, ktrdr.CodeConflict)
+		_, err = l.AddBars(l.ctx(), newBars("B", "1h", 2, 3))
+		l.refused(err, ktrdr.CodeConflict)
+
+		l.addBars(newBars("B", "1h", 2, 1))
+		l.addBars(newBars("B", "4h", 5, 0))
+		l.addBars(newBars("A", "1h", 6, 0))
+		same(l, "current", l.barsSeen(false), []string{"A 1h 6 true", "B 1h 2 true", "B 4h 5 true"})
+		same(l, "all", l.barsSeen(true), []string{"A 1h 6 true", "B 1h 2 true", "B 1h 1 false", "B 4h 5 true"})
+		found, err := l.BarsOf(l.ctx(), "B", "1h")
+		l.must(err)
+		same(l, "the hash of the current bars", found.Hash, ktrdr.Hash{2})
+
+		l.addBars(newBars("B", "1h", 1, 2)) // back again
+		same(l, "after going back", l.barsSeen(true), []string{"A 1h 6 true", "B 1h 1 true", "B 1h 2 false", "B 4h 5 true"})
+	},
+
+	"OldBarsStandBesideTheCurrentOnes": func(l *lab) {
+		l.addBars(newBars("A", "1h", 1, 0))
+		old := newBars("A", "1h", 2, 0)
+		old.Old = true
+		l.addBars(old)
+		l.addBars(old)
+		same(l, "bars", l.barsSeen(true), []string{"A 1h 1 true", "A 1h 2 false"})
+	},
+
+	"BarsThatAreNoneAreRefused": func(l *lab) {
+		for _, spoil := range []func(*ktrdr.NewBars){
+			func(n *ktrdr.NewBars) { n.Symbol = "" },
+			func(n *ktrdr.NewBars) { n.Timeframe = "a\x00" },
+			func(n *ktrdr.NewBars) { n.Bars = -1 },
+			func(n *ktrdr.NewBars) { n.File = ktrdr.Artifact{} },
+		} {
+			n := newBars("A", "1h", 1, 0)
+			spoil(&n)
+			_, err := l.AddBars(l.ctx(), n)
+			l.refused(err, ktrdr.CodeInvalid)
+			l.refused(l.RenameBars(l.ctx(), "B", []ktrdr.NewBars{n}), ktrdr.CodeInvalid)
+		}
+		l.addBars(newBars("EurUsd", "1h", 1, 0))
+		_, err := l.AddBars(l.ctx(), newBars("EURUSD", "4h", 1, 0))
+		l.refused(err, ktrdr.CodeConflict)
+		same(l, "bars", l.barsSeen(true), []string{"EurUsd 1h 1 true"})
+	},
+
+	"OfBarsThatAreAddedAtOnceOneIsAdded": func(l *lab) {
+		const n = 6
+		var added atomic.Int64
+		each(n, n, func(i int) {
+			_, err := l.AddBars(l.ctx(), newBars("A", "1h", byte(i+1), 0))
+			if err == nil {
+				added.Add(1)
+			} else {
+				l.refused(err, ktrdr.CodeConflict)
+			}
+		})
+		same(l, "series that were added", added.Load(), 1)
+		same(l, "rows", len(l.barsSeen(true)), 1)
+	},
+
+	"DeletedBarsAreGoneAndTheirMarketStays": func(l *lab) {
+		l.addBars(newBars("A", "1h", 1, 0))
+		l.addBars(newBars("A", "1h", 2, 1))
+		l.addBars(newBars("A", "4h", 3, 0))
+		series, err := l.AddSeries(l.ctx(), newSeries("A", 0))
+		l.must(err)
+		deleted, err := l.DeleteBars(l.ctx(), "A", "1h")
+		l.must(err)
+		same(l, "how many were deleted", len(deleted), 2)
+		same(l, "bars", l.barsSeen(true), []string{"A 4h 3 true"})
+		_, err = l.DeleteBars(l.ctx(), "A", "1h")
+		l.refused(err, ktrdr.CodeNotFound)
+		still, err := l.SeriesOf(l.ctx(), "A", "1h", series.Hash)
+		l.must(err)
+		same(l, "the series of the market", still, series)
+	},
+
+	"BarsAreRenamedAllOrNone": func(l *lab) {
+		l.addBars(newBars("A", "1h", 1, 0))
+		l.addBars(newBars("A", "4h", 2, 0))
+		l.addBars(newBars("B", "4h", 3, 0))
+		both := func(to string) []ktrdr.NewBars {
+			return []ktrdr.NewBars{newBars(to, "1h", 11, 1), newBars(to, "4h", 12, 2)}
+		}
+		l.refused(l.RenameBars(l.ctx(), "A", both("B")), ktrdr.CodeConflict)
+		l.refused(l.RenameBars(l.ctx(), "A", []ktrdr.NewBars{newBars("C", "1h", 11, 9)}), ktrdr.CodeConflict)
+		same(l, "after refusals", l.barsSeen(true), []string{"A 1h 1 true", "A 4h 2 true", "B 4h 3 true"})
+		l.must(l.RenameBars(l.ctx(), "A", both("a"))) // by capitals only
+		same(l, "after a rename", l.barsSeen(false), []string{"B 4h 3 true", "a 1h 11 true", "a 4h 12 true"})
+		same(l, "the old ones are kept", l.barsSeen(true)[:2], []string{"A 1h 1 false", "A 4h 2 false"})
+	},
+
+	"BlobRefsNameTheFilesOfBars": func(l *lab) {
+		l.addBars(newBars("A", "1h", 1, 0))
+		l.addBars(newBars("A", "1h", 2, 1))
+		var got []string
+		for ref, err := range l.BlobRefs(l.ctx()) {
+			l.must(err)
+			got = append(got, fmt.Sprint(ref.Series, " ", ref.Bars, " ", ref.SHA256[0], " ", ref.Size))
+		}
+		sameSet(l, "references", got, "A 1h true 1 1", "A 1h true 2 2")
+		for range l.BlobRefs(l.ctx()) {
+			break // a reader may stop early
+		}
+	},
+}
+
+var libraryDocuments = map[string]func(*lab){
+	"DocumentsAreSavedReplacedAndDeleted": func(l *lab) {
+		d := ktrdr.Document{Kind: ktrdr.StrategyDocument, Name: "mine", Content: "name: mine\n", Origin: ktrdr.DocumentFromUser, Source: "mine.yaml"}
+		_, err := l.Document(l.ctx(), d.Kind, d.Name)
+		l.refused(err, ktrdr.CodeNotFound)
+		l.must(l.SaveDocument(l.ctx(), d, false))
+		l.must(l.SaveDocument(l.ctx(), d, false))
+		got, err := l.Document(l.ctx(), d.Kind, d.Name)
+		l.must(err)
+		if got.SavedAt.IsZero() {
+			l.Error("it was saved at no time")
+		}
+		got.SavedAt = time.Time{}
+		same(l, "document", got, d)
+
+		other := d
+		other.Content, other.Origin, other.Owner = "name: mine # edited\n", ktrdr.DocumentFromFolder, "backend-1"
+		l.refused(l.SaveDocument(l.ctx(), other, false), ktrdr.CodeConflict)
+		l.must(l.SaveDocument(l.ctx(), other, true))
+		l.must(l.SaveDocument(l.ctx(), ktrdr.Document{Kind: ktrdr.InstrumentsDocument, Name: "instruments.yaml", Content: "{}", Origin: ktrdr.DocumentFromUser}, false))
+		all, err := l.Documents(l.ctx(), ktrdr.StrategyDocument)
+		l.must(err)
+		if len(all) != 1 || all[0].Content != other.Content || all[0].Owner != "backend-1" {
+			l.Errorf("documents %+v", all)
+		}
+		l.must(l.DeleteDocument(l.ctx(), d.Kind, d.Name))
+		l.refused(l.DeleteDocument(l.ctx(), d.Kind, d.Name), ktrdr.CodeNotFound)
+		all, err = l.Documents(l.ctx(), ktrdr.InstrumentsDocument)
+		l.must(err)
+		same(l, "how many are left", len(all), 1)
+	},
+
+	"DocumentsThatAreNoneAreRefused": func(l *lab) {
+		for _, d := range []ktrdr.Document{
+			{Kind: "poem", Name: "a"},
+			{Kind: ktrdr.StrategyDocument, Name: ""},
+			{Kind: ktrdr.StrategyDocument, Name: "a/b"},
+			{Kind: ktrdr.StrategyDocument, Name: "a", Content: "\x00"},
+			{Kind: ktrdr.StrategyDocument, Name: "a", Content: strings.Repeat("x", ktrdr.MaxDocument+1)},
+		} {
+			l.refused(l.SaveDocument(l.ctx(), d, true), ktrdr.CodeInvalid)
+		}
+	},
+}

@@ -67,11 +67,35 @@ var same = map[string]string{
 	"net_return_negative":                  string(evidence.SurvivesCosts),
 }
 
-func adviceOn(code string) (advice, bool) {
+// against lists the advice that says the opposite of another: what came first is
+// given, because checks are made in the order of their weight.
+var against = [][2]string{
+	{string(evidence.EnoughTrades), string(evidence.SurvivesCosts)}, // more trades, fewer trades
+	{"win_rate_too_low", string(evidence.SurvivesCosts)},            // leave sooner, hold longer
+	{string(evidence.PositiveSharpe), string(evidence.BeatsLuck)},   // another idea, the same idea
+	{"accuracy_below_threshold", "loss_too_high"},                   // other labels, train longer on these
+	{"accuracy_below_threshold", string(evidence.BeatsLuck)},        // another idea, the same idea
+	{string(evidence.NotCollapsed), string(evidence.BeatsLuck)},     // other labels, the same idea
+}
+
+// meaning is the code whose advice a code shares.
+func meaning(code string) string {
 	if other, ok := same[code]; ok {
-		code = other
+		return other
 	}
-	a, ok := advices[code]
+	return code
+}
+
+// contradicts says whether the advice on a code is the opposite of what was given.
+func contradicts(given []research.Hypothesis, code string) bool {
+	return slices.ContainsFunc(given, func(h research.Hypothesis) bool {
+		was, now := meaning(h.Code), meaning(code)
+		return slices.Contains(against, [2]string{was, now}) || slices.Contains(against, [2]string{now, was})
+	})
+}
+
+func adviceOn(code string) (advice, bool) {
+	a, ok := advices[meaning(code)]
 	return a, ok
 }
 
@@ -81,7 +105,7 @@ const most = 3
 // advise adds what follows from a code, unless it was said.
 func advise(a *research.Assessment, code string) {
 	tip, ok := adviceOn(code)
-	if !ok || len(a.Suggestions) >= most || slices.Contains(a.Suggestions, tip.suggestion) {
+	if !ok || len(a.Suggestions) >= most || slices.Contains(a.Suggestions, tip.suggestion) || contradicts(a.Hypotheses, code) {
 		return
 	}
 	a.Suggestions = append(a.Suggestions, tip.suggestion)

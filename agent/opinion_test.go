@@ -52,6 +52,35 @@ func TestOpinion_HearsBothSides(t *testing.T) {
 	}
 }
 
+// TestAdvice_DoesNotContradictItself asks for the advice on every two codes at
+// once: to trade more is not told beside to trade less.
+func TestAdvice_DoesNotContradictItself(t *testing.T) {
+	both := func(first, second string) []string {
+		a := research.Assessment{}
+		advise(&a, first)
+		advise(&a, second)
+		return a.Suggestions
+	}
+	for _, pair := range [][2]string{
+		{"too_few_trades", string(evidence.SurvivesCosts)},
+		{string(evidence.EnoughTrades), "net_return_negative"},
+		{"win_rate_too_low", "net_return_negative"},
+		{string(evidence.PositiveSharpe), string(evidence.BeatsLuck)},
+		{"sharpe_too_low", string(evidence.BeatsLuck)},
+		{"accuracy_below_threshold", "loss_too_high"},
+	} {
+		for range 2 {
+			if got := both(pair[0], pair[1]); len(got) != 1 {
+				t.Errorf("on %s and %s: %q, want the first alone", pair[0], pair[1], got)
+			}
+			pair[0], pair[1] = pair[1], pair[0]
+		}
+	}
+	if got := both(string(evidence.EnoughTrades), string(evidence.BoundedDecay)); len(got) != 2 {
+		t.Errorf("what agrees is told as %q, want both", got)
+	}
+}
+
 func TestAsked_IsWhatTheParentPosedAndTheLessonTests(t *testing.T) {
 	open := []research.HypothesisNote{
 		{ID: "other", Source: "r/0/1", Code: string(evidence.BoundedDecay)},

@@ -24,10 +24,13 @@ const (
 	maxEventLine   = 4 << 20
 )
 
+// FromBeginning is the cursor before the oldest event that is kept.
+var FromBeginning = ktrdr.Cursor{Tx: -1}
+
 // FollowEvents yields events after a cursor as they happen: an operation's,
 // from the beginning when the cursor is zero, until it has ended; or with an
-// empty op everybody's, from now on when the cursor is zero, until ctx ends. Kinds
-// name the only events that are wanted; none means all.
+// empty op everybody's, from now on when the cursor is zero (see FromBeginning),
+// until ctx ends. Kinds name the only events that are wanted; none means all.
 //
 // A connection that breaks is made again and goes on where it was, for two
 // minutes. The first connection is not: a server that is away is reported at
@@ -35,6 +38,9 @@ const (
 func (cl *Client) FollowEvents(ctx context.Context, op ktrdr.OperationID, after ktrdr.Cursor, kinds ...ktrdr.EventKind) iter.Seq2[ktrdr.Event, error] {
 	return func(yield func(ktrdr.Event, error) bool) {
 		f := &follower{op: op, kinds: kinds, after: after, placed: after != (ktrdr.Cursor{}), yield: yield}
+		if after == FromBeginning {
+			f.after = ktrdr.Cursor{}
+		}
 		if err := cl.follow(ctx, &streamReader{request: f.request, deliver: f.deliver}); err != nil {
 			yield(ktrdr.Event{}, err)
 		}

@@ -1,8 +1,10 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -108,6 +110,36 @@ func TestEvents_AreFilteredByKind(t *testing.T) {
 	last, err := engine.LastEvent(t.Context())
 	if err != nil || len(events) != 1 || events[0].Kind != ktrdr.EventWorkerLost || a.parsed.Next != last.String() {
 		t.Errorf("%+v, next %q, want the lost worker and the cursor %s (%v)", events, a.parsed.Next, last, err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	defer stop()
+	var streamed []ktrdr.EventKind
+	for e, err := range newClient(t, st, ktrdr.ScopeRead).FollowEvents(ctx, "", FromBeginning, ktrdr.EventWorkerLost, ktrdr.EventBackendDied) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if streamed = append(streamed, e.Kind); len(streamed) == 2 {
+			break
+		}
+		engine.happen(ktrdr.Event{Kind: ktrdr.EventCompleted, Operation: testOp})
+		engine.happen(ktrdr.Event{Kind: ktrdr.EventBackendDied})
+	}
+	if !slices.Equal(streamed, []ktrdr.EventKind{ktrdr.EventWorkerLost, ktrdr.EventBackendDied}) {
+		t.Errorf("streamed %v, want what was asked for, before and after", streamed)
+	}
+	engine.happen(ktrdr.Event{Kind: ktrdr.EventCompleted, Operation: testOp})
+	engine.happen(ktrdr.Event{Kind: ktrdr.EventPhase, Operation: testOp})
+	engine.operation = func(ktrdr.OperationID) (ktrdr.Operation, error) {
+		return ktrdr.Operation{ID: testOp, Status: ktrdr.Completed}, nil
+	}
+	n := 0
+	for e, err := range newClient(t, st, ktrdr.ScopeRead).FollowEvents(ctx, testOp, ktrdr.Cursor{}, ktrdr.EventPhase) {
+		if n++; err != nil || e.Kind != ktrdr.EventPhase {
+			t.Errorf("event %s, %v", e.Kind, err)
+		}
+	}
+	if n != 1 || ctx.Err() != nil {
+		t.Errorf("%d events of one kind (%v), want one, and that the stream ends with the operation", n, ctx.Err())
 	}
 	refusedWith(t, "unknown kind", st.send(t, http.MethodGet, "/api/v1/events?kind=birthday", ""), "", http.StatusBadRequest, ktrdr.CodeInvalid)
 }

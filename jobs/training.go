@@ -253,7 +253,10 @@ func (r TrainingResult) sentence() string {
 	if r.Test != nil {
 		text += fmt.Sprintf("; on %d test samples accuracy %.4f (always the most frequent answer: %.4f), loss %.4g", r.Test.Samples, r.Test.Accuracy, r.Test.BaselineAccuracy, r.Test.Loss)
 	}
-	if n := len(r.Warnings); n > 0 {
+	switch n := len(r.Warnings); {
+	case n == 1:
+		text += "; 1 warning"
+	case n > 1:
 		text += fmt.Sprintf("; %d warnings", n)
 	}
 	return text

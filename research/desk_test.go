@@ -15,6 +15,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/blob"
 	"github.com/ktrdr/ktrdr/designer"
+	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
@@ -172,6 +173,9 @@ func TestDesk_PinsARun(t *testing.T) {
 		}
 		if s.Horizon != "42" || s.Place != (Place{"mine", i / 8, i % 8}) || len(s.Markets) != 1 || s.Markets[0] != (SymbolMarket{"EURUSD", "mkt_EURUSD"}) {
 			t.Errorf("spec %d: %+v", i, s)
+		}
+		if s.Rules != (evidence.Rules{}).WithDefaults() || s.Rules.MinTrades == 0 {
+			t.Errorf("rules %d: %+v, want the resolved ones", i, s.Rules)
 		}
 		if n.Trial == nil || n.Trial.Own != 20 || len(n.Trial.Markets) != 1 || n.Trial.Markets[0] != (ktrdr.TrialMarket{Market: "mkt_EURUSD", Symbols: "EURUSD", Timeframes: "1h"}) {
 			t.Errorf("trial %d: %+v, want all 20 of the run counted on its market", i, n.Trial)

@@ -60,7 +60,7 @@ func TestCosts_AGivenStrategyPaysTheFloor(t *testing.T) {
 	for _, want := range []string{
 		"so it was traded at the floor: 1.5 basis points a side (default: major FX).",
 		"warning: No costs are set for EURUSD, so it paid the default for major FX: 1.5 basis points a side.",
-		"PER SIDE", "default", "0.0001bp", "cost_per_side",
+		"PER SIDE", "default", "0.0001bp", "cost per side",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("results do not say %q:\n%s", want, out)

@@ -114,5 +114,6 @@ func gaps(r *market.Report) string {
 	if holes > len(r.Holes) {
 		atLeast = "at least "
 	}
-	return fmt.Sprintf("%d gaps while the market trades, %s%d bars in all; closed %d times", holes, atLeast, bars, r.Closed)
+	return fmt.Sprintf("%s while the market trades, %s%s in all; closed %s", numbered(holes, "gap", "gaps"), atLeast,
+		numbered(bars, "bar", "bars"), numbered(r.Closed, "time", "times"))
 }

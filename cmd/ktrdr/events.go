@@ -36,6 +36,9 @@ func newEvents(a *app) *cobra.Command {
 			if err != nil {
 				return usagef("--after: %w", err)
 			}
+			if after != "" && cursor == (ktrdr.Cursor{}) {
+				cursor = httpapi.FromBeginning
+			}
 			kinds, err := eventKinds(given)
 			if err != nil {
 				return err
@@ -50,7 +53,7 @@ func newEvents(a *app) *cobra.Command {
 			return a.stream(ctx, c, id, cursor, kinds)
 		}),
 	}
-	cmd.Flags().StringVar(&after, "after", "", "begin after the event with this `ID`, as --json shows it")
+	cmd.Flags().StringVar(&after, "after", "", "begin after the event with this `ID`, as --json shows it; 0-0 begins with the oldest that is kept")
 	cmd.Flags().StringSliceVar(&given, "kind", nil, "only events of these `KINDS`")
 	_ = cmd.RegisterFlagCompletionFunc("kind", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return kindNames(), cobra.ShellCompDirectiveNoFileComp

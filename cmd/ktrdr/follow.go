@@ -211,20 +211,18 @@ func (f *follower) show() {
 	}
 }
 
-// shownChildren bounds the bars, so that they fit on a screen.
-const shownChildren = 15
-
 func (f *follower) bars() []string {
 	p := f.a.palette()
 	line := func(indent string, op ktrdr.Operation) string {
 		return fmt.Sprintf("%s%s %s %3.0f%% %s %s", indent, short(op), bar(percent(op)/100, 20), percent(op), p.status(op.Status), p.dim(plain(note(op))))
 	}
 	lines := []string{line("", f.op)}
-	for i, child := range f.children {
-		if i == shownChildren {
-			return append(lines, fmt.Sprintf("  … and %d more", len(f.children)-shownChildren))
+	for _, ended := range []bool{false, true} { // what is active is never cut off
+		for _, child := range f.children {
+			if child.Status.Terminal() == ended {
+				lines = append(lines, line("  ", child))
+			}
 		}
-		lines = append(lines, line("  ", child))
 	}
 	return lines
 }

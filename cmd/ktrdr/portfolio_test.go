@@ -120,7 +120,7 @@ func (l *lab) listsSymbols(backtest ktrdr.Operation) {
 	if err := json.Unmarshal(parent.Result, &r); err != nil || r.Figures == nil || len(r.Figures.Symbols) != 2 || r.Figures.Symbols[1].Symbol != "BBB" {
 		l.t.Fatalf("result of the research %s (%v), want the figures of both symbols", parent.Result, err)
 	}
-	if out := l.must("results", string(parent.ID)); !strings.Contains(out, "Figures of each symbol") || !strings.Contains(out, "cost_per_side") {
+	if out := l.must("results", string(parent.ID)); !strings.Contains(out, "Figures of each symbol") || !strings.Contains(out, "cost per side") {
 		l.t.Errorf("results of the research do not list the symbols:\n%s", out)
 	}
 }

@@ -5,27 +5,11 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/jobs"
 )
-
-// table prints rows in columns. Cells must not be coloured: their colour would
-// count as width.
-func table(w io.Writer, head string, rows func(row func(cells ...any))) {
-	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(tw, head)
-	rows(func(cells ...any) {
-		texts := make([]string, len(cells))
-		for i, c := range cells {
-			texts[i] = plain(fmt.Sprint(c))
-		}
-		fmt.Fprintln(tw, strings.Join(texts, "\t"))
-	})
-	tw.Flush()
-}
 
 // plain makes text from outside safe to print: a worker's error must not move
 // the cursor or rename the terminal.
@@ -98,7 +82,11 @@ func percent(op ktrdr.Operation) float64 {
 func listed(w io.Writer, ops []ktrdr.Operation) {
 	table(w, "OPERATION\tSTATUS\tPROGRESS\tATTEMPTS\tWORKER\tCREATED\tNOTE", func(row func(...any)) {
 		for _, op := range ops {
-			row(op.ID, op.Status, fmt.Sprintf("%.0f%%", percent(op)), op.Attempts, dash(string(op.Worker)), ago(op.CreatedAt), note(op))
+			id := string(op.ID)
+			if terminal(w) && width(w) < wholeIDsAbove {
+				id = short(op)
+			}
+			row(id, op.Status, fmt.Sprintf("%.0f%%", percent(op)), op.Attempts, dash(string(op.Worker)), ago(op.CreatedAt), note(op))
 		}
 	})
 }

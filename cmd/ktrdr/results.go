@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +20,8 @@ the Sharpe ratio lies with 95 % confidence. --include trades,equity,positions
 shows a page of those columns too; --limit and --cursor choose which.
 
 A backtest of several symbols shows the figures of the sum and those of each
-symbol.`
+symbol. A research shows every check of its verdict, or why a gate refused it, and
+what to try next.`
 
 func newResults(a *app) *cobra.Command {
 	var (
@@ -41,7 +40,11 @@ func newResults(a *app) *cobra.Command {
 			shown, _, lost = c.Results(ctx, id, []string{"curve"}, 0, "")
 			r.Curve = shown.Curve
 		}
-		err = a.print(resultsPage{r, next}, func(w io.Writer) { a.printResults(w, r, next) })
+		verdict, err := verdictOn(ctx, c, r, cursor)
+		if err != nil {
+			return err
+		}
+		err = a.print(resultsPage{r, verdict, next}, func(w io.Writer) { a.printResults(w, r, verdict, next) })
 		return errors.Join(err, lost) // the figures are known though the file is not
 	})
 	cmd.Long = resultsHelp
@@ -51,18 +54,21 @@ func newResults(a *app) *cobra.Command {
 	return cmd
 }
 
-// resultsPage is the answer with where the next page begins.
+// resultsPage is the answer with the verdict, of a research, and where the next
+// page begins.
 type resultsPage struct {
 	httpapi.Results
-	Next string `json:"next_cursor,omitempty"`
+	Verdict *research.Assessment `json:"verdict,omitempty"`
+	Next    string               `json:"next_cursor,omitempty"`
 }
 
-func (a *app) printResults(w io.Writer, r httpapi.Results, next string) {
+func (a *app) printResults(w io.Writer, r httpapi.Results, verdict *research.Assessment, next string) {
 	fmt.Fprintf(w, "%s  %s\n", r.Operation, a.palette().status(r.Status))
 	if r.ErrorMessage != "" {
 		fmt.Fprintln(w, plain(r.ErrorMessage))
 	}
 	printFigures(w, r.Results)
+	printVerdict(w, a.palette(), verdict)
 	printLedger(w, r)
 	printCurve(w, r.Curve)
 	for _, f := range r.Artifacts {
@@ -128,36 +134,28 @@ func printFigures(w io.Writer, result json.RawMessage) {
 	for _, x := range r.Warnings {
 		fmt.Fprintln(w, "warning:", plain(x))
 	}
-	figure := func(name string, x *float64) {
-		text := "undefined"
-		if x != nil {
-			text = six(*x)
-		}
-		fmt.Fprintf(w, "  %-26s %s\n", name, text)
-	}
 	printCosts(w, r.Costs)
-	for _, figures := range []map[string]*float64{r.Metrics, r.Judged.figures} {
-		for _, name := range slices.Sorted(maps.Keys(figures)) {
-			figure(name, figures[name])
-		}
-	}
+	printGroups(w, backtestFigures, r.Metrics)
+	printGroups(w, researchGroups, r.Judged.figures)
 	if h := r.Holds; h != nil {
-		fmt.Fprintf(w, "  %-26s %d undefined, %d unsure, %d answered\n", "holds", h.Undefined, h.Unsure, h.Answered)
+		printFigure(w, "bars without a signal", fmt.Sprintf("%d undefined, %d unsure, %d answered hold", h.Undefined, h.Unsure, h.Answered))
 	}
 	if t := r.Test; t != nil {
-		figure("test_accuracy", &t.Accuracy)
-		figure("test_loss", &t.Loss)
+		fmt.Fprintln(w, "Test part")
+		printFigure(w, "accuracy", fraction.show(&t.Accuracy))
+		printFigure(w, "loss", asIs.show(&t.Loss))
 		for _, x := range []struct {
 			name  string
 			value *float64
-		}{{"precision", t.Precision}, {"recall", t.Recall}, {"f1_score", t.F1}, {"mae", t.MAE}} {
+			unit  figureUnit
+		}{{"precision", t.Precision, fraction}, {"recall", t.Recall, fraction}, {"F1 score", t.F1, fraction}, {"mean absolute error", t.MAE, asIs}} {
 			if x.value != nil { // of the other kind of network
-				figure(x.name, x.value)
+				printFigure(w, x.name, x.unit.show(x.value))
 			}
 		}
 	}
 	printAccounts(w, r.Accounts, r.Judged.symbols)
 	if r.ResultHash != "" {
-		fmt.Fprintf(w, "  %-26s %s\n", "result_hash", plain(r.ResultHash))
+		printFigure(w, "result_hash", plain(r.ResultHash))
 	}
 }

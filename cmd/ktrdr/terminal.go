@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -20,12 +21,18 @@ func terminal(w io.Writer) bool {
 
 // width of the terminal behind w, or 80.
 func width(w io.Writer) int {
+	columns, _ := size(w)
+	return columns
+}
+
+// size of the terminal behind w in columns and lines, or 80 and 24.
+func size(w io.Writer) (columns, lines int) {
 	if f, ok := w.(*os.File); ok {
-		if cols, _, err := term.GetSize(int(f.Fd())); err == nil && cols > 0 {
-			return cols
+		if columns, lines, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 && lines > 0 {
+			return columns, lines
 		}
 	}
-	return 80
+	return 80, 24
 }
 
 // palette colours words on a terminal, unless NO_COLOR is set.
@@ -67,37 +74,76 @@ func bar(part float64, columns int) string {
 }
 
 // screen is a block of lines at the bottom of a terminal that is redrawn in
-// place; what is printed above it scrolls away.
+// place; what is printed above it scrolls away. The block never has more lines
+// than the terminal: what has scrolled off cannot be redrawn.
 type screen struct {
 	w     io.Writer
-	drawn int // lines of the block now on the terminal
+	size  func(io.Writer) (columns, lines int) // nil means the terminal's
+	drawn []int                                // length of each line now on the terminal
 }
 
-// draw replaces the block.
+func (s *screen) dimensions() (columns, lines int) {
+	if s.size != nil {
+		return s.size(s.w)
+	}
+	return size(s.w)
+}
+
+// draw replaces the block. The first lines are kept where there are too many.
 func (s *screen) draw(lines []string) {
 	var b strings.Builder
-	s.wipe(&b)
-	columns := width(s.w)
-	for _, l := range lines {
-		b.WriteString(clip(l, columns-1) + "\n")
+	columns, rows := s.dimensions()
+	s.wipe(&b, columns, rows)
+	if most := max(rows-1, 1); len(lines) > most {
+		hidden := len(lines) - most + 1
+		lines = append(slices.Clone(lines[:most-1]), fmt.Sprintf("… %d more lines", hidden))
 	}
-	s.drawn = len(lines)
+	s.drawn = s.drawn[:0]
+	for _, l := range lines {
+		cut := clip(l, columns-1)
+		b.WriteString(cut + "\n")
+		s.drawn = append(s.drawn, shown(cut))
+	}
 	_, _ = io.WriteString(s.w, b.String())
 }
 
 // above prints a line that stays, and leaves the block to the next draw.
 func (s *screen) above(line string) {
 	var b strings.Builder
-	s.wipe(&b)
-	s.drawn = 0
+	columns, rows := s.dimensions()
+	s.wipe(&b, columns, rows)
+	s.drawn = s.drawn[:0]
 	b.WriteString(line + "\n")
 	_, _ = io.WriteString(s.w, b.String())
 }
 
-func (s *screen) wipe(b *strings.Builder) {
-	if s.drawn > 0 {
-		fmt.Fprintf(b, "\x1b[%dA\x1b[J", s.drawn)
+// wipe removes the block. A terminal that became narrower since has wrapped its
+// lines, so that they take more rows than they were.
+func (s *screen) wipe(b *strings.Builder, columns, rows int) {
+	up := 0
+	for _, n := range s.drawn {
+		up += max(1, (n+columns-1)/columns)
 	}
+	if up = min(up, rows-1); up > 0 {
+		fmt.Fprintf(b, "\x1b[%dA\x1b[J", up)
+	}
+}
+
+// shown is how many columns a line takes, without colours.
+func shown(line string) (n int) {
+	for i := 0; i < len(line); {
+		if line[i] == 0x1b {
+			end := strings.IndexByte(line[i:], 'm')
+			if end < 0 {
+				return n
+			}
+			i += end + 1
+			continue
+		}
+		_, size := utf8.DecodeRuneInString(line[i:])
+		i, n = i+size, n+1
+	}
+	return n
 }
 
 // shorten cuts a text to so many characters; the last one then says that there

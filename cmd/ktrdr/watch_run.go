@@ -213,11 +213,8 @@ func (w *runWatcher) tellEnd(r httpapi.ActiveResearch, op ktrdr.Operation) {
 	}
 }
 
-// The table is bounded, so that it fits on a screen.
-const (
-	shownResearches = 12
-	shownEnds       = 6
-)
+// shownEnds is how many of the last ends are shown below what is active.
+const shownEnds = 6
 
 // show draws the table, or prints what changed as lines.
 func (w *runWatcher) show() {
@@ -250,15 +247,15 @@ func (w *runWatcher) progress() string {
 		numbered(w.run.Finalists, "finalist", "finalists"), numbered(w.run.Looks, "look", "looks"))
 }
 
+// lines are the counts, what is active, and the last ends: where a terminal is
+// too low, the oldest end is cut off first.
 func (w *runWatcher) lines() []string {
-	lines := append([]string{w.progress()}, w.ended...)
-	active := w.inOrder()
-	for i, r := range active {
-		if i == shownResearches {
-			lines = append(lines, fmt.Sprintf("     … and %d more", len(active)-shownResearches))
-			break
-		}
+	lines := []string{w.progress()}
+	for _, r := range w.inOrder() {
 		lines = append(lines, fmt.Sprintf("%4d %s %-11s %s", w.number(r), bar(partOf(r), 20), r.Phase, plain(r.Strategy)))
+	}
+	for _, line := range slices.Backward(w.ended) {
+		lines = append(lines, line)
 	}
 	return lines
 }

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// table prints rows in columns. On a terminal it fits the width: the widest
+// columns are cut, the first one, which names the row, last. Cells must not be
+// coloured: their colour would count as width.
+func table(w io.Writer, head string, rows func(row func(cells ...any))) {
+	all := [][]string{strings.Split(head, "\t")}
+	rows(func(cells ...any) {
+		texts := make([]string, len(cells))
+		for i, c := range cells {
+			texts[i] = plain(fmt.Sprint(c))
+		}
+		all = append(all, texts)
+	})
+	room := 0
+	if terminal(w) {
+		room = width(w)
+	}
+	_, _ = io.WriteString(w, strings.Join(layOut(all, room), ""))
+}
+
+const (
+	columnGap     = 2
+	leastColumn   = 10 // to which texts are cut
+	noCutsBelow   = 30 // columns of a terminal below which nothing fits anyway
+	wholeIDsAbove = 140
+)
+
+// droppable are the columns that a narrow terminal does without, in this order.
+// The first column of a table stays: it names the row.
+var droppable = []string{
+	"WORKER", "ATTEMPTS", "WHERE", "TESTED BY", "OVERRULED", "COMMISSION", "SLIPPAGE", "SPREAD", "HOLD", "COST", "LOOKS", "TRIALS",
+	"AT", "RUN", "ALPHA", "FAILED", "CLAIMS", "CREATED", "TYPES", "FROM", "PROGRESS",
+}
+
+// layOut writes rows as lines of at most so many characters; 0 means any. The
+// first row is the head.
+func layOut(all [][]string, room int) (lines []string) {
+	widths := widthsOf(all)
+	var dropped []string
+	if room >= noCutsBelow {
+		room-- // what fills the last column wraps on some terminals
+		for _, name := range droppable {
+			if least(widths) <= room {
+				break
+			}
+			if i := slices.Index(all[0], name); i > 0 {
+				all, dropped = without(all, i), append(dropped, name)
+				widths = widthsOf(all)
+			}
+		}
+		shrink(widths, room)
+	}
+	for _, row := range all {
+		var b strings.Builder
+		for i, cell := range row {
+			text := shorten(cell, max(widths[i], 1))
+			b.WriteString(text)
+			if i < len(row)-1 {
+				b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text)+columnGap))
+			}
+		}
+		line := strings.TrimRight(b.String(), " ")
+		if room >= noCutsBelow-1 {
+			line = shorten(line, room)
+		}
+		lines = append(lines, line+"\n")
+	}
+	if len(dropped) > 0 {
+		lines = append(lines, shorten("Not shown for lack of room: "+strings.Join(dropped, ", "), room)+"\n")
+	}
+	return lines
+}
+
+func widthsOf(all [][]string) (widths []int) {
+	for _, row := range all {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	return widths
+}
+
+// without leaves out a column.
+func without(all [][]string, column int) [][]string {
+	rest := make([][]string, len(all))
+	for i, row := range all {
+		rest[i] = row
+		if column < len(row) {
+			rest[i] = slices.Delete(slices.Clone(row), column, column+1)
+		}
+	}
+	return rest
+}
+
+// least is how wide a table is whose texts are cut.
+func least(widths []int) int {
+	n := widths[0]
+	for _, w := range widths[1:] {
+		n += columnGap + min(w, leastColumn)
+	}
+	return n
+}
+
+// shrink cuts the widest columns until all fit; the first one, which names the
+// row, last.
+func shrink(widths []int, room int) {
+	total := func() (n int) {
+		for _, w := range widths {
+			n += w + columnGap
+		}
+		return n - columnGap
+	}
+	for total() > room {
+		widest := 0
+		for i, w := range widths {
+			if i > 0 && w > leastColumn && w > widths[widest] || widest == 0 && i > 0 && w > leastColumn {
+				widest = i
+			}
+		}
+		if widths[widest] <= leastColumn {
+			return
+		}
+		widths[widest]--
+	}
+}

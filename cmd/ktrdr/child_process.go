@@ -94,22 +94,35 @@ func listenLoopback(ctx context.Context) (net.Listener, error) {
 // lastWords keeps the line in which the Go runtime says why it ends a process.
 type lastWords struct {
 	mu   sync.Mutex
-	line []byte
+	line []byte // that is being written; lines come in pieces
+	said string
 }
 
 func (l *lastWords) Write(b []byte) (int, error) {
+	const most = 200
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for line := range bytes.Lines(b) {
-		if len(l.line) == 0 && (bytes.HasPrefix(line, []byte("fatal error: ")) || bytes.HasPrefix(line, []byte("panic: "))) {
-			l.line = bytes.Clone(line[:min(len(line), 200)])
+	for _, c := range b {
+		switch {
+		case c != '\n' && len(l.line) < most:
+			l.line = append(l.line, c)
+		case c == '\n':
+			l.end()
 		}
 	}
 	return len(b), nil
 }
 
+// end looks at a line that is complete.
+func (l *lastWords) end() {
+	if l.said == "" && (bytes.HasPrefix(l.line, []byte("fatal error: ")) || bytes.HasPrefix(l.line, []byte("panic: "))) {
+		l.said = string(l.line)
+	}
+	l.line = l.line[:0]
+}
+
 func (l *lastWords) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return strings.TrimSpace(string(l.line))
+	return l.said
 }

@@ -126,7 +126,7 @@ func (v move) helpful() bool {
 	case workerCrashes, workerStalls, userCancels, userResumes, backendRestarts:
 		return false
 	case workerClaims, workerCalls:
-		return v.fate == told && v.input != ktrdr.Release
+		return v.fate == told && v.input != ktrdr.Release && v.input != ktrdr.LoseChild
 	}
 	return true
 }
@@ -249,7 +249,7 @@ func (m *model) callMoves(w world, i uint8, yield func(move, world)) {
 		heard := from
 		refused := m.deliver(&heard, msg) != nil
 		after := heard
-		if refused || input == ktrdr.Finish || input == ktrdr.Release {
+		if refused || input == ktrdr.Finish || input == ktrdr.Release || input == ktrdr.LoseChild {
 			after.workers[i] = process{} // a lost claim is dropped, a finished one forgotten
 		}
 		yield(v, after)
@@ -284,6 +284,11 @@ func (m *model) callMoves(w world, i uint8, yield func(move, world)) {
 		next := w
 		next.left.releases--
 		call(next, ktrdr.Release, "")
+	}
+	if w.left.children > 0 && m.local[i] {
+		next := w
+		next.left.children--
+		call(next, ktrdr.LoseChild, "")
 	}
 }
 
@@ -350,7 +355,7 @@ func (m *model) sweepMoves(w world, op uint8, yield func(move, world)) {
 	case m.failLocal:
 		sweep(sweepLosesHolder, ktrdr.LoseHolder)
 	default:
-		sweep(sweepReleases, ktrdr.Release)
+		sweep(sweepReleases, ktrdr.Requeue)
 	}
 }
 

@@ -43,6 +43,10 @@ func TestModel_NoInterleavingBreaksARule(t *testing.T) {
 			hasParent: true, local: [2]bool{false, true}, failLocal: true,
 			start: budget{stalls: 1, cancels: 1, resumes: 1, restarts: 1, steps: 1},
 		},
+		"child processes that keep dying": {
+			hasParent: true, local: [2]bool{true, false},
+			start: budget{children: 3, cancels: 1, resumes: 1, restarts: 1, steps: 1},
+		},
 		"losses left to the plan": {
 			hasParent: true, noResume: true,
 			start: budget{crashes: 2, stalls: 1, cancels: 1, resumes: 1},

@@ -27,7 +27,7 @@ type operation struct {
 	exists                           bool
 	status                           uint8 // index into ktrdr.Statuses
 	epoch, attempts, losses, maxStep uint8
-	cancel                           bool
+	cancel, died                     bool
 
 	claims   uint8 // accepted claims; the newest has this number
 	holder   uint8 // the worker that made it
@@ -40,14 +40,14 @@ type operation struct {
 func (o operation) state() ktrdr.State {
 	return ktrdr.State{
 		Status: ktrdr.Statuses[o.status], Epoch: ktrdr.Epoch(o.epoch), Attempts: int(o.attempts),
-		CancelRequested: o.cancel, Losses: int(o.losses), MaxStep: int64(o.maxStep),
+		CancelRequested: o.cancel, Losses: int(o.losses), MaxStep: int64(o.maxStep), BackendDied: o.died,
 	}
 }
 
 func (o *operation) set(s ktrdr.State) {
 	o.status = uint8(slices.Index(ktrdr.Statuses, s.Status))
 	o.epoch, o.attempts, o.losses, o.maxStep = uint8(s.Epoch), uint8(s.Attempts), uint8(s.Losses), uint8(s.MaxStep)
-	o.cancel = s.CancelRequested
+	o.cancel, o.died = s.CancelRequested, s.BackendDied
 }
 
 func (o operation) is() ktrdr.Status { return ktrdr.Statuses[o.status] }
@@ -85,6 +85,7 @@ type message struct {
 // happen.
 type budget struct {
 	crashes, stalls, cancels, resumes, restarts, releases, faults, steps uint8
+	children                                                             uint8 // processes that a worker inside the backend started, and that die
 }
 
 // world is one state of the model. It is comparable: two worlds are the same
@@ -185,14 +186,15 @@ func (m *model) holdTransition(op uint8, before, after ktrdr.State, a ktrdr.Act,
 func (m *model) holdEffects(w *world, op uint8, a ktrdr.Act, eff ktrdr.Effects, number uint8) {
 	o := w.ops[op]
 	switch a.Input {
-	case ktrdr.Report, ktrdr.Save, ktrdr.Finish, ktrdr.Release:
+	case ktrdr.Report, ktrdr.Save, ktrdr.Finish, ktrdr.Release, ktrdr.LoseChild:
 		if number != 0 && number != o.claims {
 			m.violation("zombie write: %s of operation %d was accepted from claim %d while claim %d (worker %d) is the newest", a.Input, op, number, o.claims, o.holder)
 		}
 		if a.Input == ktrdr.Finish && o.finished == o.claims {
 			m.violation("operation %d was finished twice in claim %d", op, o.claims)
 		}
-	case ktrdr.LoseWorker:
+	}
+	if a.Input == ktrdr.LoseWorker || a.Input == ktrdr.LoseChild {
 		poison := !o.acked && o.silent+1 >= ktrdr.PoisonLosses
 		if eff.Poison != poison || poison && eff.AutoResume {
 			m.violation("operation %d: loss %d in a row gave %+v", op, o.silent+1, eff)
@@ -215,7 +217,7 @@ func (m *model) haunt(w *world, op uint8, a ktrdr.Act, byHand bool) {
 		}
 	case ktrdr.Finish:
 		o.finished = o.claims
-	case ktrdr.LoseWorker:
+	case ktrdr.LoseWorker, ktrdr.LoseChild:
 		o.silent++
 	case ktrdr.Cancel:
 		o.acked = true

@@ -55,6 +55,10 @@ const (
 // Types lists every operation type.
 var Types = []Type{AgentAssessment, AgentConfirm, AgentDesign, AgentResearch, Backtesting, DataLoad, Dummy, Training}
 
+// ComputeTypes are the types whose result is a function of the task alone. Such
+// work is requeued when its backend dies, and runs in a child process then.
+var ComputeTypes = []Type{AgentConfirm, Training, Backtesting, DataLoad, Dummy}
+
 // Known says whether t is an operation type.
 func (t Type) Known() bool { return slices.Contains(Types, t) }
 
@@ -92,8 +96,9 @@ type Operation struct {
 
 	CancelRequested bool   `json:"cancel_requested"`
 	CancelReason    string `json:"cancel_reason,omitempty"`
-	Losses          int    `json:"losses"`   // consecutive worker losses without a new step
-	MaxStep         int64  `json:"max_step"` // the furthest step ever reported
+	Losses          int    `json:"losses"`       // consecutive losses of a worker or a child process without a new step
+	MaxStep         int64  `json:"max_step"`     // the furthest step ever reported
+	BackendDied     bool   `json:"backend_died"` // a backend died while it ran this in process: compute work runs in a child process since
 
 	Spec     json.RawMessage `json:"spec"`            // what to do; never changed after creation
 	State    json.RawMessage `json:"state,omitempty"` // a parent's own memory, written by its plan

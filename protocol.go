@@ -123,6 +123,13 @@ type Task struct {
 	// Inject is what is to go wrong with it on purpose, in the words of whoever
 	// runs it; almost always nothing.
 	Inject string `json:"inject,omitempty"`
+
+	// Look is the look that a confirmation makes; nil for all others.
+	Look *Look `json:"look,omitempty"`
+
+	// InChild asks a worker inside a backend to run it in a child process. A
+	// worker elsewhere is a process of its own and is not asked.
+	InChild bool `json:"-"`
 }
 
 // ProgressReport overwrites an operation's progress.
@@ -163,6 +170,10 @@ type Released struct {
 	// AfterSeconds is how long nobody is to claim it: a wait that outlives
 	// every process. 0 means not at all.
 	AfterSeconds float64 `json:"after_seconds,omitempty"`
+
+	// ChildDied says that the child process that ran it died. That is a loss:
+	// PoisonLosses of them without a new step fail the operation.
+	ChildDied bool `json:"child_died,omitempty"`
 }
 
 // Skip says that a worker could not use the checkpoint it was given: a blob is

@@ -65,4 +65,5 @@ const (
 	ReleasedByWorker   = "release"  // its worker stopped and gave it back
 	ReleasedToWait     = "wait"     // its worker asked for a later try
 	ReleasedByRecovery = "recovery" // the backend that ran it is gone
+	ReleasedByChild    = "child"    // the child process that ran it died
 )

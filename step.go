@@ -12,6 +12,7 @@ import (
 //	   │  backend start ▼  │ report, same epoch
 //	   │      PENDING_RECONCILIATION ──▶ FAILED (nobody reported) | COMPLETED …
 //	   └── resume (from FAILED | CANCELLED) · release (graceful stop)
+//	       · requeue (its backend died) · losechild (its child process died)
 type Status string
 
 // The statuses, as they are stored and sent.
@@ -58,20 +59,23 @@ const (
 	Report     Input = "report"     // a worker says it runs this epoch: heartbeat or re-registration
 	Save       Input = "save"       // a worker writes progress or a checkpoint
 	Finish     Input = "finish"     // a worker ends it, well or badly
-	Release    Input = "release"    // a worker, or the sweep for a dead backend's own worker, gives it back
+	Release    Input = "release"    // a worker gives it back
+	Requeue    Input = "requeue"    // the backend that ran it in process is gone, and the policy is to resume
 	LoseWorker Input = "loseworker" // its worker was silent for the whole timeout
 	LoseHolder Input = "loseholder" // the backend that ran it in process is gone, and the policy is to fail
+	LoseChild  Input = "losechild"  // the child process that ran it died, and its backend lives
 	Restart    Input = "restart"    // a backend started while an outside worker held it
 	Cancel     Input = "cancel"     // somebody wants it stopped
 	Resume     Input = "resume"     // somebody, or the engine, wants it continued
 )
 
 // Inputs lists every input.
-var Inputs = []Input{Claim, Report, Save, Finish, Release, LoseWorker, LoseHolder, Restart, Cancel, Resume}
+var Inputs = []Input{Claim, Report, Save, Finish, Release, Requeue, LoseWorker, LoseHolder, LoseChild, Restart, Cancel, Resume}
 
-// PoisonLosses is how many consecutive worker losses without a new step make
-// an operation poison: it is failed and no longer resumed by itself, so that
-// one bad operation cannot take every worker down with it.
+// PoisonLosses is how many consecutive losses of a worker or of a child process,
+// without a new step, make an operation poison: it is failed and no longer
+// resumed by itself, so that one bad operation cannot take every worker down
+// with it. The death of a backend is no loss: it may be a power cut.
 const PoisonLosses = 3
 
 // State is the part of an operation that Step decides on and changes.
@@ -82,12 +86,13 @@ type State struct {
 	CancelRequested bool
 	Losses          int
 	MaxStep         int64
+	BackendDied     bool
 }
 
 // Act is an Input with what comes with it.
 type Act struct {
 	Input   Input
-	Epoch   Epoch  // Report, Save, Finish, Release, LoseWorker, LoseHolder, Restart: the epoch it speaks for
+	Epoch   Epoch  // of every input but Claim, Cancel and Resume: the epoch it speaks for
 	Outcome Status // Finish: Completed, Failed or Cancelled
 	Step    int64  // Report, Save: how far the work is
 
@@ -101,7 +106,7 @@ type Effects struct {
 	Advance    bool // the operation ended and its open parent's plan is asked; a parent being cancelled is not asked, it ends with its last child
 	AutoResume bool // the operation lost its worker but its open parent still wants it: Resume follows
 	Cascade    bool // cancel the children too
-	Poison     bool // it failed because it keeps losing its workers
+	Poison     bool // it failed because it keeps losing its workers or child processes
 }
 
 // Step is the specification of every transition: what an act does to an
@@ -123,7 +128,7 @@ func Step(s State, a Act) (State, Effects, error) {
 	}
 
 	switch a.Input { // the fence: acts that speak for an epoch need the live one
-	case Report, Save, Finish, Release, LoseWorker, LoseHolder, Restart:
+	case Report, Save, Finish, Release, Requeue, LoseWorker, LoseHolder, LoseChild, Restart:
 		if a.Epoch != s.Epoch || !s.Status.Live() {
 			return refuse(CodeStaleEpoch)
 		}
@@ -155,7 +160,8 @@ func Step(s State, a Act) (State, Effects, error) {
 		}
 		eff.Advance = a.Child
 
-	case Release:
+	case Release, Requeue:
+		next.BackendDied = s.BackendDied || a.Input == Requeue
 		next.Status = Pending
 		if s.CancelRequested {
 			next.Status = Cancelled
@@ -175,7 +181,20 @@ func Step(s State, a Act) (State, Effects, error) {
 			eff.AutoResume = a.Child
 		}
 
+	case LoseChild:
+		next.Losses++
+		next.Status = Pending
+		switch {
+		case s.CancelRequested:
+			next.Status = Cancelled
+			eff.Advance = a.Child
+		case next.Losses >= PoisonLosses:
+			next.Status = Failed
+			eff.Poison, eff.Advance = true, a.Child
+		}
+
 	case LoseHolder:
+		next.BackendDied = true
 		next.Status = Failed
 		if s.CancelRequested {
 			next.Status = Cancelled
@@ -223,7 +242,7 @@ func (s *State) newStep(step int64) {
 
 // Lifecycle returns the part of the operation that Step decides on.
 func (op *Operation) Lifecycle() State {
-	return State{op.Status, op.Epoch, op.Attempts, op.CancelRequested, op.Losses, op.MaxStep}
+	return State{op.Status, op.Epoch, op.Attempts, op.CancelRequested, op.Losses, op.MaxStep, op.BackendDied}
 }
 
 // TransitionError says that an act was refused and why.

@@ -23,6 +23,12 @@ func losing(s ktrdr.State, losses int) ktrdr.State {
 	return s
 }
 
+// orphaned is an operation whose backend died while it ran it.
+func orphaned(s ktrdr.State) ktrdr.State {
+	s.BackendDied = true
+	return s
+}
+
 func TestStep_AnswersAsTheTableSays(t *testing.T) {
 	t.Parallel()
 	fourth := func(i ktrdr.Input) ktrdr.Act { return ktrdr.Act{Input: i, Epoch: 4, Step: 10} }
@@ -120,12 +126,42 @@ func TestStep_AnswersAsTheTableSays(t *testing.T) {
 		},
 		{
 			"a lost backend is not a lost worker",
-			losing(at(ktrdr.Running), 2), ofParent(fourth(ktrdr.LoseHolder)), losing(at(ktrdr.Failed), 2),
+			losing(at(ktrdr.Running), 2), ofParent(fourth(ktrdr.LoseHolder)), orphaned(losing(at(ktrdr.Failed), 2)),
+			ktrdr.Effects{Advance: true},
+		},
+		{
+			"a requeue after a dead backend is no loss, and is remembered",
+			losing(at(ktrdr.Running), 2), ofParent(fourth(ktrdr.Requeue)), orphaned(losing(at(ktrdr.Pending), 2)),
+			ktrdr.Effects{},
+		},
+		{
+			"a requeue under a cancel ends it",
+			flagged(at(ktrdr.Running)), ofParent(fourth(ktrdr.Requeue)), orphaned(flagged(at(ktrdr.Cancelled))),
+			ktrdr.Effects{Advance: true},
+		},
+		{
+			"a release keeps in mind that a backend died",
+			orphaned(at(ktrdr.Running)), fourth(ktrdr.Release), orphaned(at(ktrdr.Pending)),
+			ktrdr.Effects{},
+		},
+		{
+			"a dead child process is a loss, and the work is tried again",
+			orphaned(losing(at(ktrdr.Running), 1)), ofParent(fourth(ktrdr.LoseChild)), orphaned(losing(at(ktrdr.Pending), 2)),
+			ktrdr.Effects{},
+		},
+		{
+			"the third dead child process without a new step is poison",
+			orphaned(losing(at(ktrdr.Running), 2)), ofParent(fourth(ktrdr.LoseChild)), orphaned(losing(at(ktrdr.Failed), 3)),
+			ktrdr.Effects{Poison: true, Advance: true},
+		},
+		{
+			"a dead child process under a cancel is the cancel's end",
+			flagged(losing(at(ktrdr.Running), 2)), ofParent(fourth(ktrdr.LoseChild)), flagged(losing(at(ktrdr.Cancelled), 3)),
 			ktrdr.Effects{Advance: true},
 		},
 		{
 			"a lost backend under a cancel is the cancel's end",
-			flagged(at(ktrdr.Running)), fourth(ktrdr.LoseHolder), flagged(at(ktrdr.Cancelled)),
+			flagged(at(ktrdr.Running)), fourth(ktrdr.LoseHolder), orphaned(flagged(at(ktrdr.Cancelled))),
 			ktrdr.Effects{},
 		},
 		{
@@ -173,8 +209,8 @@ func TestStep_AnswersAsTheTableSays(t *testing.T) {
 func TestStep_RefusesWithTheCodeThatSaysHow(t *testing.T) {
 	t.Parallel()
 	speaks := []ktrdr.Input{
-		ktrdr.Report, ktrdr.Save, ktrdr.Finish, ktrdr.Release,
-		ktrdr.LoseWorker, ktrdr.LoseHolder, ktrdr.Restart,
+		ktrdr.Report, ktrdr.Save, ktrdr.Finish, ktrdr.Release, ktrdr.Requeue,
+		ktrdr.LoseWorker, ktrdr.LoseHolder, ktrdr.LoseChild, ktrdr.Restart,
 	}
 	type row struct {
 		from ktrdr.State

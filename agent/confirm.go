@@ -14,27 +14,21 @@ import (
 	"github.com/ktrdr/ktrdr/worker"
 )
 
-// Looks is what a confirmation needs of the ledger.
-type Looks interface {
-	LookOf(ctx context.Context, op ktrdr.OperationID) (ktrdr.Look, error)
-}
-
 // ConfirmationRunner confirms finalists on their holdout.
-func ConfirmationRunner(l Looks) worker.Runner { return confirmationRunner{l} }
+func ConfirmationRunner() worker.Runner { return confirmationRunner{} }
 
-type confirmationRunner struct{ looks Looks }
+type confirmationRunner struct{}
 
-// Run makes one look. Its number was reserved when the operation was created:
-// a second attempt has the same number, reads the same bars and gives the same
-// result.
-func (r confirmationRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
+// Run makes one look. Its number was reserved when the operation was created
+// and comes with the task: a second attempt has the same number, reads the same
+// bars and gives the same result.
+func (confirmationRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
 	spec, err := ktrdr.ParseSpec[research.ConfirmSpec](t.Spec)
 	if err != nil {
 		return nil, err
 	}
-	look, err := insist(ctx, func() (ktrdr.Look, error) { return r.looks.LookOf(ctx, t.Operation) })
-	if err != nil {
-		return nil, stopped(ctx, t, err)
+	if t.Look == nil {
+		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "no look was reserved for %s", t.Operation)
 	}
 	fault.Hit(fault.LookReading)
 	in := &inputs{task: t}
@@ -43,7 +37,7 @@ func (r confirmationRunner) Run(ctx context.Context, t *worker.Task) (json.RawMe
 	if err != nil {
 		return nil, stopped(ctx, t, err)
 	}
-	c := research.Confirmation{Strategy: spec.Strategy, Look: evidence.Confirm(holdout, look.Before, spec.Rules)}
+	c := research.Confirmation{Strategy: spec.Strategy, Look: evidence.Confirm(holdout, t.Look.Before, spec.Rules)}
 	c.Summary, c.Claim = c.Look.Summary, c.Look.Claim
 	if c.LookHash, err = spec.LookHash(&c.Look); err != nil {
 		return nil, err

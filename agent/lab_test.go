@@ -158,7 +158,7 @@ func (l *lab) run(closing func()) {
 		"agents": {
 			ktrdr.AgentDesign:     agent.Inject(design),
 			ktrdr.AgentAssessment: agent.Inject(agent.AssessmentRunner(l.minds)),
-			ktrdr.AgentConfirm:    agent.Inject(agent.ConfirmationRunner(l.Engine)),
+			ktrdr.AgentConfirm:    agent.Inject(agent.ConfirmationRunner()),
 		},
 	} {
 		w, err := worker.New(worker.Config{Name: name, Runners: runners, Slots: 2}, l.Local())

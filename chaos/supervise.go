@@ -2,9 +2,12 @@ package chaos
 
 import (
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"syscall"
+	"time"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
 )
 
@@ -15,6 +18,35 @@ import (
 func (l *Lab) Boot(workers int) *Proc {
 	l.t.Helper()
 	return start(l.t, "serve", l.bin, l.env, "serve", "--addr", l.addr, "--workers", fmt.Sprint(workers))
+}
+
+// BootLimited is Boot with a limit on the memory of each process, in KiB.
+func (l *Lab) BootLimited(kib, workers int, env ...string) *Proc {
+	l.t.Helper()
+	return start(l.t, "serve", "/bin/sh", join(l.env, env...), "-c", `ulimit -d "$0" && exec "$@"`,
+		fmt.Sprint(kib), l.bin, "serve", "--addr", l.addr, "--workers", fmt.Sprint(workers))
+}
+
+// Load starts an import.
+func (l *Lab) Load(r httpapi.DataLoadRequest) ktrdr.OperationID {
+	l.t.Helper()
+	return l.begin("/api/v1/data/load", r)
+}
+
+// Died waits until a backend is dead or ok is true, and says which.
+func (l *Lab) Died(p *Proc, ok func() bool) (died bool) {
+	l.t.Helper()
+	eventually(l.t, time.Minute, "the backend to die or to do its work", func() bool {
+		died = !p.Alive()
+		return died || ok()
+	})
+	return died
+}
+
+// Is says whether an operation has a status; not if nobody answers.
+func (l *Lab) Is(id ktrdr.OperationID, want ktrdr.Status) bool {
+	status, out, err := call[ktrdr.Operation](l, http.MethodGet, "/api/v1/operations/"+string(id), nil)
+	return err == nil && status == http.StatusOK && out.Data.Status == want
 }
 
 // WorkerNamed starts a worker of some types in a folder of that name, in which
@@ -44,4 +76,10 @@ func (l *Lab) Hashes(run httpapi.Triggered) []string {
 		hashes[i] = l.ResultHash(r.Operation)
 	}
 	return hashes
+}
+
+// Gone waits until a process is no more.
+func (l *Lab) Gone(pid int) {
+	l.t.Helper()
+	eventually(l.t, 10*time.Second, fmt.Sprintf("process %d to be gone", pid), func() bool { return syscall.Kill(pid, 0) != nil })
 }

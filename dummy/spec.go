@@ -27,7 +27,7 @@ type Spec struct {
 
 	// The work goes wrong before it does the named step, every time it gets
 	// there. A crash is SIGKILL for the process it runs in, which is the whole
-	// backend when the operation runs inside one.
+	// backend when the operation runs inside one for the first time.
 	FailAt  int  `json:"fail_at,omitempty"`
 	PanicAt int  `json:"panic_at,omitempty"`
 	CrashAt int  `json:"crash_at,omitempty"`

@@ -139,6 +139,9 @@ func (e *Engine) look(ctx context.Context, req ktrdr.ClaimRequest, heldBy ktrdr.
 	if err := e.inject(context.WithoutCancel(ctx), task); err != nil {
 		return ktrdr.ClaimReply{}, err
 	}
+	if err := e.addLook(context.WithoutCancel(ctx), task); err != nil {
+		return ktrdr.ClaimReply{}, err
+	}
 	return ktrdr.ClaimReply{Task: task}, nil
 }
 
@@ -155,6 +158,22 @@ func (e *Engine) inject(ctx context.Context, task *ktrdr.Task) error {
 	if task.Inject = e.config.Inject(op); task.Inject != "" {
 		e.log.WarnContext(ctx, "operation is made to go wrong", "op", task.Operation, "epoch", task.Epoch, "inject", task.Inject)
 	}
+	return nil
+}
+
+// addLook gives a confirmation the look that was reserved for it.
+func (e *Engine) addLook(ctx context.Context, task *ktrdr.Task) error {
+	if task.Type != ktrdr.AgentConfirm {
+		return nil
+	}
+	look, err := e.store.LookOf(ctx, task.Operation)
+	switch {
+	case ktrdr.CodeOf(err) == ktrdr.CodeNotFound: // its runner says so
+		return nil
+	case err != nil:
+		return fmt.Errorf("look of %s: %w", task.Operation, err)
+	}
+	task.Look = &look
 	return nil
 }
 

@@ -49,6 +49,7 @@ type Engine struct {
 	log      *slog.Logger
 	config   Config
 	started  time.Time
+	requeued []ktrdr.OperationID // what Start found in the hands of backends that died
 
 	detector *detector
 	waiting  queue
@@ -96,11 +97,16 @@ func (e *Engine) Start(ctx context.Context) error {
 		return fmt.Errorf("startup reconciliation: %w", err)
 	}
 	e.note(ctx, rec)
+	e.requeued = rec.Requeued
 	if n := len(rec.Reconciling); n > 0 {
 		e.log.InfoContext(ctx, "operations wait for their workers to report", "count", n)
 	}
 	return nil
 }
+
+// Requeued lists the operations that Start found in the hands of backends that
+// died without a stop. Each runs next in a child process.
+func (e *Engine) Requeued() []ktrdr.OperationID { return e.requeued }
 
 // Run keeps the engine's loops going until ctx ends, then says goodbye to the
 // store. It returns nil on an ordinary stop and an error when a newer life of
@@ -174,7 +180,7 @@ func (e *Engine) note(ctx context.Context, rec ktrdr.Recovered) {
 			"silent", o.Silent, "poison", o.Poison, "resumed", o.Resumed)
 	}
 	for _, id := range rec.Requeued {
-		e.log.InfoContext(ctx, "operation of a dead backend requeued", "op", id)
+		e.log.WarnContext(ctx, "operation of a dead backend requeued; it runs next in a child process", "op", id)
 	}
 	for _, id := range rec.Failed {
 		e.log.WarnContext(ctx, "operation of a dead backend failed", "op", id)

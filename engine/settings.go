@@ -93,6 +93,6 @@ func (s Settings) policy() ktrdr.RecoveryPolicy {
 		Late:       2 * s.HeartbeatInterval,
 		AutoResume: !s.NoAutoResume,
 		FailLocal:  s.RestartPolicy == RestartFail,
-		Requeue:    []ktrdr.Type{ktrdr.AgentConfirm, ktrdr.Training, ktrdr.Backtesting, ktrdr.DataLoad, ktrdr.Dummy},
+		Requeue:    ktrdr.ComputeTypes,
 	}
 }

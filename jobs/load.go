@@ -41,25 +41,15 @@ type LoadResult struct {
 // Run imports the file. Importing the same again changes nothing, so that there
 // is no checkpoint.
 func (r loadRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
-	spec, err := ktrdr.ParseSpec[LoadSpec](t.Spec)
+	spec, bars, report, err := readLoad(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	t.Progress(ktrdr.Progress{CurrentStep: "reading " + spec.Source.Name})
-	zone, err := time.LoadLocation(spec.Zone)
-	if err != nil {
-		return nil, err
-	}
-	opt := market.ImportOptions{
-		Source: spec.Source.Name, Symbol: spec.Symbol, Timeframe: spec.Timeframe, Zone: zone, Divide: spec.Divide,
-	}
-	if spec.Normalise {
-		opt.Mode = market.Normalise
-	}
-	bars, report, err := readPrices(ctx, t, spec.Source, opt)
-	if err != nil {
-		return nil, err
-	}
+	return r.store(ctx, t, spec, bars, report)
+}
+
+// store places the bars of an import and stores them.
+func (r loadRunner) store(ctx context.Context, t *worker.Task, spec LoadSpec, bars *market.Bars, report market.Report) (json.RawMessage, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

@@ -133,7 +133,7 @@ func (d *Desk) open(ctx context.Context, symbols []string, frames []market.Timef
 				return nil, err
 			}
 			if errors.Is(err, market.ErrNoData) {
-				known, listErr := d.known()
+				known, listErr := d.known(ctx)
 				err = errors.Join(noData(known, symbol, tf), listErr)
 			}
 			if err != nil {

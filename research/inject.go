@@ -19,6 +19,7 @@ import (
 //	panic:designing:              every design panics
 //	hang:backtesting:slow         goes on for ever, alive, until it is cancelled
 //	delay=2s:assessing:           begins two seconds later
+//	memory:training:              takes memory until the process dies of it; set a limit first (ulimit -d)
 //
 // The backend asks for it at each claim, so that one that is started without it
 // is cured. Empty phase and empty text match all.
@@ -34,10 +35,11 @@ type Action string
 
 // The actions.
 const (
-	ActionFail  Action = "fail"
-	ActionPanic Action = "panic"
-	ActionHang  Action = "hang"
-	ActionDelay Action = "delay"
+	ActionFail   Action = "fail"
+	ActionPanic  Action = "panic"
+	ActionHang   Action = "hang"
+	ActionDelay  Action = "delay"
+	ActionMemory Action = "memory"
 )
 
 // Injections are what KTRDR_INJECT holds. The zero value does nothing.
@@ -92,10 +94,10 @@ func ParseAction(text string) (Injection, error) {
 		return Injection{Action: ActionDelay, Delay: d}, nil
 	}
 	switch a := Action(text); a {
-	case ActionFail, ActionPanic, ActionHang:
+	case ActionFail, ActionPanic, ActionHang, ActionMemory:
 		return Injection{Action: a}, nil
 	}
-	return Injection{}, fmt.Errorf("there is no action %q; there is fail, panic, hang and delay=2s", text)
+	return Injection{}, fmt.Errorf("there is no action %q; there is fail, panic, hang, memory and delay=2s", text)
 }
 
 // String writes the action as it is handed to a worker.
@@ -132,6 +134,14 @@ func (i Injection) Do(ctx context.Context) error {
 		panic("it panics because KTRDR_INJECT says so")
 	case ActionHang:
 		<-ctx.Done()
+		return context.Cause(ctx)
+	case ActionMemory:
+		for held := [][]byte(nil); ctx.Err() == nil; {
+			held = append(held, make([]byte, 16<<20))
+			for page := 0; page < 16<<20; page += 4096 {
+				held[len(held)-1][page] = 1 // else the kernel only promises it
+			}
+		}
 		return context.Cause(ctx)
 	case ActionDelay:
 		t := time.NewTimer(i.Delay)

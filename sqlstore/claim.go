@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -150,7 +151,7 @@ func (s *Store) claimedBefore(ctx context.Context, id ktrdr.OperationID) (task *
 func taskOf(ctx context.Context, q queryer, op operationRow) (*ktrdr.Task, error) {
 	task := &ktrdr.Task{
 		Operation: op.ID, Type: op.Type, Epoch: op.Epoch, Attempts: op.Attempts,
-		Spec: op.Spec, Cancel: op.CancelRequested,
+		Spec: op.Spec, Cancel: op.CancelRequested, InChild: op.BackendDied && slices.Contains(ktrdr.ComputeTypes, op.Type),
 	}
 	if op.Checkpoint == nil {
 		return task, nil

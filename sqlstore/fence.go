@@ -94,7 +94,7 @@ func refusal(ctx context.Context, q queryer, id ktrdr.OperationID, act ktrdr.Act
 		return err
 	}
 	switch act.Input {
-	case ktrdr.Save, ktrdr.Finish, ktrdr.Release:
+	case ktrdr.Save, ktrdr.Finish, ktrdr.Release, ktrdr.LoseChild:
 		switch {
 		case te.Epoch != act.Epoch || !te.From.Live():
 			te.Code = ktrdr.CodeStaleEpoch

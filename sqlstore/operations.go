@@ -151,13 +151,14 @@ func (s *Store) openParent(ctx context.Context, t *tx, id ktrdr.OperationID) (op
 }
 
 // A root's own creation time is not known before the statement runs, hence the
-// COALESCE.
+// first COALESCE. A retry runs in a child process if what it retries does.
 const (
 	insertNew query = `INSERT INTO operations (id, operation_type, status, priority, parent_id, root_id, root_created_at,
 			ordinal, depth, is_backend_local, has_plan, spec, state, metadata, retry_of,
-			queue, run, generation, idx, session, trials, look, created_at)
+			queue, run, generation, idx, session, trials, look, backend_died, created_at)
 		VALUES ($1, $2, 'PENDING', $3, $4, $5, COALESCE((SELECT root_created_at FROM operations WHERE id = $5), {now}),
-			$6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, {now})`
+			$6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
+			COALESCE((SELECT backend_died FROM operations WHERE id = $13), 0), {now})`
 	insertUnlessTaken = insertNew + ` ON CONFLICT (id) DO NOTHING`
 	insertAndRead     = insertUnlessTaken + ` RETURNING ` + operationColumns
 )

@@ -13,15 +13,21 @@ import (
 // reason, $3 for how long it is not to be claimed, in microseconds, and $4 who
 // gave it back. To Step that is the release it knows: the wait only keeps claims
 // from being made.
-const release = `UPDATE operations SET
+const (
+	release = giveBack + `
+	WHERE `
+	requeue = giveBack + `, backend_died = 1
+	WHERE `
+)
+
+const giveBack = `UPDATE operations SET
 		status = ` + ifCancelled + `'CANCELLED' ELSE 'PENDING' END,
 		error_message = ` + ifCancelled + cancelledMessage + ` ELSE '' END,
 		error = ` + ifCancelled + `$1 ELSE NULL END,
 		completed_at = ` + ifCancelled + `{now} ELSE NULL END,
 		ended_by = ` + ifCancelled + `'release' ELSE '' END,
 		reason = $2, released_by = $4, held_by = '',
-		not_before = ` + ifCancelled + `NULL ELSE {now} + NULLIF(CAST($3 AS BIGINT), 0) END
-	WHERE `
+		not_before = ` + ifCancelled + `NULL ELSE {now} + NULLIF(CAST($3 AS BIGINT), 0) END`
 
 const releaseOne query = release + `id = $5 AND epoch = $6 AND has_plan = 0 AND ` + isLive + `
 	RETURNING ` + operationColumns
@@ -36,6 +42,9 @@ const (
 func (s *Store) Release(ctx context.Context, r ktrdr.Released) error {
 	if !r.Operation.Valid() {
 		return notFound(r.Operation)
+	}
+	if r.ChildDied {
+		return s.loseChild(ctx, r)
 	}
 	wait, err := waitOf(r)
 	if err != nil {

@@ -25,7 +25,7 @@ const (
 // over is none: whoever sees one need not ask what time it is.
 const operationColumns = `id, operation_type, status, phase, epoch, attempts, priority,
 	COALESCE(parent_id, ''), root_id, ordinal, is_backend_local, has_plan, worker_id, held_by,
-	cancel_requested, cancel_reason, losses, max_step, spec, state, metadata, progress,
+	cancel_requested, cancel_reason, losses, max_step, backend_died, spec, state, metadata, progress,
 	result, error_message, error, COALESCE(retry_of, ''), created_at, COALESCE(started_at, 0),
 	COALESCE(claimed_at, 0), COALESCE(heartbeat_at, 0), COALESCE(completed_at, 0),
 	ckpt_id, COALESCE(ckpt_type, ''), COALESCE(ckpt_epoch, 0), COALESCE(ckpt_seq, 0),
@@ -56,7 +56,7 @@ type operationRow struct {
 func scanOperation(row scanner) (operationRow, error) {
 	var (
 		op                            operationRow
-		local, plan, cancel           int
+		local, plan, cancel, died     int
 		compacted, pinned             int
 		state, result, failure        sql.NullString
 		spec, metadata, progress      string
@@ -69,7 +69,7 @@ func scanOperation(row scanner) (operationRow, error) {
 	)
 	err := row.Scan(&op.ID, &op.Type, &op.Status, &op.Phase, &op.Epoch, &op.Attempts, &op.Priority,
 		&op.Parent, &op.Root, &op.Ordinal, &local, &plan, &op.Worker, &op.HeldBy,
-		&cancel, &op.CancelReason, &op.Losses, &op.MaxStep, &spec, &state, &metadata, &progress,
+		&cancel, &op.CancelReason, &op.Losses, &op.MaxStep, &died, &spec, &state, &metadata, &progress,
 		&result, &op.ErrorMessage, &failure, &op.RetryOf, &created, &started,
 		&claimed, &heartbeat, &completed,
 		&checkpointID, &saved.Type, &saved.Epoch, &saved.Seq, &saved.Step, &saved.Size, &savedAt,
@@ -78,7 +78,7 @@ func scanOperation(row scanner) (operationRow, error) {
 	if err != nil {
 		return operationRow{}, err
 	}
-	op.BackendLocal, op.HasPlan, op.CancelRequested = local == 1, plan == 1, cancel == 1
+	op.BackendLocal, op.HasPlan, op.CancelRequested, op.BackendDied = local == 1, plan == 1, cancel == 1, died == 1
 	op.Compacted, op.Pinned = compacted == 1, pinned == 1
 	if spec != "" { // empty in a list
 		op.Spec, op.Metadata = json.RawMessage(spec), json.RawMessage(metadata)

@@ -99,7 +99,7 @@ const loseHolder = `UPDATE operations SET
 		status = ` + ifCancelled + `'CANCELLED' ELSE 'FAILED' END,
 		error_message = ` + ifCancelled + cancelledMessage + ` WHEN ckpt_id IS NULL THEN $4 ELSE $3 END,
 		error = ` + ifCancelled + `$1 ELSE $2 END,
-		completed_at = {now}, ended_by = 'loseholder', ending = NULL
+		completed_at = {now}, ended_by = 'loseholder', ending = NULL, backend_died = 1
 	WHERE `
 
 var loseHolderArgs = []any{
@@ -120,16 +120,16 @@ func (s *Store) recoverHeld(ctx context.Context, b ktrdr.Backend, p ktrdr.Recove
 	}
 	where, args := abandoned(1)
 	return s.treat(ctx, where, args, r, func(t *tx, all []found) (ktrdr.Recovered, error) {
-		var requeue, fail []found
+		var resume, fail []found
 		for _, f := range all {
 			if !p.FailLocal && slices.Contains(p.Requeue, f.kind) {
-				requeue = append(requeue, f)
+				resume = append(resume, f)
 			} else {
 				fail = append(fail, f)
 			}
 		}
 		var part ktrdr.Recovered
-		released, err := update(ctx, t, release, []any{cancelledFailure, messageRequeued, noWait, ktrdr.ReleasedByRecovery}, abandoned, requeue)
+		released, err := update(ctx, t, requeue, []any{cancelledFailure, messageRequeued, noWait, ktrdr.ReleasedByRecovery}, abandoned, resume)
 		if err != nil {
 			return part, err
 		}

@@ -29,12 +29,15 @@ var inputs = []entry{
 	{title: "FinishCancelled", input: ktrdr.Finish, outcome: ktrdr.Cancelled, give: (*matrix).giveFinish},
 	{title: "FinishWithoutAnEnd", input: ktrdr.Finish, outcome: ktrdr.Running, give: (*matrix).giveFinish},
 	{title: "Release", input: ktrdr.Release, give: (*matrix).giveRelease},
-	{title: "ReleaseByTheSweep", input: ktrdr.Release, inside: true, giveAll: func(m *matrix) { m.restart(keep) }},
+	{title: "Requeue", input: ktrdr.Requeue, inside: true, giveAll: func(m *matrix) { m.restart(keep) }},
 	{title: "LoseWorker", input: ktrdr.LoseWorker, giveAll: (*matrix).loseAll},
 	{title: "LoseHolder", input: ktrdr.LoseHolder, inside: true, giveAll: func(m *matrix) {
 		p := keep
 		p.Requeue = nil
 		m.restart(p)
+	}},
+	{title: "LoseChild", input: ktrdr.LoseChild, inside: true, give: func(m *matrix, c *situation) error {
+		return m.Release(m.ctx(), ktrdr.Released{Operation: c.op.ID, Epoch: c.epoch(), ChildDied: true, Reason: "signal: killed"})
 	}},
 	{title: "Restart", input: ktrdr.Restart, giveAll: func(m *matrix) { m.restart(keep) }},
 	{title: "Cancel", input: ktrdr.Cancel, give: func(m *matrix, c *situation) error {

@@ -37,8 +37,9 @@ type entry struct {
 	Finished   *ktrdr.Finished       `json:"finished,omitempty"`
 	Released   *ktrdr.Released       `json:"released,omitempty"`
 
-	files map[ktrdr.Hash][]byte // the bytes of its artifacts, or
-	dir   string                // the folder where they lie
+	files  map[ktrdr.Hash][]byte // the bytes of its artifacts, or
+	dir    string                // the folder where they lie, or
+	stored bool                  // the backend has them already
 }
 
 // open reads an artifact's bytes from where they are.
@@ -111,6 +112,8 @@ func (e *entry) periodic() bool {
 // artifacts lists the blobs that must be stored before the entry.
 func (e *entry) artifacts() []ktrdr.Artifact {
 	switch {
+	case e.stored:
+		return nil
 	case e.Checkpoint != nil:
 		return e.Checkpoint.Artifacts
 	case e.Finished != nil && e.Finished.Checkpoint != nil:

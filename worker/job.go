@@ -120,13 +120,20 @@ func (j *job) lose() {
 // run is the whole life of a claim.
 func (j *job) run(ctx context.Context) {
 	fault.Hit(fault.WorkerClaimed)
-	j.log.Info("operation claimed", "type", j.task.Type, "attempt", j.task.Attempts)
-	result, err := j.execute(ctx)
+	inChild := j.task.InChild && j.w.cfg.Child != nil
+	j.log.Info("operation claimed", "type", j.task.Type, "attempt", j.task.Attempts, "child", inChild)
+	var end *entry
+	if inChild {
+		end = j.runInChild(ctx)
+	} else {
+		result, err := j.execute(ctx)
+		end = j.conclude(ctx, result, err)
+	}
 	if !j.become(ending) {
 		j.w.count(func(s *Stats) { s.Lost++ })
 		return
 	}
-	j.end(j.conclude(ctx, result, err))
+	j.end(end)
 }
 
 // execute loads the checkpoint and calls the runner, progress flowing beside.
@@ -145,10 +152,15 @@ func (j *job) execute(ctx context.Context) (json.RawMessage, error) {
 	reporting.Go(func() { j.reportProgress(stop) })
 	defer reporting.Wait()
 	defer close(stop)
-	return j.call(ctx, runner, &Task{
+	return j.call(ctx, runner, j.newTask(from))
+}
+
+// newTask is what a runner sees of the operation.
+func (j *job) newTask(from *Checkpoint) *Task {
+	return &Task{
 		Operation: j.task.Operation, Type: j.task.Type, Epoch: j.task.Epoch, Attempts: j.task.Attempts,
-		Spec: j.task.Spec, Checkpoint: from, Inject: j.task.Inject, job: j,
-	})
+		Spec: j.task.Spec, Checkpoint: from, Inject: j.task.Inject, Look: j.task.Look, job: j,
+	}
 }
 
 // call runs the runner in a goroutine of its own, so that a panic or Goexit is
@@ -224,8 +236,8 @@ func (j *job) conclude(ctx context.Context, result json.RawMessage, err error) *
 // end delivers the end of the claim, and with a result the last progress: it
 // costs no write of its own.
 func (j *job) end(e *entry) {
-	if e.Finished != nil {
-		e.Finished.Progress = j.progress.take()
+	if p := j.progress.take(); e.Finished != nil && p != nil {
+		e.Finished.Progress = p
 	}
 	fault.Hit(fault.WorkerEnding)
 	acknowledged, err := j.w.deliver(j.writes, e)

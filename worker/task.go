@@ -22,6 +22,7 @@ type Task struct {
 	Spec       json.RawMessage
 	Checkpoint *Checkpoint // where to start from; nil means from nothing
 	Inject     string      // what is to go wrong on purpose; see ktrdr.Task
+	Look       *ktrdr.Look // that a confirmation makes; nil for all others
 
 	// Every makes a checkpoint due after so many steps, besides the interval
 	// in force; 0 leaves it to time alone. The runner sets it.

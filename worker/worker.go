@@ -28,6 +28,7 @@ type Config struct {
 	HeldBy  ktrdr.Incarnation     // the backend it lives in; empty for a process of its own
 	Version string                // of the program
 	Log     *slog.Logger          // nil discards
+	Child   Child                 // runs what is to run in a child process; nil runs it here
 
 	CheckpointEvery time.Duration // a checkpoint is due after so long; 0 means as the backend says, negative never
 	StopWithin      time.Duration // a graceful stop takes at most so long; 0 means 25 s

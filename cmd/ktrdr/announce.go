@@ -26,6 +26,10 @@ type announcement struct {
 	Models   []string        `json:"models,omitempty"`
 	Token    string          `json:"token_file,omitempty"`
 	Warnings []string        `json:"warnings,omitempty"`
+
+	// Requeued are the operations that backends ran when they died. Each runs
+	// next in a child process.
+	Requeued []ktrdr.OperationID `json:"requeued,omitempty"`
 }
 
 // announce makes sure that there is a token, and prints what was started.
@@ -37,6 +41,7 @@ func (b *backend) announce(ctx context.Context, a *app) error {
 	said := announcement{
 		URL: b.url(), PID: os.Getpid(), Data: b.cfg.Data, Store: info, Blobs: withoutQuery(b.cfg.blobRoot()), Workers: b.cfg.Workers, Agents: b.cfg.Agents,
 		Models: b.cfg.Models.Chain, Warnings: b.cfg.Models.gaps(b.lifelines.models, os.Getenv),
+		Requeued: b.engine.Requeued(),
 	}
 	if b.cfg.NoAuth {
 		said.Warnings = append(said.Warnings, "everybody on this machine may use it (KTRDR_AUTH=none)")
@@ -78,6 +83,12 @@ func (a *app) checklist(w io.Writer, s announcement) {
 	}
 	for _, warning := range s.Warnings {
 		fmt.Fprintf(w, "%s %s\n", p.bad("⚠"), warning)
+	}
+	if n := len(s.Requeued); n > 0 {
+		fmt.Fprintf(w, "%s %s ran in a backend that died without a stop; each runs next in a child process:\n", p.bad("⚠"), numbered(n, "operation", "operations"))
+		for _, id := range s.Requeued {
+			fmt.Fprintf(w, "    %s\n", id)
+		}
 	}
 	fmt.Fprintf(w, "→ %s  (try `ktrdr research --follow`; Ctrl-C stops)\n", s.URL)
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"net"
@@ -94,6 +95,7 @@ type backend struct {
 
 	began    ktrdr.Cursor           // the last event before this life
 	outcomes *prometheus.CounterVec // of researches that ended in it
+	stderr   io.Writer              // what child processes complain to
 
 	expireThreads func(context.Context) (int, error) // nil when the main store keeps them
 }
@@ -101,7 +103,7 @@ type backend struct {
 // serve opens a backend, runs it until ctx ends, and closes it.
 func (a *app) serve(ctx context.Context, cfg Config) error {
 	private()
-	b := &backend{cfg: cfg, log: newLog(cfg, a.verbose, a.err)}
+	b := &backend{cfg: cfg, log: newLog(cfg, a.verbose, a.err), stderr: a.err}
 	err := b.open(ctx)
 	if err == nil {
 		if err = b.announce(ctx, a); err == nil {
@@ -357,7 +359,7 @@ func (b *backend) makeWorker() (err error) {
 	all[ktrdr.DataLoad] = jobs.LoadRunner(b.library, b.markets)
 	b.worker, err = worker.New(worker.Config{
 		Name: "in-process", Runners: all, Slots: b.cfg.Workers, HeldBy: b.self.Incarnation,
-		Version: ourVersion(), Log: b.log, StopWithin: stopWorkersWithin,
+		Version: ourVersion(), Log: b.log, StopWithin: stopWorkersWithin, Child: b.runChild,
 	}, b.engine.Local())
 	return err
 }

@@ -97,9 +97,9 @@ func (b *backend) makeAgents() (err error) {
 		Runners: map[ktrdr.Type]worker.Runner{
 			ktrdr.AgentDesign:     agent.Inject(agent.DesignRunner(research.NewMemory(b.engine), b.minds)),
 			ktrdr.AgentAssessment: agent.Inject(agent.AssessmentRunner(b.minds)),
-			ktrdr.AgentConfirm:    agent.Inject(agent.ConfirmationRunner(b.engine)),
+			ktrdr.AgentConfirm:    agent.Inject(agent.ConfirmationRunner()),
 		},
-		Version: ourVersion(), Log: b.log, StopWithin: stopWorkersWithin,
+		Version: ourVersion(), Log: b.log, StopWithin: stopWorkersWithin, Child: b.runChild,
 	}, b.engine.Local())
 	return err
 }

@@ -80,7 +80,7 @@ func newRoot(a *app) *cobra.Command {
 	f.StringVar(&a.data, "data", "", "data folder `DIR` (KTRDR_DATA; default: ktrdr in the user's data directory)")
 
 	root.AddCommand(
-		newServe(a), newWorker(a), newDemo(a), newDummy(a),
+		newServe(a), newWorker(a), newChild(a), newDemo(a), newDummy(a),
 		newResearch(a), newRuns(a), newMemory(a), newLeaderboard(a), newReport(a),
 		newTrain(a), newBacktest(a), newPredict(a), newModels(a), newResults(a),
 		newOps(a), newStatus(a), newFollow(a), newCancel(a), newResume(a), newRetry(a),

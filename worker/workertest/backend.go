@@ -165,7 +165,7 @@ func (b *Backend) step(op *ktrdr.Operation, a ktrdr.Act) error {
 		return err
 	}
 	op.Status, op.Epoch, op.Attempts = s.Status, s.Epoch, s.Attempts
-	op.CancelRequested, op.Losses, op.MaxStep = s.CancelRequested, s.Losses, s.MaxStep
+	op.CancelRequested, op.Losses, op.MaxStep, op.BackendDied = s.CancelRequested, s.Losses, s.MaxStep, s.BackendDied
 	b.wake()
 	return nil
 }

@@ -106,7 +106,7 @@ func (b *Backend) next(key string) *ktrdr.Task {
 func (b *Backend) task(op *ktrdr.Operation) *ktrdr.Task {
 	return &ktrdr.Task{
 		Operation: op.ID, Type: op.Type, Epoch: op.Epoch, Attempts: op.Attempts, Spec: op.Spec,
-		Checkpoint: b.newest(op.ID), Cancel: op.CancelRequested, Inject: b.Inject,
+		Checkpoint: b.newest(op.ID), Cancel: op.CancelRequested, Inject: b.Inject, InChild: op.BackendDied,
 	}
 }
 
@@ -212,7 +212,11 @@ func (b *Backend) Finish(_ context.Context, f ktrdr.Finished) error {
 func (b *Backend) Release(_ context.Context, r ktrdr.Released) error {
 	return b.carry(Call{Name: "Release", Operation: r.Operation, Epoch: r.Epoch, Arg: r}, func() error {
 		op := b.ops[r.Operation]
-		err := b.step(op, ktrdr.Act{Input: ktrdr.Release, Epoch: r.Epoch})
+		input := ktrdr.Release
+		if r.ChildDied {
+			input = ktrdr.LoseChild
+		}
+		err := b.step(op, ktrdr.Act{Input: input, Epoch: r.Epoch})
 		if err == nil && r.AfterSeconds > 0 {
 			op.NotBefore = time.Now().Add(time.Duration(r.AfterSeconds * float64(time.Second)))
 		}

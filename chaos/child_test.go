@@ -1,0 +1,190 @@
+package chaos_test
+
+import (
+	"bufio"
+	"compress/gzip"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/dummy"
+	"github.com/ktrdr/ktrdr/httpapi"
+)
+
+// mostStarts is how often a supervisor starts a backend before a lab with one
+// operation that kills its process is back.
+const mostStarts = 3
+
+// supervised starts a backend until ok is true, and says how many starts it
+// took; the last one is alive.
+func supervised(t *testing.T, lab *chaos.Lab, boot func() *chaos.Proc, ok func() bool) (last *chaos.Proc, starts int) {
+	t.Helper()
+	for starts = 1; starts <= mostStarts; starts++ {
+		last = boot()
+		if !lab.Died(last, ok) {
+			return last, starts
+		}
+	}
+	t.Fatalf("the backend died %d times\n%s", mostStarts, last.Log())
+	return nil, 0
+}
+
+// isPoison requires that the operation failed because its processes died.
+func isPoison(t *testing.T, lab *chaos.Lab, id ktrdr.OperationID) {
+	t.Helper()
+	if op := lab.Op(id); op.Status != ktrdr.Failed || op.Error == nil || op.Error.Code != ktrdr.CodePoison || op.Losses != ktrdr.PoisonLosses {
+		t.Errorf("%s is %s with %+v after %d losses, want FAILED as poison after %d", id, op.Status, op.Error, op.Losses, ktrdr.PoisonLosses)
+	}
+}
+
+func TestCrashLoop_WhatKillsItsProcessKillsOneBackendAndNoOtherWork(t *testing.T) {
+	t.Parallel()
+	want := undisturbed(t)
+	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
+		lab.Market("EURUSD", 4000, 7)
+		backend := lab.ServeWith(2)
+		run, work := evening(lab)
+		killer := lab.Submit(dummy.Spec{Steps: 10, StepMS: 5, CrashAt: 3, Priority: 9})
+		if !lab.Died(backend, func() bool { return lab.Is(killer, ktrdr.Failed) }) {
+			t.Fatal("the operation did not kill the backend that ran it")
+		}
+		last, starts := supervised(t, lab, func() *chaos.Proc { return lab.Boot(2) }, func() bool { return lab.Is(killer, ktrdr.Failed) })
+		t.Logf("the lab was back with start %d", 1+starts)
+		isPoison(t, lab, killer)
+		if log := last.Log(); !strings.Contains(log, "each runs next in a child process") || !strings.Contains(log, "    "+string(killer)+"\n") {
+			t.Errorf("serve does not say that it found %s:\n%s", killer, log)
+		}
+		for i, hash := range lab.Hashes(run) {
+			if hash != want[i] {
+				t.Errorf("research %d has the result %s, want %s as undisturbed", i, hash, want[i])
+			}
+		}
+		for _, id := range work {
+			lab.Ends(id, ktrdr.Completed)
+		}
+		if !last.Alive() {
+			t.Errorf("the backend died again\n%s", last.Log())
+		}
+		lab.Audit()
+	})
+}
+
+// The step outlasts every life of the backend, so that no loss would be
+// forgiven.
+func TestPowerCuts_PoisonNothingAndLeaveNoProcess(t *testing.T) {
+	t.Parallel()
+	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
+		backend := lab.ServeWith(2)
+		id := lab.Submit(dummy.Spec{Steps: 1, StepMS: 4000})
+		for cut := 1; cut <= ktrdr.PoisonLosses+1; cut++ {
+			lab.Until(id, time.Minute, "running again", func(op ktrdr.Operation) bool { return op.Status == ktrdr.Running && op.Attempts == cut })
+			var children []int
+			if cut > 1 {
+				lab.Died(backend, func() bool { children = backend.Children(); return len(children) == 1 })
+			}
+			backend.Kill()
+			for _, pid := range children {
+				lab.Gone(pid)
+			}
+			backend = lab.ServeWith(2)
+		}
+		if op := lab.Ends(id, ktrdr.Completed); op.Losses != 0 || op.Attempts != ktrdr.PoisonLosses+2 {
+			t.Errorf("%d losses after %d attempts, want none after %d", op.Losses, op.Attempts, ktrdr.PoisonLosses+2)
+		}
+		lab.Audit()
+	})
+}
+
+// limit is enough for a backend at rest, in KiB.
+const limit = 400_000
+
+func TestMemoryLimit_EachComputeTypeDiesAloneInItsChild(t *testing.T) {
+	t.Parallel()
+	model := func(lab *chaos.Lab) httpapi.BacktestRequest {
+		lab.Market("EURUSD", 4000, 7)
+		backend := lab.ServeWith(2)
+		id := lab.Train(httpapi.TrainingRequest{StrategyName: "rsi_mean_reversion"})
+		lab.Ends(id, ktrdr.Completed)
+		backend.Kill()
+		return httpapi.BacktestRequest{Model: string(id)}
+	}
+	for name, c := range map[string]struct {
+		inject string
+		begin  func(t *testing.T, lab *chaos.Lab) func() ktrdr.OperationID
+	}{
+		"training": {"memory:training:", func(_ *testing.T, lab *chaos.Lab) func() ktrdr.OperationID {
+			lab.Market("EURUSD", 4000, 7)
+			return func() ktrdr.OperationID {
+				return lab.Train(httpapi.TrainingRequest{StrategyName: "rsi_mean_reversion"})
+			}
+		}},
+		"backtesting": {"memory:backtesting:", func(_ *testing.T, lab *chaos.Lab) func() ktrdr.OperationID {
+			r := model(lab)
+			return func() ktrdr.OperationID { return lab.Backtest(r) }
+		}},
+		"data_load": {"", func(t *testing.T, lab *chaos.Lab) func() ktrdr.OperationID {
+			longCSV(8_000_000).write(t, filepath.Join(lab.Data(), "long.csv.gz"))
+			return func() ktrdr.OperationID {
+				return lab.Load(httpapi.DataLoadRequest{Path: "long.csv.gz", Symbol: "LONG"})
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			lab := chaos.New(t, binary, chaos.SQLite, chaos.Calm)
+			begin := c.begin(t, lab)
+			boot := func() *chaos.Proc { return lab.BootLimited(limit, 2, "KTRDR_INJECT="+c.inject) }
+			first := boot()
+			lab.Healthy(first)
+			id := begin()
+			if !lab.Died(first, func() bool { return lab.Is(id, ktrdr.Failed) }) {
+				t.Fatalf("%s did not kill the backend that ran it\n%s", name, first.Log())
+			}
+			last, _ := supervised(t, lab, boot, func() bool { return lab.Is(id, ktrdr.Failed) })
+			isPoison(t, lab, id)
+			if op := lab.Op(id); !strings.Contains(op.ErrorMessage, "out of memory") && !strings.Contains(op.ErrorMessage, "allocate memory") {
+				t.Errorf("%s failed with %q, want it to say that memory ran out", name, op.ErrorMessage)
+			}
+			lab.Ends(lab.Submit(dummy.Spec{Steps: 3, StepMS: 1}), ktrdr.Completed)
+			if !last.Alive() || last.PID() == 0 || syscall.Kill(last.PID(), 0) != nil {
+				t.Errorf("the backend died with the child\n%s", last.Log())
+			}
+		})
+	}
+}
+
+// longFile is a price file of so many minutes in which nothing happens.
+type longFile int
+
+func longCSV(rows int) longFile { return longFile(rows) }
+
+func (n longFile) write(t *testing.T, name string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(name) //nolint:gosec // the test's own folder
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := gzip.NewWriterLevel(f, gzip.BestSpeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := bufio.NewWriterSize(z, 1<<20)
+	fmt.Fprintln(w, "time,open,high,low,close,volume")
+	for i := range int(n) {
+		fmt.Fprintf(w, "%d,1,1,1,1,1\n", 1_000_000_020+60*i)
+	}
+	for _, close := range []func() error{w.Flush, z.Close, f.Close} {
+		if err := close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

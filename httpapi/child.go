@@ -1,0 +1,53 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// NewChild makes a server for one child process of a backend: the routes of
+// workers and of blobs, and nothing else, for whoever has the token.
+func NewChild(w Work, b Blobs, token ktrdr.Token, log *slog.Logger) *Server {
+	s := &Server{
+		engine: childEngine{Work: w, Blobs: b}, log: log, auth: true, hosts: map[string]bool{},
+		maxConns: childConns, grace: time.Second, keys: keyring{tokens: oneToken{token: token}},
+		rows: append(workerRoutes(), blobRoutes()...), mux: http.NewServeMux(), metrics: newMetrics(),
+	}
+	for _, row := range s.rows {
+		s.mux.Handle(row.about().pattern(), &handler{s, row, !strings.Contains(row.about().path, "{")})
+	}
+	return s
+}
+
+// childConns is more than the calls that one worker makes at once.
+const childConns = 64
+
+// childEngine is an engine of which only Work and Blobs are there. No other
+// part is reached: their routes are not served.
+type childEngine struct {
+	Work
+	Blobs
+	unreached
+}
+
+type unreached struct{ Engine }
+
+// oneToken knows one token.
+type oneToken struct {
+	unreached
+	token ktrdr.Token
+}
+
+// TokenByHash implements Tokens.
+func (o oneToken) TokenByHash(_ context.Context, h ktrdr.Hash) (ktrdr.Token, error) {
+	if h != o.token.Hash {
+		return ktrdr.Token{}, &ktrdr.Error{Code: ktrdr.CodeNotFound, Message: fmt.Sprintf("there is no token with the hash %s", h)}
+	}
+	return o.token, nil
+}

@@ -229,7 +229,7 @@ func TestVolatility_FirstBars(t *testing.T) {
 // the difference of two squares would have lost it.
 func TestDeviation_ByHand(t *testing.T) {
 	for _, far := range []float64{0, 1e9} {
-		if got, want := deviation([]float64{far + 1, far + 2, far + 4}), math.Sqrt(7./3); math.Abs(got-want) > 1e-7 {
+		if got, want := deviation([]float64{far + 1, far + 2, far + 4}), math.Sqrt(7./3); !(math.Abs(got-want) <= 1e-7) {
 			t.Errorf("deviation at %v = %v, want %v", far, got, want)
 		}
 	}

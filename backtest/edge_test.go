@@ -326,12 +326,12 @@ func TestDecode_RefusesAForgedColumn(t *testing.T) {
 		t.Fatalf("the file as it was: %v", err)
 	}
 	for name, change := range map[string]func([]byte){
-		"what must be zero is not":      func(b []byte) { b[fileHead+nameSize+4] = 1 },
+		"what must be zero is not": func(b []byte) { b[fileHead+nameSize+4] = 1 },
 		// 2^61 numbers of 8 bytes are 2^64 bytes, which a count of bytes takes for 0.
 		"more values than can be there": func(b []byte) {
 			binary.LittleEndian.PutUint64(b[bytes.Index(b, []byte("equity\x00"))+nameSize+8:], 1<<61)
 		},
-		"one value too many":            func(b []byte) { binary.LittleEndian.PutUint64(b[fileHead+nameSize+8:], uint64(len(b))) },
+		"one value too many": func(b []byte) { binary.LittleEndian.PutUint64(b[fileHead+nameSize+8:], uint64(len(b))) },
 	} {
 		if _, err := Decode(refile(b, change)); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: error is %v, want %v", name, err, ErrCorrupt)

@@ -20,7 +20,7 @@ STATISTICS := (evidence|worlds)
 slow  = $(shell go list ./... | grep -E '/ktrdr/$(SLOW)(/|$$)')
 fast  = $(shell go list ./... | grep -vE '/ktrdr/(bench|$(SLOW))(/|$$)')
 
-.PHONY: help build demo test test-unit test-integration quality soak soak-statistics bench client dist clean needs-go
+.PHONY: help build demo test test-unit test-integration quality soak soak-statistics mutate bench client dist clean needs-go
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,17 @@ soak: needs-go $(BIN)/testrun ## The long run: many more kills and sequences, wi
 soak-statistics: needs-go $(BIN)/testrun ## The statistics of soak, without the race detector: false claims, power, coverage
 	@KTRDR_SOAK=1 $(BIN)/testrun -tags soak -count=1 -timeout 180m $$(go list ./... | grep -E '/ktrdr/$(STATISTICS)(/|$$)')
 
+# The packages whose tests must kill at least 93 % of the mutants, and their
+# tests that take seconds each: every mutant would pay for them.
+MUTATE      ?= label backtest resilience evidence research
+MUTATE_SKIP := ^Test(Breaker_(OneProbeAtATimeOfAllBackends|ADeadBackendsProbeEndsByItself)$$|Confirm_(Nights|Interval|AtMost|Power|Finds|OnSynthetic))
+
+mutate: needs-go $(BIN)/gremlins ## Mutation testing of MUTATE="label …", one mutant at a time (about an hour; not part of CI)
+	@for p in $(MUTATE); do \
+		GOFLAGS='-p=1 -trimpath -vet=off -ldflags=-w -skip=$(MUTATE_SKIP)' nice -n 19 \
+			$(BIN)/gremlins unleash --workers 1 --timeout-coefficient 5 --threshold-efficacy 93 --output-statuses lt ./$$p; \
+	done
+
 bench: needs-go ## Figures of compute and of the engine, each beside what the machine itself can do
 	@go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./bench/compute ./bench
 
@@ -92,6 +103,9 @@ $(BIN)/golangci-lint: tools/go.mod tools/go.sum
 
 $(BIN)/gofumpt: tools/go.mod tools/go.sum
 	@go build -C tools -o $@ mvdan.cc/gofumpt
+
+$(BIN)/gremlins: tools/go.mod tools/go.sum
+	@go build -C tools -o $@ github.com/go-gremlins/gremlins/cmd/gremlins
 
 $(BIN)/testrun: tools/testrun/main.go
 	@go build -C tools -o $@ ./testrun

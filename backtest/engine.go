@@ -3,6 +3,7 @@ package backtest
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/ktrdr/ktrdr/market"
@@ -48,21 +49,7 @@ func Run(bars *market.Bars, signals []Signal, cfg Config, st *State, until int) 
 
 // notFinite is the index of the first NaN or infinity, or -1.
 func notFinite(xs []float64) int {
-	var a, b float64 // x - x is 0 for numbers only; two chains, to add them twice as fast
-	k := 0
-	for ; k+1 < len(xs); k += 2 {
-		a += xs[k] - xs[k]
-		b += xs[k+1] - xs[k+1]
-	}
-	if a+b == 0 && (k == len(xs) || xs[k]-xs[k] == 0) {
-		return -1
-	}
-	for i, x := range xs {
-		if !finite(x) {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(xs, func(x float64) bool { return !finite(x) })
 }
 
 func checkColumns(b *market.Bars) error {
@@ -80,13 +67,6 @@ func checkColumns(b *market.Bars) error {
 }
 
 func checkSignals(signals []Signal, from, until int) error {
-	bad := false
-	for _, s := range signals[from:until] {
-		bad = bad || uint8(s+1) > 2
-	}
-	if !bad {
-		return nil
-	}
 	for i, s := range signals[from:until] {
 		if s < Sell || s > Buy {
 			return fmt.Errorf("signal %d at bar %d is none of %d, %d and %d", s, from+i, Sell, Hold, Buy)

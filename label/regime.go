@@ -45,9 +45,6 @@ func (r Regime) Label(b *market.Bars) (*Set, error) {
 	}
 	s := newSet(RegimeNames, b.Len())
 	start := r.ATRPeriod - 1 // the first bar with an average true range
-	if b.Len() <= start {
-		return s, nil
-	}
 	unit := relativeRange(b, r.ATRPeriod)
 	macro := pivots(b.Close, start, func(i int) float64 { return r.Macro * unit[i] })
 	micro := pivots(b.Close, start, func(i int) float64 { return r.Micro * unit[i] })
@@ -111,7 +108,7 @@ func (r Regime) leg(c []float64, micro []pivot, to pivot) int8 {
 		last = x
 	}
 	switch {
-	case pairs > 0 && float64(progress) < r.Tolerance*float64(pairs):
+	case float64(progress) < r.Tolerance*float64(pairs):
 		return ranging
 	case to.high:
 		return trendingUp

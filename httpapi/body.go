@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"io"
 	"mime"
 	"net/http"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -45,7 +47,33 @@ func (c *call) decode(v any) error {
 			return err
 		}
 	}
-	return readJSON(body, v)
+	if err := readJSON(body, v); err != nil {
+		return err
+	}
+	return refuseZeros(body, t)
+}
+
+// refuseZeros refuses a 0 in the fields tagged `zero:"refused"`: if it is absent,
+// such a field has a default, and a 0 would silently become that.
+func refuseZeros(body []byte, t reflect.Type) error {
+	var given map[string]json.RawMessage
+	for i := 0; t.Kind() == reflect.Struct && i < t.NumField(); i++ {
+		f := t.Field(i)
+		if f.Tag.Get("zero") != "refused" {
+			continue
+		}
+		if given == nil {
+			if err := json.Unmarshal(body, &given); err != nil {
+				return malformed("%w", err)
+			}
+		}
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		var x float64
+		if text, ok := given[name]; ok && json.Unmarshal(text, &x) == nil && x == 0 && string(text) != "null" {
+			return ktrdr.Errorf(ktrdr.CodeInvalid, "%s is 0; it must be above 0: leave it out for the default", name)
+		}
+	}
+	return nil
 }
 
 // readBody returns the body, having checked its type and its size. The content

@@ -68,7 +68,7 @@ type BacktestRequest struct {
 	StartDate      string   `json:"start_date,omitempty"`
 	EndDate        string   `json:"end_date,omitempty"`
 	Scope          string   `json:"scope,omitempty"` // test: bars that the model has not seen; all: its training too
-	InitialCapital *float64 `json:"initial_capital,omitempty"`
+	InitialCapital *float64 `json:"initial_capital,omitempty" zero:"refused"`
 	Commission     *float64 `json:"commission,omitempty"`
 	Slippage       *float64 `json:"slippage,omitempty"`
 	Spread         *float64 `json:"spread,omitempty"`
@@ -78,10 +78,10 @@ type BacktestRequest struct {
 // PredictionRequest asks a model about the newest bars of a symbol before the
 // holdout of its market. The model is named as in a BacktestRequest.
 type PredictionRequest struct {
-	Model       string `json:"model"`                  // the id of a training, the sha256 of a model, or its path in the data folder
-	Symbol      string `json:"symbol,omitempty"`       // empty means the first that the model was trained on
-	Last        int    `json:"last,omitempty"`         // how many bars, at most 10000; 0 means 5
-	OpenHoldout bool   `json:"open_holdout,omitempty"` // read the bars of the holdout too; it is counted as a look
+	Model       string `json:"model"`                         // the id of a training, the sha256 of a model, or its path in the data folder
+	Symbol      string `json:"symbol,omitempty"`              // empty means the first that the model was trained on
+	Last        int    `json:"last,omitempty" zero:"refused"` // how many bars, at most 10000; absent means 5
+	OpenHoldout bool   `json:"open_holdout,omitempty"`        // read the bars of the holdout too; it is counted as a look
 }
 
 // Prediction is what a model decides at each of some bars.
@@ -110,11 +110,11 @@ type DataLoadRequest struct {
 	Path      string  `json:"path,omitempty"`   // relative to the data folder
 	SHA256    string  `json:"sha256,omitempty"` // of a blob
 	Symbol    string  `json:"symbol"`
-	Timeframe string  `json:"timeframe,omitempty"` // empty means the one that the times show
-	Zone      string  `json:"zone,omitempty"`      // of times that carry none; empty means UTC
-	Divide    float64 `json:"divide,omitempty"`    // prices are points, so many to a unit
-	Normalise bool    `json:"normalise,omitempty"` // mend what is wrong instead of refusing it
-	Mode      string  `json:"mode,omitempty"`      // replace or append, where the series exists; empty means that it is refused
+	Timeframe string  `json:"timeframe,omitempty"`             // empty means the one that the times show
+	Zone      string  `json:"zone,omitempty"`                  // of times that carry none; empty means UTC
+	Divide    float64 `json:"divide,omitempty" zero:"refused"` // prices are points, so many to a unit
+	Normalise bool    `json:"normalise,omitempty"`             // mend what is wrong instead of refusing it
+	Mode      string  `json:"mode,omitempty"`                  // replace or append, where the series exists; empty means that it is refused
 
 	SameMarketAs string `json:"same_market_as,omitempty"` // a symbol or a market; merges markets, and decides where the prices do not
 	NewMarket    bool   `json:"new_market,omitempty"`     // decides where the prices do not

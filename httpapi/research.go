@@ -42,11 +42,11 @@ type ResearchRequest struct {
 	StrategyYAML  string    `json:"strategy_yaml,omitempty"` // or its text
 	Model         string    `json:"model,omitempty"`         // that designs and assesses; empty means builtin, which costs nothing
 	TriggerReason string    `json:"trigger_reason,omitempty"`
-	BypassGates   bool      `json:"bypass_gates,omitempty"`   // go on whatever the gates say
-	Force         bool      `json:"force,omitempty"`          // wait for a turn where there is no room; several always do
-	RefuseUnknown bool      `json:"refuse_unknown,omitempty"` // refuse a brief of which nothing is understood; else that is a warning
-	Count         int       `json:"count,omitempty"`          // how many; 0 means 1, or a generation with until
-	Until         time.Time `json:"until,omitzero"`           // keep beginning generations until then
+	BypassGates   bool      `json:"bypass_gates,omitempty"`         // go on whatever the gates say
+	Force         bool      `json:"force,omitempty"`                // wait for a turn where there is no room; several always do
+	RefuseUnknown bool      `json:"refuse_unknown,omitempty"`       // refuse a brief of which nothing is understood; else that is a warning
+	Count         int       `json:"count,omitempty" zero:"refused"` // how many; absent means 1, or a generation with until
+	Until         time.Time `json:"until,omitzero"`                 // keep beginning generations until then
 	Seed          *uint64   `json:"seed,omitempty"`
 	Symbols       []string  `json:"symbols,omitempty"`    // researched together: one account each with the same share of the capital
 	Timeframe     string    `json:"timeframe,omitempty"`  // or timeframes

@@ -107,6 +107,9 @@ func (r BacktestRequest) spec(file ktrdr.Artifact, model *train.Model) (spec Bac
 	if r.Timeframe != "" && r.Timeframe != string(s.Data.Base) {
 		return spec, wrong("strategy %s decides at %s bars, not at %s", s.Name, s.Data.Base, r.Timeframe)
 	}
+	if c := r.InitialCapital; c != nil && *c == 0 { // a configuration would take it for the default
+		return spec, wrong("initial_capital is 0; it must be above 0: leave it out for the strategy's")
+	}
 	if err := train.BacktestConfig(s, spec.Overrides).Validate(); err != nil {
 		return spec, wrong("%w", err)
 	}

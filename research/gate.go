@@ -65,7 +65,7 @@ func GatesFrom(getenv func(string) string) (Gates, error) {
 	if text := getenv("BACKTEST_GATE_MIN_TRADES"); text != "" {
 		n, err := strconv.Atoi(text)
 		g.MinTrades = n
-		errs = append(errs, require(err == nil, "BACKTEST_GATE_MIN_TRADES is %q; it must be a whole number", text))
+		errs = append(errs, require(err == nil && n > 0, "BACKTEST_GATE_MIN_TRADES is %q; it must be a whole number, 1 or more", text))
 	}
 	return g, errors.Join(append(errs, g.Validate())...)
 }

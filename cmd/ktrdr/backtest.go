@@ -77,6 +77,7 @@ func newBacktest(a *app) *cobra.Command {
 	f.Float64Var(&commission, "commission", 0, "`RATE` of the traded value, each side")
 	f.Float64Var(&slippage, "slippage", 0, "`RATE` of the price, each side")
 	f.Float64Var(&spread, "spread", 0, "bid to ask, as a `RATE` of the price")
+	notZero(f, "capital")
 	f.BoolVar(&r.OpenHoldout, "open-holdout", false, "trade the bars of the holdout too; it is counted as a look")
 	f.BoolVarP(&follow, "follow", "f", false, "follow it to its end")
 	f.StringVar(&key, "key", "", "idempotency `KEY`: the same key again starts nothing new")

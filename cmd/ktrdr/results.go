@@ -50,6 +50,7 @@ func newResults(a *app) *cobra.Command {
 	cmd.Long = resultsHelp
 	cmd.Flags().StringSliceVar(&include, "include", nil, "`COLUMNS` of a backtest: trades, equity, positions")
 	cmd.Flags().IntVar(&limit, "limit", 0, "entries of each column (default 100)")
+	notZero(cmd.Flags(), "limit")
 	cmd.Flags().StringVar(&cursor, "cursor", "", "where the page begins: as the page before said")
 	return cmd
 }

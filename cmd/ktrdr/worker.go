@@ -52,6 +52,7 @@ func newWorker(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&f.name, "name", "", "`NAME`, for people")
 	cmd.Flags().StringVar(&f.tokenFile, "token-file", "", "`FILE` that holds the token")
 	cmd.Flags().DurationVar(&f.interval, "checkpoint-interval", 0, "between periodic checkpoints (default: as the backend says)")
+	notZero(cmd.Flags(), "checkpoint-interval")
 	return cmd
 }
 

@@ -66,6 +66,9 @@ func (f *researchDemo) show(ctx context.Context, d *demo) error {
 // makeMarket puts the market into the backend's lab.
 func (f *researchDemo) makeMarket(ctx context.Context, d *demo) error {
 	private()
+	if err := makeFolder(d.data()); err != nil {
+		return fmt.Errorf("demo market: %w", err)
+	}
 	st, err := makeStorage(ctx, Config{Data: d.data()})
 	if err != nil {
 		return fmt.Errorf("demo market: %w", err)

@@ -10,8 +10,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/blob"
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/research"
@@ -394,4 +396,52 @@ func TestStrategies_AreGivenToTheLab(t *testing.T) {
 	l.refused(exitFailed, "class", "instruments", "set", file(t, "i.yaml", "instruments:\n  TSLA:\n    class: spoon\n"))
 	l.must("instruments", "delete")
 	l.refused(exitFailed, "the lab has no file of instruments", "instruments", "delete")
+}
+
+// The collector keeps the file of every series that is listed, also of one that
+// was replaced, and takes those of a deleted series.
+func TestCollect_KeepsTheFilesOfListedBars(t *testing.T) {
+	inLabs(t, func(t *testing.T, l *lab) {
+		l.must("data", "synth", "--symbol", "EURUSD", "--bars", "300", "--seed", "1")
+		l.must("data", "synth", "--symbol", "EURUSD", "--bars", "300", "--seed", "2", "--replace")
+		cfg := Config{Data: l.data}
+		for _, e := range l.env {
+			if db, ok := strings.CutPrefix(e, "KTRDR_DB="); ok {
+				cfg.DB = db
+			}
+		}
+		st, err := makeStorage(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer st.close()
+		rows, err := st.store.Bars(t.Context(), true)
+		if err != nil || len(rows) != 2 {
+			t.Fatalf("rows %+v, %v", rows, err)
+		}
+		collected := func() (kept int) {
+			t.Helper()
+			for _, days := range []time.Duration{2, 4} { // put aside, then deleted
+				if _, err := blob.Collect(t.Context(), st.blobs, st.store.BlobRefs(t.Context()), blobGrace, time.Now().Add(days*blobGrace)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for info, err := range st.blobs.List(t.Context()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if info.Hash == rows[0].File.SHA256 || info.Hash == rows[1].File.SHA256 {
+					kept++
+				}
+			}
+			return kept
+		}
+		if kept := collected(); kept != 2 {
+			t.Errorf("%d of 2 files of listed bars are left", kept)
+		}
+		l.must("data", "delete", "EURUSD")
+		if kept := collected(); kept != 0 {
+			t.Errorf("%d files of deleted bars are left", kept)
+		}
+	})
 }

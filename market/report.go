@@ -27,7 +27,7 @@ const (
 	AmbiguousTime Rule = "ambiguous-time" // a time of a repeated hour, where clocks are set back, that the order of the rows does not decide
 	NoSuchTime    Rule = "no-such-time"   // a time that clocks of the zone skip
 
-	Missing      Rule = "gap"               // bars missing inside the trading week
+	Missing Rule = "gap" // bars missing inside the trading week
 )
 
 // Finding is one thing wrong at one place.
@@ -70,7 +70,7 @@ type Report struct {
 
 const (
 	keptFindings    = 100 // in a report
-	printedFindings = 20   // in an error
+	printedFindings = 20  // in an error
 )
 
 // add notes a finding.

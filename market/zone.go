@@ -79,8 +79,8 @@ type twice struct {
 // repeated holds the rows of one repeated hour.
 type repeated struct {
 	rows   []twice // in the order of the file
-	before int64 // instant of the row above them
-	any    bool  // there is one
+	before int64   // instant of the row above them
+	any    bool    // there is one
 }
 
 // longStep is a step between bars beside which an hour does not matter: a bar of

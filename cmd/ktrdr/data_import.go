@@ -22,6 +22,11 @@ it is refused, and each finding is named with its line and the rule it breaks.
 cannot be read or are not positive, sorts, keeps the last of several rows with one
 time, and widens high and low to hold open and close. It never invents a bar.
 
+With --zone the hour that comes twice when clocks are set back is told apart by the
+order of the rows. Where that does not decide, the rows are a finding; --normalise
+leaves them out. A file whose rows need more than 512 MiB (some 10 million rows) is
+refused: split it.
+
 Each file is imported whole or not at all; the exit code is 1 when one was not.
 
 Prices that are known under another name, time zone, length or timeframe belong to

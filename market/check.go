@@ -17,7 +17,8 @@ const (
 	// Refuse answers with an InvalidError.
 	Refuse Mode = iota
 	// Normalise leaves out rows that cannot be read, that are not finite, not
-	// positive or beyond all prices, and those between the openings of the timeframe; it sorts; it
+	// positive or beyond all prices, those between the openings of the timeframe,
+	// and those whose time of a zone stands for two instants or none; it sorts; it
 	// keeps the last of several rows with one time; it moves high and low to
 	// hold open and close; it makes a negative volume 0. It never invents a bar.
 	Normalise
@@ -27,11 +28,7 @@ const (
 // finding's line is the number of the bar, from 1. The error is an
 // InvalidError, or says why the timeframe cannot be that of the bars.
 func Check(b *Bars, source string) (Report, error) {
-	r := rows{Bars: Bars{
-		Symbol: b.Symbol, Timeframe: b.Timeframe, Time: slices.Clone(b.Time),
-		Open: slices.Clone(b.Open), High: slices.Clone(b.High), Low: slices.Clone(b.Low),
-		Close: slices.Clone(b.Close), Volume: slices.Clone(b.Volume),
-	}, line: make([]int32, b.Len())}
+	r := rows{Bars: *b, shared: true, line: make([]int32, b.Len())}
 	for i := range r.line {
 		r.line[i] = int32(i + 1)
 	}
@@ -80,7 +77,7 @@ func (r *rows) inspect(rep *Report) {
 			continue
 		}
 		if r.Time[i] < newest {
-			rep.add(int(r.line[i]), OutOfOrder, "%s comes after %s", clock(r.Time[i]), clock(newest))
+			rep.add(int(r.line[i]), OutOfOrder, "%s comes after %s", moment(r.Time[i]), moment(newest))
 			rep.Sorted = true
 		}
 		newest = max(newest, r.Time[i])
@@ -94,6 +91,7 @@ func (r *rows) inspect(rep *Report) {
 
 // mend notes what is wrong with row i and tells whether the row can stay.
 func (r *rows) mend(i int, rep *Report) bool {
+	r.own()
 	line := int(r.line[i])
 	names := [...]string{"open", "high", "low", "close", "volume"}
 	for k, column := range r.prices() {
@@ -134,16 +132,12 @@ func (r *rows) sort(rep *Report) {
 			at[i] = int32(i)
 		}
 		slices.SortStableFunc(at, func(a, b int32) int { return cmp.Compare(r.Time[a], r.Time[b]) })
-		sorted := rows{line: make([]int32, 0, len(at))}
-		for _, i := range at {
-			sorted.add(int(r.line[i]), r.At(int(i)))
-		}
-		*r = sorted
+		r.permute(at)
 	}
 	w := 0
 	for i := range r.Time {
 		if w > 0 && r.Time[i] == r.Time[w-1] {
-			rep.add(int(r.line[w-1]), Duplicate, "%s comes again at %d", clock(r.Time[i]), r.line[i])
+			rep.add(int(r.line[w-1]), Duplicate, "%s comes again at %d", moment(r.Time[i]), r.line[i])
 			rep.Dropped++
 			w--
 		}
@@ -191,7 +185,7 @@ func (r *rows) align(rep *Report) {
 	w := 0
 	for i, t := range r.Time {
 		if !cal.opens(t, usual) {
-			rep.add(int(r.line[i]), Misaligned, "%s is not where a %s bar opens", clock(t), r.Timeframe)
+			rep.add(int(r.line[i]), Misaligned, "%s is not where a %s bar opens", moment(t), r.Timeframe)
 			rep.Dropped++
 			continue
 		}

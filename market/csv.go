@@ -28,10 +28,12 @@ func ReadCSV(r io.Reader, opt CSVOptions) (*Bars, Report, error) {
 		return nil, rep, fmt.Errorf("%s: %w", rep.Source, err)
 	}
 	c := csvReader{lines: lineReader{r: text, buf: make([]byte, 2*maxLine)}, opt: opt, rep: rep}
-	c.stamps.zone = opt.Zone
+	c.stamps.zone, c.placer = opt.Zone, placer{clock: localClock{zone: opt.Zone}, rows: &c.rows, rep: &c.rep}
 	if err := c.read(); err != nil {
 		return nil, c.rep, fmt.Errorf("%s: %w", rep.Source, err)
 	}
+	c.placer.flush(0, false)
+	c.rows.join()
 	return c.rows.settle(opt, c.rep)
 }
 
@@ -71,6 +73,7 @@ type csvReader struct {
 	rep    Report
 	layout layout
 	stamps stampReader
+	placer placer
 	rows   rows
 }
 
@@ -105,10 +108,13 @@ func (c *csvReader) read() error {
 			}
 		}
 		if c.rep.Rows == c.opt.MaxRows {
-			return fmt.Errorf("line %d: there are more than %d rows; split the file or raise the limit", c.lines.line, c.opt.MaxRows)
+			return fmt.Errorf("line %d: there are more than %d rows; split the file and import its parts", c.lines.line, c.opt.MaxRows)
 		}
 		c.rep.Rows++
 		c.row(line)
+		if c.rows.bytes() > c.opt.MaxBytes {
+			return fmt.Errorf("line %d: the rows need more than %d MiB of memory, which is the limit for one import; split the file and import its parts", c.lines.line, c.opt.MaxBytes>>20)
+		}
 	}
 	if c.layout.columns == nil {
 		return errors.New("the file is empty")
@@ -120,10 +126,11 @@ func (c *csvReader) read() error {
 func (c *csvReader) row(line []byte) {
 	var b Bar
 	var f fields
+	local := false
 	problem := c.layout.split(line, &b, &f)
 	if problem == "" {
 		s, why := c.stamps.read(f.time, f.clock)
-		b.Time, problem = s.sec, why
+		b.Time, local, problem = s.sec, s.local, why
 		if why == "" && !c.sameZone(s) {
 			return
 		}
@@ -131,9 +138,10 @@ func (c *csvReader) row(line []byte) {
 	if problem != "" {
 		c.rep.add(c.lines.line, Unreadable, "%s", problem)
 		c.rep.Dropped++
+		c.stamps.brief, c.layout.brief = c.rep.full(), c.rep.full()
 		return
 	}
-	c.rows.add(c.lines.line, b)
+	c.placer.add(c.lines.line, b, local)
 }
 
 // sameZone compares the zone of a time with that of the first one, and tells

@@ -56,6 +56,7 @@ func heading(name string) string {
 type layout struct {
 	sep     byte
 	columns []role
+	brief   bool // as of stampReader
 }
 
 // layoutOf recognises the layout by the first line, and whether that is a
@@ -162,7 +163,7 @@ func (l *layout) split(line []byte, b *Bar, f *fields) (problem string) {
 		case r == clockRole:
 			f.clock = unquoted(cell)
 		case r >= openRole:
-			v, err := numberOf(unquoted(cell), r)
+			v, err := numberOf(unquoted(cell), r, l.brief)
 			if err != nil {
 				return err.Error()
 			}
@@ -194,9 +195,11 @@ func after(line []byte, n int) (rest []byte, found bool) {
 	return line[n+1:], true
 }
 
+var errNotShown = errors.New(notShown)
+
 // numberOf reads a cell that is not a plain short number. An empty volume is a
 // missing one.
-func numberOf(cell []byte, r role) (float64, error) {
+func numberOf(cell []byte, r role, brief bool) (float64, error) {
 	if len(cell) == 0 {
 		if r == volumeRole {
 			return 0, nil
@@ -204,6 +207,9 @@ func numberOf(cell []byte, r role) (float64, error) {
 		return 0, errors.New(roleNames[r] + " is empty")
 	}
 	v, ok := parseNumber(cell)
+	if !ok && brief {
+		return 0, errNotShown
+	}
 	if !ok {
 		return 0, fmt.Errorf("%s %q is not a number", roleNames[r], clip(cell))
 	}

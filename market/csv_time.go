@@ -11,6 +11,7 @@ type stamp struct {
 	sec    int64 // Unix seconds
 	zoned  bool  // the text named its zone
 	offset int   // which is so many seconds east of UTC
+	local  bool  // sec is what a clock of the zone asked for shows, as if it were UTC
 }
 
 // zoneName tells the zone in messages.
@@ -27,7 +28,11 @@ type stampReader struct {
 	first stamp
 	any   bool  // first is set
 	unit  int64 // numbers count so many to the second; 0 until one was read
+	brief bool  // nobody will read what is wrong: it need not be said in full
 }
+
+// notShown stands for what is wrong with a row where it is only counted.
+const notShown = "unreadable"
 
 // Years that a price may come from. Beyond them a text was misread.
 const firstYear, lastYear = 1800, 2200
@@ -39,6 +44,9 @@ func (s *stampReader) read(text, clock []byte) (st stamp, problem string) {
 	if !ok {
 		if st.sec, ok = s.number(text); ok && clock == nil {
 			return st, ""
+		}
+		if s.brief {
+			return st, notShown
 		}
 		return st, fmt.Sprintf("time %q is none of the known forms, such as 2006-01-02 15:04:05, 20060102 150405 or Unix seconds", clip(text))
 	}
@@ -55,12 +63,12 @@ func (s *stampReader) read(text, clock []byte) (st stamp, problem string) {
 		st.offset, st.zoned, ok = readZone(zone)
 	}
 	switch {
+	case !ok && s.brief:
+		return st, notShown
 	case !ok:
 		return st, fmt.Sprintf("time of day %q is none of the known forms, such as 15:04:05", clip(clock))
-	case st.zoned || s.zone == time.UTC:
-		st.sec = date.days()*day + int64(sec-st.offset)
 	default:
-		st.sec = time.Date(date.year, time.Month(date.month), date.day, 0, 0, sec, 0, s.zone).Unix()
+		st.sec, st.local = date.days()*day+int64(sec-st.offset), !st.zoned && s.zone != time.UTC
 	}
 	return st, ""
 }

@@ -90,7 +90,7 @@ func (r *Report) findGaps(b *Bars, line []int32) {
 			r.Closed++
 			continue
 		}
-		r.add(int(line[i]), Missing, "%d bars are missing between %s and %s", n, clock(from), clock(to))
+		r.add(int(line[i]), Missing, "%d bars are missing between %s and %s", n, moment(from), moment(to))
 		if len(r.Holes) < keptFindings {
 			r.Holes = append(r.Holes, Gap{from, to, n})
 		}

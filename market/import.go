@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"runtime"
 	"slices"
 	"time"
+	"unsafe"
 )
 
 // ImportOptions say what a file does not say itself.
@@ -20,6 +22,7 @@ type ImportOptions struct {
 	Divide    float64        // prices are points, so many to a unit: they are rounded, then divided; 0 means they are prices
 	Mode      Mode           // what to do with a file that has something wrong in it
 	MaxRows   int            // refuse longer files; 0 means 20 million
+	MaxBytes  int64          // refuse files whose rows need more memory; 0 means 512 MiB, some 10 million rows
 }
 
 // CSVOptions are those of any import.
@@ -30,6 +33,7 @@ func (o ImportOptions) withDefaults() (ImportOptions, error) {
 	o.Source = cmp.Or(o.Source, "input")
 	o.Zone = cmp.Or(o.Zone, time.UTC)
 	o.MaxRows = cmp.Or(o.MaxRows, 20_000_000)
+	o.MaxBytes = cmp.Or(o.MaxBytes, 512<<20)
 	switch {
 	case o.MaxRows < 0 || o.MaxRows > math.MaxInt32:
 		return o, fmt.Errorf("a limit of %d rows is not between 1 and %d", o.MaxRows, math.MaxInt32)
@@ -47,15 +51,104 @@ func (o ImportOptions) withDefaults() (ImportOptions, error) {
 type rows struct {
 	Bars
 	line []int32 // where each row stood
+
+	full   []rows // tables of pieceRows that were read before; join makes one table of all
+	shared bool   // the columns are another's: see own
 }
 
-// add appends a row.
+const (
+	pieceRows = 1 << 16
+	rowBytes  = 52 // of a row in memory: six columns and the line
+)
+
+// add appends a row. A table grows by pieces: one that was doubled would be in
+// memory twice while it is copied.
 func (r *rows) add(line int, b Bar) {
-	if n := r.Len(); n == cap(r.Time) { // doubling moves each value once or twice, append's own steps four times
-		r.grow(max(n, 4096))
+	if r.Len() == pieceRows {
+		piece := rows{Bars: r.Bars, line: r.line}
+		r.full, r.Bars, r.line = append(r.full, piece), Bars{}, nil
+	}
+	if r.Len() == cap(r.Time) {
+		n := min(max(r.Len(), 4096), pieceRows-r.Len())
+		if len(r.full) > 0 {
+			n = pieceRows
+		}
+		r.grow(n)
 	}
 	r.Append(b)
 	r.line = append(r.line, int32(line))
+}
+
+// bytes is what the rows need in memory.
+func (r *rows) bytes() int64 { return rowBytes * (int64(len(r.full))*pieceRows + int64(r.Len())) }
+
+// join makes one table of all pieces, column by column, each of which is given
+// up when it is copied.
+func (r *rows) join() {
+	if len(r.full) == 0 {
+		return
+	}
+	all := append(r.full, rows{Bars: r.Bars, line: r.line})
+	r.full = nil
+	r.Time = joined(all, func(p *rows) *[]int64 { return &p.Time })
+	r.Open = joined(all, func(p *rows) *[]float64 { return &p.Open })
+	r.High = joined(all, func(p *rows) *[]float64 { return &p.High })
+	r.Low = joined(all, func(p *rows) *[]float64 { return &p.Low })
+	r.Close = joined(all, func(p *rows) *[]float64 { return &p.Close })
+	r.Volume = joined(all, func(p *rows) *[]float64 { return &p.Volume })
+	r.line = joined(all, func(p *rows) *[]int32 { return &p.line })
+}
+
+// collectFrom is how many bytes given up are worth a collection of their own:
+// the collector waits until memory has doubled.
+const collectFrom = 64 << 20
+
+func joined[T int32 | int64 | float64](pieces []rows, column func(*rows) *[]T) []T {
+	all := make([]T, 0, len(pieces)*pieceRows)
+	for i := range pieces {
+		c := column(&pieces[i])
+		all = append(all, *c...)
+		*c = nil
+	}
+	giveUp(len(all) * int(unsafe.Sizeof(all[0])))
+	return all
+}
+
+// giveUp collects what was given up if it was much.
+func giveUp(bytes int) {
+	if bytes >= collectFrom {
+		runtime.GC()
+	}
+}
+
+// own makes the columns the table's own before one of them is changed.
+func (r *rows) own() {
+	if !r.shared {
+		return
+	}
+	r.shared = false
+	r.Time = slices.Clone(r.Time)
+	for _, c := range []*[]float64{&r.Open, &r.High, &r.Low, &r.Close, &r.Volume} {
+		*c = slices.Clone(*c)
+	}
+}
+
+// permute brings the rows into the order that at names, column by column.
+func (r *rows) permute(at []int32) {
+	r.Time = permuted(r.Time, at)
+	for _, c := range []*[]float64{&r.Open, &r.High, &r.Low, &r.Close, &r.Volume} {
+		*c = permuted(*c, at)
+	}
+	r.line = permuted(r.line, at)
+}
+
+func permuted[T int32 | int64 | float64](column []T, at []int32) []T {
+	out := make([]T, len(at))
+	for w, i := range at {
+		out[w] = column[i]
+	}
+	giveUp(len(at) * int(unsafe.Sizeof(out[0])))
+	return out
 }
 
 // grow makes room for n more rows.
@@ -68,6 +161,7 @@ func (r *rows) grow(n int) {
 
 // put writes row i over row w.
 func (r *rows) put(w, i int) {
+	r.own()
 	r.Time[w], r.Open[w], r.High[w], r.Low[w] = r.Time[i], r.Open[i], r.High[i], r.Low[i]
 	r.Close[w], r.Volume[w], r.line[w] = r.Close[i], r.Volume[i], r.line[i]
 }

@@ -61,7 +61,10 @@ func (p *parquetReader) read(r io.ReaderAt, size int64) (err error) {
 		return err
 	}
 	if n := f.NumRows(); n < 0 || n > int64(p.opt.MaxRows) {
-		return fmt.Errorf("there are more than %d rows; split the file or raise the limit", p.opt.MaxRows)
+		return fmt.Errorf("there are more than %d rows; split the file and import its parts", p.opt.MaxRows)
+	}
+	if need := f.NumRows() * rowBytes; need > p.opt.MaxBytes {
+		return fmt.Errorf("its %d rows need more than %d MiB of memory, which is the limit for one import; split the file and import its parts", f.NumRows(), p.opt.MaxBytes>>20)
 	}
 	p.rows.grow(int(min(f.NumRows(), size))) // no more than the file could hold, whatever it says
 	for i, group := range f.RowGroups() {
@@ -271,14 +274,17 @@ func timeUnit(column *parquet.Column) (unit int64, local bool) {
 	return 0, true
 }
 
-// place turns the times of the column into seconds and drops rows whose time
-// is none.
+// place turns the times of the column into instants and drops rows whose time is
+// none.
 func (p *parquetReader) place(column *parquet.Column) {
 	unit, local := timeUnit(column)
 	p.rep.Rows = len(p.rows.Time)
-	p.rows.line = make([]int32, len(p.rows.Time))
-	w := 0
-	for i, t := range p.rows.Time {
+	local = local && p.opt.Zone != time.UTC
+	in, w := p.rows, 0
+	in.line = make([]int32, in.Len())
+	var placed rows // of local times
+	out := placer{clock: localClock{zone: p.opt.Zone}, rows: &placed, rep: p.rep}
+	for i, t := range in.Time {
 		line := i + 1
 		if unit == 0 && t != noTime {
 			unit = unitOf(max(t, -t))
@@ -297,16 +303,22 @@ func (p *parquetReader) place(column *parquet.Column) {
 		case !plausible(sec):
 			p.rep.add(line, Unreadable, "time %d lies outside the years %d to %d", t, firstYear, lastYear)
 		default:
-			if local && p.opt.Zone != time.UTC {
-				u := time.Unix(sec, 0).UTC()
-				sec = time.Date(u.Year(), u.Month(), u.Day(), u.Hour(), u.Minute(), u.Second(), 0, p.opt.Zone).Unix()
+			in.Time[i], in.line[i] = sec, int32(line)
+			if local {
+				out.add(line, in.At(i), true)
+			} else {
+				in.put(w, i)
+				w++
 			}
-			p.rows.Time[i], p.rows.line[i] = sec, int32(line)
-			p.rows.put(w, i)
-			w++
 			continue
 		}
 		p.rep.Dropped++
 	}
-	p.rows.cut(w)
+	in.cut(w)
+	p.rows = in
+	if local {
+		out.flush(0, false)
+		placed.join()
+		p.rows = placed
+	}
 }

@@ -23,7 +23,11 @@ const (
 	OutOfOrder   Rule = "out-of-order"      // a time before the one above it
 	MixedZone    Rule = "mixed-zone"        // a time zone unlike that of the first row
 	Misaligned   Rule = "misaligned"        // a time between the openings of the timeframe
-	Missing      Rule = "gap"               // bars missing inside the trading week
+
+	AmbiguousTime Rule = "ambiguous-time" // a time of a repeated hour, where clocks are set back, that the order of the rows does not decide
+	NoSuchTime    Rule = "no-such-time"   // a time that clocks of the zone skip
+
+	Missing Rule = "gap" // bars missing inside the trading week
 )
 
 // Finding is one thing wrong at one place.
@@ -65,8 +69,8 @@ type Report struct {
 }
 
 const (
-	keptFindings    = 1000 // in a report
-	printedFindings = 20   // in an error
+	keptFindings    = 100 // in a report
+	printedFindings = 20  // in an error
 )
 
 // add notes a finding.
@@ -74,11 +78,14 @@ func (r *Report) add(line int, rule Rule, format string, args ...any) {
 	if r.Counts == nil {
 		r.Counts = map[Rule]int{}
 	}
-	r.Counts[rule]++
-	if len(r.Findings) < keptFindings {
+	r.Counts[rule]++ // all are counted, the first are kept
+	if !r.full() {
 		r.Findings = append(r.Findings, Finding{r.Source, line, rule, fmt.Sprintf(format, args...)})
 	}
 }
+
+// full tells whether further findings are only counted.
+func (r *Report) full() bool { return len(r.Findings) >= keptFindings }
 
 // Wrong is the number of findings that make a file refused: all but gaps,
 // which every market has.
@@ -121,6 +128,11 @@ func (e *InvalidError) Error() string {
 	}
 	return b.String()
 }
+
+// moment is an instant in messages. It is written out only where it is shown.
+type moment int64
+
+func (m moment) String() string { return clock(int64(m)) }
 
 // clock shows an instant in messages.
 func clock(t int64) string { return time.Unix(t, 0).UTC().Format("2006-01-02 15:04:05") }

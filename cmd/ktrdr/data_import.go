@@ -25,6 +25,11 @@ it is refused, and each finding is named with its line and the rule it breaks.
 cannot be read or are not positive, sorts, keeps the last of several rows with one
 time, and widens high and low to hold open and close. It never invents a bar.
 
+With --zone the hour that comes twice when clocks are set back is told apart by the
+order of the rows. Where that does not decide, the rows are a finding; --normalise
+leaves them out. A file whose rows need more than 512 MiB (some 10 million rows) is
+refused: split it.
+
 A series that exists is refused: --append adds the new bars to it, --replace lets them
 take its place. Files of one series in one command are merged with each other first.
 Where two of them have a bar of the same time, the later file counts, and what differs

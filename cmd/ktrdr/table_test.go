@@ -18,9 +18,9 @@ import (
 // is said.
 func TestTable_FitsTheTerminal(t *testing.T) {
 	all := [][]string{
-		{"OPERATION", "STATUS", "PROGRESS", "ATTEMPTS", "WORKER", "CREATED", "NOTE"},
-		{"agent_assessment e3779b10", "COMPLETED", "100%", "1", "w_HCMKCRRRE2ZIU3FMMBMYUKJHI5", "47m2s ago", strings.Repeat("a long note ", 20)},
-		{"training 4540215f", "RUNNING", "7%", "2", "-", "2s ago", ""},
+		{"OPERATION", "STATUS", "PROGRESS", "ATTEMPTS", "WORKER", "CREATED", "NOTE", "RESULT"},
+		{"agent_assessment e3779b10", "COMPLETED", "100%", "1", "w_HCMKCRRRE2ZIU3FMMBMYUKJHI5", "47m2s ago", strings.Repeat("a long note ", 20), "no edge"},
+		{"training 4540215f", "RUNNING", "7%", "2", "-", "2s ago", "", "claimed"},
 	}
 	for room := noCutsBelow; room < 200; room++ {
 		lines := layOut(all, room)
@@ -30,8 +30,8 @@ func TestTable_FitsTheTerminal(t *testing.T) {
 			}
 		}
 		text := strings.Join(lines, "")
-		if room >= 80 && (!strings.Contains(text, "agent_assessment e3779b10") || !strings.Contains(text, "COMPLETED")) {
-			t.Errorf("at %d columns the name or the status is cut:\n%s", room, text)
+		if room >= 80 && (!strings.Contains(text, "agent_assessment e3779b10") || !strings.Contains(text, "COMPLETED") || !strings.Contains(text, "claimed\n")) {
+			t.Errorf("at %d columns the name, the status or the result is cut:\n%s", room, text)
 		}
 		if room >= 40 && !strings.Contains(text, "w_HCMKC") && !strings.Contains(text, "lack of room: WORKER") {
 			t.Errorf("at %d columns nothing says that the worker is left out:\n%s", room, text)

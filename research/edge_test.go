@@ -372,3 +372,20 @@ func TestNearestSymbol_ByHand(t *testing.T) {
 		}
 	}
 }
+
+func TestSpecs_NeedBarsAndSymbols(t *testing.T) {
+	const none = "it names 0 series of bars and 0 of the holdout"
+	for _, c := range []struct {
+		err  error
+		says string
+	}{
+		{ConfirmSpec{}.Validate(), "there are no symbols"},
+		{ConfirmSpec{}.Validate(), none},
+		{Spec{}.Validate(), none},
+		{DesignSpec{}.Validate(), "there are no bars"},
+	} {
+		if c.err == nil || !strings.Contains(c.err.Error(), c.says) {
+			t.Errorf("error is %v, want %q", c.err, c.says)
+		}
+	}
+}

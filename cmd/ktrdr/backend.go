@@ -216,6 +216,7 @@ func (b *backend) startEngine(ctx context.Context) error {
 		Store: b.store, Blobs: b.blobs, Saver: saver, Backend: b.self, Settings: b.cfg.settings(), Log: b.log,
 		Fingerprint: fingerprints(),
 		Collect:     b.collect,
+		Trash:       trash{b.blobs},
 		FreeDisk:    b.freeDisk,
 		Queues:      b.cfg.queues(),
 		Inject:      b.cfg.inject(),
@@ -299,7 +300,7 @@ func (b *backend) openDesk() (err error) {
 	}
 	b.markets = jobs.NewMarkets(b.engine, b.blobs)
 	b.desk, err = jobs.OpenDesk(jobs.DeskConfig{
-		Dir: b.cfg.Data, Blobs: b.blobs, Operations: b.engine, Markets: b.markets, Ledger: b.engine, Holdout: b.cfg.Holdout, Kernel: b.kernel,
+		Dir: b.cfg.Data, Blobs: b.blobs, Operations: b.engine, Markets: b.markets, Ledger: b.engine, Pins: b.engine, Holdout: b.cfg.Holdout, Kernel: b.kernel,
 	})
 	if err == nil {
 		b.later("desk", b.desk.Close)

@@ -34,6 +34,9 @@ type Config struct {
 	Inject func(ktrdr.Operation) string
 	// Collect deletes blobs that no row names; nil means never.
 	Collect func(ctx context.Context) (deleted int, err error)
+	// Trash is where blobs go that rows have just stopped naming; nil leaves
+	// them to Collect.
+	Trash Trash
 	// FreeDisk tells the free bytes where the data is; nil means unknown.
 	FreeDisk func() (int64, error)
 }
@@ -56,6 +59,9 @@ type Engine struct {
 	fleet    fleet
 	draining chan struct{}
 	drain    sync.Once
+
+	leaving leaving      // blobs on their way out
+	naming  sync.RWMutex // read while a row that names blobs is committed, held while blobs go
 
 	account memo[account]       // of the store, for health
 	stalls  memo[[]ktrdr.Stall] // what does not move
@@ -118,6 +124,8 @@ func (e *Engine) Run(ctx context.Context) error {
 	g.Go(func() error { e.cleanup(loops); return nil })
 	g.Go(func() error { e.startQueued(loops); return nil })
 	g.Go(func() error { e.askPlans(loops); return nil })
+	g.Go(func() error { e.supersede(loops); return nil })
+	g.Go(func() error { e.compact(loops); return nil })
 	err := g.Wait()
 
 	bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)

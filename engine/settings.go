@@ -33,6 +33,10 @@ type Settings struct {
 
 	CheckpointInterval time.Duration // asked of workers; 300 s, negative means none by time
 	StalledAfter       time.Duration // without a step after which running work is called stalled; 10 min
+
+	NoCompaction    bool          // KTRDR_COMPACT=false: researches that claim nothing keep their files
+	CompactInterval time.Duration // between two looks for researches to compact; 10 s
+	TrashTime       time.Duration // between trash and purge of what they named: longer than a request takes from finding a model to the row that names it; 2 min
 }
 
 const (
@@ -56,6 +60,8 @@ func (s Settings) WithDefaults() Settings {
 	s.DiskReserve = cmp.Or(s.DiskReserve, 1<<30)
 	s.CheckpointInterval = cmp.Or(s.CheckpointInterval, 300*time.Second)
 	s.StalledAfter = cmp.Or(s.StalledAfter, 10*time.Minute)
+	s.CompactInterval = cmp.Or(s.CompactInterval, 10*time.Second)
+	s.TrashTime = cmp.Or(s.TrashTime, 2*time.Minute)
 	return s
 }
 
@@ -80,8 +86,8 @@ func (s Settings) Validate() error {
 	if s.RestartPolicy != RestartResume && s.RestartPolicy != RestartFail {
 		bad("RESTART_POLICY must be resume or fail, not %q", s.RestartPolicy)
 	}
-	if s.Retention < 0 || s.EventRetention < 0 || s.CleanupInterval < 0 || s.StalledAfter < 0 {
-		bad("retention, cleanup and stall intervals must be positive")
+	if s.Retention < 0 || s.EventRetention < 0 || s.CleanupInterval < 0 || s.StalledAfter < 0 || s.CompactInterval < 0 || s.TrashTime < 0 {
+		bad("retention, cleanup, compaction and stall intervals must be positive")
 	}
 	return errors.Join(problems...)
 }

@@ -101,6 +101,9 @@ func (e *Engine) Retry(ctx context.Context, id ktrdr.OperationID, key ktrdr.Idem
 		}
 		return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeConflict, "%s is a look at a holdout, which is made once: %s", id, next)
 	}
+	if op.Compacted && op.Parent != "" {
+		return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeConflict, "the files that %s reads are not kept; `ktrdr pin %s` computes them again, then retry it", id, op.Root)
+	}
 	n := ktrdr.NewOperation{
 		Type: op.Type, Priority: op.Priority, BackendLocal: op.BackendLocal, HasPlan: op.HasPlan,
 		Spec: op.Spec, Metadata: op.Metadata, RetryOf: op.ID,
@@ -109,6 +112,12 @@ func (e *Engine) Retry(ctx context.Context, id ktrdr.OperationID, key ktrdr.Idem
 		n.Queue = &ktrdr.Queue{Name: q.Name, Run: q.Run, Generation: q.Generation, Index: q.Index}
 	}
 	return e.Submit(ctx, n, key)
+}
+
+// SetPinned pins or unpins the research that an operation belongs to. restored
+// says that the files of a compacted one are back.
+func (e *Engine) SetPinned(ctx context.Context, id ktrdr.OperationID, pinned, restored bool) (ktrdr.Operation, error) {
+	return e.store.SetPinned(ctx, id, pinned, restored)
 }
 
 // SetPaused stops or allows new claims everywhere.

@@ -139,12 +139,18 @@ func checkProgress(p ktrdr.Progress) error {
 // Checkpoint stores a checkpoint. Its artifacts must have been uploaded; a
 // state too large for a row becomes a blob first.
 func (e *Engine) Checkpoint(ctx context.Context, c ktrdr.NewCheckpoint) (ktrdr.CheckpointInfo, error) {
+	e.naming.RLock()
+	defer e.naming.RUnlock()
 	state, err := e.prepare(ctx, &c)
 	if err != nil {
 		return ktrdr.CheckpointInfo{}, err
 	}
 	info, err := e.store.SaveCheckpoint(ctx, c, state)
-	return info, e.refusal(err)
+	if err != nil {
+		return info, e.refusal(err)
+	}
+	e.leaving.saved(c.Operation)
+	return info, e.stillThere(ctx, c.Artifacts)
 }
 
 // prepare checks a checkpoint and makes its blobs durable, so that the row can
@@ -252,6 +258,8 @@ func (e *Engine) Finish(ctx context.Context, f ktrdr.Finished) error {
 	}
 	f.ErrorMessage = ktrdr.CleanText(f.ErrorMessage)
 	if c := f.Checkpoint; c != nil {
+		e.naming.RLock()
+		defer e.naming.RUnlock()
 		if c.Operation != f.Operation || c.Epoch != f.Epoch {
 			return ktrdr.Errorf(ktrdr.CodeInvalid, "the checkpoint of a finish belongs to the same operation and epoch")
 		}

@@ -96,9 +96,19 @@ func (cl *Client) PutBlob(ctx context.Context, c ktrdr.Claimed, h ktrdr.Hash, si
 // OpenBlob reads a blob. The bytes are verified on the way: a reader that
 // reaches the end has the right ones, or gets CodeCorrupt instead of io.EOF.
 func (cl *Client) OpenBlob(ctx context.Context, h ktrdr.Hash) (io.ReadCloser, error) {
+	return cl.open(ctx, "blobs/"+h.String(), h)
+}
+
+// OpenFile reads a file that an operation made, which may be computed again for
+// it. The bytes are verified as those of a blob.
+func (cl *Client) OpenFile(ctx context.Context, id ktrdr.OperationID, a ktrdr.Artifact) (io.ReadCloser, error) {
+	return cl.open(ctx, operationPath(id, "/files/"+url.PathEscape(a.Name)), a.SHA256)
+}
+
+func (cl *Client) open(ctx context.Context, path string, h ktrdr.Hash) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	idle := time.AfterFunc(cl.timeout, func() { cancel(errTimeout) })
-	res, err := cl.do(ctx, request{method: http.MethodGet, path: "blobs/" + h.String()}) //nolint:bodyclose // the reader closes it
+	res, err := cl.do(ctx, request{method: http.MethodGet, path: path}) //nolint:bodyclose // the reader closes it
 	if err != nil {
 		cancel(nil)
 		return nil, err

@@ -30,6 +30,14 @@ type Desk interface {
 
 	// Columns returns a page of what a backtest stored.
 	Columns(ctx context.Context, op ktrdr.Operation, q ColumnsQuery) (Columns, error)
+
+	// File returns a file that an operation made; one of a compacted operation
+	// is computed again.
+	File(ctx context.Context, op ktrdr.Operation, name string) ([]byte, error)
+
+	// Pin keeps the files of the research that an operation belongs to, or lets
+	// it be compacted, and returns the research.
+	Pin(ctx context.Context, id ktrdr.OperationID, pinned bool) (ktrdr.Operation, error)
 }
 
 // Order is an operation to be created, and what is probably not meant about it.
@@ -213,8 +221,8 @@ type Series struct {
 
 // ColumnsQuery says which part of a backtest is wanted.
 type ColumnsQuery struct {
-	Trades, Equity, Positions, Curve bool
-	From, Limit                      int
+	Trades, Equity, Positions, Curve, Returns bool
+	From, Limit                               int
 }
 
 // Columns is a page of what a backtest stored.
@@ -224,6 +232,7 @@ type Columns struct {
 	Positions []Point
 	Accounts  []AccountColumns
 	Curve     *Curve
+	Returns   []Point // of each day
 	More      bool // a page further on has anything
 }
 

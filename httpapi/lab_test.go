@@ -20,6 +20,16 @@ type fakeDesk struct {
 	predict  func(PredictionRequest) (Prediction, error)
 	models   func(limit int, cursor string) ([]Model, string, error)
 	columns  func(ktrdr.Operation, ColumnsQuery) (Columns, error)
+	made     func(ktrdr.Operation, string) ([]byte, error)
+	pinned   func(ktrdr.OperationID, bool) (ktrdr.Operation, error)
+}
+
+func (f *fakeDesk) File(_ context.Context, op ktrdr.Operation, name string) ([]byte, error) {
+	return f.made(op, name)
+}
+
+func (f *fakeDesk) Pin(_ context.Context, id ktrdr.OperationID, pinned bool) (ktrdr.Operation, error) {
+	return f.pinned(id, pinned)
 }
 
 func (f *fakeDesk) Training(_ context.Context, r TrainingRequest) (Order, error) {

@@ -17,6 +17,7 @@ type Results struct {
 	Status       ktrdr.Status      `json:"status"`
 	Results      json.RawMessage   `json:"results"`
 	Artifacts    []Download        `json:"artifacts"`
+	Compacted    bool              `json:"compacted,omitempty"` // its files are not kept; they are computed again on demand
 	ErrorMessage string            `json:"error_message,omitempty"`
 	Error        *ktrdr.Failure    `json:"error,omitempty"`
 
@@ -25,6 +26,7 @@ type Results struct {
 	Positions []Point          `json:"positions,omitempty"`
 	Accounts  []AccountColumns `json:"accounts,omitempty"` // equity and positions of each symbol, where there are several
 	Curve     *Curve           `json:"curve,omitempty"`
+	Returns   []Point          `json:"returns,omitempty"` // net, of each day, as fractions
 
 	Trial *ktrdr.Trial `json:"trial,omitempty"` // its row in the ledger, with the counts of its market now
 	Looks []ktrdr.Look `json:"looks,omitempty"` // that it is, or that were made at the strategy of a research
@@ -38,7 +40,7 @@ type Download struct {
 
 // The columns that may be asked for, and how many entries of each are sent.
 var (
-	columnNames  = []string{"trades", "equity", "positions", "curve"}
+	columnNames  = []string{"trades", "equity", "positions", "curve", "returns"}
 	paramInclude = param{name: "include", kind: kindString, doc: "what to send of a backtest too: " + strings.Join(columnNames, ", ") + "; a page of each, and what the whole curve shows", many: true}
 )
 
@@ -54,7 +56,7 @@ func (s *Server) results(c *call, _ none) (Results, error) {
 		return Results{}, c.query.err
 	}
 	r := Results{
-		Operation: op.ID, Type: op.Type, Status: op.Status, Results: op.Result, Artifacts: downloads(op.Result),
+		Operation: op.ID, Type: op.Type, Status: op.Status, Results: op.Result, Artifacts: downloads(op), Compacted: op.Compacted,
 		ErrorMessage: op.ErrorMessage, Error: op.Error,
 	}
 	if err := s.addLedger(c, op, &r); err != nil || !wanted {
@@ -65,7 +67,7 @@ func (s *Server) results(c *call, _ none) (Results, error) {
 		return Results{}, err
 	}
 	r.Trades, r.Equity, r.Positions, r.Curve = columns.Trades, columns.Equity, columns.Positions, columns.Curve
-	r.Accounts = columns.Accounts
+	r.Accounts, r.Returns = columns.Accounts, columns.Returns
 	if columns.More {
 		c.next = strconv.Itoa(q.From + q.Limit)
 	}
@@ -114,6 +116,8 @@ func (c *call) columns() (q ColumnsQuery, wanted bool) {
 			q.Positions = true
 		case "curve":
 			q.Curve = true
+		case "returns":
+			q.Returns = true
 		default:
 			c.query.fail("include", "is one of %s, not %.40q", join(columnNames), name)
 		}
@@ -134,15 +138,20 @@ func (c *call) columns() (q ColumnsQuery, wanted bool) {
 	return q, len(names) > 0
 }
 
-// downloads are the files that a result names as its artifacts.
-func downloads(result json.RawMessage) []Download {
+// downloads are the files that a result names as its artifacts. Those of a
+// compacted operation are not in the blob store.
+func downloads(op ktrdr.Operation) []Download {
 	var r struct {
 		Artifacts []ktrdr.Artifact `json:"artifacts"`
 	}
-	_ = json.Unmarshal(result, &r) // a result without any names none
+	_ = json.Unmarshal(op.Result, &r) // a result without any names none
 	list := []Download{}
 	for _, a := range r.Artifacts {
-		list = append(list, Download{a, "/api/v1/blobs/" + a.SHA256.String()})
+		at := "/api/v1/blobs/" + a.SHA256.String()
+		if op.Compacted {
+			at = filePath(op.ID, a.Name)
+		}
+		list = append(list, Download{a, at})
 	}
 	return list
 }

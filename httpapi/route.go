@@ -220,7 +220,7 @@ func (c *call) operationID() (ktrdr.OperationID, error) {
 func table() []row {
 	return slices.Concat(
 		operationRoutes(), labRoutes(), libraryRoutes(), agentRoutes(), runRoutes(), reportRoutes(), checkpointRoutes(), threadRoutes(), workerRoutes(),
-		blobRoutes(), eventRoutes(), tokenRoutes(), resilienceRoutes(), systemRoutes(),
+		blobRoutes(), fileRoutes(), eventRoutes(), tokenRoutes(), resilienceRoutes(), systemRoutes(),
 	)
 }
 

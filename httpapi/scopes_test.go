@@ -18,6 +18,10 @@ var routes = map[string]string{
 	"DELETE /api/v1/operations/{id}":       adminTokens,
 	"POST /api/v1/operations/{id}/resume":  adminTokens,
 	"POST /api/v1/operations/{id}/retry":   adminTokens,
+
+	"GET /api/v1/operations/{id}/files/{name}": readTokens,
+	"POST /api/v1/operations/{id}/pin":         adminTokens,
+	"DELETE /api/v1/operations/{id}/pin":       adminTokens,
 	"POST /api/v1/dummy/start":             adminTokens,
 	"POST /api/v1/pause":                   adminTokens,
 	"GET /api/v1/pause":                    readTokens,

@@ -233,6 +233,7 @@ type BacktestResult struct {
 	Model     ktrdr.Artifact   `json:"model"`
 	Artifacts []ktrdr.Artifact `json:"artifacts"`
 	Opened    *Opening         `json:"holdout_opened,omitempty"` // nil if it read no bar of a holdout
+	Daily     *Daily           `json:"daily_returns,omitempty"`  // of the sum; nil in the result of an earlier version
 
 	// ResultHash covers model, data, settings, trades, curve and figures.
 	ResultHash ktrdr.Hash `json:"result_hash"`
@@ -289,6 +290,7 @@ func (j *backtesting) result(p *backtest.Portfolio) BacktestResult {
 		Trades: len(run.Trades), Curve: len(run.Equity) - run.Config.StartBar, Holds: j.holds(), Accounts: j.accountResults(p),
 		Warnings: []string{}, Model: j.spec.Model, Opened: j.spec.Opens,
 	}
+	r.Daily = dailyOf(run)
 	r.Symbol, r.Symbols = oneOrSeveral(j.spec.Traded())
 	r.Start, r.End = extent(run)
 	if o := r.Opened; o != nil {

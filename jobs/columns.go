@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/ktrdr/ktrdr"
@@ -16,8 +15,8 @@ import (
 // Page says which part of a backtest's columns is wanted, and whether what the
 // whole curve shows is.
 type Page struct {
-	Trades, Equity, Positions, Curve bool
-	From, Limit                      int
+	Trades, Equity, Positions, Curve, Returns bool
+	From, Limit                               int
 }
 
 // Columns is a page of a backtest: of each column that was asked for, the
@@ -31,9 +30,11 @@ type Columns struct {
 	Positions []float32
 	Accounts  []AccountColumns // of each symbol, where there are several
 	Curve     *evidence.Curve  // nil where it was not asked for
+	Returns   []DayReturn      // of each day
 
 	TotalTrades int
 	TotalBars   int
+	TotalDays   int
 }
 
 // AccountColumns is the page of one symbol, at the times of the sum.
@@ -46,7 +47,7 @@ type AccountColumns struct {
 // More says whether a page further on has anything.
 func (c Columns) More(p Page) bool {
 	next := p.From + p.Limit
-	return p.Trades && next < c.TotalTrades || (p.Equity || p.Positions) && next < c.TotalBars
+	return p.Trades && next < c.TotalTrades || (p.Equity || p.Positions) && next < c.TotalBars || p.Returns && next < c.TotalDays
 }
 
 // maxColumns bounds the file that is decoded to show a part of it.
@@ -57,6 +58,15 @@ const maxColumns = 512 << 20
 func (d *Desk) Columns(ctx context.Context, op ktrdr.Operation, p Page) (Columns, error) {
 	if op.Type != ktrdr.Backtesting || op.Status != ktrdr.Completed {
 		return Columns{}, wrong("%s is a %s operation that is %s: only a COMPLETED backtest has trades, equity and positions", op.ID, op.Type, op.Status)
+	}
+	if p.Returns && !p.Trades && !p.Equity && !p.Positions && !p.Curve {
+		var r BacktestResult
+		if err := json.Unmarshal(op.Result, &r); err != nil {
+			return Columns{}, fmt.Errorf("result of %s: %w", op.ID, err)
+		}
+		if r.Daily != nil { // they are kept of every backtest
+			return Columns{}.withReturns(r.Daily, p)
+		}
 	}
 	select {
 	case d.decodes <- struct{}{}:
@@ -93,7 +103,20 @@ func (d *Desk) Columns(ctx context.Context, op ktrdr.Operation, p Page) (Columns
 		}
 		c.Curve = &curve
 	}
+	if p.Returns {
+		return c.withReturns(dailyOf(run), p)
+	}
 	return c, nil
+}
+
+// withReturns adds a page of the daily returns.
+func (c Columns) withReturns(daily *Daily, p Page) (Columns, error) {
+	if daily == nil {
+		return c, nil
+	}
+	days, err := daily.List()
+	c.Returns, c.TotalDays = part(days, p), len(days)
+	return c, err
 }
 
 // accountColumns are the equity and the position of every account at the times of
@@ -136,27 +159,19 @@ func (d *Desk) decode(ctx context.Context, op ktrdr.Operation) (run *backtest.Po
 	if err := json.Unmarshal(op.Result, &r); err != nil {
 		return nil, 0, fmt.Errorf("result of %s: %w", op.ID, err)
 	}
-	for _, a := range r.Artifacts {
-		if a.Name != BacktestFile {
-			continue
-		}
-		if a.Size > maxColumns {
-			return nil, 0, ktrdr.Errorf(ktrdr.CodeTooLarge, "%s of %s has %d MB, more than is decoded here: download the blob", a.Name, op.ID, a.Size>>20)
-		}
-		f, err := d.cfg.Blobs.Open(ctx, a.SHA256)
-		if err != nil {
-			return nil, 0, fmt.Errorf("%s of %s: %w", a.Name, op.ID, err)
-		}
-		defer func() { _ = f.Close() }() // only read
-		b, err := io.ReadAll(io.LimitReader(f, maxColumns))
-		if err != nil {
-			return nil, 0, fmt.Errorf("%s of %s: %w", a.Name, op.ID, err)
-		}
-		run, err := portfolioOf(b, r)
-		if err != nil {
-			return nil, 0, ktrdr.Errorf(ktrdr.CodeCorrupt, "%s of %s: %w", a.Name, op.ID, err)
-		}
-		return run, binary.BigEndian.Uint64(r.ResultHash[:]), nil
+	a, err := fileOf(op, BacktestFile)
+	if err != nil {
+		return nil, 0, err
 	}
-	return nil, 0, ktrdr.Errorf(ktrdr.CodeNotFound, "%s has stored no %s", op.ID, BacktestFile)
+	if a.Size > maxColumns {
+		return nil, 0, ktrdr.Errorf(ktrdr.CodeTooLarge, "%s of %s has %d MB, more than is decoded here: download it", a.Name, op.ID, a.Size>>20)
+	}
+	b, err := d.File(ctx, op, BacktestFile)
+	if err != nil {
+		return nil, 0, err
+	}
+	if run, err = portfolioOf(b, r); err != nil {
+		return nil, 0, ktrdr.Errorf(ktrdr.CodeCorrupt, "%s of %s: %w", a.Name, op.ID, err)
+	}
+	return run, binary.BigEndian.Uint64(r.ResultHash[:]), nil
 }

@@ -33,6 +33,7 @@ type DeskConfig struct {
 	Operations Operations
 	Markets    MarketFinder
 	Ledger     Ledger
+	Pins       Pins
 	Holdout    float64       // share of the bars, at their end, of a market whose holdout has no start yet; 0 means 0.2
 	Kernel     neural.Kernel // whose class new trainings are computed in; zero means the fastest of this machine
 
@@ -59,12 +60,17 @@ type Desk struct {
 	root    *os.Root
 	decodes chan struct{} // bounds how many results are in memory at once
 	answers chan struct{} // bounds how many predictions are computed at once
+
+	rebuilds chan struct{} // bounds how many compacted operations are computed again at once
+	rebuilt  rebuiltCache
 }
 
-// How many results may be decoded, and predictions computed, side by side.
+// How many results may be decoded, predictions computed, and compacted operations
+// computed again, side by side.
 const (
-	decodesAtOnce = 2
-	answersAtOnce = 2
+	decodesAtOnce  = 2
+	answersAtOnce  = 2
+	rebuildsAtOnce = 1
 )
 
 // usualHoldout is the share of the bars that is the holdout of a market.
@@ -77,7 +83,10 @@ func OpenDesk(c DeskConfig) (*Desk, error) {
 	if err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)
 	}
-	return &Desk{cfg: c, root: root, decodes: make(chan struct{}, decodesAtOnce), answers: make(chan struct{}, answersAtOnce)}, nil
+	return &Desk{
+		cfg: c, root: root, decodes: make(chan struct{}, decodesAtOnce),
+		answers: make(chan struct{}, answersAtOnce), rebuilds: make(chan struct{}, rebuildsAtOnce),
+	}, nil
 }
 
 // Close closes the desk.

@@ -1,6 +1,8 @@
 package jobs
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -180,7 +182,7 @@ func (d *Desk) model(ctx context.Context, r BacktestRequest) (ktrdr.Artifact, *t
 	if err != nil {
 		return a, nil, origin{}, err
 	}
-	f, err := d.cfg.Blobs.Open(ctx, a.SHA256)
+	f, err := d.openModel(ctx, a, training)
 	if err != nil {
 		return a, nil, origin{}, fmt.Errorf("model %s: %w", a.SHA256, err)
 	}
@@ -194,6 +196,23 @@ func (d *Desk) model(ctx context.Context, r BacktestRequest) (ktrdr.Artifact, *t
 	}
 	from, err := d.origin(ctx, training)
 	return a, m, from, err
+}
+
+// openModel opens a model file. That of a compacted training is computed again
+// and stored, so that a spec may name it.
+func (d *Desk) openModel(ctx context.Context, a ktrdr.Artifact, training ktrdr.Operation) (ktrdr.BlobReader, error) {
+	f, err := d.cfg.Blobs.Open(ctx, a.SHA256)
+	if ktrdr.CodeOf(err) != ktrdr.CodeNotFound || !training.Compacted {
+		return f, err
+	}
+	b, err := d.File(ctx, training, ModelFile)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := d.cfg.Blobs.Put(ctx, a.SHA256, bytes.NewReader(b)); err != nil {
+		return nil, err
+	}
+	return d.cfg.Blobs.Open(ctx, a.SHA256)
 }
 
 // modelFile finds a model's file and the training that made it, which is the
@@ -219,7 +238,11 @@ func (d *Desk) modelFile(ctx context.Context, r BacktestRequest) (a ktrdr.Artifa
 	if h, bad := ktrdr.ParseHash(name); bad == nil {
 		info, err := d.cfg.Blobs.Stat(ctx, h)
 		if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
-			return a, training, wrong("there is no model with the sha256 %s: `ktrdr models` lists them", h)
+			if training, err = d.madeBy(ctx, h); err == nil && training.Compacted {
+				a, err = modelOf(training)
+				return a, training, err
+			}
+			return a, ktrdr.Operation{}, cmp.Or(err, wrong("there is no model with the sha256 %s: `ktrdr models` lists them", h))
 		}
 		if err != nil {
 			return a, training, err

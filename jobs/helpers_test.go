@@ -120,7 +120,7 @@ func (o *office) Operation(_ context.Context, id ktrdr.OperationID) (ktrdr.Opera
 
 func (o *office) List(_ context.Context, q ktrdr.OperationQuery) (page ktrdr.OperationPage, err error) {
 	for _, op := range o.ended {
-		if op.Type == q.Type[0] && op.Status == q.Status[0] {
+		if slices.Contains(q.Type, op.Type) && op.Status == q.Status[0] && (q.Parent == "" || q.Parent == op.Parent) {
 			page.Operations = append(page.Operations, op)
 		}
 	}

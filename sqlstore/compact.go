@@ -31,9 +31,10 @@ const (
 		AND NOT EXISTS (SELECT 1 FROM looks WHERE looks.research_id = operations.id AND looks.research_id <> '')`
 	selectCompactable query = `SELECT id FROM operations WHERE ` + compactable + ` ORDER BY completed_at, id LIMIT $1`
 
-	compact = `UPDATE operations SET compacted = 1, ckpt_id = NULL, ckpt_type = 'compacted', ckpt_epoch = NULL, ckpt_seq = NULL,
+	// The state is what a plan remembers, and nothing is planned any more.
+	compact = `UPDATE operations SET compacted = 1, state = NULL, ckpt_id = NULL, ckpt_type = 'compacted', ckpt_epoch = NULL, ckpt_seq = NULL,
 		ckpt_step = NULL, ckpt_size = NULL, ckpt_at = NULL WHERE `
-	compactRoot query = compact + `id = $1 AND ` + compactable + ` RETURNING id, result`
+	compactRoot query = compact + `id = $1 AND ` + compactable + ` RETURNING id, ''` // the files that its result names are its children's
 
 	// A model stays that took more than two seconds to train and has at most
 	// 16 kB for each second: whoever asks for a curve does not wait for a

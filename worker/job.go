@@ -27,6 +27,8 @@ type job struct {
 	log   *slog.Logger
 	began time.Time
 
+	replay bool // nothing is told to a backend, and nothing is saved
+
 	cancel    context.CancelCauseFunc // ends the runner's context
 	writes    context.Context         // ends when nothing may be written any more
 	endWrites context.CancelFunc

@@ -111,6 +111,9 @@ func (j *job) checkpoint(kind ktrdr.CheckpointType, step int64, state any, files
 
 // save stores a checkpoint at the backend or in the spool.
 func (j *job) save(ctx context.Context, kind ktrdr.CheckpointType, step int64, state any, files []File) error {
+	if j.replay {
+		return nil
+	}
 	j.saves.writing.Lock()
 	defer j.saves.writing.Unlock()
 	c, byHash, err := j.checkpoint(kind, step, state, files)

@@ -81,7 +81,7 @@ func (t *Task) Open(ctx context.Context, a ktrdr.Artifact) (io.ReadCloser, error
 		if err == nil {
 			return r, nil
 		}
-		if v := judge(err); v != away && v != later {
+		if v := judge(err); v != away && v != later || t.job.replay {
 			return nil, fmt.Errorf("%s: %w", a.Name, err)
 		}
 		t.job.log.Warn("input cannot be read yet", "name", a.Name, "err", err)
@@ -100,7 +100,7 @@ func (t *Task) Progress(p ktrdr.Progress) {
 
 // Due says whether a checkpoint should be saved at this step.
 func (t *Task) Due(step int64) bool {
-	return t.job.saves.due(step, t.Every, t.Interval())
+	return !t.job.replay && t.job.saves.due(step, t.Every, t.Interval())
 }
 
 // Interval is the time after which a checkpoint is due; 0 or less when time

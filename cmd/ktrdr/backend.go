@@ -219,6 +219,7 @@ func (b *backend) startEngine(ctx context.Context) error {
 		Store: b.store, Blobs: b.blobs, Saver: saver, Backend: b.self, Settings: b.cfg.settings(), Log: b.log,
 		Fingerprint: fingerprints(),
 		Collect:     b.collect,
+		Trash:       trash{b.blobs},
 		FreeDisk:    b.freeDisk,
 		Queues:      b.cfg.queues(),
 		Inject:      b.cfg.inject(),
@@ -305,7 +306,7 @@ func (b *backend) openDesk(ctx context.Context) (err error) {
 		return err
 	}
 	b.desk, err = jobs.OpenDesk(jobs.DeskConfig{
-		Dir: b.cfg.Data, Library: b.library, Blobs: b.blobs, Operations: b.engine, Markets: b.markets, Ledger: b.engine, Holdout: b.cfg.Holdout, Kernel: b.kernel,
+		Dir: b.cfg.Data, Library: b.library, Blobs: b.blobs, Operations: b.engine, Markets: b.markets, Ledger: b.engine, Pins: b.engine, Holdout: b.cfg.Holdout, Kernel: b.kernel,
 	})
 	if err == nil {
 		b.later("desk", b.desk.Close)

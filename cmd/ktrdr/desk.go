@@ -117,6 +117,9 @@ func (d desk) Columns(ctx context.Context, op ktrdr.Operation, q httpapi.Columns
 			})
 		}
 	}
+	for _, r := range c.Returns {
+		out.Returns = append(out.Returns, httpapi.Point{Time: r.Day, Value: float64(r.Return)})
+	}
 	if c.Curve != nil {
 		out.Curve = shownCurve(*c.Curve)
 	}

@@ -16,8 +16,12 @@ import (
 
 const resultsHelp = `Show what an operation ended with: its figures and the files that it made; of a
 backtest also the return of every month, the five deepest drawdowns, and where
-the Sharpe ratio lies with 95 % confidence. --include trades,equity,positions
-shows a page of those columns too; --limit and --cursor choose which.
+the Sharpe ratio lies with 95 % confidence. --include
+trades,equity,positions,returns shows a page of those columns too (returns are
+net, of each day); --limit and --cursor choose which.
+
+A research that claims nothing keeps its figures and daily returns. Its other
+files are computed again when they are asked for. "ktrdr pin ID" keeps them.
 
 A backtest of several symbols shows the figures of the sum and those of each
 symbol. A research shows every check of its verdict, or why a gate refused it, and
@@ -48,7 +52,7 @@ func newResults(a *app) *cobra.Command {
 		return errors.Join(err, lost) // the figures are known though the file is not
 	})
 	cmd.Long = resultsHelp
-	cmd.Flags().StringSliceVar(&include, "include", nil, "`COLUMNS` of a backtest: trades, equity, positions")
+	cmd.Flags().StringSliceVar(&include, "include", nil, "`COLUMNS` of a backtest: trades, equity, positions, returns")
 	cmd.Flags().IntVar(&limit, "limit", 0, "entries of each column (default 100)")
 	notZero(cmd.Flags(), "limit")
 	cmd.Flags().StringVar(&cursor, "cursor", "", "where the page begins: as the page before said")
@@ -78,6 +82,7 @@ func (a *app) printResults(w io.Writer, r httpapi.Results, verdict *research.Ass
 	printTrades(w, r.Trades)
 	printPoints(w, "EQUITY", r.Equity, r.Accounts, func(a httpapi.AccountColumns) []httpapi.Point { return a.Equity })
 	printPoints(w, "POSITION", r.Positions, r.Accounts, func(a httpapi.AccountColumns) []httpapi.Point { return a.Positions })
+	printReturns(w, r.Returns)
 	if next != "" {
 		fmt.Fprintf(w, "There is more: add --cursor %s.\n", next)
 	}

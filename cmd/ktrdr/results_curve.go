@@ -55,3 +55,15 @@ func sharpeText(s httpapi.Interval) string {
 	return fmt.Sprintf("Sharpe ratio per %s: %.4g, from %.4g to %.4g with %.4g %% confidence; chance alone does as well in %.3g %% of cases (%d resamples in blocks of about %.0f bars; strategies tried before are not counted)",
 		per, *s.Estimate, *s.Low, *s.High, 100*s.Level, 100**s.P, s.Draws, s.Block)
 }
+
+// printReturns shows the net return of each day.
+func printReturns(w io.Writer, days []httpapi.Point) {
+	if len(days) == 0 {
+		return
+	}
+	table(w, "DAY\tRETURN", func(row func(...any)) {
+		for _, d := range days {
+			row(d.Time.Format("2006-01-02"), fmt.Sprintf("%+.3f %%", 100*d.Value))
+		}
+	})
+}

@@ -55,6 +55,7 @@ func engineSettings() []setting {
 		{"checkpoint_dir", "CHECKPOINT_DIR", "", "DIR|s3://…", "", "where blobs are kept (default: DATA/blobs)", setBlobs},
 		{"checkpoint_retention_days", "CHECKPOINT_RETENTION_DAYS", "", "DAYS", "30", "age at which checkpoints are deleted", setDays(func(c *Config) *time.Duration { return &c.Engine.Retention })},
 		{"event_retention_days", "EVENT_RETENTION_DAYS", "", "DAYS", "90", "age at which events are deleted", setDays(func(c *Config) *time.Duration { return &c.Engine.EventRetention })},
+		{"compact", "KTRDR_COMPACT", "", "bool", "true", "researches that claim nothing keep their figures; their files are computed again on demand", setBool(func(c *Config, v bool) { c.Engine.NoCompaction = !v })},
 		{"disk_reserve_mb", "KTRDR_DISK_RESERVE_MB", "", "MB", "1024", "free disk below which new work is refused; 0 means none", setReserve},
 		{"checkpointing.backend", "CHECKPOINTING_BACKEND", "", "NAME", "", "store of /threads: memory, sqlite or postgres (default: the main store)", setThreads},
 		{"checkpointing.path", "CHECKPOINTING_PATH", "", "FILE|URL", "", "its file or URL", setText(func(c *Config) *string { return &c.Threads.Path })},

@@ -1,0 +1,159 @@
+package bench_test
+
+import (
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/bench"
+	"github.com/ktrdr/ktrdr/httpapi"
+)
+
+var (
+	diskResearches = flag.Int("disk.researches", 200, "researches of BenchmarkDiskOfResearches; the aim is projected from 2000")
+	diskBars       = flag.Int("disk.bars", 57_600, "bars of 1h that they are researched on")
+)
+
+// BenchmarkDiskOfResearches prints what a research that claims nothing leaves on
+// disk once it is compacted, beside what it would leave without that, projects
+// 100,000 of them, and prints how long a curve takes that is computed again.
+func BenchmarkDiskOfResearches(b *testing.B) {
+	if b.N > 1 {
+		b.Skip("one run tells all")
+	}
+	n, bin := *diskResearches, build(b)
+	whole, other := diskOf(b, bin, min(n, 40), "KTRDR_COMPACT=false")
+	other.stop()
+	kept, in := diskOf(b, bin, n, "KTRDR_COMPACT=true")
+	const projected = 100_000
+	gb := float64(kept) * projected / 1e9
+	fmt.Printf("disk of a research               %.1f kB kept after %d on %d bars, %.1f kB without compaction: %.3f x; 100,000 are %.2f GB%s\n",
+		float64(kept)/1e3, n, *diskBars, float64(whole)/1e3, float64(kept)/float64(whole), gb, bench.Aim(gb <= 5, "<= 5 GB"))
+	in.curves()
+	in.stop()
+}
+
+// diskOf researches and returns the bytes of disk that each research left; the
+// installation runs on.
+func diskOf(b *testing.B, bin string, n int, setting string) (perResearch int64, in *installation) {
+	in = install(b, bin)
+	in.env = append(in.env, setting)
+	in.run("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", fmt.Sprint(*diskBars), "--seed", "7")
+	in.serve("--workers", "2")
+	if _, err := in.client.Trigger(b.Context(), httpapi.ResearchRequest{Brief: "EURUSD 1h", Count: n, Seed: new(uint64(1))}, ""); err != nil {
+		b.Fatal(err)
+	}
+	shared := in.blobs() // the bars, which all researches read
+	in.allEnded()
+	if strings.HasSuffix(setting, "true") {
+		in.allPurged()
+	}
+	in.halt()
+	defer in.serve("--workers", "2")
+	return (in.blobs() - shared + size(b, filepath.Join(in.dir, "data", "ktrdr.db"))) / int64(n), in
+}
+
+// allEnded waits until no research is open.
+func (in *installation) allEnded() {
+	in.b.Helper()
+	for deadline := time.Now().Add(time.Hour); ; <-time.After(100 * time.Millisecond) {
+		st, err := in.client.ResearchStatus(in.b.Context())
+		if err != nil {
+			in.b.Fatal(err)
+		}
+		if st.Capacity.Waiting+st.Capacity.Active == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			in.b.Fatal("researches are still open after an hour")
+		}
+	}
+}
+
+// allPurged waits until the trash has been emptied: until what is on disk does
+// not change for longer than blobs lie in the trash.
+func (in *installation) allPurged() {
+	in.b.Helper()
+	for last, since := in.blobs(), time.Now(); time.Since(since) < 150*time.Second; <-time.After(time.Second) {
+		if now := in.blobs(); now != last {
+			last, since = now, time.Now()
+		}
+	}
+}
+
+func (in *installation) blobs() int64 { return size(in.b, filepath.Join(in.dir, "data", "blobs")) }
+
+// halt stops the backend as a user does, so that the write-ahead log is written
+// back to the database.
+func (in *installation) halt() {
+	in.b.Helper()
+	if err := syscall.Kill(in.pid, syscall.SIGTERM); err != nil {
+		in.b.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); size(in.b, filepath.Join(in.dir, "data", "ktrdr.db-wal")) > 0; <-time.After(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			in.b.Fatal("the backend does not stop")
+		}
+	}
+	in.stop()
+}
+
+// size is the bytes of disk under a path, whole blocks of the file system.
+func size(b *testing.B, root string) (total int64) {
+	b.Helper()
+	err := filepath.WalkDir(root, func(_ string, d fs.DirEntry, err error) error {
+		if os.IsNotExist(err) { // it was moved meanwhile
+			return nil
+		}
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if os.IsNotExist(err) {
+			return nil
+		}
+		if err == nil {
+			total += info.Sys().(*syscall.Stat_t).Blocks * 512
+		}
+		return err
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return total
+}
+
+// curves prints how long the curves of compacted backtests take.
+func (in *installation) curves() {
+	in.b.Helper()
+	page, err := in.client.List(in.b.Context(), ktrdr.OperationQuery{Type: []ktrdr.Type{ktrdr.Backtesting}, Status: []ktrdr.Status{ktrdr.Completed}, Limit: 20})
+	if err != nil {
+		in.b.Fatal(err)
+	}
+	var times []time.Duration
+	for _, op := range page.Operations {
+		if op, err := in.client.Operation(in.b.Context(), op.ID); err != nil || !op.Compacted {
+			continue
+		}
+		begun := time.Now()
+		if _, _, err := in.client.Results(in.b.Context(), op.ID, []string{"equity"}, 100, ""); err != nil {
+			in.b.Fatal(err)
+		}
+		times = append(times, time.Since(begun))
+	}
+	if len(times) == 0 {
+		in.b.Fatal("no backtest is compacted")
+	}
+	slices.Sort(times)
+	most := times[len(times)-1]
+	fmt.Printf("curve that is computed again     p50 %v, at most %v of %d%s\n", times[len(times)/2].Round(time.Millisecond), most.Round(time.Millisecond), len(times),
+		bench.Aim(most <= time.Second, "<= 1 s"))
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/httpapi"
+)
+
+const pinHelp = `Keep the files of a research: its model, trades and equity curve. ID is the
+research or one of its operations.
+
+A research that claims nothing keeps its figures and daily returns once its
+generation is closed. Its files are computed again when they are asked for. A
+pinned research keeps them. Files that are not kept any more are computed again
+and stored first. Finalists and claims are always kept.`
+
+func newPin(a *app) *cobra.Command {
+	cmd := a.onOperation("pin", "Keep the files of a research", func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+		r, err := c.Pin(ctx, id)
+		if err != nil {
+			return err
+		}
+		return a.print(r, func(w io.Writer) { fmt.Fprintf(w, "%s is pinned: its files are kept.\n", r.Operation) })
+	})
+	cmd.Long = pinHelp
+	return cmd
+}
+
+func newUnpin(a *app) *cobra.Command {
+	return a.onOperation("unpin", "Let a research that claims nothing keep only its figures", func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+		r, err := c.Unpin(ctx, id)
+		if err != nil {
+			return err
+		}
+		return a.print(r, func(w io.Writer) {
+			fmt.Fprintf(w, "%s is not pinned: if it claims nothing, it keeps only its figures.\n", r.Operation)
+		})
+	})
+}

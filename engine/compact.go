@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// Trash is where blobs go that rows have just stopped naming. Those that a row
+// names after all are brought back when it is emptied.
+type Trash interface {
+	Put(ctx context.Context, blobs []ktrdr.Hash, at time.Time) error
+	Empty(ctx context.Context, blobs []ktrdr.Hash, at time.Time, named func(context.Context, []ktrdr.Hash) (map[ktrdr.Hash]bool, error)) error
+}
+
+// supersedeEvery is between two looks for superseded checkpoints.
+const supersedeEvery = time.Second
+
+// leaving is which operations have saved checkpoints since they were last looked
+// at.
+type leaving struct {
+	mu    sync.Mutex
+	saves map[ktrdr.OperationID]bool
+}
+
+func (l *leaving) saved(op ktrdr.OperationID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.saves == nil {
+		l.saves = make(map[ktrdr.OperationID]bool)
+	}
+	l.saves[op] = true
+}
+
+func (l *leaving) take() map[ktrdr.OperationID]bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	saves := l.saves
+	l.saves = nil
+	return saves
+}
+
+// stillThere looks at blobs once more after the row that names them is committed.
+// One that another operation let go of in that moment is uploaded again.
+func (e *Engine) stillThere(ctx context.Context, files []ktrdr.Artifact) error {
+	for _, a := range files {
+		if _, err := e.blobs.Stat(ctx, a.SHA256); ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
+			return ktrdr.Errorf(ktrdr.CodeUnavailable, "artifact %q was deleted while its checkpoint was stored; upload it and store the checkpoint again", a.Name)
+		}
+	}
+	return nil
+}
+
+// supersede deletes checkpoints of running operations behind the newest two, and
+// their blobs, as long as it runs.
+func (e *Engine) supersede(ctx context.Context) {
+	e.every(ctx, supersedeEvery, func() {
+		var blobs []ktrdr.Hash
+		for op := range e.leaving.take() {
+			gone, err := e.store.Supersede(ctx, op)
+			if err != nil && ctx.Err() == nil {
+				e.log.WarnContext(ctx, "superseded checkpoints stay until they expire", "op", op, "err", err)
+			}
+			blobs = append(blobs, gone...)
+		}
+		if e.config.Trash == nil || len(blobs) == 0 {
+			return
+		}
+		e.naming.Lock() // a finish cannot upload its files again
+		defer e.naming.Unlock()
+		now := time.Now()
+		e.trashed(ctx, e.config.Trash.Put(ctx, blobs, now))
+		e.trashed(ctx, e.config.Trash.Empty(ctx, blobs, now, func(ctx context.Context, asked []ktrdr.Hash) (map[ktrdr.Hash]bool, error) {
+			return e.store.BlobsNamed(ctx, asked, true)
+		}))
+	})
+}
+
+// bag is blobs that were put into the trash at one instant.
+type bag struct {
+	at    time.Time
+	blobs []ktrdr.Hash
+}
+
+// compact compacts researches that claim nothing, as long as it runs.
+func (e *Engine) compact(ctx context.Context) {
+	if e.settings.NoCompaction {
+		return
+	}
+	var bags []bag
+	e.every(ctx, e.settings.CompactInterval, func() {
+		b := bag{at: time.Now()}
+		n, err := untilNone(func() (int, error) {
+			n, blobs, err := e.store.Compact(ctx)
+			b.blobs = append(b.blobs, blobs...)
+			return n, err
+		})
+		if err != nil && ctx.Err() == nil {
+			e.log.WarnContext(ctx, "compact researches", "err", err)
+		}
+		if n > 0 {
+			e.log.InfoContext(ctx, "researches compacted", "count", n, "blobs", len(b.blobs))
+		}
+		if e.config.Trash == nil {
+			return
+		}
+		if len(b.blobs) > 0 {
+			e.trashed(ctx, e.config.Trash.Put(ctx, b.blobs, b.at))
+			bags = append(bags, b)
+		}
+		bags = e.empty(ctx, bags)
+	})
+}
+
+// empty empties the bags that are old enough, with one look at the rows, and
+// returns the others. What it fails on is left to Collect.
+func (e *Engine) empty(ctx context.Context, bags []bag) []bag {
+	var old []bag
+	var blobs []ktrdr.Hash
+	for len(bags) > 0 && time.Since(bags[0].at) >= e.settings.TrashTime {
+		old, blobs, bags = append(old, bags[0]), append(blobs, bags[0].blobs...), bags[1:]
+	}
+	if len(old) == 0 {
+		return bags
+	}
+	named, err := e.store.BlobsNamed(ctx, blobs, false)
+	for _, b := range old {
+		e.trashed(ctx, e.config.Trash.Empty(ctx, b.blobs, b.at, func(context.Context, []ktrdr.Hash) (map[ktrdr.Hash]bool, error) { return named, err }))
+	}
+	return bags
+}
+
+func (e *Engine) trashed(ctx context.Context, err error) {
+	if err != nil && ctx.Err() == nil {
+		e.log.WarnContext(ctx, "blobs that nothing needs are deleted later", "err", err)
+	}
+}
+
+// every calls f again and again until ctx ends.
+func (e *Engine) every(ctx context.Context, interval time.Duration, f func()) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		f()
+	}
+}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/spelling"
 	"github.com/ktrdr/ktrdr/strategy"
 	"github.com/ktrdr/ktrdr/train"
 )
@@ -150,9 +151,10 @@ func (d *Desk) find(symbols []string, frames []market.Timeframe) (*found, error)
 // are not made into it unasked: whether that is right depends on the market.
 func (d *Desk) noData(symbol string, tf market.Timeframe) error {
 	entries, _ := d.library.List() // what cannot be read is no help here
-	var others []string
+	var others, symbols []string
 	from := market.Timeframe("") // the longest that it can be made of
 	for _, e := range entries {
+		symbols = append(symbols, e.Symbol)
 		if e.Symbol != symbol {
 			continue
 		}
@@ -164,6 +166,9 @@ func (d *Desk) noData(symbol string, tf market.Timeframe) error {
 	note := ""
 	if len(others) > 0 {
 		note = fmt.Sprintf(" (there are bars of %s, but none is made of another unasked)", words(others))
+	}
+	if near := spelling.Nearest(symbol, symbols); len(others) == 0 && near != "" {
+		note = fmt.Sprintf("; did you mean %s? If not", near)
 	}
 	otherwise := fmt.Sprintf("make some up with `ktrdr data synth --symbol %s --timeframe %s --bars 5000 --seed 7`", symbol, tf)
 	if from != "" {

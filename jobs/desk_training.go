@@ -14,6 +14,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/spelling"
 	"github.com/ktrdr/ktrdr/strategy"
 	"github.com/ktrdr/ktrdr/train"
 )
@@ -255,7 +256,11 @@ func (d *Desk) byName(name string) ([]byte, string, error) {
 		}
 		names = append(names, e.Name)
 	}
-	return nil, "", wrong("there is no strategy %q: put %s.yaml into %s/ of the data folder, or use one of those that come with the program: %s", name, name, strategiesDir, strings.Join(names, ", "))
+	hint := ""
+	if near := spelling.Nearest(name, names); near != "" {
+		hint = fmt.Sprintf("; did you mean %s? If not", near)
+	}
+	return nil, "", wrong("there is no strategy %q%s: put %s.yaml into %s/ of the data folder, or use one of those that come with the program: %s", name, hint, name, strategiesDir, strings.Join(names, ", "))
 }
 
 // read reads a strategy of the data folder.

@@ -115,7 +115,7 @@ type TrainingFigures struct {
 	Loss         *float64 `json:"test_loss"`
 	RMSE         *float64 `json:"rmse,omitempty"`          // of a regression
 	BaselineRMSE *float64 `json:"baseline_rmse,omitempty"` // of always answering with the mean of training
-	LossDecrease *float64 `json:"loss_decrease"` // of the training loss, relative to the first epoch's
+	LossDecrease *float64 `json:"loss_decrease"`           // of the training loss, relative to the first epoch's
 	Epochs       int      `json:"epochs"`
 }
 

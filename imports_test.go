@@ -53,8 +53,8 @@ var arrows = map[string]rule{
 		"num", "market", "indicator", "fuzzy", "label", "neural", "strategy", "feature", "backtest",
 	}},
 	"evidence": {ours: []string{"num", "market", "backtest"}},
-	"designer": {ours: []string{"num", "market", "indicator", "strategy", "instrument"}},
-	"jobs":     {ours: []string{".", "worker", "market", "strategy", "neural", "train", "backtest", "evidence"}},
+	"designer": {ours: []string{"num", "market", "indicator", "strategy", "instrument", "spelling"}},
+	"jobs":     {ours: []string{".", "worker", "market", "strategy", "neural", "train", "backtest", "evidence", "spelling"}},
 
 	// what this product is about
 	"research": {ours: []string{".", "num", "market", "instrument", "neural", "strategy", "train", "backtest", "evidence", "designer", "jobs", "llm", "spelling"}},
@@ -76,7 +76,7 @@ var arrows = map[string]rule{
 	"sqlstore": {ours: []string{".", "fault", "saver"}, modules: []string{
 		"github.com/jackc/pgx/v5", "github.com/pressly/goose/v3", "modernc.org/sqlite", "golang.org/x/sys",
 	}},
-	"httpapi": {ours: []string{".", "fault", "dummy"}, modules: []string{
+	"httpapi": {ours: []string{".", "fault", "dummy", "spelling"}, modules: []string{
 		"github.com/google/jsonschema-go", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
 	}},
 
@@ -100,7 +100,7 @@ var arrows = map[string]rule{
 			"market", "instrument", "indicator", "neural", "strategy", "feature", "train", "backtest", "spelling",
 		},
 		modules: []string{
-			"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "github.com/spf13/cobra",
+			"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "github.com/spf13/cobra", "github.com/spf13/pflag",
 			"golang.org/x/sync", "golang.org/x/sys", "golang.org/x/term",
 		},
 	},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/spelling"
 )
 
 // kind is a parameter's JSON Schema type.
@@ -57,7 +58,7 @@ func (v *values) check(known []param) error {
 	for name, given := range v.Values {
 		i := slices.IndexFunc(known, func(p param) bool { return p.name == name })
 		if i < 0 {
-			return malformed("there is no query parameter %.40q here%s", name, knownNames(known))
+			return malformed("there is no query parameter %.40q here%s", name, knownNames(name, known))
 		}
 		if len(given) > 1 && !known[i].many {
 			return malformed("the query parameter %s is given %d times; give it once", name, len(given))
@@ -71,7 +72,7 @@ func (v *values) check(known []param) error {
 	return nil
 }
 
-func knownNames(known []param) string {
+func knownNames(name string, known []param) string {
 	if len(known) == 0 {
 		return ""
 	}
@@ -79,7 +80,11 @@ func knownNames(known []param) string {
 	for i, p := range known {
 		names[i] = p.name
 	}
-	return "; there are " + strings.Join(names, ", ")
+	all := "there are " + strings.Join(names, ", ")
+	if near := spelling.Nearest(name, names); near != "" {
+		return fmt.Sprintf("; did you mean %s? Here %s", near, all)
+	}
+	return "; " + all
 }
 
 func (v *values) fail(name, format string, args ...any) {

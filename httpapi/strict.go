@@ -191,7 +191,7 @@ func (s *scanner) object(sh *shape, place reflect.Value, depth int) error {
 			return s.fail("the name %.60q is there twice", key)
 		}
 		if !known {
-			return s.fail("there is no field %.60q here", key)
+			return s.fail("there is no field %.60q here%s", key, sh.near(key))
 		}
 		s.space()
 		if s.peek() != ':' {

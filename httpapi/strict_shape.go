@@ -3,9 +3,13 @@ package httpapi
 import (
 	"encoding"
 	"encoding/json"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
+
+	"github.com/ktrdr/ktrdr/spelling"
 )
 
 // shape is what a Go type says about the JSON it is read from. A nil shape
@@ -44,6 +48,14 @@ func (sh *shape) member(name []byte) (reflect.Type, bool) {
 	}
 	f, ok := sh.fields[string(name)]
 	return f.Type, ok
+}
+
+// near names the field that a misspelt name is nearest to.
+func (sh *shape) near(name []byte) string {
+	if near := spelling.Nearest(string(name), slices.Sorted(maps.Keys(sh.fields))); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return ""
 }
 
 func (sh *shape) element() reflect.Type {

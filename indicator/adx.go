@@ -87,6 +87,12 @@ func (x *adx) move(high, low, price float64) (plus, less float64) {
 	x.plus = float64(x.plus*x.keep) + up
 	x.less = float64(x.less*x.keep) + down
 	x.high, x.low, x.close = high, low, price
+	if x.reach < leastSum { // the moves are parts of the range
+		x.reach, x.plus, x.less = 0, 0, 0
+	}
+	if x.plus+x.less < leastSum {
+		x.plus, x.less = 0, 0
+	}
 	if x.reach == 0 {
 		return 0, 0
 	}

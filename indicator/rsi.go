@@ -52,6 +52,9 @@ func (r *rsi) run(in *market.Bars, out [][]float64) {
 		gain = float64(far*gain) + float64(near*(abs+d))
 		loss = float64(far*loss) + float64(near*(abs-d))
 		before = x[i]
+		if gain+loss < leastSum {
+			gain, loss = 0, 0
+		}
 		y[i] = percentOf(gain, loss)
 	}
 	r.before, r.gain.value, r.loss.value = before, gain, loss

@@ -64,3 +64,8 @@ func keep(x float64, wanted bool) float64 {
 	}
 	return math.Float64frombits(math.Float64bits(x) & -bit)
 }
+
+// leastSum is where a Wilder sum of a market that stands still becomes 0. The numbers
+// below it lose their last digits: multiplied by 13/14 the smallest stays as it is, and
+// a sum would never end.
+const leastSum = 0x1p-1022

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/spelling"
 	"github.com/ktrdr/ktrdr/strategy"
 	"github.com/ktrdr/ktrdr/train"
 )
@@ -136,9 +137,10 @@ func (d *Desk) find(ctx context.Context, symbols []string, frames []market.Timef
 // are not made into it unasked: whether that is right depends on the market.
 func (d *Desk) noData(ctx context.Context, symbol string, tf market.Timeframe) error {
 	entries, _ := d.cfg.Library.List(ctx) // without them the message is shorter
-	var others []string
+	var others, symbols []string
 	from := market.Timeframe("") // the longest that it can be made of
 	for _, e := range entries {
+		symbols = append(symbols, e.Symbol)
 		if e.Symbol != symbol {
 			continue
 		}
@@ -150,6 +152,9 @@ func (d *Desk) noData(ctx context.Context, symbol string, tf market.Timeframe) e
 	note := ""
 	if len(others) > 0 {
 		note = fmt.Sprintf(" (there are bars of %s, but none is made of another unasked)", words(others))
+	}
+	if near := spelling.Nearest(symbol, symbols); len(others) == 0 && near != "" {
+		note = fmt.Sprintf("; did you mean %s? If not", near)
 	}
 	otherwise := fmt.Sprintf("make some up with `ktrdr data synth --symbol %s --timeframe %s --bars 5000 --seed 7`", symbol, tf)
 	if from != "" {

@@ -3,12 +3,14 @@ package jobs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/spelling"
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
@@ -70,8 +72,17 @@ func (d *Desk) byName(ctx context.Context, name string) ([]byte, string, error) 
 		}
 		names = append(names, e.Name)
 	}
-	return nil, "", wrong("there is no strategy %q: add it with `ktrdr strategies add %s.yaml`, put the file into %s/ of the data folder of this backend, or use one of those that come with the program: %s",
-		name, name, strategiesDir, strings.Join(names, ", "))
+	known := slices.Clone(names)
+	list, _ := d.Strategies(ctx) // without them the message is shorter
+	for _, s := range list {
+		known = append(known, s.Name)
+	}
+	hint := ""
+	if near := spelling.Nearest(name, known); near != "" {
+		hint = fmt.Sprintf("; did you mean %s? If not", near)
+	}
+	return nil, "", wrong("there is no strategy %q%s: add it with `ktrdr strategies add %s.yaml`, put the file into %s/ of the data folder of this backend, or use one of those that come with the program: %s",
+		name, hint, name, strategiesDir, strings.Join(names, ", "))
 }
 
 // Strategies lists the strategies that can be named here, by name. Of those

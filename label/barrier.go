@@ -57,7 +57,13 @@ func (tb TripleBarrier) Label(b *market.Bars) (*Set, error) {
 		if event != nil && !event[t] || !(vol[t] > 0) {
 			continue // without volatility both barriers lie on the close itself
 		}
-		class, end := tb.touch(b, t, vol[t])
+		entry := b.Close[t]
+		upper := entry * (1 + float64(tb.Target*vol[t]))
+		lower := entry * (1 - float64(tb.Stop*vol[t]))
+		if !(upper > entry && lower < entry) {
+			continue // so little volatility is left that the barriers round to the close
+		}
+		class, end := tb.touch(b, t, vol[t], upper, lower)
 		s.addClass(t, class, int32(end))
 	}
 	if tb.Weights {
@@ -84,10 +90,8 @@ func (tb TripleBarrier) check() error {
 
 // touch follows the price from bar t to the first barrier and returns the
 // class and the bar at which it was decided.
-func (tb TripleBarrier) touch(b *market.Bars, t int, vol float64) (class int8, end int) {
+func (tb TripleBarrier) touch(b *market.Bars, t int, vol, upper, lower float64) (class int8, end int) {
 	entry, last := b.Close[t], t+tb.Holding
-	upper := entry * (1 + float64(tb.Target*vol))
-	lower := entry * (1 - float64(tb.Stop*vol))
 	high, low := b.High[:last+1], b.Low[:last+1]
 	for i := t + 1; i <= last; i++ {
 		up, down := high[i] >= upper, low[i] <= lower

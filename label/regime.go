@@ -29,7 +29,8 @@ const (
 // A zigzag's threshold at a bar is its multiple of the median average true
 // range over the median close, both of the bars so far. A label looks as far
 // as the bar that makes the end of its leg known; bars after the last known
-// large pivot, and the first ones without a mean deviation, are no samples.
+// large pivot, and the first ones without a mean deviation, are no samples. While
+// the median range is 0 there are no pivots.
 type Regime struct {
 	Macro, Micro float64 // zigzag thresholds in average true ranges
 	ATRPeriod    int
@@ -46,8 +47,8 @@ func (r Regime) Label(b *market.Bars) (*Set, error) {
 	s := newSet(RegimeNames, b.Len())
 	start := r.ATRPeriod - 1 // the first bar with an average true range
 	unit := relativeRange(b, r.ATRPeriod)
-	macro := pivots(b.Close, start, func(i int) float64 { return r.Macro * unit[i] })
-	micro := pivots(b.Close, start, func(i int) float64 { return r.Micro * unit[i] })
+	macro := pivots(b.Close, start, threshold(r.Macro, unit))
+	micro := pivots(b.Close, start, threshold(r.Micro, unit))
 	ratio := deviationRatio(logReturns(b.Close), r.ATRPeriod, r.Lookback)
 	for k := 0; k+1 < len(macro); k++ {
 		from, to := macro[k], macro[k+1]
@@ -66,6 +67,17 @@ func (r Regime) Label(b *market.Bars) (*Set, error) {
 		}
 	}
 	return s, nil
+}
+
+// threshold is a multiple of the unit at each bar. Where the market has stood still so
+// long that the unit is 0, no move is large: else every bar would be a pivot.
+func threshold(multiple float64, unit []float64) func(int) float64 {
+	return func(i int) float64 {
+		if !(unit[i] > 0) {
+			return math.Inf(1)
+		}
+		return multiple * unit[i]
+	}
 }
 
 func (r Regime) check() error {

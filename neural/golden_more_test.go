@@ -70,6 +70,48 @@ type goldenRecurrent struct {
 	GradX                               goldenTensor  `json:"grad_x"`
 }
 
+// first is the golden run cut to its first n windows, where they do not depend on the
+// others: what goes in, the answers and the states.
+func (g goldenRecurrent) first(n int) goldenRecurrent {
+	var h, c []float32
+	for l := range g.Layers {
+		h = append(h, g.HN.Data[l*g.Batch*g.Hidden:][:n*g.Hidden]...)
+		if len(g.CN.Data) > 0 {
+			c = append(c, g.CN.Data[l*g.Batch*g.Hidden:][:n*g.Hidden]...)
+		}
+	}
+	g.Batch, g.Y = n, g.Y[:n]
+	g.X.Data, g.Logits.Data = g.X.Data[:n*g.Seq*g.In], g.Logits.Data[:n*g.Out]
+	g.SequenceOutput.Data, g.HN.Data, g.CN.Data = g.SequenceOutput.Data[:n*g.Seq*g.Hidden], h, c
+	return g
+}
+
+// A batch that is no multiple of the rows that a kernel takes at once is padded, and
+// its states are those of torch all the same.
+func TestGolden_RecurrentOfAnyBatch(t *testing.T) {
+	for _, kind := range []string{"lstm", "gru"} {
+		var whole goldenRecurrent
+		readGolden(t, kind, &whole)
+		for _, k := range Kernels() {
+			for n := 1; n < whole.Batch; n++ {
+				g := whole.first(n)
+				spec := Spec{Type: kind, Inputs: g.In, Outputs: g.Out, SequenceLength: g.Seq, HiddenSize: g.Hidden, Layers: g.Layers}
+				tr := newTrainer(t, spec, TrainSpec{Batch: n}, k)
+				if err := tr.net.SetParams(g.Params.params()); err != nil {
+					t.Fatal(err)
+				}
+				d, rows := g.data()
+				out := make([]float32, n*g.Out)
+				if _, err := tr.Evaluate(d, rows, out); err != nil {
+					t.Fatal(err)
+				}
+				near(t, "logits", out, g.Logits.Data)
+				nearStates(t, tr.pass, g)
+			}
+		}
+	}
+}
+
 // data are the windows one behind the other in one table; each ends in a row of
 // its own.
 func (g goldenRecurrent) data() (d *Dataset, rows []int32) {
@@ -112,7 +154,7 @@ func nearStates(t *testing.T, p *pass, g goldenRecurrent) {
 	var h, c, sequence []float32
 	for _, l := range p.layers {
 		for r := range g.Batch {
-			last := (g.Seq*g.Batch + r) * l.width
+			last := (g.Seq*p.rows + r) * l.width
 			h = append(h, l.h[last:][:g.Hidden]...)
 			if l.lstm {
 				c = append(c, l.c[last:][:g.Hidden]...)
@@ -122,7 +164,7 @@ func nearStates(t *testing.T, p *pass, g goldenRecurrent) {
 	top := p.layers[g.Layers-1]
 	for r := range g.Batch {
 		for step := range g.Seq {
-			sequence = append(sequence, top.h[((step+1)*g.Batch+r)*top.width:][:g.Hidden]...)
+			sequence = append(sequence, top.h[((step+1)*p.rows+r)*top.width:][:g.Hidden]...)
 		}
 	}
 	near(t, "h_n", h, g.HN.Data)
@@ -138,7 +180,7 @@ func inputGradient(p *pass, params goldenTensors, batch, seq, in, hidden int) []
 	out := make([]float32, batch*seq*in)
 	for r := range batch {
 		for step := range seq {
-			dz := l.z[(step*batch+r)*l.gates:][:l.gates]
+			dz := l.z[(step*p.rows+r)*l.gates:][:l.gates]
 			for i := range in {
 				sum := 0.0
 				for g := range gates {

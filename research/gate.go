@@ -14,13 +14,13 @@ import (
 // judgement to the assessment.
 //
 //	training   classification  accuracy, loss, fall of the training loss
-//	           regression      directional accuracy, loss
+//	           regression      directional accuracy, error against the baseline's
 //	backtest   both            trades, drawdown
 //	           classification  win rate, Sharpe ratio
 //	           regression      net return
 type Gates struct {
 	MinAccuracy            float64 `json:"min_accuracy"`
-	MaxLoss                float64 `json:"max_loss"` // see lossLimit
+	MaxLoss                float64 `json:"max_loss"` // of a classification; see lossLimit
 	MinLossDecrease        float64 `json:"min_loss_decrease"`
 	MinDirectionalAccuracy float64 `json:"min_directional_accuracy"` // must be exceeded
 
@@ -111,7 +111,9 @@ type TrainingFigures struct {
 	Accuracy     *float64 `json:"test_accuracy"` // of a regression: directional; nil without a test part
 	Baseline     *float64 `json:"baseline_accuracy"`
 	Loss         *float64 `json:"test_loss"`
-	LossDecrease *float64 `json:"loss_decrease"` // of the training loss, relative to the first epoch's
+	RMSE         *float64 `json:"rmse,omitempty"`          // of a regression
+	BaselineRMSE *float64 `json:"baseline_rmse,omitempty"` // of always answering with the mean of training
+	LossDecrease *float64 `json:"loss_decrease"`           // of the training loss, relative to the first epoch's
 	Epochs       int      `json:"epochs"`
 }
 
@@ -123,7 +125,9 @@ func trainingFigures(r *jobs.TrainingResult) TrainingFigures {
 	}
 	if t := r.Test; t != nil {
 		f.Accuracy, f.Baseline, f.Loss = &t.Accuracy, &t.BaselineAccuracy, &t.Loss
-		f.Regression = t.RegressionMetrics != nil
+		if m := t.RegressionMetrics; m != nil {
+			f.Regression, f.RMSE, f.BaselineRMSE = true, &m.RMSE, &m.BaselineRMSE
+		}
 		if t.ClassMetrics != nil {
 			f.Classes = len(t.Classes)
 		}
@@ -138,8 +142,13 @@ func (g Gates) lossLimit(classes int) float64 {
 	if classes < 2 {
 		return g.MaxLoss
 	}
-	return max(g.MaxLoss, float64(1.1*num.Log(float64(classes))))
+	return max(g.MaxLoss, float64(clearlyWorse*num.Log(float64(classes))))
 }
+
+// clearlyWorse is how many times the error of an answer that knows nothing is too
+// much. The loss of a regression is in the unit of its returns, so no fixed number
+// can be its limit.
+const clearlyWorse = 1.1
 
 // Training is the gate between training and backtest.
 func (g Gates) Training(f TrainingFigures) GateResult {
@@ -149,7 +158,10 @@ func (g Gates) Training(f TrainingFigures) GateResult {
 		c.reasons = GateReasons{{Code: "no_test_part", Text: "no_test_part (nothing was left to test the model on)"}}
 	case f.Regression:
 		c.check(*f.Accuracy > g.MinDirectionalAccuracy, "directional_accuracy_below_threshold", *f.Accuracy, "<=", g.MinDirectionalAccuracy, share)
-		c.check(*f.Loss <= g.MaxLoss, "loss_too_high", *f.Loss, ">", g.MaxLoss, digits)
+		if f.RMSE != nil && f.BaselineRMSE != nil {
+			limit := float64(clearlyWorse * *f.BaselineRMSE)
+			c.check(*f.RMSE <= limit, "loss_too_high", *f.RMSE, ">", limit, digits)
+		}
 	default:
 		limit := g.lossLimit(f.Classes)
 		c.check(*f.Accuracy >= g.MinAccuracy, "accuracy_below_threshold", *f.Accuracy, "<", g.MinAccuracy, share)

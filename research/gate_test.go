@@ -12,8 +12,9 @@ func TestGates_Training(t *testing.T) {
 	classes := func(accuracy, loss, fall float64) TrainingFigures {
 		return TrainingFigures{Classes: 3, Accuracy: &accuracy, Loss: &loss, LossDecrease: &fall}
 	}
-	regression := func(accuracy, loss float64) TrainingFigures {
-		return TrainingFigures{Regression: true, Accuracy: &accuracy, Loss: &loss}
+	regression := func(accuracy, rmse float64) TrainingFigures {
+		loss, baseline := 3.0, 0.01 // whatever the unit of the loss is
+		return TrainingFigures{Regression: true, Accuracy: &accuracy, Loss: &loss, RMSE: &rmse, BaselineRMSE: &baseline}
 	}
 	for name, x := range map[string]struct {
 		figures TrainingFigures
@@ -25,9 +26,9 @@ func TestGates_Training(t *testing.T) {
 		"hardly ever right":                 {classes(0.09, 0.7, 0.1), "accuracy_below_threshold (9.0% < 10.0%)"},
 		"unlearning":                        {classes(0.40, 0.7, -0.6), "insufficient_loss_decrease (-60.0% < -50.0%)"},
 		"wrong in every way":                {classes(0.01, 9, -2), "accuracy_below_threshold (1.0% < 10.0%); loss_too_high (9 > 1.208); insufficient_loss_decrease (-200.0% < -50.0%)"},
-		"a forecast of the sign":            {regression(0.52, 0.001), "passed"},
-		"a forecast as good as a coin":      {regression(0.50, 0.001), "directional_accuracy_below_threshold (50.0% <= 50.0%)"},
-		"a forecast far off":                {regression(0.52, 0.9), "loss_too_high (0.9 > 0.8)"},
+		"a forecast of the sign":            {regression(0.52, 0.011), "passed"},
+		"a forecast as good as a coin":      {regression(0.50, 0.009), "directional_accuracy_below_threshold (50.0% <= 50.0%)"},
+		"a forecast far off":                {regression(0.52, 0.012), "loss_too_high (0.012 > 0.011)"},
 		"no test part":                      {TrainingFigures{}, "no_test_part (nothing was left to test the model on)"},
 	} {
 		r := DefaultGates().Training(x.figures)

@@ -8,6 +8,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -91,7 +93,15 @@ func modelFor(ctx context.Context, c *httpapi.Client, arg string) (string, error
 		return arg, nil
 	}
 	f, err := os.Open(arg)
+	_, yaml := strategyName(filepath.Base(arg))
+	if yaml && err == nil {
+		_ = f.Close() // it was only read
+		return "", usagef("%s is a strategy, not a model: train it with `ktrdr train %s`, and give the training's id", arg, arg)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
+		if yaml || strings.ContainsRune(arg, os.PathSeparator) || strings.HasSuffix(arg, ".safetensors") {
+			return "", usagef("there is no file %s; `ktrdr models` lists what was trained", arg)
+		}
 		id, err := resolveAs(ctx, c, arg, ktrdr.Training)
 		return string(id), err
 	}
@@ -100,7 +110,7 @@ func modelFor(ctx context.Context, c *httpapi.Client, arg string) (string, error
 	}
 	defer f.Close()
 	if _, err := train.Decode(f); err != nil {
-		return "", fmt.Errorf("model %s: %w; `ktrdr models` lists what was trained", arg, err)
+		return "", usagef("model %s: %w; `ktrdr models` lists what was trained", arg, err)
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return "", err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/spelling"
 )
 
 const dataHelp = `Prices belong to the lab: one series for each symbol and timeframe, listed in the
@@ -173,22 +174,21 @@ func (l *ledger) missing(ctx context.Context, s series) error {
 }
 
 func missing(list []stored, s series) error {
-	var frames []string
-	spelt := ""
+	var frames, symbols []string
 	for _, e := range list {
+		symbols = append(symbols, e.Symbol)
 		if e.Symbol == s.symbol {
 			frames = append(frames, string(e.Timeframe))
-		} else if strings.EqualFold(e.Symbol, s.symbol) {
-			spelt = e.Symbol
 		}
 	}
+	spelt := spelling.Nearest(s.symbol, symbols)
 	switch {
 	case frames != nil:
-		return fmt.Errorf("there are no bars of %s, only of %s %s: import them with `ktrdr data import`", s, s.symbol, strings.Join(frames, ", "))
+		return usagef("there are no bars of %s, only of %s %s: import them with `ktrdr data import`", s, s.symbol, strings.Join(frames, ", "))
 	case spelt != "":
-		return fmt.Errorf("there are no bars of %s; did you mean %s?", s, spelt)
+		return usagef("there are no bars of %s; did you mean %s?", s, spelt)
 	}
-	return fmt.Errorf("there are no bars of %s: `ktrdr data list` shows what there is, `ktrdr data import FILE` adds to it, `ktrdr data synth` makes some up", s)
+	return usagef("there are no bars of %s: `ktrdr data list` shows what there is, `ktrdr data import FILE` adds to it, `ktrdr data synth` makes some up", s)
 }
 
 // completeSeries offers the symbols of the library, then the timeframes of the

@@ -208,7 +208,7 @@ func TestData_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 func TestData_ReadersMakeNoFolder(t *testing.T) {
 	l := newLab(t)
 	l.must("data", "list")
-	l.refused(exitFailed, "there are no bars of EURUSD 1h", "data", "show", "EURUSD", "1h")
+	l.refused(exitUsage, "there are no bars of EURUSD 1h", "data", "show", "EURUSD", "1h")
 	l.must("data", "import", "--check-only", "--normalise", file(t, "EURUSD_1h.csv", broken))
 	if _, err := os.Stat(l.data); !os.IsNotExist(err) {
 		t.Errorf("a folder was made: %v", err)
@@ -219,9 +219,9 @@ func TestData_SaysWhatIsThereWhenASeriesIsNot(t *testing.T) {
 	l := newLab(t)
 	l.must("data", "synth", "--symbol", "EURUSD", "--bars", "50")
 	l.must("data", "synth", "--symbol", "EURUSD", "--bars", "50", "--timeframe", "4h")
-	l.refused(exitFailed, "only of EURUSD 1h, 4h", "data", "show", "EURUSD", "1d")
-	l.refused(exitFailed, "did you mean EURUSD?", "data", "export", "eurusd", "1h")
-	l.refused(exitFailed, "`ktrdr data import FILE` adds to it", "data", "check", "GBPUSD", "1h")
+	l.refused(exitUsage, "only of EURUSD 1h, 4h", "data", "show", "EURUSD", "1d")
+	l.refused(exitUsage, "did you mean EURUSD?", "data", "export", "eurusd", "1h")
+	l.refused(exitUsage, "`ktrdr data import FILE` adds to it", "data", "check", "GBPUSD", "1h")
 }
 
 func TestDataSynth_TakesNoPlaceUnasked(t *testing.T) {

@@ -110,7 +110,7 @@ func TestCLI_TakesShortIDs(t *testing.T) {
 	if out := l.must("status", tail[:6]); !strings.Contains(out, a) {
 		t.Errorf("status by tail: %s", out)
 	}
-	l.refused(exitFailed, "means 2 operations", "status", "op_dummy_")
+	l.refused(exitUsage, "means 2 operations", "status", "op_dummy_")
 	l.refused(exitFailed, "no operation begins with", "status", "op_training_")
 	l.refused(exitFailed, "op_dummy_20200101_000000_00000000", "status", "op_dummy_20200101_000000_00000000")
 

@@ -61,7 +61,7 @@ func TestCheckLookahead_ReadsTheLibrary(t *testing.T) {
 	if out := l.must("check", "lookahead", two, "--symbol", "AAA", "--timeframe", "1h"); !strings.Contains(out, "bars of AAA 4h") {
 		t.Errorf("got:\n%s", out)
 	}
-	l.refused(exitFailed, "there are no bars of BBB 1h", "check", "lookahead", two, "--symbol", "AAA,BBB", "--timeframe", "1h")
+	l.refused(exitUsage, "there are no bars of BBB 1h", "check", "lookahead", two, "--symbol", "AAA,BBB", "--timeframe", "1h")
 }
 
 // modelFile trains a model of an example and writes it to a file.
@@ -128,7 +128,7 @@ func TestCheckLookahead_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 		{"too few bars", "--bars must be 100 to", exitUsage, []string{name, "--bars", "5"}},
 		{"a timeframe of a synthetic market", "name them with --symbol", exitUsage, []string{name, "--timeframe", "1h"}},
 		{"a timeframe that is none", "--timeframe: ", exitUsage, []string{name, "--symbol", "A", "--timeframe", "x"}},
-		{"a strategy that is not there", "there is no strategy", exitFailed, []string{"moon"}},
+		{"a strategy that is not there", "there is no strategy", exitUsage, []string{"moon"}},
 		{"bars that give no samples", "more --bars may help", exitFailed, []string{name, "--bars", "150"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

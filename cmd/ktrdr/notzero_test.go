@@ -17,15 +17,27 @@ func TestZeros_AreRefusedAndNotReplaced(t *testing.T) {
 		{"results", "op_training_x", "--limit", "0"},
 		{"checkpoints", "list", "--limit", "0"},
 		{"worker", "--checkpoint-interval", "0s"},
-		{"dummy", "--fail-at", "0"}, {"dummy", "--panic-at", "0"}, {"dummy", "--crash-at", "0"},
+		{"dummy", "--fail-at", "0"},
+		{"dummy", "--panic-at", "0"},
+		{"dummy", "--crash-at", "0"},
 	} {
 		l.refused(exitUsage, "it must be above 0; leave the flag out for the default", args...)
 	}
 	for _, args := range [][]string{
-		{"research", "--count", "0"}, {"predict", "x", "--last", "0"}, {"ops", "--limit", "0"}, {"runs", "--limit", "0"},
-		{"leaderboard", "--limit", "0"}, {"memory", "--limit", "0"}, {"models", "--limit", "0"}, {"breakers", "history", "--limit", "0"},
-		{"demo", "--researches", "0"}, {"data", "synth", "--bars", "0"}, {"worker", "--slots", "0"}, {"checkpoints", "cleanup", "--days", "0"},
-		{"data", "import", "x.csv", "--divide", "0"}, {"check", "lookahead", "rsi_mean_reversion", "--bars", "0"},
+		{"research", "--count", "0"},
+		{"predict", "x", "--last", "0"},
+		{"ops", "--limit", "0"},
+		{"runs", "--limit", "0"},
+		{"leaderboard", "--limit", "0"},
+		{"memory", "--limit", "0"},
+		{"models", "--limit", "0"},
+		{"breakers", "history", "--limit", "0"},
+		{"demo", "--researches", "0"},
+		{"data", "synth", "--bars", "0"},
+		{"worker", "--slots", "0"},
+		{"checkpoints", "cleanup", "--days", "0"},
+		{"data", "import", "x.csv", "--divide", "0"},
+		{"check", "lookahead", "rsi_mean_reversion", "--bars", "0"},
 	} {
 		l.refused(exitUsage, "must be", args...)
 	}

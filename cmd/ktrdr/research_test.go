@@ -27,7 +27,7 @@ func TestCLI_TrainsBacktestsAndPredicts(t *testing.T) {
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "4000", "--seed", "7")
 	p, _ := l.serve("--workers", "1")
 	l.refused(exitUsage, "there is no strategy \"nosuch\"", "train", "nosuch")
-	l.refused(exitFailed, "there is no strategy file none.yaml; name one of `ktrdr strategies`, or a file", "train", "none.yaml")
+	l.refused(exitUsage, "there is no strategy file none.yaml; name one of `ktrdr strategies`, or a file", "train", "none.yaml")
 	l.refused(exitUsage, "no 1h bars of GBPUSD", "train", "rsi_mean_reversion", "--symbol", "GBPUSD")
 	if out := l.must("models"); !strings.Contains(out, "No models") {
 		t.Errorf("models before there are any:\n%s", out)
@@ -70,8 +70,8 @@ func TestCLI_TrainsBacktestsAndPredicts(t *testing.T) {
 		t.Errorf("prediction %+v, printed as\n%s", out, said)
 	}
 	l.refused(exitUsage, "there are no 1h bars of GBPUSD", "predict", model, "--symbol", "GBPUSD")
-	l.refused(exitFailed, "model "+file, "predict", file)
-	l.refused(exitFailed, "model "+file, "backtest", file)
+	l.refused(exitUsage, file+" is a strategy, not a model", "predict", file)
+	l.refused(exitUsage, file+" is a strategy, not a model", "backtest", file)
 	p.stop(syscall.SIGTERM)
 	l.refused(exitUnreachable, "no server", "predict", model)
 }

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/spelling"
 )
 
 // app is what every command shares: where it prints, what it was told
@@ -62,13 +64,11 @@ func newRoot(a *app) *cobra.Command {
 			return cmd.Help()
 		},
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
-
-		SuggestionsMinimumDistance: 2,
 	}
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%s; see `%s --help`", flagTrouble(err), cmd.CommandPath())
+		return usagef("%s%s; see `%s --help`", flagTrouble(err), nearFlag(cmd, err), cmd.CommandPath())
 	})
 	root.Flags().BoolVar(&showVersion, "version", false, "print the version")
 	f := root.PersistentFlags()
@@ -103,7 +103,10 @@ func strictHelp(root *cobra.Command) {
 	help.RunE = func(_ *cobra.Command, args []string) error {
 		cmd, rest, err := root.Find(args)
 		if err != nil || len(rest) > 0 {
-			return usagef("there is no command `ktrdr %s`; see `ktrdr --help`", strings.Join(args, " "))
+			if cmd == nil || cmd == root {
+				return unknownCommand(root, args)
+			}
+			return unknownBelow(cmd, rest[0])
 		}
 		return cmd.Help()
 	}
@@ -115,10 +118,48 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	hint := "see `ktrdr --help`"
-	if s := cmd.SuggestionsFor(args[0]); len(s) > 0 {
-		hint = fmt.Sprintf("did you mean `ktrdr %s`?", s[0])
+	if near := nearCommand(cmd, args[0]); near != "" {
+		hint = fmt.Sprintf("did you mean `ktrdr %s`?", near)
 	}
-	return usagef("there is no command %q; %s", args[0], hint)
+	return usagef("there is no command `ktrdr %s`; %s", args[0], hint)
+}
+
+// unknownBelow is what a command says to a word that is none of its subcommands.
+func unknownBelow(cmd *cobra.Command, word string) error {
+	hint := ""
+	if near := nearCommand(cmd, word); near != "" {
+		hint = fmt.Sprintf("did you mean `%s %s`? ", cmd.CommandPath(), near)
+	}
+	return usagef("there is no command `%s %s`; %ssee `%s --help`", cmd.CommandPath(), word, hint, cmd.CommandPath())
+}
+
+// nearCommand is the subcommand that a misspelt one is nearest to.
+func nearCommand(cmd *cobra.Command, word string) string {
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return spelling.Nearest(word, names)
+}
+
+// nearFlag names the flag that an unknown one is nearest to.
+func nearFlag(cmd *cobra.Command, err error) string {
+	e, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok || len(e.GetSpecifiedName()) < 2 {
+		return ""
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	if near := spelling.Nearest(e.GetSpecifiedName(), names); near != "" {
+		return fmt.Sprintf("; did you mean --%s?", near)
+	}
+	return ""
 }
 
 // flagTrouble says what is wrong with a flag, and not which function found out.
@@ -163,7 +204,7 @@ func group(use, short string, sub ...*cobra.Command) *cobra.Command {
 			if len(args) == 0 {
 				return nil
 			}
-			return usagef("there is no command `%s %s`; see `%s --help`", cmd.CommandPath(), args[0], cmd.CommandPath())
+			return unknownBelow(cmd, args[0])
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

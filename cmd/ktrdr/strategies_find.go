@@ -124,7 +124,7 @@ func strategyText(file string) ([]byte, error) {
 	f, err := os.Open(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("there is no strategy file %s; name one of `ktrdr strategies`, or a file", file)
+		return nil, usagef("there is no strategy file %s; name one of `ktrdr strategies`, or a file", file)
 	case err != nil:
 		return nil, fmt.Errorf("strategy: %w", err)
 	}
@@ -147,20 +147,18 @@ func (a *app) strategyNamed(cmd *cobra.Command, name string) (strategySource, er
 	if err != nil {
 		return strategySource{}, err
 	}
-	nearest, distance := "", 4
-	for _, s := range list {
+	names := make([]string, len(list))
+	for i, s := range list {
 		if s.name == name {
 			return s, s.err
 		}
-		if d := spelling.Edits(name, s.name); d < distance {
-			nearest, distance = s.name, d
-		}
+		names[i] = s.name
 	}
 	hint := "`ktrdr strategies` lists those there are; a file is named with its suffix, as mine.yaml"
-	if nearest != "" {
-		hint = fmt.Sprintf("did you mean %s?", nearest)
+	if near := spelling.Nearest(name, names); near != "" {
+		hint = fmt.Sprintf("did you mean %s?", near)
 	}
-	return strategySource{}, fmt.Errorf("there is no strategy %q; %s", name, hint)
+	return strategySource{}, usagef("there is no strategy %q; %s", name, hint)
 }
 
 // parseNamed finds and parses a strategy. Warnings are printed as they are

@@ -170,7 +170,7 @@ func TestStrategies_ShowsWhatAStrategyMeans(t *testing.T) {
 	if a.Hash != b.Hash || a.Hash == "" || len(a.Strategy) == 0 {
 		t.Errorf("hash of the strategy %q, with everything spelled out %q", a.Hash, b.Hash)
 	}
-	l.refused(exitFailed, "did you mean rsi_mean_reversion?", "strategies", "show", "rsi_mean_revesion")
+	l.refused(exitUsage, "did you mean rsi_mean_reversion?", "strategies", "show", "rsi_mean_revesion")
 }
 
 func TestStrategies_PrintsSchemaAndExamples(t *testing.T) {

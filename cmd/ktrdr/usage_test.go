@@ -17,9 +17,18 @@ func TestCLI_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 		name, says string
 		args       []string
 	}{
-		{"unknown command", "there is no command \"frobnicate\"", []string{"frobnicate"}},
+		{"unknown command", "there is no command `ktrdr frobnicate`", []string{"frobnicate"}},
 		{"misspelt command", "did you mean `ktrdr status`?", []string{"statsu"}},
 		{"unknown flag", "unknown flag: --fast; see `ktrdr serve --help`", []string{"serve", "--fast"}},
+		{"misspelt flag", "did you mean --workers?", []string{"serve", "--wokers", "2"}},
+		{"misspelt global flag", "did you mean --json?", []string{"data", "list", "--jsno"}},
+		{"misspelt subcommand", "did you mean `ktrdr data import`?", []string{"data", "imprt"}},
+		{"misspelt subcommand of help", "did you mean `ktrdr token create`?", []string{"help", "token", "craete"}},
+		{"misspelt command of help", "did you mean `ktrdr research`?", []string{"help", "reserch"}},
+		{"misspelt strategy", "did you mean rsi_mean_reversion?", []string{"strategies", "show", "rsi_mean_revrsion"}},
+		{"strategy file that is not there", "there is no strategy file none.yaml", []string{"train", "none.yaml"}},
+		{"model file that is not there", "there is no file none.safetensors", []string{"backtest", "none.safetensors"}},
+		{"model file that is not there, by its path", "there is no file ./none", []string{"predict", "./none"}},
 		{"argument too many", "takes no argument", []string{"version", "please"}},
 		{"argument missing", "takes one RUN or OPERATION", []string{"follow"}},
 		{"unknown subcommand", "there is no command `ktrdr token steal`", []string{"token", "steal"}},

@@ -66,10 +66,10 @@ MUTATE      ?= label backtest resilience evidence research
 MUTATE_SKIP := ^Test(Breaker_(OneProbeAtATimeOfAllBackends|ADeadBackendsProbeEndsByItself)$$|Confirm_(Nights|Interval|AtMost|Power|Finds|OnSynthetic))
 
 mutate: needs-go $(BIN)/gremlins ## Mutation testing of MUTATE="label …", one mutant at a time (about an hour; not part of CI)
-	@for p in $(MUTATE); do \
+	@bad=0; for p in $(MUTATE); do \
 		GOFLAGS='-p=1 -trimpath -vet=off -ldflags=-w -skip=$(MUTATE_SKIP)' nice -n 19 \
-			$(BIN)/gremlins unleash --workers 1 --timeout-coefficient 5 --threshold-efficacy 93 --output-statuses lt ./$$p; \
-	done
+			$(BIN)/gremlins unleash --workers 1 --timeout-coefficient 5 --threshold-efficacy 93 --output-statuses lt ./$$p || bad=1; \
+	done; exit $$bad
 
 bench: needs-go ## Figures of compute and of the engine, each beside what the machine itself can do
 	@go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./bench/compute ./bench

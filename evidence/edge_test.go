@@ -333,6 +333,9 @@ func TestTradesOf_ByHand(t *testing.T) {
 	if s := TradesOf(trades[:1], 40); s.Expectancy != nil {
 		t.Errorf("a trade of nothing has a return of %v", *s.Expectancy)
 	}
+	if s := TradesOf(trades[:2], 40); s.Expectancy == nil || *s.Expectancy != 0.02 {
+		t.Errorf("beside a trade of nothing the other's return is %v, want 0.02", s.Expectancy)
+	}
 }
 
 func TestPlural_AndShow(t *testing.T) {
@@ -381,4 +384,14 @@ func TestConfirm_PlainIntervalByHand(t *testing.T) {
 	}
 	near(t, "low", *c.Low, ratio-half, 1e-12)
 	near(t, "high", *c.High, ratio+half, 1e-12)
+}
+
+func TestPartOf_KnowsRuin(t *testing.T) {
+	for ended, ruined := range map[backtest.Reason]bool{backtest.OnRuin: true, backtest.OnEnd: false} {
+		r := &backtest.Result{Equity: []float64{100, 75}, Ended: ended}
+		r.Metrics.MaxDrawdownPct = 25
+		if p := partOf(r, nil); p.Ruined != ruined || p.MaxDrawdown != 0.25 || p.BarsPerYear != 0 || p.Accounts != 1 {
+			t.Errorf("ended by %v: %+v, want ruined %v and a drawdown of 0.25", ended, p, ruined)
+		}
+	}
 }

@@ -61,6 +61,11 @@ func TestGates_MetExactly(t *testing.T) {
 	if r := DefaultGates().Training(figures(0.51, 0.8)); !r.Passed {
 		t.Errorf("a loss of 0.8: %s", r.Reason)
 	}
+	two := figures(0.51, 0.8) // of two classes the limit is 0.8 too: 1.1 times ln 2 is less
+	two.Regression, two.Classes = false, 2
+	if r := DefaultGates().Training(two); !r.Passed {
+		t.Errorf("a loss of 0.8 with two classes: %s", r.Reason)
+	}
 	g := DefaultGates()
 	g.MinNetReturn, g.MinTrades = 0.25, 0
 	m := &backtest.Metrics{TotalTrades: 1, MaxDrawdownPct: 40, InitialCapital: 1000, TotalReturn: 250}

@@ -112,8 +112,6 @@ func (d *Desk) tradable(ctx context.Context, symbols []string, frames []market.T
 		return nil, nil, err
 	}
 	hs, err := d.holdouts(ctx, current.bars)
-	if err != nil || searched != nil {
-	}
 	if err != nil || searched == nil {
 		return current, hs, err
 	}

@@ -50,7 +50,7 @@ const (
 	EventWorkerLeft        EventKind = "worker_left"     // it stopped in order
 	EventWorkerLost        EventKind = "worker_lost"     // a process was silent for the orphan timeout
 	EventWorkerReturned    EventKind = "worker_returned" // a lost one is heard from again
-	EventBreaker           EventKind = "breaker" // a circuit breaker changed
+	EventBreaker           EventKind = "breaker"         // a circuit breaker changed
 	EventRunCancelled      EventKind = "run_cancelled"
 	EventRunGivenUp        EventKind = "run_given_up"
 	EventRunEnded          EventKind = "run_ended"

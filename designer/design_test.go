@@ -67,8 +67,14 @@ var genome = rapid.Custom(func(t *rapid.T) *designer.Genome {
 })
 
 var reasons = []designer.Reason{
-	{Code: "too_few_trades", Value: new(3.0), Limit: new(30.0)}, {Code: "collapsed"}, {Code: "costs"}, {Code: "loss_too_high"},
-	{Code: "drawdown_too_high"}, {Code: "sharpe_too_low"}, {Code: "?"}, {},
+	{Code: "too_few_trades", Value: new(3.0), Limit: new(30.0)},
+	{Code: "collapsed"},
+	{Code: "costs"},
+	{Code: "loss_too_high"},
+	{Code: "drawdown_too_high"},
+	{Code: "sharpe_too_low"},
+	{Code: "?"},
+	{},
 }
 
 var experiment = rapid.Custom(func(t *rapid.T) designer.Experiment {

@@ -29,6 +29,8 @@ func (d *deaf) Leave(context.Context, ktrdr.Backend) error { return nil }
 
 func (d *deaf) AskPlans(context.Context) (int, error) { return 0, nil }
 
+func (d *deaf) Compact(context.Context) (int, []ktrdr.Hash, error) { return 0, nil, nil }
+
 func (d *deaf) Beat(ctx context.Context, _ ktrdr.Backend) error {
 	if now := time.Since(d.begun); now >= d.from && now < d.to {
 		<-ctx.Done() // as behind a half-open connection

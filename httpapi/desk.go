@@ -233,7 +233,7 @@ type Columns struct {
 	Accounts  []AccountColumns
 	Curve     *Curve
 	Returns   []Point // of each day
-	More      bool // a page further on has anything
+	More      bool    // a page further on has anything
 }
 
 // AccountColumns is the page of one symbol of a backtest of several, at the times

@@ -22,9 +22,9 @@ var routes = map[string]string{
 	"GET /api/v1/operations/{id}/files/{name}": readTokens,
 	"POST /api/v1/operations/{id}/pin":         adminTokens,
 	"DELETE /api/v1/operations/{id}/pin":       adminTokens,
-	"POST /api/v1/dummy/start":             adminTokens,
-	"POST /api/v1/pause":                   adminTokens,
-	"GET /api/v1/pause":                    readTokens,
+	"POST /api/v1/dummy/start":                 adminTokens,
+	"POST /api/v1/pause":                       adminTokens,
+	"GET /api/v1/pause":                        readTokens,
 
 	"POST /api/v1/training/start":  adminTokens,
 	"POST /api/v1/trainings/start": adminTokens,

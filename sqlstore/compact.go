@@ -36,11 +36,11 @@ const (
 		ckpt_step = NULL, ckpt_size = NULL, ckpt_at = NULL WHERE `
 	compactRoot query = compact + `id = $1 AND ` + compactable + ` RETURNING id, ''` // the files that its result names are its children's
 
-	// A model stays that took more than two seconds to train and has at most
+	// A model stays that took more than five seconds to train and has at most
 	// 16 kB for each second: whoever asks for a curve does not wait for a
 	// training. The sum of what stays is bounded by the time that was spent.
 	compactChildren query = compact + `parent_id = $1 AND compacted = 0 AND NOT (operation_type = 'training'
-		AND COALESCE(completed_at - started_at > 2000000 AND ckpt_size <= (completed_at - started_at) / 1000000 * 16384, 1 = 0))
+		AND COALESCE(completed_at - started_at > 5000000 AND ckpt_size <= (completed_at - started_at) / 1000000 * 16384, 1 = 0))
 		RETURNING id, result`
 
 	deleteCompacted query = `DELETE FROM checkpoints WHERE tenant = '' AND ns = '' AND thread_id = $1 RETURNING artifacts, state_blob`
@@ -57,7 +57,9 @@ func (b blobSet) add(texts ...sql.NullString) {
 	}
 }
 
-func (b blobSet) list() []ktrdr.Hash { return slices.SortedFunc(maps.Keys(b), func(x, y ktrdr.Hash) int { return bytes.Compare(x[:], y[:]) }) }
+func (b blobSet) list() []ktrdr.Hash {
+	return slices.SortedFunc(maps.Keys(b), func(x, y ktrdr.Hash) int { return bytes.Compare(x[:], y[:]) })
+}
 
 // addDeleted runs a statement that deletes checkpoints and collects what they
 // named.

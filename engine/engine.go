@@ -36,6 +36,9 @@ type Config struct {
 	Collect func(ctx context.Context) (deleted int, err error)
 	// FreeDisk tells the free bytes where the data is; nil means unknown.
 	FreeDisk func() (int64, error)
+	// Full tells when the listener last had no place for a connection; nil
+	// means that it always has. It is asked while Run runs.
+	Full func() time.Time
 }
 
 // Engine is one backend's share of the work. Make it with New, admit nobody

@@ -76,8 +76,9 @@ type Registered struct {
 
 // Heartbeat is one call for everything a worker runs.
 type Heartbeat struct {
-	Worker  WorkerID  `json:"worker_id"`
-	Running []Claimed `json:"running"`
+	Worker  WorkerID    `json:"worker_id"`
+	Running []Claimed   `json:"running"`
+	HeldBy  Incarnation `json:"-"` // the backend that the worker lives in; never taken from the wire
 }
 
 // Orders is what the backend wants of the worker's claims. A lost claim must

@@ -16,6 +16,24 @@ func CleanText(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
+// Printable says whether r may reach a terminal as it is: it is no control
+// character, and none that turns the direction of the text around it, with which
+// one text can be shown as another.
+func Printable(r rune) bool {
+	switch {
+	case r < ' ', r >= 0x7f && r < 0xa0, // controls
+		r == 0x061c, r == 0x200e, r == 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, // directions
+		r == 0x2028, r == 0x2029: // ends of lines and paragraphs
+		return false
+	}
+	return true
+}
+
+// PlainText says whether s is UTF-8 and all of it Printable.
+func PlainText(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !Printable(r) })
+}
+
 // Secret is a string that does not show itself: not in logs, not in JSON, not
 // in an error. Reveal is the one way to its value, and easy to search for.
 type Secret string

@@ -18,7 +18,9 @@ import (
 // worker looks silent although it was the detector that did not listen, so it
 // waits one full timeout before it judges again. A start is such a gap, and so
 // is a time in which this backend could not store its own beats: then it could
-// not store its workers' either.
+// not store its workers' either. While the listener is full, a worker may not
+// get through to it; the detector then waits too, but for one timeout only, and
+// not again before another has passed: strangers must not keep it from judging.
 type detector struct {
 	e        *Engine
 	orphaned atomic.Int64
@@ -36,12 +38,20 @@ type watch struct {
 	interval, timeout time.Duration
 	last              time.Time // of the last sweep that worked
 	judgeFrom         time.Time
-	missed            int // sweeps in a row that left something that was due
+	crowded           time.Time // until then it waits because the listener was full
+	missed            int       // sweeps in a row that left something that was due
 }
 
 // begin notes that a sweep begins now and says whether it may judge. Since
-// steady, this backend's own beats have been stored.
-func (w *watch) begin(now, steady time.Time) bool {
+// steady, this backend's own beats have been stored; full is when the listener
+// last had no place for a connection.
+func (w *watch) begin(now, steady, full time.Time) bool {
+	if full.After(w.last) && !now.Before(w.crowded.Add(w.timeout)) {
+		w.crowded = now.Add(w.timeout)
+	}
+	if w.crowded.After(w.judgeFrom) {
+		w.judgeFrom = w.crowded
+	}
 	if gap(w.last, now) > 2*w.interval {
 		steady = now
 	}
@@ -98,7 +108,7 @@ func (d *detector) run(ctx context.Context) {
 		case <-timer.C:
 		}
 		now := time.Now()
-		judge := w.begin(now, d.e.pulse.steady(now))
+		judge := w.begin(now, d.e.pulse.steady(now), d.e.full())
 		rec, err := d.e.store.Sweep(ctx, d.e.backend, s.policy(), judge)
 		d.e.note(ctx, rec) // what a sweep did before it failed was done
 		d.saw(rec)
@@ -115,6 +125,14 @@ func (d *detector) run(ctx context.Context) {
 			timer.Reset(w.pause(time.Now(), rec.NextOrphan))
 		}
 	}
+}
+
+// full is when the listener last had no place for a connection.
+func (e *Engine) full() time.Time {
+	if e.config.Full == nil {
+		return time.Time{}
+	}
+	return e.config.Full()
 }
 
 func (d *detector) saw(rec ktrdr.Recovered) {

@@ -33,12 +33,41 @@ func TestWatch_JudgesOnlyWhatItHasWatched(t *testing.T) {
 		{"and then it judges again", 166 * time.Second, true, false},
 	}
 	for _, s := range steps {
-		if got := w.begin(at(s.at), begin); got != s.judge {
+		if got := w.begin(at(s.at), begin, time.Time{}); got != s.judge {
 			t.Errorf("%s (%v): judges = %v, want %v", s.what, s.at, got, s.judge)
 		}
 		if !s.fails {
 			w.last = at(s.at)
 		}
+	}
+}
+
+func TestWatch_WaitsOneTimeoutWhileTheListenerIsFull(t *testing.T) {
+	t.Parallel()
+	const interval, timeout = 15 * time.Second, time.Minute
+	begin := time.Now()
+	at := func(s int) time.Time { return begin.Add(time.Duration(s) * time.Second) }
+	w := watch{interval: interval, timeout: timeout, last: begin, judgeFrom: begin}
+	for _, s := range []struct {
+		what     string
+		at, full int
+		judge    bool
+	}{
+		{"there are places", 15, -100, true},
+		{"it was full long ago", 30, 10, true},
+		{"it was full since the last sweep", 45, 44, false},
+		{"it is full no longer, and workers must report first", 60, 44, false},
+		{"full again", 90, 90, false},
+		{"and still, a timeout later", 105, 105, true},
+		{"a timeout of judging passes", 135, 135, true},
+		{"and it may wait again", 166, 166, false},
+		{"for one timeout", 196, 196, false},
+		{"and no longer", 226, 226, true},
+	} {
+		if got := w.begin(at(s.at), begin.Add(-timeout), at(s.full)); got != s.judge {
+			t.Errorf("%s (%d s): judges = %v, want %v", s.what, s.at, got, s.judge)
+		}
+		w.last = at(s.at)
 	}
 }
 

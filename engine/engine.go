@@ -39,6 +39,9 @@ type Config struct {
 	Trash Trash
 	// FreeDisk tells the free bytes where the data is; nil means unknown.
 	FreeDisk func() (int64, error)
+	// Full tells when the listener last had no place for a connection; nil
+	// means that it always has. It is asked while Run runs.
+	Full func() time.Time
 }
 
 // Engine is one backend's share of the work. Make it with New, admit nobody

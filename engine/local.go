@@ -26,6 +26,12 @@ func (l Local) Unregister(ctx context.Context, id ktrdr.WorkerID) error {
 	return l.unregister(ctx, id, l.backend.Incarnation)
 }
 
+// Heartbeat refreshes everything that a worker of this process runs.
+func (l Local) Heartbeat(ctx context.Context, h ktrdr.Heartbeat) (ktrdr.Orders, error) {
+	h.HeldBy = l.backend.Incarnation
+	return l.heartbeat(ctx, h)
+}
+
 // Claim also hands out work that runs only inside a backend.
 func (l Local) Claim(ctx context.Context, req ktrdr.ClaimRequest) (ktrdr.ClaimReply, error) {
 	return l.claim(ctx, req, l.backend.Incarnation)

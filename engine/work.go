@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -80,8 +81,14 @@ func (e *Engine) unregister(ctx context.Context, id ktrdr.WorkerID, heldBy ktrdr
 	return e.store.RemoveWorker(ctx, id, heldBy)
 }
 
-// Heartbeat refreshes everything a worker runs.
+// Heartbeat refreshes everything a worker runs. CodeForbidden under the id of
+// a worker inside a backend: only Local speaks for it.
 func (e *Engine) Heartbeat(ctx context.Context, h ktrdr.Heartbeat) (ktrdr.Orders, error) {
+	h.HeldBy = ""
+	return e.heartbeat(ctx, h)
+}
+
+func (e *Engine) heartbeat(ctx context.Context, h ktrdr.Heartbeat) (ktrdr.Orders, error) {
 	if err := checkClaims(h.Running); err != nil {
 		return ktrdr.Orders{}, err
 	}
@@ -169,6 +176,9 @@ func (e *Engine) prepare(ctx context.Context, c *ktrdr.NewCheckpoint) (*ktrdr.Ar
 	if err := checkStep(c.Step); err != nil {
 		return nil, err
 	}
+	if err := checkArtifacts(c.Artifacts); err != nil {
+		return nil, err
+	}
 	for _, a := range c.Artifacts {
 		info, err := e.blobs.Stat(ctx, a.SHA256)
 		if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
@@ -190,6 +200,31 @@ func (e *Engine) prepare(ctx context.Context, c *ktrdr.NewCheckpoint) (*ktrdr.Ar
 	}
 	c.State = nil
 	return &state, nil
+}
+
+// Bounds of a checkpoint's artifacts.
+const (
+	maxArtifacts    = 256
+	maxArtifactName = 128
+)
+
+// checkArtifacts refuses what no worker of ours sends: names that are no plain
+// file names, twice the same, or too many.
+func checkArtifacts(all []ktrdr.Artifact) error {
+	if len(all) > maxArtifacts {
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "a checkpoint has at most %d artifacts, not %d; put several things into one", maxArtifacts, len(all))
+	}
+	seen := make(map[string]bool, len(all))
+	for _, a := range all {
+		switch {
+		case a.Name == "" || len(a.Name) > maxArtifactName || !ktrdr.PlainText(a.Name) || strings.ContainsAny(a.Name, `/\`) || a.Name == "." || a.Name == "..":
+			return ktrdr.Errorf(ktrdr.CodeInvalid, "an artifact's name has 1 to %d bytes of visible text without / and \\, not %.100q", maxArtifactName, a.Name)
+		case seen[a.Name]:
+			return ktrdr.Errorf(ktrdr.CodeInvalid, "a checkpoint has two artifacts named %q; give each its own name", a.Name)
+		}
+		seen[a.Name] = true
+	}
+	return nil
 }
 
 // SkipCheckpoint takes a worker's word that a checkpoint cannot be used, looks

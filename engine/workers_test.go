@@ -28,6 +28,24 @@ func TestRegister_SpeaksForNoWorkerInsideABackend(t *testing.T) {
 	if all, err := l.Workers(t.Context()); err != nil || len(all) != 1 || all[0].HeldBy != "b.1" {
 		t.Errorf("workers: %+v, %v, want the one inside as it was", all, err)
 	}
+	beat := ktrdr.Heartbeat{Worker: "inside", HeldBy: "b.1"}
+	if _, err := l.Heartbeat(t.Context(), beat); ktrdr.CodeOf(err) != ktrdr.CodeForbidden {
+		t.Errorf("heartbeat from outside: %v, want CodeForbidden", err)
+	}
+	op := l.submit()
+	ask := ktrdr.ClaimRequest{Worker: "inside", Key: "k", Types: dummies, Free: 1}
+	if reply, err := l.Claim(t.Context(), ask); ktrdr.CodeOf(err) != ktrdr.CodeForbidden || reply.Task != nil {
+		t.Errorf("claim from outside: %+v, %v, want CodeForbidden", reply.Task, err)
+	}
+	if now, err := l.Operation(t.Context(), op.ID); err != nil || now.Status != ktrdr.Pending {
+		t.Errorf("the operation is %s, %v, want PENDING", now.Status, err)
+	}
+	if _, err := l.Local().Heartbeat(t.Context(), ktrdr.Heartbeat{Worker: "inside"}); err != nil {
+		t.Errorf("heartbeat from inside: %v", err)
+	}
+	if reply, err := l.Local().Claim(t.Context(), ask); err != nil || reply.Task == nil {
+		t.Errorf("claim from inside: %+v, %v", reply.Task, err)
+	}
 	if _, err := l.Local().Register(t.Context(), introduce("inside")); err != nil {
 		t.Errorf("register again from inside: %v", err)
 	}

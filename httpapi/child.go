@@ -16,7 +16,7 @@ import (
 func NewChild(w Work, b Blobs, token ktrdr.Token, log *slog.Logger) *Server {
 	s := &Server{
 		engine: childEngine{Work: w, Blobs: b}, log: log, auth: true, hosts: map[string]bool{},
-		maxConns: childConns, grace: time.Second, keys: keyring{tokens: oneToken{token: token}},
+		door: newDoor(childConns, log), grace: time.Second, keys: keyring{tokens: oneToken{token: token}},
 		rows: append(workerRoutes(), blobRoutes()...), mux: http.NewServeMux(), metrics: newMetrics(),
 	}
 	for _, row := range s.rows {

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 )
@@ -13,7 +14,8 @@ import (
 type conn struct {
 	net.Conn
 	gathered *bytes.Buffer // holds writes back; nil while they pass
-	release  func()        // lets another connection in
+	visitor  *visitor      // its place
+	release  func()        // gives the place back
 }
 
 func (c *conn) Write(p []byte) (int, error) {
@@ -57,4 +59,17 @@ func withConn(ctx context.Context, c net.Conn) context.Context {
 func connOf(r *http.Request) (c *conn, ok bool) {
 	c, ok = r.Context().Value(connKey{}).(*conn)
 	return c, ok
+}
+
+// visitorOf is the place of a request's connection; nil in tests without one.
+func visitorOf(r *http.Request) *visitor {
+	switch c := r.Context().Value(connKey{}).(type) {
+	case *conn:
+		return c.visitor
+	case *tls.Conn:
+		if under, ok := c.NetConn().(*conn); ok {
+			return under.visitor
+		}
+	}
+	return nil
 }

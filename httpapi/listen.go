@@ -5,34 +5,28 @@ import (
 	"sync"
 )
 
-// capConnections accepts no more than most connections at a time; the next one
-// waits in the kernel until one is closed.
-func capConnections(l net.Listener, most int) net.Listener {
-	return &capped{Listener: l, slots: make(chan struct{}, most), closed: make(chan struct{})}
-}
-
+// capped accepts connections for a door, which finds each a place. One that
+// the door has no place for yet waits, and with it all that come after.
 type capped struct {
 	net.Listener
-	slots  chan struct{}
-	closed chan struct{}
-	once   sync.Once
+	door *door
+	once sync.Once
 }
 
 func (l *capped) Accept() (net.Conn, error) {
-	select {
-	case l.slots <- struct{}{}:
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
 	accepted, err := l.Listener.Accept()
 	if err != nil {
-		<-l.slots
 		return nil, err
 	}
-	return &conn{Conn: accepted, release: sync.OnceFunc(func() { <-l.slots })}, nil
+	v, err := l.door.enter(accepted)
+	if err != nil {
+		_ = accepted.Close()
+		return nil, err
+	}
+	return &conn{Conn: accepted, visitor: v, release: func() { l.door.leave(v) }}, nil
 }
 
 func (l *capped) Close() error {
-	l.once.Do(func() { close(l.closed) })
+	l.once.Do(l.door.shut)
 	return l.Listener.Close()
 }

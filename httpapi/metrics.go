@@ -56,7 +56,7 @@ var countedMethods = []string{
 
 func (s *Server) prometheus(c *call) error {
 	engine := prometheus.NewRegistry()
-	if err := engine.Register(snapshot{s.engine.Health(c.Context()), s.engine.Counters(), s.streams.Load()}); err != nil {
+	if err := engine.Register(snapshot{s.engine.Health(c.Context()), s.engine.Counters(), s.streams.Load(), s.door.counts()}); err != nil {
 		return err
 	}
 	promhttp.HandlerFor(prometheus.Gatherers{s.metrics.registry, engine}, promhttp.HandlerOpts{}).ServeHTTP(c, c.Request)
@@ -68,6 +68,7 @@ type snapshot struct {
 	health   ktrdr.Health
 	counters ktrdr.Counters
 	streams  int64
+	door     doorCounts
 }
 
 var (
@@ -81,6 +82,9 @@ var (
 	descStore      = prometheus.NewDesc("ktrdr_store_up", "Whether the store answers and takes writes.", nil, nil)
 	descDisk       = prometheus.NewDesc("ktrdr_disk_free_bytes", "Free disk of the data folder.", nil, nil)
 	descStreams    = prometheus.NewDesc("ktrdr_event_streams", "Event streams that are open.", nil, nil)
+	descConns      = prometheus.NewDesc("ktrdr_connections", "Open connections by the token they showed: of a worker, of another client, or none.", []string{"token"}, nil)
+	descMaxConns   = prometheus.NewDesc("ktrdr_connections_max", "How many connections may be open (KTRDR_MAX_CONNECTIONS).", nil, nil)
+	descDropped    = prometheus.NewDesc("ktrdr_connections_closed_total", "Idle connections without a valid token that were closed: at the cap, for too many of one address, or after a few idle seconds.", []string{"reason"}, nil)
 	descLateness   = prometheus.NewDesc("ktrdr_heartbeat_lateness_seconds", "How far the latest heartbeat of the last minute or two was past its interval.", nil, nil)
 	descOrphans    = prometheus.NewDesc("ktrdr_orphans_total", "Operations that lost their worker.", nil, nil)
 	descRefused    = prometheus.NewDesc("ktrdr_writes_refused_total", "Progress, checkpoints, results and releases from an epoch that was not live.", nil, nil)
@@ -126,6 +130,13 @@ func (s snapshot) Collect(ch chan<- prometheus.Metric) {
 	gauge(descStalled, float64(s.health.Stalled))
 	gauge(descDisk, float64(s.health.DiskFreeBytes))
 	gauge(descStreams, float64(s.streams))
+	for h, n := range s.door.held {
+		gauge(descConns, float64(n), holderNames[h])
+	}
+	gauge(descMaxConns, float64(s.door.most))
+	for why, n := range s.door.dropped {
+		ch <- prometheus.MustNewConstMetric(descDropped, prometheus.CounterValue, float64(n), why)
+	}
 	gauge(descLateness, s.counters.HeartbeatLateness.Seconds())
 	counter(descOrphans, s.counters.Orphaned)
 	counter(descRefused, s.counters.WritesRefused)

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -32,7 +33,7 @@ type Config struct {
 	Hosts []string    // names we answer to besides loopback's, with a port or without
 	TLS   *tls.Config // nil serves plain HTTP
 
-	MaxConns   int           // connections at once; 0 means 1024
+	MaxConns   int           // connections at once, a quarter of them for workers only; 0 means 1024
 	MaxStreams int           // event streams at once; 0 means 256
 	Grace      time.Duration // how long a stop waits for requests to end; 0 means 10 s
 }
@@ -47,7 +48,7 @@ type Server struct {
 	auth       bool
 	hosts      map[string]bool
 	tls        *tls.Config
-	maxConns   int
+	door       *door
 	maxStreams int64
 	grace      time.Duration
 
@@ -64,7 +65,7 @@ type Server struct {
 func New(c Config) (*Server, error) {
 	s := &Server{
 		engine: c.Engine, desk: c.Desk, research: c.Research, resilience: c.Resilience, log: c.Log, auth: c.Auth, tls: c.TLS,
-		maxConns:   cmp.Or(c.MaxConns, 1024),
+		door:       newDoor(cmp.Or(c.MaxConns, 1024), c.Log),
 		maxStreams: int64(cmp.Or(c.MaxStreams, 256)),
 		grace:      cmp.Or(c.Grace, 10*time.Second),
 		hosts:      make(map[string]bool),
@@ -118,6 +119,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	defer func() { s.metrics.observe(c, time.Since(start)) }()
 	defer s.rescue(r.Context(), c)
+	if v := visitorOf(r); v != nil {
+		s.door.begin(v)
+		defer s.door.end(v)
+	}
 
 	setSecurityHeaders(w.Header())
 	found, _ := s.mux.Handler(r)
@@ -139,7 +144,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // admit is everything that is asked before a row sees the request.
 func (s *Server) admit(c *call, matched bool) error {
-	if err := s.guard(c); err != nil {
+	err := s.guard(c)
+	if seated := s.seat(c, err); err == nil {
+		err = seated
+	}
+	if err != nil {
 		return err
 	}
 	if !matched {
@@ -150,6 +159,35 @@ func (s *Server) admit(c *call, matched bool) error {
 	}
 	return c.query.check(c.spec.query)
 }
+
+// seat tells the door whose connection it is. A connection that may not stay
+// is closed after the answer, so that a stream is refused.
+func (s *Server) seat(c *call, refused error) error {
+	v := visitorOf(c.Request)
+	if v == nil {
+		return nil
+	}
+	is := unchanged // a public route asks for no token
+	switch {
+	case ktrdr.CodeOf(refused) == ktrdr.CodeUnauthorized:
+		is = stranger
+	case c.token.ID != "" && slices.Contains(c.spec.scopes, ktrdr.ScopeWorker):
+		is = fellow
+	case c.token.ID != "":
+		is = client
+	}
+	if s.door.shown(v, is) {
+		return nil
+	}
+	c.Header().Set("Connection", "close")
+	if c.spec.stream {
+		return ktrdr.Errorf(ktrdr.CodeUnavailable, "nearly all connections are taken and the rest is kept for workers; try again later, or raise KTRDR_MAX_CONNECTIONS")
+	}
+	return nil
+}
+
+// Full is when a connection last found every place taken; zero means never.
+func (s *Server) Full() time.Time { return s.door.full() }
 
 // setDeadline bounds how long the answer may take, and how long a body that
 // nobody has asked for yet. A stream sets its own, per write. Connections that
@@ -223,7 +261,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		},
 		ConnContext: withConn,
 	}
-	l = capConnections(l, s.maxConns)
+	l = &capped{Listener: l, door: s.door}
 	served := make(chan error, 1)
 	go func() {
 		if s.tls != nil {

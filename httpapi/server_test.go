@@ -65,33 +65,30 @@ func TestServer_CutsOffWhatOutlastsTheGrace(t *testing.T) {
 }
 
 func TestServer_TakesNoMoreConnectionsThanItMay(t *testing.T) {
-	st := serve(t, &fakeEngine{}, func(c *Config) { c.MaxConns = 2 })
-	var idle []net.Conn
-	for range 2 {
-		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", st.addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = conn.Close() }()
-		// A request in progress keeps its connection.
-		if _, err := io.WriteString(conn, "GET /api/v1/health HTTP/1.1\r\nHost: "+st.addr+"\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := conn.Read(make([]byte, 1)); err != nil {
-			t.Fatal(err)
-		}
-		idle = append(idle, conn)
+	entered, goOn := make(chan struct{}, 3), make(chan struct{})
+	st := serve(t, &fakeEngine{operation: func(id ktrdr.OperationID) (ktrdr.Operation, error) {
+		entered <- struct{}{}
+		<-goOn
+		return ktrdr.Operation{ID: id, Spec: []byte(`{}`), Metadata: []byte(`{}`)}, nil
+	}}, func(c *Config) { c.MaxConns = 2 })
+	answered := make(chan int, 3)
+	ask := func() { answered <- st.send(t, http.MethodGet, "/api/v1/operations/"+string(testOp), "").status }
+	for range 2 { // a request in progress keeps its connection
+		go ask()
+		<-entered
 	}
-	answered := make(chan int, 1)
-	go func() { answered <- st.send(t, http.MethodGet, "/api/v1/health", "").status }()
+	go ask()
+	eventually(t, "the third waits for a place", func() bool { return !st.server.Full().IsZero() })
 	select {
-	case <-answered:
+	case <-entered:
 		t.Error("a third connection was served")
-	case <-time.After(50 * time.Millisecond):
+	default:
 	}
-	_ = idle[0].Close()
-	if status := <-answered; status != http.StatusOK {
-		t.Errorf("status = %d, want 200 once a place is free", status)
+	close(goOn)
+	for range 3 {
+		if status := <-answered; status != http.StatusOK {
+			t.Errorf("status = %d, want 200 once a place is free", status)
+		}
 	}
 }
 

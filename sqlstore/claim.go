@@ -82,6 +82,9 @@ func (s *Store) claim(ctx context.Context, c ktrdr.ClaimRequest, heldBy ktrdr.In
 			if err != nil {
 				return err
 			}
+			if err := refuseOthers(ctx, t, c.Worker, heldBy); err != nil {
+				return err
+			}
 			if s.isPostgres() { // on SQLite no other transaction comes in between
 				if err := stillRuns(ctx, t, op.Run); err != nil {
 					return err

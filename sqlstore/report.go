@@ -39,7 +39,7 @@ func (s *Store) Report(ctx context.Context, h ktrdr.Heartbeat) (ktrdr.Orders, er
 	if !storable(string(h.Worker), 255) {
 		return ktrdr.Orders{}, ktrdr.Errorf(ktrdr.CodeInvalid, "a worker id is at most 255 bytes of text")
 	}
-	return s.hear(ctx, h.Running, func(t *tx) error { return seen(ctx, t, h.Worker) })
+	return s.hear(ctx, h.Running, func(t *tx) error { return seen(ctx, t, h.Worker, h.HeldBy) })
 }
 
 // hear refreshes the claims, and first does what also comes with a report. On

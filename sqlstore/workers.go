@@ -16,7 +16,8 @@ const (
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, {now}, {now}) ON CONFLICT (id) DO NOTHING`
 	updateWorker query = `UPDATE workers SET name = $2, types = $3, slots = $4, host = $6, pid = $7, version = $8,
 		seen_at = {now} WHERE id = $1 AND held_by = $5`
-	seenWorker    query = `UPDATE workers SET seen_at = {now} WHERE id = $1`
+	seenWorker    query = `UPDATE workers SET seen_at = {now} WHERE id = $1 AND held_by = $2`
+	othersWorker  query = `SELECT COUNT(*) FROM workers WHERE id = $1 AND held_by <> $2`
 	deleteWorker  query = `DELETE FROM workers WHERE id = $1 AND held_by = $2 RETURNING ` + toldWorker
 	countWorker   query = `SELECT COUNT(*) FROM workers WHERE id = $1`
 	selectWorkers query = `SELECT id, name, types, slots, held_by, host, pid, version, registered_at, seen_at,
@@ -27,10 +28,28 @@ const (
 		ORDER BY id`
 )
 
-// seen notes that a worker was heard from, if it is registered.
-func seen(ctx context.Context, t *tx, id ktrdr.WorkerID) error {
-	_, err := t.exec(ctx, seenWorker, id)
-	return err
+// seen notes that a worker was heard from, if it is registered. CodeForbidden
+// when it is registered as living elsewhere.
+func seen(ctx context.Context, t *tx, id ktrdr.WorkerID, heldBy ktrdr.Incarnation) error {
+	known, err := t.exec(ctx, seenWorker, id, heldBy)
+	if err != nil || known > 0 {
+		return err
+	}
+	return refuseOthers(ctx, t, id, heldBy)
+}
+
+// refuseOthers refuses one who speaks under the id of a worker that lives
+// elsewhere: CodeForbidden.
+func refuseOthers(ctx context.Context, t *tx, id ktrdr.WorkerID, heldBy ktrdr.Incarnation) error {
+	var others int
+	if err := t.row(ctx, othersWorker, id, heldBy).Scan(&others); err != nil || others == 0 {
+		return err
+	}
+	return elsewhere(id)
+}
+
+func elsewhere(id ktrdr.WorkerID) error {
+	return ktrdr.Errorf(ktrdr.CodeForbidden, "worker id %s belongs to a worker that lives elsewhere: inside a backend, or outside this one; choose another", id)
 }
 
 // RegisterWorker implements ktrdr.Store.
@@ -60,7 +79,7 @@ func (s *Store) RegisterWorker(ctx context.Context, r ktrdr.Registration) (ktrdr
 		if first == 0 {
 			known, err := t.exec(ctx, updateWorker, args...)
 			if err == nil && known == 0 {
-				err = ktrdr.Errorf(ktrdr.CodeForbidden, "worker id %s belongs to a worker that lives elsewhere: inside a backend, or outside this one; choose another", w.ID)
+				err = elsewhere(w.ID)
 			}
 			return err
 		}

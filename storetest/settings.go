@@ -152,6 +152,7 @@ var workers = map[string]func(*lab){
 		task := l.running()
 		l.register(ktrdr.Registration{Worker: inside})
 		l.register(ktrdr.Registration{Worker: outside})
+		waits := l.create(ktrdr.NewOperation{})
 		before := l.op(task.Operation)
 		for _, as := range []struct {
 			id ktrdr.WorkerID
@@ -161,8 +162,13 @@ var workers = map[string]func(*lab){
 			w.ID, w.HeldBy, w.Slots = as.id, as.by, 9
 			_, err := l.RegisterWorker(l.ctx(), ktrdr.Registration{Protocol: ktrdr.Protocol, Worker: w, Running: []ktrdr.Claimed{held(task, 8)}})
 			l.refused(err, ktrdr.CodeForbidden)
+			_, err = l.Report(l.ctx(), ktrdr.Heartbeat{Worker: as.id, HeldBy: as.by, Running: []ktrdr.Claimed{held(task, 8)}})
+			l.refused(err, ktrdr.CodeForbidden)
+			_, err = l.Claim(l.ctx(), ktrdr.ClaimRequest{Worker: as.id, Key: "k", Types: w.Types, Free: 1}, as.by)
+			l.refused(err, ktrdr.CodeForbidden)
 		}
 		same(l, "the operation", l.op(task.Operation), before)
+		same(l, "what waits", l.op(waits.ID), waits)
 		same(l, "inside", l.worker("inside").Slots, 1)
 		same(l, "inside", l.worker("inside").HeldBy, "i1")
 		same(l, "outside", l.worker("outside").Slots, 1)

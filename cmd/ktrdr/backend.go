@@ -221,6 +221,7 @@ func (b *backend) startEngine(ctx context.Context) error {
 		Collect:     b.collect,
 		Trash:       trash{b.blobs},
 		FreeDisk:    b.freeDisk,
+		Full:        func() time.Time { return b.server.Full() },
 		Queues:      b.cfg.queues(),
 		Inject:      b.cfg.inject(),
 	})
@@ -320,7 +321,7 @@ func (b *backend) makeServer() (err error) {
 		return err
 	}
 	cfg := httpapi.Config{
-		Engine: b.engine, Desk: desk{b.desk, b.library, b.markets}, Research: researches, Resilience: b.lifelines, Log: b.log, Auth: !b.cfg.NoAuth, Hosts: b.hosts(), MaxConns: maxConns(), Grace: stopServerWithin,
+		Engine: b.engine, Desk: desk{b.desk, b.library, b.markets}, Research: researches, Resilience: b.lifelines, Log: b.log, Auth: !b.cfg.NoAuth, Hosts: b.hosts(), MaxConns: b.cfg.maxConnections(), Grace: stopServerWithin,
 		Metrics: []prometheus.Collector{b.outcomes, b.readStatements(), b.lifelines, b.lifelines.decisions, b.lifelines.spent},
 	}
 	if b.cfg.tls() {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -153,6 +154,34 @@ func TestRestore_ThatFailedLeavesAFolderThatNobodyTakes(t *testing.T) {
 	if out := l.must("doctor", "--deep"); strings.Contains(out, "✗") {
 		t.Errorf("after the second restore:\n%s", out)
 	}
+}
+
+// A backup that is still being read when the restore is killed.
+func TestRestore_KilledWhileItReadsLeavesAFolderThatNobodyTakes(t *testing.T) {
+	_, _, file := savedLab(t)
+	l := newLab(t)
+	cmd := exec.CommandContext(t.Context(), binary, "restore", "-")
+	cmd.Env = l.env
+	endless, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer endless.Close()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for begin := time.Now(); len(holds(t, l.data, restoringFile)) == 0; <-tick.C { // it waits for its standard input
+		if time.Since(begin) > 20*time.Second {
+			t.Fatal("a restore that reads its backup has not marked the folder")
+		}
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	l.refused(exitFailed, "has not finished", "serve", "--addr", "127.0.0.1:0")
+	l.must("restore", file)
+	l.serve("--workers", "0")
 }
 
 // A kill leaves the folder as it is at some moment between the mark and its

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -39,6 +40,8 @@ type Config struct {
 	TLSCert     string
 	TLSKey      string
 	TLSUpstream bool // a proxy in front of us speaks TLS
+
+	MaxConnections int // open at once; 0 means what the descriptor limit allows
 
 	Blobs   string // empty means blobs/ in the data folder
 	Threads ThreadStore
@@ -90,6 +93,11 @@ func (c Config) settings() engine.Settings {
 		s.CheckpointInterval = -1
 	}
 	return s
+}
+
+// maxConnections is how many connections may be open at once.
+func (c Config) maxConnections() int {
+	return cmp.Or(c.MaxConnections, min(usualConnections, connectionLimit()))
 }
 
 // tls says whether we speak TLS ourselves.

@@ -217,6 +217,8 @@ func TestConfig_EachInvalidSettingIsNamed(t *testing.T) {
 		{"a bucket's unknown setting", env{"CHECKPOINT_DIR": "s3://lab/blobs?reggion=x"}, "unknown setting reggion"},
 		{"blobs in another cloud", env{"CHECKPOINT_DIR": "gs://lab/blobs"}, "CHECKPOINT_DIR=gs://…"},
 		{"a URL as host", env{"KTRDR_HOSTS": "https://lab.example"}, "KTRDR_HOSTS"},
+		{"hardly any connections", env{"KTRDR_MAX_CONNECTIONS": "3"}, "KTRDR_MAX_CONNECTIONS=3: must be a whole number of at least 16"},
+		{"more connections than open files", env{"KTRDR_MAX_CONNECTIONS": "4000000000"}, "raise that limit"},
 		{"unknown thread store", env{"CHECKPOINTING_BACKEND": "redis"}, "CHECKPOINTING_BACKEND=redis: must be"},
 		{"thread store without path", env{"CHECKPOINTING_BACKEND": "postgres"}, "checkpointing.path"},
 		{"path without thread store", env{"CHECKPOINTING_PATH": "x.db"}, "checkpointing.path"},

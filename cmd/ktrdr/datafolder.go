@@ -95,18 +95,6 @@ func randomHex(n int) string {
 	return hex.EncodeToString(b)
 }
 
-// maxConns is how many connections may be open at once: what is usual, but no
-// more than half of the files that this process may have open, so that the
-// database and the blobs never lack one.
-func maxConns() int {
-	const usual = 1024
-	var files syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
-		return usual
-	}
-	return int(max(16, min(usual, files.Cur/2)))
-}
-
 // freeDisk tells how many bytes an ordinary user may still write below dir.
 func freeDisk(dir string) (int64, error) {
 	var st unix.Statfs_t

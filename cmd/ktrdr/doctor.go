@@ -142,6 +142,10 @@ func (d *doctor) storage(ctx context.Context, running bool) {
 		return
 	}
 	d.good("database", "%s %s at %s, schema %d", info.Kind, info.Version, info.Location, info.Schema)
+	if err := st.belong(ctx, d.cfg); err != nil {
+		d.bad("blobs", "name the blobs of this database with CHECKPOINT_DIR, or its database with --db; if they are lost, restore a backup into an empty folder with `ktrdr restore FILE --data DIR`",
+			"`ktrdr serve` would not start: %v", err)
+	}
 	d.blobs(ctx, st)
 	d.library(ctx, newLedger(st))
 	d.stuck(ctx, st, running)

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
@@ -36,5 +40,21 @@ func TestDoctor_OnlyOperationsGoBackToAnEarlierCheckpoint(t *testing.T) {
 		if got := withoutBlob(c.owners); got != c.want {
 			t.Errorf("%q: %q, want %q", c.owners, got, c.want)
 		}
+	}
+}
+
+// Where `serve` refuses to start, the doctor is red and says how to mend it.
+func TestDoctor_IsRedWhereServeRefusesTheBlobs(t *testing.T) {
+	l := newLab(t)
+	backend, _ := l.serve("--workers", "0")
+	backend.stop(syscall.SIGTERM)
+	if err := os.Rename(filepath.Join(l.data, "blobs"), filepath.Join(l.data, "others")); err != nil {
+		t.Fatal(err)
+	}
+	const says = "belongs to the blob root"
+	l.refused(exitFailed, says, "serve", "--addr", "127.0.0.1:0")
+	out := l.run("doctor")
+	if out.code != exitFailed || !strings.Contains(out.out, says) || !strings.Contains(out.out, "CHECKPOINT_DIR") {
+		t.Errorf("doctor: exit %d\n%s%s", out.code, out.out, out.err)
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -91,7 +90,7 @@ func (a *app) stream(ctx context.Context, c *httpapi.Client, id ktrdr.OperationI
 			return err
 		}
 		if a.json {
-			if err := json.NewEncoder(a.out).Encode(eventLine{e.Cursor.String(), e}); err != nil {
+			if err := a.line(eventLine{e.Cursor.String(), e}); err != nil {
 				return err
 			}
 		} else {

@@ -231,7 +231,7 @@ func (f *follower) bars() []string {
 func (f *follower) outcome() error {
 	op, a := f.op, f.a
 	if a.json {
-		_ = json.NewEncoder(a.out).Encode(op)
+		_ = a.line(op)
 	} else {
 		took := op.CompletedAt.Sub(op.StartedAt)
 		if op.StartedAt.IsZero() {

@@ -69,6 +69,19 @@ func (s storage) bind(ctx context.Context) error {
 	return s.store.BindBlobRoot(ctx, identity)
 }
 
+// belong refuses what a backend would refuse to start on: blobs that are those
+// of another database. It changes nothing.
+func (s storage) belong(ctx context.Context, cfg Config) error {
+	if err := s.refuseForeignBlobs(ctx, cfg); err != nil {
+		return err
+	}
+	identity, err := s.blobs.Identity(ctx)
+	if err != nil {
+		return fmt.Errorf("blobs: %w", err)
+	}
+	return s.store.CheckBlobRoot(ctx, identity)
+}
+
 // refuseForeignBlobs keeps a database that is new from taking over blobs that
 // are there already: they belong to another database, and because nothing here
 // names them, they would be deleted.

@@ -12,14 +12,31 @@ import (
 )
 
 // plain makes text from outside safe to print: a worker's error must not move
-// the cursor or rename the terminal.
+// the cursor, rename the terminal or turn the text around it.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+		if !ktrdr.Printable(r) {
 			return ' '
 		}
 		return r
 	}, s)
+}
+
+// jsonPlain is a JSON text in which what may not reach a terminal is written as
+// \u and digits; it says the same.
+func jsonPlain(text string) string {
+	if !strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && !ktrdr.Printable(r) }) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if r == '\n' || ktrdr.Printable(r) {
+			b.WriteRune(r)
+		} else {
+			fmt.Fprintf(&b, `\u%04x`, r) // all of them are below 0x10000
+		}
+	}
+	return b.String()
 }
 
 // plainLines is plain for text of several lines.

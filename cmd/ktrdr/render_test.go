@@ -100,6 +100,19 @@ func TestPlain_KeepsOthersFromTheTerminal(t *testing.T) {
 	if got := plain("evil\x1b]0;title\x07\r\nname\u009b1m"); strings.ContainsFunc(got, func(r rune) bool { return r < ' ' || r == 0x9b }) {
 		t.Errorf("plain left control characters in %q", got)
 	}
+	const turned = "safe\u202etxt.exe\u2066\u200f\u061c"
+	if got, want := plain(turned), "safe txt.exe   "; got != want {
+		t.Errorf("plain = %q, want %q", got, want)
+	}
+	var out bytes.Buffer
+	a := &app{out: &out, json: true}
+	if err := errors.Join(a.print(turned, nil), a.line(turned)); err != nil {
+		t.Fatal(err)
+	}
+	const text = `"safe\u202etxt.exe\u2066\u200f\u061c"` + "\n"
+	if got, want := out.String(), text+text; got != want {
+		t.Errorf("as JSON %q, want %q", got, want)
+	}
 	if got, want := plain("naïve ✔"), "naïve ✔"; got != want {
 		t.Errorf("plain = %q, want %q", got, want)
 	}

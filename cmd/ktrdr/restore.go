@@ -64,9 +64,15 @@ func (a *app) restore(ctx context.Context, cfg Config, name string) (err error) 
 	if err := refuseDatabase(cfg, left); err != nil {
 		return err
 	}
-	in, done, err := proved(ctx, in, cfg.Data)
+	// Marked before the backup is read: a kill meanwhile must not leave a
+	// folder that looks like a new lab.
+	unmark, err := markRestore(cfg.Data)
 	if err != nil {
 		return err
+	}
+	in, done, err := proved(ctx, in, cfg.Data)
+	if err != nil {
+		return errors.Join(err, unmark())
 	}
 	defer func() { err = errors.Join(err, done()) }()
 	if err := beginRestore(cfg, left); err != nil {

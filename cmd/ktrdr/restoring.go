@@ -81,6 +81,16 @@ func refuseDatabase(cfg Config, left restoring) error {
 	return nil
 }
 
+// markRestore marks a folder into which a restore has made nothing yet. unmark
+// takes the mark away again, unless it was there before.
+func markRestore(dir string) (unmark func() error, err error) {
+	name := filepath.Join(dir, restoringFile)
+	if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+		return func() error { return nil }, err
+	}
+	return func() error { return endRestore(dir) }, writeOnce(name, "{\"made\":[]}\n")
+}
+
 // beginRestore removes what an earlier restore left and marks the folder.
 func beginRestore(cfg Config, left restoring) error {
 	if err := left.remove(cfg.Data); err != nil {

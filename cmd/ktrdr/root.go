@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -216,13 +217,28 @@ func group(use, short string, sub ...*cobra.Command) *cobra.Command {
 // writes.
 func (a *app) print(v any, text func(w io.Writer)) error {
 	if a.json {
-		enc := json.NewEncoder(a.out)
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
 		enc.SetIndent("", "  ")
 		enc.SetEscapeHTML(false)
-		return enc.Encode(v)
+		if err := enc.Encode(v); err != nil {
+			return err
+		}
+		_, err := io.WriteString(a.out, jsonPlain(b.String()))
+		return err
 	}
 	text(a.out)
 	return nil
+}
+
+// line prints v as one line of JSON.
+func (a *app) line(v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(a.out, jsonPlain(string(b))+"\n")
+	return err
 }
 
 // codeInterrupted is of this program only: no server is interrupted.

@@ -42,6 +42,7 @@ func engineSettings() []setting {
 		{"kernel", "KTRDR_KERNEL", "", "NAME", "", "arithmetic of networks: " + kernelNames() + " (default: the fastest of this CPU)", setKernel},
 		{"auth", "KTRDR_AUTH", "", "token|none", "token", "none lets everybody on this machine in; only on a loopback address", setAuth},
 		{"hosts", "KTRDR_HOSTS", "", "NAME,…", "", "names besides loopback under which the API may be called", setHosts},
+		{"max_connections", "KTRDR_MAX_CONNECTIONS", "", "N", "", "connections open at once, a quarter of them for workers only (default: half of the descriptor limit, at most 16384)", setMaxConnections},
 		{"tls_cert", "KTRDR_TLS_CERT", "tls-cert", "FILE", "", "certificate, PEM", setText(func(c *Config) *string { return &c.TLSCert })},
 		{"tls_key", "KTRDR_TLS_KEY", "tls-key", "FILE", "", "its key, PEM", setText(func(c *Config) *string { return &c.TLSKey })},
 		{"tls_terminated_upstream", "KTRDR_TLS_TERMINATED_UPSTREAM", "tls-terminated-upstream", "bool", "false", "a proxy in front speaks TLS", setBool(func(c *Config, v bool) { c.TLSUpstream = v })},

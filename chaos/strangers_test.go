@@ -1,0 +1,232 @@
+package chaos_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/dummy"
+	"github.com/ktrdr/ktrdr/httpapi"
+)
+
+// crowd keeps n connections open that each asked once without a token and then
+// say nothing. One that is closed comes back. They come from many addresses of
+// this machine, so that no limit of one address keeps them away.
+func crowd(t *testing.T, lab *chaos.Lab, n int) (leave func()) {
+	t.Helper()
+	at, err := url.Parse(lab.Client().URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var all, inside sync.WaitGroup
+	inside.Add(n)
+	for i := range n {
+		from := &net.TCPAddr{IP: net.IPv4(127, 0, 1, byte(1+i%50))}
+		all.Go(func() {
+			arrived := sync.OnceFunc(inside.Done)
+			defer arrived()
+			for ctx.Err() == nil {
+				loiter(ctx, from, at.Host, arrived)
+			}
+		})
+	}
+	inside.Wait()
+	return func() { cancel(); all.Wait() }
+}
+
+// loiter is one connection, until the server closes it.
+func loiter(ctx context.Context, from net.Addr, addr string, arrived func()) {
+	conn, err := (&net.Dialer{LocalAddr: from}).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return
+	}
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	defer func() { _ = conn.Close() }()
+	arrived()
+	_, _ = io.WriteString(conn, "GET /api/v1/health HTTP/1.1\r\nHost: "+addr+"\r\n\r\n")
+	_, _ = io.Copy(io.Discard, bufio.NewReader(conn))
+}
+
+// knocks calls the API over a new connection.
+func knocks(ctx context.Context, at string) error {
+	once := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at+"/api/v1/operations?limit=1", nil)
+	if err != nil {
+		return err
+	}
+	res, err := once.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("status %d", res.StatusCode)
+	}
+	return nil
+}
+
+// More connections than there are places, of strangers who stay: for two
+// timeouts the work that was there goes on, new work and a new worker come in,
+// and the API answers.
+func TestStrangers_CannotStarveTheLab(t *testing.T) {
+	t.Parallel()
+	times := chaos.Times{Timeout: 6 * time.Second, Interval: 500 * time.Millisecond, Heartbeat: 500 * time.Millisecond}
+	onBoth(t, times, func(t *testing.T, lab *chaos.Lab) {
+		lab.Serve("KTRDR_MAX_CONNECTIONS=1024")
+		lab.Worker()
+		work := dummy.Spec{Steps: 1400, StepMS: 10, CheckpointEvery: 50}
+		ids := []ktrdr.OperationID{lab.Submit(work)}
+		lab.Step(ids[0], 5)
+		leave := crowd(t, lab, 1100)
+		defer leave()
+
+		lab.Worker()
+		ids = append(ids, lab.Submit(work))
+		at := lab.Client().URL()
+		for begin := time.Now(); time.Since(begin) < 2*times.Timeout; {
+			if err := knocks(t.Context(), at); err != nil {
+				t.Fatalf("the API after %v: %v", time.Since(begin), err)
+			}
+			select {
+			case <-time.After(times.Heartbeat):
+			case <-t.Context().Done():
+			}
+		}
+		if n := lab.Metric(`ktrdr_connections_closed_total{reason="cap"}`); n == 0 {
+			t.Error("no connection was closed at the cap: there was no crowd")
+		}
+		for _, id := range ids {
+			if op := lab.Ends(id, ktrdr.Completed); op.Epoch != 1 {
+				t.Errorf("%s has epoch %d, want 1: its worker never died", id, op.Epoch)
+			}
+		}
+		leave()
+		lab.Audit()
+	})
+}
+
+// fleet is many workers that hold one operation each and do nothing but say so.
+type fleet struct {
+	mu   sync.Mutex
+	took []time.Duration // of each heartbeat
+	bad  []error
+}
+
+func (f *fleet) note(took time.Duration, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.took = append(f.took, took)
+	if err != nil {
+		f.bad = append(f.bad, err)
+	}
+}
+
+// hold is one worker: it registers, takes an operation, beats until ctx ends,
+// and completes its operation.
+func (f *fleet) hold(ctx context.Context, c *httpapi.Client, n int, claimed func()) error {
+	id := ktrdr.WorkerID(fmt.Sprintf("simulated-%d", n))
+	types := []ktrdr.Type{ktrdr.Dummy}
+	life := context.WithoutCancel(ctx)
+	r, err := c.Register(life, ktrdr.Registration{Protocol: ktrdr.Protocol, Worker: ktrdr.Worker{ID: id, Types: types, Slots: 1}})
+	if err != nil {
+		return fmt.Errorf("register: %w", err)
+	}
+	var task *ktrdr.Task
+	for try := 0; task == nil; try++ {
+		if ctx.Err() != nil {
+			return fmt.Errorf("%s got no operation", id)
+		}
+		reply, err := c.Claim(life, ktrdr.ClaimRequest{Worker: id, Key: fmt.Sprintf("%s-%d", id, try), Types: types, Free: 1, Wait: 5})
+		if err != nil {
+			return fmt.Errorf("claim: %w", err)
+		}
+		task = reply.Task
+	}
+	claimed()
+	running := ktrdr.Claimed{Operation: task.Operation, Epoch: task.Epoch}
+	beat := time.NewTicker(time.Duration(r.HeartbeatSeconds * float64(time.Second)))
+	defer beat.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return c.Finish(life, ktrdr.Finished{Operation: running.Operation, Epoch: running.Epoch, Outcome: ktrdr.Completed})
+		case <-beat.C:
+		}
+		running.Step++
+		begin := time.Now()
+		orders, err := c.Heartbeat(life, ktrdr.Heartbeat{Worker: id, Running: []ktrdr.Claimed{running}})
+		if len(orders.Lost) > 0 {
+			return fmt.Errorf("%s lost %s", id, running.Operation)
+		}
+		f.note(time.Since(begin), err)
+	}
+}
+
+// TestFleet_IsNeverOrphanedByItsOwnSize: 300 workers at a tenth of the default
+// heartbeat, or 2,000 at the default one in a long run.
+func TestFleet_IsNeverOrphanedByItsOwnSize(t *testing.T) {
+	n, times, watched := 300, chaos.Times{Timeout: 6 * time.Second, Interval: 1500 * time.Millisecond, Heartbeat: time.Second}, 15*time.Second
+	if soak() {
+		n, times, watched = 2000, chaos.Times{Timeout: time.Minute, Interval: 15 * time.Second, Heartbeat: 10 * time.Second}, 150*time.Second
+	}
+	for _, kind := range []chaos.Kind{chaos.SQLite, chaos.Postgres} {
+		t.Run(string(kind), func(t *testing.T) {
+			lab := chaos.New(t, binary, kind, times)
+			lab.Serve()
+			ids := make([]ktrdr.OperationID, n)
+			for i := range ids {
+				ids[i] = lab.Submit(dummy.Spec{Steps: 1})
+			}
+			var f fleet
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			var all, claimed sync.WaitGroup
+			claimed.Add(n)
+			for i := range n {
+				c := lab.Client()
+				all.Go(func() {
+					got := sync.OnceFunc(claimed.Done)
+					defer got()
+					if err := f.hold(ctx, c, i, got); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			claimed.Wait()
+			select {
+			case <-time.After(watched):
+			case <-t.Context().Done():
+			}
+			stop()
+			all.Wait()
+
+			for _, err := range f.bad {
+				t.Errorf("heartbeat: %v", err)
+			}
+			if n := lab.Metric("ktrdr_orphans_total"); n != 0 {
+				t.Errorf("%v operations of live workers were given up", n)
+			}
+			for _, id := range ids {
+				if op := lab.Op(id); op.Status != ktrdr.Completed || op.Epoch != 1 {
+					t.Errorf("%s is %s in epoch %d, want COMPLETED in 1", id, op.Status, op.Epoch)
+				}
+			}
+			slices.Sort(f.took)
+			if len(f.took) > 0 {
+				t.Logf("%d workers, %d heartbeats: median %v, p99 %v, worst %v", n, len(f.took),
+					f.took[len(f.took)/2], f.took[len(f.took)*99/100], f.took[len(f.took)-1])
+			}
+		})
+	}
+}

@@ -1,0 +1,312 @@
+package httpapi
+
+import (
+	"container/list"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// holder is whose connection it is, by the last request that showed a token or
+// should have.
+type holder int
+
+const (
+	stranger holder = iota // no valid token yet
+	client                 // a valid token
+	fellow                 // a worker: a valid token, on a route for workers
+	holders
+
+	unchanged holder = -1 // nothing was asked
+)
+
+var holderNames = [holders]string{"none", "client", "worker"}
+
+// The rules for connections without a valid token.
+const (
+	strangerIdle    = 5 * time.Second // without a request, until it is closed
+	strangerGrace   = time.Second     // nothing is closed sooner: its request may be on its way
+	strangersPer    = 32              // idle ones of one address
+	doorLogPause    = 10 * time.Second
+	reservedShare   = 4 // one place in so many is kept for workers
+	smallestReserve = 1
+)
+
+// door gives connections their places.
+//
+//	accepted ──▶ stranger ──valid token──▶ client | worker
+//	               │   ▲                      │
+//	               │   └──token refused───────┘
+//	               ▼ idle for strangerIdle, or idle the longest when a place is needed
+//	             closed
+//
+// A newcomer at the cap takes the place of the stranger that is idle the
+// longest. Where there is none it waits. A share of the places is kept for
+// workers: while only those are left, strangers make room for each newcomer and
+// everybody else is answered once and then disconnected.
+type door struct {
+	most, reserved int
+	log            *slog.Logger
+
+	mu       sync.Mutex
+	changed  chan struct{} // closed and replaced when a place may have become free
+	closed   bool
+	count    [holders]int
+	idle     *list.List // of *visitor: idle strangers, the longest idle first
+	perAddr  map[netip.Addr]int
+	lastFull time.Time // when a newcomer last found no free place
+	dropped  map[string]int64
+	logged   time.Time
+}
+
+// Why a connection was closed.
+const (
+	droppedCap     = "cap"
+	droppedAddress = "address"
+	droppedIdle    = "idle"
+)
+
+// visitor is one connection at its place.
+type visitor struct {
+	conn    net.Conn
+	addr    netip.Addr
+	holder  holder
+	busy    int           // requests that are being answered
+	since   time.Time     // idle since then
+	element *list.Element // in door.idle; nil while busy or with a token
+	timer   *time.Timer   // closes an idle stranger
+	gone    bool
+}
+
+func newDoor(most int, log *slog.Logger) *door {
+	return &door{
+		most: most, reserved: max(smallestReserve, most/reservedShare), log: log,
+		changed: make(chan struct{}), idle: list.New(), perAddr: make(map[netip.Addr]int),
+		dropped: map[string]int64{droppedCap: 0, droppedAddress: 0, droppedIdle: 0},
+	}
+}
+
+// enter finds a place for a connection, and waits for one when none is free
+// and no stranger can be sent away. net.ErrClosed after shut.
+func (d *door) enter(c net.Conn) (*visitor, error) {
+	v := &visitor{conn: c, addr: remoteIP(c)}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for !d.closed && d.total() >= d.most {
+		now := time.Now()
+		d.lastFull = now
+		oldest := d.oldest(anybody)
+		if oldest != nil && now.Sub(oldest.since) >= strangerGrace {
+			d.drop(oldest, droppedCap)
+			break
+		}
+		d.say("every connection is taken, and the next one waits")
+		wait := strangerGrace
+		if oldest != nil {
+			wait -= now.Sub(oldest.since)
+		}
+		d.wait(wait)
+	}
+	if d.closed {
+		return nil, net.ErrClosed
+	}
+	if d.count[stranger]+d.count[client] > d.most-d.reserved { // the newcomer may be a worker; strangers make room
+		if oldest := d.oldest(anybody); oldest != nil && time.Since(oldest.since) >= strangerGrace {
+			d.drop(oldest, droppedCap)
+		}
+	}
+	d.count[stranger]++
+	d.rest(v)
+	if d.perAddr[v.addr] > strangersPer {
+		oldest := d.oldest(func(o *visitor) bool { return o.addr == v.addr })
+		if time.Since(oldest.since) >= strangerGrace {
+			d.drop(oldest, droppedAddress)
+		}
+	}
+	return v, nil
+}
+
+// wait lets go of the lock until a place may be free, at most for so long.
+func (d *door) wait(most time.Duration) {
+	changed := d.changed
+	d.mu.Unlock()
+	defer d.mu.Lock()
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-changed:
+	case <-timer.C:
+	}
+}
+
+// begin notes that a request is being answered.
+func (d *door) begin(v *visitor) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	v.busy++
+	d.rouse(v)
+}
+
+// end notes that its answer was written.
+func (d *door) end(v *visitor) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	v.busy--
+	d.rest(v)
+	d.notify()
+}
+
+// shown notes whose connection it is and says whether it may stay: false when
+// it is not a worker's and only the places of workers are left. Strangers do
+// not count against a client: they make room.
+func (d *door) shown(v *visitor, is holder) (stays bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if v.gone {
+		return false
+	}
+	if is == unchanged || is == client && v.holder == fellow { // workers also call what everybody calls
+		is = v.holder
+	}
+	d.count[v.holder]--
+	d.count[is]++
+	v.holder = is
+	switch is {
+	case fellow:
+		return true
+	case client:
+		return d.count[client] <= d.most-d.reserved
+	default:
+		return d.count[stranger]+d.count[client] <= d.most-d.reserved
+	}
+}
+
+// leave gives the place back; again changes nothing.
+func (d *door) leave(v *visitor) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.remove(v)
+}
+
+func (d *door) shut() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	d.notify()
+}
+
+// full is when a newcomer last found every place taken; zero means never.
+func (d *door) full() time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.lastFull
+}
+
+// doorCounts is what the metrics show.
+type doorCounts struct {
+	most    int
+	held    [holders]int
+	dropped map[string]int64
+}
+
+func (d *door) counts() doorCounts {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c := doorCounts{most: d.most, held: d.count, dropped: make(map[string]int64, len(d.dropped))}
+	for why, n := range d.dropped {
+		c.dropped[why] = n
+	}
+	return c
+}
+
+func (d *door) total() int { return d.count[stranger] + d.count[client] + d.count[fellow] }
+
+// rest lets a stranger without a request be sent away.
+func (d *door) rest(v *visitor) {
+	if v.gone || v.busy > 0 || v.holder != stranger {
+		return
+	}
+	v.since = time.Now()
+	v.element = d.idle.PushBack(v)
+	d.perAddr[v.addr]++
+	v.timer = time.AfterFunc(strangerIdle, func() { d.expire(v) })
+}
+
+// rouse takes that back.
+func (d *door) rouse(v *visitor) {
+	if v.element == nil {
+		return
+	}
+	v.timer.Stop()
+	d.idle.Remove(v.element)
+	v.element = nil
+	if d.perAddr[v.addr]--; d.perAddr[v.addr] == 0 {
+		delete(d.perAddr, v.addr)
+	}
+}
+
+func (d *door) expire(v *visitor) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if v.element != nil && time.Since(v.since) >= strangerIdle { // else it has moved meanwhile
+		d.drop(v, droppedIdle)
+	}
+}
+
+func anybody(*visitor) bool { return true }
+
+// oldest is the matching stranger that is idle the longest; nil when there is none.
+func (d *door) oldest(match func(*visitor) bool) *visitor {
+	for e := d.idle.Front(); e != nil; e = e.Next() {
+		if v := e.Value.(*visitor); match(v) {
+			return v
+		}
+	}
+	return nil
+}
+
+// drop closes a connection and frees its place.
+func (d *door) drop(v *visitor, why string) {
+	d.dropped[why]++
+	if why != droppedIdle {
+		d.say("closed the oldest idle connection without a token", "reason", why, "addr", v.addr)
+	}
+	d.remove(v)
+	_ = v.conn.Close() // a close does not wait: nothing was set to linger
+}
+
+func (d *door) remove(v *visitor) {
+	if v.gone {
+		return
+	}
+	d.rouse(v)
+	v.gone = true
+	d.count[v.holder]--
+	d.notify()
+}
+
+func (d *door) notify() {
+	close(d.changed)
+	d.changed = make(chan struct{})
+}
+
+// say logs once in a while: a flood of connections must not become one of lines.
+func (d *door) say(what string, more ...any) {
+	now := time.Now()
+	if now.Sub(d.logged) < doorLogPause {
+		return
+	}
+	d.logged = now
+	d.log.Warn(what, append(more, "cap", d.most, "without_token", d.count[stranger], "clients", d.count[client], "workers", d.count[fellow],
+		"closed_total", d.dropped[droppedCap]+d.dropped[droppedAddress])...)
+}
+
+// remoteIP is the address of a connection's other end; zero when it has none.
+func remoteIP(c net.Conn) netip.Addr {
+	if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr().Unmap()
+	}
+	return netip.Addr{}
+}

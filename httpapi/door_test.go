@@ -1,0 +1,201 @@
+package httpapi
+
+import (
+	"bufio"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+// caller is a connection from an address that knows whether it was closed.
+type caller struct {
+	net.Conn
+	from   string
+	closed atomic.Bool
+}
+
+func (c *caller) RemoteAddr() net.Addr {
+	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(c.from), 1))
+}
+
+func (c *caller) Close() error { c.closed.Store(true); return nil }
+
+// comes lets one in, and says that it did.
+func comes(t *testing.T, d *door, from string) (*visitor, *caller) {
+	t.Helper()
+	c := &caller{from: from}
+	v, err := d.enter(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v, c
+}
+
+// shows makes it known as is by a request.
+func shows(d *door, v *visitor, is holder) (stays bool) {
+	d.begin(v)
+	defer d.end(v)
+	return d.shown(v, is)
+}
+
+func testDoor(most int) (*door, *lockedBuffer) {
+	var log lockedBuffer
+	return newDoor(most, slog.New(slog.NewTextHandler(&log, nil))), &log
+}
+
+func TestDoor_AtTheCapTheOldestIdleStrangerGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, log := testDoor(4)
+		known, knownConn := comes(t, d, "10.0.0.1")
+		shows(d, known, client)
+		_, first := comes(t, d, "10.0.0.2")
+		time.Sleep(10 * time.Millisecond)
+		second, secondConn := comes(t, d, "10.0.0.3")
+		busy, busyConn := comes(t, d, "10.0.0.4")
+		d.begin(busy)
+		time.Sleep(2 * time.Second)
+
+		_, _ = comes(t, d, "10.0.0.5")
+		if !first.closed.Load() || secondConn.closed.Load() || busyConn.closed.Load() || knownConn.closed.Load() {
+			t.Errorf("closed: first stranger %v, second %v, busy one %v, one with a token %v; want only the first",
+				first.closed.Load(), secondConn.closed.Load(), busyConn.closed.Load(), knownConn.closed.Load())
+		}
+		if n := d.total(); n != 4 {
+			t.Errorf("%d connections, want 4", n)
+		}
+		if !strings.Contains(log.String(), "closed the oldest idle connection without a token") || !strings.Contains(log.String(), "cap=4") {
+			t.Errorf("logged: %s", log.String())
+		}
+		if got := d.counts(); got.dropped[droppedCap] != 1 || d.full().IsZero() {
+			t.Errorf("counts = %+v, full at %v", got, d.full())
+		}
+		d.leave(second)
+	})
+}
+
+func TestDoor_NobodyIsSentAwayBeforeARequestCanHaveCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, _ := testDoor(2)
+		_, first := comes(t, d, "10.0.0.1")
+		comes(t, d, "10.0.0.2")
+		begin := time.Now()
+		comes(t, d, "10.0.0.3")
+		if waited := time.Since(begin); waited != strangerGrace || !first.closed.Load() {
+			t.Errorf("a place after %v, first closed %v; want after %v", waited, first.closed.Load(), strangerGrace)
+		}
+	})
+}
+
+func TestDoor_AStrangerIsIdleForSecondsOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, _ := testDoor(8)
+		v, conn := comes(t, d, "10.0.0.1")
+		kept, keptConn := comes(t, d, "10.0.0.1")
+		shows(d, kept, fellow)
+		time.Sleep(4 * time.Second)
+		shows(d, v, unchanged) // a public route
+		time.Sleep(4 * time.Second)
+		if conn.closed.Load() {
+			t.Fatal("closed 4 s after its request")
+		}
+		time.Sleep(2 * time.Second)
+		if !conn.closed.Load() || keptConn.closed.Load() {
+			t.Errorf("stranger closed %v, worker closed %v; want only the stranger", conn.closed.Load(), keptConn.closed.Load())
+		}
+		shows(d, kept, stranger) // its token was revoked
+		time.Sleep(6 * time.Second)
+		if !keptConn.closed.Load() {
+			t.Error("a connection whose token is no longer valid was kept")
+		}
+	})
+}
+
+func TestDoor_LimitsStrangersOfOneAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, _ := testDoor(1000)
+		var all []*caller
+		for range strangersPer {
+			_, c := comes(t, d, "10.0.0.1")
+			all = append(all, c)
+		}
+		_, other := comes(t, d, "10.0.0.2")
+		time.Sleep(2 * time.Second)
+		comes(t, d, "10.0.0.1")
+		if !all[0].closed.Load() || all[1].closed.Load() || other.closed.Load() {
+			t.Errorf("closed: oldest %v, next %v, of another address %v; want only the oldest", all[0].closed.Load(), all[1].closed.Load(), other.closed.Load())
+		}
+	})
+}
+
+func TestDoor_KeepsPlacesForWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, _ := testDoor(8) // 2 for workers
+		for i := range 6 {
+			v, _ := comes(t, d, "10.0.0.1")
+			if !shows(d, v, client) {
+				t.Errorf("client %d may not stay", i)
+			}
+		}
+		v, _ := comes(t, d, "10.0.0.1")
+		if shows(d, v, client) {
+			t.Error("a seventh client stays on a worker's place")
+		}
+		d.leave(v)
+		for range 2 {
+			w, _ := comes(t, d, "10.0.0.1")
+			if !shows(d, w, fellow) || !shows(d, w, client) {
+				t.Error("a worker may not stay")
+			}
+		}
+		begin := time.Now()
+		go func() {
+			time.Sleep(time.Minute)
+			d.shut()
+		}()
+		if _, err := d.enter(&caller{from: "10.0.0.9"}); err == nil || time.Since(begin) != time.Minute {
+			t.Errorf("a newcomer where everybody has a token: %v after %v, want it to wait until the end", err, time.Since(begin))
+		}
+	})
+}
+
+// TestServer_AnswersAmongStrangers fills a server with connections that asked
+// once and say nothing more.
+func TestServer_AnswersAmongStrangers(t *testing.T) {
+	st := serve(t, &fakeEngine{heartbeat: func(ktrdr.Heartbeat) (ktrdr.Orders, error) { return ktrdr.Orders{}, nil }},
+		func(c *Config) { c.MaxConns = 16 })
+	for range 40 {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", st.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }()
+		_, _ = io.WriteString(conn, "GET /api/v1/health HTTP/1.1\r\nHost: "+st.addr+"\r\n\r\n")
+		r, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = r.Body.Close()
+	}
+	if a := st.send(t, http.MethodPost, "/api/v1/workers/heartbeat", `{"worker_id":"w","running":[]}`, as(st, ktrdr.ScopeWorker)); a.status != http.StatusOK {
+		t.Errorf("a heartbeat among strangers: status %d %s", a.status, a.body)
+	}
+	got := st.server.door.counts()
+	if got.held[fellow] != 1 || got.held[stranger] > 12 {
+		t.Errorf("held: %v, want 1 worker and at most 12 strangers", got.held)
+	}
+	metrics := string(st.send(t, http.MethodGet, "/api/v1/metrics", "").body)
+	for _, want := range []string{`ktrdr_connections{token="worker"} 1`, "ktrdr_connections_max 16", `ktrdr_connections_closed_total{reason="cap"}`} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("metrics lack %s", want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"container/list"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
 	"sync"
@@ -102,7 +103,9 @@ func (d *door) enter(c net.Conn) (*visitor, error) {
 			d.drop(oldest, droppedCap)
 			break
 		}
-		d.say("every connection is taken, and the next one waits")
+		if d.sayNow() {
+			d.log.Warn("every connection is taken, and the next one waits", d.facts()...)
+		}
 		wait := strangerGrace
 		if oldest != nil {
 			wait -= now.Sub(oldest.since)
@@ -214,11 +217,7 @@ type doorCounts struct {
 func (d *door) counts() doorCounts {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	c := doorCounts{most: d.most, held: d.count, dropped: make(map[string]int64, len(d.dropped))}
-	for why, n := range d.dropped {
-		c.dropped[why] = n
-	}
-	return c
+	return doorCounts{most: d.most, held: d.count, dropped: maps.Clone(d.dropped)}
 }
 
 func (d *door) total() int { return d.count[stranger] + d.count[client] + d.count[fellow] }
@@ -270,8 +269,8 @@ func (d *door) oldest(match func(*visitor) bool) *visitor {
 // drop closes a connection and frees its place.
 func (d *door) drop(v *visitor, why string) {
 	d.dropped[why]++
-	if why != droppedIdle {
-		d.say("closed the oldest idle connection without a token", "reason", why, "addr", v.addr)
+	if why != droppedIdle && d.sayNow() {
+		d.log.Warn("closed the oldest idle connection without a token", append(d.facts(), "reason", why, "addr", v.addr)...)
 	}
 	d.remove(v)
 	_ = v.conn.Close() // a close does not wait: nothing was set to linger
@@ -292,15 +291,23 @@ func (d *door) notify() {
 	d.changed = make(chan struct{})
 }
 
-// say logs once in a while: a flood of connections must not become one of lines.
-func (d *door) say(what string, more ...any) {
+// sayNow is true once in a while: a flood of connections must not become one of
+// log lines.
+func (d *door) sayNow() bool {
 	now := time.Now()
 	if now.Sub(d.logged) < doorLogPause {
-		return
+		return false
 	}
 	d.logged = now
-	d.log.Warn(what, append(more, "cap", d.most, "without_token", d.count[stranger], "clients", d.count[client], "workers", d.count[fellow],
-		"closed_total", d.dropped[droppedCap]+d.dropped[droppedAddress])...)
+	return true
+}
+
+// facts are what a log line tells beside its event.
+func (d *door) facts() []any {
+	return []any{
+		"cap", d.most, "without_token", d.count[stranger], "clients", d.count[client], "workers", d.count[fellow],
+		"closed_total", d.dropped[droppedCap] + d.dropped[droppedAddress],
+	}
 }
 
 // remoteIP is the address of a connection's other end; zero when it has none.

@@ -51,7 +51,7 @@ func (j *job) runInChild(ctx context.Context) *entry {
 	died := make(chan error, 1)
 	go func() { died <- j.w.cfg.Child(life, stop, r) }()
 
-	how, gone := j.waitForChild(ctx, r, stop, died)
+	gone, how := j.waitForChild(ctx, r, stop, died)
 	kill()
 	if !gone {
 		how = <-died
@@ -75,16 +75,16 @@ func (j *job) runInChild(ctx context.Context) *entry {
 
 // waitForChild waits until the child has ended its operation or is gone. Told
 // to stop, the child has as long as a runner before it is killed.
-func (j *job) waitForChild(ctx context.Context, r *relay, stop chan<- struct{}, died <-chan error) (how error, gone bool) {
+func (j *job) waitForChild(ctx context.Context, r *relay, stop chan<- struct{}, died <-chan error) (gone bool, how error) {
 	select {
 	case <-r.ended:
-		return nil, false
+		return false, nil
 	case how = <-died:
-		return how, true
+		return true, how
 	case <-ctx.Done():
 	}
 	if errors.Is(context.Cause(ctx), ktrdr.ErrLost) {
-		return nil, false
+		return false, nil
 	}
 	if !errors.Is(context.Cause(ctx), ktrdr.ErrCancelled) { // of a cancel it hears as every worker does
 		close(stop)
@@ -94,12 +94,12 @@ func (j *job) waitForChild(ctx context.Context, r *relay, stop chan<- struct{}, 
 	select {
 	case <-r.ended:
 	case how = <-died:
-		return how, true
+		return true, how
 	case <-overdue.C:
 		j.log.Warn("child process ignores that it should stop; killing it", "cause", context.Cause(ctx), "after", j.w.cfg.Grace)
 	case <-j.writes.Done(): // nothing can be written any more
 	}
-	return nil, false
+	return false, nil
 }
 
 // concludeChild is the end of the claim as the child process gave it.

@@ -117,13 +117,13 @@ func printExperiments(w io.Writer, list []httpapi.Experiment) {
 	head := "RESEARCH\tSTRATEGY\tVERDICT\t" + strings.Join(evidenceHead, "\t") + "\tRETURN\tTRADES\tAT\tRESULT"
 	table(w, head, func(row func(...any)) {
 		for _, e := range list {
-			said := cmp.Or(e.Standing, e.Status)
+			said := []string{cmp.Or(e.Standing, e.Status)}
 			for _, why := range []string{e.GateReason, e.Error} {
 				if why != "" {
-					said += ": " + why
+					said = append(said, why)
 				}
 			}
-			row(cells(tail(e.Operation), dash(e.Strategy), dash(e.Verdict), evidenceCells(e), percentOf(e.NetReturn), e.Trades, ago(e.At), said)...)
+			row(cells(tail(e.Operation), dash(e.Strategy), dash(e.Verdict), evidenceCells(e), percentOf(e.NetReturn), e.Trades, ago(e.At), strings.Join(said, ": "))...)
 		}
 	})
 	printCostLegend(w, belowDefault(list))

@@ -18,8 +18,16 @@ type Health struct {
 	Stalled        int            `json:"stalled_operations"` // live, and not moving although their workers beat
 	Store          StoreHealth    `json:"store"`
 	DiskFreeBytes  int64          `json:"disk_free_bytes"`
+	Degradation    HealthLevel    `json:"degradation"`
 
 	Queues map[string]QueueHealth `json:"queues,omitempty"` // by name
+}
+
+// HealthLevel is the degradation level: FULL, DEGRADED, MINIMAL or OFFLINE, and
+// the features that it switches off.
+type HealthLevel struct {
+	Level string   `json:"level"`
+	Shed  []string `json:"shed"`
 }
 
 // OrphanDetector is the detector's own account of itself.

@@ -299,6 +299,24 @@ func TestHealth_IsBareAndTellsTheBalancer(t *testing.T) {
 	}
 }
 
+func TestHealth_ShowsTheDegradationLevelAndIsNotOkWhileOffline(t *testing.T) {
+	f := &fakeResilience{}
+	st := serve(t, &fakeEngine{health: func() ktrdr.Health {
+		return ktrdr.Health{Status: "ok", Store: ktrdr.StoreHealth{OK: true}}
+	}}, func(c *Config) { c.Resilience = f })
+	for _, x := range []struct{ level, status string }{{"FULL", "ok"}, {"DEGRADED", "ok"}, {"OFFLINE", "degraded"}} {
+		f.level = x.level
+		a := st.send(t, http.MethodGet, "/api/v1/health", "", header("Authorization", ""))
+		var h ktrdr.Health
+		if err := json.Unmarshal(a.body, &h); err != nil {
+			t.Fatal(err)
+		}
+		if h.Degradation.Level != x.level || h.Status != x.status || (h.Status == "ok") != (len(h.Problems) == 0) {
+			t.Errorf("at level %s: %s, want status %s, and a problem unless it is ok", x.level, a.body, x.status)
+		}
+	}
+}
+
 func TestMetrics_ShowTheEngineAndTheServer(t *testing.T) {
 	st := serve(t, &fakeEngine{})
 	st.send(t, "BREW", "/api/v1/teapot?x=1", "")

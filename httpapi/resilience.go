@@ -51,7 +51,8 @@ type DecidedBreaker struct {
 
 // Degradation is how much of its service the system gives.
 type Degradation struct {
-	Level    string          `json:"level"`
+	Level    string          `json:"level"` // FULL, DEGRADED, MINIMAL or OFFLINE
+	Since    time.Time       `json:"since"`
 	Score    float64         `json:"score"`
 	Services []ServiceHealth `json:"services"`
 	Shed     []string        `json:"shed"`    // features that are switched off now

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 // fakeResilience has one breaker, and obeys whoever says who they are.
 type fakeResilience struct {
+	level   string // empty means DEGRADED
 	decided []BreakerDecision
 	asked   []string
 }
@@ -37,7 +39,7 @@ func (f *fakeResilience) ForceBreaker(ctx context.Context, name string, d Breake
 }
 
 func (f *fakeResilience) Degradation() Degradation {
-	return Degradation{Level: "DEGRADED", Services: []ServiceHealth{}, Shed: []string{"llm_assessment"}, History: []LevelChange{}}
+	return Degradation{Level: cmp.Or(f.level, "DEGRADED"), Services: []ServiceHealth{}, Shed: []string{"llm_assessment"}, History: []LevelChange{}}
 }
 
 func (f *fakeResilience) Models() []LanguageModel {

@@ -34,11 +34,26 @@ func (s *Server) health(c *call, _ none) (ktrdr.Health, error) {
 	if !h.Store.OK {
 		c.answer = http.StatusServiceUnavailable
 	}
+	s.addLevel(&h)
 	h.Operations = listed(h.Operations)
 	if h.Workers.ByType == nil {
 		h.Workers.ByType = map[ktrdr.Type]ktrdr.WorkerSlots{}
 	}
 	return h, nil
+}
+
+// levelOffline is the level at which new researches are refused.
+const levelOffline = "OFFLINE"
+
+// addLevel adds the degradation level. A server that refuses new researches is
+// not ok, although its store may be back already: a better level comes later.
+func (s *Server) addLevel(h *ktrdr.Health) {
+	d := s.resilience.Degradation()
+	h.Degradation = ktrdr.HealthLevel{Level: d.Level, Shed: listed(d.Shed)}
+	if d.Level == levelOffline {
+		h.Status = "degraded"
+		h.Problems = append(h.Problems, "the degradation level is OFFLINE and new researches are refused; `ktrdr degradation` shows which service is the cause")
+	}
 }
 
 func (s *Server) openapi(c *call) error {

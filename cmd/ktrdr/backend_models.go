@@ -267,7 +267,7 @@ func (l *lifelines) inTheWay(name string) (others []string) {
 // Degradation implements httpapi.Resilience.
 func (l *lifelines) Degradation() httpapi.Degradation {
 	s := l.level.Status()
-	out := httpapi.Degradation{Level: string(s.Level), Score: s.Score, Services: []httpapi.ServiceHealth{}, Shed: []string{}, History: []httpapi.LevelChange{}}
+	out := httpapi.Degradation{Level: string(s.Level), Since: s.Since, Score: s.Score, Services: []httpapi.ServiceHealth{}, Shed: []string{}, History: []httpapi.LevelChange{}}
 	for _, v := range s.Services {
 		out.Services = append(out.Services, httpapi.ServiceHealth{Name: v.Name, Health: string(v.Health), Weight: v.Weight, Critical: v.Critical})
 	}

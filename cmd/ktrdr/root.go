@@ -85,7 +85,7 @@ func newRoot(a *app) *cobra.Command {
 		newResearch(a), newRuns(a), newMemory(a), newLeaderboard(a), newReport(a),
 		newTrain(a), newBacktest(a), newPredict(a), newModels(a), newResults(a),
 		newOps(a), newStatus(a), newFollow(a), newCancel(a), newResume(a), newRetry(a), newPin(a), newUnpin(a),
-		newBreakers(a), newPause(a), newUnpause(a), newCheckpoints(a), newWorkers(a), newEvents(a),
+		newBreakers(a), newDegradation(a), newPause(a), newUnpause(a), newCheckpoints(a), newWorkers(a), newEvents(a),
 		newData(a), newValidate(a), newStrategies(a), newInstruments(a), newIndicators(a), newCheck(a),
 		newBackup(a), newRestore(a), newDoctor(a), newToken(a), newVersion(a), newCompletion(a),
 	)

@@ -66,6 +66,7 @@ func (a *app) health(ctx context.Context, c *httpapi.Client) error {
 			status = p.bad(h.Status)
 		}
 		fmt.Fprintf(w, "%s  version %s, up %s, store %s %s\n", status, h.Version, brief(time.Duration(h.UptimeSeconds*float64(time.Second))), h.Store.Kind, h.Store.Version)
+		fmt.Fprintf(w, "degradation level: %s, switched off: %s\n", h.Degradation.Level, dash(strings.Join(h.Degradation.Shed, ", ")))
 		if h.Paused {
 			fmt.Fprintln(w, "paused: no operation is started; go on with `ktrdr unpause`")
 		}

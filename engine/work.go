@@ -156,8 +156,13 @@ func (e *Engine) Checkpoint(ctx context.Context, c ktrdr.NewCheckpoint) (ktrdr.C
 	if err != nil {
 		return info, e.refusal(err)
 	}
+	e.logCheckpoint(ctx, c)
 	e.leaving.saved(c.Operation)
 	return info, e.stillThere(ctx, c.Artifacts)
+}
+
+func (e *Engine) logCheckpoint(ctx context.Context, c ktrdr.NewCheckpoint) {
+	e.log.InfoContext(ctx, "Checkpoint saved", "op", c.Operation, "epoch", c.Epoch, "type", c.Type, "step", c.Step)
 }
 
 // prepare checks a checkpoint and makes its blobs durable, so that the row can
@@ -305,6 +310,9 @@ func (e *Engine) Finish(ctx context.Context, f ktrdr.Finished) error {
 		f.StateBlob = state
 	}
 	_, err := e.store.Finish(ctx, f)
+	if err == nil && f.Checkpoint != nil {
+		e.logCheckpoint(ctx, *f.Checkpoint)
+	}
 	return e.refusal(err)
 }
 

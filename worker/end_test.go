@@ -264,3 +264,27 @@ func TestWorker_RunnerThatWillNotStopIsLeftBehindAndWarnedOf(t *testing.T) {
 		}
 	})
 }
+
+func TestWorker_AFailedOperationIsAWarning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := workertest.New()
+		b.Create("op_a", ktrdr.Dummy, nil)
+		var log bytes.Buffer
+		start(t, b, worker.Config{
+			Log: slog.New(slog.NewTextHandler(&log, nil)),
+			Runners: oneRunner(func(context.Context, *worker.Task) (json.RawMessage, error) {
+				return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "no samples")
+			}),
+		})
+		if op := ended(t, b, "op_a"); op.Status != ktrdr.Failed {
+			t.Fatalf("ended %s, want FAILED", op.Status)
+		}
+		synctest.Wait()
+		for line := range strings.Lines(log.String()) {
+			if strings.Contains(line, "operation failed") && strings.Contains(line, "level=WARN") && strings.Contains(line, "code=invalid") && strings.Contains(line, "no samples") {
+				return
+			}
+		}
+		t.Errorf("no warning of the failure in\n%s", &log)
+	})
+}

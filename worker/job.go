@@ -256,11 +256,27 @@ func (j *job) end(e *entry) {
 			fault.Hit(fault.WorkerEnded)
 		}
 		j.w.count(func(s *Stats) { s.Ended++ })
-		j.log.Info("operation ended", "kind", e.kind(), "acknowledged", acknowledged, "took", time.Since(j.began))
+		j.logEnd(e, acknowledged)
 	case judge(err) == stale:
 		j.w.count(func(s *Stats) { s.Lost++ })
 		j.log.Warn("claim was lost before its end was delivered", "err", err)
 	default:
 		j.log.Error("end of the operation cannot be delivered", "kind", e.kind(), "err", err)
+	}
+}
+
+// logEnd logs how the operation ended. A failure is a warning with its reason.
+func (j *job) logEnd(e *entry, acknowledged bool) {
+	facts := []any{"type", j.task.Type, "acknowledged", acknowledged, "took", time.Since(j.began)}
+	switch f := e.Finished; {
+	case f == nil:
+		j.log.Info("operation released", facts...)
+	case f.Outcome == ktrdr.Failed:
+		if f.Error != nil {
+			facts = append(facts, "code", f.Error.Code)
+		}
+		j.log.Warn("operation failed", append(facts, "err", f.ErrorMessage)...)
+	default:
+		j.log.Info("operation ended", append(facts, "outcome", f.Outcome)...)
 	}
 }

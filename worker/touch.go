@@ -92,7 +92,7 @@ func (w *Worker) registerOnce(life context.Context) error {
 	}
 	w.saveDue.Store(int64(cmp.Or(w.cfg.CheckpointEvery, seconds(answer.CheckpointSeconds), defaultCheckpoint)))
 	w.link.raise(every)
-	w.log.Info("worker registered", "backend", answer.Backend, "heartbeat", every, "running", len(r.Running), "finished", len(r.Finished))
+	w.log.Info("connected to backend", "backend", answer.Backend, "heartbeat", every, "running", len(r.Running), "finished", len(r.Finished))
 	w.obey(answer.Orders)
 	return nil
 }

@@ -16,8 +16,9 @@ import (
 // any.
 const lookAgain = 5 * time.Second
 
-// eventSource is what counting outcomes needs of the engine.
+// eventSource is what counting and logging outcomes needs of the engine.
 type eventSource interface {
+	Operation(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operation, error)
 	Events(ctx context.Context, q ktrdr.EventQuery) ([]ktrdr.Event, error)
 	Changed() <-chan struct{}
 }
@@ -34,7 +35,9 @@ func newOutcomes() *prometheus.CounterVec {
 	return c
 }
 
-// outcomeCounter counts the ends of researches as the events tell of them.
+// outcomeCounter counts and logs the ends of researches as the events tell of
+// them. Every backend logs all of them: a plan ends a research in whichever
+// backend ended its last child.
 type outcomeCounter struct {
 	events eventSource
 	counts *prometheus.CounterVec
@@ -70,10 +73,33 @@ func (o *outcomeCounter) catchUp(ctx context.Context) error {
 		for _, e := range events {
 			if outcome := outcomeOf(e); outcome != "" {
 				o.counts.WithLabelValues(string(outcome)).Inc()
+				o.report(ctx, e, outcome)
 			}
 			o.after = e.Cursor
 		}
 	}
+}
+
+// report logs the end of a research.
+func (o *outcomeCounter) report(ctx context.Context, e ktrdr.Event, outcome research.Outcome) {
+	switch e.Kind {
+	case ktrdr.EventCompleted:
+		o.log.InfoContext(ctx, "Research completed", "op", e.Operation, "outcome", outcome)
+		return
+	case ktrdr.EventCancelled:
+		o.log.InfoContext(ctx, "Research cancelled", "op", e.Operation)
+		return
+	}
+	op, err := o.events.Operation(ctx, e.Operation)
+	if err != nil { // the failure is told all the same
+		o.log.WarnContext(ctx, "Research failed", "op", e.Operation, "err", "its row cannot be read: "+err.Error())
+		return
+	}
+	var code ktrdr.Code
+	if op.Error != nil {
+		code = op.Error.Code
+	}
+	o.log.WarnContext(ctx, "Research failed", "op", e.Operation, "phase", op.Phase, "code", code, "err", op.ErrorMessage)
 }
 
 // outcomeOf is how the research ended that an event tells of; "" if it tells of

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"log/slog"
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,6 +16,12 @@ import (
 
 // eventPages yields a log of events in pages of two.
 type eventPages []ktrdr.Event
+
+func (p eventPages) Operation(_ context.Context, id ktrdr.OperationID) (ktrdr.Operation, error) {
+	return ktrdr.Operation{
+		ID: id, Phase: "TRAINING", ErrorMessage: "no samples", Error: &ktrdr.Failure{Code: ktrdr.CodeInvalid},
+	}, nil
+}
 
 func (p eventPages) Changed() <-chan struct{} { return nil }
 
@@ -28,11 +36,12 @@ func (p eventPages) Events(_ context.Context, q ktrdr.EventQuery) (page []ktrdr.
 }
 
 // An event says in its data of what type an operation is. Its id is not read.
-func TestOutcomes_AreCountedFromTheDataOfEvents(t *testing.T) {
+func TestOutcomes_AreCountedAndLoggedFromTheDataOfEvents(t *testing.T) {
 	end := func(kind ktrdr.EventKind, data string) ktrdr.Event {
 		return ktrdr.Event{Operation: "op_1", Kind: kind, Data: json.RawMessage(data)}
 	}
-	o := outcomeCounter{counts: newOutcomes(), log: slog.New(slog.DiscardHandler), events: eventPages{
+	var log bytes.Buffer
+	o := outcomeCounter{counts: newOutcomes(), log: slog.New(slog.NewTextHandler(&log, nil)), events: eventPages{
 		end(ktrdr.EventCompleted, `{"to":"COMPLETED","operation_type":"agent_research","rung":"finalist"}`),
 		end(ktrdr.EventCompleted, `{"to":"COMPLETED","operation_type":"agent_research","rung":"nothing"}`),
 		end(ktrdr.EventCompleted, `{"to":"COMPLETED","operation_type":"agent_research","rung":"gate_rejected"}`),
@@ -45,6 +54,16 @@ func TestOutcomes_AreCountedFromTheDataOfEvents(t *testing.T) {
 	for range 2 { // what was counted is not counted again
 		if err := o.catchUp(t.Context()); err != nil {
 			t.Fatal(err)
+		}
+	}
+	for line, n := range map[string]int{
+		"level=INFO msg=\"Research completed\" op=op_1 outcome=completed\n":                           2,
+		"level=INFO msg=\"Research completed\" op=op_1 outcome=gate_rejected\n":                       1,
+		"level=WARN msg=\"Research failed\" op=op_1 phase=TRAINING code=invalid err=\"no samples\"\n": 1,
+		"level=INFO msg=\"Research cancelled\" op=op_1\n":                                             1,
+	} {
+		if got := strings.Count(log.String(), line); got != n {
+			t.Errorf("logged %d times, want %d: %sin\n%s", got, n, line, log.String())
 		}
 	}
 	registry := prometheus.NewRegistry()

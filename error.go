@@ -153,6 +153,17 @@ func NewFailure(code Code, err error) *Failure {
 	return f
 }
 
+// CausedBy adds the chain of the failure that led to this one, as far as there
+// is room. Nil adds nothing.
+func (f *Failure) CausedBy(cause *Failure) *Failure {
+	if cause == nil {
+		return f
+	}
+	room := max(0, maxChain-len(f.Chain))
+	f.Chain = append(f.Chain, cause.Chain[:min(room, len(cause.Chain))]...)
+	return f
+}
+
 // add puts err and all that it wraps into the chain: outermost first, and of
 // errors that were joined each with what it wraps.
 func (f *Failure) add(err error) {

@@ -30,9 +30,15 @@ type lab struct {
 
 func newLab(t *testing.T, change func(*engine.Config)) *lab {
 	t.Helper()
+	return newLabWith(t, dummy.Plan(), change)
+}
+
+// newLabWith is newLab with another plan for dummy parents.
+func newLabWith(t *testing.T, plan ktrdr.Plan, change func(*engine.Config)) *lab {
+	t.Helper()
 	dir := t.TempDir()
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{
-		URL: filepath.Join(dir, "ktrdr.db"), Plans: map[ktrdr.Type]ktrdr.Plan{ktrdr.Dummy: dummy.Plan()},
+		URL: filepath.Join(dir, "ktrdr.db"), Plans: map[ktrdr.Type]ktrdr.Plan{ktrdr.Dummy: plan},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,8 +35,8 @@ func (e *Engine) Resume(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operat
 	if te, ok := errors.AsType[*ktrdr.TransitionError](err); ok && te.From == ktrdr.Completed {
 		return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeNoCheckpoint, "%s cannot be resumed: it has completed, so there is nothing to go on from; run it again with `ktrdr retry %s`", id, id)
 	}
-	if err == nil && from != nil {
-		resumed.Checkpoint = from
+	if err == nil { // a plan that was asked has saved another meanwhile
+		resumed.Checkpoint = cmp.Or(from, op.Checkpoint)
 	}
 	return resumed, err
 }

@@ -112,7 +112,7 @@ func (r *research) fail(child *ktrdr.Operation, code ktrdr.Code, why error) (ktr
 	err := fmt.Errorf("%s: %s: %s", phaseOf(child.Type), child.ID, clip(why.Error(), maxText))
 	r.stopAt(child)
 	d, bad := r.finish(&ktrdr.Finished{
-		Outcome: ktrdr.Failed, ErrorMessage: err.Error(), Error: ktrdr.NewFailure(code, err),
+		Outcome: ktrdr.Failed, ErrorMessage: err.Error(), Error: ktrdr.NewFailure(code, err).CausedBy(child.Error),
 	}, ktrdr.CheckpointFailure, Result{Outcome: OutcomeFailed})
 	if bad != nil {
 		return d, bad

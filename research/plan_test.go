@@ -257,6 +257,17 @@ func TestPlan_UnusableAnswerFailsTheResearch(t *testing.T) {
 	}
 }
 
+func TestPlan_AFailedResearchCarriesTheChainOfItsChild(t *testing.T) {
+	tr := reach(t, someSpec(t), ktrdr.Training)
+	child := tr.newest()
+	child.Status, child.ErrorMessage = ktrdr.Failed, "prepare: no samples"
+	child.Error = &ktrdr.Failure{Code: ktrdr.CodeInvalid, Chain: []string{"prepare: no samples", "no samples"}}
+	d := tr.ask(ktrdr.WhyChild)
+	if d.Finish == nil || d.Finish.Error.Code != ktrdr.CodeInvalid || len(d.Finish.Error.Chain) != 3 || !slices.Equal(d.Finish.Error.Chain[1:], child.Error.Chain) {
+		t.Errorf("%+v, want its own sentence and then those of the child", d.Finish.Error)
+	}
+}
+
 // However often and whenever the plan is asked, and whatever is forgotten
 // between the asking and the doing, the same children come about.
 func TestPlan_CrashesMakeNoSecondChild(t *testing.T) {

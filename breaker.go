@@ -33,12 +33,13 @@ type Breaker struct {
 	Name    string       `json:"name"` // scope:name, as provider:anthropic
 	Scope   BreakerScope `json:"scope"`
 	State   BreakerState `json:"state"`
-	Forced  BreakerState `json:"forced,omitempty"`  // by a person; empty when it decides itself
-	RetryAt time.Time    `json:"retry_at,omitzero"` // when an open one lets a probe through
-	Trips   int          `json:"trips"`             // in a row, without a recovery between them
-	Held    bool         `json:"held_for_human"`    // only a person closes it
-	Reason  string       `json:"reason,omitempty"`  // of the last change
-	By      string       `json:"by,omitempty"`      // who made it; empty for the breaker itself
+	Forced  BreakerState `json:"forced,omitempty"`      // by a person; empty when it decides itself
+	RetryAt time.Time    `json:"retry_at,omitzero"`     // when an open one lets a probe through
+	Trips   int          `json:"trips"`                 // in a row, without a recovery between them
+	Held    bool         `json:"held_for_human"`        // only a person closes it
+	Trip    string       `json:"trip_reason,omitempty"` // why it last opened by itself; a person's decision keeps it
+	Reason  string       `json:"reason,omitempty"`      // of the last change
+	By      string       `json:"by,omitempty"`          // who made it; empty for the breaker itself
 	Changed time.Time    `json:"changed_at,omitzero"`
 	Version int64        `json:"version"` // counts changes
 }

@@ -45,7 +45,7 @@ func (r *Registry) Reset(ctx context.Context, name, by, why string) (ktrdr.Break
 		}
 		if row.Held && time.Now().Before(s.until) {
 			return row, ktrdr.Errorf(ktrdr.CodeConflict, "breaker %s opened because of %s; look into that, and reset it from %s on",
-				name, row.Reason, row.RetryAt.UTC().Format(time.RFC3339))
+				name, row.Trip, row.RetryAt.UTC().Format(time.RFC3339))
 		}
 		row.State, row.Held, row.Trips, row.RetryAt = ktrdr.BreakerClosed, false, 0, time.Time{}
 		return row, nil

@@ -172,3 +172,39 @@ func TestReset_IsTakenOnWhatAnotherBackendLeft(t *testing.T) {
 		}
 	})
 }
+
+// What a person does to a breaker does not hide why it opened.
+func TestDecisions_KeepTheReasonOfTheTrip(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newStore()
+		r := registry(t, resilience.RegistryConfig{Store: store})
+		stop := running(t, r)
+		defer stop()
+		b := r.Breaker(ktrdr.ScopeProvider, "x")
+		trip(t, b)
+		why := b.Status().Trip
+		if why == "" || why != b.Status().Reason {
+			t.Fatalf("tripped because of %q, and the change says %q", why, b.Status().Reason)
+		}
+		for _, d := range []struct {
+			why    string
+			decide func() (ktrdr.Breaker, error)
+		}{
+			{"they are back", func() (ktrdr.Breaker, error) {
+				return r.Force(t.Context(), "provider:x", ktrdr.BreakerClosed, "ann", "they are back")
+			}},
+			{"let it decide", func() (ktrdr.Breaker, error) {
+				return r.Force(t.Context(), "provider:x", "", "ann", "let it decide")
+			}},
+			{"looked into it", func() (ktrdr.Breaker, error) { return r.Reset(t.Context(), "provider:x", "ann", "looked into it") }},
+		} {
+			row, err := d.decide()
+			if err != nil || row.Trip != why || row.Reason != d.why || row.By != "ann" {
+				t.Errorf("after %q: %+v, %v; want ann's words, and that it tripped because of %q", d.why, row, err, why)
+			}
+		}
+		if stored := store.row("provider:x"); stored.Trip != why {
+			t.Errorf("stored: %+v, want that it tripped because of %q", stored, why)
+		}
+	})
+}

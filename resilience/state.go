@@ -33,7 +33,7 @@ func (b *Breaker) trip(why string, err error) {
 	if next.Held {
 		until = time.Now().Add(max(b.config.HumanCooldown, 0))
 	}
-	next.RetryAt = until.UTC()
+	next.RetryAt, next.Trip = until.UTC(), why
 	b.move(next, until, why)
 }
 

@@ -15,14 +15,14 @@ import (
 const keptChanges = 1000 // of each breaker
 
 const (
-	breakerColumns = `name, scope, state, forced, COALESCE(retry_at, 0), trips, held, reason, changed_by, changed_at, version`
+	breakerColumns = `name, scope, state, forced, COALESCE(retry_at, 0), trips, held, trip_reason, reason, changed_by, changed_at, version`
 
-	insertBreaker query = `INSERT INTO breakers (name, scope, state, forced, retry_at, trips, held, reason, changed_by, changed_at, version)
-		VALUES ($1, $2, $3, $4, NULLIF(CAST($5 AS BIGINT), 0), $6, $7, $8, $9, {now}, 1)
+	insertBreaker query = `INSERT INTO breakers (name, scope, state, forced, retry_at, trips, held, trip_reason, reason, changed_by, changed_at, version)
+		VALUES ($1, $2, $3, $4, NULLIF(CAST($5 AS BIGINT), 0), $6, $7, $8, $9, $10, {now}, 1)
 		ON CONFLICT (name) DO NOTHING RETURNING ` + breakerColumns
 	updateBreaker query = `UPDATE breakers SET scope = $2, state = $3, forced = $4, retry_at = NULLIF(CAST($5 AS BIGINT), 0), trips = $6,
-			held = $7, reason = $8, changed_by = $9, changed_at = {now}, version = version + 1
-		WHERE name = $1 AND version = $10 RETURNING ` + breakerColumns
+			held = $7, trip_reason = $8, reason = $9, changed_by = $10, changed_at = {now}, version = version + 1
+		WHERE name = $1 AND version = $11 RETURNING ` + breakerColumns
 	selectBreakers query = `SELECT ` + breakerColumns + ` FROM breakers ORDER BY name`
 
 	insertChange query = `INSERT INTO breaker_history (name, version, from_state, to_state, reason, changed_by, at, detail)
@@ -49,12 +49,12 @@ type breakerEvent struct {
 // SaveBreaker implements ktrdr.Breakers. Of each breaker the newest thousand
 // changes are kept.
 func (s *Store) SaveBreaker(ctx context.Context, b ktrdr.Breaker, change ktrdr.BreakerChange) (ktrdr.Breaker, error) {
-	b.Reason, change.Reason = shortened(b.Reason), shortened(change.Reason)
+	b.Trip, b.Reason, change.Reason = shortened(b.Trip), shortened(b.Reason), shortened(change.Reason)
 	if err := checkBreaker(b, change); err != nil {
 		return ktrdr.Breaker{}, err
 	}
 	text, args := insertBreaker, []any{
-		b.Name, b.Scope, b.State, b.Forced, micros(b.RetryAt), b.Trips, bit(b.Held), b.Reason, b.By,
+		b.Name, b.Scope, b.State, b.Forced, micros(b.RetryAt), b.Trips, bit(b.Held), b.Trip, b.Reason, b.By,
 	}
 	if b.Version > 0 {
 		text, args = updateBreaker, append(args, b.Version)
@@ -126,7 +126,7 @@ func (s *Store) Breakers(ctx context.Context) (all []ktrdr.Breaker, err error) {
 func scanBreaker(row scanner) (b ktrdr.Breaker, err error) {
 	var retry, changed int64
 	var held int
-	err = row.Scan(&b.Name, &b.Scope, &b.State, &b.Forced, &retry, &b.Trips, &held, &b.Reason, &b.By, &changed, &b.Version)
+	err = row.Scan(&b.Name, &b.Scope, &b.State, &b.Forced, &retry, &b.Trips, &held, &b.Trip, &b.Reason, &b.By, &changed, &b.Version)
 	b.RetryAt, b.Held, b.Changed = instant(retry), held == 1, instant(changed)
 	return b, err
 }

@@ -17,7 +17,7 @@ func trip(name string, version int64) (ktrdr.Breaker, ktrdr.BreakerChange) {
 	scope, _, _ := strings.Cut(name, ":")
 	b := ktrdr.Breaker{
 		Name: name, Scope: ktrdr.BreakerScope(scope), State: ktrdr.BreakerOpen,
-		RetryAt: time.Date(2031, 5, 6, 7, 8, 9, 123_456_000, time.UTC), Trips: 2, Reason: "5 failures", Version: version,
+		RetryAt: time.Date(2031, 5, 6, 7, 8, 9, 123_456_000, time.UTC), Trips: 2, Trip: "5 failures in a row", Reason: "5 failures", Version: version,
 	}
 	return b, ktrdr.BreakerChange{From: ktrdr.BreakerClosed, To: ktrdr.BreakerOpen, Reason: "5 failures", Detail: json.RawMessage(`{"failures": 5}`)}
 }

@@ -114,13 +114,22 @@ func (a *app) listBreakers(ctx context.Context, c *httpapi.Client, _ []string) e
 			fmt.Fprintln(w, "No breakers yet: each appears with its first call.")
 			return
 		}
-		table(w, "NAME\tSTATE\tCALLS\tFAILED\tSLOW\tREFUSED\tPROBE AT\tREASON", func(row func(...any)) {
+		table(w, "NAME\tSTATE\tCALLS\tFAILED\tSLOW\tREFUSED\tPROBE AT\tLAST TRIP\tDECISION", func(row func(...any)) {
 			for _, b := range all {
 				state, probe := standing(b)
-				row(b.Name, state, b.Calls, b.Failures, b.Slow, b.Refused, probe, dash(plain(b.Reason)))
+				row(b.Name, state, b.Calls, b.Failures, b.Slow, b.Refused, probe, dash(plain(b.Trip)), decidedBy(b))
 			}
 		})
 	})
+}
+
+// decidedBy is what a person last decided about a breaker, and why, while that
+// is its last change.
+func decidedBy(b httpapi.BreakerStatus) string {
+	if b.By == "" {
+		return "-"
+	}
+	return plain(b.By + ": " + b.Reason)
 }
 
 // standing is the state of a breaker for people, and when it lets a probe

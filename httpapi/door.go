@@ -29,7 +29,8 @@ var holderNames = [holders]string{"none", "client", "worker"}
 const (
 	strangerIdle    = 5 * time.Second // without a request, until it is closed
 	strangerGrace   = time.Second     // nothing is closed sooner: its request may be on its way
-	strangersPer    = 32              // idle ones of one address
+	strangersPer    = 32              // idle ones of one address that were answered already
+	silentShare     = 2               // one place in so many may go to silent ones of one address
 	doorLogPause    = 10 * time.Second
 	reservedShare   = 4 // one place in so many is kept for workers
 	smallestReserve = 1
@@ -55,9 +56,9 @@ type door struct {
 	changed  chan struct{} // closed and replaced when a place may have become free
 	closed   bool
 	count    [holders]int
-	idle     *list.List // of *visitor: idle strangers, the longest idle first
-	perAddr  map[netip.Addr]int
-	lastFull time.Time // when a newcomer last found no free place
+	idle     *list.List     // of *visitor: idle strangers, the longest idle first
+	perAddr  map[origin]int // idle strangers
+	lastFull time.Time      // when a newcomer last found no free place
 	dropped  map[string]int64
 	logged   time.Time
 }
@@ -69,10 +70,18 @@ const (
 	droppedIdle    = "idle"
 )
 
+// origin is where idle strangers come from. Those that have not asked anything
+// yet are counted apart: their request may be slow, and many workers that start
+// at once on one machine, or behind one router, are such strangers for a moment.
+type origin struct {
+	addr     netip.Addr
+	answered bool
+}
+
 // visitor is one connection at its place.
 type visitor struct {
-	conn    net.Conn
-	addr    netip.Addr
+	conn net.Conn
+	origin
 	holder  holder
 	busy    int           // requests that are being answered
 	since   time.Time     // idle since then
@@ -84,7 +93,7 @@ type visitor struct {
 func newDoor(most int, log *slog.Logger) *door {
 	return &door{
 		most: most, reserved: max(smallestReserve, most/reservedShare), log: log,
-		changed: make(chan struct{}), idle: list.New(), perAddr: make(map[netip.Addr]int),
+		changed: make(chan struct{}), idle: list.New(), perAddr: make(map[origin]int),
 		dropped: map[string]int64{droppedCap: 0, droppedAddress: 0, droppedIdle: 0},
 	}
 }
@@ -92,7 +101,7 @@ func newDoor(most int, log *slog.Logger) *door {
 // enter finds a place for a connection, and waits for one when none is free
 // and no stranger can be sent away. net.ErrClosed after shut.
 func (d *door) enter(c net.Conn) (*visitor, error) {
-	v := &visitor{conn: c, addr: remoteIP(c)}
+	v := &visitor{conn: c, origin: origin{addr: remoteIP(c)}}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for !d.closed && d.total() >= d.most {
@@ -122,12 +131,6 @@ func (d *door) enter(c net.Conn) (*visitor, error) {
 	}
 	d.count[stranger]++
 	d.rest(v)
-	if d.perAddr[v.addr] > strangersPer {
-		oldest := d.oldest(func(o *visitor) bool { return o.addr == v.addr })
-		if time.Since(oldest.since) >= strangerGrace {
-			d.drop(oldest, droppedAddress)
-		}
-	}
 	return v, nil
 }
 
@@ -150,6 +153,7 @@ func (d *door) begin(v *visitor) {
 	defer d.mu.Unlock()
 	v.busy++
 	d.rouse(v)
+	v.answered = true
 }
 
 // end notes that its answer was written.
@@ -222,15 +226,27 @@ func (d *door) counts() doorCounts {
 
 func (d *door) total() int { return d.count[stranger] + d.count[client] + d.count[fellow] }
 
-// rest lets a stranger without a request be sent away.
+// rest lets a stranger without a request be sent away, and sends away the
+// oldest where there are too many of its origin.
 func (d *door) rest(v *visitor) {
 	if v.gone || v.busy > 0 || v.holder != stranger {
 		return
 	}
 	v.since = time.Now()
 	v.element = d.idle.PushBack(v)
-	d.perAddr[v.addr]++
+	d.perAddr[v.origin]++
 	v.timer = time.AfterFunc(strangerIdle, func() { d.expire(v) })
+	limit := strangersPer
+	if !v.answered {
+		limit = max(1, d.most/silentShare)
+	}
+	if d.perAddr[v.origin] <= limit {
+		return
+	}
+	oldest := d.oldest(func(o *visitor) bool { return o.origin == v.origin })
+	if time.Since(oldest.since) >= strangerGrace {
+		d.drop(oldest, droppedAddress)
+	}
 }
 
 // rouse takes that back.
@@ -241,8 +257,8 @@ func (d *door) rouse(v *visitor) {
 	v.timer.Stop()
 	d.idle.Remove(v.element)
 	v.element = nil
-	if d.perAddr[v.addr]--; d.perAddr[v.addr] == 0 {
-		delete(d.perAddr, v.addr)
+	if d.perAddr[v.origin]--; d.perAddr[v.origin] == 0 {
+		delete(d.perAddr, v.origin)
 	}
 }
 

@@ -216,3 +216,15 @@ func TestServer_AnswersAmongStrangers(t *testing.T) {
 		}
 	}
 }
+
+// TestServer_AWorkersPlaceNeedsAWorkersToken asks for what workers may ask for
+// with a token that may only read.
+func TestServer_AWorkersPlaceNeedsAWorkersToken(t *testing.T) {
+	st := serve(t, &fakeEngine{})
+	if a := st.send(t, http.MethodGet, openapiPath, "", as(st, ktrdr.ScopeRead)); a.status != http.StatusOK {
+		t.Fatalf("status %d %s", a.status, a.body)
+	}
+	if held := st.server.door.counts().held; held[fellow] != 0 || held[client] != 1 {
+		t.Errorf("held: %v, want no worker and one client", held)
+	}
+}

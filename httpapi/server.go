@@ -171,7 +171,7 @@ func (s *Server) seat(c *call, refused error) error {
 	switch {
 	case ktrdr.CodeOf(refused) == ktrdr.CodeUnauthorized:
 		is = stranger
-	case c.token.ID != "" && slices.Contains(c.spec.scopes, ktrdr.ScopeWorker):
+	case c.token.ID != "" && refused == nil && c.token.Scope != ktrdr.ScopeRead && slices.Contains(c.spec.scopes, ktrdr.ScopeWorker):
 		is = fellow
 	case c.token.ID != "":
 		is = client

@@ -22,7 +22,8 @@ func isRunID(text string) bool { return strings.HasPrefix(text, runPrefix) }
 
 // resolveRun finds the run that a whole id, or the beginning of one, means.
 func resolveRun(ctx context.Context, c *httpapi.Client, text string) (ktrdr.Run, error) {
-	return c.Run(ctx, text)
+	run, err := c.Run(ctx, text)
+	return run, unknownName(err)
 }
 
 // runID is the id of the run that a flag names; empty if it names none.

@@ -49,6 +49,7 @@ type Trial struct {
 	Index      int         `json:"index"`
 	Symbols    string      `json:"symbols"`    // separated by blanks
 	Timeframes string      `json:"timeframes"` // the same
+	MadeUp     *bool       `json:"made_up"`    // its prices, or some of them, were made up; null: not known
 	CreatedAt  time.Time   `json:"created_at"`
 
 	Status Status `json:"status"` // of the operation
@@ -83,6 +84,7 @@ type TrialFigures struct {
 type NewTrial struct {
 	Key     string // empty means the operation's id
 	Markets []TrialMarket
+	MadeUp  *bool // the prices of a market are made up; nil: not known
 	// Own is what is counted for the operation's own run; what others tried
 	// before on the dearest of the markets comes on top.
 	Own int

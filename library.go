@@ -16,6 +16,7 @@ type StoredBars struct {
 	File      Artifact  // the bars file in the blob store
 	Origin    BarsOrigin
 	Source    string // the files, the series or the folder that it was made of
+	MadeUp    *bool  // its bars, or some of them, were made up; nil: not known
 	AddedAt   time.Time
 	Current   bool // false for a series that another one has replaced
 }
@@ -31,6 +32,21 @@ const (
 	BarsRenamed      BarsOrigin = "rename"   // another series under a new symbol
 	BarsFromOldStore BarsOrigin = "folder"   // the data folder of an earlier version
 )
+
+// AnyMadeUp says whether one of several series is made up. It is nil, which means
+// not known, where none is known to be and some are not known.
+func AnyMadeUp(of ...*bool) *bool {
+	made := new(bool)
+	for _, m := range of {
+		switch {
+		case m == nil:
+			made = nil
+		case *m:
+			return m
+		}
+	}
+	return made
+}
 
 // NewBars is a series to be added to the library.
 type NewBars struct {
@@ -90,7 +106,7 @@ type Library interface {
 
 	// AddBars makes a series the current one of its symbol and timeframe. Its
 	// file is in the blob store already. A series that is current already stays
-	// as it is. CodeConflict when another is current than the one it replaces,
+	// as it is; only that its bars are made up is noted. CodeConflict when another is current than the one it replaces,
 	// or when there is a symbol that differs from it by capitals only.
 	AddBars(ctx context.Context, b NewBars) (StoredBars, error)
 

@@ -38,6 +38,7 @@ type Run struct {
 	Until     time.Time       `json:"until,omitzero"`  // no generation starts after this; zero: no limit
 	Size      int             `json:"generation_size"` // researches of a generation
 	Planned   int             `json:"planned"`         // researches the request creates; with Until, those of the first generation
+	MadeUp    *bool           `json:"made_up"`         // its prices, or some of them, were made up; null: not known
 
 	State        RunState  `json:"state"`
 	CancelledAt  time.Time `json:"cancelled_at,omitzero"`
@@ -82,6 +83,7 @@ type NewRun struct {
 	Until   time.Time
 	Size    int
 	Planned int
+	MadeUp  *bool // nil: not known
 }
 
 // RunQuery selects runs; zero fields select all.

@@ -118,7 +118,7 @@ func advise(a *research.Assessment, code string) {
 // opinion puts a verdict into words.
 func opinion(spec research.AssessmentSpec, v evidence.Verdict) research.Assessment {
 	a := research.Assessment{
-		Summary: v.Summary, Strategy: spec.Strategy, Verdict: v.Level, Finalist: v.Finalist, Reasons: v.Reasons, Figures: &v.Figures,
+		Summary: v.Summary, Strategy: spec.Strategy, Verdict: v.Level, Finalist: v.Finalist, Reasons: v.Reasons, Figures: &v.Figures, MadeUp: spec.MadeUp,
 		Suggestions: []string{}, Hypotheses: []research.Hypothesis{},
 	}
 	for _, r := range v.Reasons {
@@ -146,7 +146,7 @@ func opinion(spec research.AssessmentSpec, v evidence.Verdict) research.Assessme
 // refused is what there is to say of a research that a gate ended.
 func refused(spec research.AssessmentSpec) research.Assessment {
 	a := research.Assessment{
-		Strategy: spec.Strategy, Verdict: evidence.Poor, Reasons: []evidence.Reason{},
+		Strategy: spec.Strategy, Verdict: evidence.Poor, Reasons: []evidence.Reason{}, MadeUp: spec.MadeUp,
 		Suggestions: []string{}, Hypotheses: []research.Hypothesis{},
 	}
 	for _, g := range spec.Gates {

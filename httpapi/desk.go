@@ -150,6 +150,7 @@ type Model struct {
 	TestLoss     *float64          `json:"test_loss"`
 	Baseline     *float64          `json:"baseline_accuracy"` // always the most frequent answer
 	Warnings     int               `json:"warnings"`
+	MadeUp       *bool             `json:"made_up"` // bars that it was trained on were made up; null: not known
 	ResultHash   ktrdr.Hash        `json:"result_hash"`
 	CompletedAt  time.Time         `json:"completed_at"`
 }
@@ -208,6 +209,7 @@ type Series struct {
 	Size      int64      `json:"size"`              // of its file, in bytes
 	Origin    string     `json:"origin,omitempty"`  // file, synth, resample, rename, or folder of an earlier version
 	Source    string     `json:"source,omitempty"`  // the files, the series or the folder that it was made of
+	MadeUp    *bool      `json:"made_up"`           // its bars, or some of them, were made up; null: not known
 	AddedAt   time.Time  `json:"added_at,omitzero"` // when it became current
 	Problem   string     `json:"problem,omitempty"` // why it cannot be read; the rest is then unknown
 

@@ -116,6 +116,7 @@ type ActiveResearch struct {
 	Strategy   string            `json:"strategy_name,omitempty"`
 	Brief      string            `json:"brief,omitempty"`
 	Seed       uint64            `json:"seed"`
+	MadeUp     *bool             `json:"made_up"` // its prices, or some of them, were made up; null: not known
 	Run        string            `json:"run"`
 	Generation int               `json:"generation"`
 	Index      int               `json:"index"`
@@ -135,6 +136,7 @@ type EndedResearch struct {
 	Strategy    string            `json:"strategy_name,omitempty"`
 	Verdict     string            `json:"verdict,omitempty"`
 	Summary     string            `json:"summary,omitempty"`
+	MadeUp      *bool             `json:"made_up"` // its prices, or some of them, were made up; null: not known
 	Error       string            `json:"error_message,omitempty"`
 	CompletedAt time.Time         `json:"completed_at"`
 }
@@ -189,6 +191,7 @@ type Experiment struct {
 	Standing     string `json:"standing,omitempty"` // what it came to, in words
 	MarketTrials int    `json:"market_trials"`      // on its market now
 	MarketLooks  int    `json:"market_looks"`
+	MadeUp       *bool  `json:"made_up"` // its prices, or some of them, were made up; null: not known
 
 	// Only in the answer about one research, not in a list.
 	Trial *ktrdr.Trial    `json:"trial,omitempty"` // its row in the ledger

@@ -233,6 +233,7 @@ type BacktestResult struct {
 	Model     ktrdr.Artifact   `json:"model"`
 	Artifacts []ktrdr.Artifact `json:"artifacts"`
 	Opened    *Opening         `json:"holdout_opened,omitempty"` // nil if it read no bar of a holdout
+	MadeUp    *bool            `json:"made_up"`                  // its prices, or some of them, were made up; null: not known
 	Daily     *Daily           `json:"daily_returns,omitempty"`  // of the sum; nil in the result of an earlier version
 
 	// ResultHash covers model, data, settings, trades, curve and figures.
@@ -288,7 +289,7 @@ func (j *backtesting) result(p *backtest.Portfolio) BacktestResult {
 		Strategy: j.model.Strategy.Name, Timeframe: p.Timeframe, Sample: j.sample(p),
 		Config: run.Config, Metrics: run.Metrics, Ended: run.Ended,
 		Trades: len(run.Trades), Curve: len(run.Equity) - run.Config.StartBar, Holds: j.holds(), Accounts: j.accountResults(p),
-		Warnings: []string{}, Model: j.spec.Model, Opened: j.spec.Opens,
+		Warnings: []string{}, Model: j.spec.Model, Opened: j.spec.Opens, MadeUp: AnyMadeUp(j.spec.Bars),
 	}
 	r.Daily = dailyOf(run)
 	r.Symbol, r.Symbols = oneOrSeveral(j.spec.Traded())

@@ -23,6 +23,7 @@ type Model struct {
 	TestLoss     *float64
 	Baseline     *float64 // accuracy of always the most frequent answer
 	Warnings     int
+	MadeUp       *bool // bars that it was trained on were made up; nil: not known
 	ResultHash   ktrdr.Hash
 	CompletedAt  time.Time
 }
@@ -81,7 +82,7 @@ func describe(op ktrdr.Operation) Model {
 		return m
 	}
 	m.Strategy, m.File, m.Architecture, m.Seed = r.Strategy, r.Model, r.Metrics.Model.Architecture, r.Seed
-	m.Warnings, m.ResultHash = len(r.Warnings), r.ResultHash
+	m.Warnings, m.MadeUp, m.ResultHash = len(r.Warnings), r.MadeUp, r.ResultHash
 	for _, s := range r.Data.Sources {
 		if !slices.Contains(m.Symbols, s.Symbol) {
 			m.Symbols = append(m.Symbols, s.Symbol)

@@ -81,7 +81,7 @@ func (d *Desk) Backtest(ctx context.Context, r BacktestRequest) (Order, error) {
 		told = append(told, "scope all: the result contains bars that the model was trained on, and is no evidence of anything")
 	}
 	op, err := operation(ktrdr.Backtesting, spec, about{s.Name, symbols, s.Data.Timeframes, model.Info.Seed, told})
-	access.enter(&op, from.trialKey(file), s.Name)
+	access.enter(&op, from.trialKey(file), s.Name, AnyMadeUp(spec.Bars))
 	return Order{op, told}, err
 }
 

@@ -171,6 +171,7 @@ func (d *Desk) pin(ctx context.Context, f *found) ([]Bars, error) {
 		var err error
 		if pinned[i] = f.pinned[i]; f.cut[i] {
 			pinned[i], err = PinBars(ctx, d.cfg.Blobs, b, "")
+			pinned[i].MadeUp = f.pinned[i].MadeUp
 		}
 		if err != nil {
 			return nil, fmt.Errorf("bars of %s %s: %w", b.Symbol, b.Timeframe, err)

@@ -185,8 +185,8 @@ func (hs holdouts) access(f *found, end time.Time, open bool, from origin) (a ac
 
 // enter makes an operation count in the ledger: as a trial, and as a look if it
 // opens a holdout.
-func (a access) enter(op *ktrdr.NewOperation, key, strategy string) {
-	op.Trial, op.Look = a.markets.trial(key), a.look
+func (a access) enter(op *ktrdr.NewOperation, key, strategy string, madeUp *bool) {
+	op.Trial, op.Look = a.markets.trial(key, madeUp), a.look
 	if a.look != nil {
 		a.look.Strategy = strategy
 	}
@@ -248,8 +248,8 @@ func (hs holdouts) open(f *found, end time.Time, from origin) (*Opening, *ktrdr.
 
 // trial counts a request as a trial on the markets of its series. Requests with
 // the same key are one trial.
-func (hs holdouts) trial(key string) *ktrdr.NewTrial {
-	t := &ktrdr.NewTrial{Key: key, Own: 1}
+func (hs holdouts) trial(key string, madeUp *bool) *ktrdr.NewTrial {
+	t := &ktrdr.NewTrial{Key: key, Own: 1, MadeUp: madeUp}
 	for _, h := range hs {
 		i := slices.IndexFunc(t.Markets, func(m ktrdr.TrialMarket) bool { return m.Market == h.market.ID })
 		if i < 0 {

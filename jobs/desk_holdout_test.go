@@ -67,7 +67,7 @@ func (o *office) pinned(b *market.Bars) Bars {
 	if _, err := o.blobs.Put(o.t.Context(), h, bytes.NewReader(data)); err != nil {
 		o.t.Fatal(err)
 	}
-	return Bars{b.Symbol, b.Timeframe, b.Hash(), ktrdr.Artifact{Name: fmt.Sprintf("%d.bars", b.Len()), SHA256: h, Size: int64(len(data))}}
+	return Bars{Symbol: b.Symbol, Timeframe: b.Timeframe, Hash: b.Hash(), Artifact: ktrdr.Artifact{Name: fmt.Sprintf("%d.bars", b.Len()), SHA256: h, Size: int64(len(data))}}
 }
 
 // given are the bars that a worker is given by a spec.

@@ -81,7 +81,7 @@ func (d *Desk) Training(ctx context.Context, r TrainingRequest) (Order, error) {
 	}
 	told = slices.Concat(told, access.told, missing)
 	op, err := operation(ktrdr.Training, spec, about{s.Name, s.Data.Symbols, s.Data.Timeframes, spec.Seed, told})
-	access.enter(&op, "", s.Name)
+	access.enter(&op, "", s.Name, AnyMadeUp(spec.Bars))
 	return Order{op, told}, err
 }
 

@@ -33,6 +33,7 @@ type Entry struct {
 	Size      int64            `json:"size"`  // of the file
 	Origin    ktrdr.BarsOrigin `json:"origin"`
 	Source    string           `json:"source,omitempty"` // the files, the series or the folder that it was made of
+	MadeUp    *bool            `json:"made_up"`          // its bars, or some of them, were made up; null: not known
 	AddedAt   time.Time        `json:"added_at"`
 	Current   bool             `json:"current"`
 
@@ -42,12 +43,14 @@ type Entry struct {
 func entryOf(s ktrdr.StoredBars) Entry {
 	return Entry{
 		Symbol: s.Symbol, Timeframe: market.Timeframe(s.Timeframe), Hash: s.Hash, Bars: s.Bars, First: s.First.Unix(), Last: s.Last.Unix(),
-		Size: s.File.Size, Origin: s.Origin, Source: s.Source, AddedAt: s.AddedAt, Current: s.Current, file: s.File,
+		Size: s.File.Size, Origin: s.Origin, Source: s.Source, MadeUp: s.MadeUp, AddedAt: s.AddedAt, Current: s.Current, file: s.File,
 	}
 }
 
 // pinned names the series for a spec.
-func (e Entry) pinned() Bars { return Bars{e.Symbol, e.Timeframe, e.Hash, e.file} }
+func (e Entry) pinned() Bars {
+	return Bars{Symbol: e.Symbol, Timeframe: e.Timeframe, Hash: e.Hash, Artifact: e.file, MadeUp: e.MadeUp}
+}
 
 // String is the series for people.
 func (e Entry) String() string {
@@ -158,6 +161,7 @@ type Import struct {
 	Mode   ImportMode
 	Origin ktrdr.BarsOrigin
 	Source string
+	MadeUp *bool // the bars are made up; nil: not known
 	// Place assigns the series to its market before it is added. An error keeps
 	// it from being added.
 	Place func(ctx context.Context, b *market.Bars, c Choice) (Placement, error)
@@ -226,6 +230,10 @@ func (l *Library) importOnce(ctx context.Context, im Import) (out Imported, over
 		}
 	}
 	n, err := l.newBars(ctx, b, im.Origin, im.Source)
+	n.MadeUp = im.MadeUp
+	if out.Merged != nil {
+		n.MadeUp = ktrdr.AnyMadeUp(was.MadeUp, im.MadeUp)
+	}
 	if err != nil {
 		return out, false, fmt.Errorf("import %s %s: %w", b.Symbol, b.Timeframe, err)
 	}
@@ -312,7 +320,7 @@ func (l *Library) Rename(ctx context.Context, m *Markets, from, to string) ([]En
 		if _, err := m.Place(ctx, b, Choice{series: &e, why: "renamed from " + from}); err != nil {
 			return nil, err
 		}
-		n.Replaces = e.Hash
+		n.Replaces, n.MadeUp = e.Hash, e.MadeUp
 		renamed = append(renamed, n)
 	}
 	if len(renamed) == 0 {

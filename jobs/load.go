@@ -55,7 +55,7 @@ func (r loadRunner) store(ctx context.Context, t *worker.Task, spec LoadSpec, ba
 	}
 	t.Progress(ktrdr.Progress{CurrentStep: "comparing with known markets"})
 	done, err := r.library.Import(ctx, Import{
-		Bars: bars, Mode: spec.Mode, Origin: ktrdr.BarsFromFile, Source: spec.Source.Name,
+		Bars: bars, Mode: spec.Mode, Origin: ktrdr.BarsFromFile, Source: spec.Source.Name, MadeUp: new(false),
 		Place: r.markets.Beside(r.library, Choice{SameAs: spec.SameMarketAs, New: spec.NewMarket}),
 	})
 	if err != nil {

@@ -24,7 +24,10 @@ func PinBars(ctx context.Context, blobs BlobWriter, b *market.Bars, kind string)
 	if err := market.Encode(sum, b); err != nil {
 		return Bars{}, err
 	}
-	pinned := Bars{b.Symbol, b.Timeframe, b.Hash(), ktrdr.Artifact{Name: barsName(b, kind), SHA256: ktrdr.Hash(sum.Sum(nil)), Size: sum.size}}
+	pinned := Bars{
+		Symbol: b.Symbol, Timeframe: b.Timeframe, Hash: b.Hash(),
+		Artifact: ktrdr.Artifact{Name: barsName(b, kind), SHA256: ktrdr.Hash(sum.Sum(nil)), Size: sum.size},
+	}
 	if _, err := blobs.Stat(ctx, pinned.SHA256); err == nil || ktrdr.CodeOf(err) != ktrdr.CodeNotFound {
 		return pinned, err
 	}

@@ -22,6 +22,18 @@ type Bars struct {
 	Timeframe market.Timeframe `json:"timeframe"`
 	Hash      ktrdr.Hash       `json:"bars_hash"` // of the series: market.Bars.Hash
 	ktrdr.Artifact
+	// MadeUp says that bars of the series were made up; nil: not known. It changes
+	// no figure, and so no hash.
+	MadeUp *bool `json:"made_up,omitempty"`
+}
+
+// AnyMadeUp says whether one of the series is made up; nil: not known.
+func AnyMadeUp(bars []Bars) *bool {
+	of := make([]*bool, len(bars))
+	for i, b := range bars {
+		of[i] = b.MadeUp
+	}
+	return ktrdr.AnyMadeUp(of...)
 }
 
 // TrainingSpec is all that a training needs.

@@ -204,6 +204,7 @@ type TrainingResult struct {
 	Kernel    string           `json:"kernel"` // that ended it
 	Artifacts []ktrdr.Artifact `json:"artifacts"`
 	Opened    *Opening         `json:"holdout_opened,omitempty"` // nil if it read no bar of a holdout
+	MadeUp    *bool            `json:"made_up"`                  // its prices, or some of them, were made up; null: not known
 
 	// ResultHash covers strategy, data, seed, arithmetic, weights and figures.
 	ResultHash ktrdr.Hash `json:"result_hash"`
@@ -223,7 +224,7 @@ func (j *training) finish() (json.RawMessage, error) {
 	result := TrainingResult{
 		Strategy: j.strategy.Name, Model: made, Metrics: metrics, Preflight: j.flight,
 		Seed: model.Info.Seed, Numerics: model.Info.Numerics + " " + model.Info.KernelClass, Kernel: j.run.Kernel().Name(),
-		Artifacts: []ktrdr.Artifact{made}, Opened: j.spec.Opens,
+		Artifacts: []ktrdr.Artifact{made}, Opened: j.spec.Opens, MadeUp: AnyMadeUp(j.spec.Bars),
 	}
 	result.Warnings = append(j.flight.Warnings(), result.Warnings...)
 	if o := j.spec.Opens; o != nil {

@@ -44,6 +44,7 @@ type Confirmation struct {
 	Summary  string                `json:"summary"` // for people
 	Strategy string                `json:"strategy_name"`
 	Claim    bool                  `json:"claim"`
+	MadeUp   *bool                 `json:"made_up"` // its prices, or some of them, were made up; null: not known
 	Look     evidence.Confirmation `json:"look"`
 	LookHash ktrdr.Hash            `json:"look_hash"`
 }

@@ -321,7 +321,7 @@ func runOf(t Trigger, spec Spec) (*ktrdr.NewRun, error) {
 	if err != nil {
 		return nil, fmt.Errorf("request of run %s: %w", spec.Run, err)
 	}
-	return &ktrdr.NewRun{Goal: clip(spec.Brief, maxText), Request: request, Until: spec.Until, Size: spec.Size, Planned: t.Count}, nil
+	return &ktrdr.NewRun{Goal: clip(spec.Brief, maxText), Request: request, Until: spec.Until, Size: spec.Size, Planned: t.Count, MadeUp: jobs.AnyMadeUp(spec.Bars)}, nil
 }
 
 // at is the spec of the i-th research of the run.
@@ -335,7 +335,7 @@ func (s Spec) at(i int) Spec {
 // the run: the verdict on the first is as strict as that on the last. A run that
 // lasts until a time has no known size: see evidence.OpenEndedTrials.
 func (s Spec) trial(planned int) *ktrdr.NewTrial {
-	t := &ktrdr.NewTrial{Own: planned}
+	t := &ktrdr.NewTrial{Own: planned, MadeUp: jobs.AnyMadeUp(s.Bars)}
 	if !s.Until.IsZero() {
 		t.Own = evidence.OpenEndedTrials(0, s.Size, s.Generation)
 	}
@@ -367,7 +367,7 @@ func (s Spec) operation(strategyName string, force bool, run *ktrdr.NewRun) (ktr
 	}
 	metadata, err := encode(Listing{
 		Brief: clip(s.Brief, maxText), Strategy: strategyName, Model: s.Model, TriggerReason: s.TriggerReason,
-		Seed: s.Seed, Until: s.Until, Place: s.Place,
+		Seed: s.Seed, Until: s.Until, MadeUp: jobs.AnyMadeUp(s.Bars), Place: s.Place,
 	})
 	if err != nil {
 		return ktrdr.NewOperation{}, fmt.Errorf("research metadata: %w", err)
@@ -387,5 +387,6 @@ type Listing struct {
 	TriggerReason string    `json:"trigger_reason"`
 	Seed          uint64    `json:"seed"`
 	Until         time.Time `json:"until,omitzero"` // how long its run lasts
+	MadeUp        *bool     `json:"made_up"`        // its prices, or some of them, were made up; null: not known
 	Place
 }

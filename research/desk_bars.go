@@ -37,7 +37,7 @@ type parts struct {
 // With one market both starts are the same.
 func (d *Desk) cut(ctx context.Context, symbols []string, frames []market.Timeframe) (parts, error) {
 	var p parts
-	series, err := d.open(ctx, symbols, frames)
+	series, madeUp, err := d.open(ctx, symbols, frames)
 	if err != nil {
 		return p, err
 	}
@@ -69,6 +69,7 @@ func (d *Desk) cut(ctx context.Context, symbols []string, frames []market.Timefr
 			if err != nil {
 				return p, fmt.Errorf("bars of %s %s: %w", b.Symbol, b.Timeframe, err)
 			}
+			pinned.MadeUp = madeUp[k]
 			*half.to, *half.span = append(*half.to, pinned), append(*half.span, spanOf(half.bars))
 		}
 	}
@@ -122,15 +123,19 @@ func (d *Desk) fix(ctx context.Context, p *parts) error {
 	return nil
 }
 
-// open opens the current series, whole and checked; what is missing is said all
-// at once.
-func (d *Desk) open(ctx context.Context, symbols []string, frames []market.Timeframe) (series []*market.Bars, err error) {
+// open opens the current series, whole and checked, and says which are made up;
+// what is missing is said all at once.
+func (d *Desk) open(ctx context.Context, symbols []string, frames []market.Timeframe) (series []*market.Bars, madeUp []*bool, err error) {
 	var missing []error
 	for _, symbol := range symbols {
 		for _, tf := range frames {
-			b, err := d.cfg.Library.Get(ctx, symbol, tf)
+			var b *market.Bars
+			e, err := d.cfg.Library.Entry(ctx, symbol, tf)
+			if err == nil {
+				b, err = d.cfg.Library.Open(ctx, e)
+			}
 			if ctx.Err() != nil || ktrdr.CodeOf(err) == ktrdr.CodeUnavailable {
-				return nil, err
+				return nil, nil, err
 			}
 			if errors.Is(err, market.ErrNoData) {
 				known, listErr := d.known(ctx)
@@ -140,19 +145,19 @@ func (d *Desk) open(ctx context.Context, symbols []string, frames []market.Timef
 				missing = append(missing, err)
 				continue
 			}
-			series = append(series, b)
+			series, madeUp = append(series, b), append(madeUp, e.MadeUp)
 		}
 	}
 	if err := errors.Join(missing...); err != nil {
-		return nil, wrong("%w", err)
+		return nil, nil, wrong("%w", err)
 	}
 	base := shortest(series).Timeframe
 	for _, b := range series {
 		if b.Timeframe == base && b.Len() < minBars {
-			return nil, wrong("there are only %d %s bars of %s, and a research needs %d: import more", b.Len(), b.Timeframe, b.Symbol, minBars)
+			return nil, nil, wrong("there are only %d %s bars of %s, and a research needs %d: import more", b.Len(), b.Timeframe, b.Symbol, minBars)
 		}
 	}
-	return series, nil
+	return series, madeUp, nil
 }
 
 // shortest is the series of the first symbol with the shortest timeframe: its

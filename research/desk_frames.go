@@ -37,7 +37,7 @@ func (d *Desk) agree(ctx context.Context, symbols []string, frames []market.Time
 	if len(frames) < 2 {
 		return nil, nil
 	}
-	series, err := d.open(ctx, symbols, frames)
+	series, _, err := d.open(ctx, symbols, frames)
 	if err != nil {
 		return nil, err
 	}

@@ -203,7 +203,7 @@ func (r *research) assess(training *jobs.TrainingResult, run *jobs.BacktestResul
 	spec := AssessmentSpec{
 		Strategy: r.state.StrategyName, Hypothesis: r.state.Hypothesis, Model: r.spec.Model, Seed: r.spec.Seed, Place: r.spec.Place,
 		Gates: r.state.Gates, Training: trainingFigures(training), Collapsed: training.Test != nil && training.Test.Collapsed,
-		Counted: max(r.parent.Trials, r.spec.trials()), Rules: r.spec.Rules, Budget: r.spec.Budget,
+		Counted: max(r.parent.Trials, r.spec.trials()), Rules: r.spec.Rules, Budget: r.spec.Budget, MadeUp: jobs.AnyMadeUp(r.spec.Bars),
 	}
 	if run != nil && len(run.Artifacts) > 0 && r.state.refusal() == nil {
 		files, err := r.exhibits(run)

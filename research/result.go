@@ -37,6 +37,7 @@ type Result struct {
 
 	Costs    []PaidCosts `json:"costs,omitempty"`    // that the backtest paid, by symbol
 	Warnings []string    `json:"warnings,omitempty"` // for people
+	MadeUp   *bool       `json:"made_up"`            // its prices, or some of them, were made up; null: not known
 
 	Training ktrdr.OperationID `json:"training_operation_id,omitempty"`
 	Backtest ktrdr.OperationID `json:"backtest_operation_id,omitempty"`
@@ -178,6 +179,7 @@ func (r *research) hash(e evaluation, verdict *Assessment) (ktrdr.Hash, error) {
 	}
 	judged := *verdict
 	judged.Decisions, judged.Instead = nil, "" // how long models took, and which were away
+	judged.MadeUp = nil                        // the bars are hashed
 	f := fingerprint{
 		Strategy: r.state.StrategyHash, Data: hashes(r.spec.Bars), Seed: r.spec.Seed,
 		Weights: e.training.Model.SHA256, Training: e.training.ResultHash, Gates: r.state.Gates, Assessment: &judged,

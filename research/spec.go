@@ -149,6 +149,7 @@ type AssessmentSpec struct {
 	Rules     evidence.Rules  `json:"rules"`
 	Budget    Budget          `json:"budget"`
 	Files     *Exhibits       `json:"files,omitempty"`
+	MadeUp    *bool           `json:"made_up,omitempty"` // prices of the research were made up; nil: not known
 
 	legacySpec
 }
@@ -179,7 +180,8 @@ type Assessment struct {
 	Strengths   []string          `json:"strengths"`
 	Weaknesses  []string          `json:"weaknesses"`
 	Suggestions []string          `json:"suggestions"`
-	Hypotheses  []Hypothesis      `json:"hypotheses"` // for the next round
+	Hypotheses  []Hypothesis      `json:"hypotheses"`        // for the next round
+	MadeUp      *bool             `json:"made_up,omitempty"` // its prices, or some of them, were made up; nil: not known
 
 	Assessor  string     `json:"assessor"` // who worded it: the model, or Builtin
 	Prompt    string     `json:"prompt,omitempty"`

@@ -64,6 +64,7 @@ type Active struct {
 	Strategy  string            `json:"strategy_name,omitempty"`
 	Brief     string            `json:"brief,omitempty"`
 	Seed      uint64            `json:"seed"`
+	MadeUp    *bool             `json:"made_up"` // null: not known
 	Place
 	Child     ktrdr.OperationID `json:"child_operation_id,omitempty"` // that does the work of the phase
 	Progress  *ktrdr.Progress   `json:"child_progress,omitempty"`
@@ -81,6 +82,7 @@ type Cycle struct {
 	Strategy    string            `json:"strategy_name,omitempty"`
 	Verdict     string            `json:"verdict,omitempty"`
 	Summary     string            `json:"summary,omitempty"`
+	MadeUp      *bool             `json:"made_up"` // null: not known
 	Error       string            `json:"error_message,omitempty"`
 	CompletedAt time.Time         `json:"completed_at"`
 }
@@ -130,7 +132,7 @@ func active(op ktrdr.Operation, s *Snapshot) Active {
 	}
 	var waits Listing
 	if json.Unmarshal(op.Metadata, &waits) == nil { // what cannot be read is left out
-		a.Brief, a.Strategy, a.Seed, a.Place = waits.Brief, waits.Strategy, waits.Seed, waits.Place
+		a.Brief, a.Strategy, a.Seed, a.MadeUp, a.Place = waits.Brief, waits.Strategy, waits.Seed, waits.MadeUp, waits.Place
 	}
 	if op.Status != ktrdr.Pending && !op.StartedAt.IsZero() && s.Now.After(op.StartedAt) {
 		a.Seconds = s.Now.Sub(op.StartedAt).Seconds()
@@ -170,7 +172,7 @@ func cycle(op ktrdr.Operation) *Cycle {
 	}
 	var r Result
 	if json.Unmarshal(op.Result, &r) == nil {
-		c.Strategy, c.Verdict, c.Summary = r.StrategyName, string(r.Verdict), r.Summary
+		c.Strategy, c.Verdict, c.Summary, c.MadeUp = r.StrategyName, string(r.Verdict), r.Summary, r.MadeUp
 	}
 	return c
 }

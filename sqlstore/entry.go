@@ -15,9 +15,9 @@ import (
 const (
 	// Of the rows of an operation one has main = 1, so that lists show the
 	// operation once.
-	insertTrial query = `INSERT INTO trials (market_id, key, main, operation_id, run, generation, idx, symbols, timeframes, created_at)
+	insertTrial query = `INSERT INTO trials (market_id, key, main, operation_id, run, generation, idx, symbols, timeframes, made_up, created_at)
 		VALUES ($1, $2, CASE WHEN EXISTS (SELECT 1 FROM trials WHERE operation_id = $3 AND main = 1) THEN 0 ELSE 1 END,
-			$3, $4, $5, $6, $7, $8, {now}) ON CONFLICT (market_id, key) DO NOTHING`
+			$3, $4, $5, $6, $7, $8, $9, {now}) ON CONFLICT (market_id, key) DO NOTHING`
 	// A trial whose operation came to nothing is that of the next operation that
 	// tries the same.
 	takeTrial query = `UPDATE trials SET operation_id = $3,
@@ -28,7 +28,7 @@ const (
 	// Reports count the markets of a span by it.
 	markTried query = `UPDATE markets SET tried_at = {now} WHERE id = $1`
 
-	selectTriedOn query = `SELECT market_id, symbols, timeframes FROM trials WHERE operation_id = $1 ORDER BY main DESC, market_id`
+	selectTriedOn query = `SELECT market_id, symbols, timeframes, made_up FROM trials WHERE operation_id = $1 ORDER BY main DESC, market_id`
 	selectRetried query = `SELECT trials, look FROM operations WHERE id = $1`
 
 	endTrial query = `UPDATE trials SET ended = 1, ended_at = {now}, strategy = $2, sharpe = $3, sharpe_z = $4, alpha = $5, alpha_z = $6, score = $7,
@@ -132,7 +132,7 @@ func addTrial(
 	}
 	for _, m := range all {
 		others = max(others, markets[m.Market].trials-created)
-		if err := t.later(ctx, insertTrial, m.Market, n.Key, id, place.Run, place.Generation, place.Index, m.Symbols, m.Timeframes); err != nil {
+		if err := t.later(ctx, insertTrial, m.Market, n.Key, id, place.Run, place.Generation, place.Index, m.Symbols, m.Timeframes, optionalBit(n.MadeUp)); err != nil {
 			return 0, err
 		}
 		if err := t.later(ctx, takeTrial, m.Market, n.Key, id); err != nil {
@@ -185,12 +185,13 @@ func retried(ctx context.Context, t *tx, n ktrdr.NewOperation, run ktrdr.Run) (t
 		return n.Trial, counted, look, err
 	}
 	rows, err := t.rows(ctx, selectTriedOn, n.RetryOf)
+	var madeUp sql.NullBool // the same in every row
 	markets, err := gather(rows, err, func(row scanner) (m ktrdr.TrialMarket, err error) {
-		err = row.Scan(&m.Market, &m.Symbols, &m.Timeframes)
+		err = row.Scan(&m.Market, &m.Symbols, &m.Timeframes, &madeUp)
 		return m, err
 	})
 	if err == nil && len(markets) > 0 {
-		trial = &ktrdr.NewTrial{Markets: markets, Own: max(run.Planned, run.Created) + 1}
+		trial = &ktrdr.NewTrial{Markets: markets, MadeUp: optionalBool(madeUp), Own: max(run.Planned, run.Created) + 1}
 	}
 	return trial, counted, look, err
 }

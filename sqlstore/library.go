@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	barsColumns = `symbol, timeframe, bars_hash, bars, first_at, last_at, file, origin, source, added_at, is_current`
+	barsColumns = `symbol, timeframe, bars_hash, bars, first_at, last_at, file, origin, source, made_up, added_at, is_current`
 
 	selectCurrentBars query = `SELECT ` + barsColumns + ` FROM bars WHERE is_current = 1 ORDER BY symbol, timeframe`
 	selectAllBars     query = `SELECT ` + barsColumns + ` FROM bars
@@ -22,21 +22,23 @@ const (
 	selectNamingBar query = `SELECT ` + barsColumns + ` FROM bars WHERE (symbol, timeframe, bars_hash) > ($1, $2, $3)
 		ORDER BY symbol, timeframe, bars_hash LIMIT $4`
 
-	insertBars query = `INSERT INTO bars (` + barsColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, {now}, $10)`
+	insertBars query = `INSERT INTO bars (` + barsColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, {now}, $11)`
 	retireBars query = `UPDATE bars SET is_current = 0 WHERE symbol = $1 AND timeframe = $2 AND is_current = 1`
-	reviveBars query = `UPDATE bars SET is_current = 1, file = $4, origin = $5, source = $6, added_at = {now}
+	reviveBars query = `UPDATE bars SET is_current = 1, file = $4, origin = $5, source = $6, made_up = CASE WHEN made_up = 1 THEN 1 ELSE $7 END, added_at = {now}
 		WHERE symbol = $1 AND timeframe = $2 AND bars_hash = $3`
+	learnBars  query = `UPDATE bars SET made_up = 1 WHERE symbol = $1 AND timeframe = $2 AND bars_hash = $3`
 	deleteBars query = `DELETE FROM bars WHERE symbol = $1 AND timeframe = $2`
 )
 
 func scanBars(row scanner) (b ktrdr.StoredBars, err error) {
 	var hash, file string
 	var first, last, added, current int64
-	err = row.Scan(&b.Symbol, &b.Timeframe, &hash, &b.Bars, &first, &last, &file, &b.Origin, &b.Source, &added, &current)
+	var madeUp sql.NullBool
+	err = row.Scan(&b.Symbol, &b.Timeframe, &hash, &b.Bars, &first, &last, &file, &b.Origin, &b.Source, &madeUp, &added, &current)
 	if err != nil {
 		return b, err
 	}
-	b.Current = current == 1
+	b.Current, b.MadeUp = current == 1, optionalBool(madeUp)
 	b.First, b.Last, b.AddedAt = instant(first), instant(last), instant(added)
 	if b.Hash, err = ktrdr.ParseHash(hash); err != nil {
 		return b, err
@@ -114,7 +116,11 @@ func addBars(ctx context.Context, t *tx, n ktrdr.NewBars) (ktrdr.StoredBars, err
 	case err != nil && !errors.Is(err, sql.ErrNoRows):
 		return n.StoredBars, err
 	case is.Hash == n.Hash && err == nil:
-		return is, nil
+		if n.MadeUp != nil && *n.MadeUp {
+			is.MadeUp = n.MadeUp
+			_, err = t.exec(ctx, learnBars, n.Symbol, n.Timeframe, n.Hash.String())
+		}
+		return is, err
 	case !n.Old && is.Hash != n.Replaces:
 		return is, ktrdr.Errorf(ktrdr.CodeConflict, "the %s bars of %s have changed: look at them and try again", n.Timeframe, n.Symbol)
 	}
@@ -136,14 +142,14 @@ func addBars(ctx context.Context, t *tx, n ktrdr.NewBars) (ktrdr.StoredBars, err
 		}
 	}
 	if there {
-		_, err = t.exec(ctx, reviveBars, n.Symbol, n.Timeframe, n.Hash.String(), file, string(n.Origin), shortened(n.Source))
+		_, err = t.exec(ctx, reviveBars, n.Symbol, n.Timeframe, n.Hash.String(), file, string(n.Origin), shortened(n.Source), optionalBit(n.MadeUp))
 	} else {
 		current := 1
 		if n.Old {
 			current = 0
 		}
 		_, err = t.exec(ctx, insertBars, n.Symbol, n.Timeframe, n.Hash.String(), n.Bars, micros(n.First), micros(n.Last), file,
-			string(n.Origin), shortened(n.Source), current)
+			string(n.Origin), shortened(n.Source), optionalBit(n.MadeUp), current)
 	}
 	if err != nil {
 		return is, err

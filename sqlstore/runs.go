@@ -15,7 +15,7 @@ import (
 )
 
 // runColumns is what scanRun reads, in its order.
-const runColumns = `id, goal, request, created_at, COALESCE(until, 0), generation_size, planned,
+const runColumns = `id, goal, request, created_at, COALESCE(until, 0), generation_size, planned, made_up,
 	state, COALESCE(cancelled_at, 0), cancelled_by, cancel_reason, given_up, COALESCE(ended_at, 0), COALESCE(told_at, 0),
 	generations, closed, created, open, completed, rejected, failed, cancelled, finalists, looks, claims`
 
@@ -24,8 +24,8 @@ const (
 	updateRun query = `SELECT ` + runColumns + ` FROM runs WHERE id = $1 {update}`
 	lockRun   query = `SELECT ` + runColumns + ` FROM runs WHERE id = $1 {lock}`
 
-	insertRun query = `INSERT INTO runs (id, goal, request, created_at, until, generation_size, planned, state)
-		VALUES ($1, $2, $3, {now}, $4, $5, $6, 'RUNNING') ON CONFLICT (id) DO NOTHING`
+	insertRun query = `INSERT INTO runs (id, goal, request, created_at, until, generation_size, planned, made_up, state)
+		VALUES ($1, $2, $3, {now}, $4, $5, $6, $7, 'RUNNING') ON CONFLICT (id) DO NOTHING`
 
 	shareRun query = `SELECT ` + runColumns + ` FROM runs WHERE id = $1 {share}`
 
@@ -60,14 +60,16 @@ func scanRun(row scanner) (ktrdr.Run, error) { return scanRunAnd(row) }
 // scanRunAnd reads a run and what is selected after it.
 func scanRunAnd(row scanner, more ...any) (r ktrdr.Run, err error) {
 	var request string
+	var madeUp sql.NullBool
 	var created, until, cancelled, ended, told int64
 	dest := []any{
-		&r.ID, &r.Goal, &request, &created, &until, &r.Size, &r.Planned,
+		&r.ID, &r.Goal, &request, &created, &until, &r.Size, &r.Planned, &madeUp,
 		&r.State, &cancelled, &r.CancelledBy, &r.CancelReason, &r.GivenUp, &ended, &told,
 		&r.Generations, &r.Closed, &r.Created, &r.Open, &r.Completed, &r.Rejected, &r.Failed, &r.Cancelled, &r.Finalists, &r.Looks, &r.Claims,
 	}
 	err = row.Scan(append(dest, more...)...)
 	r.Request, r.CreatedAt, r.Until = json.RawMessage(request), instant(created), instant(until)
+	r.MadeUp = optionalBool(madeUp)
 	r.CancelledAt, r.EndedAt, r.ToldAt = instant(cancelled), instant(ended), instant(told)
 	return r, err
 }
@@ -97,7 +99,7 @@ func makeRun(ctx context.Context, t *tx, id string, n *ktrdr.NewRun) error {
 	if !n.Until.IsZero() {
 		until = sql.NullInt64{Int64: micros(n.Until), Valid: true}
 	}
-	return t.later(ctx, insertRun, id, n.Goal, orObject(n.Request), until, max(n.Size, 1), n.Planned)
+	return t.later(ctx, insertRun, id, n.Goal, orObject(n.Request), until, max(n.Size, 1), n.Planned, optionalBit(n.MadeUp))
 }
 
 // runCancelled says whether the run of an operation was cancelled. lock is

@@ -15,7 +15,7 @@ import (
 // Trials with what is known of them now: the operation, the market and the look
 // that confirmed them.
 const (
-	selectTrialColumns = `SELECT t.market_id, t.key, t.operation_id, o.operation_type, t.run, t.generation, t.idx, t.symbols, t.timeframes, t.created_at,
+	selectTrialColumns = `SELECT t.market_id, t.key, t.operation_id, o.operation_type, t.run, t.generation, t.idx, t.symbols, t.timeframes, t.made_up, t.created_at,
 		o.status, o.rung, t.strategy, t.sharpe, t.sharpe_z, t.alpha, t.alpha_z, t.net_return, t.max_drawdown, t.trades, t.cheap_costs, t.unaided, t.result_hash,
 		(SELECT MAX(of_m.trials) FROM trials AS of_t JOIN markets AS of_m ON of_m.id = of_t.market_id WHERE of_t.operation_id = t.operation_id),
 		(SELECT MAX(of_m.looks) FROM trials AS of_t JOIN markets AS of_m ON of_m.id = of_t.market_id WHERE of_t.operation_id = t.operation_id),
@@ -28,9 +28,10 @@ const (
 func scanTrial(row scanner) (t ktrdr.Trial, err error) {
 	var created, looked int64
 	var cheap, unaided, claim int
+	var madeUp sql.NullBool
 	var hash string
 	var sharpe, sharpeZ, alpha, alphaZ, net, drawdown, adjusted sql.NullFloat64
-	err = row.Scan(&t.Market, &t.Key, &t.Operation, &t.Type, &t.Run, &t.Generation, &t.Index, &t.Symbols, &t.Timeframes, &created,
+	err = row.Scan(&t.Market, &t.Key, &t.Operation, &t.Type, &t.Run, &t.Generation, &t.Index, &t.Symbols, &t.Timeframes, &madeUp, &created,
 		&t.Status, &t.Rung, &t.Strategy, &sharpe, &sharpeZ, &alpha, &alphaZ, &net, &drawdown, &t.Trades, &cheap, &unaided, &hash,
 		&t.MarketTrials, &t.MarketLooks, &t.Look, &looked, &claim, &adjusted)
 	if err != nil {
@@ -38,6 +39,7 @@ func scanTrial(row scanner) (t ktrdr.Trial, err error) {
 	}
 	t.CreatedAt, t.CheapCosts, t.Unaided, t.LookEnded, t.Claim = instant(created), cheap == 1, unaided == 1, looked != 0, claim == 1
 	t.Sharpe, t.SharpeZ, t.Alpha, t.AlphaZ = optionalFloat(sharpe), optionalFloat(sharpeZ), optionalFloat(alpha), optionalFloat(alphaZ)
+	t.MadeUp = optionalBool(madeUp)
 	t.NetReturn, t.MaxDrawdown, t.Adjusted = optionalFloat(net), optionalFloat(drawdown), optionalFloat(adjusted)
 	if hash != "" {
 		t.Hash, err = ktrdr.ParseHash(hash)
@@ -50,6 +52,21 @@ func optionalFloat(x sql.NullFloat64) *float64 {
 		return nil
 	}
 	return &x.Float64
+}
+
+func optionalBool(x sql.NullBool) *bool {
+	if !x.Valid {
+		return nil
+	}
+	return &x.Bool
+}
+
+// optionalBit is how a truth that may not be known is stored.
+func optionalBit(x *bool) any {
+	if x == nil {
+		return nil
+	}
+	return bit(*x)
 }
 
 // Trials implements ktrdr.Markets.

@@ -159,6 +159,58 @@ var libraryBars = map[string]func(*lab){
 			break // a reader may stop early
 		}
 	},
+
+	"MadeUpBarsStayMarked": func(l *lab) {
+		marked := func(hash, replaces byte, madeUp *bool) ktrdr.NewBars {
+			n := newBars("A", "1h", hash, replaces)
+			n.MadeUp = madeUp
+			return n
+		}
+		for _, step := range []struct {
+			add  ktrdr.NewBars
+			want *bool
+		}{
+			{marked(1, 0, nil), nil},               // not known
+			{marked(1, 0, new(false)), nil},        // a file says nothing about bars that are there
+			{marked(1, 0, new(true)), new(true)},   // now it is known
+			{marked(1, 0, new(false)), new(true)},  // and stays known
+			{marked(2, 1, new(false)), new(false)}, // other bars
+			{marked(1, 2, new(false)), new(true)},  // the first again
+			{marked(3, 1, new(true)), new(true)},   //
+			{marked(2, 3, new(false)), new(false)}, //
+		} {
+			same(l, fmt.Sprint("bars ", step.add.Hash[0]), l.addBars(step.add).MadeUp, step.want)
+			is, err := l.BarsOf(l.ctx(), "A", "1h")
+			l.must(err)
+			same(l, fmt.Sprint("stored bars ", step.add.Hash[0]), is.MadeUp, step.want)
+		}
+	},
+
+	"TrialsAndRunsSayThatPricesAreMadeUp": func(l *lab) {
+		a := l.market("A").Market
+		for i, madeUp := range []*bool{nil, new(false), new(true)} {
+			name := fmt.Sprint("r", i)
+			n := inRun(name, 0, 0, treeSpec{Children: 1})
+			n.Trial, n.NewRun = on(1, a), &ktrdr.NewRun{Size: 1, Planned: 1, MadeUp: madeUp}
+			n.Trial.MadeUp = madeUp
+			l.create(n)
+			run, err := l.Store.Run(l.ctx(), name)
+			l.must(err)
+			same(l, "run "+name, run.MadeUp, madeUp)
+			page, err := l.Trials(l.ctx(), ktrdr.TrialQuery{Run: name})
+			l.must(err)
+			same(l, "trials of "+name, len(page.Trials), 1)
+			same(l, "trial of "+name, page.Trials[0].MadeUp, madeUp)
+		}
+		hand := l.create(ktrdr.NewOperation{Type: ktrdr.Training, Trial: &ktrdr.NewTrial{
+			Own: 1, MadeUp: new(true), Markets: []ktrdr.TrialMarket{{Market: a, Symbols: "A", Timeframes: "1h"}},
+		}})
+		again := l.create(ktrdr.NewOperation{Type: ktrdr.Training, RetryOf: hand.ID})
+		page, err := l.Trials(l.ctx(), ktrdr.TrialQuery{Of: []ktrdr.OperationID{again.ID}})
+		l.must(err)
+		same(l, "trials of a retry", len(page.Trials), 1)
+		same(l, "trial of a retry", page.Trials[0].MadeUp, new(true))
+	},
 }
 
 var libraryDocuments = map[string]func(*lab){

@@ -113,7 +113,7 @@ func TestCLI_ResearchesQueueAndAreCancelledAlone(t *testing.T) {
 	}
 	l.refused(exitFailed, "force it to be accepted and to wait for its turn: --force does that", "research")
 	for _, list := range [][]string{{"leaderboard"}, {"memory"}, {"memory", "hypotheses"}} {
-		l.refused(exitFailed, `there is no run "run_nowhere"`, append(list, "--run", "run_nowhere")...)
+		l.refused(exitUsage, `there is no run "run_nowhere"`, append(list, "--run", "run_nowhere")...)
 		if out := l.must(append(list, "--run", made.Run)...); !strings.Contains(out, " of "+made.Run+" yet") {
 			t.Errorf("%v of a run of which nothing has ended:\n%s", list, out)
 		}

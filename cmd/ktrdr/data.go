@@ -113,7 +113,7 @@ func printList(w io.Writer, list []stored) {
 		fmt.Fprintln(w, "No data. Add some with `ktrdr data import FILE`, or make some up with `ktrdr data synth`.")
 		return
 	}
-	const header = "SYMBOL\tTIMEFRAME\tBARS\tFIRST\tLAST\tSIZE\tHASH\tFROM\tMARKET\tHOLDOUT FROM\tTRIALS\tLOOKS"
+	const header = "SYMBOL\tTIMEFRAME\tBARS\tFIRST\tLAST\tSIZE\tHASH\tPRICES\tFROM\tMARKET\tHOLDOUT FROM\tTRIALS\tLOOKS"
 	table(w, header, func(row func(...any)) {
 		for _, s := range list {
 			id, holdout, trials, looks := "-", "-", "-", "-"
@@ -126,7 +126,7 @@ func printList(w io.Writer, list []stored) {
 			if !s.HoldoutFrom.IsZero() {
 				holdout = minute(s.HoldoutFrom.Unix())
 			}
-			row(s.Symbol, s.Timeframe, s.Bars, minute(s.First), minute(s.Last), bytesText(s.Size), shortHash(s.Hash), s.from(), id, holdout, trials, looks)
+			row(s.Symbol, s.Timeframe, s.Bars, minute(s.First), minute(s.Last), bytesText(s.Size), shortHash(s.Hash), pricesText(s.MadeUp), s.from(), id, holdout, trials, looks)
 		}
 	})
 	for _, s := range list {
@@ -154,17 +154,44 @@ func seriesNamed(args []string) (series, error) {
 }
 
 // openSeries reads a series of the library.
-func (a *app) openSeries(cmd *cobra.Command, s series) (b *market.Bars, err error) {
+func (a *app) openSeries(cmd *cobra.Command, s series) (*market.Bars, error) {
+	_, b, err := a.openEntry(cmd, s)
+	return b, err
+}
+
+// openEntry reads a series of the library and its row. A symbol in other capitals
+// than the library's is understood.
+func (a *app) openEntry(cmd *cobra.Command, s series) (e jobs.Entry, b *market.Bars, err error) {
 	err = a.withLedger(cmd, func(l *ledger) error {
-		if b, err = l.library.Get(cmd.Context(), s.symbol, s.timeframe); errors.Is(err, market.ErrNoData) {
-			err = l.missing(cmd.Context(), s)
+		ctx := cmd.Context()
+		if e, err = l.library.Entry(ctx, s.symbol, s.timeframe); errors.Is(err, market.ErrNoData) {
+			if e, err = l.entrySpelt(ctx, s); errors.Is(err, market.ErrNoData) {
+				err = l.missing(ctx, s)
+			}
+		}
+		if err == nil {
+			b, err = l.library.Open(ctx, e)
 		}
 		return err
 	})
 	if errors.Is(err, market.ErrNoData) {
 		err = missing(nil, s)
 	}
-	return b, err
+	return e, b, err
+}
+
+// entrySpelt finds a series whose symbol differs by capitals only. The store has
+// at most one. Where there is none the error is market.ErrNoData.
+func (l *ledger) entrySpelt(ctx context.Context, s series) (jobs.Entry, error) {
+	all, err := l.library.List(ctx)
+	if err != nil {
+		return jobs.Entry{}, err
+	}
+	i := slices.IndexFunc(all, func(e jobs.Entry) bool { return strings.EqualFold(e.Symbol, s.symbol) && e.Timeframe == s.timeframe })
+	if i < 0 {
+		return jobs.Entry{}, market.ErrNoData
+	}
+	return all[i], nil
 }
 
 // missing says that a series is not there, and what is.

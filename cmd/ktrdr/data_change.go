@@ -96,7 +96,7 @@ func noneOf(all []stored, symbol string, tf market.Timeframe) error {
 	if tf != "" {
 		return missing(all, series{symbol, tf})
 	}
-	return fmt.Errorf("there are no bars of %s: `ktrdr data list` shows what there is", symbol)
+	return usagef("there are no bars of %s: `ktrdr data list` shows what there is", symbol)
 }
 
 const renameDataHelp = `Give all series of a symbol another symbol. They stay in their markets, so that every
@@ -119,7 +119,7 @@ func newDataRename(a *app) *cobra.Command {
 			err = noneOf(nil, args[0], "")
 		}
 		if err != nil {
-			return err
+			return unknownName(err)
 		}
 		list := make([]stored, len(entries))
 		for i, e := range entries {

@@ -57,6 +57,9 @@ func newDataCheck(a *app) *cobra.Command {
 		if err != nil && ktrdr.CodeOf(err) != ktrdr.CodeCorrupt {
 			return err
 		}
+		if b != nil {
+			s.symbol = b.Symbol
+		}
 		return a.printChecked(checkSeries(s.String(), b, err))
 	}
 	return cmd

@@ -56,6 +56,7 @@ func (a *app) export(cmd *cobra.Command, s series, file string) error {
 	if err != nil {
 		return err
 	}
+	s.symbol = b.Symbol
 	if file == "-" {
 		return writeCSV(a.out, b)
 	}

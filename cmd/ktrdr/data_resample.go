@@ -41,10 +41,11 @@ func newDataResample(a *app) *cobra.Command {
 }
 
 func (a *app) resample(cmd *cobra.Command, from series, to market.Timeframe, replace bool) error {
-	b, err := a.openSeries(cmd, from)
+	source, b, err := a.openEntry(cmd, from)
 	if err != nil {
 		return err
 	}
+	from.symbol = b.Symbol
 	longer, err := market.Resample(b, to)
 	if err != nil {
 		return err
@@ -58,7 +59,7 @@ func (a *app) resample(cmd *cobra.Command, from series, to market.Timeframe, rep
 		if err := l.free(cmd.Context(), longer, replace, ""); err != nil {
 			return err
 		}
-		made, err = l.addMade(cmd.Context(), longer, jobs.Import{Origin: ktrdr.BarsResampled, Source: from.String()}, replace)
+		made, err = l.addMade(cmd.Context(), longer, jobs.Import{Origin: ktrdr.BarsResampled, Source: from.String(), MadeUp: source.MadeUp}, replace)
 		return err
 	})
 	if err != nil {

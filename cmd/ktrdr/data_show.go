@@ -5,10 +5,12 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backtest"
 	"github.com/ktrdr/ktrdr/market"
 )
@@ -30,7 +32,7 @@ func newDataShow(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		b, err := a.openSeries(cmd, s)
+		e, b, err := a.openEntry(cmd, s)
 		if err != nil {
 			return err
 		}
@@ -38,6 +40,7 @@ func newDataShow(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		shown.MadeUp, shown.Origin, shown.Source = e.MadeUp, e.Origin, e.Source
 		return a.print(shown, func(w io.Writer) { a.printShown(w, shown) })
 	}
 	return cmd
@@ -49,7 +52,10 @@ type shownBars struct {
 	Timeframe market.Timeframe `json:"timeframe"`
 	Hash      string           `json:"hash"`
 	Bars      int              `json:"bars"`
-	First     time.Time        `json:"first"` // opening of the first bar
+	MadeUp    *bool            `json:"made_up"` // its bars, or some of them, were made up; null: not known
+	Origin    ktrdr.BarsOrigin `json:"origin"`
+	Source    string           `json:"source,omitempty"` // the files, the series or the folder that it was made of
+	First     time.Time        `json:"first"`            // opening of the first bar
 	Last      time.Time        `json:"last"`
 	Gaps      int              `json:"gaps"`   // while the market trades
 	Closed    int              `json:"closed"` // times at which it was closed in between
@@ -162,13 +168,14 @@ func (a *app) printShown(w io.Writer, s shownBars) {
 	f := s.Figures
 	fmt.Fprintf(w, "%s %s  %d bars\n", s.Symbol, s.Timeframe, s.Bars)
 	line("span", "%s to %s UTC", minute(s.First.Unix()), minute(s.Last.Unix()))
+	line("prices", "%s; from %s", pricesText(s.MadeUp), plain(strings.TrimSpace(string(s.Origin)+" "+s.Source)))
 	line("hash", "%s", s.Hash)
 	if s.gaps == "" {
 		line("gaps", "none while the market trades; closed %d times", s.Closed)
 	} else {
 		line("gaps", "%s", s.gaps)
 	}
-	line("prices", "%s to %s, %+.2f%% from the first open to the last close", number(f.Lowest), number(f.Highest), 100*f.Change)
+	line("range", "%s to %s, %+.2f%% from the first open to the last close", number(f.Lowest), number(f.Highest), 100*f.Change)
 	if f.Volatility != nil {
 		line("volatility", "%.4f%% a bar, %.1f%% a year of %.0f bars", 100**f.Deviation, 100**f.Volatility, f.BarsPerYear)
 	}

@@ -86,7 +86,7 @@ func (a *app) synth(cmd *cobra.Command, f synthFlags) error {
 		if err := l.free(cmd.Context(), b, f.replace, "choose another --symbol, or "); err != nil {
 			return err
 		}
-		made, err = l.addMade(cmd.Context(), b, jobs.Import{Origin: ktrdr.BarsSynthetic, Source: f.source()}, f.replace)
+		made, err = l.addMade(cmd.Context(), b, jobs.Import{Origin: ktrdr.BarsSynthetic, Source: f.source(), MadeUp: new(true)}, f.replace)
 		return err
 	})
 	if err != nil {

@@ -220,7 +220,13 @@ func TestData_SaysWhatIsThereWhenASeriesIsNot(t *testing.T) {
 	l.must("data", "synth", "--symbol", "EURUSD", "--bars", "50")
 	l.must("data", "synth", "--symbol", "EURUSD", "--bars", "50", "--timeframe", "4h")
 	l.refused(exitUsage, "only of EURUSD 1h, 4h", "data", "show", "EURUSD", "1d")
-	l.refused(exitUsage, "did you mean EURUSD?", "data", "export", "eurusd", "1h")
+	l.refused(exitUsage, "did you mean EURUSD?", "data", "export", "eurusdd", "1h")
+	l.refused(exitUsage, "did you mean EURUSD?", "data", "show", "eurusd", "1d")
+	for _, args := range [][]string{{"show", "eurusd", "1h"}, {"check", "eurUSD", "1h"}, {"export", "Eurusd", "4h", "--csv", filepath.Join(t.TempDir(), "x.csv")}, {"resample", "eurusd", "1h", "2h"}} {
+		if out := l.must(append([]string{"data"}, args...)...); !strings.Contains(out, "EURUSD "+args[2]) && !strings.Contains(out, "EURUSD 2h") {
+			t.Errorf("data %s does not tell of EURUSD:\n%s", strings.Join(args, " "), out)
+		}
+	}
 	l.refused(exitUsage, "`ktrdr data import FILE` adds to it", "data", "check", "GBPUSD", "1h")
 }
 

@@ -81,6 +81,6 @@ func (f *researchDemo) makeMarket(ctx context.Context, d *demo) error {
 		Symbol: demoSymbol, Timeframe: market.H1, Bars: demoBars, Seed: f.seed, Edge: f.edge,
 		Start: time.Date(2015, 1, 5, 0, 0, 0, 0, time.UTC),
 	})
-	_, err = l.addMade(ctx, b, jobs.Import{Origin: ktrdr.BarsSynthetic, Source: "demo"}, true)
+	_, err = l.addMade(ctx, b, jobs.Import{Origin: ktrdr.BarsSynthetic, Source: "demo", MadeUp: new(true)}, true)
 	return errors.Join(err, l.close())
 }

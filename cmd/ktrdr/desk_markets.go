@@ -31,7 +31,7 @@ func (d desk) Series(ctx context.Context) ([]httpapi.Series, error) {
 func shownSeries(e jobs.Entry, p jobs.Placement) httpapi.Series {
 	return httpapi.Series{
 		Symbol: e.Symbol, Timeframe: string(e.Timeframe), Hash: e.Hash, Bars: e.Bars,
-		First: instant(e.First), Last: instant(e.Last), Size: e.Size, Origin: string(e.Origin), Source: e.Source, AddedAt: e.AddedAt,
+		First: instant(e.First), Last: instant(e.Last), Size: e.Size, Origin: string(e.Origin), Source: e.Source, MadeUp: e.MadeUp, AddedAt: e.AddedAt,
 		Market: p.Market.ID, MarketReason: p.Reason, MarketQuestion: p.Question,
 		HoldoutFrom: p.Market.HoldoutFrom, Trials: p.Market.Trials, Looks: p.Market.Looks,
 	}

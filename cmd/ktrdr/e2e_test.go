@@ -111,8 +111,14 @@ func TestCLI_TakesShortIDs(t *testing.T) {
 		t.Errorf("status by tail: %s", out)
 	}
 	l.refused(exitUsage, "means 2 operations", "status", "op_dummy_")
-	l.refused(exitFailed, "no operation begins with", "status", "op_training_")
-	l.refused(exitFailed, "op_dummy_20200101_000000_00000000", "status", "op_dummy_20200101_000000_00000000")
+	l.refused(exitUsage, "no operation begins with", "status", "op_training_")
+	for _, command := range []string{"status", "results", "cancel", "follow", "events", "resume", "retry", "pin"} {
+		l.refused(exitUsage, "op_dummy_20200101_000000_00000000", command, "op_dummy_20200101_000000_00000000")
+		l.refused(exitUsage, "no operation begins with", command, "nowhere")
+	}
+	for _, args := range [][]string{{"status", "run_nowhere"}, {"cancel", "run_nowhere"}, {"follow", "run_nowhere"}, {"leaderboard", "--run", "run_nowhere"}} {
+		l.refused(exitUsage, `there is no run "run_nowhere"`, args...)
+	}
 
 	offers := l.must("__complete", "follow", "op_du")
 	for _, id := range []string{a, b} {

@@ -48,7 +48,8 @@ func resolve(ctx context.Context, c *httpapi.Client, text string) (ktrdr.Operati
 // then the one of that type. An empty type means the tree's top.
 func resolveAs(ctx context.Context, c *httpapi.Client, text string, want ktrdr.Type) (ktrdr.OperationID, error) {
 	if fullID.MatchString(text) {
-		return ktrdr.OperationID(text), nil
+		op, err := c.Operation(ctx, ktrdr.OperationID(text))
+		return op.ID, unknownName(err)
 	}
 	if len(text) < shortest { // an unset variable must not mean whatever there is
 		return "", usagef("%q is too short for an operation's id; give at least %d characters of one that `ktrdr ops` shows", text, shortest)
@@ -73,6 +74,15 @@ func resolveAs(ctx context.Context, c *httpapi.Client, text string, want ktrdr.T
 	return choose(text, found, want)
 }
 
+// unknownName makes wrong usage of the error that nothing has the name that was
+// given.
+func unknownName(err error) error {
+	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
+		return &exitError{exitUsage, err}
+	}
+	return err
+}
+
 // choose picks what a short id means. The children of a research carry its tail,
 // which is what every table shows: a tail that belongs to one tree means its top.
 func choose(text string, found []ktrdr.Operation, want ktrdr.Type) (ktrdr.OperationID, error) {
@@ -81,7 +91,7 @@ func choose(text string, found []ktrdr.Operation, want ktrdr.Type) (ktrdr.Operat
 	}
 	switch {
 	case len(found) == 0:
-		return "", ktrdr.Errorf(ktrdr.CodeNotFound, "no operation begins with %q; `ktrdr ops` lists them", text)
+		return "", unknownName(ktrdr.Errorf(ktrdr.CodeNotFound, "no operation begins with %q; `ktrdr ops` lists them", text))
 	case len(found) == 1:
 		return found[0].ID, nil
 	case !slices.ContainsFunc(found, func(op ktrdr.Operation) bool {

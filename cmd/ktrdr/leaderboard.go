@@ -158,7 +158,8 @@ const leaderboardHelp = `Rank researches: claims first, then by the deflated Sha
 The Sharpe ratio is deflated by the number of trials on the market today, for
 every row alike. ALPHA is the return per year that the market does not explain (the intercept
 of a regression on buy-and-hold). TRIALS and LOOKS
-are those of the market now.`
+are those of the market now. PRICES are imported, made up (by "ktrdr data synth" or
+the demo), or unknown.`
 
 func newLeaderboard(a *app) *cobra.Command {
 	var q httpapi.LeaderboardQuery
@@ -210,14 +211,14 @@ func printLeaderboard(w io.Writer, b httpapi.Leaderboard) {
 }
 
 // leaderHead are the columns that leaderCells fills.
-var leaderHead = []string{"RESEARCH", "STRATEGY", "MARKET", "RUN", "SHARPE", "ALPHA", "DEFL", "RETURN", "TRIALS", "LOOKS", "RESULT"}
+var leaderHead = []string{"RESEARCH", "STRATEGY", "MARKET", "PRICES", "RUN", "SHARPE", "ALPHA", "DEFL", "RETURN", "TRIALS", "LOOKS", "RESULT"}
 
 func leaderCells(l httpapi.Leader) []any {
 	if l.CheapCosts {
 		l.Standing += " *"
 	}
 	return []any{
-		tail(l.Operation), shorten(dash(l.Strategy), 20), l.Symbols + " " + l.Timeframes, dash(shortRun(l.Run)),
+		tail(l.Operation), shorten(dash(l.Strategy), 16), l.Symbols + " " + l.Timeframes, pricesText(l.MadeUp), dash(shortRun(l.Run)),
 		hundredths(l.Sharpe), percentOf(l.Alpha), hundredths(l.Deflated), percentOf(l.NetReturn), l.MarketTrials, l.MarketLooks, l.Standing,
 	}
 }
@@ -250,7 +251,7 @@ func claimLine(l httpapi.Leader) string {
 	if h := l.Holdout; h != nil {
 		said += "; holdout Sharpe " + holdoutText(h)
 	}
-	return said + "."
+	return ofMadeUp(said, l.MadeUp) + "."
 }
 
 func significant(x *float64) string {

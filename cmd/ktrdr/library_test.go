@@ -193,6 +193,8 @@ func TestTakeOver_AnOldFolderBecomesTheLabs(t *testing.T) {
 		if len(list) != 2 || list[0].Bars != 400 || !list[0].Current || list[1].Bars != 300 || list[1].Current || list[0].Origin != ktrdr.BarsFromOldStore {
 			t.Fatalf("taken over: %+v", list)
 		}
+		l.sameMarks("taken over", map[string]string{"EURUSD 1h": "null"}) // an old folder does not tell
+		l.marked("EURUSD", "unknown", "data", "list")
 		if _, err := os.Stat(filepath.Join(l.data, "data", "EURUSD_1h")); !os.IsNotExist(err) {
 			t.Errorf("the old folder is still there: %v", err)
 		}
@@ -316,8 +318,8 @@ func TestData_DeleteAndRenameKeepTheLedgerAndWhatIsPinned(t *testing.T) {
 		if len(is) != 1 || is["EU 1h"].Market != was.Market || is["EU 1h"].Trials != 1 || is["EU 1h"].Reason != "renamed from EURUSD" {
 			t.Errorf("renamed: %+v, want market %s", is, was.Market)
 		}
-		l.refused(exitFailed, "there are no bars of EURUSD", "data", "rename", "EURUSD", "X")
-		l.refused(exitFailed, "EU has that name already", "data", "rename", "EU", "EU")
+		l.refused(exitUsage, "there are no bars of EURUSD", "data", "rename", "EURUSD", "X")
+		l.refused(exitUsage, "EU has that name already", "data", "rename", "EU", "EU")
 		var renamed []httpapi.Series
 		if err := json.Unmarshal(l.post("/api/v1/data/rename", 200, map[string]any{"symbol": "EU", "new_symbol": "EURUSD"}), &renamed); err != nil || len(renamed) != 1 || renamed[0].Market != was.Market {
 			t.Errorf("renamed back: %+v, %v", renamed, err)
@@ -326,8 +328,8 @@ func TestData_DeleteAndRenameKeepTheLedgerAndWhatIsPinned(t *testing.T) {
 		if out := l.must("data", "delete", "EURUSD", "1h"); !strings.Contains(out, "market "+was.Market+" keeps its 1 trial and 0 looks") {
 			t.Errorf("delete said:\n%s", out)
 		}
-		l.refused(exitFailed, "there are no bars of EURUSD 1h", "data", "delete", "EURUSD", "1h")
-		l.refused(exitFailed, "no 1h bars of EURUSD", "train", "rsi_mean_reversion", "--seed", "2")
+		l.refused(exitUsage, "there are no bars of EURUSD 1h", "data", "delete", "EURUSD", "1h")
+		l.refused(exitUsage, "no 1h bars of EURUSD", "train", "rsi_mean_reversion", "--seed", "2")
 		again := l.must("retry", string(model.ID), "--json") // what was pinned is still there
 		id := decode[httpapi.Started](t, again).Operation
 		if op := l.until(string(id), "it ends", func(op ktrdr.Operation) bool { return op.Status.Terminal() }); op.Status != ktrdr.Completed {
@@ -380,13 +382,13 @@ func TestStrategies_AreGivenToTheLab(t *testing.T) {
 	l.must("strategies", "add", file(t, "ours.yaml", text))
 	l.refused(exitFailed, "the lab has another strategy ours already: replace it with --replace", "strategies", "add", file(t, "ours.yaml", text+"# edited\n"))
 	l.must("strategies", "add", "--replace", file(t, "ours.yaml", text+"# edited\n"))
-	l.refused(exitFailed, "bogus", "strategies", "add", file(t, "bad.yaml", text+"bogus: 1\n"))
+	l.refused(exitUsage, "bogus", "strategies", "add", file(t, "bad.yaml", text+"bogus: 1\n"))
 	if out := l.must("strategies", "show", "ours"); !strings.Contains(out, "ours") {
 		t.Errorf("show:\n%s", out)
 	}
 	l.must("strategies", "delete", "ours")
-	l.refused(exitFailed, `there is no strategy "ours"`, "strategies", "show", "ours")
-	l.refused(exitFailed, `the lab has no strategy "ours"`, "strategies", "delete", "ours")
+	l.refused(exitUsage, `there is no strategy "ours"`, "strategies", "show", "ours")
+	l.refused(exitUsage, `the lab has no strategy "ours"`, "strategies", "delete", "ours")
 
 	l.refused(exitFailed, "there is no file of instruments", "instruments", "show")
 	l.must("instruments", "set", file(t, "i.yaml", "instruments:\n  TSLA:\n    class: stock\n"))

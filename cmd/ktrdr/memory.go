@@ -105,16 +105,16 @@ func nothingYet(w io.Writer, what, run string) {
 }
 
 func printTrials(w io.Writer, list []ktrdr.Trial) {
-	table(w, "OPERATION\tSTRATEGY\tMARKET\tRUN\tSHARPE\tALPHA\tRETURN\tTRADES\tTRIALS\tLOOKS\tAT\tRESULT", func(row func(...any)) {
+	table(w, "OPERATION\tSTRATEGY\tMARKET\tPRICES\tRUN\tSHARPE\tALPHA\tRETURN\tTRADES\tTRIALS\tLOOKS\tAT\tRESULT", func(row func(...any)) {
 		for _, t := range list {
-			row(tail(t.Operation), shorten(dash(t.Strategy), 20), t.Symbols+" "+t.Timeframes, dash(shortRun(t.Run)), hundredths(t.Sharpe), percentOf(t.Alpha),
+			row(tail(t.Operation), shorten(dash(t.Strategy), 20), t.Symbols+" "+t.Timeframes, pricesText(t.MadeUp), dash(shortRun(t.Run)), hundredths(t.Sharpe), percentOf(t.Alpha),
 				percentOf(t.NetReturn), t.Trades, t.MarketTrials, t.MarketLooks, ago(t.CreatedAt), research.Standing(&t))
 		}
 	})
 }
 
 func printExperiments(w io.Writer, list []httpapi.Experiment) {
-	head := "RESEARCH\tSTRATEGY\tVERDICT\t" + strings.Join(evidenceHead, "\t") + "\tRETURN\tTRADES\tAT\tRESULT"
+	head := "RESEARCH\tSTRATEGY\tPRICES\tVERDICT\t" + strings.Join(evidenceHead, "\t") + "\tRETURN\tTRADES\tAT\tRESULT"
 	table(w, head, func(row func(...any)) {
 		for _, e := range list {
 			said := []string{cmp.Or(e.Standing, e.Status)}
@@ -123,7 +123,7 @@ func printExperiments(w io.Writer, list []httpapi.Experiment) {
 					said = append(said, why)
 				}
 			}
-			row(cells(tail(e.Operation), dash(e.Strategy), dash(e.Verdict), evidenceCells(e), percentOf(e.NetReturn), e.Trades, ago(e.At), strings.Join(said, ": "))...)
+			row(cells(tail(e.Operation), dash(e.Strategy), pricesText(e.MadeUp), dash(e.Verdict), evidenceCells(e), percentOf(e.NetReturn), e.Trades, ago(e.At), strings.Join(said, ": "))...)
 		}
 	})
 	printCostLegend(w, belowDefault(list))

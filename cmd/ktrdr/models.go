@@ -39,9 +39,9 @@ func (a *app) listModels(ctx context.Context, c *httpapi.Client, limit int) erro
 			fmt.Fprintln(w, "No models. Train one with `ktrdr train STRATEGY`.")
 			return
 		}
-		table(w, "TRAINING\tSTRATEGY\tDATA\tSEED\tACCURACY\tBASELINE\tWARNINGS\tMODEL\tCOMPLETED", func(row func(...any)) {
+		table(w, "TRAINING\tSTRATEGY\tDATA\tPRICES\tSEED\tACCURACY\tBASELINE\tWARNINGS\tMODEL\tCOMPLETED", func(row func(...any)) {
 			for _, m := range models {
-				row(m.Operation, m.Strategy, strings.Join(m.Symbols, ",")+" "+strings.Join(m.Timeframes, ","), m.Seed,
+				row(m.Operation, m.Strategy, strings.Join(m.Symbols, ",")+" "+strings.Join(m.Timeframes, ","), pricesText(m.MadeUp), m.Seed,
 					share(m.TestAccuracy), share(m.Baseline), m.Warnings, shortHash(m.File.SHA256.String()), ago(m.CompletedAt))
 			}
 		})

@@ -19,7 +19,7 @@ func TestCLI_NamesWhatMayBeMeant(t *testing.T) {
 	l.serve("--workers", "0")
 	l.refused(exitUsage, "did you mean EURUSD?", "research", "--symbol", "EURUDS")
 	l.refused(exitUsage, "did you mean EURUSD?", "train", "rsi_mean_reversion", "--symbol", "EURUDS")
-	l.refused(exitUsage, "did you mean EURUSD?", "data", "show", "eurusd", "1h")
+	l.refused(exitUsage, "did you mean EURUSD?", "data", "show", "EURUDS", "1h")
 	l.refused(exitUsage, "did you mean rsi_mean_reversion?", "research", "--strategy", "rsi_mean_revrsion")
 	l.must("research", "--symbol", "eurusd", "--force")
 

@@ -71,7 +71,7 @@ func TestReport_TellsOfANight(t *testing.T) {
 	if out := l.must("report", "--run", doomed.Run, "--markdown"); !strings.HasPrefix(out, "# "+doomed.Run) {
 		t.Errorf("Markdown:\n%s", out)
 	}
-	l.refused(exitFailed, `there is no run "run_nowhere"`, "report", "--run", "run_nowhere")
+	l.refused(exitUsage, `there is no run "run_nowhere"`, "report", "--run", "run_nowhere")
 	l.refused(exitUsage, "leave one of them out", "report", "--json", "--markdown")
 	l.refused(exitUsage, "such as 12h or 7d", "report", "--since", "yesterday")
 }

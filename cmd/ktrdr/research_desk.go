@@ -92,14 +92,14 @@ func (d researchDesk) Status(ctx context.Context, waiting int) (httpapi.Research
 	for _, a := range st.Active {
 		out.Active = append(out.Active, httpapi.ActiveResearch{
 			Operation: a.Operation, Session: a.Session, Status: a.Status, Phase: string(a.Phase), Strategy: a.Strategy, Brief: a.Brief,
-			Seed: a.Seed, Run: a.Run, Generation: a.Generation, Index: a.Index, Child: a.Child, Progress: a.Progress,
+			Seed: a.Seed, MadeUp: a.MadeUp, Run: a.Run, Generation: a.Generation, Index: a.Index, Child: a.Child, Progress: a.Progress,
 			CreatedAt: a.CreatedAt, StartedAt: a.StartedAt, Seconds: a.Seconds,
 		})
 	}
 	if l := st.Last; l != nil {
 		out.Last = &httpapi.EndedResearch{
 			Operation: l.Operation, Session: l.Session, Status: l.Status, Outcome: string(l.Outcome), Strategy: l.Strategy,
-			Verdict: l.Verdict, Summary: l.Summary, Error: l.Error, CompletedAt: l.CompletedAt,
+			Verdict: l.Verdict, Summary: l.Summary, MadeUp: l.MadeUp, Error: l.Error, CompletedAt: l.CompletedAt,
 		}
 	}
 	return out, nil
@@ -209,7 +209,7 @@ func (d researchDesk) experiments(ctx context.Context, records []research.Record
 		}
 		if t := rows[r.Operation]; t != nil {
 			e.Standing, e.MarketTrials, e.MarketLooks = research.Standing(t), t.MarketTrials, t.MarketLooks
-			e.Trial = t
+			e.MadeUp, e.Trial = t.MadeUp, t
 		}
 		if f := r.Figures; f != nil {
 			e.Sharpe, e.NetReturn, e.MaxDrawdown, e.Trades = f.Sharpe, &f.NetReturn, &f.MaxDrawdown, f.Trades

@@ -100,6 +100,7 @@ type shownResult struct {
 	Judged     researchFigures      `json:"backtest_result"` // of a research: likewise
 	Accounts   []shownAccount       `json:"accounts"`        // of a backtest of several symbols
 	Costs      []research.PaidCosts `json:"costs"`           // of a research
+	MadeUp     *bool                `json:"made_up"`
 	Holds      *struct {
 		Undefined int `json:"undefined"`
 		Unsure    int `json:"unsure"`
@@ -159,6 +160,9 @@ func printFigures(w io.Writer, result json.RawMessage) {
 				printFigure(w, x.name, x.unit.show(x.value))
 			}
 		}
+	}
+	if r.MadeUp != nil {
+		printFigure(w, "prices", pricesText(r.MadeUp))
 	}
 	printAccounts(w, r.Accounts, r.Judged.symbols)
 	if r.ResultHash != "" {

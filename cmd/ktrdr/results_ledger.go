@@ -15,7 +15,7 @@ import (
 // looks at the holdout.
 func printLedger(w io.Writer, r httpapi.Results) {
 	if t := r.Trial; t != nil {
-		fmt.Fprintf(w, "%s %s: %s and %s at the holdout so far; this one: %s\n", plain(t.Symbols), plain(t.Timeframes),
+		fmt.Fprintf(w, "%s %s, prices %s: %s and %s at the holdout so far; this one: %s\n", plain(t.Symbols), plain(t.Timeframes), pricesText(t.MadeUp),
 			numbered(t.MarketTrials, "trial", "trials"), numbered(t.MarketLooks, "look", "looks"), research.Standing(t))
 	}
 	for i := range r.Looks {

@@ -45,7 +45,7 @@ func printVerdict(w io.Writer, p palette, a *research.Assessment) {
 			failed++
 		}
 	}
-	fmt.Fprintf(w, "Verdict: %s, %d of %s failed\n", a.Verdict, failed, numbered(len(a.Reasons), "check", "checks"))
+	fmt.Fprintf(w, "Verdict: %s, %d of %s failed%s\n", a.Verdict, failed, numbered(len(a.Reasons), "check", "checks"), ofMadeUp("", a.MadeUp))
 	for _, passed := range []bool{false, true} {
 		for _, r := range a.Reasons {
 			switch {

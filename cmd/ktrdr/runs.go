@@ -22,7 +22,8 @@ func isRunID(text string) bool { return strings.HasPrefix(text, runPrefix) }
 
 // resolveRun finds the run that a whole id, or the beginning of one, means.
 func resolveRun(ctx context.Context, c *httpapi.Client, text string) (ktrdr.Run, error) {
-	return c.Run(ctx, text)
+	run, err := c.Run(ctx, text)
+	return run, unknownName(err)
 }
 
 // runID is the id of the run that a flag names; empty if it names none.
@@ -141,9 +142,9 @@ func printRuns(w io.Writer, page ktrdr.RunPage, q ktrdr.RunQuery) {
 		fmt.Fprintln(w, "No run yet. Start one with `ktrdr research \"a goal\"`.")
 		return
 	}
-	table(w, "RUN\tSTATE\tCREATED\tRESEARCHES\tOPEN\tFAILED\tFINALISTS\tLOOKS\tCLAIMS\tGOAL", func(row func(...any)) {
+	table(w, "RUN\tSTATE\tPRICES\tCREATED\tRESEARCHES\tOPEN\tFAILED\tFINALISTS\tLOOKS\tCLAIMS\tGOAL", func(row func(...any)) {
 		for _, r := range page.Runs {
-			row(shortRun(r.ID), r.State, ago(r.CreatedAt), r.Created, r.Open, r.Failed, r.Finalists, r.Looks, r.Claims, shorten(dash(r.Goal), 28))
+			row(shortRun(r.ID), r.State, pricesText(r.MadeUp), ago(r.CreatedAt), r.Created, r.Open, r.Failed, r.Finalists, r.Looks, r.Claims, shorten(dash(r.Goal), 28))
 		}
 	})
 	if page.Next != "" {
@@ -160,6 +161,7 @@ func describeRun(w io.Writer, r ktrdr.Run) {
 	line("researches", "%s", runCounts(r))
 	line("generations", "%d of %d closed%s", r.Closed, r.Generations, eachGeneration(r))
 	line("holdout", "%s, %s, %s", numbered(r.Finalists, "finalist", "finalists"), numbered(r.Looks, "look", "looks"), numbered(r.Claims, "claim", "claims"))
+	line("prices", "%s", pricesText(r.MadeUp))
 	line("created", "%s", when(r.CreatedAt))
 	if !r.Until.IsZero() {
 		line("until", "%s", r.Until.Local().Format(time.DateTime))

@@ -151,7 +151,7 @@ func printResearches(w io.Writer, st httpapi.ResearchStatus) {
 		if said == "" {
 			said = l.Error
 		}
-		fmt.Fprintf(w, "last research: %s %s %s: %s\n", tail(l.Operation), l.Outcome, ago(l.CompletedAt), plain(said))
+		fmt.Fprintf(w, "last research: %s %s %s: %s\n", tail(l.Operation), ofMadeUp(l.Outcome, l.MadeUp), ago(l.CompletedAt), plain(said))
 	}
 }
 

@@ -73,7 +73,7 @@ func newStrategiesDelete(a *app) *cobra.Command {
 	}
 	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		err := a.withLedger(cmd, func(l *ledger) error { return l.library.DeleteStrategy(cmd.Context(), args[0]) })
+		err := a.withLedger(cmd, func(l *ledger) error { return unknownName(l.library.DeleteStrategy(cmd.Context(), args[0])) })
 		if errors.Is(err, market.ErrNoData) {
 			err = fmt.Errorf("there is no lab yet, and so no strategy %q to delete", args[0])
 		}

@@ -109,8 +109,8 @@ func TestValidate_BoundsWhatItReads(t *testing.T) {
 			}
 		})
 	}
-	l.refused(exitFailed, "no such file", "validate", "none.yaml")
-	l.refused(exitFailed, "is a directory", "validate", t.TempDir())
+	l.refused(exitUsage, "no such file", "validate", "none.yaml")
+	l.refused(exitUsage, "is a directory", "validate", t.TempDir())
 	l.refused(exitUsage, "takes at least one strategy FILE", "validate")
 }
 

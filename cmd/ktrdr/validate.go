@@ -13,7 +13,8 @@ import (
 
 const validateHelp = `Read strategies and say everything that is wrong with them, each problem with file,
 line and column. "-" reads standard input. Warnings are about what is allowed and
-probably not meant. The exit code is 1 when a strategy is not valid.`
+probably not meant. The exit code is 1 when a strategy is not valid,
+and 2 when a file cannot be read.`
 
 func newValidate(a *app) *cobra.Command {
 	return &cobra.Command{
@@ -21,17 +22,20 @@ func newValidate(a *app) *cobra.Command {
 		Args: atLeastOne("strategy FILE"),
 		RunE: func(cmd *cobra.Command, files []string) error {
 			results := make([]validated, len(files))
-			failed := false
+			failed, unread := false, false
 			for i, file := range files {
 				results[i] = validate(file, cmd.InOrStdin())
-				failed = failed || !results[i].Valid
+				failed, unread = failed || !results[i].Valid, unread || results[i].unread
 			}
 			err := a.print(results, func(w io.Writer) {
 				for _, r := range results {
 					a.printValidated(w, r)
 				}
 			})
-			if err == nil && failed {
+			switch {
+			case err == nil && unread:
+				return &exitError{code: exitUsage}
+			case err == nil && failed:
 				return &exitError{code: exitFailed}
 			}
 			return err
@@ -47,6 +51,8 @@ type validated struct {
 	Problems []placed       `json:"problems"`
 	Warnings []placed       `json:"warnings"`
 	Strategy *strategyFacts `json:"strategy,omitempty"`
+
+	unread bool // there is no such file, or it is none that can be read
 }
 
 // placed is a problem or a warning and its place.
@@ -90,7 +96,7 @@ func validate(file string, stdin io.Reader) validated {
 		}
 	}
 	if err != nil {
-		return validated{File: name, Error: err.Error(), Problems: []placed{}, Warnings: []placed{}}
+		return validated{File: name, Error: err.Error(), Problems: []placed{}, Warnings: []placed{}, unread: true}
 	}
 	return validateText(text, name)
 }

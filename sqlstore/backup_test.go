@@ -76,6 +76,7 @@ func populate(t *testing.T, s *Store) blobMap {
 		}
 		exec(tx, `DELETE FROM events WHERE operation_id > 'op_100'`)
 		exec(tx, `UPDATE operations SET result = $1 WHERE id = 'op_003'`, `{"model":`+name("model")+`}`)
+		exec(tx, `UPDATE operations SET compacted = 1, packed = $1 WHERE id = 'op_004'`, []byte{packedVersion, 0, 255})
 		exec(tx, `INSERT INTO checkpoints (tenant, thread_id, ns, id, put_at, checkpoint_type, artifacts, state_blob)
 			VALUES ('', 'op_001', '', '1', 5, 'final', $1, NULL), ('', 'op_002', '', '1', 5, 'final', NULL, $2)`,
 			"["+name("weights")+","+name("trades")+"]", name("state"))

@@ -10,8 +10,9 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// compactAtOnce is how many researches one call compacts.
-const compactAtOnce = 50
+// compactAtOnce is how many researches one call compacts. Packing one takes a
+// millisecond or two, and writers of SQLite wait for it.
+const compactAtOnce = 20
 
 const (
 	deleteSuperseded query = `DELETE FROM checkpoints AS c WHERE ` + ofOperation + ` AND c.checkpoint_type IS NOT NULL AND c.checkpoint_type <> 'final'
@@ -34,7 +35,7 @@ const (
 	// The state is what a plan remembers, and nothing is planned any more.
 	compact = `UPDATE operations SET compacted = 1, state = NULL, ckpt_id = NULL, ckpt_type = 'compacted', ckpt_epoch = NULL, ckpt_seq = NULL,
 		ckpt_step = NULL, ckpt_size = NULL, ckpt_at = NULL WHERE `
-	compactRoot query = compact + `id = $1 AND ` + compactable + ` RETURNING id, ''` // the files that its result names are its children's
+	compactRoot query = compact + `id = $1 AND ` + compactable + ` RETURNING id, result`
 
 	// A model stays that took more than five seconds to train and has at most
 	// 16 kB for each second: whoever asks for a curve does not wait for a
@@ -99,6 +100,7 @@ func (s *Store) Compact(ctx context.Context) (n int, _ []ktrdr.Hash, err error) 
 		return 0, nil, err
 	}
 	blobs := blobSet{}
+	var p packer
 	err = s.write(ctx, normal, func(t *tx) error {
 		n = 0
 		clear(blobs)
@@ -106,7 +108,7 @@ func (s *Store) Compact(ctx context.Context) (n int, _ []ktrdr.Hash, err error) 
 			return err
 		}
 		for _, root := range found {
-			ids, err := compactOne(ctx, t, root, blobs)
+			ids, err := compactOne(ctx, t, &p, root, blobs)
 			if err != nil {
 				return err
 			}
@@ -124,20 +126,27 @@ func (s *Store) Compact(ctx context.Context) (n int, _ []ktrdr.Hash, err error) 
 	return n, blobs.list(), err
 }
 
-// compactOne marks a research and its children, and returns who was marked.
-func compactOne(ctx context.Context, t *tx, root ktrdr.OperationID, blobs blobSet) (ids []ktrdr.OperationID, err error) {
+// compactOne marks a research and its children, packs their results, and returns
+// who was marked.
+func compactOne(ctx context.Context, t *tx, p *packer, root ktrdr.OperationID, blobs blobSet) (ids []ktrdr.OperationID, err error) {
 	for _, q := range []query{compactRoot, compactChildren} {
 		rows, err := t.rows(ctx, q, root)
-		marked, err := gather(rows, err, func(row scanner) (id ktrdr.OperationID, err error) {
-			var result sql.NullString
-			err = row.Scan(&id, &result)
-			blobs.add(result)
-			return id, err
+		marked, err := gather(rows, err, func(row scanner) (m compactedRow, err error) {
+			err = row.Scan(&m.id, &m.result)
+			return m, err
 		})
 		if err != nil || len(marked) == 0 && q == compactRoot { // it was pinned meanwhile
 			return nil, err
 		}
-		ids = append(ids, marked...)
+		for _, m := range marked {
+			if q == compactChildren { // the files that the result of a research names are its children's
+				blobs.add(m.result)
+			}
+			ids = append(ids, m.id)
+		}
+		if err := p.packAll(ctx, t, marked); err != nil {
+			return nil, err
+		}
 	}
 	return ids, nil
 }
@@ -190,6 +199,9 @@ func stayWhole(ctx context.Context, t *tx, root ktrdr.OperationID, restored bool
 		return err
 	case !restored:
 		return ktrdr.Errorf(ktrdr.CodeConflict, "%s is compacted: its files must be computed again before it is pinned", root)
+	}
+	if err := unpackTree(ctx, t, root); err != nil {
+		return err
 	}
 	_, err = t.exec(ctx, makeWhole, root)
 	return err

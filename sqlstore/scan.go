@@ -31,7 +31,7 @@ const operationColumns = `id, operation_type, status, phase, epoch, attempts, pr
 	ckpt_id, COALESCE(ckpt_type, ''), COALESCE(ckpt_epoch, 0), COALESCE(ckpt_seq, 0),
 	COALESCE(ckpt_step, 0), COALESCE(ckpt_size, 0), COALESCE(ckpt_at, 0),
 	depth, ended_by, ending, queue, run, generation, idx, COALESCE(session, 0),
-	CASE WHEN not_before > {now} THEN not_before ELSE 0 END, rung, score, trials, compacted, pinned`
+	CASE WHEN not_before > {now} THEN not_before ELSE 0 END, rung, score, trials, compacted, pinned, packed`
 
 // briefColumns is operationColumns without what lists do not show. These may be
 // kilobytes of each row.
@@ -39,6 +39,7 @@ var briefColumns = strings.NewReplacer(
 	" spec, state, metadata,", " '', NULL, '',",
 	"\tresult, error_message,", "\tNULL, error_message,",
 	" ending,", " NULL,",
+	" packed", " NULL",
 ).Replace(operationColumns)
 
 // operationRow is an operation with what the store alone knows about it.
@@ -66,6 +67,7 @@ func scanOperation(row scanner) (operationRow, error) {
 		checkpointID, ending          sql.NullString
 		saved                         ktrdr.CheckpointInfo
 		place                         ktrdr.QueuePlace
+		packed                        []byte
 	)
 	err := row.Scan(&op.ID, &op.Type, &op.Status, &op.Phase, &op.Epoch, &op.Attempts, &op.Priority,
 		&op.Parent, &op.Root, &op.Ordinal, &local, &plan, &op.Worker, &op.HeldBy,
@@ -74,7 +76,7 @@ func scanOperation(row scanner) (operationRow, error) {
 		&claimed, &heartbeat, &completed,
 		&checkpointID, &saved.Type, &saved.Epoch, &saved.Seq, &saved.Step, &saved.Size, &savedAt,
 		&op.depth, &op.endedBy, &ending, &place.Name, &place.Run, &place.Generation, &place.Index, &op.Session,
-		&notBefore, &op.Rung, &op.Score, &op.Trials, &compacted, &pinned)
+		&notBefore, &op.Rung, &op.Score, &op.Trials, &compacted, &pinned, &packed)
 	if err != nil {
 		return operationRow{}, err
 	}
@@ -82,6 +84,12 @@ func scanOperation(row scanner) (operationRow, error) {
 	op.Compacted, op.Pinned = compacted == 1, pinned == 1
 	if spec != "" { // empty in a list
 		op.Spec, op.Metadata = json.RawMessage(spec), json.RawMessage(metadata)
+	}
+	if packed != nil {
+		if result.String, err = unpack(packed); err != nil {
+			return operationRow{}, fmt.Errorf("result of %s: %w", op.ID, err)
+		}
+		result.Valid = true
 	}
 	op.State, op.Result = rawJSON(state), rawJSON(result)
 	op.CreatedAt, op.StartedAt, op.ClaimedAt = instant(created), instant(started), instant(claimed)

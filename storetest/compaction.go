@@ -112,12 +112,14 @@ var compactions = map[string]func(*lab){
 		l.compacts(1, 'm')
 		l.compacts(0)
 		same(l, "named after", l.refs(), "")
-		for _, id := range []ktrdr.OperationID{root.ID, child.ID} {
-			op := l.op(id)
+		for _, before := range []ktrdr.Operation{root, child} {
+			op := l.op(before.ID)
 			if !op.Compacted || op.Checkpoint != nil || len(op.Result) == 0 {
-				l.Errorf("%s is compacted: %v, shows the checkpoint %v and the result %s", id, op.Compacted, op.Checkpoint, op.Result)
+				l.Errorf("%s is compacted: %v, shows the checkpoint %v and the result %s", op.ID, op.Compacted, op.Checkpoint, op.Result)
 			}
-			history, err := l.History(l.ctx(), id)
+			same(l, "result", string(op.Result), string(before.Result))
+			same(l, "spec", string(op.Spec), string(before.Spec))
+			history, err := l.History(l.ctx(), op.ID)
 			l.must(err)
 			same(l, "checkpoints", len(history), 0)
 		}
@@ -181,6 +183,7 @@ var compactions = map[string]func(*lab){
 			l.Errorf("with its blobs back it is pinned: %v, compacted: %v", op.Pinned, op.Compacted)
 		}
 		same(l, "named", l.refs(), "bm")
+		same(l, "result of the pinned one", string(l.op(root.ID).Result), string(root.Result))
 		l.compacts(0)
 		_, err = l.SetPinned(l.ctx(), l.create(ktrdr.NewOperation{}).ID, true, false)
 		l.refused(err, ktrdr.CodeInvalid)

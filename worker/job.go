@@ -256,11 +256,25 @@ func (j *job) end(e *entry) {
 			fault.Hit(fault.WorkerEnded)
 		}
 		j.w.count(func(s *Stats) { s.Ended++ })
-		j.log.Info("operation ended", "kind", e.kind(), "acknowledged", acknowledged, "took", time.Since(j.began))
+		j.tellEnd(e, acknowledged)
 	case judge(err) == stale:
 		j.w.count(func(s *Stats) { s.Lost++ })
 		j.log.Warn("claim was lost before its end was delivered", "err", err)
 	default:
 		j.log.Error("end of the operation cannot be delivered", "kind", e.kind(), "err", err)
+	}
+}
+
+// tellEnd logs how the claim ended. What becomes of an operation whose child
+// process died is decided by the backend, which logs it.
+func (j *job) tellEnd(e *entry, acknowledged bool) {
+	log := j.log.With("kind", e.kind(), "acknowledged", acknowledged, "took", time.Since(j.began))
+	switch {
+	case e.Released != nil && e.Released.ChildDied:
+		log.Warn("death of the child process reported", "how", e.Released.Reason)
+	case e.Finished != nil && e.Finished.Outcome == ktrdr.Failed:
+		log.Warn("operation failed", "err", e.Finished.ErrorMessage)
+	default:
+		log.Info("operation ended")
 	}
 }

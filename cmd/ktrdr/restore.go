@@ -91,7 +91,7 @@ func (a *app) restore(ctx context.Context, cfg Config, name string) (err error) 
 		return err
 	}
 	err = a.print(restored{cfg.Data, cfg.serveCommand(), damaged}, func(w io.Writer) {
-		fmt.Fprintf(w, "Restored. Start a backend on it with `%s`", cfg.serveCommand())
+		fmt.Fprintf(w, "Restored. Start a backend on it with `%s`", plain(cfg.serveCommand()))
 		if hidden := cfg.hidden(); hidden != "" {
 			fmt.Fprintf(w, ", with %s as you gave it", hidden)
 		}

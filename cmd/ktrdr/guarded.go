@@ -21,7 +21,7 @@ type guarded struct {
 	guard bool
 
 	mu  sync.Mutex
-	cut  []byte // the beginning of a character whose rest comes with the next write
+	cut []byte // the beginning of a character whose rest comes with the next write
 }
 
 func guard(f *os.File) *guarded {

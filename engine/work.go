@@ -320,7 +320,20 @@ func (e *Engine) Finish(ctx context.Context, f ktrdr.Finished) error {
 // but not before its wait is over.
 func (e *Engine) Release(ctx context.Context, r ktrdr.Released) error {
 	r.Reason = ktrdr.CleanText(r.Reason)
-	return e.refusal(e.store.Release(ctx, r))
+	err := e.store.Release(ctx, r)
+	if err == nil && r.ChildDied {
+		e.tellPoison(ctx, r)
+	}
+	return e.refusal(err)
+}
+
+// tellPoison logs that an operation failed because its child processes keep
+// dying. Only the store knows how many did.
+func (e *Engine) tellPoison(ctx context.Context, r ktrdr.Released) {
+	op, err := e.store.Operation(ctx, r.Operation)
+	if err == nil && op.Status == ktrdr.Failed && op.Epoch == r.Epoch {
+		e.log.WarnContext(ctx, "operation failed", "op", op.ID, "epoch", op.Epoch, "code", ktrdr.CodePoison, "err", op.ErrorMessage)
+	}
 }
 
 // LiveClaim says whether the epoch is the operation's live one.

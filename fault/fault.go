@@ -37,6 +37,15 @@ const (
 	LookReading   Point = "look.reading"   // the confirmation runs, the holdout is not read
 	LookTraded    Point = "look.traded"    // the holdout is traded, the result not sent
 	LookEnding    Point = "look.ending"    // the result is written, not committed
+
+	RestoreMarked   Point = "restore.marked"   // the folder is marked, the backup not read
+	RestoreProved   Point = "restore.proved"   // the backup is whole, nothing is removed
+	RestoreCleared  Point = "restore.cleared"  // what an earlier restore left is removed
+	RestoreBegun    Point = "restore.begun"    // the mark names what is made, nothing is made
+	RestoreOpened   Point = "restore.opened"   // the database has its tables
+	RestoreLoaded   Point = "restore.loaded"   // rows and blobs are there, not bound
+	RestoreBound    Point = "restore.bound"    // bound; both marks are there
+	RestoreUnmarked Point = "restore.unmarked" // the folder's mark is gone, the database's is there
 )
 
 // Points lists every point; a test kills a process at each.
@@ -46,4 +55,5 @@ var Points = []Point{
 	SpoolWritten, SpoolSynced, SpoolRenamed, SpoolDurable, SpoolSent,
 	WorkerClaimed, WorkerSaving, WorkerSaved, WorkerEnding, WorkerEnded,
 	LookClosing, LookReserved, LookClosed, LookReading, LookTraded, LookEnding,
+	RestoreMarked, RestoreProved, RestoreCleared, RestoreBegun, RestoreOpened, RestoreLoaded, RestoreBound, RestoreUnmarked,
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -33,6 +34,25 @@ func LockFolder(dir string) (unlock func() error, err error) {
 		return nil, fmt.Errorf("lock the data folder %s: %w", dir, err)
 	}
 	return f.Close, nil
+}
+
+// FolderHolder is the process that has locked the data folder, or "" when none
+// has. It changes nothing. An error is what would keep LockFolder from locking.
+func FolderHolder(dir string) (pid string, err error) {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("lock the data folder: %w", err)
+	}
+	defer f.Close() // and with it the lock
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	if !errors.Is(err, syscall.EWOULDBLOCK) {
+		return "", err
+	}
+	text, err := os.ReadFile(f.Name())
+	return string(bytes.TrimSpace(text)), err
 }
 
 func writePID(f *os.File) error {

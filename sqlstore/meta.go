@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"crypto/rand"
-	"database/sql"
 	"errors"
 
 	"github.com/ktrdr/ktrdr"
@@ -17,7 +16,7 @@ const (
 	countMeta  query = `SELECT COUNT(*) FROM meta WHERE key = $1`
 )
 
-// The keys of meta; another, restoring, belongs to the backup. The last four
+// The keys of meta; restoring and unfinished belong to the restore. The last four
 // say nothing: they are there to be locked.
 const (
 	metaPaused   = "paused"
@@ -102,23 +101,6 @@ func (s *Store) Same(ctx context.Context, other *Store) (same bool, err error) {
 	return n == 1, errors.Join(err, s.write(ctx, normal, unset))
 }
 
-// CheckBlobRoot refuses what BindBlobRoot would refuse, and binds nothing.
-func (s *Store) CheckBlobRoot(ctx context.Context, identity string) error {
-	var bound string
-	err := s.readOne(ctx, func(r queryer) error { return r.row(ctx, selectMeta, metaBlobRoot).Scan(&bound) })
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
-	}
-	if err == nil && bound != identity {
-		err = foreignRoot(bound, identity)
-	}
-	return err
-}
-
-func foreignRoot(bound, identity string) error {
-	return ktrdr.Errorf(ktrdr.CodeMismatch, "this database belongs to the blob root %s, not to %s; use the same shared folder or bucket for every backend", bound, identity)
-}
-
 // BindBlobRoot implements ktrdr.Store.
 func (s *Store) BindBlobRoot(ctx context.Context, identity string) error {
 	if identity == "" || !storable(identity, 1024) {
@@ -133,7 +115,7 @@ func (s *Store) BindBlobRoot(ctx context.Context, identity string) error {
 			return err
 		}
 		if bound != identity {
-			return foreignRoot(bound, identity)
+			return ktrdr.Errorf(ktrdr.CodeMismatch, "this database belongs to the blob root %s, not to %s; use the same shared folder or bucket for every backend", bound, identity)
 		}
 		return nil
 	})

@@ -49,7 +49,7 @@ func migrate(ctx context.Context, db *sql.DB, d goose.Dialect, steps fs.FS, log 
 		return 0, fmt.Errorf("schema version: %w", err)
 	}
 	if have > want {
-		return 0, fmt.Errorf("the schema is version %d and this ktrdr knows only %d: run the newer ktrdr that made it, or restore an older backup", have, want)
+		return 0, newerSchema(have, want)
 	}
 	done, err := provider.Up(ctx)
 	if err != nil {

@@ -28,6 +28,9 @@ type Config struct {
 	// take before it is made again on a fresh connection; 0 means 5 s.
 	HeartbeatTry time.Duration
 
+	// Restoring opens a database also where a restore has not finished.
+	Restoring bool
+
 	// Statements, if it is set, counts the statements of reads.
 	Statements *atomic.Int64
 }
@@ -65,9 +68,17 @@ type database interface {
 
 // Open connects to the database and brings its schema up to date. It refuses
 // an engine that is too old, a file that is damaged (CodeCorrupt) and a schema
-// that a newer ktrdr made. The caller closes the store.
+// that a newer ktrdr made. The caller closes the store. CodeConflict when a
+// restore into it has not finished.
 func Open(ctx context.Context, c Config) (*Store, error) {
-	return open(ctx, c, migrations)
+	s, err := open(ctx, c, migrations)
+	if err != nil || c.Restoring {
+		return s, err
+	}
+	if err := s.refuseUnfinished(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("database %s: %w", shownURL(c.URL), err), s.Close())
+	}
+	return s, nil
 }
 
 // open is Open with the migrations of a test.

@@ -20,6 +20,11 @@ const (
 	// and the transitions that they would refuse, are all in the backup. It is
 	// there only inside the restoring transaction.
 	metaRestoring = "restoring"
+
+	// metaUnfinished is there from the commit of the restored rows until
+	// FinishRestore. A database with it is not for use: its blobs may be
+	// missing. It is in no backup.
+	metaUnfinished = "restore unfinished"
 )
 
 // rowsPerInsert: a round trip to PostgreSQL costs more than a long statement,
@@ -33,7 +38,8 @@ type BlobSink interface {
 
 // Restore loads what Backup wrote, from either database, into an empty store
 // of the same schema: all of it, or nothing but some blobs that nobody names.
-// It returns the blobs that rows name and that were damaged when they were
+// What an unfinished restore left is removed first. The store stays unfinished
+// until FinishRestore. It returns the blobs that rows name and that were damaged when they were
 // saved. CodeConflict when the store is not empty; otherwise as VerifyBackup.
 func Restore(ctx context.Context, s *Store, blobs BlobSink, from io.Reader) (damaged []ktrdr.Hash, err error) {
 	err = s.db.writeOnce(ctx, func(t *tx) error {
@@ -47,6 +53,26 @@ func Restore(ctx context.Context, s *Store, blobs BlobSink, from io.Reader) (dam
 	}
 	return damaged, nil
 }
+
+// FinishRestore lets the restored database be used.
+func (s *Store) FinishRestore(ctx context.Context) error {
+	return s.write(ctx, normal, func(t *tx) error {
+		_, err := t.exec(ctx, deleteMeta, metaUnfinished)
+		return err
+	})
+}
+
+// refuseUnfinished refuses a database into which a restore was not finished.
+func (s *Store) refuseUnfinished(ctx context.Context) error {
+	var n int
+	err := s.readOne(ctx, func(r queryer) error { return r.row(ctx, countMeta, metaUnfinished).Scan(&n) })
+	if err == nil && n > 0 {
+		err = errUnfinished
+	}
+	return err
+}
+
+var errUnfinished = ktrdr.Errorf(ktrdr.CodeConflict, "a restore into this database has not finished, so not everything is there: run `ktrdr restore FILE` into it again, which begins anew")
 
 // restore is one under way.
 type restore struct {
@@ -78,7 +104,10 @@ func (r *restore) run(ctx context.Context) error {
 			return fmt.Errorf("table %s: %w", t.Name, err)
 		}
 	}
-	_, err = r.tx.exec(ctx, `DELETE FROM meta WHERE key = $1`, metaRestoring)
+	if _, err := r.tx.exec(ctx, deleteMeta, metaRestoring); err != nil {
+		return err
+	}
+	_, err = r.tx.exec(ctx, setMeta, metaUnfinished, "1")
 	r.tx.wakeWorkers()
 	return err
 }
@@ -91,6 +120,9 @@ func (r *restore) prepare(ctx context.Context, m manifest) error {
 	}
 	if !slices.EqualFunc(here, m.Tables, table.same) {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "the backup's tables are not those of schema %d", m.Schema)
+	}
+	if err := r.removeUnfinished(ctx, here); err != nil {
+		return err
 	}
 	r.tables = map[string]table{}
 	for _, t := range here {
@@ -107,6 +139,21 @@ func (r *restore) prepare(ctx context.Context, m manifest) error {
 		return err
 	}
 	_, err = r.tx.exec(ctx, `INSERT INTO meta (key, value) VALUES ($1, '1')`, metaRestoring)
+	return err
+}
+
+// removeUnfinished removes what a restore left in PostgreSQL that was not
+// finished, also which blobs it was bound to.
+func (r *restore) removeUnfinished(ctx context.Context, here []table) error {
+	var n int
+	if err := r.tx.row(ctx, countMeta, metaUnfinished).Scan(&n); err != nil || n == 0 || !r.store.isPostgres() {
+		return err // a file is removed as a whole
+	}
+	names := make([]string, len(here))
+	for i, t := range here {
+		names[i] = t.quoted()
+	}
+	_, err := r.tx.exec(ctx, query("TRUNCATE "+strings.Join(names, ", ")+" RESTART IDENTITY"))
 	return err
 }
 

@@ -118,11 +118,13 @@ func (db *sqlite) openPools() (err error) {
 	return nil
 }
 
-// dsn returns the driver's name for the file. The file: form is used because
-// in it the path can be escaped.
+// waits is the pragma after which a connection waits for others.
+var waits = "busy_timeout(" + strconv.FormatInt(busyTimeout.Milliseconds(), 10) + ")"
+
+// dsn returns the driver's name for the file.
 func dsn(path string, more string) string {
-	v := url.Values{"_dqs": {"0"}, "_defensive": {"1"}, "_pragma": {
-		"busy_timeout(" + strconv.FormatInt(busyTimeout.Milliseconds(), 10) + ")", // first: switching to WAL may already have to wait
+	return fileURL(path,
+		waits, // first: switching to WAL may already have to wait
 		"journal_mode(WAL)",
 		"synchronous(FULL)",
 		"foreign_keys(1)",
@@ -131,7 +133,13 @@ func dsn(path string, more string) string {
 		"journal_size_limit(67108864)",
 		"temp_store(MEMORY)", // what a savepoint may have to undo is kept in memory, not in a file
 		more,
-	}}
+	)
+}
+
+// fileURL is the driver's name for a file that is opened with these pragmas.
+// The file: form is used because in it the path can be escaped.
+func fileURL(path string, pragmas ...string) string {
+	v := url.Values{"_dqs": {"0"}, "_defensive": {"1"}, "_pragma": pragmas}
 	u := url.URL{Scheme: "file", Path: path, RawQuery: v.Encode()}
 	return u.String()
 }

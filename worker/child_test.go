@@ -1,11 +1,14 @@
 package worker_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -85,12 +88,17 @@ func TestChild_ThreeDeathsArePoison(t *testing.T) {
 		b := workertest.New()
 		requeued(t, b)
 		deaths := 0
-		start(t, b, worker.Config{Runners: never(t), Child: func(context.Context, <-chan struct{}, worker.Backend) error {
+		var log bytes.Buffer
+		w := start(t, b, worker.Config{Runners: never(t), Log: slog.New(slog.NewTextHandler(&log, nil)), Child: func(context.Context, <-chan struct{}, worker.Backend) error {
 			deaths++
 			return errors.New("signal: killed")
 		}})
 		if op := ended(t, b, "op_a"); op.Status != ktrdr.Failed || op.Losses != ktrdr.PoisonLosses || deaths != ktrdr.PoisonLosses {
 			t.Errorf("ended %s with %d losses after %d deaths, want FAILED after %d", op.Status, op.Losses, deaths, ktrdr.PoisonLosses)
+		}
+		_ = w.stop() // the log is whole
+		if got := strings.Count(log.String(), `level=WARN msg="death of the child process reported"`); got != ktrdr.PoisonLosses || strings.Contains(log.String(), "operation ended") {
+			t.Errorf("%d deaths are warnings, want %d:\n%s", got, ktrdr.PoisonLosses, &log)
 		}
 	})
 }

@@ -269,6 +269,8 @@ func (j *job) end(e *entry) {
 func (j *job) logEnd(e *entry, acknowledged bool) {
 	facts := []any{"type", j.task.Type, "acknowledged", acknowledged, "took", time.Since(j.began)}
 	switch f := e.Finished; {
+	case e.Released != nil && e.Released.ChildDied: // what becomes of it the backend decides, which logs it
+		j.log.Warn("death of the child process reported", append(facts, "how", e.Released.Reason)...)
 	case f == nil:
 		j.log.Info("operation released", facts...)
 	case f.Outcome == ktrdr.Failed:

@@ -56,7 +56,7 @@ func TestCLI_ResearchesAGoalToItsVerdict(t *testing.T) {
 			t.Errorf("a followed research does not tell %q:\n%s", part, said)
 		}
 	}
-	ops := decode[[]ktrdr.Operation](t, l.must("ops", "--type", "agent_research", "--json"))
+	ops := l.ops("--type", "agent_research")
 	if len(ops) != 1 || ops[0].Status != ktrdr.Completed || ops[0].Session != 1 {
 		t.Fatalf("researches %+v, want the one that completed: what was refused created nothing", ops)
 	}

@@ -62,7 +62,7 @@ func (b *backend) announce(ctx context.Context, a *app) error {
 
 func (a *app) checklist(w io.Writer, s announcement) {
 	p := a.palette()
-	done := func(what, detail string) { fmt.Fprintf(w, "%s %-9s %s\n", p.good("✔"), what, detail) }
+	done := func(what, detail string) { fmt.Fprintf(w, "%s %-9s %s\n", p.good("✔"), what, plain(detail)) }
 	done("data", s.Data)
 	done("database", fmt.Sprintf("%s %s at %s", s.Store.Kind, s.Store.Version, s.Store.Location))
 	done("schema", fmt.Sprintf("version %d", s.Store.Schema))
@@ -82,7 +82,7 @@ func (a *app) checklist(w io.Writer, s announcement) {
 		done("token", s.Token)
 	}
 	for _, warning := range s.Warnings {
-		fmt.Fprintf(w, "%s %s\n", p.bad("⚠"), warning)
+		fmt.Fprintf(w, "%s %s\n", p.bad("⚠"), plain(warning))
 	}
 	if n := len(s.Requeued); n > 0 {
 		fmt.Fprintf(w, "%s %s ran in a backend that died without a stop; each runs next in a child process:\n", p.bad("⚠"), numbered(n, "operation", "operations"))

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -161,15 +160,9 @@ func (b *backend) openFolder() error {
 }
 
 func (b *backend) listen(ctx context.Context) error {
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", b.cfg.Addr)
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("%s is in use by another program: stop it, or choose another address, for example --addr 127.0.0.1:0 for any free port", b.cfg.Addr)
-	case errors.Is(err, syscall.EACCES):
-		return fmt.Errorf("%s needs more rights than this user has: choose a port above 1023 with --addr", b.cfg.Addr)
-	case err != nil:
-		return fmt.Errorf("listen on %s: %w; choose another address with --addr", b.cfg.Addr, err)
+	l, err := listenOn(ctx, b.cfg.Addr)
+	if err != nil {
+		return err
 	}
 	b.listener = l
 	b.later("listener", func() error { // the server closes it too
@@ -251,21 +244,27 @@ func (b *backend) freeDisk() (int64, error) {
 	return least, nil
 }
 
+// threadsAt is the database that programs that are not ours keep their
+// checkpoints in; false when they have none of their own.
+func (c Config) threadsAt() (at string, own bool) {
+	at = c.Threads.Path
+	if c.Threads.Backend == threadsSQLite && !filepath.IsAbs(at) {
+		at = filepath.Join(c.Data, at)
+	}
+	return at, c.Threads.Backend != "" && c.Threads.Backend != threadsMemory
+}
+
 // openThreads opens where programs that are not ours keep their checkpoints;
 // nil means the main store.
 func (b *backend) openThreads(ctx context.Context) (ktrdr.Saver, error) {
-	at := b.cfg.Threads.Path
-	switch b.cfg.Threads.Backend {
-	case "":
-		return nil, nil
-	case threadsMemory:
+	at, own := b.cfg.threadsAt()
+	switch {
+	case b.cfg.Threads.Backend == threadsMemory:
 		m := memsaver.New()
 		b.expireThreads = m.Expire
 		return m, nil
-	case threadsSQLite:
-		if !filepath.IsAbs(at) {
-			at = filepath.Join(b.cfg.Data, at)
-		}
+	case !own:
+		return nil, nil
 	}
 	s, err := sqlstore.Open(ctx, sqlstore.Config{URL: at, Log: b.log})
 	if err != nil {

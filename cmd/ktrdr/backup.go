@@ -73,7 +73,7 @@ func (a *app) backup(ctx context.Context, cfg Config, name string, force bool) e
 		return err
 	}
 	err = a.print(backedUp{name, size, damaged}, func(w io.Writer) {
-		fmt.Fprintf(w, "%s written, %s. Restore it with `ktrdr restore %s --data DIR`.\n", name, bytesText(size), name)
+		fmt.Fprintf(w, "%s written, %s. Restore it with `ktrdr restore %s --data DIR`.\n", plain(name), bytesText(size), plain(name))
 	})
 	return cmp.Or(err, damage("backup written", damaged))
 }

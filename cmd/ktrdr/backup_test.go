@@ -204,6 +204,10 @@ func TestRestore_BeginsAnewWhereOneWasKilled(t *testing.T) {
 	if _, err := load(t.Context(), cfg, f); err != nil {
 		t.Fatal(err)
 	}
+	// load has taken the mark away; a kill just before leaves it.
+	if err := writeOnce(filepath.Join(l.data, restoringFile), `{"made":["blobs","ktrdr.db"]}`); err != nil {
+		t.Fatal(err)
+	}
 	stray := filepath.Join(l.data, "blobs", "stray")
 	if err := os.WriteFile(stray, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -97,7 +97,7 @@ func describeCheckpoint(w io.Writer, k ktrdr.Checkpoint) {
 	if err != nil {
 		state = k.State
 	}
-	fmt.Fprintf(w, "  state %s\n", state)
+	fmt.Fprintf(w, "  state %s\n", jsonPlain(string(state)))
 }
 
 func newCheckpointsDelete(a *app) *cobra.Command {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/jobs"
@@ -47,7 +46,7 @@ func TestCosts_AGivenStrategyPaysTheFloor(t *testing.T) {
 			t.Errorf("the start does not say %q:\n%s", want, a.err)
 		}
 	}
-	tests := decode[[]ktrdr.Operation](t, l.must("ops", "--type", "backtesting", "--json"))
+	tests := l.ops("--type", "backtesting")
 	if len(tests) != 1 {
 		t.Fatalf("%d backtests, want one", len(tests))
 	}
@@ -55,7 +54,7 @@ func TestCosts_AGivenStrategyPaysTheFloor(t *testing.T) {
 	if c := run.Config; c.Commission != 0.00005 || c.Slippage != 0.00005 || c.Spread != 0.0001 {
 		t.Errorf("the backtest paid %v/%v/%v, want the default of major FX", c.Commission, c.Slippage, c.Spread)
 	}
-	op := decode[[]ktrdr.Operation](t, l.must("ops", "--type", "agent_research", "--json"))[0]
+	op := l.ops("--type", "agent_research")[0]
 	out := l.must("results", string(op.ID))
 	for _, want := range []string{
 		"so it was traded at the floor: 1.5 basis points a side (default: major FX).",
@@ -71,7 +70,7 @@ func TestCosts_AGivenStrategyPaysTheFloor(t *testing.T) {
 		t.Errorf("the result says %+v, %v", r.Costs, err)
 	}
 	// By hand nothing is overruled.
-	training := decode[[]ktrdr.Operation](t, l.must("ops", "--type", "training", "--json"))[0]
+	training := l.ops("--type", "training")[0]
 	hand := l.finished("backtest", string(training.ID))
 	if own := decode[jobs.BacktestResult](t, string(hand.Result)); own.Config.Commission != 1e-8 || own.Config.Spread != 0 {
 		t.Errorf("a backtest by hand paid %+v, want what the strategy says", own.Config)
@@ -122,7 +121,7 @@ func TestCosts_BelowTheDefaultIsMarkedInEveryTable(t *testing.T) {
 	if a.code != exitOK || !strings.Contains(a.err, "are below the default for major FX: 0.01 basis points a side, where the default is 1.5. Its results are marked.") {
 		t.Fatal(a)
 	}
-	op := decode[[]ktrdr.Operation](t, l.must("ops", "--type", "agent_research", "--json"))[0]
+	op := l.ops("--type", "agent_research")[0]
 	for name, out := range map[string]string{
 		"research --follow": a.out, "leaderboard": l.must("leaderboard"), "memory": l.must("memory"), "report": l.must("report"),
 		"results": l.must("results", string(op.ID)),

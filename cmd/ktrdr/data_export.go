@@ -65,7 +65,7 @@ func (a *app) export(cmd *cobra.Command, s series, file string) error {
 		return err
 	}
 	return a.print(exported{file, size, b.Len()}, func(w io.Writer) {
-		fmt.Fprintf(w, "%s written: %d bars of %s, %s\n", file, b.Len(), s, bytesText(size))
+		fmt.Fprintf(w, "%s written: %d bars of %s, %s\n", plain(file), b.Len(), s, bytesText(size))
 	})
 }
 

@@ -104,7 +104,7 @@ func (m inLedger) sentence() string {
 
 func printMarket(w io.Writer, s stored) {
 	fmt.Fprintf(w, "%s %s, %d bars, %s\n", s.Symbol, s.Timeframe, s.Bars, s.span())
-	fmt.Fprintln(w, s.sentence())
+	fmt.Fprintln(w, plain(s.sentence()))
 	if s.Market == "" {
 		return
 	}

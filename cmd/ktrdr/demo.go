@@ -200,7 +200,11 @@ func (d *demo) perform(ctx context.Context) error {
 				return err
 			}
 			if root := d.find(d.root); root != nil && root.Status.Terminal() {
-				return d.verdict(*root, tree)
+				whole, err := d.client.Operation(ctx, d.root) // a list has no results
+				if err != nil {
+					return err
+				}
+				return d.verdict(whole, tree)
 			}
 		}
 	}

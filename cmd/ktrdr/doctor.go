@@ -20,8 +20,9 @@ import (
 
 const doctorHelp = `Check everything that can be checked: folder and permissions, free disk, the
 database, the blobs in both directions, the server, its clock, and operations
-that do not move. It looks at the database and the blobs themselves and needs no
-running backend. Each ✗ says what to do; the exit code is 1 when there is one.`
+that do not move. Everything for which ktrdr serve would refuse to start is found
+without changing anything. It looks at the database and the blobs themselves and
+needs no running backend. Each ✗ says what to do; the exit code is 1 when there is one.`
 
 // finding is one thing the doctor looked at.
 type finding struct {
@@ -69,6 +70,7 @@ func (d *doctor) examine(ctx context.Context) {
 	d.disk()
 	health, err := d.a.askHealth(ctx)
 	running := err == nil
+	d.start(ctx, running)
 	if running && health.Version != ourVersion() {
 		d.bad("version", "use the binary of the same version", "the backend is %s, this binary %s; the database is not opened", health.Version, ourVersion())
 	} else {
@@ -123,16 +125,15 @@ func (d *doctor) disk() {
 	}
 }
 
-// storage opens the database, which checks its integrity, and compares its
-// rows with the blobs.
+// storage looks at the database and the blobs, and compares the rows of one
+// with the other.
 func (d *doctor) storage(ctx context.Context, running bool) {
+	if !d.open(ctx) {
+		return
+	}
 	st, err := openStorage(ctx, d.cfg)
 	if err != nil {
-		fix := "restore a backup into an empty folder with `ktrdr restore FILE --data DIR`, or repair what is named"
-		if ktrdr.CodeOf(err) == ktrdr.CodeNoSpace {
-			fix = "free some space where the database is"
-		}
-		d.bad("database", fix, "%v", err)
+		d.bad("database", "repair what is named", "%v", err)
 		return
 	}
 	defer st.close()
@@ -142,8 +143,8 @@ func (d *doctor) storage(ctx context.Context, running bool) {
 		return
 	}
 	d.good("database", "%s %s at %s, schema %d", info.Kind, info.Version, info.Location, info.Schema)
-	if err := st.belong(ctx, d.cfg); err != nil {
-		d.bad("blobs", "name the blobs of this database with CHECKPOINT_DIR, or its database with --db; if they are lost, restore a backup into an empty folder with `ktrdr restore FILE --data DIR`",
+	if err := st.refuseForeignBlobs(ctx, d.cfg); err != nil {
+		d.bad("blobs", "name the right database with --db or KTRDR_DB, or name an empty place for blobs with CHECKPOINT_DIR",
 			"`ktrdr serve` would not start: %v", err)
 	}
 	d.blobs(ctx, st)

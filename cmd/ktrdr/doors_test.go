@@ -238,7 +238,7 @@ func (d *doors) again() {
 		d.t.Errorf("the same prediction again: %d looks, and %d before\n%s", n, before, out)
 	}
 	var opened ktrdr.Operation
-	for _, op := range decode[[]ktrdr.Operation](d.t, d.must("ops", "--type", "backtesting", "--json")) {
+	for _, op := range d.ops("--type", "backtesting") {
 		if l, err := d.client().Looks(d.t.Context(), ktrdr.LookQuery{Market: d.market}); err == nil && slices.ContainsFunc(l.Looks, func(l ktrdr.Look) bool { return l.Operation == op.ID }) {
 			opened = op
 		}

@@ -30,6 +30,15 @@ func (l *lab) op(id string) ktrdr.Operation {
 	return decode[ktrdr.Operation](l.t, l.must("status", id, "--json"))
 }
 
+// ops are the operations that `ops` lists, each whole.
+func (l *lab) ops(args ...string) (list []ktrdr.Operation) {
+	l.t.Helper()
+	for _, row := range decode[[]httpapi.OperationRow](l.t, l.must(append([]string{"ops", "--json"}, args...)...)) {
+		list = append(list, l.op(string(row.ID)))
+	}
+	return list
+}
+
 // until polls an operation; what is waited for happens in other processes.
 func (l *lab) until(id string, what string, ok func(ktrdr.Operation) bool) ktrdr.Operation {
 	l.t.Helper()
@@ -67,7 +76,7 @@ func TestCLI_FollowsAnOperationToItsResult(t *testing.T) {
 	if a.code != exitOK || last.Status != ktrdr.Completed || !last.HasPlan {
 		t.Errorf("a parent followed as JSON: %v", a)
 	}
-	children := decode[[]ktrdr.Operation](t, l.must("ops", "--parent", string(last.ID), "--json"))
+	children := l.ops("--parent", string(last.ID))
 	if len(children) != 3 {
 		t.Errorf("%d children, want 3", len(children))
 	}
@@ -153,7 +162,7 @@ func TestCLI_PausesAndListsWorkers(t *testing.T) {
 	if code := w.stop(syscall.SIGTERM); code != 0 {
 		t.Errorf("worker's exit code after SIGTERM = %d, want 0", code)
 	}
-	if out := l.must("workers"); !strings.Contains(out, "No workers") {
+	if out := l.must("workers"); !strings.Contains(out, "No live workers") {
 		t.Errorf("after its stop the worker is still listed:\n%s", out)
 	}
 }

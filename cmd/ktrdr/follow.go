@@ -181,7 +181,7 @@ func (f *follower) look(ctx context.Context) error {
 func (f *follower) tell(e ktrdr.Event) {
 	switch {
 	case f.a.json:
-		_ = json.NewEncoder(f.a.out).Encode(eventLine{e.Cursor.String(), e})
+		_ = json.NewEncoder(jsonLines{f.a.out}).Encode(eventLine{e.Cursor.String(), e})
 	case f.screen != nil:
 		f.screen.above(stamped(e))
 		f.show()

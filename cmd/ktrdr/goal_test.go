@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
 )
 
@@ -18,7 +17,7 @@ func TestCLI_SaysWhatOfAGoalIsNotUnderstood(t *testing.T) {
 
 	l.refused(exitUsage, "nothing of the goal was understood: rich, momentom (did you mean momentum?)", "research", "make me rich by momentom")
 	l.refused(exitUsage, "`ktrdr data resample EURUSD 1h 1d`", "research", "EURUSD daily")
-	if ops := decode[[]ktrdr.Operation](t, l.must("ops", "--json")); len(ops) != 0 {
+	if ops := l.ops(); len(ops) != 0 {
 		t.Fatalf("%d operations were made of refused goals", len(ops))
 	}
 	a := l.run("research", "trend in the London session", "--force")

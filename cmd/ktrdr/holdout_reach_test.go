@@ -112,7 +112,7 @@ func (l *lab) burgle(secret ktrdr.Secret, spec research.Spec) {
 	if _, err := thief.OpenBlob(l.t.Context(), spec.Holdout[0].SHA256); ktrdr.CodeOf(err) != ktrdr.CodeForbidden {
 		l.t.Errorf("a worker asks for the holdout by its name: %v, want CodeForbidden", err)
 	}
-	waiting := decode[[]ktrdr.Operation](l.t, l.must("ops", "--type", "agent_design", "--status", "pending", "--json"))
+	waiting := l.ops("--type", "agent_design", "--status", "pending")
 	if len(waiting) != 1 {
 		l.t.Fatalf("%d designs wait, want one that could be stolen", len(waiting))
 	}
@@ -133,7 +133,7 @@ func (l *lab) burgle(secret ktrdr.Secret, spec research.Spec) {
 // researched is what the last research was given, and how many looks there were.
 func (l *lab) researched() (spec research.Spec, opened int) {
 	l.t.Helper()
-	for _, op := range decode[[]ktrdr.Operation](l.t, l.must("ops", "--type", "agent_research", "--json")) {
+	for _, op := range l.ops("--type", "agent_research") {
 		whole := l.op(string(op.ID))
 		if whole.Status != ktrdr.Completed {
 			l.t.Fatalf("%s is %s: %s", op.ID, whole.Status, whole.ErrorMessage)
@@ -153,7 +153,7 @@ func (l *lab) researched() (spec research.Spec, opened int) {
 // designs is what all designs are made from and what they came to.
 func (l *lab) designs() (all []byte) {
 	l.t.Helper()
-	for _, op := range decode[[]ktrdr.Operation](l.t, l.must("ops", "--type", "agent_design", "--json")) {
+	for _, op := range l.ops("--type", "agent_design") {
 		whole := l.op(string(op.ID))
 		all = slices.Concat(all, whole.Spec, whole.Result)
 	}

@@ -18,7 +18,7 @@ func TestServe_AWorkersTokenDoesNotOpenTheHoldout(t *testing.T) {
 	l.worker("--types", "training,backtesting")
 	made := decode[httpapi.Triggered](t, l.must("research", "--symbol", "EURUSD", "--json"))
 	l.until(string(made.Operation), "training", func(op ktrdr.Operation) bool { return op.Phase == string(research.Training) })
-	children := decode[[]ktrdr.Operation](t, l.must("ops", "--parent", string(made.Operation), "--type", "training", "--json"))
+	children := l.ops("--parent", string(made.Operation), "--type", "training")
 	l.until(string(children[0].ID), "running", func(op ktrdr.Operation) bool { return op.Status == ktrdr.Running })
 	spec, err := ktrdr.ParseSpec[research.Spec](l.op(string(made.Operation)).Spec)
 	if err != nil {

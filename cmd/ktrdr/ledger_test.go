@@ -34,7 +34,7 @@ func TestServe_WhatIsTriedByHandCountsAndAHoldoutStaysSealed(t *testing.T) {
 	// A floor of 0 lets the research trade at the strategy's own costs, as a backtest by hand does.
 	l.must("research", "--strategy", "rsi_mean_reversion", "--symbol", "EURUSD", "--bypass-gates", "--costs", "EURUSD=0/0/0", "--follow")
 	var whole ktrdr.Operation
-	for _, op := range decode[[]ktrdr.Operation](t, l.must("ops", "--type", "agent_research", "--json")) {
+	for _, op := range l.ops("--type", "agent_research") {
 		whole = l.op(string(op.ID))
 	}
 	if whole.Trials != 3 {

@@ -81,7 +81,7 @@ func mine(t *testing.T, name string) string {
 func (l *lab) resultOf(name string) research.Result {
 	l.t.Helper()
 	l.must("research", "--strategy", name, "--seed", "3", "--bypass-gates", "--follow")
-	ops := decode[[]ktrdr.Operation](l.t, l.must("ops", "--type", "agent_research", "--json"))
+	ops := l.ops("--type", "agent_research")
 	if len(ops) != 1 {
 		l.t.Fatalf("%d researches, want one", len(ops))
 	}

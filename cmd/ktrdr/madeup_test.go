@@ -100,7 +100,7 @@ func TestMadeUp_EveryListAndVerdictSaysSo(t *testing.T) {
 	l.imports(market.Synth(market.SynthConfig{Symbol: "FAKE", Timeframe: market.H1, Bars: 3000, Seed: 70}), "--replace")
 	l.sameMarks("replaced", map[string]string{"FAKE 1h": "false"})
 
-	op := l.op(string(decode[[]ktrdr.Operation](t, l.must("ops", "--type", "agent_research", "--json"))[0].ID))
+	op := l.ops("--type", "agent_research")[0]
 	id := tail(op.ID)
 	l.marked(id, "made up", "leaderboard")
 	l.marked(id, "made up", "report")

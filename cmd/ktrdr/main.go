@@ -32,7 +32,7 @@ func main() {
 		os.Exit(exitInterrupted)
 	}()
 
-	a := &app{out: os.Stdout, err: os.Stderr, getenv: os.Getenv}
+	a := &app{out: guard(os.Stdout), err: guard(os.Stderr), getenv: os.Getenv}
 	err := interrupted(ctx, newRoot(a).ExecuteContext(ctx))
 	if err != nil {
 		a.complain(err)

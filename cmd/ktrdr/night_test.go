@@ -60,7 +60,7 @@ func (l *lab) send(method, path string, status int, body io.Reader) json.RawMess
 func (l *lab) generations(run string) map[string]ktrdr.Operation {
 	l.t.Helper()
 	all := map[string]ktrdr.Operation{}
-	for _, op := range decode[[]ktrdr.Operation](l.t, l.must("ops", "--type", "agent_research", "--limit", "200", "--json")) {
+	for _, op := range l.ops("--type", "agent_research", "--limit", "200") {
 		if op.Queue.Run != run {
 			continue
 		}

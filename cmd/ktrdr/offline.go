@@ -49,7 +49,11 @@ func openStorage(ctx context.Context, cfg Config) (storage, error) {
 // makeStorage opens the database and the blobs, and makes them where they are
 // missing.
 func makeStorage(ctx context.Context, cfg Config) (storage, error) {
-	store, err := sqlstore.Open(ctx, sqlstore.Config{URL: cfg.database(), Plans: plans()})
+	return openStorageWith(ctx, cfg, sqlstore.Config{URL: cfg.database(), Plans: plans()})
+}
+
+func openStorageWith(ctx context.Context, cfg Config, db sqlstore.Config) (storage, error) {
+	store, err := sqlstore.Open(ctx, db)
 	if err != nil {
 		return storage{}, fmt.Errorf("database: %w", err)
 	}
@@ -67,19 +71,6 @@ func (s storage) bind(ctx context.Context) error {
 		return fmt.Errorf("blobs: %w", err)
 	}
 	return s.store.BindBlobRoot(ctx, identity)
-}
-
-// belong refuses what a backend would refuse to start on: blobs that are those
-// of another database. It changes nothing.
-func (s storage) belong(ctx context.Context, cfg Config) error {
-	if err := s.refuseForeignBlobs(ctx, cfg); err != nil {
-		return err
-	}
-	identity, err := s.blobs.Identity(ctx)
-	if err != nil {
-		return fmt.Errorf("blobs: %w", err)
-	}
-	return s.store.CheckBlobRoot(ctx, identity)
 }
 
 // refuseForeignBlobs keeps a database that is new from taking over blobs that

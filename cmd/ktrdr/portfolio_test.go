@@ -46,7 +46,7 @@ func TestCLI_ResearchesSeveralSymbolsAndTimeframesTogether(t *testing.T) {
 		}
 	}
 	longer := 0
-	for _, op := range decode[[]ktrdr.Operation](t, l.must("ops", "--type", "training", "--json")) {
+	for _, op := range l.ops("--type", "training") {
 		spec, err := ktrdr.ParseSpec[jobs.TrainingSpec](op.Spec)
 		if err != nil {
 			t.Fatal(err)
@@ -58,7 +58,7 @@ func TestCLI_ResearchesSeveralSymbolsAndTimeframesTogether(t *testing.T) {
 	if longer == 0 {
 		t.Error("no design reads bars of 4h")
 	}
-	backtests := decode[[]ktrdr.Operation](t, l.must("ops", "--type", "backtesting", "--json"))
+	backtests := l.ops("--type", "backtesting")
 	if len(backtests) != 2 {
 		t.Fatalf("%d backtests, want 2", len(backtests))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/fault"
 	"github.com/ktrdr/ktrdr/sqlstore"
 )
 
@@ -22,7 +23,7 @@ const restoreHelp = `Load a backup into a new SQLite file or an empty PostgreSQL
 the other kind. No backend may be running on them. "-" reads standard input.
 
 The backup is read to its end and proved before anything is changed. A restore that
-was stopped leaves a folder that no other command takes; repeat it.`
+was stopped leaves a folder and a database that no other command takes; repeat it.`
 
 func newRestore(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -61,7 +62,7 @@ func (a *app) restore(ctx context.Context, cfg Config, name string) (err error) 
 	if err != nil {
 		return err
 	}
-	if err := refuseDatabase(cfg, left); err != nil {
+	if err := refuseDatabase(ctx, cfg, &left); err != nil {
 		return err
 	}
 	// Marked before the backup is read: a kill meanwhile must not leave a
@@ -70,18 +71,20 @@ func (a *app) restore(ctx context.Context, cfg Config, name string) (err error) 
 	if err != nil {
 		return err
 	}
+	fault.Hit(fault.RestoreMarked)
 	in, done, err := proved(ctx, in, cfg.Data)
 	if err != nil {
 		return errors.Join(err, unmark())
 	}
 	defer func() { err = errors.Join(err, done()) }()
+	fault.Hit(fault.RestoreProved)
 	if err := beginRestore(cfg, left); err != nil {
 		return err
 	}
+	fault.Hit(fault.RestoreBegun)
 	damaged, err := load(ctx, cfg, in)
 	switch {
 	case err == nil:
-		err = endRestore(cfg.Data)
 	case ktrdr.CodeOf(err) == ktrdr.CodeConflict || used(cfg.Data):
 		// There is something in the database or in the folder that is whole
 		// without us. A new folder, in contrast, must not be taken for a lab.
@@ -91,7 +94,7 @@ func (a *app) restore(ctx context.Context, cfg Config, name string) (err error) 
 		return err
 	}
 	err = a.print(restored{cfg.Data, cfg.serveCommand(), damaged}, func(w io.Writer) {
-		fmt.Fprintf(w, "Restored. Start a backend on it with `%s`", cfg.serveCommand())
+		fmt.Fprintf(w, "Restored. Start a backend on it with `%s`", plain(cfg.serveCommand()))
 		if hidden := cfg.hidden(); hidden != "" {
 			fmt.Fprintf(w, ", with %s as you gave it", hidden)
 		}
@@ -130,15 +133,28 @@ func proved(ctx context.Context, in *os.File, dir string) (again *os.File, done 
 	return again, done, nil
 }
 
-// load makes the database and the blobs of what a backup holds.
+// load makes the database and the blobs of what a backup holds, and takes the
+// marks away. The database's goes last: with the folder's still there, another
+// restore would remove blobs that a database in use names.
 func load(ctx context.Context, cfg Config, in io.Reader) ([]ktrdr.Hash, error) {
-	st, err := makeStorage(ctx, cfg)
+	st, err := openStorageWith(ctx, cfg, sqlstore.Config{URL: cfg.database(), Plans: plans(), Restoring: true})
 	if err != nil {
 		return nil, err
 	}
+	fault.Hit(fault.RestoreOpened)
 	damaged, err := sqlstore.Restore(ctx, st.store, st.blobs, bufio.NewReaderSize(in, 1<<20))
-	if err == nil {
-		err = st.bind(ctx)
+	for _, step := range []struct {
+		passed fault.Point
+		do     func() error
+	}{
+		{fault.RestoreLoaded, func() error { return st.bind(ctx) }},
+		{fault.RestoreBound, func() error { return endRestore(cfg.Data) }},
+		{fault.RestoreUnmarked, func() error { return st.store.FinishRestore(ctx) }},
+	} {
+		if err == nil {
+			fault.Hit(step.passed)
+			err = step.do()
+		}
 	}
 	return damaged, errors.Join(err, st.close())
 }

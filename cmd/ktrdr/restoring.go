@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/ktrdr/ktrdr/fault"
+	"github.com/ktrdr/ktrdr/sqlstore"
 )
 
 // restoringFile is in a data folder from before a restore changes anything
@@ -19,6 +23,9 @@ type restoring struct {
 	// Made are the names of what the restore makes in the folder. Another
 	// restore may remove them: nobody else has used the folder since.
 	Made []string `json:"made"`
+
+	// Database is an SQLite file outside of the folder that the restore makes.
+	Database string `json:"database,omitempty"`
 }
 
 // refuseRestoring refuses a folder into which a restore has begun and not
@@ -69,13 +76,22 @@ func leftBehind(dir string) (restoring, error) {
 }
 
 // refuseDatabase refuses to restore where there is an SQLite database that no
-// earlier restore made. Whether another database is empty is asked of itself.
-func refuseDatabase(cfg Config, left restoring) error {
+// earlier restore made. One that a restore has not finished is added to what is
+// left. Whether another database is empty is asked of itself.
+func refuseDatabase(ctx context.Context, cfg Config, left *restoring) error {
 	file, ok := sqliteFile(cfg.database())
 	if !ok || slices.Contains(left.Made, within(cfg.Data, file)) {
 		return nil
 	}
+	if file, ok = absolute(file); ok && file == left.Database {
+		return nil
+	}
+	left.Database = "" // that of another command line is not this one's to remove
 	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
+		if sqlstore.Unfinished(ctx, file) {
+			left.Database = file
+			return nil
+		}
 		return fmt.Errorf("restore: there is a database at %s already: name a new folder with --data, or move the database away", file)
 	}
 	return nil
@@ -96,6 +112,7 @@ func beginRestore(cfg Config, left restoring) error {
 	if err := left.remove(cfg.Data); err != nil {
 		return err
 	}
+	fault.Hit(fault.RestoreCleared)
 	var now restoring
 	places := []string{cfg.blobRoot()}
 	if file, ok := sqliteFile(cfg.database()); ok {
@@ -108,6 +125,9 @@ func beginRestore(cfg Config, left restoring) error {
 			}
 		}
 	}
+	if file, ok := sqliteFile(cfg.database()); ok && within(cfg.Data, file) == "" {
+		now.Database, _ = absolute(file)
+	}
 	text, err := json.Marshal(now)
 	if err != nil {
 		return err
@@ -117,9 +137,16 @@ func beginRestore(cfg Config, left restoring) error {
 
 // remove removes what the restore made.
 func (r restoring) remove(dir string) error {
+	var all []string
 	for _, made := range r.Made {
+		all = append(all, filepath.Join(dir, made))
+	}
+	if r.Database != "" {
+		all = append(all, r.Database)
+	}
+	for _, made := range all {
 		for _, beside := range []string{"", "-wal", "-shm", "-journal"} { // of SQLite
-			if err := os.RemoveAll(filepath.Join(dir, made) + beside); err != nil {
+			if err := os.RemoveAll(made + beside); err != nil {
 				return fmt.Errorf("remove what a restore left: %w", err)
 			}
 		}
@@ -141,7 +168,17 @@ func undoRestore(dir string) error {
 
 // endRestore says that everything is there, or that nothing was changed.
 func endRestore(dir string) error {
-	return errors.Join(os.Remove(filepath.Join(dir, restoringFile)), syncFolder(dir))
+	err := os.Remove(filepath.Join(dir, restoringFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, syncFolder(dir))
+}
+
+// absolute is the whole path of a file; false when it cannot be told.
+func absolute(file string) (string, bool) {
+	path, err := filepath.Abs(file)
+	return path, err == nil
 }
 
 // within is the name of place relative to dir, or "" when it is not in it.

@@ -264,10 +264,10 @@ func (a *app) complain(err error) {
 		case exitInterrupted:
 			body.Error.Code = codeInterrupted
 		}
-		_ = json.NewEncoder(a.err).Encode(body)
+		_ = json.NewEncoder(jsonLines{a.err}).Encode(body)
 		return
 	}
-	lines := strings.Split(err.Error(), "\n")
+	lines := strings.Split(plainLines(err.Error()), "\n")
 	fmt.Fprintln(a.err, "ktrdr:", strings.Join(lines, "\n       "))
 }
 

@@ -183,7 +183,7 @@ func newLog(c Config, verbose bool, out io.Writer) *slog.Logger {
 	}
 	opts := &slog.HandlerOptions{Level: level}
 	if c.LogJSON {
-		return slog.New(slog.NewJSONHandler(out, opts))
+		return slog.New(slog.NewJSONHandler(jsonLines{out}, opts))
 	}
 	return slog.New(slog.NewTextHandler(out, opts))
 }

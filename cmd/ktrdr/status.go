@@ -173,7 +173,7 @@ func (a *app) operation(ctx context.Context, c *httpapi.Client, id ktrdr.Operati
 		a.describe(w, op)
 		for _, part := range parts {
 			if !part.NotBefore.IsZero() {
-				fmt.Fprintf(w, "Its part %s %s; `ktrdr events %s` says why.\n", part.ID, note(part), part.ID)
+				fmt.Fprintf(w, "Its part %s %s; `ktrdr events %s` says why.\n", part.ID, plain(note(part)), part.ID)
 			}
 		}
 	})

@@ -15,7 +15,7 @@ import (
 
 // terminal says whether w is one that can be redrawn.
 func terminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := w.(interface{ Fd() uintptr })
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
@@ -27,7 +27,7 @@ func width(w io.Writer) int {
 
 // size of the terminal behind w in columns and lines, or 80 and 24.
 func size(w io.Writer) (columns, lines int) {
-	if f, ok := w.(*os.File); ok {
+	if f, ok := w.(interface{ Fd() uintptr }); ok {
 		if columns, lines, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 && lines > 0 {
 			return columns, lines
 		}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/blob"
+	"github.com/ktrdr/ktrdr/sqlstore"
+)
+
+// start looks for everything for which `ktrdr serve` would refuse to start,
+// besides the database and the blobs. It changes nothing.
+func (d *doctor) start(ctx context.Context, running bool) {
+	d.rights()
+	holder, err := sqlstore.FolderHolder(d.cfg.Data)
+	switch {
+	case err != nil:
+		d.bad("lock", "run this and the backend as the user who owns "+d.cfg.Data, "%v", err)
+	case holder != "" && !running:
+		d.bad("lock", "if it should not run there, stop process "+holder+"; if it should, name its address with --url",
+			"process %s uses %s and does not answer; `ktrdr serve` would not start", holder, d.cfg.Data)
+	case holder == "":
+		d.address(ctx)
+	}
+	if d.cfg.tls() {
+		if _, err := tls.LoadX509KeyPair(d.cfg.TLSCert, d.cfg.TLSKey); err != nil {
+			d.bad("tls", "name a certificate and its key with --tls-cert and --tls-key", "%v", err)
+		} else {
+			d.good("tls", "%s", d.cfg.TLSCert)
+		}
+	}
+	d.threads(ctx)
+}
+
+// rights looks for what this user may not read or write in the data folder.
+func (d *doctor) rights() {
+	places := map[string]uint32{d.cfg.Data: unix.R_OK | unix.W_OK | unix.X_OK}
+	names := []string{d.cfg.Data}
+	files := []string{backendIDFile, tokenFile, "lock"}
+	for i, name := range files {
+		files[i] = filepath.Join(d.cfg.Data, name)
+	}
+	if file, ok := sqliteFile(d.cfg.database()); ok {
+		files = append(files, file, file+"-wal", file+"-shm")
+	}
+	for _, name := range files {
+		places[name] = unix.R_OK | unix.W_OK
+	}
+	for _, name := range append(names, files...) {
+		err := unix.Access(name, places[name])
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			d.bad("rights", fmt.Sprintf("run this and the backend as the user who owns it, or give it to this one with `chown -R %d %s`", os.Geteuid(), shellWord(d.cfg.Data)),
+				"%s cannot be read and written by this user: %v", name, err)
+			return
+		}
+	}
+}
+
+// address tries whether the backend's address is free.
+func (d *doctor) address(ctx context.Context) {
+	l, err := listenOn(ctx, d.cfg.Addr)
+	if err != nil {
+		d.bad("address", "choose another with --addr, or stop the program that has it", "%v", err)
+		return
+	}
+	_ = l.Close()
+	d.good("address", "%s is free", d.cfg.Addr)
+}
+
+// threads looks at a store of its own for other programs' checkpoints.
+func (d *doctor) threads(ctx context.Context) {
+	at, own := d.cfg.threadsAt()
+	if !own {
+		return
+	}
+	if file, ok := sqliteFile(at); ok {
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+			return // it is made
+		}
+	}
+	if _, err := sqlstore.Check(ctx, at); err != nil {
+		d.bad("threads", "correct checkpointing.path, or repair what is named", "%v", err)
+	}
+}
+
+// open looks at the database and the blobs without changing them. It is false
+// when they are not to be opened: something was found, or they are not made.
+func (d *doctor) open(ctx context.Context) bool {
+	if err := refuseRestoring(d.cfg.Data); err != nil {
+		d.bad("database", "run the restore again", "%v", err)
+		return false
+	}
+	const restoreIt = "restore a backup into an empty folder with `ktrdr restore FILE --data DIR`"
+	file, isFile := sqliteFile(d.cfg.database())
+	if isFile {
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+			d.bad("database", "name the folder with --data, or start a backend with `ktrdr serve`, which makes one", "there is no database at %s", file)
+			d.strays(ctx, "")
+			return false
+		}
+	}
+	status, err := sqlstore.Check(ctx, d.cfg.database())
+	if err != nil {
+		fix := restoreIt + ", or repair what is named"
+		switch ktrdr.CodeOf(err) {
+		case ktrdr.CodeNoSpace:
+			fix = "free some space where the database is"
+		case ktrdr.CodeUnavailable:
+			fix = "check that it is running, that this user may use it, and that its address is right"
+		case ktrdr.CodeConflict:
+			fix = "run the restore again"
+		case ktrdr.CodeMismatch:
+			fix = "use the newer ktrdr that made it"
+		}
+		d.bad("database", fix, "%v", err)
+		return false
+	}
+	if status.Schema == 0 {
+		lost := ""
+		if isFile {
+			lost = fmt.Sprintf("put %s-wal back beside the database if it was deleted or not copied: what was written last is in it; or ", file)
+		}
+		if !d.strays(ctx, lost) {
+			d.good("database", "%s has no tables yet; the next start of a backend makes them", withoutSecrets(d.cfg.database()))
+		}
+		return false
+	}
+	if !d.belongs(ctx, status) {
+		return false
+	}
+	if status.Schema < status.Newest {
+		d.good("database", "%s has schema %d, and the next start of a backend brings it to %d; its content was not looked at", withoutSecrets(d.cfg.database()), status.Schema, status.Newest)
+		return false
+	}
+	return true
+}
+
+// strays tells of blobs beside a database that is new: `ktrdr serve` refuses
+// them. more is what else may mend it.
+func (d *doctor) strays(ctx context.Context, more string) bool {
+	found, err := blob.Look(ctx, d.cfg.blobRoot())
+	switch {
+	case err != nil:
+		d.bad("blobs", "check that the folder or bucket exists and that this user may write to it", "%v", err)
+	case found.Blobs:
+		d.bad("blobs", more+"name the right database with --db or KTRDR_DB, or restore a backup into an empty folder with `ktrdr restore FILE --data DIR`",
+			"%s holds blobs of another database, and the one at %s is new; `ktrdr serve` would not start", withoutQuery(d.cfg.blobRoot()), withoutSecrets(d.cfg.database()))
+	default:
+		return false
+	}
+	return true
+}
+
+// belongs compares the identity of the blobs with the one the database knows.
+func (d *doctor) belongs(ctx context.Context, status sqlstore.Status) bool {
+	const fix = "name the blobs of this database with CHECKPOINT_DIR, or its database with --db; if they are lost, restore a backup into an empty folder with `ktrdr restore FILE --data DIR`"
+	found, err := blob.Look(ctx, d.cfg.blobRoot())
+	at := withoutQuery(d.cfg.blobRoot())
+	switch {
+	case err != nil:
+		d.bad("blobs", "check that the folder or bucket exists and that this user may write to it", "%v", err)
+	case status.BlobRoot != "" && !found.There:
+		d.bad("blobs", fix, "this database belongs to the blob root %s, and %s does not exist; `ktrdr serve` would not start", status.BlobRoot, at)
+	case status.BlobRoot != "" && found.Identity != status.BlobRoot:
+		d.bad("blobs", fix, "this database belongs to the blob root %s, and %s is another; `ktrdr serve` would not start", status.BlobRoot, at)
+	default:
+		return true
+	}
+	return false
+}
+
+// listenOn listens on an address, or says what is wrong with it.
+func listenOn(ctx context.Context, addr string) (net.Listener, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", addr)
+	switch {
+	case errors.Is(err, unix.EADDRINUSE):
+		return nil, fmt.Errorf("%s is in use by another program: stop it, or choose another address, for example --addr 127.0.0.1:0 for any free port", addr)
+	case errors.Is(err, unix.EACCES):
+		return nil, fmt.Errorf("%s needs more rights than this user has: choose a port above 1023 with --addr", addr)
+	case err != nil:
+		return nil, fmt.Errorf("listen on %s: %w; choose another address with --addr", addr, err)
+	}
+	return l, nil
+}

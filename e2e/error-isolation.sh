@@ -8,7 +8,7 @@ serve KTRDR_INJECT=fail:training:INJECT_FAILURE
 worker
 
 echo "Step 1 to 3: trigger A, B, which will fail, and C"
-trigger() { "$KTRDR" research "$1" --bypass-gates --force --json | jq -r .operation_id; }
+trigger() { "$KTRDR" research "$1" --ignore-unknown --bypass-gates --force --json | jq -r .operation_id; }
 A=$(trigger "A")
 B=$(trigger "B INJECT_FAILURE")
 C=$(trigger "C")

@@ -15,18 +15,37 @@ import (
 
 // look reads the whole tree, children after their parents.
 func (d *demo) look(ctx context.Context) error {
-	page, err := d.client.List(ctx, ktrdr.OperationQuery{Limit: 100})
+	ops, err := d.read(ctx)
 	if ktrdr.CodeOf(err) == ktrdr.CodeUnavailable {
 		return nil // just killed
 	}
 	if err != nil {
 		return err
 	}
-	d.ops = slices.DeleteFunc(page.Operations, func(op ktrdr.Operation) bool { return op.Root != d.root })
+	d.ops = ops
 	if d.screen != nil {
 		d.screen.draw(d.table())
 	}
 	return nil
+}
+
+// read reads the tree. Rows of a list have no checkpoints, so that what runs is
+// read one by one.
+func (d *demo) read(ctx context.Context) ([]ktrdr.Operation, error) {
+	page, err := d.client.List(ctx, ktrdr.OperationQuery{Limit: 100})
+	if err != nil {
+		return nil, err
+	}
+	ops := slices.DeleteFunc(page.Operations, func(op ktrdr.Operation) bool { return op.Root != d.root })
+	for i := range ops {
+		if ops[i].Status != ktrdr.Running || ops[i].HasPlan {
+			continue
+		}
+		if ops[i], err = d.client.Operation(ctx, ops[i].ID); err != nil {
+			return nil, err
+		}
+	}
+	return ops, nil
 }
 
 func (d *demo) find(id ktrdr.OperationID) *ktrdr.Operation {

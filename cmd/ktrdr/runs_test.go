@@ -28,7 +28,7 @@ func TestRuns_FitAScreen(t *testing.T) {
 	var b strings.Builder
 	printRuns(&b, ktrdr.RunPage{Runs: []ktrdr.Run{aRun("run_0123456789abcdef", ktrdr.RunGivenUp), aRun("run_fedcba9876543210", ktrdr.RunRunning)}, Next: "more"}, ktrdr.RunQuery{})
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
-	if len(lines) != 4 || !strings.HasPrefix(lines[1], "run_01234567  GIVEN_UP  1h") || !strings.Contains(lines[1], "mean reversion on EURUSD 1h…") || !strings.Contains(lines[3], "--cursor more") {
+	if len(lines) != 4 || !strings.HasPrefix(lines[1], "run_01234567  GIVEN_UP  unknown  1h") || !strings.Contains(lines[1], "mean reversion on EURUS…") || !strings.Contains(lines[3], "--cursor more") {
 		t.Errorf("runs:\n%s", b.String())
 	}
 	for _, line := range lines {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// query is one SQL text for both databases. Arguments are $1, $2, …, and five
+// query is one SQL text for both databases. Arguments are $1, $2, …, and six
 // words stand for what the databases say differently:
 //
 //	{now}    microseconds since 1970 on the database's clock, the same in all of
@@ -18,12 +18,15 @@ import (
 //	{update} lock the rows as an UPDATE does that changes no key
 //	{share}  keep {lock} away from the rows; {share}, {update} and an UPDATE that
 //	         changes no key do not wait for it
+//	{moved}  in the SET of an UPDATE of operations: the row moves to the end of
+//	         the table. A row that shrinks in its place leaves its page half empty
+//	         on SQLite. Nothing on PostgreSQL, where every UPDATE moves.
 type query string
 
 // dialect is how one database says the words of a query.
 type dialect struct {
-	now, lock, skip, update, share string
-	compared                       string // what an argument begins with when something is compared with it, or limited by it
+	now, lock, skip, update, share, moved string
+	compared                              string // what an argument begins with when something is compared with it, or limited by it
 
 	texts sync.Map // query to string: what is said often is put into words once
 	kept  atomic.Int64
@@ -43,6 +46,7 @@ func (d *dialect) text(q query) string {
 	text = strings.ReplaceAll(text, "{skip}", d.skip)
 	text = strings.ReplaceAll(text, "{update}", d.update)
 	text = strings.ReplaceAll(text, "{share}", d.share)
+	text = strings.ReplaceAll(text, "{moved}", d.moved)
 	for _, sign := range []string{"= ", "> ", "< ", "LIMIT "} {
 		text = strings.ReplaceAll(text, sign+"$", sign+d.compared)
 	}

@@ -17,7 +17,7 @@ import (
 // in the column packed, and inflated whenever a row is read. Rows that are whole
 // keep theirs as text: statements look there for the blobs that they name.
 const (
-	packResult   query = `UPDATE operations SET packed = $2, result = NULL WHERE id = $1`
+	packResult   query = `UPDATE operations SET packed = $2, result = NULL{moved} WHERE id = $1`
 	unpackResult query = `UPDATE operations SET result = $2, packed = NULL WHERE id = $1`
 	selectPacked query = `SELECT id, packed FROM operations WHERE (id = $1 OR parent_id = $1) AND packed IS NOT NULL`
 )

@@ -33,7 +33,11 @@ type cursor struct {
 // The plus does nothing but hide the argument from SQLite's planner. It would
 // look at the value to guess how many rows it selects, and then prepare the
 // statement again whenever another value is bound: a quarter of all the time.
-var sqliteWords = dialect{now: "CAST(unixepoch('subsec') * 1000000 AS INTEGER)", compared: "+$"}
+var sqliteWords = dialect{
+	now:      "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
+	moved:    ", rowid = (SELECT MAX(rowid) + 1 FROM operations)",
+	compared: "+$",
+}
 
 // connect makes the connection, if there is none.
 func (s *session) connect(ctx context.Context) (err error) {

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
@@ -126,6 +127,13 @@ var orders = map[string]func(*lab){
 			l.must(err)
 			ended = append([]ktrdr.OperationID{f.Operation}, ended...)
 		}
+		// Two may be of one instant; then their ids decide.
+		slices.SortStableFunc(made, func(a, b ktrdr.OperationID) int {
+			return cmp.Or(l.op(a).CreatedAt.Compare(l.op(b).CreatedAt), cmp.Compare(a, b))
+		})
+		slices.SortStableFunc(ended, func(a, b ktrdr.OperationID) int {
+			return cmp.Or(l.op(b).CompletedAt.Compare(l.op(a).CompletedAt), cmp.Compare(b, a))
+		})
 		for sort, want := range map[ktrdr.Sort][]ktrdr.OperationID{ktrdr.Oldest: made, ktrdr.Ended: ended} {
 			var got []ktrdr.OperationID
 			q := ktrdr.OperationQuery{Sort: sort, Brief: true, Limit: 2}

@@ -172,7 +172,7 @@ func TestRuns_AreListedFollowedAndShown(t *testing.T) {
 		}
 		says(l.must("follow", short), "RESEARCH  STRATEGY", "claimed: adjusted p <= 0.02 on the holdout", short+" COMPLETED: 3 created, 3 completed")
 		run := l.RunEnds(made.Run)
-		says(l.must("runs"), "RUN           STATE      CREATED", short+"  COMPLETED", "trend on 1h", "a run before it")
+		says(l.must("runs"), "RUN           STATE      PRICES   CREATED", short+"  COMPLETED", "trend on 1h", "a run before it")
 		says(l.must("runs", "--state", "completed,cancelled"), short)
 		if said := l.must("runs", "--state", "given_up"); strings.Contains(said, short) {
 			t.Errorf("a completed run is listed as given up:\n%s", said)
@@ -189,7 +189,7 @@ func TestRuns_AreListedFollowedAndShown(t *testing.T) {
 		}
 		l.oneNumber(board, run)
 		for _, unknown := range [][]string{{"follow", "run_00000000"}, {"cancel", "run_00000000"}, {"leaderboard", "--run", "run_00000000"}, {"report", "--run", "run_00000000"}} {
-			if said, code := l.Command(unknown...); code != 1 || !strings.Contains(said, "there is no run") {
+			if said, code := l.Command(unknown...); code != 2 || !strings.Contains(said, "there is no run") {
 				t.Errorf("ktrdr %s: exit %d\n%s", strings.Join(unknown, " "), code, said)
 			}
 		}
@@ -225,7 +225,7 @@ func (l *lab) oneNumber(board httpapi.Leaderboard, run ktrdr.Run) {
 	if err != nil || result.Trial == nil || result.Trial.MarketTrials != trials || result.Trial.MarketLooks != looks {
 		l.t.Errorf("the result's trial is %+v, %v; want %d trials and %d looks", result.Trial, err, trials, looks)
 	}
-	if said := l.must("results", string(first.Operation)); !strings.Contains(said, fmt.Sprintf("EURUSD 1h: %d trials and ", trials)) || !strings.Contains(said, "this one: "+first.Standing) {
+	if said := l.must("results", string(first.Operation)); !strings.Contains(said, fmt.Sprintf("EURUSD 1h, prices made up: %d trials and ", trials)) || !strings.Contains(said, "this one: "+first.Standing) {
 		l.t.Errorf("results do not show the trials, or %q:\n%s", first.Standing, said)
 	}
 }

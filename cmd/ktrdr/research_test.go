@@ -95,7 +95,7 @@ func (l *lab) backtests(model string) {
 		l.t.Errorf("results do not show the curve:\n%s", out)
 	}
 	out := l.must("results", string(op.ID), "--include", "equity,positions", "--limit", "2", "--cursor", "5")
-	for _, part := range []string{"NOT after the bars it was trained on", "warning:", "sharpe_ratio", "result_hash", "backtest.ktbt", "EQUITY", "POSITION", "--cursor 7"} {
+	for _, part := range []string{"NOT after the bars it was trained on", "warning:", "Sharpe ratio ", "result_hash", "backtest.ktbt", "EQUITY", "POSITION", "--cursor 7"} {
 		if !strings.Contains(out, part) {
 			l.t.Errorf("results do not tell %q:\n%s", part, out)
 		}

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -78,48 +75,6 @@ func TestRunOutcome_NamesFailuresAndReasons(t *testing.T) {
 	describeRun(&b, run)
 	if !strings.Contains(b.String(), "cancelled") || !strings.Contains(b.String(), "by ann: enough") || !strings.Contains(b.String(), "ktrdr report --run run_01234567") {
 		t.Errorf("status of the run:\n%s", b.String())
-	}
-}
-
-// A run is found by its id, or by the beginning of it that one run alone has.
-func TestResolveRun_FindsABeginning(t *testing.T) {
-	runs := []ktrdr.Run{{ID: "run_aaaa1111"}, {ID: "run_aaaa2222"}, {ID: "run_bbbb1111"}}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := strings.TrimPrefix(r.URL.Path, "/api/v1/runs/")
-		answer := map[string]any{"success": true, "data": runs}
-		if strings.HasPrefix(r.URL.Path, "/api/v1/runs/") {
-			answer = map[string]any{"success": false, "error": map[string]string{"code": "not_found", "message": "there is no run " + id}}
-			for _, run := range runs {
-				if run.ID == id {
-					answer = map[string]any{"success": true, "data": run}
-				}
-			}
-		}
-		w.Header().Set("Content-Type", "application/json")
-		if answer["success"] == false {
-			w.WriteHeader(http.StatusNotFound)
-		}
-		_ = json.NewEncoder(w).Encode(answer)
-	}))
-	t.Cleanup(server.Close)
-	c, err := httpapi.NewClient(server.URL, "", httpapi.ClientOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	for text, want := range map[string]struct {
-		id   string
-		code ktrdr.Code
-	}{
-		"run_aaaa2222": {"run_aaaa2222", ""},
-		"run_bbbb":     {"run_bbbb1111", ""},
-		"run_aaaa":     {"", ktrdr.CodeInvalid},
-		"run_b":        {"", ktrdr.CodeNotFound}, // too short to mean one
-		"run_cccc":     {"", ktrdr.CodeNotFound},
-	} {
-		if got, err := resolveRun(t.Context(), c, text); got.ID != want.id || ktrdr.CodeOf(err) != want.code {
-			t.Errorf("%s means %q, %v; want %q, %q", text, got.ID, err, want.id, want.code)
-		}
 	}
 }
 

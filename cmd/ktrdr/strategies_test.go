@@ -93,19 +93,20 @@ func TestValidate_BoundsWhatItReads(t *testing.T) {
 	for _, tc := range []struct {
 		name, says string
 		text       []byte
+		code       int
 	}{
-		{"more than a strategy", "larger than 1024 KB", make([]byte, 3<<20)},
-		{"a strategy too long", "a strategy has at most", bytes.Repeat([]byte("# \n"), 120<<10)},
-		{"nesting without end", "nested", []byte(strings.Repeat("[", 10_000))},
-		{"bytes", "not text", []byte("name: \xff\xfe\x00")},
-		{"nothing", "empty", nil},
-		{"another version", "version 2", []byte("name: x\nindicators:\n  - {name: rsi}\n")},
+		{"more than a strategy", "larger than 1024 KB", make([]byte, 3<<20), exitUsage}, // it is not read
+		{"a strategy too long", "a strategy has at most", bytes.Repeat([]byte("# \n"), 120<<10), exitFailed},
+		{"nesting without end", "nested", []byte(strings.Repeat("[", 10_000)), exitFailed},
+		{"bytes", "not text", []byte("name: \xff\xfe\x00"), exitFailed},
+		{"nothing", "empty", nil, exitFailed},
+		{"another version", "version 2", []byte("name: x\nindicators:\n  - {name: rsi}\n"), exitFailed},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			l := *l
 			l.t = t
-			if a := l.feed(tc.text, "validate", "-"); a.code != exitFailed || !strings.Contains(a.out, tc.says) {
-				t.Errorf("%v\nwant exit 1 and %q", a, tc.says)
+			if a := l.feed(tc.text, "validate", "-"); a.code != tc.code || !strings.Contains(a.out, tc.says) {
+				t.Errorf("%v\nwant exit %d and %q", a, tc.code, tc.says)
 			}
 		})
 	}

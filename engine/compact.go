@@ -78,9 +78,10 @@ func (e *Engine) supersede(ctx context.Context) {
 	})
 }
 
-// bag is blobs that were put into the trash at one instant.
+// bag is blobs that were put into the trash.
 type bag struct {
-	at    time.Time
+	at    time.Time // names it
+	since time.Time // all of them are in the trash since then
 	blobs []ktrdr.Hash
 }
 
@@ -108,6 +109,7 @@ func (e *Engine) compact(ctx context.Context) {
 		}
 		if len(b.blobs) > 0 {
 			e.trashed(ctx, e.config.Trash.Put(ctx, b.blobs, b.at))
+			b.since = time.Now()
 			bags = append(bags, b)
 		}
 		bags = e.empty(ctx, bags)
@@ -119,7 +121,7 @@ func (e *Engine) compact(ctx context.Context) {
 func (e *Engine) empty(ctx context.Context, bags []bag) []bag {
 	var old []bag
 	var blobs []ktrdr.Hash
-	for len(bags) > 0 && time.Since(bags[0].at) >= e.settings.TrashTime {
+	for len(bags) > 0 && time.Since(bags[0].since) >= e.settings.TrashTime {
 		old, blobs, bags = append(old, bags[0]), append(blobs, bags[0].blobs...), bags[1:]
 	}
 	if len(old) == 0 {

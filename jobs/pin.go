@@ -13,10 +13,12 @@ import (
 // BlobWriter is what PinBars needs of the blob store.
 type BlobWriter interface {
 	Put(ctx context.Context, want ktrdr.Hash, r io.Reader) (size int64, err error)
+	Open(ctx context.Context, h ktrdr.Hash) (ktrdr.BlobReader, error)
 	Stat(ctx context.Context, h ktrdr.Hash) (ktrdr.BlobInfo, error)
 }
 
-// PinBars puts a series into the blob store, unless it is there. kind is part of
+// PinBars puts a series into the blob store, unless it is there and whole: the
+// good bars are at hand, so that a damaged blob is replaced. kind is part of
 // its name. The series is encoded twice, the first time only for its hash, and
 // never into a file that a dying process would leave behind.
 func PinBars(ctx context.Context, blobs BlobWriter, b *market.Bars, kind string) (Bars, error) {
@@ -28,7 +30,7 @@ func PinBars(ctx context.Context, blobs BlobWriter, b *market.Bars, kind string)
 		Symbol: b.Symbol, Timeframe: b.Timeframe, Hash: b.Hash(),
 		Artifact: ktrdr.Artifact{Name: barsName(b, kind), SHA256: ktrdr.Hash(sum.Sum(nil)), Size: sum.size},
 	}
-	if _, err := blobs.Stat(ctx, pinned.SHA256); err == nil || ktrdr.CodeOf(err) != ktrdr.CodeNotFound {
+	if there, err := isWhole(ctx, blobs, pinned.Artifact); there || err != nil {
 		return pinned, err
 	}
 	r, w := io.Pipe()
@@ -41,6 +43,27 @@ func PinBars(ctx context.Context, blobs BlobWriter, b *market.Bars, kind string)
 	_ = r.Close() // so that the writer ends, whatever was read
 	<-written
 	return pinned, err
+}
+
+// isWhole tells whether a blob is there with the right bytes.
+func isWhole(ctx context.Context, blobs BlobWriter, a ktrdr.Artifact) (bool, error) {
+	info, err := blobs.Stat(ctx, a.SHA256) // a row may name what it tells of
+	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound || (err == nil && info.Size != a.Size) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	r, err := blobs.Open(ctx, a.SHA256)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = r.Close() }() // only read
+	sum := sha256.New()
+	if _, err := io.Copy(sum, r); err != nil {
+		return false, err
+	}
+	return ktrdr.Hash(sum.Sum(nil)) == a.SHA256, nil
 }
 
 // summed is a hash that counts.

@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -32,10 +31,7 @@ const QueueName = "research"
 const CodeBudgetExhausted = ktrdr.CodeBudget
 
 // Blobs is what the desk needs of the blob store.
-type Blobs interface {
-	Put(ctx context.Context, want ktrdr.Hash, r io.Reader) (size int64, err error)
-	Stat(ctx context.Context, h ktrdr.Hash) (ktrdr.BlobInfo, error)
-}
+type Blobs interface{ jobs.BlobWriter }
 
 // Horizon is what the desk needs of the notes.
 type Horizon interface {

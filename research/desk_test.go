@@ -55,6 +55,15 @@ func (a *attic) Stat(_ context.Context, h ktrdr.Hash) (ktrdr.BlobInfo, error) {
 	return ktrdr.BlobInfo{}, ktrdr.Errorf(ktrdr.CodeNotFound, "no blob %s", h)
 }
 
+func (a *attic) Open(_ context.Context, h ktrdr.Hash) (ktrdr.BlobReader, error) {
+	return inMemory{bytes.NewReader(a.blobs[h])}, nil
+}
+
+// inMemory reads a blob of the attic.
+type inMemory struct{ *bytes.Reader }
+
+func (inMemory) Close() error { return nil }
+
 func (a *attic) Horizon(context.Context) (string, error) { return "42", nil }
 
 // newDesk makes a desk whose library has some bars.

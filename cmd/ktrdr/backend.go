@@ -188,10 +188,7 @@ func (b *backend) openStores(ctx context.Context) (err error) {
 		return fmt.Errorf("blobs: %w", err)
 	}
 	b.later("blobs", b.blobs.Close)
-	if err := (storage{b.store, b.blobs}).refuseForeignBlobs(ctx, b.cfg); err != nil {
-		return err
-	}
-	return storage{b.store, b.blobs}.bind(ctx)
+	return storage{b.store, b.blobs}.join(ctx, b.cfg)
 }
 
 func (b *backend) startEngine(ctx context.Context) error {

@@ -54,6 +54,9 @@ func (a *app) backup(ctx context.Context, cfg Config, name string, force bool) e
 	if err != nil {
 		return err
 	}
+	if err := st.join(ctx, cfg); err != nil {
+		return errors.Join(err, st.close())
+	}
 	if err := a.copyFolder(ctx, newLedger(st), cfg); err != nil {
 		return errors.Join(err, st.close())
 	}

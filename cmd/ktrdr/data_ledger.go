@@ -84,6 +84,9 @@ func (a *app) openLedger(cmd *cobra.Command) (*ledger, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := st.join(cmd.Context(), cfg); err != nil {
+		return nil, errors.Join(err, st.close())
+	}
 	return a.takenOver(cmd.Context(), newLedger(st), cfg)
 }
 
@@ -96,14 +99,17 @@ func (a *app) makeLedger(cmd *cobra.Command) (*ledger, error) {
 	}
 	ctx := cmd.Context()
 	private()
-	if err := cmp.Or(a.sameVersion(ctx), makeFolder(cfg.Data), refuseRestoring(cfg.Data)); err != nil {
+	if err := a.sameVersion(ctx); err != nil {
+		return nil, err
+	}
+	if err := cmp.Or(makeFolder(cfg.Data), refuseRestoring(cfg.Data)); err != nil {
 		return nil, err
 	}
 	st, err := makeStorage(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(st.refuseForeignBlobs(ctx, cfg), st.bind(ctx)); err != nil {
+	if err := st.join(ctx, cfg); err != nil {
 		return nil, errors.Join(err, st.close())
 	}
 	return a.takenOver(ctx, newLedger(st), cfg)

@@ -447,3 +447,34 @@ func TestCollect_KeepsTheFilesOfListedBars(t *testing.T) {
 		}
 	})
 }
+
+// A database of another lab takes nothing over from this folder: its own blobs
+// are elsewhere, and the bars would be lost to both.
+func TestTakeOver_IntoAnotherLabIsRefused(t *testing.T) {
+	other, l := newLab(t), newLab(t)
+	other.must("data", "synth", "--symbol", "GBPUSD", "--timeframe", "1h", "--bars", "200")
+	l.must("data", "synth", "--symbol", "USDJPY", "--timeframe", "1h", "--bars", "200")
+	l.earlier(market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 300, Seed: 1}))
+	files := func() []string {
+		t.Helper()
+		found, err := filepath.Glob(filepath.Join(l.data, "data", "EURUSD_1h", "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	before := files()
+	db := filepath.Join(other.data, "ktrdr.db")
+	for _, command := range [][]string{{"data", "list"}, {"data", "delete", "GBPUSD", "1h"}, {"backup", filepath.Join(t.TempDir(), "b")}} {
+		l.refused(exitFailed, "belongs to the blob root", append(command, "--db", db)...)
+	}
+	if after := files(); len(before) == 0 || !slices.Equal(before, after) {
+		t.Errorf("files %v became %v", before, after)
+	}
+	if list := decode[[]stored](t, other.must("data", "list", "--json")); len(list) != 1 || list[0].Symbol != "GBPUSD" {
+		t.Errorf("the other lab has %+v", list)
+	}
+	if list := decode[[]stored](t, l.must("data", "list", "--json")); len(list) != 2 {
+		t.Errorf("taken over into its own lab: %+v, want two series", list)
+	}
+}

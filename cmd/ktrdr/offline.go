@@ -73,6 +73,15 @@ func (s storage) bind(ctx context.Context) error {
 	return s.store.BindBlobRoot(ctx, identity)
 }
 
+// join is what comes before anything is moved or written: the database and the
+// blobs belong together, or nothing is changed.
+func (s storage) join(ctx context.Context, cfg Config) error {
+	if err := s.refuseForeignBlobs(ctx, cfg); err != nil {
+		return err
+	}
+	return s.bind(ctx)
+}
+
 // refuseForeignBlobs keeps a database that is new from taking over blobs that
 // are there already: they belong to another database, and because nothing here
 // names them, they would be deleted.

@@ -65,6 +65,22 @@ var goals = []struct {
 	{goal: "risk 1% per trade, EURUSD trend", means: "EURUSD 1h; trend; risk 0.01"},
 	{goal: "position size 50%, momentum", means: "EURUSD 1h; momentum", lost: "size|50%"},
 
+	// several numbers: each belongs to the phrase beside it
+	{goal: "max 10% drawdown and stop loss 2%", means: "EURUSD 1h; drawdown 0.1; stop 0.02"},
+	{goal: "max drawdown 10% stop 2% risk 1% per trade", means: "EURUSD 1h; drawdown 0.1; stop 0.02; risk 0.01"},
+	{goal: "drawdown 10 percent stop 2 percent take profit 4 percent", means: "EURUSD 1h; drawdown 0.1; stop 0.02; target 0.04"},
+	{goal: "10% drawdown 2% stop 4% take profit", means: "EURUSD 1h; drawdown 0.1; stop 0.02; target 0.04"},
+	{goal: "10 percent max drawdown with a 2 percent stop", means: "EURUSD 1h; drawdown 0.1; stop 0.02"},
+	{goal: "stop loss 2% max drawdown 10%", means: "EURUSD 1h; drawdown 0.1; stop 0.02"},
+	{goal: "stop 0.02 and take profit 0.04 drawdown 0.1", means: "EURUSD 1h; drawdown 0.1; stop 0.02; target 0.04"},
+	{goal: "position size 50% stop 2% target", means: "EURUSD 1h; stop 0.02", lost: "size|50%|target"},
+	{goal: "trend with small drawdown and a 2% stop", means: "EURUSD 1h; trend; stop 0.02", lost: "small|drawdown"},
+	{goal: "trend with low drawdown on 1 hour bars", means: "EURUSD 1h; trend", lost: "low|drawdown"},
+	{goal: "trend on 1 hour bars with low drawdown", means: "EURUSD 1h; trend", lost: "low|drawdown"},
+	{goal: "trend with sharpe above 1.5 and low drawdown", means: "EURUSD 1h; trend", lost: "sharpe|1.5|low|drawdown"},
+	{goal: "drawdown must stay below 10%, risk 1%", means: "EURUSD 1h; drawdown 0.1; risk 0.01", lost: "stay"},
+	{goal: "stop 2% at least 200 trades drawdown 10%", means: "EURUSD 1h; drawdown 0.1; trades 200; stop 0.02"},
+
 	// dates and sessions
 	{goal: "trend since 2015 only", means: "EURUSD 1h; trend", lost: "2015"},
 	{goal: "backtest from 2018 to 2022 mean reverting GBPUSD", means: "GBPUSD 1h; mean reversion", lost: "2018|2022"},

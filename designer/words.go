@@ -2,7 +2,6 @@ package designer
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -278,70 +277,4 @@ func (r *briefReader) settle() {
 
 func without[T comparable](list, not []T) []T {
 	return slices.DeleteFunc(list, func(x T) bool { return slices.Contains(not, x) })
-}
-
-// near is how many words away from its noun a number may stand.
-const near = 5
-
-// readNumber reads the number that belongs to "drawdown" or "trades" at i.
-func (r *briefReader) readNumber(i int) {
-	switch r.words[i] {
-	case "drawdown", "drawdowns", "dd":
-		x, at := r.number(i, near)
-		if at < 0 {
-			x, at = r.number(i, -near)
-		}
-		if x >= 1 {
-			x /= 100
-		}
-		if at >= 0 && x > 0 && x < 1 {
-			r.brief.MaxDrawdown = x
-			r.use(i, 1)
-			r.use(at, 1)
-		}
-	case "trades":
-		x, at := r.number(i, -near)
-		from := max(0, i-near)
-		bound := slices.ContainsFunc(r.words[from:i], func(w string) bool {
-			return slices.Contains(floors, w) || strings.HasPrefix(w, ">")
-		})
-		if at >= 0 && bound && x >= 1 && x <= 1e6 {
-			r.brief.MinTrades = int(x)
-			r.use(i, 1)
-			r.use(at, 1)
-		}
-	}
-}
-
-// number is the first number within so many words after i, or before it where
-// the count is negative, and where it stands; -1 where there is none. A stop is not
-// passed.
-func (r *briefReader) number(i, count int) (float64, int) {
-	step := 1
-	if count < 0 {
-		step, count = -1, -count
-	}
-	for k := 1; k <= count; k++ {
-		j := i + k*step
-		if r.word(j) == stop {
-			return 0, -1
-		}
-		if x, ok := numeral(r.words[j]); ok {
-			return x, j
-		}
-	}
-	return 0, -1
-}
-
-// numeral reads a word as a number, with or without a sign of percent.
-func numeral(word string) (float64, bool) {
-	w := strings.Trim(word, "%>=")
-	x, err := strconv.ParseFloat(w, 64)
-	return x, err == nil && digit(w[0]) && len(w) < 12
-}
-
-// plainNumber says whether a word is a number and nothing else.
-func plainNumber(word string) bool {
-	_, ok := numeral(word)
-	return ok && !strings.ContainsAny(word, "%>=")
 }

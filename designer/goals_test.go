@@ -99,6 +99,22 @@ var goals = []struct {
 	{goal: "news and sentiment based, no trend", means: "EURUSD 1h; -trend", lost: "news|sentiment"},
 	{goal: "Стратегия тренда EURUSD", means: "EURUSD 1h", lost: "Стратегия|тренда"},
 
+	// a negation ends behind the first thing that it names
+	{goal: "no leverage EURUSD trend", means: "EURUSD 1h; trend", lost: "leverage"},
+	{goal: "no hedging trend following", means: "EURUSD 1h; trend", lost: "hedging"},
+	{goal: "no stop loss EURUSD trend", means: "EURUSD 1h; trend; no stop"},
+	{goal: "no overnight positions momentum", means: "EURUSD 1h; momentum", lost: "overnight"},
+	{goal: "no overfitting trend EURUSD", means: "EURUSD 1h; trend"},
+	{goal: "not only trend but also momentum", means: "EURUSD 1h; trend, momentum"},
+	{goal: "not only long, trend", means: "EURUSD 1h; trend"},
+	{goal: "no more than 10% drawdown stop 2%", means: "EURUSD 1h; drawdown 0.1; stop 0.02"},
+	{goal: "no volume indicators or macd, trend", means: "EURUSD 1h; trend; -volume; -macd"},
+	{goal: "no volume nor momentum", means: "EURUSD 1h; -volume, momentum"},
+	{goal: "trend without RSI/MACD", means: "EURUSD 1h; trend; -rsi, macd"},
+	{goal: "trend, avoid high volatility", means: "EURUSD 1h; trend; -volatility", lost: "high"},
+	{goal: "trend, do not rely on volume", means: "EURUSD 1h; trend; -volume", lost: "rely"},
+	{goal: "trend, never hold shorts", means: "EURUSD 1h; trend; long only", lost: "hold"},
+
 	// nothing is understood
 	{goal: "make me rich fast", means: "EURUSD 1h", lost: "rich|fast", nothing: true},
 	{goal: "low risk strategy please", means: "EURUSD 1h", lost: "low|risk", nothing: true},

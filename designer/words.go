@@ -69,23 +69,35 @@ var phrases = map[string]meaning{
 	"risk": {risk: true}, "risk per trade": {risk: true},
 }
 
-// negations turn round what follows, until a stop or a word of hope.
+// negations turn round the first thing that follows; see ends.
 var (
 	negations = []string{"no", "not", "without", "avoid", "never", "exclude", "excluding", "don't", "dont", "except"}
 	hopes     = []string{"but", "use", "using", "with", "prefer", "only", "instead"}
 	floors    = []string{"least", "minimum", "min", "over", "above", "than", ">", ">="}
 	spans     = []string{"for", "within", "after", "over", "hold", "holding", "next"}
+
+	// passed are content words between a negation and what it rules out: "avoid high
+	// volatility", "never hold shorts".
+	passed = strings.Fields(`big complex complicated extreme fancy fast heavy high huge lagging large low old plain pure slow
+		small standard strong weak
+		allow allowing apply buy carry chase consider depend employ enter follow hold holding include involve open opening read
+		rely sell selling`)
+	// harms are everyday words that a negation rules out by themselves.
+	harms = []string{"lookahead", "overfit", "overfitting"}
 )
 
 const stop = "."
 
 // split cuts a text into words, in lower case and as they are written. What ends a
-// clause becomes a stop; a hyphen or slash parts words.
-func split(text string) (words, raw []string) {
+// clause becomes a stop; a hyphen or slash parts words. listed are the words that a
+// sign for "and" or "or" stands before.
+func split(text string) (words, raw []string, listed []bool) {
 	text = strings.ToValidUTF8(text, " ")
+	sign := false
 	flush := func(w string) {
 		if w = strings.Trim(w, "'"); w != "" {
-			words, raw = append(words, strings.ToLower(w)), append(raw, w)
+			words, raw, listed = append(words, strings.ToLower(w)), append(raw, w), append(listed, sign)
+			sign = false
 		}
 	}
 	from := 0
@@ -97,11 +109,12 @@ func split(text string) (words, raw []string) {
 		flush(text[from:i])
 		from = i + utf8.RuneLen(c)
 		if strings.ContainsRune(".,;:!?\n()", c) {
-			words, raw = append(words, stop), append(raw, stop)
+			words, raw, listed = append(words, stop), append(raw, stop), append(listed, false)
 		}
+		sign = sign && c == ' ' || strings.ContainsRune("/&+", c)
 	}
 	flush(text[min(from, len(text)):])
-	return words, raw
+	return words, raw, listed
 }
 
 func digit(c byte) bool { return c >= '0' && c <= '9' }
@@ -113,8 +126,8 @@ type briefReader struct {
 	used     []bool   // words that had an effect
 	symbolAt []bool   // words that name a symbol
 	brief    *Brief
+	listed   []bool // words that a "/", "&" or "+" stands before
 	negated  bool
-	contrast bool // the negation is an "instead of", which ends behind what it names
 	shorts   bool // going short is named and not ruled out
 	frames   []mention
 	unwanted []strategy.ModelType
@@ -122,7 +135,7 @@ type briefReader struct {
 
 func newReader(text string, b *Brief) *briefReader {
 	r := &briefReader{brief: b}
-	r.words, r.raw = split(text)
+	r.words, r.raw, r.listed = split(text)
 	r.used, r.symbolAt = make([]bool, len(r.words)), make([]bool, len(r.words))
 	r.read()
 	return r
@@ -133,18 +146,54 @@ func (r *briefReader) read() {
 		w := r.words[i]
 		switch {
 		case r.contrasts(i):
-			r.negated, r.contrast = true, true
+			r.negated = true
 		case slices.Contains(hopes, w) && slices.Contains(negations, r.word(i-1)): // "don't use"
 		case w == stop || slices.Contains(hopes, w):
-			r.negated, r.contrast = false, false
+			r.negated = false
 		case slices.Contains(negations, w):
-			r.negated, r.contrast = true, false
+			r.negated = !r.limits(i)
 		}
 		r.readTimeframe(i)
 		r.readNumber(i)
 		n := r.readPhrase(i)
+		if r.ends(i, n) {
+			r.negated = false
+		}
 		i += max(n, 1)
 	}
+}
+
+// limits says whether the negation at i rules nothing out: "not only", "no more than".
+func (r *briefReader) limits(i int) bool {
+	if !slices.Contains([]string{"no", "not", "never"}, r.words[i]) {
+		return false
+	}
+	switch r.word(i + 1) {
+	case "only", "just", "over", "above", "below":
+		return true
+	case "more", "less", "fewer":
+		return r.word(i+2) == "than"
+	}
+	return false
+}
+
+// ends says whether a negation ends behind the phrase of n words at i, or the word
+// where n is 0: it rules out one thing, and those that stand in a list with it.
+func (r *briefReader) ends(i, n int) bool {
+	w := r.words[i]
+	if n == 0 {
+		_, number := numeral(w)
+		if number || units[w] != "" || slices.Contains(negations, w) || slices.Contains(passed, w) || saysNothing(w) && !slices.Contains(harms, w) {
+			return false
+		}
+		n = 1
+	}
+	k := i + n
+	for slices.Contains(everyday, r.word(k)) || r.word(k) == "based" { // "no volume based indicators or macd"
+		k++
+	}
+	next := r.word(k)
+	return !slices.Contains(links, next) && next != "nor" && (k >= len(r.words) || !r.listed[k])
 }
 
 // word is the one at i; a stop beyond the ends.
@@ -194,9 +243,6 @@ func (r *briefReader) readPhrase(i int) int {
 		if r.take(m, i, n) {
 			r.use(i, n)
 		}
-		if r.contrast && !slices.Contains(links, r.word(i+n)) {
-			r.negated, r.contrast = false, false
-		}
 		return n
 	}
 	return 0
@@ -215,7 +261,7 @@ func (r *briefReader) take(m meaning, i, n int) bool {
 	case m.risk:
 		return r.readRisk(i, n)
 	case m.long:
-		b.LongOnly = b.LongOnly || !r.negated
+		b.LongOnly = b.LongOnly || !r.negated && r.word(i-1) != "not" // "not only long"
 		return true
 	case m.short:
 		b.LongOnly = b.LongOnly || r.negated

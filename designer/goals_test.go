@@ -137,6 +137,14 @@ var goals = []struct {
 	{goal: "TSLA momentum", refused: "names TSLA"},
 	{goal: "trade $NVDA breakouts", refused: "names NVDA"},
 	{goal: "silver trend", refused: "names silver"},
+	{goal: "trend on EURUSDD", refused: "did you mean EURUSD?"},
+	{goal: "EURUSDD trend", refused: "did you mean EURUSD?"},
+	{goal: "trend EURSUD", refused: "did you mean EURUSD?"},
+	{goal: "trend on eurusdd", refused: "did you mean EURUSD?"},
+	{goal: "trend on BTCC-USD", refused: "did you mean BTC-USD?"},
+	{goal: "EURUSD and GBPUSDD trend", refused: "did you mean GBPUSD?"},
+	{goal: "trend with gbpusdx", refused: "did you mean GBPUSD?"},
+	{goal: "TREND on EURUSD MORNINGS", means: "EURUSD 1h; trend", lost: "MORNINGS"},
 }
 
 // meaningOf puts what was understood into one line.

@@ -129,6 +129,8 @@ type briefReader struct {
 	listed   []bool // words that a "/", "&" or "+" stands before
 	negated  bool
 	shorts   bool // going short is named and not ruled out
+	unnamed  bool // the text names no symbol, and none was chosen
+	longest  bool // the series that is researched is the longest of the library
 	frames   []mention
 	unwanted []strategy.ModelType
 }

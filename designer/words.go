@@ -158,7 +158,7 @@ func (r *briefReader) read() {
 		r.readTimeframe(i)
 		r.readNumber(i)
 		n := r.readPhrase(i)
-		if r.ends(i, n) {
+		if r.negated && r.ends(i, n) {
 			r.negated = false
 		}
 		i += max(n, 1)
@@ -191,7 +191,7 @@ func (r *briefReader) ends(i, n int) bool {
 		n = 1
 	}
 	k := i + n
-	for slices.Contains(everyday, r.word(k)) || r.word(k) == "based" { // "no volume based indicators or macd"
+	for k < i+n+near && (slices.Contains(everyday, r.word(k)) || r.word(k) == "based") { // "no volume based indicators or macd"
 		k++
 	}
 	next := r.word(k)

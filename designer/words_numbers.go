@@ -90,7 +90,10 @@ func (r *briefReader) after(i, n int, most float64) amount {
 // In "10% drawdown 2% stop" the 2% belongs to the stop, in "drawdown 10% stop 2%"
 // the 10% does not.
 func (r *briefReader) ownsNext(a amount) bool {
-	for a.words > 0 {
+	for range 2 * near { // a text may be long
+		if a.words == 0 {
+			break
+		}
 		i := a.at + a.words
 		n := r.takesNumber(i)
 		if n == 0 {

@@ -135,6 +135,10 @@ func (r *briefReader) sentences() []string {
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	switch n := len(b.Symbols); {
+	case n == 1 && r.unnamed && r.longest:
+		say("No symbol is named: %s %s, the longest series, is researched.", b.Symbols[0], b.Timeframe)
+	case n == 1 && r.unnamed:
+		say("No symbol is named: %s %s, the longest series with such bars, is researched.", b.Symbols[0], b.Timeframe)
 	case n == 1:
 		say("Research %s on %s bars.", b.Symbols[0], b.Timeframe)
 	case n > 1:

@@ -43,6 +43,27 @@ func (k Known) Nearest(symbol string) string {
 	return spelling.Nearest(symbol, names)
 }
 
+// misspelt says whether a word is nearly a symbol of the library, and no other word.
+// Where a symbol is expected, a name in capitals may be farther from it.
+func (k Known) misspelt(word string, expected bool) bool {
+	const fewest = 6 // letters: shorter words are near to too many
+	if len(word) < fewest || k.knows(word) || common(strings.ToUpper(word)) {
+		return false
+	}
+	near := k.Nearest(word)
+	if near == "" || len(squash(near)) < fewest {
+		return false
+	}
+	most := 0
+	if strings.ToUpper(word) == word {
+		most = 2
+	}
+	if expected {
+		most++
+	}
+	return spelling.Edits(squash(word), squash(near)) <= most
+}
+
 // spot is a word of a text where a symbol may stand.
 type spot struct {
 	text   string // with its slashes and dashes
@@ -162,6 +183,8 @@ func strangers(text string, known Known) (lost []string) {
 				case pair(part):
 					add(strings.ToUpper(part))
 				case !loud && capitals(part) && (is || !common(part)) && (meant[i] || slices.Contains(coins, part)):
+					add(part)
+				case known.misspelt(part, meant[i] && !loud):
 					add(part)
 				}
 			}

@@ -51,7 +51,8 @@ func (r *briefReader) readSeries(known Known, chosen Chosen) {
 	if len(chosen.Timeframes) > 0 {
 		certain, possible = chosen.Timeframes, nil
 	}
-	if len(symbols) == 0 {
+	r.unnamed = len(symbols) == 0
+	if r.unnamed {
 		symbols = []string{known.symbolFor(certain, possible)}
 	}
 	frames := slices.DeleteFunc(slices.Concat(certain, possible), func(tf market.Timeframe) bool { return !known.hasAll(symbols, tf) })
@@ -64,6 +65,8 @@ func (r *briefReader) readSeries(known Known, chosen Chosen) {
 	slices.SortFunc(frames, func(x, y market.Timeframe) int { return cmp.Compare(length(x), length(y)) })
 	frames = slices.Compact(frames)
 	b.Symbols, b.Timeframe, b.Longer = symbols, frames[0], frames[1:]
+	first := known.Series[0]
+	r.longest = first.Symbol == symbols[0] && first.Timeframe == b.Timeframe
 	for _, m := range r.frames { // what is certain is read, refused, or told of elsewhere
 		if m.certain || slices.Contains(frames, m.timeframe) {
 			r.use(m.from, m.to-m.from)

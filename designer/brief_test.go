@@ -98,6 +98,32 @@ func TestReadBrief_TellsWhatItUnderstood(t *testing.T) {
 	}
 }
 
+func TestReadBrief_SaysWhenNoSymbolIsNamed(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                "No symbol is named: EURUSD 1h, the longest series, is researched.",
+		"trend":           "No symbol is named: EURUSD 1h, the longest series, is researched.",
+		"trend 4h bars":   "No symbol is named: GBPUSD 4h, the longest series with such bars, is researched.",
+		"trend on gold":   "Research XAUUSD on 1h bars.",
+		"trend on EURUSD": "Research EURUSD on 1h bars.",
+	} {
+		if got := designer.ReadBrief(text, shelf).Understood; len(got) == 0 || got[0] != want {
+			t.Errorf("%q: understood %q, want first %q", text, got, want)
+		}
+	}
+	chosen := designer.Chosen{Symbols: []string{"EURUSD"}}
+	if got := chosen.Read("trend", shelf).Understood; got[0] != "Research EURUSD on 1h bars." {
+		t.Errorf("a chosen symbol: %q", got)
+	}
+}
+
+func TestNearest_SuggestsNoWordForItself(t *testing.T) {
+	for word, want := range map[string]string{"short": "", "Short": "", "trailing": "", "momentom": "momentum", "tren": "trend"} {
+		if got := designer.Nearest(word); got != want {
+			t.Errorf("nearest to %q is %q, want %q", word, got, want)
+		}
+	}
+}
+
 func TestReadBrief_ReadsNoMoreThanItsLimit(t *testing.T) {
 	text := strings.Repeat("lorem ipsum ", 6000) + "long only"
 	if b := designer.ReadBrief(text, library); b.LongOnly || !strings.Contains(strings.Join(b.Understood, " "), "first 65536 bytes") {

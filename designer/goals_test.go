@@ -65,6 +65,22 @@ var goals = []struct {
 	{goal: "risk 1% per trade, EURUSD trend", means: "EURUSD 1h; trend; risk 0.01"},
 	{goal: "position size 50%, momentum", means: "EURUSD 1h; momentum", lost: "size|50%"},
 
+	// several numbers: each belongs to the phrase beside it
+	{goal: "max 10% drawdown and stop loss 2%", means: "EURUSD 1h; drawdown 0.1; stop 0.02"},
+	{goal: "max drawdown 10% stop 2% risk 1% per trade", means: "EURUSD 1h; drawdown 0.1; stop 0.02; risk 0.01"},
+	{goal: "drawdown 10 percent stop 2 percent take profit 4 percent", means: "EURUSD 1h; drawdown 0.1; stop 0.02; target 0.04"},
+	{goal: "10% drawdown 2% stop 4% take profit", means: "EURUSD 1h; drawdown 0.1; stop 0.02; target 0.04"},
+	{goal: "10 percent max drawdown with a 2 percent stop", means: "EURUSD 1h; drawdown 0.1; stop 0.02"},
+	{goal: "stop loss 2% max drawdown 10%", means: "EURUSD 1h; drawdown 0.1; stop 0.02"},
+	{goal: "stop 0.02 and take profit 0.04 drawdown 0.1", means: "EURUSD 1h; drawdown 0.1; stop 0.02; target 0.04"},
+	{goal: "position size 50% stop 2% target", means: "EURUSD 1h; stop 0.02", lost: "size|50%|target"},
+	{goal: "trend with small drawdown and a 2% stop", means: "EURUSD 1h; trend; stop 0.02", lost: "small|drawdown"},
+	{goal: "trend with low drawdown on 1 hour bars", means: "EURUSD 1h; trend", lost: "low|drawdown"},
+	{goal: "trend on 1 hour bars with low drawdown", means: "EURUSD 1h; trend", lost: "low|drawdown"},
+	{goal: "trend with sharpe above 1.5 and low drawdown", means: "EURUSD 1h; trend", lost: "sharpe|1.5|low|drawdown"},
+	{goal: "drawdown must stay below 10%, risk 1%", means: "EURUSD 1h; drawdown 0.1; risk 0.01", lost: "stay"},
+	{goal: "stop 2% at least 200 trades drawdown 10%", means: "EURUSD 1h; drawdown 0.1; trades 200; stop 0.02"},
+
 	// dates and sessions
 	{goal: "trend since 2015 only", means: "EURUSD 1h; trend", lost: "2015"},
 	{goal: "backtest from 2018 to 2022 mean reverting GBPUSD", means: "GBPUSD 1h; mean reversion", lost: "2018|2022"},
@@ -82,6 +98,22 @@ var goals = []struct {
 	{goal: "intraday mean reversion GBPUSD, commission 2 bps", means: "GBPUSD 1h; mean reversion; intraday", lost: "commission|2 bps"},
 	{goal: "news and sentiment based, no trend", means: "EURUSD 1h; -trend", lost: "news|sentiment"},
 	{goal: "Стратегия тренда EURUSD", means: "EURUSD 1h", lost: "Стратегия|тренда"},
+
+	// a negation ends behind the first thing that it names
+	{goal: "no leverage EURUSD trend", means: "EURUSD 1h; trend", lost: "leverage"},
+	{goal: "no hedging trend following", means: "EURUSD 1h; trend", lost: "hedging"},
+	{goal: "no stop loss EURUSD trend", means: "EURUSD 1h; trend; no stop"},
+	{goal: "no overnight positions momentum", means: "EURUSD 1h; momentum", lost: "overnight"},
+	{goal: "no overfitting trend EURUSD", means: "EURUSD 1h; trend"},
+	{goal: "not only trend but also momentum", means: "EURUSD 1h; trend, momentum"},
+	{goal: "not only long, trend", means: "EURUSD 1h; trend"},
+	{goal: "no more than 10% drawdown stop 2%", means: "EURUSD 1h; drawdown 0.1; stop 0.02"},
+	{goal: "no volume indicators or macd, trend", means: "EURUSD 1h; trend; -volume; -macd"},
+	{goal: "no volume nor momentum", means: "EURUSD 1h; -volume, momentum"},
+	{goal: "trend without RSI/MACD", means: "EURUSD 1h; trend; -rsi, macd"},
+	{goal: "trend, avoid high volatility", means: "EURUSD 1h; trend; -volatility", lost: "high"},
+	{goal: "trend, do not rely on volume", means: "EURUSD 1h; trend; -volume", lost: "rely"},
+	{goal: "trend, never hold shorts", means: "EURUSD 1h; trend; long only", lost: "hold"},
 
 	// nothing is understood
 	{goal: "make me rich fast", means: "EURUSD 1h", lost: "rich|fast", nothing: true},
@@ -105,6 +137,14 @@ var goals = []struct {
 	{goal: "TSLA momentum", refused: "names TSLA"},
 	{goal: "trade $NVDA breakouts", refused: "names NVDA"},
 	{goal: "silver trend", refused: "names silver"},
+	{goal: "trend on EURUSDD", refused: "did you mean EURUSD?"},
+	{goal: "EURUSDD trend", refused: "did you mean EURUSD?"},
+	{goal: "trend EURSUD", refused: "did you mean EURUSD?"},
+	{goal: "trend on eurusdd", refused: "did you mean EURUSD?"},
+	{goal: "trend on BTCC-USD", refused: "did you mean BTC-USD?"},
+	{goal: "EURUSD and GBPUSDD trend", refused: "did you mean GBPUSD?"},
+	{goal: "trend with gbpusdx", refused: "did you mean GBPUSD?"},
+	{goal: "TREND on EURUSD MORNINGS", means: "EURUSD 1h; trend", lost: "MORNINGS"},
 }
 
 // meaningOf puts what was understood into one line.

@@ -2,7 +2,6 @@ package designer
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -70,23 +69,35 @@ var phrases = map[string]meaning{
 	"risk": {risk: true}, "risk per trade": {risk: true},
 }
 
-// negations turn round what follows, until a stop or a word of hope.
+// negations turn round the first thing that follows; see ends.
 var (
 	negations = []string{"no", "not", "without", "avoid", "never", "exclude", "excluding", "don't", "dont", "except"}
 	hopes     = []string{"but", "use", "using", "with", "prefer", "only", "instead"}
 	floors    = []string{"least", "minimum", "min", "over", "above", "than", ">", ">="}
 	spans     = []string{"for", "within", "after", "over", "hold", "holding", "next"}
+
+	// passed are content words between a negation and what it rules out: "avoid high
+	// volatility", "never hold shorts".
+	passed = strings.Fields(`big complex complicated extreme fancy fast heavy high huge lagging large low old plain pure slow
+		small standard strong weak
+		allow allowing apply buy carry chase consider depend employ enter follow hold holding include involve open opening read
+		rely sell selling`)
+	// harms are everyday words that a negation rules out by themselves.
+	harms = []string{"lookahead", "overfit", "overfitting"}
 )
 
 const stop = "."
 
 // split cuts a text into words, in lower case and as they are written. What ends a
-// clause becomes a stop; a hyphen or slash parts words.
-func split(text string) (words, raw []string) {
+// clause becomes a stop; a hyphen or slash parts words. listed are the words that a
+// sign for "and" or "or" stands before.
+func split(text string) (words, raw []string, listed []bool) {
 	text = strings.ToValidUTF8(text, " ")
+	sign := false
 	flush := func(w string) {
 		if w = strings.Trim(w, "'"); w != "" {
-			words, raw = append(words, strings.ToLower(w)), append(raw, w)
+			words, raw, listed = append(words, strings.ToLower(w)), append(raw, w), append(listed, sign)
+			sign = false
 		}
 	}
 	from := 0
@@ -98,11 +109,12 @@ func split(text string) (words, raw []string) {
 		flush(text[from:i])
 		from = i + utf8.RuneLen(c)
 		if strings.ContainsRune(".,;:!?\n()", c) {
-			words, raw = append(words, stop), append(raw, stop)
+			words, raw, listed = append(words, stop), append(raw, stop), append(listed, false)
 		}
+		sign = sign && c == ' ' || strings.ContainsRune("/&+", c)
 	}
 	flush(text[min(from, len(text)):])
-	return words, raw
+	return words, raw, listed
 }
 
 func digit(c byte) bool { return c >= '0' && c <= '9' }
@@ -114,16 +126,18 @@ type briefReader struct {
 	used     []bool   // words that had an effect
 	symbolAt []bool   // words that name a symbol
 	brief    *Brief
+	listed   []bool // words that a "/", "&" or "+" stands before
 	negated  bool
-	contrast bool // the negation is an "instead of", which ends behind what it names
 	shorts   bool // going short is named and not ruled out
+	unnamed  bool // the text names no symbol, and none was chosen
+	longest  bool // the series that is researched is the longest of the library
 	frames   []mention
 	unwanted []strategy.ModelType
 }
 
 func newReader(text string, b *Brief) *briefReader {
 	r := &briefReader{brief: b}
-	r.words, r.raw = split(text)
+	r.words, r.raw, r.listed = split(text)
 	r.used, r.symbolAt = make([]bool, len(r.words)), make([]bool, len(r.words))
 	r.read()
 	return r
@@ -134,18 +148,54 @@ func (r *briefReader) read() {
 		w := r.words[i]
 		switch {
 		case r.contrasts(i):
-			r.negated, r.contrast = true, true
+			r.negated = true
 		case slices.Contains(hopes, w) && slices.Contains(negations, r.word(i-1)): // "don't use"
 		case w == stop || slices.Contains(hopes, w):
-			r.negated, r.contrast = false, false
+			r.negated = false
 		case slices.Contains(negations, w):
-			r.negated, r.contrast = true, false
+			r.negated = !r.limits(i)
 		}
 		r.readTimeframe(i)
 		r.readNumber(i)
 		n := r.readPhrase(i)
+		if r.negated && r.ends(i, n) {
+			r.negated = false
+		}
 		i += max(n, 1)
 	}
+}
+
+// limits says whether the negation at i rules nothing out: "not only", "no more than".
+func (r *briefReader) limits(i int) bool {
+	if !slices.Contains([]string{"no", "not", "never"}, r.words[i]) {
+		return false
+	}
+	switch r.word(i + 1) {
+	case "only", "just", "over", "above", "below":
+		return true
+	case "more", "less", "fewer":
+		return r.word(i+2) == "than"
+	}
+	return false
+}
+
+// ends says whether a negation ends behind the phrase of n words at i, or the word
+// where n is 0: it rules out one thing, and those that stand in a list with it.
+func (r *briefReader) ends(i, n int) bool {
+	w := r.words[i]
+	if n == 0 {
+		_, number := numeral(w)
+		if number || units[w] != "" || slices.Contains(negations, w) || slices.Contains(passed, w) || saysNothing(w) && !slices.Contains(harms, w) {
+			return false
+		}
+		n = 1
+	}
+	k := i + n
+	for k < i+n+near && (slices.Contains(everyday, r.word(k)) || r.word(k) == "based") { // "no volume based indicators or macd"
+		k++
+	}
+	next := r.word(k)
+	return !slices.Contains(links, next) && next != "nor" && (k >= len(r.words) || !r.listed[k])
 }
 
 // word is the one at i; a stop beyond the ends.
@@ -195,9 +245,6 @@ func (r *briefReader) readPhrase(i int) int {
 		if r.take(m, i, n) {
 			r.use(i, n)
 		}
-		if r.contrast && !slices.Contains(links, r.word(i+n)) {
-			r.negated, r.contrast = false, false
-		}
 		return n
 	}
 	return 0
@@ -216,7 +263,7 @@ func (r *briefReader) take(m meaning, i, n int) bool {
 	case m.risk:
 		return r.readRisk(i, n)
 	case m.long:
-		b.LongOnly = b.LongOnly || !r.negated
+		b.LongOnly = b.LongOnly || !r.negated && r.word(i-1) != "not" // "not only long"
 		return true
 	case m.short:
 		b.LongOnly = b.LongOnly || r.negated
@@ -278,70 +325,4 @@ func (r *briefReader) settle() {
 
 func without[T comparable](list, not []T) []T {
 	return slices.DeleteFunc(list, func(x T) bool { return slices.Contains(not, x) })
-}
-
-// near is how many words away from its noun a number may stand.
-const near = 5
-
-// readNumber reads the number that belongs to "drawdown" or "trades" at i.
-func (r *briefReader) readNumber(i int) {
-	switch r.words[i] {
-	case "drawdown", "drawdowns", "dd":
-		x, at := r.number(i, near)
-		if at < 0 {
-			x, at = r.number(i, -near)
-		}
-		if x >= 1 {
-			x /= 100
-		}
-		if at >= 0 && x > 0 && x < 1 {
-			r.brief.MaxDrawdown = x
-			r.use(i, 1)
-			r.use(at, 1)
-		}
-	case "trades":
-		x, at := r.number(i, -near)
-		from := max(0, i-near)
-		bound := slices.ContainsFunc(r.words[from:i], func(w string) bool {
-			return slices.Contains(floors, w) || strings.HasPrefix(w, ">")
-		})
-		if at >= 0 && bound && x >= 1 && x <= 1e6 {
-			r.brief.MinTrades = int(x)
-			r.use(i, 1)
-			r.use(at, 1)
-		}
-	}
-}
-
-// number is the first number within so many words after i, or before it where
-// the count is negative, and where it stands; -1 where there is none. A stop is not
-// passed.
-func (r *briefReader) number(i, count int) (float64, int) {
-	step := 1
-	if count < 0 {
-		step, count = -1, -count
-	}
-	for k := 1; k <= count; k++ {
-		j := i + k*step
-		if r.word(j) == stop {
-			return 0, -1
-		}
-		if x, ok := numeral(r.words[j]); ok {
-			return x, j
-		}
-	}
-	return 0, -1
-}
-
-// numeral reads a word as a number, with or without a sign of percent.
-func numeral(word string) (float64, bool) {
-	w := strings.Trim(word, "%>=")
-	x, err := strconv.ParseFloat(w, 64)
-	return x, err == nil && digit(w[0]) && len(w) < 12
-}
-
-// plainNumber says whether a word is a number and nothing else.
-func plainNumber(word string) bool {
-	_, ok := numeral(word)
-	return ok && !strings.ContainsAny(word, "%>=")
 }

@@ -60,8 +60,9 @@ func Nearest(word string) string {
 		return ""
 	}
 	near := spelling.Nearest(word, vocabulary())
-	if spelling.Edits(strings.ToLower(word), near) > len(word)/fewest {
-		return "" // most words of English are near to one of ours
+	// Most words of English are near to one of ours, and a word of ours is not misspelt.
+	if edits := spelling.Edits(strings.ToLower(word), near); edits == 0 || edits > len(word)/fewest {
+		return ""
 	}
 	return near
 }

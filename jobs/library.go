@@ -171,6 +171,7 @@ type Import struct {
 type Imported struct {
 	Entry    Entry
 	Replaced *Entry         // the series that was current before; nil if there was none or it is the same
+	Same     bool           // the series that was current before has the same bars
 	Merged   *market.Merged // how the bars were added to those before
 	Placement
 }
@@ -240,6 +241,7 @@ func (l *Library) importOnce(ctx context.Context, im Import) (out Imported, over
 	if there {
 		n.Replaces = was.Hash
 	}
+	out.Same = there && was.Hash == n.Hash
 	added, err := l.store.AddBars(ctx, n)
 	if ktrdr.CodeOf(err) == ktrdr.CodeConflict {
 		now, again := l.Entry(ctx, b.Symbol, b.Timeframe)

@@ -29,6 +29,8 @@ func TestCLI_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 		{"strategy file that is not there", "there is no strategy file none.yaml", []string{"train", "none.yaml"}},
 		{"model file that is not there", "there is no file none.safetensors", []string{"backtest", "none.safetensors"}},
 		{"model file that is not there, by its path", "there is no file ./none", []string{"predict", "./none"}},
+		{"backup that is not there", "there is no file none.backup", []string{"restore", "none.backup"}},
+		{"file of instruments that is not there", "there is no file none.yaml", []string{"instruments", "set", "none.yaml"}},
 		{"argument too many", "takes no argument", []string{"version", "please"}},
 		{"argument missing", "takes one RUN or OPERATION", []string{"follow"}},
 		{"unknown subcommand", "there is no command `ktrdr token steal`", []string{"token", "steal"}},

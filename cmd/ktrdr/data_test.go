@@ -250,6 +250,14 @@ func TestData_SaysWhatIsThereWhenASeriesIsNot(t *testing.T) {
 		}
 	}
 	l.refused(exitUsage, "`ktrdr data import FILE` adds to it", "data", "check", "GBPUSD", "1h")
+	l.refused(exitUsage, "did you mean EURUSD?", "data", "delete", "EURUSDD")
+	l.refused(exitUsage, "did you mean EURUSD?", "data", "rename", "EURUSDD", "X")
+	if out := l.must("data", "rename", "eurusd", "GBPUSD"); !strings.Contains(out, "EURUSD 1h is now GBPUSD 1h") {
+		t.Errorf("a symbol to rename in other capitals:\n%s", out)
+	}
+	if out := l.must("data", "delete", "gbpusd"); !strings.Contains(out, "GBPUSD 4h deleted") {
+		t.Errorf("a symbol to delete in other capitals:\n%s", out)
+	}
 }
 
 func TestDataSynth_TakesNoPlaceUnasked(t *testing.T) {

@@ -95,7 +95,7 @@ func checkFile(ctx context.Context, file string, opt market.ImportOptions) check
 	_, invalid := errors.AsType[*market.InvalidError](err)
 	switch {
 	case invalid:
-		r.Error = fmt.Sprintf("%s: %d findings in %d rows", file, rep.Wrong(), rep.Rows)
+		r.Error = fmt.Sprintf("%s: %s in %s", file, counted(rep.Wrong(), "finding"), counted(rep.Rows, "row"))
 	case err != nil:
 		r.Error, r.fix = err.Error(), ""
 	default:

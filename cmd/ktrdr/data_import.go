@@ -338,7 +338,7 @@ func (a *app) printImported(r imported) {
 	w, p := a.out, a.palette()
 	switch {
 	case r.refused:
-		fmt.Fprintf(w, "%s %s: refused: %d findings in %d rows\n", p.bad("✗"), plain(r.File), r.Report.Wrong(), r.Report.Rows)
+		fmt.Fprintf(w, "%s %s: refused: %s in %s\n", p.bad("✗"), plain(r.File), counted(r.Report.Wrong(), "finding"), counted(r.Report.Rows, "row"))
 	case !r.OK:
 		fmt.Fprintf(w, "%s %s\n", p.bad("✗"), plain(r.Error))
 	case r.Stored == nil:

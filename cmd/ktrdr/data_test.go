@@ -109,7 +109,7 @@ func TestDataImport_NormalisesWhenAsked(t *testing.T) {
 		t.Errorf("check only:\n%s", out)
 	}
 	out = l.must("data", "import", "--normalise", path)
-	const did = "normalised: left out 5 rows; moved high or low to hold open and close in 1 rows; set a negative volume to 0 in 1 rows; sorted by time"
+	const did = "normalised: left out 5 rows; moved high or low to hold open and close in 1 row; set a negative volume to 0 in 1 row; sorted by time"
 	if !strings.Contains(out, did) || !strings.Contains(out, "EURUSD 1h, 5 bars") {
 		t.Errorf("got:\n%s\nwant %q", out, did)
 	}
@@ -142,6 +142,13 @@ func TestDataImport_GoesOnAfterAFileThatIsRefused(t *testing.T) {
 	if m := results[2].Files; len(m) != 1 || m[0].Same != 300 || m[0].Added+m[0].Changed != 0 || results[2].Stored == nil || results[1].Stored != nil {
 		t.Errorf("the second file of one series: %+v", results[2])
 	}
+}
+
+func TestDataImport_CountsOneFinding(t *testing.T) {
+	l := newLab(t)
+	one := file(t, "EURUSD_1h.csv", "Date,open,high,low,close,volume\n2024-01-01 00:00:00,1.1,1.2,1.0,1.15,10\n2024-01-01 01:00:00,1.1,1.2,1.0,1.15,10\n2024-01-01 02:00:00,1.1,1.2,1.0,what,10\n")
+	l.refused(exitFailed, "refused: 1 finding in 3 rows", "data", "import", one)
+	l.refused(exitFailed, ": 1 finding in 3 rows", "data", "check", one)
 }
 
 // Bars that the lab has already are no import: nothing is told of their market.

@@ -47,7 +47,7 @@ func TestCLI_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 		{"spec out of range", "steps", []string{"dummy", "--steps", "0"}},
 		{"URL without scheme", "--url must look like", []string{"ops", "--url", "localhost"}},
 		{"CA that is not there", "no such file", []string{"ops", "--ca", "/nonexistent/ca.pem"}},
-		{"type that only a backend runs", "this build can run [backtesting dummy training]", []string{"worker", "--types", "data_load"}},
+		{"type that only a backend runs", "this build can run backtesting, dummy, training", []string{"worker", "--types", "data_load"}},
 		{"training without a strategy", "takes one STRATEGY", []string{"train"}},
 		{"backtest without a model", "takes one MODEL", []string{"backtest"}},
 		{"no bars to predict", "--last must be", []string{"predict", "x", "--last", "0"}},

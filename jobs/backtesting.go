@@ -331,8 +331,8 @@ func quiet(h train.Holds, trades int) string {
 
 // sentence is the result for people.
 func (r BacktestResult) sentence() string {
-	text := fmt.Sprintf("%s on %s, %s to %s: %d trades, %+.2f %% after costs", r.Strategy, r.market(),
-		r.Start.Format(time.DateOnly), r.End.Format(time.DateOnly), r.Trades, r.Metrics.TotalReturnPct)
+	text := fmt.Sprintf("%s on %s, %s to %s: %s, %+.2f %% after costs", r.Strategy, r.market(),
+		r.Start.Format(time.DateOnly), r.End.Format(time.DateOnly), counted(r.Trades, "trade"), r.Metrics.TotalReturnPct)
 	if p := r.Metrics.BuyAndHoldReturnPct; p != nil {
 		text += fmt.Sprintf(" (buy and hold over the same time %+.2f %%", *p)
 		if x := r.Metrics.Exposure; x != nil {

@@ -300,7 +300,7 @@ func (d *Desk) file(file string) (*os.File, error) {
 func modelOf(op ktrdr.Operation) (ktrdr.Artifact, error) {
 	switch {
 	case op.Type != ktrdr.Training:
-		return ktrdr.Artifact{}, wrong("%s is a %s operation: only a training makes a model", op.ID, op.Type)
+		return ktrdr.Artifact{}, wrong("%s is an operation of type %s: only a training makes a model", op.ID, op.Type)
 	case op.Status != ktrdr.Completed:
 		return ktrdr.Artifact{}, wrong("%s is %s: a training has its model when it is COMPLETED", op.ID, op.Status)
 	}

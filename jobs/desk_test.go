@@ -21,6 +21,9 @@ func (o *office) refused(t *testing.T, err error, says string) {
 	if ktrdr.CodeOf(err) != ktrdr.CodeInvalid || !strings.Contains(err.Error(), says) {
 		t.Errorf("err = %v, want CodeInvalid with %q", err, says)
 	}
+	if err != nil && strings.Contains(err.Error(), "statat") {
+		t.Errorf("the error names a system call: %v", err)
+	}
 	if o.blobs.puts != 0 {
 		t.Errorf("%d blobs were stored for a request that was refused", o.blobs.puts)
 	}
@@ -60,7 +63,7 @@ func TestDesk_SaysWhatIsWrongWithATraining(t *testing.T) {
 		"unknown name":             {TrainingRequest{StrategyName: "nosuch"}, "those that come with the program: gru_breakout"},
 		"a path for a name":        {TrainingRequest{StrategyName: "strategies/mine"}, "use strategy_path"},
 		"a file that is not there": {TrainingRequest{StrategyPath: "strategies/none.yaml"}, "no strategy strategies/none.yaml in the data folder"},
-		"a path out of the folder": {TrainingRequest{StrategyPath: "../secret.yaml"}, "stay inside"},
+		"a path out of the folder": {TrainingRequest{StrategyPath: "../secret.yaml"}, "path escapes from parent; paths are relative to the data folder and stay inside it"},
 		"an absolute path":         {TrainingRequest{StrategyPath: outside}, "stay inside"},
 		"a link out of the folder": {TrainingRequest{StrategyPath: "strategies/link.yaml"}, "stay inside"},
 		"a folder":                 {TrainingRequest{StrategyPath: "strategies"}, "not a regular file"},

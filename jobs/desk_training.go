@@ -272,6 +272,9 @@ func (d *Desk) open(file string) (*os.File, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	case err != nil:
+		if e, ok := errors.AsType[*fs.PathError](err); ok { // without the name of the system call
+			err = e.Err
+		}
 		return nil, wrong("%s: %w; paths are relative to the data folder and stay inside it", file, err)
 	}
 	return f, nil

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/spelling"
 )
 
 // Library is the bars that the lab holds. Which there are stands in the store,
@@ -171,6 +173,7 @@ type Import struct {
 type Imported struct {
 	Entry    Entry
 	Replaced *Entry         // the series that was current before; nil if there was none or it is the same
+	Same     bool           // the series that was current before has the same bars
 	Merged   *market.Merged // how the bars were added to those before
 	Placement
 }
@@ -240,6 +243,7 @@ func (l *Library) importOnce(ctx context.Context, im Import) (out Imported, over
 	if there {
 		n.Replaces = was.Hash
 	}
+	out.Same = there && was.Hash == n.Hash
 	added, err := l.store.AddBars(ctx, n)
 	if ktrdr.CodeOf(err) == ktrdr.CodeConflict {
 		now, again := l.Entry(ctx, b.Symbol, b.Timeframe)
@@ -293,12 +297,19 @@ func (l *Library) Rename(ctx context.Context, m *Markets, from, to string) ([]En
 	if err := market.CheckSymbol(to); err != nil {
 		return nil, wrong("%w", err)
 	}
-	if from == to {
-		return nil, wrong("%s has that name already", from)
-	}
 	all, err := l.List(ctx)
 	if err != nil {
 		return nil, err
+	}
+	symbols := make([]string, len(all))
+	for i, e := range all {
+		symbols[i] = e.Symbol
+		if strings.EqualFold(e.Symbol, from) { // the store has at most one that differs by capitals only
+			from = e.Symbol
+		}
+	}
+	if from == to {
+		return nil, wrong("%s has that name already", from)
 	}
 	var renamed []ktrdr.NewBars
 	for _, e := range all {
@@ -324,6 +335,9 @@ func (l *Library) Rename(ctx context.Context, m *Markets, from, to string) ([]En
 		renamed = append(renamed, n)
 	}
 	if len(renamed) == 0 {
+		if near := spelling.Nearest(from, symbols); near != "" {
+			return nil, ktrdr.Errorf(ktrdr.CodeNotFound, "there are no bars of %s; did you mean %s?", from, near)
+		}
 		return nil, ktrdr.Errorf(ktrdr.CodeNotFound, "there are no bars of %s; `ktrdr data list` shows what there is", from)
 	}
 	if err := l.store.RenameBars(ctx, from, renamed); err != nil {

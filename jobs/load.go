@@ -93,7 +93,7 @@ func loaded(done Imported, r market.Report) string {
 	day := func(t int64) string { return time.Unix(t, 0).UTC().Format(time.DateOnly) }
 	text := fmt.Sprintf("%d bars of %s %s, %s to %s", e.Bars, e.Symbol, e.Timeframe, day(e.First), day(e.Last))
 	if r.Dropped > 0 {
-		text += fmt.Sprintf("; %d rows left out", r.Dropped)
+		text += fmt.Sprintf("; %s left out", counted(r.Dropped, "row"))
 	}
 	if m := done.Merged; m != nil {
 		text += fmt.Sprintf("; %d added, %d changed, %d as before", m.Added, m.Changed, m.Same+m.Kept)
@@ -102,4 +102,12 @@ func loaded(done Imported, r market.Report) string {
 		return text + "; market undecided: " + p.Question
 	}
 	return text + "; market " + p.Market.ID + ": " + p.Reason
+}
+
+// counted is a number of things.
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

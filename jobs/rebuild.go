@@ -72,7 +72,7 @@ func (d *Desk) rebuild(ctx context.Context, op ktrdr.Operation, want ktrdr.Artif
 	runners := map[ktrdr.Type]worker.Runner{ktrdr.Training: TrainingRunner(d.cfg.Kernel), ktrdr.Backtesting: BacktestRunner(d.cfg.Kernel)}
 	runner, ok := runners[op.Type]
 	if !ok {
-		return nil, ktrdr.Errorf(ktrdr.CodeNotFound, "%s of %s is not kept, and a %s operation cannot be computed again", want.Name, op.ID, op.Type)
+		return nil, ktrdr.Errorf(ktrdr.CodeNotFound, "%s of %s is not kept, and an operation of type %s cannot be computed again", want.Name, op.ID, op.Type)
 	}
 	result, files, err := worker.Replay(ctx, runner, op, func(ctx context.Context, h ktrdr.Hash) (io.ReadCloser, error) { return d.input(ctx, op, h) })
 	if err != nil {

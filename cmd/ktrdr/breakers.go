@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/spelling"
 )
 
 const breakersHelp = `Show the circuit breakers: of agents, of providers of language models, and of
@@ -161,6 +163,15 @@ func (a *app) breakerHistory(ctx context.Context, c *httpapi.Client, name string
 	if err != nil {
 		return err
 	}
+	if name != "" && len(all) == 0 {
+		breakers, err := c.Breakers(ctx)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(breakers, func(b httpapi.BreakerStatus) bool { return b.Name == name }) {
+			return noBreaker(name, breakers)
+		}
+	}
 	return a.print(all, func(w io.Writer) {
 		table(w, "AT\tNAME\tFROM\tTO\tBY\tREASON", func(row func(...any)) {
 			for _, b := range all {
@@ -168,4 +179,19 @@ func (a *app) breakerHistory(ctx context.Context, c *httpapi.Client, name string
 			}
 		})
 	})
+}
+
+// noBreaker says that no breaker has a name, and which names there are.
+func noBreaker(name string, breakers []httpapi.BreakerStatus) error {
+	if len(breakers) == 0 {
+		return usagef("there is no breaker %s, and no other yet: each appears with its first call", name)
+	}
+	list, hint := make([]string, len(breakers)), ""
+	for i, b := range breakers {
+		list[i] = b.Name
+	}
+	if near := spelling.Nearest(name, list); near != "" {
+		hint = fmt.Sprintf("did you mean %s? ", near)
+	}
+	return usagef("there is no breaker %s; %sthere are %s", name, hint, strings.Join(list, ", "))
 }

@@ -134,7 +134,7 @@ func TestCosts_BelowTheDefaultIsMarkedInEveryTable(t *testing.T) {
 			t.Errorf("%s does not mark the cost:\n%s", name, out)
 		}
 	}
-	board := decode[httpapi.Leaderboard](t, l.must("leaderboard", "--json")).Rows
+	board := decode[httpapi.Leaderboard](t, l.must("leaderboard", "--symbol", "eurusd", "--json")).Rows // in other capitals
 	if len(board) != 1 || !board[0].CheapCosts {
 		t.Errorf("the leaderboard says %+v", board)
 	}

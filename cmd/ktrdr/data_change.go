@@ -4,11 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/spelling"
 )
 
 const deleteDataHelp = `Delete a series, and the series that it replaced before. Without a TIMEFRAME all series
@@ -57,6 +60,9 @@ func (a *app) deleteSeries(cmd *cobra.Command, symbol string, only market.Timefr
 		if err := l.addMarkets(ctx, all); err != nil {
 			return err
 		}
+		if i := slices.IndexFunc(all, func(s stored) bool { return strings.EqualFold(s.Symbol, symbol) }); i >= 0 {
+			symbol = all[i].Symbol // the store has at most one that differs by capitals only
+		}
 		done := map[market.Timeframe]bool{}
 		for _, s := range all {
 			if s.Symbol != symbol || only != "" && s.Timeframe != only {
@@ -96,6 +102,13 @@ func noneOf(all []stored, symbol string, tf market.Timeframe) error {
 	if tf != "" {
 		return missing(all, series{symbol, tf})
 	}
+	symbols := make([]string, len(all))
+	for i, s := range all {
+		symbols[i] = s.Symbol
+	}
+	if near := spelling.Nearest(symbol, symbols); near != "" {
+		return usagef("there are no bars of %s; did you mean %s?", symbol, near)
+	}
 	return usagef("there are no bars of %s: `ktrdr data list` shows what there is", symbol)
 }
 
@@ -127,7 +140,7 @@ func newDataRename(a *app) *cobra.Command {
 		}
 		return a.print(list, func(w io.Writer) {
 			for _, s := range list {
-				fmt.Fprintf(w, "%s %s is now %s %s: %d bars, %s, hash %s\n", args[0], s.Timeframe, s.Symbol, s.Timeframe, s.Bars, s.span(), shortHash(s.Hash))
+				fmt.Fprintf(w, "%s is now %s %s: %d bars, %s, hash %s\n", s.Source, s.Symbol, s.Timeframe, s.Bars, s.span(), shortHash(s.Hash))
 			}
 		})
 	}

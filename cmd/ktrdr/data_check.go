@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -37,6 +36,14 @@ func newDataCheck(a *app) *cobra.Command {
 		opt, err := f.options(cmd)
 		if err != nil {
 			return err
+		}
+		if len(args) == 1 {
+			if err := mustExist(args[0]); err != nil {
+				if args[0] == filepath.Base(args[0]) && filepath.Ext(args[0]) == "" {
+					return usagef("%w; to check a series, name its timeframe too: `ktrdr data check %s 1h`; `ktrdr data list` shows what there is", err, args[0])
+				}
+				return err
+			}
 		}
 		if len(args) == 1 && !strings.HasSuffix(args[0], market.Suffix) {
 			return a.printChecked(checkFile(cmd.Context(), args[0], opt))
@@ -88,10 +95,7 @@ func checkFile(ctx context.Context, file string, opt market.ImportOptions) check
 	_, invalid := errors.AsType[*market.InvalidError](err)
 	switch {
 	case invalid:
-		r.Error = fmt.Sprintf("%s: %d findings in %d rows", file, rep.Wrong(), rep.Rows)
-	case errors.Is(err, fs.ErrNotExist) && file == filepath.Base(file) && filepath.Ext(file) == "":
-		r.Error = fmt.Sprintf("there is no file %s", file)
-		r.fix = fmt.Sprintf("to check a series, name its timeframe too: `ktrdr data check %s 1h`; `ktrdr data list` shows what there is", file)
+		r.Error = fmt.Sprintf("%s: %s in %s", file, counted(rep.Wrong(), "finding"), counted(rep.Rows, "row"))
 	case err != nil:
 		r.Error, r.fix = err.Error(), ""
 	default:

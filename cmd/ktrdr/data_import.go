@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -30,7 +32,7 @@ order of the rows. Where that does not decide, the rows are a finding; --normali
 leaves them out. A file whose rows need more than 512 MiB (some 10 million rows) is
 refused: split it.
 
-A series that exists is refused: --append adds the new bars to it, --replace lets them
+A series that exists is refused, unless the bars are the same: --append adds the new bars to it, --replace lets them
 take its place. Files of one series in one command are merged with each other first.
 Where two of them have a bar of the same time, the later file counts, and what differs
 is shown. The series before stays readable for work that was pinned to it; see
@@ -86,6 +88,11 @@ func newDataImport(a *app) *cobra.Command {
 		if f.normalise {
 			opt.Mode = market.Normalise
 		}
+		for _, name := range files {
+			if err := mustExist(name); err != nil {
+				return err
+			}
+		}
 		targets, err := f.targets(files)
 		if err != nil {
 			return err
@@ -99,6 +106,14 @@ func newDataImport(a *app) *cobra.Command {
 		return a.importAll(cmd, targets, opt, f)
 	}
 	return cmd
+}
+
+// mustExist refuses the name of a file that is not there.
+func mustExist(name string) error {
+	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+		return usagef("there is no file %s", name)
+	}
+	return nil
 }
 
 // atLeastOne asks for arguments and names them when they are missing.
@@ -148,10 +163,12 @@ type imported struct {
 	Report    market.Report    `json:"report"`
 	Stored    *stored          `json:"stored,omitempty"`
 	Replaced  *stored          `json:"replaced,omitempty"` // what was current before
+	Same      bool             `json:"same,omitempty"`     // the lab had exactly these bars already
 	Files     []merged         `json:"files,omitempty"`    // of several files of one series, how each was added to those before it
 	Merged    *market.Merged   `json:"merged,omitempty"`   // how all of it was added to the series that was current before
 	Hint      string           `json:"hint,omitempty"`     // what is probably not meant
 
+	asked   bool   // a flag says which market it belongs to
 	refused bool   // for the findings of the report
 	then    string // what became of a file that was read, where nothing is stored for it
 }
@@ -270,7 +287,7 @@ func (im *importer) group(ctx context.Context, files []target) []imported {
 
 // read reads one file; nil bars when it is refused.
 func (im *importer) read(ctx context.Context, t target) (imported, *market.Bars) {
-	r := imported{File: t.file, Symbol: t.symbol, Timeframe: t.timeframe}
+	r := imported{File: t.file, Symbol: t.symbol, Timeframe: t.timeframe, asked: im.choice != jobs.Choice{}}
 	opt := im.opt
 	opt.Symbol, opt.Timeframe = t.symbol, t.timeframe
 	b, rep, err := market.ReadFile(ctx, t.file, opt)
@@ -309,7 +326,7 @@ func (im *importer) store(ctx context.Context, b *market.Bars, source string, r 
 		return err
 	}
 	now := inMarket(storedAs(done.Entry), done.Placement)
-	r.Stored, r.Merged = &now, done.Merged
+	r.Stored, r.Merged, r.Same = &now, done.Merged, done.Same
 	if done.Replaced != nil {
 		was := storedAs(*done.Replaced)
 		r.Replaced = &was
@@ -321,11 +338,13 @@ func (a *app) printImported(r imported) {
 	w, p := a.out, a.palette()
 	switch {
 	case r.refused:
-		fmt.Fprintf(w, "%s %s: refused: %d findings in %d rows\n", p.bad("✗"), plain(r.File), r.Report.Wrong(), r.Report.Rows)
+		fmt.Fprintf(w, "%s %s: refused: %s in %s\n", p.bad("✗"), plain(r.File), counted(r.Report.Wrong(), "finding"), counted(r.Report.Rows, "row"))
 	case !r.OK:
 		fmt.Fprintf(w, "%s %s\n", p.bad("✗"), plain(r.Error))
 	case r.Stored == nil:
 		fmt.Fprintf(w, "%s %s: %s %s, %d bars%s\n", p.good("✔"), plain(r.File), r.Symbol, r.Timeframe, r.Report.Bars, r.then)
+	case r.Same:
+		fmt.Fprintf(w, "%s %s: %s %s, %d bars: the lab has exactly these bars already; nothing changed\n", p.good("✔"), plain(r.File), r.Symbol, r.Timeframe, r.Stored.Bars)
 	default:
 		fmt.Fprintf(w, "%s %s: %s %s, %d bars, %s, hash %s\n", p.good("✔"), plain(r.File), r.Symbol, r.Timeframe, r.Stored.Bars, r.Stored.span(), shortHash(r.Stored.Hash))
 	}
@@ -338,7 +357,7 @@ func (a *app) printImported(r imported) {
 	if r.Replaced != nil {
 		fmt.Fprintf(w, "  takes the place of %d bars, %s, hash %s\n", r.Replaced.Bars, r.Replaced.span(), shortHash(r.Replaced.Hash))
 	}
-	if r.Stored != nil {
+	if r.Stored != nil && (!r.Same || r.asked || r.Stored.Question != "") {
 		fmt.Fprintln(w, " ", plain(r.Stored.sentence()))
 	}
 	printReport(w, &r.Report, a.verbose)

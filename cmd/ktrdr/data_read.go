@@ -86,12 +86,12 @@ func mended(r *market.Report) string {
 	var done []string
 	say := func(n int, format string) {
 		if n > 0 {
-			done = append(done, fmt.Sprintf(format, n))
+			done = append(done, fmt.Sprintf(format, counted(n, "row")))
 		}
 	}
-	say(r.Dropped, "left out %d rows")
-	say(r.Widened, "moved high or low to hold open and close in %d rows")
-	say(r.Cleared, "set a negative volume to 0 in %d rows")
+	say(r.Dropped, "left out %s")
+	say(r.Widened, "moved high or low to hold open and close in %s")
+	say(r.Cleared, "set a negative volume to 0 in %s")
 	if r.Sorted {
 		done = append(done, "sorted by time")
 	}

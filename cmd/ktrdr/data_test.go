@@ -109,7 +109,7 @@ func TestDataImport_NormalisesWhenAsked(t *testing.T) {
 		t.Errorf("check only:\n%s", out)
 	}
 	out = l.must("data", "import", "--normalise", path)
-	const did = "normalised: left out 5 rows; moved high or low to hold open and close in 1 rows; set a negative volume to 0 in 1 rows; sorted by time"
+	const did = "normalised: left out 5 rows; moved high or low to hold open and close in 1 row; set a negative volume to 0 in 1 row; sorted by time"
 	if !strings.Contains(out, did) || !strings.Contains(out, "EURUSD 1h, 5 bars") {
 		t.Errorf("got:\n%s\nwant %q", out, did)
 	}
@@ -126,12 +126,12 @@ func TestDataImport_GoesOnAfterAFileThatIsRefused(t *testing.T) {
 	again := filepath.Join(t.TempDir(), "CCC_H1.csv")
 	l.must("data", "export", "AAA", "1h", "--csv", again)
 
-	a := l.run("data", "import", "--json", file(t, "BBB_1h.csv", broken), good, again, "none_1h.csv")
+	a := l.run("data", "import", "--json", file(t, "BBB_1h.csv", broken), good, again)
 	results := decode[[]imported](t, a.out)
-	if a.code != exitFailed || len(results) != 4 {
+	if a.code != exitFailed || len(results) != 3 {
 		t.Fatalf("%v", a)
 	}
-	for i, want := range []bool{false, true, true, false} {
+	for i, want := range []bool{false, true, true} {
 		if results[i].OK != want {
 			t.Errorf("%s: ok %v, want %v: %s", results[i].File, results[i].OK, want, results[i].Error)
 		}
@@ -141,6 +141,30 @@ func TestDataImport_GoesOnAfterAFileThatIsRefused(t *testing.T) {
 	}
 	if m := results[2].Files; len(m) != 1 || m[0].Same != 300 || m[0].Added+m[0].Changed != 0 || results[2].Stored == nil || results[1].Stored != nil {
 		t.Errorf("the second file of one series: %+v", results[2])
+	}
+}
+
+func TestDataImport_CountsOneFinding(t *testing.T) {
+	l := newLab(t)
+	one := file(t, "EURUSD_1h.csv", "Date,open,high,low,close,volume\n2024-01-01 00:00:00,1.1,1.2,1.0,1.15,10\n2024-01-01 01:00:00,1.1,1.2,1.0,1.15,10\n2024-01-01 02:00:00,1.1,1.2,1.0,what,10\n")
+	l.refused(exitFailed, "refused: 1 finding in 3 rows", "data", "import", one)
+	l.refused(exitFailed, ": 1 finding in 3 rows", "data", "check", one)
+}
+
+// Bars that the lab has already are no import: nothing is told of their market.
+func TestDataImport_SaysThatNothingChanged(t *testing.T) {
+	l := newLab(t)
+	l.must("data", "synth", "--symbol", "AAA", "--bars", "300")
+	path := filepath.Join(t.TempDir(), "CCC_1h.csv")
+	l.must("data", "export", "AAA", "1h", "--csv", path)
+	const same = "the lab has exactly these bars already; nothing changed"
+	if out := l.must("data", "import", path); strings.Contains(out, same) || !strings.Contains(out, "market mkt_") {
+		t.Errorf("the first import:\n%s", out)
+	}
+	for _, flags := range [][]string{nil, {"--append"}, {"--replace"}} {
+		if out := l.must(append([]string{"data", "import", path}, flags...)...); !strings.Contains(out, same) || strings.Contains(out, "market mkt_") {
+			t.Errorf("the same file again %v:\n%s", flags, out)
+		}
 	}
 }
 
@@ -178,6 +202,11 @@ func TestData_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 		args       []string
 	}{
 		{"no file", "takes at least one FILE", []string{"import"}},
+		{"a file that is not there", "there is no file none.csv", []string{"import", "none.csv"}},
+		{"a file that is not there, of a symbol", "there is no file none_1h.csv", []string{"import", price, "none_1h.csv"}},
+		{"a file to check that is not there", "there is no file none.csv", []string{"check", "none.csv"}},
+		{"a bars file to check that is not there", "there is no file none.bars", []string{"check", "none.bars"}},
+		{"a series to check without its timeframe", "`ktrdr data check EURUSD 1h`", []string{"check", "EURUSD"}},
 		{"a name that tells nothing", "give --symbol", []string{"import", price}},
 		{"a symbol that is none", "beginning with a letter or digit", []string{"import", price, "--symbol", "../x"}},
 		{"a timeframe that is none", "--timeframe: timeframe \"3h\" is not one of", []string{"import", price, "--timeframe", "3h"}},
@@ -228,6 +257,14 @@ func TestData_SaysWhatIsThereWhenASeriesIsNot(t *testing.T) {
 		}
 	}
 	l.refused(exitUsage, "`ktrdr data import FILE` adds to it", "data", "check", "GBPUSD", "1h")
+	l.refused(exitUsage, "did you mean EURUSD?", "data", "delete", "EURUSDD")
+	l.refused(exitUsage, "did you mean EURUSD?", "data", "rename", "EURUSDD", "X")
+	if out := l.must("data", "rename", "eurusd", "GBPUSD"); !strings.Contains(out, "EURUSD 1h is now GBPUSD 1h") {
+		t.Errorf("a symbol to rename in other capitals:\n%s", out)
+	}
+	if out := l.must("data", "delete", "gbpusd"); !strings.Contains(out, "GBPUSD 4h deleted") {
+		t.Errorf("a symbol to delete in other capitals:\n%s", out)
+	}
 }
 
 func TestDataSynth_TakesNoPlaceUnasked(t *testing.T) {
@@ -240,7 +277,7 @@ func TestDataSynth_TakesNoPlaceUnasked(t *testing.T) {
 
 func TestData_SaysTheNextCommand(t *testing.T) {
 	l := newLab(t)
-	if a := l.run("data", "check", "EURJPY"); a.code != exitFailed || !strings.Contains(a.out, "`ktrdr data check EURJPY 1h`") {
+	if a := l.run("data", "check", "EURJPY"); a.code != exitUsage || !strings.Contains(a.err, "`ktrdr data check EURJPY 1h`") {
 		t.Errorf("a symbol alone: %+v", a)
 	}
 	const points = "Date,open,high,low,close,volume\n2024-01-01 00:00:00,110000,120000,100000,115000,10\n2024-01-01 01:00:00,110000,120000,100000,115000,10\n"

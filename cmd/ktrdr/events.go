@@ -72,7 +72,7 @@ func eventKinds(given []string) (kinds []ktrdr.EventKind, err error) {
 	for _, name := range given {
 		k := ktrdr.EventKind(strings.ToLower(name))
 		if !k.Known() {
-			return nil, usagef("--kind %s: there are %s", name, strings.Join(kindNames(), ", "))
+			return nil, noneSuch("--kind", name, kindNames())
 		}
 		kinds = append(kinds, k)
 	}

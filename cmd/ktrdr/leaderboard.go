@@ -16,6 +16,7 @@ import (
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/research"
+	"github.com/ktrdr/ktrdr/spelling"
 )
 
 // mostRanked bounds how many rows and claims are ranked at once.
@@ -27,6 +28,9 @@ func (d researchDesk) Leaderboard(ctx context.Context, q httpapi.LeaderboardQuer
 		if _, err := d.engine.FindRun(ctx, q.Run); err != nil {
 			return httpapi.Leaderboard{}, err
 		}
+	}
+	if err := d.spellSymbol(ctx, &q); err != nil {
+		return httpapi.Leaderboard{}, err
 	}
 	from, err := leaderPlace(q.Cursor)
 	if err != nil {
@@ -52,6 +56,35 @@ func (d researchDesk) Leaderboard(ctx context.Context, q httpapi.LeaderboardQuer
 		Summary: claimsOnMarkets(claims, markets), Claims: claims, Markets: markets, ByLuck: rules.MaxLuck * float64(markets),
 		Thresholds: thresholds(rules), Rows: rows, Next: next,
 	}, nil
+}
+
+// spellSymbol gives the symbol of a query the capitals that the markets know it
+// by, and refuses one that no market knows where it is near to one that is known.
+func (d researchDesk) spellSymbol(ctx context.Context, q *httpapi.LeaderboardQuery) error {
+	if q.Symbol == "" {
+		return nil
+	}
+	all, err := d.engine.Markets(ctx)
+	if err != nil {
+		return err
+	}
+	var known []string
+	for _, m := range all {
+		for _, s := range m.Series {
+			known = append(known, s.Symbol)
+		}
+	}
+	if slices.Contains(known, q.Symbol) {
+		return nil
+	}
+	if i := slices.IndexFunc(known, func(s string) bool { return strings.EqualFold(s, q.Symbol) }); i >= 0 {
+		q.Symbol = known[i]
+		return nil
+	}
+	if near := spelling.Nearest(q.Symbol, known); near != "" {
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "no market has the symbol %.60s; did you mean %s?", q.Symbol, near)
+	}
+	return nil
 }
 
 // ranking says what is ranked, and which rows of it are wanted.

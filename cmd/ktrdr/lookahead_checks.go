@@ -86,13 +86,13 @@ func (c *timeChecker) fills(ctx context.Context) (heldToTime, error) {
 	if err != nil {
 		return heldToTime{Check: name}, err
 	}
-	detail := fmt.Sprintf("%d trades", len(own.Trades))
+	detail := counted(len(own.Trades), "trade")
 	if len(own.Trades) < fewTrades {
 		r.restless = true
 		if own, err = r.run(bars); err != nil {
 			return heldToTime{Check: name}, err
 		}
-		detail = fmt.Sprintf("%d trades, made whenever an answer rises or falls since the model itself makes few", len(own.Trades))
+		detail = counted(len(own.Trades), "trade") + ", made whenever an answer rises or falls since the model itself makes few"
 	}
 	if len(own.Trades) == 0 {
 		return heldToTime{Check: name}, fmt.Errorf("no trade was made in %d bars, so that nothing can be said: use more --bars, another --seed or a trained --model", bars.Len())

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
@@ -21,6 +23,11 @@ func TestCLI_NamesWhatMayBeMeant(t *testing.T) {
 	l.refused(exitUsage, "did you mean EURUSD?", "train", "rsi_mean_reversion", "--symbol", "EURUDS")
 	l.refused(exitUsage, "did you mean EURUSD?", "data", "show", "EURUDS", "1h")
 	l.refused(exitUsage, "did you mean rsi_mean_reversion?", "research", "--strategy", "rsi_mean_revrsion")
+	l.refused(exitUsage, "did you mean EURUSD?", "leaderboard", "--symbol", "EURUSDD")
+	l.refused(exitUsage, "there is no breaker nosuch", "breakers", "history", "nosuch")
+	if err := noBreaker("provider:opena", []httpapi.BreakerStatus{{Breaker: ktrdr.Breaker{Name: "provider:openai"}}}); !strings.Contains(err.Error(), "did you mean provider:openai?") {
+		t.Error(err)
+	}
 	l.must("research", "--symbol", "eurusd", "--force")
 
 	mine := filepath.Join(t.TempDir(), "mine.yaml")

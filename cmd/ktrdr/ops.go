@@ -75,14 +75,14 @@ func (f opsFlags) query(ctx context.Context, c *httpapi.Client) (ktrdr.Operation
 	for _, s := range f.status {
 		status := ktrdr.Status(strings.ToUpper(s))
 		if !status.Known() {
-			return q, usagef("--status %s: there are %s", s, strings.ToLower(fmt.Sprint(ktrdr.Statuses)))
+			return q, noneSuch("--status", s, names(ktrdr.Statuses))
 		}
 		q.Status = append(q.Status, status)
 	}
 	for _, s := range f.types {
 		t := ktrdr.Type(strings.ToLower(s))
 		if !t.Known() {
-			return q, usagef("--type %s: there are %v", s, ktrdr.Types)
+			return q, noneSuch("--type", s, names(ktrdr.Types))
 		}
 		q.Type = append(q.Type, t)
 	}

@@ -145,7 +145,7 @@ func progressText(p ktrdr.Progress) string {
 		add("validation %.4f", *f.ValLoss)
 	}
 	if f.Trades > 0 {
-		add("%d trades", f.Trades)
+		add("%s", counted(f.Trades, "trade"))
 	}
 	if f.RowsPerSecond > 0 {
 		add("%s rows/s", thousands(f.RowsPerSecond))

@@ -36,6 +36,11 @@ func newRestore(a *app) *cobra.Command {
 		if err != nil {
 			return &exitError{exitUsage, err}
 		}
+		if args[0] != "-" {
+			if err := mustExist(args[0]); err != nil {
+				return err
+			}
+		}
 		return a.restore(cmd.Context(), cfg, args[0])
 	}
 	return cmd

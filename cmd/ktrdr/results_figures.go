@@ -20,6 +20,7 @@ const (
 	percents               // already a percentage
 	money                  // in the currency of the account
 	count                  // a whole number
+	rounded                // shown as a whole number
 	barCount               // a number of bars
 	ratioUnit              // a ratio
 	perYear                // a ratio per year
@@ -44,6 +45,8 @@ func (u figureUnit) show(x *float64) string {
 		return cents(*x)
 	case count:
 		return strconv.FormatFloat(*x, 'f', -1, 64)
+	case rounded:
+		return fmt.Sprintf("%.0f", *x)
 	case barCount:
 		return fmt.Sprintf("%.4g bars", *x)
 	case ratioUnit:
@@ -115,7 +118,7 @@ var backtestFigures = []figureGroup{
 		{"turnover", "turnover", times},
 		{"unfilled_orders", "unfilled orders", count},
 	}},
-	{"Data", []figureRow{{"bars", "bars", count}, {"bars_per_year", "bars a year", count}}},
+	{"Data", []figureRow{{"bars", "bars", count}, {"bars_per_year", "bars a year", rounded}}},
 }
 
 // The groups of a research's figures.

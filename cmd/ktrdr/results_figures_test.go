@@ -18,13 +18,13 @@ func TestResults_FiguresHaveGroupsAndUnits(t *testing.T) {
 	var b bytes.Buffer
 	printFigures(&b, json.RawMessage(`{"summary":"A finalist.","backtest_result":{"net_return":0.0871,"sharpe_ratio":8.353,"max_drawdown":0.0094,
 		"total_trades":99,"cost_per_side":0.00015,"alpha":0.52,"deflated_sharpe":0.9937,"trials_counted":3,"unheard_of":1.5}}`))
-	printFigures(&b, json.RawMessage(`{"summary":"Traded.","metrics":{"total_return_pct":0.58,"max_drawdown_pct":1.105,"win_rate":0.875,"avg_holding_period":188.6,"cost_total":120.773}}`))
+	printFigures(&b, json.RawMessage(`{"summary":"Traded.","metrics":{"total_return_pct":0.58,"max_drawdown_pct":1.105,"win_rate":0.875,"avg_holding_period":188.6,"cost_total":120.773,"bars_per_year":6303.086985839514}}`))
 	for _, want := range []string{
 		"Test part, net of costs\n  net return                 8.71 %\n", "Sharpe ratio               8.35 a year\n", "maximum drawdown           0.94 %\n",
 		"trades                     99\n", "cost per side              1.5 basis points\n", "Evidence\n  alpha                      52.00 % a year\n",
 		"deflated Sharpe ratio      0.994\n", "unheard_of                 1.5\n",
 		"Return\n  net return                 0.58 %\n  costs paid                 120.77\n", "maximum drawdown           1.10 %\n", "win rate                   87.50 %\n",
-		"average holding            188.6 bars\n",
+		"average holding            188.6 bars\n", "bars a year                6303\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, b.String())

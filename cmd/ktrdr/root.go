@@ -69,7 +69,7 @@ func newRoot(a *app) *cobra.Command {
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%s%s; see `%s --help`", flagTrouble(err), nearFlag(cmd, err), cmd.CommandPath())
+		return usagef("%s; %ssee `%s --help`", flagTrouble(err), nearFlag(cmd, err), cmd.CommandPath())
 	})
 	root.Flags().BoolVar(&showVersion, "version", false, "print the version")
 	f := root.PersistentFlags()
@@ -134,6 +134,24 @@ func unknownBelow(cmd *cobra.Command, word string) error {
 	return usagef("there is no command `%s %s`; %ssee `%s --help`", cmd.CommandPath(), word, hint, cmd.CommandPath())
 }
 
+// noneSuch is what a flag says to a word that is none of those it takes.
+func noneSuch(flag, word string, names []string) error {
+	hint := ""
+	if near := spelling.Nearest(word, names); near != "" {
+		hint = fmt.Sprintf("did you mean %s? ", near)
+	}
+	return usagef("%s %s: %sthere are %s", flag, word, hint, strings.Join(names, ", "))
+}
+
+// names are words as flags take them.
+func names[T ~string](words []T) []string {
+	list := make([]string, len(words))
+	for i, w := range words {
+		list[i] = strings.ToLower(string(w))
+	}
+	return list
+}
+
 // nearCommand is the subcommand that a misspelt one is nearest to.
 func nearCommand(cmd *cobra.Command, word string) string {
 	var names []string
@@ -158,7 +176,7 @@ func nearFlag(cmd *cobra.Command, err error) string {
 		}
 	})
 	if near := spelling.Nearest(e.GetSpecifiedName(), names); near != "" {
-		return fmt.Sprintf("; did you mean --%s?", near)
+		return fmt.Sprintf("did you mean --%s? ", near)
 	}
 	return ""
 }

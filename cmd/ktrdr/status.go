@@ -191,7 +191,7 @@ func (a *app) describe(w io.Writer, op ktrdr.Operation) {
 	if n := note(op); n != "" {
 		line("note", n)
 	}
-	line("epoch", fmt.Sprintf("%d after %d attempts, worker %s", op.Epoch, op.Attempts, dash(string(op.Worker))))
+	line("epoch", fmt.Sprintf("%d after %s, worker %s", op.Epoch, counted(op.Attempts, "attempt"), dash(string(op.Worker))))
 	line("created", when(op.CreatedAt))
 	line("started", when(op.StartedAt))
 	if !op.Status.Terminal() {

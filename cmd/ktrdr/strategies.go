@@ -55,7 +55,7 @@ func noSuchPart(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return usagef("there is no command `%s %s`; see `%s --help`", cmd.CommandPath(), args[0], cmd.CommandPath())
+	return unknownBelow(cmd, args[0])
 }
 
 // strategyFacts is what is worth knowing about a valid strategy.

@@ -102,6 +102,9 @@ func newInstruments(a *app) *cobra.Command {
 	}
 	show.RunE = func(cmd *cobra.Command, _ []string) error { return a.showInstruments(cmd) }
 	set.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := mustExist(args[0]); err != nil {
+			return err
+		}
 		file, err := instrument.ReadFile(args[0])
 		if err != nil {
 			return err

@@ -134,7 +134,7 @@ func (f workerFlags) runners(k neural.Kernel) (map[ktrdr.Type]worker.Runner, err
 		t := ktrdr.Type(strings.ToLower(strings.TrimSpace(name)))
 		r, ok := all[t]
 		if !ok {
-			return nil, usagef("--types %s: this build can run %v", name, slices.Sorted(maps.Keys(all)))
+			return nil, usagef("--types %s: this build can run %s", name, strings.Join(names(slices.Sorted(maps.Keys(all))), ", "))
 		}
 		chosen[t] = r
 	}

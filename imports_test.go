@@ -34,7 +34,7 @@ var arrows = map[string]rule{
 
 	// pure compute
 	"num": {},
-	"market": {ours: []string{"num"}, modules: []string{
+	"market": {ours: []string{"num", "spelling"}, modules: []string{
 		"github.com/parquet-go/parquet-go", "github.com/klauspost/compress", "golang.org/x/sys",
 	}},
 	"indicator": {ours: []string{"num", "market"}},
@@ -52,7 +52,7 @@ var arrows = map[string]rule{
 	"train": {ours: []string{
 		"num", "market", "indicator", "fuzzy", "label", "neural", "strategy", "feature", "backtest",
 	}},
-	"evidence": {ours: []string{"num", "market", "backtest"}},
+	"evidence": {ours: []string{"num", "market", "backtest", "spelling"}},
 	"designer": {ours: []string{"num", "market", "indicator", "strategy", "instrument", "spelling"}},
 	"jobs":     {ours: []string{".", "worker", "market", "strategy", "neural", "train", "backtest", "evidence", "spelling"}},
 

@@ -113,7 +113,7 @@ type Operation struct {
 	Error        *Failure        `json:"error,omitempty"`         // for programs
 
 	// Compacted says that the operation keeps its figures and none of its files:
-	// they are computed again when somebody asks for them. Pinned keeps a
+	// they are computed again when they are asked for. Pinned keeps a
 	// research from that.
 	Compacted bool `json:"compacted,omitempty"`
 	Pinned    bool `json:"pinned,omitempty"`

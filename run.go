@@ -9,7 +9,7 @@ import (
 //
 //	RUNNING ──▶ COMPLETED               its last generation has ended and was closed
 //	   ├──────▶ CANCELLED               a person cancelled it; its open operations follow
-//	   └──────▶ GIVEN_UP                only failures came of its last generations
+//	   └──────▶ GIVEN_UP                its last generations only failed
 //
 // Only a RUNNING run starts operations. EndedAt is set when nothing of it is open
 // any more.

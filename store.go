@@ -199,7 +199,7 @@ type Runs interface {
 	SettleRun(ctx context.Context, id string) error
 
 	// Finalist returns the best finalist of a generation: the highest score,
-	// then the lowest index; nil if there is none.
+	// then the lowest index; nil if it has no finalist.
 	Finalist(ctx context.Context, run string, generation int) (*Operation, error)
 
 	// CloseGeneration closes the generation that is the run's next to be
@@ -219,7 +219,7 @@ type Runs interface {
 	EndRun(ctx context.Context, id string) (changed bool, err error)
 
 	// RunToTell leases a run that has ended and was not told to the webhook;
-	// nil if there is none. Another call does not get it before the lease is
+	// nil if there is no such run. Another call does not get it before the lease is
 	// over. RunTold records that it was told.
 	RunToTell(ctx context.Context, lease time.Duration) (*Run, error)
 	RunTold(ctx context.Context, id string) error

@@ -50,7 +50,7 @@ var (
 	set        = instrument.Costs{Commission: 0.0003, Slippage: 0.0001, Spread: 0.0002}
 )
 
-// Whoever wrote a strategy, it pays at least what its symbol costs.
+// Every strategy pays at least what its symbol costs, no matter who wrote it.
 func TestCosts_EveryStrategyPaysTheFloor(t *testing.T) {
 	model := llmtest.New(t, scripted(
 		uses("validate_strategy", map[string]string{"yaml": trading(almostFree)}),

@@ -353,12 +353,12 @@ func TestNames_ReadAsTheyAreWritten(t *testing.T) {
 		}
 	}
 	if got := Reason(5).String(); got != "Reason(5)" {
-		t.Errorf("a reason that is none is called %s", got)
+		t.Errorf("an unknown reason is called %s", got)
 	}
 	var s Side
 	var r Reason
 	if s.UnmarshalText([]byte("up")) == nil || r.UnmarshalText([]byte("up")) == nil {
-		t.Error("a name that is none is read")
+		t.Error("an unknown name is read")
 	}
 }
 

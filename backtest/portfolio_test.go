@@ -15,7 +15,7 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-// timed makes hourly bars that open so many hours after monday.
+// timed makes hourly bars that open the given number of hours after monday.
 func timed(symbol string, hours []int64, rows ...[4]float64) *market.Bars {
 	b := &market.Bars{Symbol: symbol, Timeframe: market.H1}
 	for i, r := range rows {

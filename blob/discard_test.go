@@ -54,7 +54,7 @@ func TestDiscard_WritersThatLookAfterTheirRowLoseNothing(t *testing.T) {
 		s, table := r.open(t, 0), rowsFor()
 		for i := range 150 {
 			b := bytesOf(uint64(i), 1000)
-			h := put(t, s, b) // of whoever has just let go of it
+			h := put(t, s, b) // its last user has just released it
 			var all sync.WaitGroup
 			all.Go(func() {
 				if err := discard(t.Context(), s, table, h); err != nil {

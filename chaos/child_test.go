@@ -159,7 +159,7 @@ func TestMemoryLimit_EachComputeTypeDiesAloneInItsChild(t *testing.T) {
 	}
 }
 
-// longFile is a price file of so many minutes in which nothing happens.
+// longFile is a price file of n minutes in which the price does not change.
 type longFile int
 
 func longCSV(rows int) longFile { return longFile(rows) }

@@ -43,7 +43,7 @@ func (l *Lab) Died(p *Proc, ok func() bool) (died bool) {
 	return died
 }
 
-// Is says whether an operation has a status; not if nobody answers.
+// Is says whether an operation has a status; false when the backend does not answer.
 func (l *Lab) Is(id ktrdr.OperationID, want ktrdr.Status) bool {
 	status, out, err := call[ktrdr.Operation](l, http.MethodGet, "/api/v1/operations/"+string(id), nil)
 	return err == nil && status == http.StatusOK && out.Data.Status == want

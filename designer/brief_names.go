@@ -29,7 +29,7 @@ func (k Known) knows(symbol string) bool {
 	return slices.ContainsFunc(k.Series, func(s Series) bool { return squash(s.Symbol) == squash(symbol) })
 }
 
-// Nearest is the symbol that somebody may have meant who wrote one that the library
+// Nearest is the symbol that a user may have meant who wrote one that the library
 // does not have; "" where none is near, or it has that one.
 func (k Known) Nearest(symbol string) string {
 	if k.knows(symbol) {
@@ -204,7 +204,7 @@ func goesOn(list []spot, meant []bool, i int) bool {
 var nicknames = map[string]string{"gold": "xau", "silver": "xag", "bitcoin": "btc", "ethereum": "eth", "ether": "eth"}
 
 // called is the symbol of the library that a nickname stands for, with the most bars
-// of several; "" where there is none.
+// of several; "" if there is no such word.
 func (k Known) called(word string) string {
 	base, best := nicknames[strings.ToLower(word)], Series{}
 	for _, s := range k.Series {

@@ -351,13 +351,13 @@ func TestDesign_RefusesWhatItCannotUse(t *testing.T) {
 		"no symbol":                      {alter(func(b *designer.Brief) { b.Symbols = nil }), 0, instrument.Costs{}, "import"},
 		"a timeframe there is not":       {alter(func(b *designer.Brief) { b.Timeframe = "7h" }), 0, instrument.Costs{}, "7h"},
 		"a network there is not":         {alter(func(b *designer.Brief) { b.Models = []strategy.ModelType{"tree"} }), 0, instrument.Costs{}, "tree"},
-		"a symbol that is none":          {alter(func(b *designer.Brief) { b.Symbols = []string{"a b"} }), 0, instrument.Costs{}, "symbol"},
+		"a symbol with a blank":          {alter(func(b *designer.Brief) { b.Symbols = []string{"a b"} }), 0, instrument.Costs{}, "symbol"},
 		"statistics of something else": {alter(func(b *designer.Brief) {
 			b.Stats.Columns = []designer.Column{{Name: "moon", Period: 28}}
 		}), 0, instrument.Costs{}, "moon"},
 		"a generation before the first": {good, -1, instrument.Costs{}, "count from 0"},
 		"a negative cost":               {good, 0, instrument.Costs{Commission: -0.001}, "commission"},
-		"a cost that is none":           {good, 0, instrument.Costs{Spread: math.NaN()}, "spread"},
+		"a cost that is not a number":   {good, 0, instrument.Costs{Spread: math.NaN()}, "spread"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := designer.Design(c.brief, 1, c.generation, 0, nil, c.cost)

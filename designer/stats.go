@@ -81,7 +81,7 @@ func closedBy(b *market.Bars, until int64) *market.Bars {
 }
 
 // measure describes a market by the last of its bars that have closed by an
-// instant, so many at most.
+// instant, n at most.
 func measure(b *market.Bars, until int64, most int) (Stats, error) {
 	s := Stats{Bars: b.Len()}
 	b = closedBy(b, until)

@@ -36,7 +36,7 @@ func (r *briefReader) readRisk(i, n int) bool {
 }
 
 // hold puts what the brief says about an exit into a gene: a distance that the brief
-// gives is written as it is, and the gene is none.
+// gives is written as it is, and there is no gene.
 func (e Exit) hold(gene, usual float64) float64 {
 	switch {
 	case e.None || e.At > 0:

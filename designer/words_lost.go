@@ -52,7 +52,7 @@ func (r *briefReader) lost() (list []string) {
 	return list
 }
 
-// Nearest is the word that somebody may have meant who wrote one that was not
+// Nearest is the word that a user may have meant who wrote one that was not
 // understood; "" where none is near.
 func Nearest(word string) string {
 	const fewest = 4 // letters: shorter words are near to too many

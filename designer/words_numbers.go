@@ -15,7 +15,7 @@ var between = []string{"of", "at", "to", "is", "around", "about", "max", "maximu
 // drawdowns are the words for a drawdown.
 var drawdowns = []string{"drawdown", "drawdowns", "dd"}
 
-// amount is a number of a text. It has no words where there is none.
+// amount is a number of a text. It has no words if the text has no number.
 type amount struct {
 	x         float64
 	at, words int
@@ -36,7 +36,7 @@ func (r *briefReader) takesNumber(i int) int {
 }
 
 // fraction reads the words at k as a fraction that belongs to nothing yet: "2%",
-// "2 percent" and "0.02"; "20" of anything else is none.
+// "2 percent" and "0.02"; "20" of anything else is no percentage.
 func (r *briefReader) fraction(k int, most float64) amount {
 	x, ok := numeral(r.word(k))
 	if !ok || r.used[k] {
@@ -176,7 +176,7 @@ func (r *briefReader) countsNothing(k int) bool {
 	return units[next] == "" && next != "trades" && next != "atr"
 }
 
-// number is the first number within so many words after i, or before it where the
+// number is the first number within reach words after i, or before it where the
 // count is negative, that belongs to nothing yet and fits. Neither a stop nor another
 // phrase that takes a number is passed.
 func (r *briefReader) number(i, count int, fits func(k int) bool) amount {

@@ -44,7 +44,7 @@ func TestCompaction_WhatIsNotKeptIsComputedAgain(t *testing.T) {
 		l.purge(gone)
 		l.showsStill(gone)
 		if n := l.kept(gone); n != 0 {
-			t.Errorf("%d files were stored again because somebody looked at them", n)
+			t.Errorf("%d files were stored again because they were read", n)
 		}
 
 		if op := l.Op(pinned.Research); op.Compacted || l.kept(pinned) != len(pinned.Files) {

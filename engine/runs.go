@@ -23,7 +23,7 @@ func (e *Engine) Runs(ctx context.Context, q ktrdr.RunQuery) (ktrdr.RunPage, err
 func (e *Engine) OpenRuns(ctx context.Context) ([]ktrdr.OpenRun, error) { return e.store.OpenRuns(ctx) }
 
 // CancelRun marks a run: nothing of it starts afterwards. Its open operations
-// are cancelled in batches by whoever keeps runs.
+// are cancelled in batches by the backend that keeps runs.
 func (e *Engine) CancelRun(ctx context.Context, id, by, reason string) (ktrdr.Run, error) {
 	return e.store.CancelRun(ctx, id, by, ktrdr.CleanText(reason))
 }

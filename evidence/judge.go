@@ -1,6 +1,10 @@
 package evidence
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/ktrdr/ktrdr/spelling"
+)
 
 // Case is the evidence on the test part of one strategy.
 type Case struct {
@@ -84,7 +88,7 @@ func (j *judge) conclude() {
 		v.Level = Neutral
 	}
 	if v.Finalist {
-		v.Summary = fmt.Sprintf("Finalist: every check on the test part passed (adjusted for %s).", plural(v.Figures.Trials, "trial"))
+		v.Summary = fmt.Sprintf("Finalist: every check on the test part passed (adjusted for %s).", spelling.Counted(v.Figures.Trials, "trial"))
 		return
 	}
 	v.Summary = "No edge claimed: " + j.firstFailure() + "."

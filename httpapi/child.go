@@ -12,7 +12,7 @@ import (
 )
 
 // NewChild makes a server for one child process of a backend: the routes of
-// workers and of blobs, and nothing else, for whoever has the token.
+// workers and of blobs, and nothing else, for the holder of the token.
 func NewChild(w Work, b Blobs, token ktrdr.Token, log *slog.Logger) *Server {
 	s := &Server{
 		engine: childEngine{Work: w, Blobs: b}, log: log, auth: true, hosts: map[string]bool{},

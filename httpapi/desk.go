@@ -120,7 +120,7 @@ type DataLoadRequest struct {
 	Symbol    string  `json:"symbol"`
 	Timeframe string  `json:"timeframe,omitempty"`             // empty means the one that the times show
 	Zone      string  `json:"zone,omitempty"`                  // of times that carry none; empty means UTC
-	Divide    float64 `json:"divide,omitempty" zero:"refused"` // prices are points, so many to a unit
+	Divide    float64 `json:"divide,omitempty" zero:"refused"` // prices are in points: how many make one unit
 	Normalise bool    `json:"normalise,omitempty"`             // mend what is wrong instead of refusing it
 	Mode      string  `json:"mode,omitempty"`                  // replace or append, where the series exists; empty means that it is refused
 

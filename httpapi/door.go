@@ -30,9 +30,9 @@ const (
 	strangerIdle    = 5 * time.Second // without a request, until it is closed
 	strangerGrace   = time.Second     // nothing is closed sooner: its request may be on its way
 	strangersPer    = 32              // idle ones of one address that were answered already
-	silentShare     = 2               // one place in so many may go to silent ones of one address
+	silentShare     = 2               // 1 of 2 places may go to silent connections of one address
 	doorLogPause    = 10 * time.Second
-	reservedShare   = 4 // one place in so many is kept for workers
+	reservedShare   = 4 // 1 of 4 places is kept for workers
 	smallestReserve = 1
 )
 
@@ -45,7 +45,7 @@ const (
 //	             closed
 //
 // A newcomer at the cap takes the place of the stranger that is idle the
-// longest. Where there is none it waits. A share of the places is kept for
+// longest. If there is no such stranger it waits. A share of the places is kept for
 // workers: while only those are left, strangers make room for each newcomer and
 // everybody else is answered once and then disconnected.
 type door struct {
@@ -272,7 +272,7 @@ func (d *door) expire(v *visitor) {
 
 func anybody(*visitor) bool { return true }
 
-// oldest is the matching stranger that is idle the longest; nil when there is none.
+// oldest is the matching stranger that is idle the longest; nil when there is no such stranger.
 func (d *door) oldest(match func(*visitor) bool) *visitor {
 	for e := d.idle.Front(); e != nil; e = e.Next() {
 		if v := e.Value.(*visitor); match(v) {

@@ -82,7 +82,7 @@ func TestDoor_AtTheCapTheOldestIdleStrangerGoes(t *testing.T) {
 	})
 }
 
-func TestDoor_NobodyIsSentAwayBeforeARequestCanHaveCome(t *testing.T) {
+func TestDoor_KeepsAConnectionUntilItsRequestCanHaveCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, _ := testDoor(2)
 		_, first := comes(t, d, "10.0.0.1")

@@ -79,7 +79,7 @@ type ReportMachine struct {
 	Requeued           int           `json:"requeued"`       // taken over from a backend that was gone
 	Reported           int           `json:"reported"`       // whose workers outlived the backend
 	Released           int           `json:"released"`       // given back by a graceful stop
-	Resumed            int           `json:"resumed"`        // continued, by themselves or by somebody
+	Resumed            int           `json:"resumed"`        // resumed, by the lab or by a user
 	CheckpointsSkipped int           `json:"checkpoints_skipped"`
 	WritesRefused      int           `json:"writes_refused"`
 	BreakerChanges     int           `json:"breaker_changes"`

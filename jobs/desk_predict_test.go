@@ -100,7 +100,7 @@ func TestPredict_SaysWhatIsWrong(t *testing.T) {
 	_, err := o.desk.Backtest(t.Context(), BacktestRequest{Model: bound, Symbol: "GBPUSD", OpenHoldout: true})
 	o.refused(t, err, "may be used only on the symbols it was trained on")
 	if len(o.looks) != 0 || o.markets["GBPUSD"] != nil {
-		t.Errorf("looks %+v: a refusal is none", o.looks)
+		t.Errorf("looks %+v: a refusal is not a look", o.looks)
 	}
 }
 

@@ -85,7 +85,7 @@ func (l *Library) Entry(ctx context.Context, symbol string, tf market.Timeframe)
 }
 
 // Get reads the current series of a symbol and timeframe, checked to its last
-// byte. Where there is none the error is market.ErrNoData.
+// byte. Without such bars the error is market.ErrNoData.
 func (l *Library) Get(ctx context.Context, symbol string, tf market.Timeframe) (*market.Bars, error) {
 	b, _, err := l.get(ctx, symbol, tf)
 	return b, err
@@ -154,7 +154,7 @@ func (m ImportMode) Validate() error {
 	case ImportNew, ImportReplace, ImportAppend:
 		return nil
 	}
-	return wrong("mode %q is none of replace and append", string(m))
+	return wrong("mode %q is unknown: use replace or append", string(m))
 }
 
 // Import is bars to be added to the library.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/spelling"
 	"github.com/ktrdr/ktrdr/worker"
 )
 
@@ -93,7 +94,7 @@ func loaded(done Imported, r market.Report) string {
 	day := func(t int64) string { return time.Unix(t, 0).UTC().Format(time.DateOnly) }
 	text := fmt.Sprintf("%d bars of %s %s, %s to %s", e.Bars, e.Symbol, e.Timeframe, day(e.First), day(e.Last))
 	if r.Dropped > 0 {
-		text += fmt.Sprintf("; %s left out", counted(r.Dropped, "row"))
+		text += fmt.Sprintf("; %s left out", spelling.Counted(r.Dropped, "row"))
 	}
 	if m := done.Merged; m != nil {
 		text += fmt.Sprintf("; %d added, %d changed, %d as before", m.Added, m.Changed, m.Same+m.Kept)
@@ -102,12 +103,4 @@ func loaded(done Imported, r market.Report) string {
 		return text + "; market undecided: " + p.Question
 	}
 	return text + "; market " + p.Market.ID + ": " + p.Reason
-}
-
-// counted is a number of things.
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -254,7 +254,7 @@ func (m *Markets) Question(ctx context.Context, b *market.Bars) (string, error) 
 	return m.ask(b, len(all), d), nil
 }
 
-// question is what was asked about a series when there were so many others.
+// question is what was asked about a series, and how many other series there were.
 func (m *Markets) question(b *market.Bars, seen int) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -186,7 +186,7 @@ func (d *Desk) restore(ctx context.Context, research ktrdr.OperationID) (map[ktr
 	return files, nil
 }
 
-// rebuiltCache keeps the files that were computed last: whoever pages through a
+// rebuiltCache keeps the files that were computed last: a client that pages through a
 // curve asks for the same one again and again.
 type rebuiltCache struct {
 	mu    sync.Mutex

@@ -41,7 +41,7 @@ func TestImport_RefusesRowsThatNeedMoreMemoryThanTheLimit(t *testing.T) {
 	}
 }
 
-// minutes is a file of so many minutes in which nothing happens.
+// minutes is a file of n minutes in which the price does not change.
 func minutes(rows int) *bytes.Buffer {
 	var text bytes.Buffer
 	text.WriteString("time,open,high,low,close,volume\n")

@@ -28,7 +28,7 @@ type stampReader struct {
 	first stamp
 	any   bool  // first is set
 	unit  int64 // numbers count so many to the second; 0 until one was read
-	brief bool  // nobody will read what is wrong: it need not be said in full
+	brief bool  // only the count of findings is wanted, not their texts
 }
 
 // notShown stands for what is wrong with a row where it is only counted.

@@ -15,7 +15,7 @@ const margin = 1e-6
 // copyReturns returns are shared.
 //
 // Where no setting shows the same market by all shared returns, the best one is
-// that of the most alike part of at least so many returns in a row, if that
+// that of the most alike part of at least n returns in a row, if that
 // part may be a copy.
 func (p *overlay) best(offsets []int64, all []clocks, part int) (best setting, size float64) {
 	done := scans{}
@@ -125,7 +125,7 @@ func (p *overlay) total(all scans, at setting) moments {
 	return sum
 }
 
-// part is the most alike part in a setting that has at least so many returns in
+// part is the most alike part in a setting that has at least n returns in
 // a row, and the number of such parts that are alike. Parts begin and end with
 // a piece and overlap. The part is empty where fewer returns are shared.
 func (p *overlay) part(all scans, at setting, returns int) (best moments, alike int) {

@@ -52,7 +52,7 @@ func summer(t *testing.T, zone string) func(int64) time.Duration {
 	}
 }
 
-// noisy copies a series with noise of so many basis points on each close.
+// noisy copies a series with noise of the given basis points on each close.
 func noisy(b *Bars, points float64, seed uint64) *Bars {
 	r := num.NewRand(seed)
 	return altered(b, func(_ int, t int64, c float64) (int64, float64) {

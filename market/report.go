@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/ktrdr/ktrdr/spelling"
 )
 
 // Rule names what can be wrong with a row.
@@ -111,7 +113,7 @@ type InvalidError struct{ Report Report }
 func (e *InvalidError) Error() string {
 	var b strings.Builder
 	n := e.Report.Wrong()
-	fmt.Fprintf(&b, "%s has %s in %s; correct it, or import it with normalising", e.Report.Source, counted(n, "finding"), counted(e.Report.Rows, "row"))
+	fmt.Fprintf(&b, "%s has %s in %s; correct it, or import it with normalising", e.Report.Source, spelling.Counted(n, "finding"), spelling.Counted(e.Report.Rows, "row"))
 	shown := 0
 	for _, f := range e.Report.Findings {
 		if f.Rule == Missing {
@@ -136,11 +138,3 @@ func (m moment) String() string { return clock(int64(m)) }
 
 // clock shows an instant in messages.
 func clock(t int64) string { return time.Unix(t, 0).UTC().Format("2006-01-02 15:04:05") }
-
-// counted is a number of things.
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}

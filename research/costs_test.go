@@ -116,7 +116,7 @@ func TestDesk_WarnsOfCosts(t *testing.T) {
 		want    string // empty: nothing is said of costs
 	}{
 		"set":                     {Trigger{Symbols: []string{"EURUSD"}, Costs: "EURUSD=5/0/0"}, ""},
-		"a class nobody knows":    {Trigger{Symbols: []string{"SYNTHETIC"}}, "No costs are set for SYNTHETIC, so it pays the default for stocks: 10 basis points a side. Its asset class is not known from its name, so this is a class with the highest default; set the class in instruments.yaml."},
+		"an unknown class":        {Trigger{Symbols: []string{"SYNTHETIC"}}, "No costs are set for SYNTHETIC, so it pays the default for stocks: 10 basis points a side. Its asset class is not known from its name, so this is a class with the highest default; set the class in instruments.yaml."},
 		"below the default":       {Trigger{Symbols: []string{"EURUSD"}, Costs: "*=0.01/0/0"}, "The costs of EURUSD (set for this run) are below the default for major FX: 0.01 basis points a side, where the default is 1.5. Its results are marked."},
 		"costs of another symbol": {Trigger{Symbols: []string{"EURUSD"}, Costs: "EURUSD=5/0/0,SYNTHETIC=1/1/1"}, "costs: SYNTHETIC is not traded in this run, so its costs have no effect."},
 		"a strategy below the floor": {

@@ -89,7 +89,7 @@ func TestDesk_RefusesWhatCannotBeDoneTogether(t *testing.T) {
 		"a timeframe of one symbol":      {Trigger{Symbols: []string{"EURGBP", "USDCAD"}, Timeframes: []string{"1h", "1d"}}, "there are no 1d bars of USDCAD: make them with `ktrdr data resample USDCAD 1h 1d`"},
 		"a symbol without bars":          {Trigger{Symbols: []string{"EURGBP", "USDJPY"}}, "bars of USDJPY: import some"},
 		"both ways to say a timeframe":   {Trigger{Timeframe: "1h", Timeframes: []string{"4h"}}, "timeframe and timeframes are given both"},
-		"a timeframe that is none":       {Trigger{Timeframes: []string{"1h", "often"}}, `timeframe "often" is not one of`},
+		"an unknown timeframe":           {Trigger{Timeframes: []string{"1h", "often"}}, `timeframe "often" is not one of`},
 		"a short second symbol":          {Trigger{Symbols: []string{"EURGBP", "SHORT"}}, "there are only 900 1h bars of SHORT, and a research needs 1000"},
 		"too few longer bars":            {Trigger{Symbols: []string{"EURGBP"}, Timeframes: []string{"1h", "1d"}}, "1d bars of EURGBP before the holdout, and a design needs 300 to read them"},
 		"a timeframe in the brief":       {Trigger{Brief: "EURGBP or USDCAD on 1h and 1d"}, "no 1d bars of USDCAD"},

@@ -321,7 +321,7 @@ func TestProgress_ByPhase(t *testing.T) {
 		last = got.Percentage
 	}
 	if got := Phase("none").done(); got != 0 {
-		t.Errorf("a phase that is none has done %d steps", got)
+		t.Errorf("an unknown phase has done %d steps", got)
 	}
 }
 

@@ -221,8 +221,8 @@ func (k *Keeper) end(ctx context.Context, run *ktrdr.OpenRun) ([]Kept, error) {
 // run. Fewer may have a passing cause.
 const enoughFailures = 8
 
-// onlyFailures says why a run is given up: only failures came of its last
-// generation, and of the one before too unless it was large enough by itself.
+// onlyFailures says why a run is given up: all researches of its last generation
+// failed, and those of the one before too unless the last was large enough by itself.
 func onlyFailures(t []ktrdr.GenerationTally) string {
 	if len(t) == 0 {
 		return ""

@@ -1,4 +1,5 @@
-// Package spelling tells how far a misspelt word is from a right one.
+// Package spelling finds the word that was meant by a misspelt one, and writes
+// counts with the right ending.
 package spelling
 
 import "strings"

@@ -37,3 +37,11 @@ func TestNearest_IsWhatWasMeant(t *testing.T) {
 		}
 	}
 }
+
+func TestCounted_HasTheRightEnding(t *testing.T) {
+	for n, want := range map[int]string{0: "0 rows", 1: "1 row", 2: "2 rows"} {
+		if got := spelling.Counted(n, "row"); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+}

@@ -38,7 +38,7 @@ const (
 	compactRoot query = compact + `id = $1 AND ` + compactable + ` RETURNING id, result`
 
 	// A model stays that took more than five seconds to train and has at most
-	// 16 kB for each second: whoever asks for a curve does not wait for a
+	// 16 kB for each second: a reader of a curve does not wait for a
 	// training. The sum of what stays is bounded by the time that was spent.
 	compactChildren query = compact + `parent_id = $1 AND compacted = 0 AND NOT (operation_type = 'training'
 		AND COALESCE(completed_at - started_at > 5000000 AND ckpt_size <= (completed_at - started_at) / 1000000 * 16384, 1 = 0))

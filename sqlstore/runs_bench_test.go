@@ -44,7 +44,7 @@ func must(b *testing.B, err error) {
 }
 
 // createMany creates n researches of a run on one market, as many at once as may
-// be. The generation holds so many.
+// be. The generation holds that many.
 func createMany(b *testing.B, s *Store, run string, n, size int) (market string) {
 	b.Helper()
 	series, err := s.AddSeries(b.Context(), ktrdr.NewSeries{MarketSeries: ktrdr.MarketSeries{Symbol: run, Timeframe: "1h"}})

@@ -9,7 +9,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// told waits until so many events of a kind are visible, and returns who they
+// told waits until n events of a kind are visible, and returns who they
 // tell of.
 func (l *lab) told(kind ktrdr.EventKind, n int) (who []string) {
 	l.Helper()

@@ -112,7 +112,7 @@ var generations = map[string]func(*lab){
 		l.is(last.ID, ktrdr.Running)
 		l.end(last.ID)
 		l.closes("r", 1, true)
-		l.closes("r", 2, false) // there is none
+		l.closes("r", 2, false) // there is no such generation
 		if run := l.run("r"); run.Closed != 2 || run.Generations != 2 {
 			l.Errorf("%d of %d generations are closed, want 2 of 2", run.Closed, run.Generations)
 		}

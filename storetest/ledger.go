@@ -52,7 +52,7 @@ func (l *lab) marketOf(id string) ktrdr.Market {
 	return m
 }
 
-// on is a trial on markets, with so many of its own run.
+// on is a trial on markets, with n of its own run.
 func on(own int, markets ...string) *ktrdr.NewTrial {
 	t := &ktrdr.NewTrial{Own: own}
 	for _, m := range markets {

@@ -134,7 +134,7 @@ func (l *lab) pipe(in []byte, args ...string) answer {
 	return answer{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
-func TestRestore_ThatFailedLeavesAFolderThatNobodyTakes(t *testing.T) {
+func TestRestore_ThatFailedLeavesAFolderThatNoCommandTakes(t *testing.T) {
 	_, id, file := savedLab(t)
 	l := newLab(t)
 	failing := *l
@@ -157,7 +157,7 @@ func TestRestore_ThatFailedLeavesAFolderThatNobodyTakes(t *testing.T) {
 }
 
 // A backup that is still being read when the restore is killed.
-func TestRestore_KilledWhileItReadsLeavesAFolderThatNobodyTakes(t *testing.T) {
+func TestRestore_KilledWhileItReadsLeavesAFolderThatNoCommandTakes(t *testing.T) {
 	_, _, file := savedLab(t)
 	l := newLab(t)
 	cmd := exec.CommandContext(t.Context(), binary, "restore", "-")

@@ -55,7 +55,7 @@ func (a *app) child(ctx context.Context, in io.Reader) error {
 	}
 	go func() {
 		_, _ = io.Copy(io.Discard, said)
-		os.Exit(exitFailed) // nobody is left to report to
+		os.Exit(exitFailed) // the parent is gone: there is no one to report to
 	}()
 	kernel, err := kernelNamed(a.getenv("KTRDR_KERNEL"))
 	if err != nil {
@@ -137,7 +137,7 @@ type childBlobs struct{ httpapi.Blobs }
 // decided where it opens them: it must be named by its spec.
 func (childBlobs) MayRead(context.Context, ktrdr.Hash) error { return nil }
 
-// errEnded is how a child process ends that nobody killed and that did not say
+// errEnded is how a child process ends that was not killed and that did not say
 // why.
 var errEnded = errors.New("the process ended before its operation did")
 

@@ -181,7 +181,7 @@ func (a *app) openEntry(cmd *cobra.Command, s series) (e jobs.Entry, b *market.B
 }
 
 // entrySpelt finds a series whose symbol differs by capitals only. The store has
-// at most one. Where there is none the error is market.ErrNoData.
+// at most one. Without a match the error is market.ErrNoData.
 func (l *ledger) entrySpelt(ctx context.Context, s series) (jobs.Entry, error) {
 	all, err := l.library.List(ctx)
 	if err != nil {
@@ -222,7 +222,7 @@ func missing(list []stored, s series) error {
 // one that was chosen.
 func (a *app) completeSeries(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
-	list, _ := a.listLibrary(cmd, false) // completion has nobody to complain to
+	list, _ := a.listLibrary(cmd, false) // shell completion shows no errors
 	var offers []string
 	for _, e := range list {
 		word := e.Symbol

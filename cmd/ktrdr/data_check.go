@@ -12,6 +12,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/spelling"
 )
 
 const checkDataHelp = `Check a series of the library, to its last byte and by the rules of an import; or
@@ -95,7 +96,7 @@ func checkFile(ctx context.Context, file string, opt market.ImportOptions) check
 	_, invalid := errors.AsType[*market.InvalidError](err)
 	switch {
 	case invalid:
-		r.Error = fmt.Sprintf("%s: %s in %s", file, counted(rep.Wrong(), "finding"), counted(rep.Rows, "row"))
+		r.Error = fmt.Sprintf("%s: %s in %s", file, spelling.Counted(rep.Wrong(), "finding"), spelling.Counted(rep.Rows, "row"))
 	case err != nil:
 		r.Error, r.fix = err.Error(), ""
 	default:

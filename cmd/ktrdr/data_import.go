@@ -16,6 +16,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/spelling"
 )
 
 const importHelp = `Read price files (CSV, gzipped or not, or Parquet) into the library.
@@ -338,7 +339,7 @@ func (a *app) printImported(r imported) {
 	w, p := a.out, a.palette()
 	switch {
 	case r.refused:
-		fmt.Fprintf(w, "%s %s: refused: %s in %s\n", p.bad("✗"), plain(r.File), counted(r.Report.Wrong(), "finding"), counted(r.Report.Rows, "row"))
+		fmt.Fprintf(w, "%s %s: refused: %s in %s\n", p.bad("✗"), plain(r.File), spelling.Counted(r.Report.Wrong(), "finding"), spelling.Counted(r.Report.Rows, "row"))
 	case !r.OK:
 		fmt.Fprintf(w, "%s %s\n", p.bad("✗"), plain(r.Error))
 	case r.Stored == nil:

@@ -26,7 +26,7 @@ func newLedger(st storage) *ledger {
 	return &ledger{st, jobs.NewLibrary(st.store, st.blobs), jobs.NewMarkets(st.store, st.blobs)}
 }
 
-// withLedger opens the lab for a command that reads it. Where there is none yet
+// withLedger opens the lab for a command that reads it. Where there is no lab yet
 // the error is market.ErrNoData.
 func (a *app) withLedger(cmd *cobra.Command, use func(*ledger) error) error {
 	l, err := a.openLedger(cmd)
@@ -39,7 +39,7 @@ func (a *app) withLedger(cmd *cobra.Command, use func(*ledger) error) error {
 	return errors.Join(use(l), l.close())
 }
 
-// withNewLedger is withLedger that makes the lab where there is none.
+// withNewLedger is withLedger that makes the lab if it does not exist.
 func (a *app) withNewLedger(cmd *cobra.Command, use func(*ledger) error) error {
 	l, err := a.makeLedger(cmd)
 	if err != nil {
@@ -90,7 +90,7 @@ func (a *app) openLedger(cmd *cobra.Command) (*ledger, error) {
 	return a.takenOver(cmd.Context(), newLedger(st), cfg)
 }
 
-// makeLedger is openLedger that makes the database where there is none, as the
+// makeLedger is openLedger that makes the database if it does not exist, as the
 // first start of a backend does.
 func (a *app) makeLedger(cmd *cobra.Command) (*ledger, error) {
 	cfg, err := a.configOf(cmd)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/spelling"
 )
 
 // readFlags say what a price file does not say itself.
@@ -86,7 +87,7 @@ func mended(r *market.Report) string {
 	var done []string
 	say := func(n int, format string) {
 		if n > 0 {
-			done = append(done, fmt.Sprintf(format, counted(n, "row")))
+			done = append(done, fmt.Sprintf(format, spelling.Counted(n, "row")))
 		}
 	}
 	say(r.Dropped, "left out %s")

@@ -143,7 +143,7 @@ func (d *doctor) instruments(ctx context.Context, l *ledger) {
 	}
 }
 
-// leftovers tells of bars that an earlier version left and nobody took over.
+// leftovers tells of bars that an earlier version left and that were not taken over.
 func (d *doctor) leftovers() {
 	old := filepath.Join(d.cfg.Data, oldLibraryFolder)
 	if _, err := os.Stat(old); !errors.Is(err, fs.ErrNotExist) {

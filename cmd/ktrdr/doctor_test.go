@@ -218,7 +218,7 @@ func TestDoctor_IsRedWhereverServeRefuses(t *testing.T) {
 	}
 }
 
-// A lab that nothing is wrong with has one finding: nobody serves it.
+// A sound lab without a server has one finding: no server answers.
 func TestDoctor_OfAStoppedLabMissesOnlyTheServer(t *testing.T) {
 	l := newLab(t, "KTRDR_ADDR=127.0.0.1:0")
 	backend, _ := l.serve("--workers", "0")

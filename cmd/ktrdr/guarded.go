@@ -13,7 +13,7 @@ import (
 )
 
 // guarded is standard output or standard error. On a terminal no character
-// reaches it that turns the direction of text, whoever prints it. Bytes for a
+// reaches it that turns the direction of text, no matter which code prints it. Bytes for a
 // file or a program pass as they are. Escape sequences pass: the colours are
 // our own, and plain removes those of others.
 type guarded struct {

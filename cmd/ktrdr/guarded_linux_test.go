@@ -45,7 +45,7 @@ func (l *lab) onTerminal(args ...string) string {
 		l.t.Fatal(err)
 	}
 	_ = tty.Close()
-	said, _ := io.ReadAll(master) // it ends with an error when nobody holds the other end
+	said, _ := io.ReadAll(master) // it ends with an error when the other end is closed
 	_ = cmd.Wait()
 	return string(said)
 }

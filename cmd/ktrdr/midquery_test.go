@@ -73,7 +73,7 @@ func TestHTTP_APostgreSQLThatDiesInTheMiddleOfAQueryIs503(t *testing.T) {
 	for how, dies := range map[string]func(t *testing.T, r *relay, db *sql.DB){
 		"its connections end": func(_ *testing.T, r *relay, _ *sql.DB) { r.die() },
 		"it says goodbye": func(t *testing.T, r *relay, db *sql.DB) {
-			_ = r.l.Close() // nobody is let in again
+			_ = r.l.Close() // no connection is accepted again
 			_, err := db.ExecContext(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
 				AND wait_event_type = 'Lock'`)
 			if err != nil {
@@ -134,7 +134,7 @@ func statusOf(ctx context.Context, at string) int {
 	return res.StatusCode
 }
 
-// waitForLocks waits until so many queries wait in the middle.
+// waitForLocks waits until n queries wait in the middle.
 func waitForLocks(t *testing.T, db *sql.DB, want int) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)

@@ -125,7 +125,7 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	return usagef("there is no command `ktrdr %s`; %s", args[0], hint)
 }
 
-// unknownBelow is what a command says to a word that is none of its subcommands.
+// unknownBelow is what a command says to a word that is not one of its subcommands.
 func unknownBelow(cmd *cobra.Command, word string) error {
 	hint := ""
 	if near := nearCommand(cmd, word); near != "" {
@@ -134,7 +134,7 @@ func unknownBelow(cmd *cobra.Command, word string) error {
 	return usagef("there is no command `%s %s`; %ssee `%s --help`", cmd.CommandPath(), word, hint, cmd.CommandPath())
 }
 
-// noneSuch is what a flag says to a word that is none of those it takes.
+// noneSuch is what a flag says to a word that is not one of its values.
 func noneSuch(flag, word string, names []string) error {
 	hint := ""
 	if near := spelling.Nearest(word, names); near != "" {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/spelling"
 )
 
 func newStatus(a *app) *cobra.Command {
@@ -191,7 +192,7 @@ func (a *app) describe(w io.Writer, op ktrdr.Operation) {
 	if n := note(op); n != "" {
 		line("note", n)
 	}
-	line("epoch", fmt.Sprintf("%d after %s, worker %s", op.Epoch, counted(op.Attempts, "attempt"), dash(string(op.Worker))))
+	line("epoch", fmt.Sprintf("%d after %s, worker %s", op.Epoch, spelling.Counted(op.Attempts, "attempt"), dash(string(op.Worker))))
 	line("created", when(op.CreatedAt))
 	line("started", when(op.StartedAt))
 	if !op.Status.Terminal() {

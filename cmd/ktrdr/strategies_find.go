@@ -198,7 +198,7 @@ func (a *app) completeStrategies(cmd *cobra.Command, args []string, typed string
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	list, _ := a.strategySources(cmd) // completion has nobody to complain to
+	list, _ := a.strategySources(cmd) // shell completion shows no errors
 	var offers []string
 	for _, s := range list {
 		if strings.HasPrefix(s.name, typed) {

@@ -34,14 +34,14 @@ const (
 	wholeIDsAbove = 140
 )
 
-// droppable are the columns that a narrow terminal does without, in this order.
+// droppable are the columns that a narrow terminal leaves out, in this order.
 // The first column of a table stays: it names the row.
 var droppable = []string{
 	"WORKER", "ATTEMPTS", "WHERE", "TESTED BY", "OVERRULED", "COMMISSION", "SLIPPAGE", "SPREAD", "HOLD", "COST", "LOOKS", "TRIALS",
 	"AT", "RUN", "ALPHA", "FAILED", "CLAIMS", "CREATED", "TYPES", "FROM", "PROGRESS",
 }
 
-// layOut writes rows as lines of at most so many characters; 0 means any. The
+// layOut writes rows as lines of at most width characters; 0 means no limit. The
 // first row is the head.
 func layOut(all [][]string, room int) (lines []string) {
 	widths := widthsOf(all)

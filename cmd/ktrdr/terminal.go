@@ -146,7 +146,7 @@ func shown(line string) (n int) {
 	return n
 }
 
-// shorten cuts a text to so many characters; the last one then says that there
+// shorten cuts a text to n characters; the last one then says that there
 // was more.
 func shorten(text string, most int) string {
 	runes := []rune(text)

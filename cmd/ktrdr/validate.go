@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr/spelling"
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
@@ -52,7 +53,7 @@ type validated struct {
 	Warnings []placed       `json:"warnings"`
 	Strategy *strategyFacts `json:"strategy,omitempty"`
 
-	unread bool // there is no such file, or it is none that can be read
+	unread bool // there is no such file, or it cannot be read
 }
 
 // placed is a problem or a warning and its place.
@@ -135,7 +136,7 @@ func (a *app) printValidated(w io.Writer, r validated) {
 	case !r.Valid && len(r.Problems) == strategyProblems:
 		fmt.Fprintf(w, "%s %s: not valid: the first %d problems are listed\n", p.bad("✗"), plain(r.File), len(r.Problems))
 	case !r.Valid:
-		fmt.Fprintf(w, "%s %s: not valid: %s\n", p.bad("✗"), plain(r.File), counted(len(r.Problems), "problem"))
+		fmt.Fprintf(w, "%s %s: not valid: %s\n", p.bad("✗"), plain(r.File), spelling.Counted(len(r.Problems), "problem"))
 	default:
 		f := r.Strategy
 		fmt.Fprintf(w, "%s %s: %s is valid: %s, %d features, %d weights\n", p.good("✔"), plain(r.File), plain(f.Name), f.Model, len(f.Features), f.Weights)
@@ -144,11 +145,3 @@ func (a *app) printValidated(w io.Writer, r validated) {
 
 // strategyProblems is how many problems of one file package strategy lists.
 const strategyProblems = 20
-
-// counted is a number of things: 1 problem, 2 problems.
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}

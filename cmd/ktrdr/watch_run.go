@@ -285,7 +285,7 @@ type runOutcome struct {
 // shownFailures is how many failures are shown at the end of a run.
 const shownFailures = 3
 
-// finish prints what came of the run and makes it an exit code.
+// finish prints the result of the run and turns it into an exit code.
 func (w *runWatcher) finish(ctx context.Context) error {
 	out := runOutcome{Run: w.run}
 	var err error

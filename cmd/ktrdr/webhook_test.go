@@ -86,7 +86,7 @@ func endedRun(id string, ago time.Duration) *ktrdr.Run {
 	}
 }
 
-// tellFor lets so many backends tell of runs for a while.
+// tellFor lets n backends post webhooks for a while.
 func tellFor(t *testing.T, backends int, l *leases, r *receiver, span time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), span)

@@ -18,7 +18,7 @@ import (
 
 func newStatus(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "status [RUN|OPERATION]", Short: "How the server is, or how a run or an operation is",
+		Use: "status [RUN|OPERATION]", Short: "Show the state of the server, of a run or of an operation",
 		ValidArgsFunction: a.completeRunsAndIDs,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {

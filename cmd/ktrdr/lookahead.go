@@ -85,7 +85,7 @@ func (f lookaheadFlags) check() error {
 		return usagef("--bars must be 100 to %d, not %d", maxLookaheadBars, f.bars)
 	}
 	if f.plant != "" && !slices.Contains(cheats, f.plant) {
-		return usagef("--plant %s: there are %s", f.plant, strings.Join(cheats, ", "))
+		return noneSuch("--plant", f.plant, cheats)
 	}
 	if f.timeframe == "" {
 		return nil

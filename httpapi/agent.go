@@ -163,6 +163,9 @@ func (s *Server) memory(c *call, _ none) (Memory, error) {
 		return Memory{}, err
 	}
 	m, next, err := s.research.Memory(c.Context(), q)
+	for i := range m.Experiments { // the answer about one research has them
+		m.Experiments[i].Note, m.Experiments[i].Trial = nil, nil
+	}
 	c.next = next
 	return m, err
 }

@@ -181,9 +181,9 @@ func TestLists_LeadersAndMemoryAreSmallRows(t *testing.T) {
 	st := serve(t, &fakeEngine{run: ktrdr.Run{ID: testRun}}, func(c *Config) { c.Research = desk })
 	for path, next := range map[string]string{
 		"/leaderboard?run=" + testRun + "&symbol=EURUSD&timeframe=1h&sort=sharpe&limit=50&cursor=0": "20",
-		"/memory?run=" + testRun + "&kind=experiments&limit=50&cursor=c":                           "next-page",
-		"/memory?run=" + testRun + "&kind=hypotheses&limit=50&cursor=c":                            "next-page",
-		"/memory?run=" + testRun + "&kind=trials&limit=50&cursor=c":                                "next-page",
+		"/memory?run=" + testRun + "&kind=experiments&limit=50&cursor=c":                            "next-page",
+		"/memory?run=" + testRun + "&kind=hypotheses&limit=50&cursor=c":                             "next-page",
+		"/memory?run=" + testRun + "&kind=trials&limit=50&cursor=c":                                 "next-page",
 	} {
 		a := st.send(t, http.MethodGet, "/api/v1"+path, "")
 		if n := len(a.body) / rows; a.status != http.StatusOK || n > most || strings.Contains(string(a.body), "YAML") || strings.Contains(string(a.body), "history") {

@@ -40,7 +40,7 @@ var arrows = map[string]rule{
 	"indicator": {ours: []string{"num", "market"}},
 	"fuzzy":     {ours: []string{"num"}},
 	"label":     {ours: []string{"num", "market"}},
-	"neural":    {ours: []string{"num"}, modules: []string{"golang.org/x/sys"}},
+	"neural":    {ours: []string{"num", "spelling"}, modules: []string{"golang.org/x/sys"}},
 
 	"neural/internal/asmgen": {}, // writes neural's assembly
 	"backtest":               {ours: []string{"num", "market"}},
@@ -63,9 +63,9 @@ var arrows = map[string]rule{
 	}},
 
 	// mechanisms
-	"resilience": {ours: []string{"."}},
+	"resilience": {ours: []string{".", "spelling"}},
 	"llm":        {ours: []string{".", "resilience"}, modules: []string{"github.com/goccy/go-yaml"}},
-	"engine":     {ours: []string{"."}, modules: []string{"golang.org/x/sync"}},
+	"engine":     {ours: []string{".", "spelling"}, modules: []string{"golang.org/x/sync"}},
 	"worker":     {ours: []string{".", "fault"}, modules: []string{"golang.org/x/sys"}},
 	"dummy":      {ours: []string{".", "worker"}},
 	"saver":      {ours: []string{"."}}, // what every checkpoint saver decides alike

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -118,15 +117,15 @@ func TestStrangers_CannotStarveTheLab(t *testing.T) {
 
 // fleet is many workers that hold one operation each and do nothing but say so.
 type fleet struct {
-	mu   sync.Mutex
-	took []time.Duration // of each heartbeat
-	bad  []error
+	mu    sync.Mutex
+	beats int
+	bad   []error // heartbeats that failed
 }
 
-func (f *fleet) note(took time.Duration, err error) {
+func (f *fleet) note(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.took = append(f.took, took)
+	f.beats++
 	if err != nil {
 		f.bad = append(f.bad, err)
 	}
@@ -164,17 +163,17 @@ func (f *fleet) hold(ctx context.Context, c *httpapi.Client, n int, claimed func
 		case <-beat.C:
 		}
 		running.Step++
-		begin := time.Now()
 		orders, err := c.Heartbeat(life, ktrdr.Heartbeat{Worker: id, Running: []ktrdr.Claimed{running}})
 		if len(orders.Lost) > 0 {
 			return fmt.Errorf("%s lost %s", id, running.Operation)
 		}
-		f.note(time.Since(begin), err)
+		f.note(err)
 	}
 }
 
 // TestFleet_IsNeverOrphanedByItsOwnSize: 300 workers at a tenth of the default
-// heartbeat, or 2,000 at the default one in a long run.
+// heartbeat, or 2,000 at the default one in a long run. How long a heartbeat takes is
+// measured by BenchmarkFleet of package bench.
 func TestFleet_IsNeverOrphanedByItsOwnSize(t *testing.T) {
 	n, times, watched := 300, chaos.Times{Timeout: 6 * time.Second, Interval: 1500 * time.Millisecond, Heartbeat: time.Second}, 15*time.Second
 	if soak() {
@@ -222,10 +221,8 @@ func TestFleet_IsNeverOrphanedByItsOwnSize(t *testing.T) {
 					t.Errorf("%s is %s in epoch %d, want COMPLETED in 1", id, op.Status, op.Epoch)
 				}
 			}
-			slices.Sort(f.took)
-			if len(f.took) > 0 {
-				t.Logf("%d workers, %d heartbeats: median %v, p99 %v, worst %v", n, len(f.took),
-					f.took[len(f.took)/2], f.took[len(f.took)*99/100], f.took[len(f.took)-1])
+			if f.beats == 0 {
+				t.Error("no worker sent a heartbeat")
 			}
 		})
 	}

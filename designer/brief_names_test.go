@@ -10,7 +10,7 @@ import (
 
 func TestCheckBrief_RefusesWhatTheLibraryDoesNotHave(t *testing.T) {
 	for name, c := range map[string]struct{ text, says string }{
-		"a share":                           {"trade TSLA on 5m bars", "the brief names TSLA, and the library has no such bars; it has EURUSD 1h, EURUSD 1d, GBPUSD 1h"},
+		"a share":                           {"trade TSLA on 5m bars", "the goal names TSLA, and the library has no such bars; it has EURUSD 1h, EURUSD 1d, GBPUSD 1h"},
 		"a share in a sentence":             {"Find a mean reversion edge in AAPL's mornings.", "names AAPL"},
 		"with a dollar sign":                {"momentum for $NVDA", "names NVDA"},
 		"two":                               {"TSLA and AAPL, trend", "names TSLA, AAPL"},
@@ -23,16 +23,16 @@ func TestCheckBrief_RefusesWhatTheLibraryDoesNotHave(t *testing.T) {
 		"a coin alone":                      {"momentum on BTC", "names BTC"},
 		"a coin's future":                   {"momentum on BTC-PERP", "names BTC-PERP"},
 		"an index":                          {"US30 and nothing else", "names US30"},
-		"a timeframe":                       {"trend on 5m bars", "the brief names 5m bars, and the library has no symbol with them; it has EURUSD 1h"},
+		"a timeframe":                       {"trend on 5m bars", "the goal names 5m bars, and the library has no symbol with them; it has EURUSD 1h"},
 		"a timeframe of the named symbol":   {"EURUSD 4h", "names 4h bars"},
 		"a timeframe in words":              {"EURUSD on 15 minute candles", "names 15m bars"},
 		"a timeframe that nobody has":       {"3-minute bars", "names 3m bars"},
-		"a timeframe as other programs say": {"EURUSD on M5", "the brief names 5m bars, and the library has no 5m bars of EURUSD"},
+		"a timeframe as other programs say": {"EURUSD on M5", "the goal names 5m bars, and the library has no 5m bars of EURUSD"},
 		"one of two pairs":                  {"mean reversion on EURUSD or USDCAD", "names USDCAD, and the library has no such bars"},
 		"one of two shares":                 {"EURUSD or TSLA", "names TSLA"},
 		"one of three":                      {"trend on EURUSD, TSLA and GBPUSD", "names TSLA"},
 		"one before the others":             {"TSLA and EURUSD", "names TSLA"},
-		"one of two timeframes":             {"GBPUSD with 1h and 5m bars", "the brief names 1h and 5m bars, and the library has no 5m bars of GBPUSD"},
+		"one of two timeframes":             {"GBPUSD with 1h and 5m bars", "the goal names 1h and 5m bars, and the library has no 5m bars of GBPUSD"},
 		"another of two timeframes":         {"GBPUSD on 5m bars, or 4h bars", "no 5m bars of GBPUSD"},
 		"a timeframe of one of two symbols": {"EURUSD and GBPUSD on 4h bars", "no 4h bars of EURUSD"},
 		"a list with one in doubt":          {"GBPUSD on daily and hourly bars", "no 1d bars of GBPUSD"},

@@ -176,15 +176,15 @@ func CheckBrief(text string, known Known, chosen Chosen) (warnings []string, err
 	}
 	if len(chosen.Symbols) > 0 {
 		if other := without(slices.Clone(named), chosen.Symbols); len(other) > 0 {
-			warnings = append(warnings, fmt.Sprintf("The brief names %s, and the request chooses %s: only what it chooses is researched.", listed(other), listed(chosen.Symbols)))
+			warnings = append(warnings, fmt.Sprintf("The goal names %s, and the request chooses %s: only what it chooses is researched.", listed(other), listed(chosen.Symbols)))
 		}
 		named = chosen.Symbols
 	}
-	who := "the brief"
+	who := "the goal"
 	if len(chosen.Timeframes) > 0 {
 		who = "the request"
 		if other := without(slices.Clone(certain), chosen.Timeframes); len(other) > 0 {
-			warnings = append(warnings, fmt.Sprintf("The brief names %s bars, and the request chooses %s: only what it chooses is read.", listed(other), listed(chosen.Timeframes)))
+			warnings = append(warnings, fmt.Sprintf("The goal names %s bars, and the request chooses %s: only what it chooses is read.", listed(other), listed(chosen.Timeframes)))
 		}
 		certain = chosen.Timeframes
 	}
@@ -233,10 +233,10 @@ func checkStrangers(text string, known Known, named []string, chosen Chosen) (wa
 		if near := known.Nearest(meant[0]); near != "" {
 			hint = fmt.Sprintf("did you mean %s? If not, ", near)
 		}
-		return nil, fmt.Errorf("the brief names %s, and the library has no such bars; it has %s: %simport them with `ktrdr data import FILE --symbol %s --timeframe 1h`, leave the name out, or write it in small letters if it is no symbol",
+		return nil, fmt.Errorf("the goal names %s, and the library has no such bars; it has %s: %simport them with `ktrdr data import FILE --symbol %s --timeframe 1h`, leave the name out, or write it in small letters if it is no symbol",
 			strings.Join(meant, ", "), known.text(), hint, meant[0])
 	}
-	return []string{fmt.Sprintf("The brief names %s, and the library has no such bars: that part of it is not used.", strings.Join(lost, ", "))}, nil
+	return []string{fmt.Sprintf("The goal names %s, and the library has no such bars: that part of it is not used.", strings.Join(lost, ", "))}, nil
 }
 
 // itemsWith are those of the lost that stand in a list with a symbol of the library:

@@ -84,14 +84,14 @@ func checkPlace(b *Brief, generation, index int, cost instrument.Costs) error {
 		return fmt.Errorf("generation %d, index %d: both count from 0", generation, index)
 	}
 	if len(b.Symbols) == 0 || b.Timeframe == "" {
-		return errors.New("the brief names no data to research: import some bars, or make a synthetic market")
+		return errors.New("the goal names no data to research: import some bars, or make a synthetic market")
 	}
 	if _, err := market.ParseTimeframe(string(b.Timeframe)); err != nil {
-		return fmt.Errorf("the brief's timeframe: %w", err)
+		return fmt.Errorf("the goal's timeframe: %w", err)
 	}
 	for _, m := range b.Models {
 		if m != strategy.MLP && m != strategy.LSTM && m != strategy.GRU {
-			return fmt.Errorf("the brief wants a network of the kind %q; there is mlp, lstm and gru", m)
+			return fmt.Errorf("the goal wants a network of the kind %q; there is mlp, lstm and gru", m)
 		}
 	}
 	if err := errors.Join(b.Stats.check(), b.checkLonger()); err != nil {

@@ -24,12 +24,12 @@ func length(tf market.Timeframe) int { return slices.Index(market.Timeframes, tf
 // known.
 func (b *Brief) checkLonger() error {
 	if len(b.LongerStats) != len(b.Longer) {
-		return fmt.Errorf("the brief has %d longer timeframes and the statistics of %d: measure the market again", len(b.Longer), len(b.LongerStats))
+		return fmt.Errorf("the goal has %d longer timeframes and the statistics of %d: measure the market again", len(b.Longer), len(b.LongerStats))
 	}
 	before := b.Timeframe
 	for i, tf := range b.Longer {
 		if length(tf) <= length(before) {
-			return fmt.Errorf("the brief's timeframes must go from short to long: %s stands after %s", tf, before)
+			return fmt.Errorf("the goal's timeframes must go from short to long: %s stands after %s", tf, before)
 		}
 		if err := b.LongerStats[i].check(); err != nil {
 			return fmt.Errorf("%s: %w", tf, err)

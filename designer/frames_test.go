@@ -142,12 +142,12 @@ func TestDesign_KeepsAGenomeOfMoreTimeframesToTheBriefs(t *testing.T) {
 func TestDesign_RefusesTimeframesWithoutStatistics(t *testing.T) {
 	brief, _ := measured(t, "AAA using 1h and 4h", 1)
 	for says, change := range map[string]func(*designer.Brief){
-		"measure the market again":                         func(b *designer.Brief) { b.LongerStats = nil },
-		"must go from short to long: 30m stands after 1h":  func(b *designer.Brief) { b.Longer = []market.Timeframe{market.M30} },
-		"must go from short to long: 1h stands after 1h":   func(b *designer.Brief) { b.Longer = []market.Timeframe{market.H1} },
-		"4h: the brief has no statistics of its market":    func(b *designer.Brief) { b.LongerStats = []designer.Stats{{}} },
-		"must go from short to long: odd stands after 1h":  func(b *designer.Brief) { b.Longer = []market.Timeframe{"odd"} },
-		"the brief has 1 longer timeframes and the statis": func(b *designer.Brief) { b.LongerStats = append(slices.Clone(b.LongerStats), b.Stats) },
+		"measure the market again":                        func(b *designer.Brief) { b.LongerStats = nil },
+		"must go from short to long: 30m stands after 1h": func(b *designer.Brief) { b.Longer = []market.Timeframe{market.M30} },
+		"must go from short to long: 1h stands after 1h":  func(b *designer.Brief) { b.Longer = []market.Timeframe{market.H1} },
+		"4h: the brief has no statistics of its market":   func(b *designer.Brief) { b.LongerStats = []designer.Stats{{}} },
+		"must go from short to long: odd stands after 1h": func(b *designer.Brief) { b.Longer = []market.Timeframe{"odd"} },
+		"the goal has 1 longer timeframes and the statis": func(b *designer.Brief) { b.LongerStats = append(slices.Clone(b.LongerStats), b.Stats) },
 	} {
 		bad := brief
 		change(&bad)
@@ -224,8 +224,8 @@ func TestBriefMeasure_OfOneSeriesIsMeasure(t *testing.T) {
 func TestBriefMeasure_SaysWhatIsMissing(t *testing.T) {
 	brief, all := measured(t, "AAA and BBB using 1h and 4h", 2)
 	for says, series := range map[string][]*market.Bars{
-		"the 4h bars of BBB, which the brief names, are missing": all[:3],
-		"BBB 4h has 299 bars for research; at least 300 are":     {all[0], all[1], all[2], all[3].Slice(0, 299)},
+		"the 4h bars of BBB, which the goal names, are missing": all[:3],
+		"BBB 4h has 299 bars for research; at least 300 are":    {all[0], all[1], all[2], all[3].Slice(0, 299)},
 	} {
 		if err := brief.Measure(series); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("err = %v, want a sentence with %q", err, says)

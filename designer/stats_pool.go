@@ -17,7 +17,7 @@ import (
 // another. A symbol that has too few bars until then is not measured.
 func (b *Brief) Measure(series []*market.Bars) error {
 	if len(b.Symbols) == 0 {
-		return fmt.Errorf("the brief names no symbol to measure")
+		return fmt.Errorf("the goal names no symbol to measure")
 	}
 	until := int64(0)
 	for i, symbol := range b.Symbols {
@@ -48,7 +48,7 @@ func (b *Brief) Measure(series []*market.Bars) error {
 func pickSeries(series []*market.Bars, symbol string, tf market.Timeframe) (*market.Bars, error) {
 	i := slices.IndexFunc(series, func(b *market.Bars) bool { return b.Symbol == symbol && b.Timeframe == tf })
 	if i < 0 {
-		return nil, fmt.Errorf("the %s bars of %s, which the brief names, are missing", tf, symbol)
+		return nil, fmt.Errorf("the %s bars of %s, which the goal names, are missing", tf, symbol)
 	}
 	return series[i], enough(series[i])
 }

@@ -71,9 +71,8 @@ var phrases = map[string]meaning{
 
 // negations turn round the first thing that follows; see ends.
 var (
-	negations = []string{"no", "not", "without", "avoid", "never", "exclude", "excluding", "don't", "dont", "except"}
+	negations = []string{"no", "not", "without", "avoid", "never", "exclude", "excluding", "dont", "cannot", "except"}
 	hopes     = []string{"but", "use", "using", "with", "prefer", "only", "instead"}
-	floors    = []string{"least", "minimum", "min", "over", "above", "than", ">", ">="}
 	spans     = []string{"for", "within", "after", "over", "hold", "holding", "next"}
 
 	// passed are content words between a negation and what it rules out: "avoid high
@@ -92,7 +91,7 @@ const stop = "."
 // clause becomes a stop; a hyphen or slash parts words. listed are the words that a
 // sign for "and" or "or" stands before.
 func split(text string) (words, raw []string, listed []bool) {
-	text = strings.ToValidUTF8(text, " ")
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, " "), "’", "'")
 	sign := false
 	flush := func(w string) {
 		if w = strings.Trim(w, "'"); w != "" {
@@ -103,7 +102,7 @@ func split(text string) (words, raw []string, listed []bool) {
 	from := 0
 	for i, c := range text {
 		point := c == '.' && i > 0 && i+1 < len(text) && digit(text[i-1]) && digit(text[i+1])
-		if ascii(c) || c >= 128 && unicode.IsLetter(c) || c == '\'' || c == '%' || c == '>' || c == '=' || point {
+		if ascii(c) || c >= 128 && unicode.IsLetter(c) || c == '\'' || c == '%' || c == '>' || c == '<' || c == '=' || point {
 			continue
 		}
 		flush(text[from:i])
@@ -149,10 +148,10 @@ func (r *briefReader) read() {
 		switch {
 		case r.contrasts(i):
 			r.negated = true
-		case slices.Contains(hopes, w) && slices.Contains(negations, r.word(i-1)): // "don't use"
+		case slices.Contains(hopes, w) && negates(r.word(i-1)): // "don't use"
 		case w == stop || slices.Contains(hopes, w):
 			r.negated = false
-		case slices.Contains(negations, w):
+		case negates(w):
 			r.negated = !r.limits(i)
 		}
 		r.readTimeframe(i)
@@ -185,7 +184,7 @@ func (r *briefReader) ends(i, n int) bool {
 	w := r.words[i]
 	if n == 0 {
 		_, number := numeral(w)
-		if number || units[w] != "" || slices.Contains(negations, w) || slices.Contains(passed, w) || saysNothing(w) && !slices.Contains(harms, w) {
+		if number || units[w] != "" || negates(w) || slices.Contains(passed, w) || saysNothing(w) && !slices.Contains(harms, w) {
 			return false
 		}
 		n = 1

@@ -33,11 +33,14 @@ type mention struct {
 }
 
 // readTimeframe reads 4h, h4, 4 hours, 4-hour, hourly. "Hold for 4 hours", "4h
-// ahead" and "no 4h bars" name no timeframe. One that is written as 4h, or followed
+// ahead", "under 4h" and "no 4h bars" name no timeframe. One that is written as 4h, or followed
 // by bars, is nothing else.
 func (r *briefReader) readTimeframe(i int) {
 	w := r.words[i]
-	if i > 0 && slices.Contains(spans, r.words[i-1]) || r.ruledOut(i) {
+	if i > 0 && slices.Contains(spans, r.words[i-1]) || r.ruledOut(i) || i > 0 && r.contrasts(i-1) {
+		return
+	}
+	if side, _ := r.bound(i); side != 0 { // "at most 4 hours" names no bars
 		return
 	}
 	count := strings.TrimRight(w, "abcdefghijklmnopqrstuvwxyz")
@@ -75,7 +78,7 @@ func (r *briefReader) readTimeframe(i int) {
 func (r *briefReader) ruledOut(i int) bool {
 	for i--; i >= 0 && slices.Contains(fillers, r.words[i]); i-- {
 	}
-	return i >= 0 && slices.Contains(negations, r.words[i])
+	return i >= 0 && negates(r.words[i])
 }
 
 // named are the timeframes that a text names: those beyond doubt, and those that

@@ -10,12 +10,12 @@ import (
 // grammar are words that say nothing by themselves.
 var grammar = strings.Fields(`a about above add after again all along also always am an and another any anything are around as at
 	based be because been before behind being below beside best better between both but by can cannot could dear did do does
-	doing don't dont during each either else enough etc even every everything except exclude excluding few for from get gets
-	give gives go goes going good great had has have having he hello here hi him how i i'd i'll i'm idea ideas if in including
-	instead into is it it's its just keep keeps kind left less let lets like likes look looking looks made make makes making many
+	doing dont during each either else enough etc even every everything except exclude excluding few fewer for from get gets
+	give gives go goes going good great greater had has have having he hello here hi him higher how i i'd i'll i'm idea ideas if in including
+	instead into is it it's its just keep keeps kind larger left less let lets like likes look looking looks lower made make makes making many
 	max maximum may maybe me might min minimum minute mine more most much must my need needs next no nor not now of off ok on
 	once one only or other others our out over own per please plus possible possibly prefer preferably preferred prefers rather
-	really same see should show since so some something still such sure take takes than thank thanks that that's the their
+	really same see should show since smaller so some something still such sure take takes than thank thanks that that's the their
 	them then there these they thing things this those to together too try trying type under until up upon us use used uses
 	using very via vs want wants was we well were what when where which while who will wish with within without would yes you
 	your avoid never least percent pct cent`)
@@ -31,7 +31,7 @@ var everyday = strings.Fields(`algo algorithm algorithms alpha approach backtest
 
 // saysNothing tells whether a word is no content: no effect is expected of it.
 func saysNothing(word string) bool {
-	return slices.Contains(grammar, word) || slices.Contains(everyday, word)
+	return slices.Contains(grammar, word) || slices.Contains(everyday, word) || negates(word)
 }
 
 // lost are the content words that had no effect, each once, as they are written.
@@ -39,11 +39,11 @@ func saysNothing(word string) bool {
 func (r *briefReader) lost() (list []string) {
 	for i := 0; i < len(r.words); i++ {
 		w := r.words[i]
-		if r.used[i] || saysNothing(w) || strings.Trim(w, ".%>='") == "" {
+		if r.used[i] || saysNothing(w) || strings.Trim(w, ".%<>='") == "" {
 			continue
 		}
-		text := strings.TrimLeft(r.raw[i], ">=")
-		if next := r.word(i + 1); plainNumber(w) && next != stop && !r.used[i+1] && !slices.Contains(grammar, next) && strings.Trim(next, "%>=") != "" {
+		text := strings.TrimLeft(r.raw[i], "<>=")
+		if next := r.word(i + 1); plainNumber(text) && next != stop && !r.used[i+1] && !slices.Contains(grammar, next) && strings.Trim(next, "%<>=") != "" {
 			text += " " + r.raw[i+1]
 			i++
 		}

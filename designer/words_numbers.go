@@ -125,15 +125,15 @@ func (r *briefReader) readNumber(i int) {
 		}
 	case w == "trades":
 		a := r.number(i, -near, func(k int) bool { return !strings.HasSuffix(r.words[k], "%") })
-		from := max(0, i-near)
-		bound := slices.ContainsFunc(r.words[from:i], func(w string) bool {
-			return slices.Contains(floors, w) || strings.HasPrefix(w, ">")
-		})
-		if a.words > 0 && bound && a.x >= 1 && a.x <= 1e6 {
+		if a.words == 0 {
+			return
+		}
+		if !r.countsOther(a.at, i) && !r.perTime(i) && r.atLeast(a.at) && a.x >= 1 && a.x <= 1e6 {
 			r.brief.MinTrades = int(a.x)
 			r.use(i, 1)
 			r.use(a.at, 1)
 		}
+		r.negated = false // "don't make more than 200 trades" rules out nothing else
 	}
 }
 
@@ -198,7 +198,7 @@ func (r *briefReader) number(i, count int, fits func(k int) bool) amount {
 
 // numeral reads a word as a number, with or without a sign of percent.
 func numeral(word string) (float64, bool) {
-	w := strings.Trim(word, "%>=")
+	w := strings.Trim(word, "%<>=")
 	x, err := strconv.ParseFloat(w, 64)
 	return x, err == nil && digit(w[0]) && len(w) < 12
 }
@@ -206,5 +206,5 @@ func numeral(word string) (float64, bool) {
 // plainNumber says whether a word is a number and nothing else.
 func plainNumber(word string) bool {
 	_, ok := numeral(word)
-	return ok && !strings.ContainsAny(word, "%>=")
+	return ok && !strings.ContainsAny(word, "%<>=")
 }

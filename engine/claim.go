@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/spelling"
 )
 
 const (
@@ -199,11 +200,7 @@ func checkClaim(req ktrdr.ClaimRequest) error {
 }
 
 func unknownType(t ktrdr.Type) error {
-	names := make([]string, len(ktrdr.Types))
-	for i, k := range ktrdr.Types {
-		names[i] = string(k)
-	}
-	return ktrdr.Errorf(ktrdr.CodeInvalid, "%.40q is not an operation type; there are %s", string(t), strings.Join(names, ", "))
+	return ktrdr.Errorf(ktrdr.CodeInvalid, "%.40q is not an operation type; %s", string(t), spelling.Choices(string(t), ktrdr.Types))
 }
 
 // soundCheckpoint makes sure that what the task starts from is there. A

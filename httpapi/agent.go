@@ -151,7 +151,7 @@ func (s *Server) memory(c *call, _ none) (Memory, error) {
 	q := MemoryQuery{Kind: memoryKinds[0], Limit: c.query.count("limit", maxPage), Cursor: c.query.Get("cursor")}
 	if kind := c.query.Get("kind"); kind != "" {
 		if !slices.Contains(memoryKinds, kind) {
-			c.query.fail("kind", "is one of %s, not %.40q", join(memoryKinds), kind)
+			unknown(&c.query, "kind", kind, memoryKinds)
 		}
 		q.Kind = kind
 	}
@@ -163,6 +163,9 @@ func (s *Server) memory(c *call, _ none) (Memory, error) {
 		return Memory{}, err
 	}
 	m, next, err := s.research.Memory(c.Context(), q)
+	for i := range m.Experiments { // the answer about one research has them
+		m.Experiments[i].Note, m.Experiments[i].Trial = nil, nil
+	}
 	c.next = next
 	return m, err
 }

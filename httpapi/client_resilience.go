@@ -31,7 +31,7 @@ func (cl *Client) ResetBreaker(ctx context.Context, name string, d BreakerDecisi
 	return cl.decide(ctx, name, "reset", d)
 }
 
-// ForceBreaker holds a breaker in a state, or gives it back its own will.
+// ForceBreaker holds a breaker in a state, or sets it back to automatic.
 func (cl *Client) ForceBreaker(ctx context.Context, name string, d BreakerDecision) (out DecidedBreaker, err error) {
 	return cl.decide(ctx, name, "force", d)
 }

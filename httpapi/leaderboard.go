@@ -71,7 +71,7 @@ func (s *Server) leaderboard(c *call, _ none) (Leaderboard, error) {
 		Limit: cmp.Or(c.query.count("limit", maxPage), leaders), Cursor: c.query.Get("cursor"),
 	}
 	if q.Sort != "" && !slices.Contains(LeaderSorts, q.Sort) {
-		c.query.fail("sort", "is one of %s, not %.40q", strings.Join(LeaderSorts, ", "), q.Sort)
+		unknown(&c.query, "sort", q.Sort, LeaderSorts)
 	}
 	if c.query.err != nil {
 		return Leaderboard{}, c.query.err

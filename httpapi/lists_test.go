@@ -143,3 +143,67 @@ func TestEvents_AreFilteredByKind(t *testing.T) {
 	}
 	refusedWith(t, "unknown kind", st.send(t, http.MethodGet, "/api/v1/events?kind=birthday", ""), "", http.StatusBadRequest, ktrdr.CodeInvalid)
 }
+
+// TestLists_LeadersAndMemoryAreSmallRows fills a page with all that a row can hold.
+// The filters, the order and the cursor reach the part that answers, and its cursor
+// comes back.
+func TestLists_LeadersAndMemoryAreSmallRows(t *testing.T) {
+	const rows, most = 50, 1200 // bytes of a row
+	long := strings.Repeat("YAML ", 4000)
+	trial := ktrdr.Trial{
+		Key: "k", Operation: testOp, Type: ktrdr.AgentResearch, Run: testRun, CreatedAt: time.Date(2026, 1, 14, 22, 0, 0, 0, time.UTC),
+		Market: "mkt_0123456789abcdef", Symbols: "EURUSD GBPUSD", Timeframes: "1h 4h", TrialFigures: ktrdr.TrialFigures{Strategy: "rsi_mean_reversion"},
+	}
+	var asked []any
+	desk := &fakeResearch{
+		leaders: func(q LeaderboardQuery) (Leaderboard, error) {
+			asked = append(asked, q)
+			b := Leaderboard{Summary: "no claim", Next: "20"}
+			for i := range rows {
+				b.Rows = append(b.Rows, Leader{Rank: i + 1, Trial: trial, Standing: "not an edge"})
+			}
+			return b, nil
+		},
+		memory: func(q MemoryQuery) (Memory, string, error) {
+			asked = append(asked, q)
+			m := Memory{Kind: q.Kind}
+			for range rows {
+				m.Experiments = append(m.Experiments, Experiment{
+					Operation: testOp, Run: testRun, Status: "completed", Summary: "no edge",
+					Note: json.RawMessage(`{"strategy_yaml":"` + long + `","history":"` + long + `"}`), Trial: &trial,
+				})
+				m.Hypotheses = append(m.Hypotheses, Hypothesis{Text: "a trend lasts"})
+				m.Trials = append(m.Trials, trial)
+			}
+			return m, "next-page", nil
+		},
+	}
+	st := serve(t, &fakeEngine{run: ktrdr.Run{ID: testRun}}, func(c *Config) { c.Research = desk })
+	for path, next := range map[string]string{
+		"/leaderboard?run=" + testRun + "&symbol=EURUSD&timeframe=1h&sort=sharpe&limit=50&cursor=0": "20",
+		"/memory?run=" + testRun + "&kind=experiments&limit=50&cursor=c":                            "next-page",
+		"/memory?run=" + testRun + "&kind=hypotheses&limit=50&cursor=c":                             "next-page",
+		"/memory?run=" + testRun + "&kind=trials&limit=50&cursor=c":                                 "next-page",
+	} {
+		a := st.send(t, http.MethodGet, "/api/v1"+path, "")
+		if n := len(a.body) / rows; a.status != http.StatusOK || n > most || strings.Contains(string(a.body), "YAML") || strings.Contains(string(a.body), "history") {
+			t.Errorf("%s: %d with %d bytes a row, want at most %d without strategy and history: %.300s", path, a.status, n, most, a.body)
+		}
+		if a.parsed.Next != next {
+			t.Errorf("%s: the next page begins at %q, want %q", path, a.parsed.Next, next)
+		}
+	}
+	leaders := LeaderboardQuery{Run: testRun, Symbol: "EURUSD", Timeframe: "1h", Sort: "sharpe", Limit: 50, Cursor: "0"}
+	if len(asked) != 4 || !slices.Contains(asked, any(leaders)) || !slices.Contains(asked, any(MemoryQuery{Kind: "trials", Run: testRun, Limit: 50, Cursor: "c"})) {
+		t.Errorf("asked for %+v", asked)
+	}
+	for path, says := range map[string]string{
+		"/leaderboard?sort=shrpe": "did you mean sharpe?", "/leaderboard?symbl=EURUSD": "did you mean symbol?",
+		"/memory?kind=trails": "did you mean trials?", "/operations?status=runing": "did you mean RUNNING?",
+		"/operations?sort=newst": "did you mean newest?", "/runs?state=runing": "did you mean RUNNING?",
+	} {
+		if a := st.send(t, http.MethodGet, "/api/v1"+path, ""); a.status != http.StatusBadRequest || !strings.Contains(string(a.body), says) {
+			t.Errorf("%s: %d %s, want %q", path, a.status, a.body, says)
+		}
+	}
+}

@@ -93,6 +93,11 @@ func (v *values) fail(name, format string, args ...any) {
 	}
 }
 
+// unknown refuses a value that is none of the names that a parameter takes.
+func unknown[T ~string](v *values, name, given string, names []T) {
+	v.fail(name, "cannot be %.40q; %s", given, spelling.Choices(given, names))
+}
+
 func (v *values) flag(name string) bool {
 	given := v.Get(name)
 	if given == "" && !v.Has(name) {
@@ -146,7 +151,7 @@ func (v *values) statuses(name string) (all []ktrdr.Status) {
 	for _, given := range v.several(name) {
 		status := ktrdr.Status(strings.ToUpper(given))
 		if !status.Known() {
-			v.fail(name, "is one of %s, not %.40q", join(ktrdr.Statuses), given)
+			unknown(v, name, given, ktrdr.Statuses)
 		}
 		all = append(all, status)
 	}
@@ -158,7 +163,7 @@ func (v *values) kinds(name string) (all []ktrdr.Type) {
 	for _, given := range v.several(name) {
 		t := ktrdr.Type(strings.ToLower(given))
 		if !t.Known() {
-			v.fail(name, "is one of %s, not %.40q", join(ktrdr.Types), given)
+			unknown(v, name, given, ktrdr.Types)
 		}
 		all = append(all, t)
 	}
@@ -170,7 +175,7 @@ func (v *values) eventKinds(name string) (all []ktrdr.EventKind) {
 	for _, given := range v.several(name) {
 		kind := ktrdr.EventKind(strings.ToLower(given))
 		if !kind.Known() {
-			v.fail(name, "is one of %s, not %.40q", join(ktrdr.EventKinds), given)
+			unknown(v, name, given, ktrdr.EventKinds)
 		}
 		all = append(all, kind)
 	}
@@ -181,7 +186,7 @@ func (v *values) eventKinds(name string) (all []ktrdr.EventKind) {
 func (v *values) sort() ktrdr.Sort {
 	given := ktrdr.Sort(strings.ToLower(v.Get("sort")))
 	if v.Has("sort") && !slices.Contains(ktrdr.Sorts, given) {
-		v.fail("sort", "is one of %s, not %.40q", join(ktrdr.Sorts), string(given))
+		unknown(v, "sort", string(given), ktrdr.Sorts)
 	}
 	return given
 }

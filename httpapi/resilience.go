@@ -13,7 +13,7 @@ type Resilience interface {
 	Breakers() []BreakerStatus
 	BreakerHistory(ctx context.Context, name string, limit int) ([]ktrdr.BreakerChange, error)
 	// ResetBreaker closes a breaker, and ForceBreaker holds it open or closed
-	// or gives it back its own will. Both want to know who decides, and why.
+	// or sets it back to automatic. Both want to know who decides, and why.
 	ResetBreaker(ctx context.Context, name string, d BreakerDecision) (DecidedBreaker, error)
 	ForceBreaker(ctx context.Context, name string, d BreakerDecision) (DecidedBreaker, error)
 	Degradation() Degradation
@@ -36,7 +36,7 @@ type BreakerStatus struct {
 
 // BreakerDecision is a person's.
 type BreakerDecision struct {
-	State ktrdr.BreakerState `json:"state,omitempty"` // of force: OPEN, CLOSED, or nothing for its own will
+	State ktrdr.BreakerState `json:"state,omitempty"` // of force: OPEN, CLOSED, or nothing for automatic
 	By    string             `json:"by"`
 	Why   string             `json:"why"`
 }
@@ -96,7 +96,7 @@ func resilienceRoutes() []row {
 		on(get(base+"/history", "Changes of breakers, newest first",
 			param{name: "name", kind: kindString, doc: "only those of this breaker"}, paramLimit), (*Server).breakerHistory),
 		on(post(base+"/{name}/reset", "Close a breaker; says who and why"), (*Server).resetBreaker),
-		on(post(base+"/{name}/force", "Hold a breaker OPEN or CLOSED, or give it back its own will; says who and why"), (*Server).forceBreaker),
+		on(post(base+"/{name}/force", "Hold a breaker OPEN or CLOSED, or set it back to automatic; says who and why"), (*Server).forceBreaker),
 		on(get("/api/v1/degradation", "How much of its service the system gives, and what is shed"), (*Server).degradation),
 		on(get("/api/v1/agent/models", "Language models that may be asked, in their order"), (*Server).languageModels),
 	}

@@ -119,7 +119,7 @@ func (c *call) columns() (q ColumnsQuery, wanted bool) {
 		case "returns":
 			q.Returns = true
 		default:
-			c.query.fail("include", "is one of %s, not %.40q", join(columnNames), name)
+			unknown(&c.query, "include", name, columnNames)
 		}
 	}
 	if q.Limit = c.query.count("limit", maxPage); q.Limit == 0 {

@@ -47,7 +47,7 @@ func (s *Server) runs(c *call, _ none) ([]ktrdr.Run, error) {
 	for _, given := range c.query.several("state") {
 		state := ktrdr.RunState(strings.ToUpper(given))
 		if !slices.Contains(ktrdr.RunStates, state) {
-			c.query.fail("state", "is one of %s, not %.40q", join(ktrdr.RunStates), given)
+			unknown(&c.query, "state", given, ktrdr.RunStates)
 		}
 		q.State = append(q.State, state)
 	}

@@ -123,7 +123,7 @@ func (p *fileParser) instrument(symbol string, n ast.Node, path string) Instrume
 		{"class", func(n ast.Node, path string) {
 			text, ok := textOf(n)
 			if x.Class = Class(text); !ok || !x.Class.Valid() {
-				p.bad(n, "%sit must be one of %s, not %s", where(path), classNames(), shown(n))
+				p.bad(n, "%sit must be a class, not %s; %s", where(path), shown(n), spelling.Choices(text, Classes()))
 			}
 		}},
 		{"costs", func(n ast.Node, path string) { x.Costs = p.costs(n, path) }},
@@ -160,14 +160,6 @@ func (p *fileParser) costs(n ast.Node, path string) *Costs {
 		p.bad(n, "%smissing: %s; write 0 where nothing is charged", where(path), strings.Join(missing, ", "))
 	}
 	return &c
-}
-
-func classNames() string {
-	var names []string
-	for _, c := range Classes() {
-		names = append(names, string(c))
-	}
-	return strings.Join(names, ", ")
 }
 
 // nearest suggests the key that a misspelt one is nearest to, or lists all.

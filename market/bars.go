@@ -3,6 +3,8 @@ package market
 import (
 	"fmt"
 	"time"
+
+	"github.com/ktrdr/ktrdr/spelling"
 )
 
 // Bar is one bar: what happened between Time and the next bar's Time.
@@ -83,7 +85,7 @@ func ParseTimeframe(s string) (Timeframe, error) {
 	if _, ok := lengths[Timeframe(s)]; ok {
 		return Timeframe(s), nil
 	}
-	return "", fmt.Errorf("timeframe %q is not one of %v", s, Timeframes)
+	return "", fmt.Errorf("timeframe %q is not one of ours; %s", s, spelling.Choices(s, Timeframes))
 }
 
 // End is when the bar that opens at t closes, Unix seconds: the first instant

@@ -3,7 +3,8 @@ package neural
 import (
 	"fmt"
 	"slices"
-	"strings"
+
+	"github.com/ktrdr/ktrdr/spelling"
 )
 
 // The classes of kernel. Kernels of one class give the same bits; see the
@@ -44,7 +45,7 @@ func KernelByName(name string) (Kernel, error) {
 		}
 		names = append(names, k.Name())
 	}
-	return Kernel{}, fmt.Errorf("kernel %q is not one of those that this CPU runs: %s", name, strings.Join(names, ", "))
+	return Kernel{}, fmt.Errorf("kernel %q is not one of those that this CPU runs; %s", name, spelling.Choices(name, names))
 }
 
 // KernelFor returns the fastest kernel that gives the bits of a class, so that

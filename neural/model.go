@@ -128,7 +128,7 @@ func readModel(r *io.LimitedReader) (Model, error) {
 	}
 	size := binary.LittleEndian.Uint64(head[:])
 	if size > maxHeader || int64(size) > r.N {
-		return Model{}, fmt.Errorf("a header of %d bytes; there is room for %d", size, min(maxHeader, r.N))
+		return Model{}, fmt.Errorf("a header of more than %d bytes, as no model file has", min(maxHeader, r.N))
 	}
 	header := make([]byte, size)
 	if _, err := io.ReadFull(r, header); err != nil {

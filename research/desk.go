@@ -21,6 +21,7 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/num"
+	"github.com/ktrdr/ktrdr/spelling"
 )
 
 // QueueName is the queue that researches stand in.
@@ -228,9 +229,9 @@ func (d *Desk) count(t Trigger) int {
 func (t Trigger) check() error {
 	switch {
 	case len(t.Brief) > MaxBrief:
-		return wrong("the brief has %d bytes; at most %d are allowed: say the goal in fewer words", len(t.Brief), MaxBrief)
+		return wrong("the goal has %d bytes; at most %d are allowed: say it in fewer words", len(t.Brief), MaxBrief)
 	case ktrdr.CleanText(t.Brief) != t.Brief:
-		return wrong("the brief is not text: it holds bytes that are no UTF-8, or a NUL")
+		return wrong("the goal is not text: it holds bytes that are no UTF-8, or a NUL")
 	case !t.Until.IsZero() && t.Count > MaxGeneration:
 		return wrong("count is %d; of a run that lasts until a time it is the size of a generation, which is at most %d", t.Count, MaxGeneration)
 	case !t.Until.IsZero() && (time.Until(t.Until) <= 0 || time.Until(t.Until) > maxLasting):
@@ -256,8 +257,8 @@ func (d *Desk) budget(ctx context.Context, model string) (float64, error) {
 	}
 	if !slices.Contains(d.cfg.Models, model) {
 		known := append([]string{Builtin}, d.cfg.Models...)
-		return 0, wrong("there is no model %.60q; there is %s. %s needs no key; others are set where the backend runs, as KTRDR_MODELS=anthropic/MODEL with the key in ANTHROPIC_API_KEY",
-			model, strings.Join(known, ", "), Builtin)
+		return 0, wrong("there is no model %.60q; %s. %s needs no key; others are set where the backend runs, as KTRDR_MODELS=anthropic/MODEL with the key in ANTHROPIC_API_KEY",
+			model, spelling.Choices(model, known), Builtin)
 	}
 	var left float64
 	if d.cfg.Budget != nil {

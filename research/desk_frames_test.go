@@ -93,7 +93,7 @@ func TestDesk_RefusesWhatCannotBeDoneTogether(t *testing.T) {
 		"a short second symbol":          {Trigger{Symbols: []string{"EURGBP", "SHORT"}}, "there are only 900 1h bars of SHORT, and a research needs 1000"},
 		"too few longer bars":            {Trigger{Symbols: []string{"EURGBP"}, Timeframes: []string{"1h", "1d"}}, "1d bars of EURGBP before the holdout, and a design needs 300 to read them"},
 		"a timeframe in the brief":       {Trigger{Brief: "EURGBP or USDCAD on 1h and 1d"}, "no 1d bars of USDCAD"},
-		"a symbol in the brief":          {Trigger{Brief: "EURGBP or USDJPY"}, "the brief names USDJPY"},
+		"a symbol in the brief":          {Trigger{Brief: "EURGBP or USDJPY"}, "the goal names USDJPY"},
 		"one symbol of a strategy":       {Trigger{StrategyYAML: two, Symbols: []string{"EURGBP"}}, "is written for EURGBP, USDCAD together, and the request names only EURGBP"},
 		"a longer timeframe of it alone": {Trigger{StrategyYAML: mixed, Timeframes: []string{"4h"}}, "name 1h alone, all of them, or none"},
 		"another timeframe than it has":  {Trigger{StrategyYAML: two, Timeframes: []string{"1h", "4h"}}, "is not written for 4h bars"},

@@ -97,7 +97,7 @@ func spelled(symbols []string, known designer.Known) ([]string, error) {
 	var list []string
 	for _, symbol := range symbols {
 		if strings.TrimSpace(symbol) == "" {
-			return nil, wrong("a symbol has no name: give one such as EURUSD, or leave the symbols to the brief")
+			return nil, wrong("a symbol has no name: give one such as EURUSD, or leave the symbols to the goal")
 		}
 		if !slices.ContainsFunc(known.Series, func(s designer.Series) bool { return s.Symbol == symbol }) {
 			if i := slices.IndexFunc(known.Series, func(s designer.Series) bool { return strings.EqualFold(s.Symbol, symbol) }); i >= 0 {

@@ -179,7 +179,7 @@ func TestTrigger_Bounds(t *testing.T) {
 		"most":                      {Trigger{Count: MaxCount}, ""},
 		"too many":                  {Trigger{Count: MaxCount + 1}, "count is"},
 		"the longest brief":         {Trigger{Count: 1, Brief: strings.Repeat("a", MaxBrief)}, ""},
-		"too long a brief":          {Trigger{Count: 1, Brief: strings.Repeat("a", MaxBrief+1)}, "the brief has"},
+		"too long a brief":          {Trigger{Count: 1, Brief: strings.Repeat("a", MaxBrief+1)}, "the goal has"},
 		"a NUL":                     {Trigger{Count: 1, Brief: "a\x00"}, "not text"},
 		"the largest seed":          {Trigger{Count: 1, Seed: seed(maxSeed)}, ""},
 		"too large a seed":          {Trigger{Count: 1, Seed: seed(maxSeed + 1)}, "seed is"},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/spelling"
 )
 
 const (
@@ -16,18 +17,18 @@ const (
 )
 
 // Force makes a breaker OPEN or CLOSED whatever it would do itself; "" gives it
-// back its own will. It is stored before it is so. By and why go into the
+// back to automatic. It is stored before it is so. By and why go into the
 // history and must be given (CodeInvalid); CodeNotFound for a name that is not
 // there.
 func (r *Registry) Force(ctx context.Context, name string, to ktrdr.BreakerState, by, why string) (ktrdr.Breaker, error) {
 	if to != "" && to != ktrdr.BreakerOpen && to != ktrdr.BreakerClosed {
-		return ktrdr.Breaker{}, ktrdr.Errorf(ktrdr.CodeInvalid, "a breaker is forced %s or %s, or nothing to give it back its own will; not %q",
+		return ktrdr.Breaker{}, ktrdr.Errorf(ktrdr.CodeInvalid, "a breaker is forced %s or %s, or nothing to set it back to automatic; not %q",
 			ktrdr.BreakerOpen, ktrdr.BreakerClosed, to)
 	}
 	return r.decide(ctx, name, by, why, func(s state) (ktrdr.Breaker, error) {
 		row := s.row
 		if to == "" && row.Forced == "" {
-			return row, ktrdr.Errorf(ktrdr.CodeConflict, "breaker %s is not forced: there is nothing to give back", name)
+			return row, ktrdr.Errorf(ktrdr.CodeConflict, "breaker %s is not forced: it is automatic already", name)
 		}
 		row.Forced = to
 		return row, nil
@@ -41,7 +42,7 @@ func (r *Registry) Reset(ctx context.Context, name, by, why string) (ktrdr.Break
 	return r.decide(ctx, name, by, why, func(s state) (ktrdr.Breaker, error) {
 		row := s.row
 		if row.Forced != "" {
-			return row, ktrdr.Errorf(ktrdr.CodeConflict, "breaker %s is forced %s by %s: give it back its own will first", name, row.Forced, row.By)
+			return row, ktrdr.Errorf(ktrdr.CodeConflict, "breaker %s is forced %s by %s: set it back to automatic first", name, row.Forced, row.By)
 		}
 		if row.Held && time.Now().Before(s.until) {
 			return row, ktrdr.Errorf(ktrdr.CodeConflict, "breaker %s opened because of %s; look into that, and reset it from %s on",
@@ -133,5 +134,5 @@ func (r *Registry) notFound(name string) error {
 	if len(names) == 0 {
 		return ktrdr.Errorf(ktrdr.CodeNotFound, "there is no breaker %q, and no other yet: each appears with its first call", name)
 	}
-	return ktrdr.Errorf(ktrdr.CodeNotFound, "there is no breaker %q; there are %s", name, strings.Join(names, ", "))
+	return ktrdr.Errorf(ktrdr.CodeNotFound, "there is no breaker %q; %s", name, spelling.Choices(name, names))
 }

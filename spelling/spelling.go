@@ -42,3 +42,20 @@ func Nearest(word string, names []string) string {
 	}
 	return best
 }
+
+// Choices says which of some names may be meant by a word that is none of them, and
+// which there are.
+func Choices[T ~string](word string, names []T) string {
+	list := make([]string, len(names))
+	for i, n := range names {
+		list[i] = string(n)
+	}
+	text := "there are " + strings.Join(list, ", ")
+	if len(list) == 1 {
+		text = "there is " + list[0]
+	}
+	if near := Nearest(word, list); near != "" {
+		text = "did you mean " + near + "? " + text
+	}
+	return text
+}

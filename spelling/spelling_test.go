@@ -45,3 +45,14 @@ func TestCounted_HasTheRightEnding(t *testing.T) {
 		}
 	}
 }
+
+func TestChoices_NameTheNearestAndAll(t *testing.T) {
+	for word, want := range map[string]string{
+		"shrpe": "did you mean sharpe? there are rank, sharpe",
+		"xyzzy": "there are rank, sharpe",
+	} {
+		if got := spelling.Choices(word, []string{"rank", "sharpe"}); got != want {
+			t.Errorf("Choices(%q) = %q, want %q", word, got, want)
+		}
+	}
+}

@@ -83,7 +83,12 @@ func openSQLite(ctx context.Context, path string, log *slog.Logger, news *news, 
 // SQLite gives the log beside it the same mode.
 func (db *sqlite) createFile() error {
 	f, err := os.OpenFile(db.path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
+	switch dir := filepath.Dir(db.path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("there is no directory %s: make it first, or choose another file", dir)
+	case errors.Is(err, fs.ErrPermission):
+		return errors.New("this user may not read and write it: change its owner, or choose another file")
+	case err != nil:
 		return errors.Unwrap(err)
 	}
 	defer f.Close()

@@ -44,7 +44,7 @@ func TestCLI_ResearchesAGoalToItsVerdict(t *testing.T) {
 	l.refused(exitUsage, "--count must be", "research", "--count", "0")
 	l.refused(exitUsage, "--count must be 1 to 10000, not 100000", "research", "--count", "100000")
 	l.refused(exitUsage, "--count must be 1 to 64, not 65", "research", "--count", "65", "--until", "07:00")
-	l.refused(exitUsage, "the brief names TSLA", "research", "trade TSLA on 5m bars")
+	l.refused(exitUsage, "the goal names TSLA", "research", "trade TSLA on 5m bars")
 	l.refused(exitUsage, "such as 07:00", "research", "--until", "tomorrow")
 	if out := l.must("memory"); !strings.Contains(out, "No experiments yet") {
 		t.Errorf("memory before there is any:\n%s", out)

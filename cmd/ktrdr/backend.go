@@ -321,9 +321,9 @@ func (b *backend) makeServer() (err error) {
 		Metrics: []prometheus.Collector{b.outcomes, b.readStatements(), b.lifelines, b.lifelines.decisions, b.lifelines.spent},
 	}
 	if b.cfg.tls() {
-		cert, err := tls.LoadX509KeyPair(b.cfg.TLSCert, b.cfg.TLSKey)
+		cert, err := b.cfg.certificate()
 		if err != nil {
-			return fmt.Errorf("--tls-cert and --tls-key: %w", err)
+			return err
 		}
 		cfg.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
 	}

@@ -86,6 +86,10 @@ func newBacktest(a *app) *cobra.Command {
 	return cmd
 }
 
+func fileOfModel(name string) userFile {
+	return userFile{"model file", name, "`ktrdr models` lists what was trained, and `ktrdr models save` makes a file of it"}
+}
+
 // modelFor is what the server knows a model by: a hash is taken as it is, a file
 // is uploaded, and anything else is a training.
 func modelFor(ctx context.Context, c *httpapi.Client, arg string) (string, error) {
@@ -100,15 +104,18 @@ func modelFor(ctx context.Context, c *httpapi.Client, arg string) (string, error
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		if yaml || strings.ContainsRune(arg, os.PathSeparator) || strings.HasSuffix(arg, ".safetensors") {
-			return "", usagef("there is no file %s; `ktrdr models` lists what was trained", arg)
+			return "", fileOfModel(arg).trouble(err)
 		}
 		id, err := resolveAs(ctx, c, arg, ktrdr.Training)
 		return string(id), err
 	}
 	if err != nil {
-		return "", err
+		return "", fileOfModel(arg).trouble(err)
 	}
 	defer f.Close()
+	if err := fileOfModel(arg).check(); err != nil { // a directory can be opened too
+		return "", err
+	}
 	if _, err := train.Decode(f); err != nil {
 		return "", usagef("model %s: %w; `ktrdr models` lists what was trained", arg, err)
 	}

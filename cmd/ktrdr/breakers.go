@@ -19,7 +19,7 @@ const breakersHelp = `Show the circuit breakers: of agents, of providers of lang
 clusters, which are providers that share a host and fail together. An open one
 lets nothing through until it is time for a probe; probes that succeed close it.
 A person can close one (reset), or hold it open or closed (force) until it is
-given back its own will; who and why go into its history.`
+set back to automatic; who and why go into its history.`
 
 func newBreakers(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -28,7 +28,7 @@ func newBreakers(a *app) *cobra.Command {
 	}
 	var limit int
 	history := &cobra.Command{
-		Use: "history [NAME]", Short: "What changed, newest first", Args: cobra.MaximumNArgs(1),
+		Use: "history [NAME]", Short: "What changed, newest first", Args: atMostOne("NAME of a breaker"),
 		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
 			return a.breakerHistory(ctx, c, strings.Join(args, ""), limit)
 		}),
@@ -57,7 +57,7 @@ func newBreakerReset(a *app) *cobra.Command {
 func newBreakerForce(a *app) *cobra.Command {
 	var d httpapi.BreakerDecision
 	cmd := &cobra.Command{
-		Use: "force NAME open|closed|auto --by WHO --why WHY", Short: "Hold a breaker open or closed, or give it back its own will",
+		Use: "force NAME open|closed|auto --by WHO --why WHY", Short: "Hold a breaker open or closed, or back to automatic",
 		Args: exactly(2, "the NAME of a breaker, and open, closed or auto"),
 		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
 			switch d.State = ktrdr.BreakerState(strings.ToUpper(args[1])); d.State {
@@ -65,7 +65,7 @@ func newBreakerForce(a *app) *cobra.Command {
 				d.State = ""
 			case ktrdr.BreakerOpen, ktrdr.BreakerClosed:
 			default:
-				return usagef("a breaker is held open or closed, or is given back its own will with auto, not %q", args[1])
+				return usagef("a breaker is not held %q; %s", args[1], spelling.Choices(args[1], []string{"open", "closed", "auto"}))
 			}
 			b, err := c.ForceBreaker(ctx, args[0], d)
 			return a.decided(b, err)
@@ -89,7 +89,7 @@ func decision(cmd *cobra.Command, d *httpapi.BreakerDecision) {
 
 func (a *app) decided(b httpapi.DecidedBreaker, err error) error {
 	if err != nil {
-		return err
+		return unknownName(err)
 	}
 	return a.print(b, func(w io.Writer) {
 		if b.Forced != "" {
@@ -186,12 +186,9 @@ func noBreaker(name string, breakers []httpapi.BreakerStatus) error {
 	if len(breakers) == 0 {
 		return usagef("there is no breaker %s, and no other yet: each appears with its first call", name)
 	}
-	list, hint := make([]string, len(breakers)), ""
+	list := make([]string, len(breakers))
 	for i, b := range breakers {
 		list[i] = b.Name
 	}
-	if near := spelling.Nearest(name, list); near != "" {
-		hint = fmt.Sprintf("did you mean %s? ", near)
-	}
-	return usagef("there is no breaker %s; %sthere are %s", name, hint, strings.Join(list, ", "))
+	return usagef("there is no breaker %s; %s", name, spelling.Choices(name, list))
 }

@@ -45,7 +45,7 @@ func newCheckpointsList(a *app) *cobra.Command {
 			})
 		}),
 	}
-	cmd.Flags().IntVar(&limit, "limit", 50, "at most so many")
+	cmd.Flags().IntVar(&limit, "limit", 50, "how many at most")
 	notZero(cmd.Flags(), "limit")
 	cmd.Flags().StringVar(&cursor, "cursor", "", "go on after an earlier page")
 	return cmd

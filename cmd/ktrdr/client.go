@@ -82,7 +82,8 @@ func (a *app) clientFor(u *url.URL, token ktrdr.Secret) (*httpapi.Client, error)
 	}
 	c, err := httpapi.NewClient(u.String(), token, httpapi.ClientOptions{CAFile: ca, Version: ourVersion()})
 	if err != nil {
-		return nil, usagef("%w", err)
+		named := userFile{"certificate file", ca, "name another with --ca or KTRDR_CA, or leave it out"}
+		return nil, usagef("%w", named.trouble(err))
 	}
 	return c, nil
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+
+	"github.com/ktrdr/ktrdr/spelling"
 )
 
 const completionHelp = `Print a script that teaches your shell to complete ktrdr's commands, flags and
@@ -28,7 +30,7 @@ func newCompletion(a *app) *cobra.Command {
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(a.out)
 			}
-			return usagef("no completion for %q: choose bash, zsh, fish or powershell", args[0])
+			return usagef("no completion for %q; %s", args[0], spelling.Choices(args[0], []string{"bash", "zsh", "fish", "powershell"}))
 		},
 	}
 }

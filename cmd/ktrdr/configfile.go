@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,9 +25,9 @@ const (
 // is strict: unknown keys, keys given twice, aliases and tags are refused with
 // their line and column.
 func fromFile(name string) (map[string]given, error) {
-	f, err := os.Open(name)
+	f, err := userFile{"configuration file", name, "name another with --config or KTRDR_CONFIG, or leave it out"}.open()
 	if err != nil {
-		return nil, fmt.Errorf("--config: %w", err)
+		return nil, err
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxConfigBytes+1))

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -90,7 +88,7 @@ func newDataImport(a *app) *cobra.Command {
 			opt.Mode = market.Normalise
 		}
 		for _, name := range files {
-			if err := mustExist(name); err != nil {
+			if err := fileOfPrices(name).check(); err != nil {
 				return err
 			}
 		}
@@ -109,12 +107,8 @@ func newDataImport(a *app) *cobra.Command {
 	return cmd
 }
 
-// mustExist refuses the name of a file that is not there.
-func mustExist(name string) error {
-	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
-		return usagef("there is no file %s", name)
-	}
-	return nil
+func fileOfPrices(name string) userFile {
+	return userFile{"price file", name, "name a CSV or Parquet file with prices"}
 }
 
 // atLeastOne asks for arguments and names them when they are missing.
@@ -295,7 +289,7 @@ func (im *importer) read(ctx context.Context, t target) (imported, *market.Bars)
 	r.Report = rep
 	if err != nil {
 		_, r.refused = errors.AsType[*market.InvalidError](err)
-		r.Error = err.Error()
+		r.Error = fileOfPrices(t.file).trouble(err).Error()
 		return r, nil
 	}
 	r.OK, r.Timeframe, r.Hint, r.then = true, b.Timeframe, points(b), "; it is merged with the next file"

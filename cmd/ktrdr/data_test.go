@@ -183,7 +183,6 @@ func TestDataImport_RefusesWhatIsNoPriceFile(t *testing.T) {
 		{"bytes", file(t, "A_1h.csv", "\x00\x01\x02\n\x03"), "add a header"},
 		{"one endless line, compressed", file(t, "A_1h.csv.gz", zeros.String()), "this is no price file"},
 		{"half a Parquet file", file(t, "A_1h.parquet", "PAR1junk"), "A_1h.parquet"},
-		{"a folder", folder, "is a directory"},
 		{"bars of another timeframe", file(t, "A_4h.csv", strings.Join(strings.Split(broken, "\n")[:3], "\n")), "not 4h as asked"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -192,6 +191,7 @@ func TestDataImport_RefusesWhatIsNoPriceFile(t *testing.T) {
 			l.refused(exitFailed, tc.says, "data", "import", tc.path)
 		})
 	}
+	l.refused(exitUsage, "is a directory and no price file", "data", "import", folder)
 }
 
 func TestData_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
@@ -202,10 +202,10 @@ func TestData_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 		args       []string
 	}{
 		{"no file", "takes at least one FILE", []string{"import"}},
-		{"a file that is not there", "there is no file none.csv", []string{"import", "none.csv"}},
-		{"a file that is not there, of a symbol", "there is no file none_1h.csv", []string{"import", price, "none_1h.csv"}},
-		{"a file to check that is not there", "there is no file none.csv", []string{"check", "none.csv"}},
-		{"a bars file to check that is not there", "there is no file none.bars", []string{"check", "none.bars"}},
+		{"a file that is not there", "there is no price file none.csv", []string{"import", "none.csv"}},
+		{"a file that is not there, of a symbol", "there is no price file none_1h.csv", []string{"import", price, "none_1h.csv"}},
+		{"a file to check that is not there", "there is no price file none.csv", []string{"check", "none.csv"}},
+		{"a bars file to check that is not there", "there is no price file none.bars", []string{"check", "none.bars"}},
 		{"a series to check without its timeframe", "`ktrdr data check EURUSD 1h`", []string{"check", "EURUSD"}},
 		{"a name that tells nothing", "give --symbol", []string{"import", price}},
 		{"a symbol that is none", "beginning with a letter or digit", []string{"import", price, "--symbol", "../x"}},

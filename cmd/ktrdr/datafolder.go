@@ -29,12 +29,19 @@ func private() { syscall.Umask(0o077) }
 // makeFolder makes the data folder, and refuses one that others may write to:
 // they could put their own database there.
 func makeFolder(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("data folder: %w; choose another with --data", err)
-	}
 	info, err := os.Stat(dir)
-	if err != nil {
-		return fmt.Errorf("data folder: %w", err)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(dir, 0o700); err == nil {
+			info, err = os.Stat(dir)
+		}
+	}
+	switch {
+	case err == nil && !info.IsDir(), errors.Is(err, syscall.ENOTDIR):
+		return usagef("data folder %s: it or a part of its path is a file and no directory; choose another with --data", dir)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("data folder %s: this user may not make it or look into it; choose another with --data", dir)
+	case err != nil:
+		return fmt.Errorf("data folder %s: %w; choose another with --data", dir, innermost(err))
 	}
 	if info.Mode().Perm()&0o022 != 0 {
 		return fmt.Errorf("data folder %s can be written by other users (mode %04o): run `chmod 700 %s`", dir, info.Mode().Perm(), dir)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,7 +31,7 @@ func (d *doctor) start(ctx context.Context, running bool) {
 		d.address(ctx)
 	}
 	if d.cfg.tls() {
-		if _, err := tls.LoadX509KeyPair(d.cfg.TLSCert, d.cfg.TLSKey); err != nil {
+		if _, err := d.cfg.certificate(); err != nil {
 			d.bad("tls", "name a certificate and its key with --tls-cert and --tls-key", "%v", err)
 		} else {
 			d.good("tls", "%s", d.cfg.TLSCert)

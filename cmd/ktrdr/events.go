@@ -24,12 +24,7 @@ func newEvents(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "events [OPERATION]", Short: "Print events as they happen", Long: eventsHelp,
 		ValidArgsFunction: a.completeIDs,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return exactly(1, "at most one OPERATION")(cmd, args)
-			}
-			return nil
-		},
+		Args:              atMostOne("OPERATION"),
 		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
 			cursor, err := ktrdr.ParseCursor(after)
 			if err != nil {

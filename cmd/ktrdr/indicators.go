@@ -20,12 +20,7 @@ func newIndicators(a *app) *cobra.Command {
 	}
 	return &cobra.Command{
 		Use: "indicators [NAME]", Short: "List indicators, or explain one", Long: indicatorsHelp, ValidArgs: names,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return exactly(1, "at most one NAME")(cmd, args)
-			}
-			return nil
-		},
+		Args: atMostOne("NAME"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return a.listIndicators()

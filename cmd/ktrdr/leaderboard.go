@@ -203,7 +203,7 @@ func newLeaderboard(a *app) *cobra.Command {
 				return usagef("--limit must be 1 to %d, not %d", mostRanked, q.Limit)
 			}
 			if !slices.Contains(httpapi.LeaderSorts, q.Sort) {
-				return usagef("--sort %q: must be one of %s", q.Sort, strings.Join(httpapi.LeaderSorts, ", "))
+				return noneSuch("--sort", q.Sort, httpapi.LeaderSorts)
 			}
 			var err error
 			if q.Run, err = runID(ctx, c, q.Run); err != nil {

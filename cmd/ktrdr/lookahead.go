@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -86,7 +85,7 @@ func (f lookaheadFlags) check() error {
 		return usagef("--bars must be 100 to %d, not %d", maxLookaheadBars, f.bars)
 	}
 	if f.plant != "" && !slices.Contains(cheats, f.plant) {
-		return usagef("--plant %s: there are %s", f.plant, strings.Join(cheats, ", "))
+		return noneSuch("--plant", f.plant, cheats)
 	}
 	if f.timeframe == "" {
 		return nil
@@ -225,17 +224,17 @@ func trainBriefly(ctx context.Context, ds *train.Dataset, s *strategy.Strategy, 
 
 // readModel reads a model file of a strategy.
 func readModel(file string, s *strategy.Strategy) (*train.Model, error) {
-	f, err := os.Open(file)
+	f, err := fileOfModel(file).open()
 	if err != nil {
-		return nil, fmt.Errorf("--model: %w", err)
+		return nil, err
 	}
 	defer f.Close()
 	m, err := train.Decode(f)
 	if err != nil {
-		return nil, fmt.Errorf("--model %s: %w", file, err)
+		return nil, usagef("--model %s: %w", file, err)
 	}
 	if m.Strategy.Hash() != s.Hash() {
-		return nil, fmt.Errorf("--model %s was trained for another strategy than %s, its own %s: name the one it was trained for", file, s.Name, m.Strategy.Name)
+		return nil, usagef("--model %s was trained for another strategy than %s, its own %s: name the one it was trained for", file, s.Name, m.Strategy.Name)
 	}
 	return m, nil
 }

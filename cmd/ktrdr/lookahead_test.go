@@ -110,9 +110,9 @@ func TestCheckLookahead_AsksAGivenModel(t *testing.T) {
 	if r.Found || r.Model != model || len(r.Checks) != 3 {
 		t.Errorf("%+v", r)
 	}
-	l.refused(exitFailed, "was trained for another strategy", "check", "lookahead", "return_regression", "--model", model)
-	l.refused(exitFailed, "--model "+mine, "check", "lookahead", mine, "--model", mine)
-	l.refused(exitFailed, "no such file", "check", "lookahead", mine, "--model", "none.safetensors")
+	l.refused(exitUsage, "was trained for another strategy", "check", "lookahead", "return_regression", "--model", model)
+	l.refused(exitUsage, "--model "+mine, "check", "lookahead", mine, "--model", mine)
+	l.refused(exitUsage, "there is no model file none.safetensors", "check", "lookahead", mine, "--model", "none.safetensors")
 }
 
 func TestCheckLookahead_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {

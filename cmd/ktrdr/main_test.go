@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,6 +44,8 @@ type lab struct {
 	data string
 	env  []string
 	url  string
+
+	program string // that starts the binary; empty means the binary itself
 }
 
 // newLab makes a lab whose environment holds nothing
@@ -116,7 +119,7 @@ type process struct {
 func (l *lab) begin(ready any, args ...string) *process {
 	l.t.Helper()
 	p := &process{t: l.t, done: make(chan struct{}), log: &lastLines{}}
-	p.cmd = exec.CommandContext(l.t.Context(), binary, append(args, "--json")...)
+	p.cmd = exec.CommandContext(l.t.Context(), cmp.Or(l.program, binary), append(args, "--json")...)
 	p.cmd.Env = append(l.env, "KTRDR_URL="+l.url)
 	p.cmd.Stderr = p.log
 	p.cmd.SysProcAttr = ownGroup()

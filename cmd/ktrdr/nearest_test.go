@@ -25,6 +25,10 @@ func TestCLI_NamesWhatMayBeMeant(t *testing.T) {
 	l.refused(exitUsage, "did you mean rsi_mean_reversion?", "research", "--strategy", "rsi_mean_revrsion")
 	l.refused(exitUsage, "did you mean EURUSD?", "leaderboard", "--symbol", "EURUSDD")
 	l.refused(exitUsage, "there is no breaker nosuch", "breakers", "history", "nosuch")
+	l.refused(exitUsage, "there is no breaker \"nosuch\"", "breakers", "reset", "nosuch", "--by", "ann", "--why", "to see")
+	l.refused(exitUsage, "there is no breaker \"nosuch\"", "breakers", "force", "nosuch", "open", "--by", "ann", "--why", "to see")
+	l.refused(exitUsage, "did you mean builtin?", "research", "--model", "buitin")
+	l.refused(exitUsage, "did you mean 4h? there are 1m, ", "research", "--timeframe", "4hr")
 	if err := noBreaker("provider:opena", []httpapi.BreakerStatus{{Breaker: ktrdr.Breaker{Name: "provider:openai"}}}); !strings.Contains(err.Error(), "did you mean provider:openai?") {
 		t.Error(err)
 	}

@@ -29,7 +29,7 @@ func addSort(cmd *cobra.Command, to *ktrdr.Sort) {
 
 func checkSort(s ktrdr.Sort) error {
 	if !slices.Contains(ktrdr.Sorts, s) {
-		return usagef("--sort %q: must be newest, oldest or ended", s)
+		return noneSuch("--sort", string(s), names(ktrdr.Sorts))
 	}
 	return nil
 }

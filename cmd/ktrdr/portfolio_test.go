@@ -33,7 +33,7 @@ func TestCLI_ResearchesSeveralSymbolsAndTimeframesTogether(t *testing.T) {
 	l.refused(exitUsage, "no 1h bars of CCC", "research", "--symbol", "AAA", "--symbol", "CCC", "--timeframe", "1h")
 	l.refused(exitUsage, "there are no 1d bars of BBB", "research", "--symbol", "AAA", "--symbol", "BBB", "--timeframe", "1h", "--timeframe", "1d")
 	l.refused(exitUsage, "no 1d bars of BBB", "research", "AAA or BBB using 1h and 1d")
-	l.refused(exitUsage, "the brief names CCC", "research", "AAA or CCC")
+	l.refused(exitUsage, "the goal names CCC", "research", "AAA or CCC")
 	l.refused(exitUsage, `timeframe "often" is not one of`, "research", "--timeframe", "often")
 
 	told := l.run("research", "--symbol", "AAA", "--symbol", "BBB", "--timeframe", "1h", "--timeframe", "4h", "--count", "2", "--seed", "5", "--bypass-gates", "--follow")

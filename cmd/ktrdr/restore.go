@@ -37,7 +37,7 @@ func newRestore(a *app) *cobra.Command {
 			return &exitError{exitUsage, err}
 		}
 		if args[0] != "-" {
-			if err := mustExist(args[0]); err != nil {
+			if err := fileOfBackup(args[0]).check(); err != nil {
 				return err
 			}
 		}
@@ -46,11 +46,15 @@ func newRestore(a *app) *cobra.Command {
 	return cmd
 }
 
+func fileOfBackup(name string) userFile {
+	return userFile{"backup file", name, "name one that `ktrdr backup` wrote"}
+}
+
 func (a *app) restore(ctx context.Context, cfg Config, name string) (err error) {
 	private()
 	in := os.Stdin
 	if name != "-" {
-		if in, err = os.Open(name); err != nil {
+		if in, err = fileOfBackup(name).open(); err != nil {
 			return err
 		}
 		defer in.Close()

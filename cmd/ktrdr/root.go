@@ -136,11 +136,7 @@ func unknownBelow(cmd *cobra.Command, word string) error {
 
 // noneSuch is what a flag says to a word that is not one of its values.
 func noneSuch(flag, word string, names []string) error {
-	hint := ""
-	if near := spelling.Nearest(word, names); near != "" {
-		hint = fmt.Sprintf("did you mean %s? ", near)
-	}
-	return usagef("%s %s: %sthere are %s", flag, word, hint, strings.Join(names, ", "))
+	return usagef("%s %s: %s", flag, word, spelling.Choices(word, names))
 }
 
 // names are words as flags take them.
@@ -192,7 +188,7 @@ func flagTrouble(err error) string {
 		"ParseInt": "a whole number", "ParseUint": "a whole number, 0 or more", "ParseFloat": "a number", "ParseBool": "true or false",
 	}[e.Func]
 	if errors.Is(e, strconv.ErrRange) {
-		want = "a number nearer to 0"
+		want = "a number with fewer digits"
 	}
 	return strings.TrimSuffix(text, e.Error()) + "it must be " + want
 }
@@ -202,6 +198,16 @@ func exactly(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
 			return usagef("`%s` takes %s; see `%s --help`", cmd.CommandPath(), what, cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+// atMostOne takes one argument or none.
+func atMostOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return exactly(1, "at most one "+what)(cmd, args)
 		}
 		return nil
 	}

@@ -107,7 +107,7 @@ func newRuns(a *app) *cobra.Command {
 			for _, s := range states {
 				state := ktrdr.RunState(strings.ToUpper(s))
 				if !slices.Contains(ktrdr.RunStates, state) {
-					return usagef("--state %q: must be %s", s, orList(ktrdr.RunStates))
+					return noneSuch("--state", s, names(ktrdr.RunStates))
 				}
 				q.State = append(q.State, state)
 			}
@@ -123,14 +123,6 @@ func newRuns(a *app) *cobra.Command {
 	cmd.Flags().IntVar(&q.Limit, "limit", 20, "how many at most")
 	cmd.Flags().StringVar(&q.Cursor, "cursor", "", "where the page begins: as the page before said")
 	return cmd
-}
-
-func orList(states []ktrdr.RunState) string {
-	texts := make([]string, len(states))
-	for i, s := range states {
-		texts[i] = strings.ToLower(string(s))
-	}
-	return strings.Join(texts[:len(texts)-1], ", ") + " or " + texts[len(texts)-1]
 }
 
 func printRuns(w io.Writer, page ktrdr.RunPage, q ktrdr.RunQuery) {

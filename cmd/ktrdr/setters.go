@@ -12,6 +12,7 @@ import (
 	"github.com/ktrdr/ktrdr/blob"
 	"github.com/ktrdr/ktrdr/engine"
 	"github.com/ktrdr/ktrdr/neural"
+	"github.com/ktrdr/ktrdr/spelling"
 )
 
 // What one value alone can be wrong about is refused here, where it is known
@@ -114,12 +115,12 @@ func setThreads(c *Config, text string) error {
 		c.Threads.Backend = text
 		return nil
 	}
-	return errors.New("must be memory, sqlite or postgres")
+	return noSuchValue(text, threadsMemory, threadsSQLite, threadsPostgres)
 }
 
 func setAuth(c *Config, text string) error {
 	if text != "token" && text != "none" {
-		return errors.New("must be token or none")
+		return noSuchValue(text, "token", "none")
 	}
 	c.NoAuth = text == "none"
 	return nil
@@ -127,14 +128,14 @@ func setAuth(c *Config, text string) error {
 
 func setLevel(c *Config, text string) error {
 	if c.LogLevel.UnmarshalText([]byte(text)) != nil {
-		return errors.New("must be debug, info, warn or error")
+		return noSuchValue(text, "debug", "info", "warn", "error")
 	}
 	return nil
 }
 
 func setLogFormat(c *Config, text string) error {
 	if text != "text" && text != "json" {
-		return errors.New("must be text or json")
+		return noSuchValue(text, "text", "json")
 	}
 	c.LogJSON = text == "json"
 	return nil
@@ -155,4 +156,9 @@ func setReserve(c *Config, text string) error {
 		c.Engine.DiskReserve = -1
 	}
 	return nil
+}
+
+// noSuchValue is what a setting says to a word that is none of its values.
+func noSuchValue(word string, names ...string) error {
+	return fmt.Errorf("there is no such value; %s", spelling.Choices(word, names))
 }

@@ -211,7 +211,7 @@ func newStrategiesExample(a *app) *cobra.Command {
 					return err
 				}
 			}
-			return usagef("there is no example %q: choose one of %s", args[0], strings.Join(names, ", "))
+			return usagef("there is no example %q; %s", args[0], spelling.Choices(args[0], names))
 		},
 	}
 }

@@ -102,16 +102,17 @@ func newInstruments(a *app) *cobra.Command {
 	}
 	show.RunE = func(cmd *cobra.Command, _ []string) error { return a.showInstruments(cmd) }
 	set.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := mustExist(args[0]); err != nil {
+		named := userFile{"file of instruments", args[0], "name a YAML file of instruments; docs/costs.md shows one"}
+		if err := named.check(); err != nil {
 			return err
 		}
 		file, err := instrument.ReadFile(args[0])
 		if err != nil {
-			return err
+			return named.trouble(err)
 		}
 		text, err := os.ReadFile(args[0])
 		if err != nil {
-			return err
+			return named.trouble(err)
 		}
 		err = a.withNewLedger(cmd, func(l *ledger) error {
 			return l.library.SetInstruments(cmd.Context(), instrument.FileName, string(text), filepath.Base(args[0]))

@@ -119,14 +119,15 @@ func readWithin(root *os.Root, name string) ([]byte, error) {
 	return readBounded(f)
 }
 
+func fileOfStrategy(name string) userFile {
+	return userFile{"strategy file", name, "name one of `ktrdr strategies`, or a file"}
+}
+
 // strategyText reads the file of a strategy.
 func strategyText(file string) ([]byte, error) {
-	f, err := os.Open(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, usagef("there is no strategy file %s; name one of `ktrdr strategies`, or a file", file)
-	case err != nil:
-		return nil, fmt.Errorf("strategy: %w", err)
+	f, err := fileOfStrategy(file).open()
+	if err != nil {
+		return nil, err
 	}
 	defer f.Close()
 	text, err := readBounded(f)

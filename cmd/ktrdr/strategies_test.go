@@ -110,7 +110,7 @@ func TestValidate_BoundsWhatItReads(t *testing.T) {
 			}
 		})
 	}
-	l.refused(exitUsage, "no such file", "validate", "none.yaml")
+	l.refused(exitUsage, "there is no strategy file none.yaml; name one that exists, or - for standard input", "validate", "none.yaml")
 	l.refused(exitUsage, "is a directory", "validate", t.TempDir())
 	l.refused(exitUsage, "takes at least one strategy FILE", "validate")
 }

@@ -41,6 +41,10 @@ var droppable = []string{
 	"AT", "RUN", "ALPHA", "FAILED", "CLAIMS", "CREATED", "TYPES", "FROM", "PROGRESS",
 }
 
+// lasting are the columns that stay as long as there is room for anything beside the
+// name of the row, the most important first: whether prices are made up must be seen.
+var lasting = []string{"PRICES", "RESULT"}
+
 // layOut writes rows as lines of at most width characters; 0 means no limit. The
 // first row is the head.
 func layOut(all [][]string, room int) (lines []string) {
@@ -56,6 +60,11 @@ func layOut(all [][]string, room int) (lines []string) {
 				all, dropped = without(all, i), append(dropped, name)
 				widths = widthsOf(all)
 			}
+		}
+		for tightest(widths) > room && len(widths) > 1 {
+			i := leastImportant(all[0])
+			dropped, all = append(dropped, all[0][i]), without(all, i)
+			widths = widthsOf(all)
 		}
 		shrink(widths, room)
 	}
@@ -111,6 +120,27 @@ func least(widths []int) int {
 		n += columnGap + min(w, leastColumn)
 	}
 	return n
+}
+
+// tightest is how wide a table is whose texts and names are cut.
+func tightest(widths []int) int {
+	return least(widths) - max(0, widths[0]-leastColumn)
+}
+
+// leastImportant is the last column that is not lasting; when only lasting ones are left,
+// the least important of them.
+func leastImportant(head []string) int {
+	for i := len(head) - 1; i > 0; i-- {
+		if !slices.Contains(lasting, head[i]) {
+			return i
+		}
+	}
+	for _, name := range slices.Backward(lasting) {
+		if i := slices.Index(head, name); i > 0 {
+			return i
+		}
+	}
+	return len(head) - 1
 }
 
 // shrink cuts the widest columns until all fit; the first one, which names the

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -39,6 +40,38 @@ func TestTable_FitsTheTerminal(t *testing.T) {
 	}
 	if text := strings.Join(layOut(all, 0), ""); !strings.Contains(text, strings.Repeat("a long note ", 19)) || !strings.Contains(text, "w_HCMKCRRRE2ZIU3FMMBMYUKJHI5") {
 		t.Errorf("without a terminal something is cut:\n%s", text)
+	}
+}
+
+// TestTable_MadeUpPricesAreAlwaysMarked lays out every table that says of what kind
+// the prices are, in rows of long texts, for terminals of every width.
+func TestTable_MadeUpPricesAreAlwaysMarked(t *testing.T) {
+	for _, head := range []string{
+		strings.Join(leaderHead, "\t"),
+		"OPERATION\tSTRATEGY\tMARKET\tPRICES\tRUN\tSHARPE\tALPHA\tRETURN\tTRADES\tTRIALS\tLOOKS\tAT\tRESULT",
+		"RESEARCH\tSTRATEGY\tPRICES\tVERDICT\t" + strings.Join(evidenceHead, "\t") + "\tRETURN\tTRADES\tAT\tRESULT",
+		"TRAINING\tSTRATEGY\tDATA\tPRICES\tSEED\tACCURACY\tBASELINE\tWARNINGS\tMODEL\tCOMPLETED",
+		"RUN\tSTATE\tPRICES\tCREATED\tRESEARCHES\tOPEN\tFAILED\tFINALISTS\tLOOKS\tCLAIMS\tGOAL",
+		"SYMBOL\tTIMEFRAME\tBARS\tFIRST\tLAST\tSIZE\tHASH\tPRICES\tFROM\tMARKET\tHOLDOUT FROM\tTRIALS\tLOOKS",
+	} {
+		names := strings.Split(head, "\t")
+		row := make([]string, len(names))
+		for i, name := range names {
+			row[i] = strings.Repeat("x", 18)
+			switch name {
+			case "PRICES":
+				row[i] = "made up"
+			case "RESULT":
+				row[i] = "no edge: too few trades"
+			}
+		}
+		for room := noCutsBelow; room < 260; room++ {
+			text := strings.Join(layOut([][]string{names, row}, room), "")
+			if !strings.Contains(text, "made up") || room >= 40 && slices.Contains(names, "RESULT") && !strings.Contains(text, "no edge: ") {
+				t.Errorf("at %d columns the mark or the result is not to be seen:\n%s", room, text)
+				break
+			}
+		}
 	}
 }
 

@@ -22,8 +22,8 @@ func newTokenCreate(a *app) *cobra.Command {
 		Use: "create NAME", Short: "Make a token; it is shown once",
 		Args: exactly(1, "one NAME, to know the token by"),
 		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
-			if !slices.Contains([]ktrdr.Scope{ktrdr.ScopeAdmin, ktrdr.ScopeWorker, ktrdr.ScopeRead}, ktrdr.Scope(scope)) {
-				return usagef("--scope must be admin, worker or read, not %q", scope)
+			if scopes := []string{string(ktrdr.ScopeAdmin), string(ktrdr.ScopeWorker), string(ktrdr.ScopeRead)}; !slices.Contains(scopes, scope) {
+				return noneSuch("--scope", scope, scopes)
 			}
 			secret, made, err := c.CreateToken(ctx, args[0], ktrdr.Scope(scope))
 			if err != nil {

@@ -91,7 +91,7 @@ func validate(file string, stdin io.Reader) validated {
 		text, err = readBounded(stdin)
 	} else {
 		var f *os.File
-		if f, err = os.Open(file); err == nil {
+		if f, err = (userFile{"strategy file", file, "name one that exists, or - for standard input"}).open(); err == nil {
 			text, err = readBounded(f)
 			_ = f.Close()
 		}

@@ -18,11 +18,14 @@ const partialSuffix = ".ktrdr-partial"
 // writeWhole writes a file durably and whole, for its user only, or leaves
 // what was there. Leftovers of killed writers in the same folder are removed.
 func writeWhole(name string, write func(io.Writer) error) (size int64, err error) {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return 0, usagef("%s is a directory; name a file in it", name)
+	}
 	dir := filepath.Dir(name)
 	removePartials(dir)
 	f, err := createPartial(name + partialSuffix)
 	if err != nil {
-		return 0, err
+		return 0, unwritable(name, err)
 	}
 	defer f.Close()
 	err = write(f)

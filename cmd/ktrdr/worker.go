@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
@@ -162,10 +161,8 @@ func (a *app) workerDir() (string, error) {
 func (a *app) workerToken(f workerFlags) (token ktrdr.Secret, from string, err error) {
 	if f.tokenFile != "" {
 		t, err := readToken(f.tokenFile)
-		if errors.Is(err, fs.ErrNotExist) {
-			return "", "", usagef("--token-file: %w", err)
-		}
-		return t, "--token-file", err
+		named := userFile{"token file", f.tokenFile, "write a token of `ktrdr token create` into it, or name another with --token-file"}
+		return t, "--token-file", named.trouble(err)
 	}
 	u, err := a.serverURL()
 	if err != nil {

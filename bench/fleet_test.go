@@ -1,0 +1,129 @@
+package bench_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/bench"
+	"github.com/ktrdr/ktrdr/dummy"
+	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
+)
+
+var fleetSize = flag.Int("fleet", 300, "simulated workers of BenchmarkFleet; the aim is for 2000")
+
+// BenchmarkFleet prints how long heartbeats of many simulated workers take, each with
+// an operation, through the built binary. Together they beat 200 times a second, as
+// 2,000 workers do at the default interval of 10 s.
+//
+//	go test -run '^$' -bench Fleet -benchtime 1x ./bench -fleet 2000
+func BenchmarkFleet(b *testing.B) {
+	if b.N > 1 {
+		b.Skip("one run tells all")
+	}
+	bin := build(b)
+	beats(b, bin, "SQLite", filepath.Join(b.TempDir(), "bench.db"), *fleetSize)
+	beats(b, bin, "PostgreSQL", pgtest.URL(b), *fleetSize)
+}
+
+func beats(b *testing.B, bin, name, url string, n int) {
+	b.Helper()
+	const aSecond, rounds = 200, 12
+	every := max(time.Second, time.Duration(n)*time.Second/aSecond)
+	in := install(b, bin)
+	defer in.stop()
+	in.env = append(in.env, fmt.Sprintf("HEARTBEAT_INTERVAL_SECONDS=%v", every.Seconds()), fmt.Sprintf("ORPHAN_TIMEOUT_SECONDS=%v", (6*every).Seconds()))
+	in.serve("--db", url, "--workers", "0")
+
+	ctx, stop := context.WithCancel(b.Context())
+	defer stop()
+	var (
+		mu            sync.Mutex
+		took          []time.Duration
+		failed        []error
+		all, claiming sync.WaitGroup
+	)
+	claiming.Add(n)
+	for i := range n {
+		all.Go(func() {
+			claimed := sync.OnceFunc(claiming.Done)
+			defer claimed()
+			err := beat(ctx, in, i, claimed, func(d time.Duration) {
+				mu.Lock()
+				defer mu.Unlock()
+				took = append(took, d)
+			})
+			if err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				failed = append(failed, err)
+			}
+		})
+	}
+	claiming.Wait()
+	select {
+	case <-time.After(rounds * every):
+	case <-b.Context().Done():
+	}
+	stop()
+	all.Wait()
+	if len(failed) > 0 || len(took) == 0 {
+		b.Fatalf("%d heartbeats, %d of %d workers failed: %v", len(took), len(failed), n, failed[:min(3, len(failed))])
+	}
+	slices.Sort(took)
+	p99 := took[len(took)*99/100]
+	fmt.Printf("%s: heartbeats of %d workers every %v: %d, median %v, p99 %v, worst %v%s\n", name, n, every, len(took),
+		took[len(took)/2].Round(time.Microsecond), p99.Round(time.Microsecond), took[len(took)-1].Round(time.Microsecond),
+		bench.Aim(p99 <= time.Second, "p99 of at most 1 s"))
+}
+
+// beat is one worker: it takes an operation and says that it has it until ctx ends.
+func beat(ctx context.Context, in *installation, i int, claimed func(), note func(time.Duration)) error {
+	c, err := httpapi.NewClient("http://"+in.addr, "", httpapi.ClientOptions{})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	life := context.WithoutCancel(ctx)
+	id, types := ktrdr.WorkerID(fmt.Sprintf("simulated-%d", i)), []ktrdr.Type{ktrdr.Dummy}
+	r, err := c.Register(life, ktrdr.Registration{Protocol: ktrdr.Protocol, Worker: ktrdr.Worker{ID: id, Types: types, Slots: 1}})
+	if err != nil {
+		return fmt.Errorf("register: %w", err)
+	}
+	if _, err := c.StartDummy(life, dummy.Spec{Steps: 1}, ""); err != nil {
+		return fmt.Errorf("start: %w", err)
+	}
+	var task *ktrdr.Task
+	for try := 0; task == nil; try++ {
+		reply, err := c.Claim(life, ktrdr.ClaimRequest{Worker: id, Key: fmt.Sprintf("%s-%d", id, try), Types: types, Free: 1, Wait: 5})
+		if err != nil {
+			return fmt.Errorf("claim: %w", err)
+		}
+		task = reply.Task
+	}
+	claimed()
+	running := ktrdr.Claimed{Operation: task.Operation, Epoch: task.Epoch}
+	tick := time.NewTicker(time.Duration(r.HeartbeatSeconds * float64(time.Second)))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return c.Finish(life, ktrdr.Finished{Operation: running.Operation, Epoch: running.Epoch, Outcome: ktrdr.Completed})
+		case <-tick.C:
+		}
+		running.Step++
+		begun := time.Now()
+		orders, err := c.Heartbeat(life, ktrdr.Heartbeat{Worker: id, Running: []ktrdr.Claimed{running}})
+		if err != nil || len(orders.Lost) > 0 {
+			return fmt.Errorf("heartbeat of %s: %d lost, %w", id, len(orders.Lost), err)
+		}
+		note(time.Since(begun))
+	}
+}

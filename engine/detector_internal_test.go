@@ -60,6 +60,7 @@ func TestWatch_WaitsOneTimeoutWhileTheListenerIsFull(t *testing.T) {
 		{"full again", 90, 90, false},
 		{"and still, a timeout later", 105, 105, true},
 		{"a timeout of judging passes", 135, 135, true},
+		{"to its end", 164, 164, true},
 		{"and it may wait again", 166, 166, false},
 		{"for one timeout", 196, 196, false},
 		{"and no longer", 226, 226, true},

@@ -86,11 +86,12 @@ func TestDoor_KeepsAConnectionUntilItsRequestCanHaveCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, _ := testDoor(2)
 		_, first := comes(t, d, "10.0.0.1")
-		comes(t, d, "10.0.0.2")
 		begin := time.Now()
+		comes(t, d, "10.0.0.2")
+		time.Sleep(strangerGrace / 4)
 		comes(t, d, "10.0.0.3")
 		if waited := time.Since(begin); waited != strangerGrace || !first.closed.Load() {
-			t.Errorf("a place after %v, first closed %v; want after %v", waited, first.closed.Load(), strangerGrace)
+			t.Errorf("the first is closed (%v) after %v, want after %v", first.closed.Load(), waited, strangerGrace)
 		}
 	})
 }
@@ -128,25 +129,38 @@ func TestDoor_LimitsStrangersOfOneAddress(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d, _ := testDoor(1000)
-				come := func(from string) *caller {
+				come := func(from string) (*visitor, *caller) {
 					v, c := comes(t, d, from)
 					if x.asked {
 						shows(d, v, unchanged)
 					}
-					return c
+					return v, c
 				}
+				_, other := come("10.0.0.2") // the oldest of all
+				leaving, _ := come("10.0.0.1")
 				var all []*caller
-				for range x.limit {
-					all = append(all, come("10.0.0.1"))
+				for range x.limit - 1 {
+					_, c := come("10.0.0.1")
+					all = append(all, c)
 				}
-				other := come("10.0.0.2")
+				d.leave(leaving)
 				time.Sleep(2 * time.Second)
-				if all[0].closed.Load() {
-					t.Errorf("closed although %d are allowed", x.limit)
+				come("10.0.0.1") // the last place of this address
+				if all[0].closed.Load() || other.closed.Load() {
+					t.Errorf("closed: oldest %v, of another address %v, although %d are allowed", all[0].closed.Load(), other.closed.Load(), x.limit)
 				}
 				come("10.0.0.1")
 				if !all[0].closed.Load() || all[1].closed.Load() || other.closed.Load() {
 					t.Errorf("closed: oldest %v, next %v, of another address %v; want only the oldest", all[0].closed.Load(), all[1].closed.Load(), other.closed.Load())
+				}
+				time.Sleep(strangerIdle) // all are gone
+				for i := range x.limit + 1 {
+					if _, all[0] = come("10.0.0.1"); i == 0 {
+						all[1] = all[0]
+					}
+				}
+				if all[1].closed.Load() {
+					t.Errorf("closed sooner than %v after it came", strangerGrace)
 				}
 			})
 		})
@@ -173,13 +187,60 @@ func TestDoor_KeepsPlacesForWorkers(t *testing.T) {
 				t.Error("a worker may not stay")
 			}
 		}
+		const end = time.Minute + strangerGrace/4
 		begin := time.Now()
 		go func() {
-			time.Sleep(time.Minute)
+			time.Sleep(end)
 			d.shut()
 		}()
-		if _, err := d.enter(&caller{from: "10.0.0.9"}); err == nil || time.Since(begin) != time.Minute {
-			t.Errorf("a newcomer where everybody has a token: %v after %v, want it to wait until the end", err, time.Since(begin))
+		if _, err := d.enter(&caller{from: "10.0.0.9"}); err == nil || time.Since(begin) != end {
+			t.Errorf("a newcomer where everybody has a token: %v after %v, want it to wait until the end after %v", err, time.Since(begin), end)
+		}
+	})
+}
+
+func TestDoor_StrangersMakeRoomOnThePlacesOfWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, _ := testDoor(8) // 2 for workers
+		_, oldest := comes(t, d, "10.0.0.1")
+		for range 5 {
+			comes(t, d, "10.0.0.1")
+		}
+		v, _ := comes(t, d, "10.0.0.2")
+		if shows(d, v, stranger) {
+			t.Error("a seventh stranger stays on a worker's place")
+		}
+		if !shows(d, v, client) {
+			t.Error("a client may not stay because of strangers")
+		}
+		time.Sleep(2 * time.Second)
+		comes(t, d, "10.0.0.3")
+		if n := d.total(); n != 7 || !oldest.closed.Load() {
+			t.Errorf("%d connections, oldest stranger closed %v; want 7 and true: a place is left for a worker", n, oldest.closed.Load())
+		}
+	})
+}
+
+func TestDoor_WhoLeavesGivesItsPlaceToTheNextOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, _ := testDoor(2)
+		first, _ := comes(t, d, "10.0.0.1")
+		second, _ := comes(t, d, "10.0.0.1")
+		shows(d, first, fellow)
+		shows(d, second, fellow)
+		begin := time.Now()
+		go func() {
+			time.Sleep(strangerGrace / 4)
+			d.leave(first)
+			d.leave(first)
+		}()
+		comes(t, d, "10.0.0.2")
+		if waited := time.Since(begin); waited != strangerGrace/4 {
+			t.Errorf("a place after %v, want when one was left: after %v", waited, strangerGrace/4)
+		}
+		synctest.Wait()
+		if n := d.total(); n != 2 {
+			t.Errorf("%d connections, want 2", n)
 		}
 	})
 }

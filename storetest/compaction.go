@@ -77,11 +77,15 @@ func (l *lab) refs() string {
 var compactions = map[string]func(*lab){
 	"ACheckpointIsSupersededByTwoThatCanBeUsed": func(l *lab) {
 		task := l.running()
-		for seq := int64(1); seq <= 5; seq++ {
+		save := func(seq int64) {
+			l.Helper()
 			c := checkpoint(task, seq, seq)
 			c.Artifacts = []ktrdr.Artifact{fileOf("state", 'a'+byte(seq))}
 			_, err := l.SaveCheckpoint(l.ctx(), c, nil)
 			l.must(err)
+		}
+		for seq := int64(1); seq <= 5; seq++ {
+			save(seq)
 		}
 		l.must(l.SkipCheckpoint(l.ctx(), ktrdr.Skip{Operation: task.Operation, Epoch: task.Epoch, Checkpoint: ktrdr.CheckpointID(1, 4)}))
 		blobs, err := l.Supersede(l.ctx(), task.Operation)
@@ -92,6 +96,7 @@ var compactions = map[string]func(*lab){
 		if len(history) != 3 || history[0].Seq != 5 || history[2].Seq != 3 {
 			l.Errorf("left are %+v, want the 5th, the 4th, which was skipped, and the 3rd", history)
 		}
+		save(6) // now the 3rd is behind two
 		l.finish(task, ktrdr.Failed)
 		blobs, err = l.Supersede(l.ctx(), task.Operation)
 		l.must(err)

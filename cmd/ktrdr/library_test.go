@@ -378,13 +378,17 @@ func TestDoctor_ComparesTheListOfBarsWithTheirFiles(t *testing.T) {
 func TestStrategies_AreGivenToTheLab(t *testing.T) {
 	l := newLab(t)
 	text := mine(t, "ours")
+	edited := strings.Replace(text, "description: ", "description: Edited. ", 1)
 	l.must("strategies", "add", file(t, "ours.yaml", text))
 	l.must("strategies", "add", file(t, "ours.yaml", text))
-	l.refused(exitFailed, "the lab has another strategy ours already: replace it with --replace", "strategies", "add", file(t, "ours.yaml", text+"# edited\n"))
-	l.must("strategies", "add", "--replace", file(t, "ours.yaml", text+"# edited\n"))
+	l.refused(exitFailed, "the lab has another strategy ours already: replace it with --replace", "strategies", "add", file(t, "ours.yaml", edited))
+	if out := l.must("strategies", "show", "ours", "--yaml"); strings.Contains(out, "Edited.") {
+		t.Errorf("show after a refusal, want the first text:\n%s", out)
+	}
+	l.must("strategies", "add", "--replace", file(t, "ours.yaml", edited))
 	l.refused(exitUsage, "bogus", "strategies", "add", file(t, "bad.yaml", text+"bogus: 1\n"))
-	if out := l.must("strategies", "show", "ours"); !strings.Contains(out, "ours") {
-		t.Errorf("show:\n%s", out)
+	if out := l.must("strategies", "show", "ours", "--yaml"); !strings.Contains(out, "Edited.") {
+		t.Errorf("show, want the text that replaced the first:\n%s", out)
 	}
 	l.must("strategies", "delete", "ours")
 	l.refused(exitUsage, `there is no strategy "ours"`, "strategies", "show", "ours")
@@ -396,7 +400,11 @@ func TestStrategies_AreGivenToTheLab(t *testing.T) {
 		t.Errorf("instruments:\n%s", out)
 	}
 	l.refused(exitFailed, "class", "instruments", "set", file(t, "i.yaml", "instruments:\n  TSLA:\n    class: spoon\n"))
+	if out := l.must("instruments", "show"); !strings.Contains(out, "class: stock") {
+		t.Errorf("instruments after a refusal, want the first:\n%s", out)
+	}
 	l.must("instruments", "delete")
+	l.refused(exitFailed, "there is no file of instruments", "instruments", "show")
 	l.refused(exitFailed, "the lab has no file of instruments", "instruments", "delete")
 }
 

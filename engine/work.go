@@ -146,8 +146,6 @@ func checkProgress(p ktrdr.Progress) error {
 // Checkpoint stores a checkpoint. Its artifacts must have been uploaded; a
 // state too large for a row becomes a blob first.
 func (e *Engine) Checkpoint(ctx context.Context, c ktrdr.NewCheckpoint) (ktrdr.CheckpointInfo, error) {
-	e.naming.RLock()
-	defer e.naming.RUnlock()
 	state, err := e.prepare(ctx, &c)
 	if err != nil {
 		return ktrdr.CheckpointInfo{}, err
@@ -298,8 +296,6 @@ func (e *Engine) Finish(ctx context.Context, f ktrdr.Finished) error {
 	}
 	f.ErrorMessage = ktrdr.CleanText(f.ErrorMessage)
 	if c := f.Checkpoint; c != nil {
-		e.naming.RLock()
-		defer e.naming.RUnlock()
 		if c.Operation != f.Operation || c.Epoch != f.Epoch {
 			return ktrdr.Errorf(ktrdr.CodeInvalid, "the checkpoint of a finish belongs to the same operation and epoch")
 		}

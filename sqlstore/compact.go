@@ -152,11 +152,9 @@ func compactOne(ctx context.Context, t *tx, p *packer, root ktrdr.OperationID, b
 }
 
 const (
-	setPinned   query = `UPDATE operations SET pinned = $2 WHERE id = $1`
-	makeWhole   query = `UPDATE operations SET compacted = 0 WHERE (id = $1 OR parent_id = $1) AND compacted = 1`
-	hasCompact  query = `SELECT id FROM operations WHERE (id = $1 OR parent_id = $1) AND compacted = 1 LIMIT 1`
-	selectWhole query = `SELECT id, spec, state, result FROM operations WHERE compacted = 0 AND id > $1
-		AND (spec LIKE '%"sha256"%' OR state LIKE '%"sha256"%' OR result LIKE '%"sha256"%') ORDER BY id LIMIT $2`
+	setPinned  query = `UPDATE operations SET pinned = $2 WHERE id = $1`
+	makeWhole  query = `UPDATE operations SET compacted = 0 WHERE (id = $1 OR parent_id = $1) AND compacted = 1`
+	hasCompact query = `SELECT id FROM operations WHERE (id = $1 OR parent_id = $1) AND compacted = 1 LIMIT 1`
 )
 
 // SetPinned implements ktrdr.Compaction.
@@ -205,37 +203,4 @@ func stayWhole(ctx context.Context, t *tx, root ktrdr.OperationID, restored bool
 	}
 	_, err = t.exec(ctx, makeWhole, root)
 	return err
-}
-
-// BlobsNamed implements ktrdr.Compaction.
-func (s *Store) BlobsNamed(ctx context.Context, blobs []ktrdr.Hash, onlyCheckpoints bool) (map[ktrdr.Hash]bool, error) {
-	asked := make(map[ktrdr.Hash]bool, len(blobs))
-	for _, h := range blobs {
-		asked[h] = true
-	}
-	named := make(map[ktrdr.Hash]bool)
-	pages := []func(context.Context, ktrdr.BlobRef) ([]ktrdr.BlobRef, *ktrdr.BlobRef, error){s.checkpointRefs}
-	if !onlyCheckpoints {
-		pages = append(pages, s.wholeRefs)
-	}
-	for _, page := range pages {
-		for after := new(ktrdr.BlobRef); after != nil && len(named) < len(asked); {
-			refs, last, err := page(ctx, *after)
-			if err != nil {
-				return nil, err
-			}
-			for _, ref := range refs {
-				if asked[ref.SHA256] {
-					named[ref.SHA256] = true
-				}
-			}
-			after = last
-		}
-	}
-	return named, nil
-}
-
-// wholeRefs is operationRefs of the operations that are not compacted.
-func (s *Store) wholeRefs(ctx context.Context, after ktrdr.BlobRef) ([]ktrdr.BlobRef, *ktrdr.BlobRef, error) {
-	return s.namingRefs(ctx, selectWhole, after)
 }

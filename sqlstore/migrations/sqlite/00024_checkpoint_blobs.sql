@@ -1,0 +1,41 @@
+-- +goose Up
+
+-- Which checkpoints of operations name a blob. It is what the columns artifacts and
+-- state_blob of checkpoints say, by blob, so that "does any checkpoint still name
+-- it?" is one look at the key. Triggers keep it.
+CREATE TABLE checkpoint_blobs (
+    sha256        TEXT NOT NULL,
+    operation_id  TEXT NOT NULL,
+    checkpoint_id TEXT NOT NULL,
+
+    PRIMARY KEY (sha256, operation_id, checkpoint_id)
+) STRICT, WITHOUT ROWID;
+
+INSERT INTO checkpoint_blobs (sha256, operation_id, checkpoint_id)
+SELECT a.value ->> '$.sha256', c.thread_id, c.id FROM checkpoints c, json_each(c.artifacts) a WHERE c.checkpoint_type IS NOT NULL
+UNION SELECT c.state_blob ->> '$.sha256', c.thread_id, c.id FROM checkpoints c WHERE c.checkpoint_type IS NOT NULL AND c.state_blob IS NOT NULL;
+
+-- +goose StatementBegin
+CREATE TRIGGER checkpoints_named AFTER INSERT ON checkpoints
+WHEN NEW.checkpoint_type IS NOT NULL AND (NEW.artifacts IS NOT NULL OR NEW.state_blob IS NOT NULL)
+    AND NOT EXISTS (SELECT 1 FROM meta WHERE key = 'restoring')
+BEGIN
+    INSERT INTO checkpoint_blobs (sha256, operation_id, checkpoint_id)
+    SELECT a.value ->> '$.sha256', NEW.thread_id, NEW.id FROM json_each(NEW.artifacts) a
+    UNION SELECT NEW.state_blob ->> '$.sha256', NEW.thread_id, NEW.id WHERE NEW.state_blob IS NOT NULL;
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE TRIGGER checkpoints_unnamed AFTER DELETE ON checkpoints
+WHEN OLD.checkpoint_type IS NOT NULL AND (OLD.artifacts IS NOT NULL OR OLD.state_blob IS NOT NULL)
+BEGIN
+    DELETE FROM checkpoint_blobs WHERE operation_id = OLD.thread_id AND checkpoint_id = OLD.id AND sha256 IN (
+        SELECT a.value ->> '$.sha256' FROM json_each(OLD.artifacts) a UNION SELECT OLD.state_blob ->> '$.sha256');
+END;
+-- +goose StatementEnd
+
+-- +goose Down
+DROP TRIGGER checkpoints_unnamed;
+DROP TRIGGER checkpoints_named;
+DROP TABLE checkpoint_blobs;

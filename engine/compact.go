@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"sync"
@@ -43,15 +44,27 @@ func (l *leaving) take() map[ktrdr.OperationID]bool {
 	return saves
 }
 
-// stillThere looks at blobs once more after the row that names them is committed.
-// One that another operation let go of in that moment is uploaded again.
-func (e *Engine) stillThere(ctx context.Context, files []ktrdr.Artifact) error {
-	for _, a := range files {
-		if _, err := e.blobs.Stat(ctx, a.SHA256); ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
+// stillThere looks at the blobs of a checkpoint once more after its row is
+// committed. Another operation may have let go of the same bytes in that moment.
+// The state is put again; an artifact is CodeUnavailable, so that the worker uploads
+// it again and repeats its write.
+func (e *Engine) stillThere(ctx context.Context, artifacts []ktrdr.Artifact, state *ktrdr.Artifact, text []byte) error {
+	if state != nil && e.gone(ctx, state.SHA256) {
+		if _, err := e.blobs.Put(ctx, state.SHA256, bytes.NewReader(text)); err != nil {
+			return ktrdr.Errorf(ktrdr.CodeUnavailable, "the state was deleted while its checkpoint was stored; store the checkpoint again: %w", err)
+		}
+	}
+	for _, a := range artifacts {
+		if e.gone(ctx, a.SHA256) {
 			return ktrdr.Errorf(ktrdr.CodeUnavailable, "artifact %q was deleted while its checkpoint was stored; upload it and store the checkpoint again", a.Name)
 		}
 	}
 	return nil
+}
+
+func (e *Engine) gone(ctx context.Context, h ktrdr.Hash) bool {
+	_, err := e.blobs.Stat(ctx, h)
+	return ktrdr.CodeOf(err) == ktrdr.CodeNotFound
 }
 
 // supersede deletes checkpoints of running operations behind the newest two, and

@@ -250,6 +250,10 @@ type Compaction interface {
 	// only checkpoints are asked for, the row of an operation that is not
 	// compacted.
 	BlobsNamed(ctx context.Context, blobs []Hash, onlyCheckpoints bool) (map[Hash]bool, error)
+
+	// BackupRunning says whether a backup is being written. It copies the blobs
+	// that rows named when it began: none may be deleted meanwhile.
+	BackupRunning(ctx context.Context) (bool, error)
 }
 
 // Recovery is what the engine's sweeps need. Each method is idempotent and

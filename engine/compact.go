@@ -109,6 +109,8 @@ func (e *Engine) compact(ctx context.Context) {
 // outgoing is blobs that rows have stopped naming:
 //
 //	blobs ──▶ trash, for TrashTime ──▶ the rows are asked ──▶ purged, or brought back
+//
+// While a backup runs they stay where they are.
 type outgoing struct {
 	onlyCheckpoints bool         // the rows of operations are not asked: nothing but checkpoints names such files
 	blobs           []ktrdr.Hash // not in the trash yet
@@ -130,6 +132,13 @@ func (e *Engine) letGo(ctx context.Context, out *outgoing) {
 		out.blobs = nil
 		return
 	}
+	if len(out.blobs) == 0 && !e.hasOld(out) {
+		return
+	}
+	if busy, err := e.store.BackupRunning(ctx); err != nil || busy {
+		e.trashed(ctx, err)
+		return // the next call goes on
+	}
 	if len(out.blobs) > 0 {
 		named, err := e.store.BlobsNamed(ctx, out.blobs, true)
 		if err != nil {
@@ -148,12 +157,17 @@ func (e *Engine) letGo(ctx context.Context, out *outgoing) {
 	e.empty(ctx, out)
 }
 
+// hasOld says whether there is a bag to be emptied.
+func (e *Engine) hasOld(out *outgoing) bool {
+	return len(out.bags) > 0 && time.Since(out.bags[0].since) >= e.settings.TrashTime
+}
+
 // empty empties the bags that are old enough, with one look at the rows. What it
 // fails on is left to Collect.
 func (e *Engine) empty(ctx context.Context, out *outgoing) {
 	var old []bag
 	var blobs []ktrdr.Hash
-	for len(out.bags) > 0 && time.Since(out.bags[0].since) >= e.settings.TrashTime {
+	for e.hasOld(out) {
 		old, blobs, out.bags = append(old, out.bags[0]), append(blobs, out.bags[0].blobs...), out.bags[1:]
 	}
 	if len(blobs) == 0 {

@@ -90,12 +90,12 @@ func (e *Engine) compact(ctx context.Context) {
 	}
 	var out outgoing
 	e.every(ctx, e.settings.CompactInterval, func() {
-		found := len(out.blobs)
-		n, err := untilNone(func() (int, error) {
-			n, blobs, err := e.store.Compact(ctx)
+		found, n, err := len(out.blobs), 0, error(nil)
+		for some := 1; some > 0; n += some { // an error may be about some others
+			var blobs []ktrdr.Hash
+			some, blobs, err = e.store.Compact(ctx)
 			out.blobs = append(out.blobs, blobs...)
-			return n, err
-		})
+		}
 		if err != nil && ctx.Err() == nil {
 			e.log.WarnContext(ctx, "compact researches", "err", err)
 		}

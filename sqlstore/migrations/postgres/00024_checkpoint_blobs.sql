@@ -2,7 +2,8 @@
 
 -- Which checkpoints of operations name a blob. It is what the columns artifacts and
 -- state_blob of checkpoints say, by blob, so that "does any checkpoint still name
--- it?" is one look at the key. Triggers keep it.
+-- it?" is one look at the key. Triggers keep it. A row whose text is damaged can be
+-- deleted like any other.
 CREATE TABLE checkpoint_blobs (
     sha256        TEXT COLLATE "C" NOT NULL,
     operation_id  TEXT COLLATE "C" NOT NULL,
@@ -11,17 +12,22 @@ CREATE TABLE checkpoint_blobs (
     PRIMARY KEY (sha256, operation_id, checkpoint_id)
 );
 
+-- +goose StatementBegin
+CREATE FUNCTION blobs_in(artifacts TEXT) RETURNS SETOF TEXT LANGUAGE sql IMMUTABLE AS $$
+    SELECT m[1] FROM regexp_matches(artifacts, '"sha256": ?"([0-9a-f]{64})"', 'g') AS m
+$$;
+-- +goose StatementEnd
+
 INSERT INTO checkpoint_blobs (sha256, operation_id, checkpoint_id)
-SELECT a.value ->> 'sha256', c.thread_id, c.id FROM checkpoints c, jsonb_array_elements(c.artifacts::jsonb) a WHERE c.checkpoint_type IS NOT NULL
-UNION SELECT c.state_blob::jsonb ->> 'sha256', c.thread_id, c.id FROM checkpoints c WHERE c.checkpoint_type IS NOT NULL AND c.state_blob IS NOT NULL;
+SELECT h, c.thread_id, c.id FROM checkpoints c, blobs_in(c.artifacts) h WHERE c.checkpoint_type IS NOT NULL
+UNION SELECT h, c.thread_id, c.id FROM checkpoints c, blobs_in(c.state_blob) h WHERE c.checkpoint_type IS NOT NULL;
 
 -- +goose StatementBegin
 CREATE FUNCTION checkpoints_named() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (SELECT 1 FROM meta WHERE key = 'restoring') THEN
         INSERT INTO checkpoint_blobs (sha256, operation_id, checkpoint_id)
-        SELECT a.value ->> 'sha256', NEW.thread_id, NEW.id FROM jsonb_array_elements(NEW.artifacts::jsonb) a
-        UNION SELECT NEW.state_blob::jsonb ->> 'sha256', NEW.thread_id, NEW.id WHERE NEW.state_blob IS NOT NULL;
+        SELECT h, NEW.thread_id, NEW.id FROM blobs_in(NEW.artifacts) h UNION SELECT h, NEW.thread_id, NEW.id FROM blobs_in(NEW.state_blob) h;
     END IF;
     RETURN NULL;
 END;
@@ -32,7 +38,7 @@ $$;
 CREATE FUNCTION checkpoints_unnamed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM checkpoint_blobs WHERE operation_id = OLD.thread_id AND checkpoint_id = OLD.id AND sha256 = ANY (ARRAY(
-        SELECT a.value ->> 'sha256' FROM jsonb_array_elements(OLD.artifacts::jsonb) a UNION SELECT OLD.state_blob::jsonb ->> 'sha256'));
+        SELECT h FROM blobs_in(OLD.artifacts) h UNION SELECT h FROM blobs_in(OLD.state_blob) h));
     RETURN NULL;
 END;
 $$;
@@ -51,4 +57,5 @@ DROP TRIGGER checkpoints_unnamed ON checkpoints;
 DROP TRIGGER checkpoints_named ON checkpoints;
 DROP FUNCTION checkpoints_unnamed();
 DROP FUNCTION checkpoints_named();
+DROP FUNCTION blobs_in(TEXT);
 DROP TABLE checkpoint_blobs;

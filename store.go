@@ -236,8 +236,9 @@ type Compaction interface {
 	// Compact compacts at most 50 researches that have ended: their rows keep
 	// spec and figures, and their checkpoints are deleted. A finalist, a
 	// research that was looked at, a pinned one, one whose generation is not
-	// closed and one that can be resumed stay as they are. It returns how many
-	// there were and the blobs that their rows named.
+	// closed, one that can be resumed and one of whose children runs stay as they
+	// are. It returns how many were compacted and the blobs that their rows named,
+	// also beside an error, which is about others.
 	Compact(ctx context.Context) (researches int, blobs []Hash, err error)
 
 	// SetPinned pins or unpins the research that an operation belongs to and
@@ -250,6 +251,10 @@ type Compaction interface {
 	// only checkpoints are asked for, the row of an operation that is not
 	// compacted.
 	BlobsNamed(ctx context.Context, blobs []Hash, onlyCheckpoints bool) (map[Hash]bool, error)
+
+	// BackupRunning says whether a backup is being written. It copies the blobs
+	// that rows named when it began: none may be deleted meanwhile.
+	BackupRunning(ctx context.Context) (bool, error)
 }
 
 // Recovery is what the engine's sweeps need. Each method is idempotent and

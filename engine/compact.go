@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"bytes"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,47 +44,43 @@ func (l *leaving) take() map[ktrdr.OperationID]bool {
 	return saves
 }
 
-// stillThere looks at blobs once more after the row that names them is committed.
-// One that another operation let go of in that moment is uploaded again.
-func (e *Engine) stillThere(ctx context.Context, files []ktrdr.Artifact) error {
-	for _, a := range files {
-		if _, err := e.blobs.Stat(ctx, a.SHA256); ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
+// stillThere looks at the blobs of a checkpoint once more after its row is
+// committed. Another operation may have let go of the same bytes in that moment.
+// The state is put again; an artifact is CodeUnavailable, so that the worker uploads
+// it again and repeats its write.
+func (e *Engine) stillThere(ctx context.Context, artifacts []ktrdr.Artifact, state *ktrdr.Artifact, text []byte) error {
+	if state != nil && e.gone(ctx, state.SHA256) {
+		if _, err := e.blobs.Put(ctx, state.SHA256, bytes.NewReader(text)); err != nil {
+			return ktrdr.Errorf(ktrdr.CodeUnavailable, "the state was deleted while its checkpoint was stored; store the checkpoint again: %w", err)
+		}
+	}
+	for _, a := range artifacts {
+		if e.gone(ctx, a.SHA256) {
 			return ktrdr.Errorf(ktrdr.CodeUnavailable, "artifact %q was deleted while its checkpoint was stored; upload it and store the checkpoint again", a.Name)
 		}
 	}
 	return nil
 }
 
+func (e *Engine) gone(ctx context.Context, h ktrdr.Hash) bool {
+	_, err := e.blobs.Stat(ctx, h)
+	return ktrdr.CodeOf(err) == ktrdr.CodeNotFound
+}
+
 // supersede deletes checkpoints of running operations behind the newest two, and
 // their blobs, as long as it runs.
 func (e *Engine) supersede(ctx context.Context) {
+	out := outgoing{onlyCheckpoints: true}
 	e.every(ctx, supersedeEvery, func() {
-		var blobs []ktrdr.Hash
 		for op := range e.leaving.take() {
 			gone, err := e.store.Supersede(ctx, op)
 			if err != nil && ctx.Err() == nil {
 				e.log.WarnContext(ctx, "superseded checkpoints stay until they expire", "op", op, "err", err)
 			}
-			blobs = append(blobs, gone...)
+			out.blobs = append(out.blobs, gone...)
 		}
-		if e.config.Trash == nil || len(blobs) == 0 {
-			return
-		}
-		e.naming.Lock() // a finish cannot upload its files again
-		defer e.naming.Unlock()
-		now := time.Now()
-		e.trashed(ctx, e.config.Trash.Put(ctx, blobs, now))
-		e.trashed(ctx, e.config.Trash.Empty(ctx, blobs, now, func(ctx context.Context, asked []ktrdr.Hash) (map[ktrdr.Hash]bool, error) {
-			return e.store.BlobsNamed(ctx, asked, true)
-		}))
+		e.letGo(ctx, &out)
 	})
-}
-
-// bag is blobs that were put into the trash.
-type bag struct {
-	at    time.Time // names it
-	since time.Time // all of them are in the trash since then
-	blobs []ktrdr.Hash
 }
 
 // compact compacts researches that claim nothing, as long as it runs.
@@ -90,48 +88,95 @@ func (e *Engine) compact(ctx context.Context) {
 	if e.settings.NoCompaction {
 		return
 	}
-	var bags []bag
+	var out outgoing
 	e.every(ctx, e.settings.CompactInterval, func() {
-		b := bag{at: time.Now()}
-		n, err := untilNone(func() (int, error) {
-			n, blobs, err := e.store.Compact(ctx)
-			b.blobs = append(b.blobs, blobs...)
-			return n, err
-		})
+		found, n, err := len(out.blobs), 0, error(nil)
+		for some := 1; some > 0; n += some { // an error may be about some others
+			var blobs []ktrdr.Hash
+			some, blobs, err = e.store.Compact(ctx)
+			out.blobs = append(out.blobs, blobs...)
+		}
 		if err != nil && ctx.Err() == nil {
 			e.log.WarnContext(ctx, "compact researches", "err", err)
 		}
 		if n > 0 {
-			e.log.InfoContext(ctx, "researches compacted", "count", n, "blobs", len(b.blobs))
+			e.log.InfoContext(ctx, "researches compacted", "count", n, "blobs", len(out.blobs)-found)
 		}
-		if e.config.Trash == nil {
-			return
-		}
-		if len(b.blobs) > 0 {
-			e.trashed(ctx, e.config.Trash.Put(ctx, b.blobs, b.at))
-			b.since = time.Now()
-			bags = append(bags, b)
-		}
-		bags = e.empty(ctx, bags)
+		e.letGo(ctx, &out)
 	})
 }
 
-// empty empties the bags that are old enough, with one look at the rows, and
-// returns the others. What it fails on is left to Collect.
-func (e *Engine) empty(ctx context.Context, bags []bag) []bag {
+// outgoing is blobs that rows have stopped naming:
+//
+//	blobs ──▶ trash, for TrashTime ──▶ the rows are asked ──▶ purged, or brought back
+//
+// While a backup runs they stay where they are.
+type outgoing struct {
+	onlyCheckpoints bool         // the rows of operations are not asked: nothing but checkpoints names such files
+	blobs           []ktrdr.Hash // not in the trash yet
+	bags            []bag        // in the trash, oldest first
+}
+
+// bag is blobs that were put into the trash together.
+type bag struct {
+	at    time.Time // names it
+	since time.Time // all of them are in the trash since then
+	blobs []ktrdr.Hash
+}
+
+// letGo moves blobs one step on. It holds nothing that a writer waits for: one that
+// names a blob meanwhile has TrashTime from looking at the blob until its row is
+// committed, and looks again then.
+func (e *Engine) letGo(ctx context.Context, out *outgoing) {
+	if e.config.Trash == nil {
+		out.blobs = nil
+		return
+	}
+	if len(out.blobs) == 0 && !e.hasOld(out) {
+		return
+	}
+	if busy, err := e.store.BackupRunning(ctx); err != nil || busy {
+		e.trashed(ctx, err)
+		return // the next call goes on
+	}
+	if len(out.blobs) > 0 {
+		named, err := e.store.BlobsNamed(ctx, out.blobs, true)
+		if err != nil {
+			e.trashed(ctx, err)
+			return
+		}
+		// Whoever deletes the last row that names a blob finds it unnamed.
+		out.blobs = slices.DeleteFunc(out.blobs, func(h ktrdr.Hash) bool { return named[h] })
+		if b := (bag{at: time.Now(), blobs: out.blobs}); len(b.blobs) > 0 {
+			e.trashed(ctx, e.config.Trash.Put(ctx, b.blobs, b.at))
+			b.since = time.Now()
+			out.bags = append(out.bags, b)
+		}
+		out.blobs = nil
+	}
+	e.empty(ctx, out)
+}
+
+// hasOld says whether there is a bag to be emptied.
+func (e *Engine) hasOld(out *outgoing) bool {
+	return len(out.bags) > 0 && time.Since(out.bags[0].since) >= e.settings.TrashTime
+}
+
+// empty empties the bags that are old enough, with one look at the rows. What it
+// fails on is left to Collect.
+func (e *Engine) empty(ctx context.Context, out *outgoing) {
 	var old []bag
 	var blobs []ktrdr.Hash
-	for len(bags) > 0 && time.Since(bags[0].since) >= e.settings.TrashTime {
-		old, blobs, bags = append(old, bags[0]), append(blobs, bags[0].blobs...), bags[1:]
+	for e.hasOld(out) {
+		old, blobs, out.bags = append(old, out.bags[0]), append(blobs, out.bags[0].blobs...), out.bags[1:]
 	}
-	if len(old) == 0 {
-		return bags
+	if len(blobs) == 0 {
+		return
 	}
-	named, err := e.store.BlobsNamed(ctx, blobs, false)
+	named, err := e.store.BlobsNamed(ctx, blobs, out.onlyCheckpoints)
 	for _, b := range old {
 		e.trashed(ctx, e.config.Trash.Empty(ctx, b.blobs, b.at, func(context.Context, []ktrdr.Hash) (map[ktrdr.Hash]bool, error) { return named, err }))
 	}
-	return bags
 }
 
 func (e *Engine) trashed(ctx context.Context, err error) {

@@ -63,8 +63,7 @@ type Engine struct {
 	draining chan struct{}
 	drain    sync.Once
 
-	leaving leaving      // blobs on their way out
-	naming  sync.RWMutex // read while a row that names blobs is committed, held while blobs go
+	leaving leaving // who has saved checkpoints
 
 	account memo[account]       // of the store, for health
 	stalls  memo[[]ktrdr.Stall] // what does not move

@@ -39,7 +39,7 @@ func (l Local) Claim(ctx context.Context, req ktrdr.ClaimRequest) (ktrdr.ClaimRe
 
 // PutBlob stores bytes for a claim.
 func (l Local) PutBlob(ctx context.Context, c ktrdr.Claimed, h ktrdr.Hash, _ int64, r io.Reader) error {
-	if err := l.LiveClaim(ctx, c.Operation, c.Epoch); err != nil {
+	if err := l.MayUpload(ctx, c.Operation, c.Epoch, h); err != nil {
 		return err
 	}
 	_, err := l.blobs.Put(ctx, h, r)

@@ -37,7 +37,7 @@ type Settings struct {
 
 	NoCompaction    bool          // KTRDR_COMPACT=false: researches that claim nothing keep their files
 	CompactInterval time.Duration // between two looks for researches to compact; 10 s
-	TrashTime       time.Duration // between trash and purge of what they named: longer than a request takes from finding a model to the row that names it; 2 min
+	TrashTime       time.Duration // between trash and purge of blobs that rows stopped naming: longer than a request takes from finding a blob to the row that names it; 2 min
 }
 
 const (

@@ -230,7 +230,8 @@ func (e *Engine) TokenByHash(ctx context.Context, h ktrdr.Hash) (ktrdr.Token, er
 	return e.store.TokenByHash(ctx, h)
 }
 
-// Cleanup deletes checkpoints older than age and blobs that nothing names.
+// Cleanup deletes checkpoints older than age and blobs that nothing names; while a
+// backup runs, no blobs.
 func (e *Engine) Cleanup(ctx context.Context, age time.Duration) (checkpoints, blobs int, err error) {
 	for {
 		n, err := e.store.ExpireCheckpoints(ctx, age)
@@ -241,7 +242,11 @@ func (e *Engine) Cleanup(ctx context.Context, age time.Duration) (checkpoints, b
 			break
 		}
 	}
-	if e.config.Collect != nil {
+	busy, err := e.store.BackupRunning(ctx)
+	if err != nil {
+		return checkpoints, 0, fmt.Errorf("collect blobs: %w", err)
+	}
+	if e.config.Collect != nil && !busy {
 		if blobs, err = e.config.Collect(ctx); err != nil {
 			return checkpoints, blobs, fmt.Errorf("collect blobs: %w", err)
 		}

@@ -146,8 +146,7 @@ func checkProgress(p ktrdr.Progress) error {
 // Checkpoint stores a checkpoint. Its artifacts must have been uploaded; a
 // state too large for a row becomes a blob first.
 func (e *Engine) Checkpoint(ctx context.Context, c ktrdr.NewCheckpoint) (ktrdr.CheckpointInfo, error) {
-	e.naming.RLock()
-	defer e.naming.RUnlock()
+	text := c.State
 	state, err := e.prepare(ctx, &c)
 	if err != nil {
 		return ktrdr.CheckpointInfo{}, err
@@ -158,7 +157,7 @@ func (e *Engine) Checkpoint(ctx context.Context, c ktrdr.NewCheckpoint) (ktrdr.C
 	}
 	e.logCheckpoint(ctx, c)
 	e.leaving.saved(c.Operation)
-	return info, e.stillThere(ctx, c.Artifacts)
+	return info, e.stillThere(ctx, c.Artifacts, state, text)
 }
 
 func (e *Engine) logCheckpoint(ctx context.Context, c ktrdr.NewCheckpoint) {
@@ -297,23 +296,23 @@ func (e *Engine) Finish(ctx context.Context, f ktrdr.Finished) error {
 		}
 	}
 	f.ErrorMessage = ktrdr.CleanText(f.ErrorMessage)
+	var text []byte
 	if c := f.Checkpoint; c != nil {
-		e.naming.RLock()
-		defer e.naming.RUnlock()
 		if c.Operation != f.Operation || c.Epoch != f.Epoch {
 			return ktrdr.Errorf(ktrdr.CodeInvalid, "the checkpoint of a finish belongs to the same operation and epoch")
 		}
+		text = c.State
 		state, err := e.prepare(ctx, c)
 		if err != nil {
 			return err
 		}
 		f.StateBlob = state
 	}
-	_, err := e.store.Finish(ctx, f)
-	if err == nil && f.Checkpoint != nil {
-		e.logCheckpoint(ctx, *f.Checkpoint)
+	if _, err := e.store.Finish(ctx, f); err != nil || f.Checkpoint == nil {
+		return e.refusal(err)
 	}
-	return e.refusal(err)
+	e.logCheckpoint(ctx, *f.Checkpoint)
+	return e.stillThere(ctx, f.Checkpoint.Artifacts, f.StateBlob, text)
 }
 
 // Release takes an operation back, to be claimed again from its checkpoint,
@@ -336,16 +335,22 @@ func (e *Engine) tellPoison(ctx context.Context, r ktrdr.Released) {
 	}
 }
 
-// LiveClaim says whether the epoch is the operation's live one.
-func (e *Engine) LiveClaim(ctx context.Context, id ktrdr.OperationID, epoch ktrdr.Epoch) error {
+// MayUpload refuses with CodeStaleEpoch to store a blob for a claim that is not
+// live, unless the claim left the operation's newest checkpoint and it names the
+// blob: a finish that lost a file uploads it again.
+func (e *Engine) MayUpload(ctx context.Context, id ktrdr.OperationID, epoch ktrdr.Epoch, h ktrdr.Hash) error {
 	orders, err := e.store.Orders(ctx, []ktrdr.Claimed{{Operation: id, Epoch: epoch}})
-	if err != nil {
+	if err != nil || len(orders.Lost) == 0 {
 		return err
 	}
-	if len(orders.Lost) > 0 {
-		return ktrdr.Errorf(ktrdr.CodeStaleEpoch, "epoch %d of %s is not live", epoch, id)
+	left, err := e.store.Checkpoint(ctx, id, "")
+	switch {
+	case err != nil && ktrdr.CodeOf(err) != ktrdr.CodeNotFound:
+		return err
+	case err == nil && left.Epoch == epoch && slices.ContainsFunc(left.Artifacts, func(a ktrdr.Artifact) bool { return a.SHA256 == h }):
+		return nil
 	}
-	return nil
+	return ktrdr.Errorf(ktrdr.CodeStaleEpoch, "epoch %d of %s is not live", epoch, id)
 }
 
 // PutBlob stores bytes under their hash.

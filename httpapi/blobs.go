@@ -133,7 +133,7 @@ func (s *Server) putBlob(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.mayUpload(c); err != nil {
+	if err := s.mayUpload(c, h); err != nil {
 		return err
 	}
 	body, err := c.openBody()
@@ -171,7 +171,7 @@ func (t *trackedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (s *Server) mayUpload(c *call) error {
+func (s *Server) mayUpload(c *call, h ktrdr.Hash) error {
 	op := ktrdr.OperationID(c.Request.Header.Get(headerOperation))
 	if op == "" && c.token.Scope == ktrdr.ScopeAdmin {
 		return nil
@@ -180,5 +180,5 @@ func (s *Server) mayUpload(c *call) error {
 	if err != nil || !op.Valid() {
 		return ktrdr.Errorf(ktrdr.CodeForbidden, "a blob is stored for a claim: send the headers %s and %s", headerOperation, headerEpoch)
 	}
-	return s.engine.LiveClaim(c.Context(), op, ktrdr.Epoch(epoch))
+	return s.engine.MayUpload(c.Context(), op, ktrdr.Epoch(epoch), h)
 }

@@ -81,8 +81,9 @@ type Checkpoints interface {
 
 // Blobs is content-addressed bytes.
 type Blobs interface {
-	// LiveClaim refuses with CodeStaleEpoch unless the epoch is the live one.
-	LiveClaim(ctx context.Context, op ktrdr.OperationID, epoch ktrdr.Epoch) error
+	// MayUpload refuses with CodeStaleEpoch unless the epoch is the live one, or
+	// ended with a checkpoint that names the blob.
+	MayUpload(ctx context.Context, op ktrdr.OperationID, epoch ktrdr.Epoch, h ktrdr.Hash) error
 	// PutBlob stores r, verified while it is written: CodeCorrupt.
 	PutBlob(ctx context.Context, want ktrdr.Hash, r io.Reader) (int64, error)
 	// MayRead refuses a worker a blob that no operation of a worker names.

@@ -135,7 +135,7 @@ func (f *fakeEngine) Cleanup(_ context.Context, age time.Duration) (checkpoints,
 	return f.cleanup(age)
 }
 
-func (f *fakeEngine) LiveClaim(_ context.Context, op ktrdr.OperationID, e ktrdr.Epoch) error {
+func (f *fakeEngine) MayUpload(_ context.Context, op ktrdr.OperationID, e ktrdr.Epoch, _ ktrdr.Hash) error {
 	return f.liveClaim(op, e)
 }
 

@@ -199,12 +199,14 @@ func (d *Desk) model(ctx context.Context, r BacktestRequest) (ktrdr.Artifact, *t
 	return a, m, from, err
 }
 
-// openModel opens a model file. That of a compacted training is computed again
-// and stored, so that a spec may name it.
+// openModel opens a model file. That of a compacted training, if it is missing or
+// damaged, is computed again and stored, so that a spec may name it.
 func (d *Desk) openModel(ctx context.Context, a ktrdr.Artifact, training ktrdr.Operation) (ktrdr.BlobReader, error) {
-	f, err := d.cfg.Blobs.Open(ctx, a.SHA256)
-	if ktrdr.CodeOf(err) != ktrdr.CodeNotFound || !training.Compacted {
-		return f, err
+	if !training.Compacted {
+		return d.cfg.Blobs.Open(ctx, a.SHA256)
+	}
+	if _, err := d.stored(ctx, a); err == nil {
+		return d.cfg.Blobs.Open(ctx, a.SHA256)
 	}
 	b, err := d.File(ctx, training, ModelFile)
 	if err != nil {
@@ -252,7 +254,9 @@ func (d *Desk) modelFile(ctx context.Context, r BacktestRequest) (a ktrdr.Artifa
 	} else if a, err = d.uploadModel(ctx, name); err != nil {
 		return a, training, err
 	}
-	training, err = d.madeBy(ctx, a.SHA256)
+	if training, err = d.madeBy(ctx, a.SHA256); err == nil && training.Compacted {
+		a, err = modelOf(training) // the blob may be damaged, and of another size
+	}
 	return a, training, err
 }
 

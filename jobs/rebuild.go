@@ -14,8 +14,8 @@ import (
 	"github.com/ktrdr/ktrdr/worker"
 )
 
-// File returns a file that an operation made. One of a compacted operation is
-// computed again, by the runner that computed it first and from the same spec,
+// File returns a file that an operation made. One of a compacted operation that is
+// not there, or damaged, is computed again, by the runner that computed it first and from the same spec,
 // and is checked against its hash and the result hash. CodeNotFound when there is
 // no such file or the bars are gone, CodeMismatch when it is computed differently
 // now.
@@ -28,12 +28,11 @@ func (d *Desk) made(ctx context.Context, op ktrdr.Operation, name string, turn b
 	if err != nil {
 		return nil, err
 	}
-	f, err := d.cfg.Blobs.Open(ctx, a.SHA256)
+	stored, err := d.stored(ctx, a)
 	switch {
 	case err == nil:
-		defer func() { _ = f.Close() }() // only read
-		return whole(f, a)
-	case ktrdr.CodeOf(err) != ktrdr.CodeNotFound || !op.Compacted:
+		return stored, nil
+	case !lost(err) || !op.Compacted:
 		return nil, fmt.Errorf("%s of %s: %w", a.Name, op.ID, err)
 	}
 	if b := d.rebuilt.get(a.SHA256); b != nil {
@@ -48,6 +47,22 @@ func (d *Desk) made(ctx context.Context, op ktrdr.Operation, name string, turn b
 		}
 	}
 	return d.rebuild(ctx, op, a)
+}
+
+// stored reads a blob and proves it.
+func (d *Desk) stored(ctx context.Context, a ktrdr.Artifact) ([]byte, error) {
+	f, err := d.cfg.Blobs.Open(ctx, a.SHA256)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // only read
+	return whole(f, a)
+}
+
+// lost says whether a blob is missing or damaged.
+func lost(err error) bool {
+	code := ktrdr.CodeOf(err)
+	return code == ktrdr.CodeNotFound || code == ktrdr.CodeCorrupt
 }
 
 // fileOf is a file that the result of an operation names.
@@ -109,19 +124,23 @@ func resultHash(result json.RawMessage) (ktrdr.Hash, error) {
 // of the training that belongs to the same research, which may have to be
 // computed again too.
 func (d *Desk) input(ctx context.Context, op ktrdr.Operation, h ktrdr.Hash) (io.ReadCloser, error) {
-	f, err := d.cfg.Blobs.Open(ctx, h)
-	if ktrdr.CodeOf(err) != ktrdr.CodeNotFound {
-		return f, err
-	}
-	trained, err := d.cfg.Operations.List(ctx, ktrdr.OperationQuery{Parent: op.Parent, Type: []ktrdr.Type{ktrdr.Training}, Status: []ktrdr.Status{ktrdr.Completed}, Limit: 1000})
-	if err != nil {
-		return nil, err
+	var trained ktrdr.OperationPage
+	if op.Type == ktrdr.Backtesting && op.Parent != "" {
+		var err error
+		trained, err = d.cfg.Operations.List(ctx, ktrdr.OperationQuery{Parent: op.Parent, Type: []ktrdr.Type{ktrdr.Training}, Status: []ktrdr.Status{ktrdr.Completed}, Limit: 1000})
+		if err != nil {
+			return nil, err
+		}
 	}
 	for _, training := range trained.Operations {
-		if a, err := fileOf(training, ModelFile); op.Parent != "" && training.Parent == op.Parent && err == nil && a.SHA256 == h {
+		if a, err := fileOf(training, ModelFile); training.Parent == op.Parent && err == nil && a.SHA256 == h {
 			b, err := d.made(ctx, training, ModelFile, false)
 			return io.NopCloser(bytes.NewReader(b)), err
 		}
+	}
+	f, err := d.cfg.Blobs.Open(ctx, h)
+	if ktrdr.CodeOf(err) != ktrdr.CodeNotFound {
+		return f, err
 	}
 	return nil, ktrdr.Errorf(ktrdr.CodeNotFound, "the bars that it was computed from are deleted (blob %s)", h)
 }

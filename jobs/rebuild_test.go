@@ -61,6 +61,59 @@ func TestFile_OfACompactedOperationIsComputedAgainBitForBit(t *testing.T) {
 	}
 }
 
+// A blob of a compacted operation that is there and damaged is as good as none: the
+// file is computed again.
+func TestFile_OfACompactedOperationIsComputedAgainWhereItIsDamaged(t *testing.T) {
+	o := newOffice(t, 2500, "EURUSD")
+	training, run, files := compacted(t, o)
+	damages := map[string]func([]byte) []byte{
+		"flipped": func(b []byte) []byte { b[len(b)/2] ^= 1; return b },
+		"cut off": func(b []byte) []byte { return b[:len(b)/2] },
+		"empty":   func([]byte) []byte { return []byte{} },
+	}
+	damage := func(how func([]byte) []byte) {
+		for h, b := range files {
+			o.b.SetBlob(h, how(bytes.Clone(b)))
+		}
+	}
+	for name, how := range damages {
+		t.Run(name, func(t *testing.T) {
+			o.desk.rebuilt = rebuiltCache{}
+			damage(how)
+			for file, op := range map[string]ktrdr.Operation{BacktestFile: run, ModelFile: training} {
+				a, err := fileOf(op, file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, err := o.desk.File(t.Context(), op, file); err != nil || !bytes.Equal(got, files[a.SHA256]) {
+					t.Errorf("%s: %d bytes, %v; want the %d bytes of the first time", file, len(got), err, len(files[a.SHA256]))
+				}
+			}
+		})
+	}
+	for i := range o.ended { // by hand: the research itself is not known here
+		o.ended[i].Parent = ""
+	}
+	model, err := fileOf(training, ModelFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{string(training.ID), model.SHA256.String()} {
+		damage(damages["cut off"])
+		again := o.run(o.backtest(BacktestRequest{Model: name}), once(BacktestRunner(best)))
+		if got, want := resultOf[BacktestResult](t, again).ResultHash, resultOf[BacktestResult](t, run).ResultHash; got != want {
+			t.Errorf("a backtest of the damaged model by %s: result hash %s, want %s", name, got, want)
+		}
+	}
+
+	whole := run
+	whole.Compacted = false
+	damage(damages["flipped"])
+	if _, err := o.desk.File(t.Context(), whole, BacktestFile); ktrdr.CodeOf(err) != ktrdr.CodeCorrupt {
+		t.Errorf("a damaged file of a whole operation: %v, want CodeCorrupt", err)
+	}
+}
+
 func TestFile_SaysPlainlyWhenItCannotBeComputedAgain(t *testing.T) {
 	o := newOffice(t, 2500, "EURUSD")
 	training, run, _ := compacted(t, o)

@@ -65,9 +65,14 @@ type BlobSource interface {
 }
 
 // Backup writes everything that s holds, as of one instant, while others go on
-// reading and writing. A blob that is missing or damaged does not keep the
+// reading and writing; no backend deletes blobs meanwhile. A blob that is missing or damaged does not keep the
 // rest from being saved: it is noted in the archive, and returned.
 func Backup(ctx context.Context, s *Store, blobs BlobSource, w io.Writer) (damaged []ktrdr.Hash, err error) {
+	unmark, err := s.markBackup(ctx, backupRenew, backupLasts)
+	if err != nil {
+		return nil, fmt.Errorf("backup: %w", err)
+	}
+	defer unmark()
 	b := &backup{store: s, archive: tar.NewWriter(w), sum: sha256.New(), blobs: blobs, end: ending{Rows: map[string]int64{}}}
 	err = s.db.readOnce(ctx, func(r queryer) error {
 		if err := b.write(ctx, r); err != nil {
@@ -169,7 +174,7 @@ func (b *backup) header(name string, size int64) error {
 func (b *backup) addTable(ctx context.Context, r queryer, t table) error {
 	text := "SELECT " + t.columnList() + " FROM " + t.quoted()
 	if t.Name == metaTable { // which blobs these are is no property of the rows
-		text += " WHERE key <> '" + metaBlobRoot + "' AND key <> '" + metaUnfinished + "' AND key NOT LIKE '" + metaProbe + "%'"
+		text += " WHERE key <> '" + metaBlobRoot + "' AND key <> '" + metaUnfinished + "' AND key NOT LIKE '" + metaProbe + "%' AND key NOT LIKE '" + metaBackup + "%'"
 	}
 	rows, err := r.rows(ctx, query(text))
 	if err != nil {

@@ -80,6 +80,7 @@ func populate(t *testing.T, s *Store) blobMap {
 		exec(tx, `INSERT INTO checkpoints (tenant, thread_id, ns, id, put_at, checkpoint_type, artifacts, state_blob)
 			VALUES ('', 'op_001', '', '1', 5, 'final', $1, NULL), ('', 'op_002', '', '1', 5, 'final', NULL, $2)`,
 			"["+name("weights")+","+name("trades")+"]", name("state"))
+		exec(tx, `INSERT INTO checkpoint_blobs (sha256, operation_id, checkpoint_id) VALUES ('0a', 'op_001', '1')`)
 		exec(tx, `INSERT INTO thread_values (tenant, thread_id, ns, channel, version, place, hash, type, bytes)
 			VALUES ('', 't', '', 'a', '1', 0, $1, 'json', $2), ('', 't', '', 'b', '1', 0, $3, 'none', $4)`,
 			[]byte{0, 1, 255}, []byte("a\x00b"), []byte("empty"), []byte{})
@@ -204,7 +205,7 @@ func TestBackup_RestoresToTheSameRows(t *testing.T) {
 					t.Fatal(err)
 				}
 				want, got := contentsOfBackup(t, archive), contentsOfBackup(t, mustBackup(t, target, restored))
-				for _, table := range []string{"llm_calls", "breakers", "breaker_history", "runs", "markets", "market_series", "trials", "looks", "look_markets"} {
+				for _, table := range []string{"llm_calls", "breakers", "breaker_history", "runs", "markets", "market_series", "trials", "looks", "look_markets", "checkpoint_blobs"} {
 					if len(want["rows "+table]) == 0 {
 						t.Errorf("the backup has no rows of %s", table)
 					}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -22,15 +23,17 @@ const (
 		RETURNING artifacts, state_blob`
 
 	// compactable is asked twice: to find researches, and again of each under
-	// the lock of its tree. Its beginning is spelled as the index spells it. A
+	// the lock of its tree. Its beginning is spelled as the index spells it, and
+	// the type so that no index of types is taken instead. A
 	// research that failed or was cancelled may be resumed as long as it has a
-	// checkpoint.
+	// checkpoint. A child of one that has ended may be resumed too, and runs then.
 	compactable = `queue <> '' AND compacted = 0 AND pinned = 0 AND rung <> 'finalist' AND completed_at IS NOT NULL
-		AND operation_type = 'agent_research' AND (status = 'COMPLETED' OR ckpt_id IS NULL)
+		AND operation_type || '' = 'agent_research' AND (status = 'COMPLETED' OR ckpt_id IS NULL)
 		AND (run = '' OR EXISTS (SELECT 1 FROM runs WHERE runs.id = operations.run
 			AND (runs.closed > operations.generation OR runs.ended_at IS NOT NULL)))
+		AND NOT EXISTS (SELECT 1 FROM operations AS child WHERE child.parent_id = operations.id AND child.` + isOpen + `)
 		AND NOT EXISTS (SELECT 1 FROM looks WHERE looks.research_id = operations.id AND looks.research_id <> '')`
-	selectCompactable query = `SELECT id FROM operations WHERE ` + compactable + ` ORDER BY completed_at, id LIMIT $1`
+	selectCompactable query = `SELECT id FROM operations WHERE ` + compactable + ` ORDER BY completed_at, id LIMIT $1 OFFSET $2`
 
 	// The state is what a plan remembers, and nothing is planned any more.
 	compact = `UPDATE operations SET compacted = 1, state = NULL, ckpt_id = NULL, ckpt_type = 'compacted', ckpt_epoch = NULL, ckpt_seq = NULL,
@@ -88,17 +91,69 @@ func (s *Store) Supersede(ctx context.Context, op ktrdr.OperationID) ([]ktrdr.Ha
 	return blobs.list(), err
 }
 
-// Compact implements ktrdr.Compaction.
+// maxStuck is how many researches that cannot be compacted one call goes past.
+const maxStuck = 500
+
+// Compact implements ktrdr.Compaction. A research whose rows cannot be compacted
+// keeps no other from that.
 func (s *Store) Compact(ctx context.Context) (n int, _ []ktrdr.Hash, err error) {
-	var found []ktrdr.OperationID
-	err = s.readOne(ctx, func(r queryer) error { // looking does not need the writer
-		rows, err := r.rows(ctx, selectCompactable, compactAtOnce)
-		found, err = gather(rows, err, scanID)
-		return err
-	})
-	if err != nil || len(found) == 0 {
-		return 0, nil, err
+	blobs := blobSet{}
+	var stuck []error
+	for n == 0 && len(stuck) < maxStuck && err == nil {
+		var found []ktrdr.OperationID
+		err = s.readOne(ctx, func(r queryer) error { // looking does not need the writer
+			rows, err := r.rows(ctx, selectCompactable, compactAtOnce, len(stuck)) // which are the first again
+			found, err = gather(rows, err, scanID)
+			return err
+		})
+		if err != nil || len(found) == 0 {
+			break
+		}
+		var failed []error
+		n, failed, err = s.compactSome(ctx, found, blobs)
+		if stuck = append(stuck, failed...); n+len(failed) == 0 {
+			break // they were pinned meanwhile
+		}
 	}
+	if err == nil && len(stuck) > 0 {
+		err = fmt.Errorf("researches that cannot be compacted: %d, the first is %w", len(stuck), stuck[0])
+	}
+	return n, blobs.list(), err
+}
+
+// compactSome compacts researches together or, where that fails, each by itself. An
+// error is one that has nothing to do with any of them.
+func (s *Store) compactSome(ctx context.Context, found []ktrdr.OperationID, blobs blobSet) (n int, stuck []error, err error) {
+	n, err = s.compactAll(ctx, found, blobs)
+	if err == nil || notTheRows(ctx, err) {
+		return n, nil, err
+	}
+	for _, root := range found {
+		done, err := s.compactAll(ctx, []ktrdr.OperationID{root}, blobs)
+		if err != nil && notTheRows(ctx, err) {
+			return n, stuck, err
+		}
+		if err != nil {
+			stuck = append(stuck, fmt.Errorf("%s: %w", root, err))
+		}
+		n += done
+	}
+	return n, stuck, nil
+}
+
+// notTheRows says whether the database could not be written, whatever was to be
+// written.
+func notTheRows(ctx context.Context, err error) bool {
+	switch ktrdr.CodeOf(err) {
+	case ktrdr.CodeUnavailable, ktrdr.CodeUnknownResult, ktrdr.CodeNoSpace:
+		return true
+	}
+	return ctx.Err() != nil
+}
+
+// compactAll compacts researches in one transaction and adds the blobs that their
+// rows named.
+func (s *Store) compactAll(ctx context.Context, found []ktrdr.OperationID, all blobSet) (n int, err error) {
 	blobs := blobSet{}
 	var p packer
 	err = s.write(ctx, normal, func(t *tx) error {
@@ -123,7 +178,11 @@ func (s *Store) Compact(ctx context.Context) (n int, _ []ktrdr.Hash, err error) 
 		}
 		return nil
 	})
-	return n, blobs.list(), err
+	if err != nil {
+		return 0, err
+	}
+	maps.Copy(all, blobs)
+	return n, nil
 }
 
 // compactOne marks a research and its children, packs their results, and returns
@@ -152,11 +211,9 @@ func compactOne(ctx context.Context, t *tx, p *packer, root ktrdr.OperationID, b
 }
 
 const (
-	setPinned   query = `UPDATE operations SET pinned = $2 WHERE id = $1`
-	makeWhole   query = `UPDATE operations SET compacted = 0 WHERE (id = $1 OR parent_id = $1) AND compacted = 1`
-	hasCompact  query = `SELECT id FROM operations WHERE (id = $1 OR parent_id = $1) AND compacted = 1 LIMIT 1`
-	selectWhole query = `SELECT id, spec, state, result FROM operations WHERE compacted = 0 AND id > $1
-		AND (spec LIKE '%"sha256"%' OR state LIKE '%"sha256"%' OR result LIKE '%"sha256"%') ORDER BY id LIMIT $2`
+	setPinned  query = `UPDATE operations SET pinned = $2 WHERE id = $1`
+	makeWhole  query = `UPDATE operations SET compacted = 0 WHERE (id = $1 OR parent_id = $1) AND compacted = 1`
+	hasCompact query = `SELECT id FROM operations WHERE (id = $1 OR parent_id = $1) AND compacted = 1 LIMIT 1`
 )
 
 // SetPinned implements ktrdr.Compaction.
@@ -205,37 +262,4 @@ func stayWhole(ctx context.Context, t *tx, root ktrdr.OperationID, restored bool
 	}
 	_, err = t.exec(ctx, makeWhole, root)
 	return err
-}
-
-// BlobsNamed implements ktrdr.Compaction.
-func (s *Store) BlobsNamed(ctx context.Context, blobs []ktrdr.Hash, onlyCheckpoints bool) (map[ktrdr.Hash]bool, error) {
-	asked := make(map[ktrdr.Hash]bool, len(blobs))
-	for _, h := range blobs {
-		asked[h] = true
-	}
-	named := make(map[ktrdr.Hash]bool)
-	pages := []func(context.Context, ktrdr.BlobRef) ([]ktrdr.BlobRef, *ktrdr.BlobRef, error){s.checkpointRefs}
-	if !onlyCheckpoints {
-		pages = append(pages, s.wholeRefs)
-	}
-	for _, page := range pages {
-		for after := new(ktrdr.BlobRef); after != nil && len(named) < len(asked); {
-			refs, last, err := page(ctx, *after)
-			if err != nil {
-				return nil, err
-			}
-			for _, ref := range refs {
-				if asked[ref.SHA256] {
-					named[ref.SHA256] = true
-				}
-			}
-			after = last
-		}
-	}
-	return named, nil
-}
-
-// wholeRefs is operationRefs of the operations that are not compacted.
-func (s *Store) wholeRefs(ctx context.Context, after ktrdr.BlobRef) ([]ktrdr.BlobRef, *ktrdr.BlobRef, error) {
-	return s.namingRefs(ctx, selectWhole, after)
 }

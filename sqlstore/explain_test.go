@@ -116,6 +116,9 @@ func TestStore_QuestionsHaveTheirIndex(t *testing.T) {
 		"values of a checkpoint": {"sqlite_autoindex_thread_values_1 (tenant=? AND thread_id=? AND ns=? AND channel=? AND version=? AND hash=?)", func() (query, []any) { return selectValues[2], threeFor(4) }},
 		"sizes of values":        {"sqlite_autoindex_thread_values_1 (tenant=? AND thread_id=? AND ns=? AND channel=? AND version=? AND hash=?)", func() (query, []any) { return selectValueSizes[2], threeFor(4) }},
 		"newest of a thread":     {"checkpoint_id=?", func() (query, []any) { return latestForeign, []any{"", "t", ""} }},
+		"researches to compact":  {"operations_compactable", func() (query, []any) { return selectCompactable, []any{20, 0} }},
+		"children of those":      {"operations_children (parent_id=?)", func() (query, []any) { return selectCompactable, []any{20, 0} }},
+		"blobs still named":      {"checkpoint_blobs USING PRIMARY KEY (sha256=?)", func() (query, []any) { return selectNamed[1], []any{"a", "b"} }},
 		"values that are blobs":  {"values_blobs", func() (query, []any) { return selectBlobs[0], []any{"", 50} }},
 		"page of a type": {"operations_page", func() (query, []any) {
 			return listed(ktrdr.OperationQuery{Limit: 50, Type: []ktrdr.Type{ktrdr.Dummy}})

@@ -97,6 +97,8 @@ func (op *operationRow) whyNone() string {
 		return "its checkpoints have expired"
 	case op.lostTo == "deleted":
 		return "its checkpoints were deleted"
+	case op.lostTo == "compacted":
+		return "its research was compacted, and its checkpoints went with that"
 	case op.lostTo == "skipped":
 		return "none of its checkpoints could be read"
 	case op.Attempts == 0:

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -163,6 +164,31 @@ var compactions = map[string]func(*lab){
 		_, err := l.DeleteCheckpoints(l.ctx(), root.ID)
 		l.must(err)
 		l.compacts(1)
+	},
+
+	"AResearchIsNotCompactedBesideAChildThatWasResumed": func(l *lab) {
+		root := l.research("r", 0, 0)
+		task := l.claim("w")
+		l.save(task, 1, 1)
+		l.finish(task, ktrdr.Failed)
+		l.closes("r", 0, true)
+		_, err := l.DeleteCheckpoints(l.ctx(), root.ID)
+		l.must(err)
+		_, err = l.Resume(l.ctx(), task.Operation)
+		l.must(err)
+		l.compacts(0)
+		again := l.claim("w")
+		if again.Operation != task.Operation || again.Checkpoint == nil {
+			l.Fatalf("claimed %s with the checkpoint %+v, want %s with the one that it left", again.Operation, again.Checkpoint, task.Operation)
+		}
+		l.compacts(0)
+		l.finish(again, ktrdr.Failed)
+		l.compacts(1)
+		_, err = l.Resume(l.ctx(), task.Operation)
+		l.refused(err, ktrdr.CodeNoCheckpoint)
+		if !strings.Contains(fmt.Sprint(err), "compacted") {
+			l.Errorf("a compacted child is refused with %q, which does not say why", err)
+		}
 	},
 
 	"APinnedResearchStaysWholeUntilItIsUnpinned": func(l *lab) {

@@ -39,8 +39,8 @@ type LoadResult struct {
 	Report market.Report `json:"report"`
 }
 
-// Run imports the file. Importing the same again changes nothing, so that there
-// is no checkpoint.
+// Run imports the file. There is no checkpoint: the result is stored with the
+// bars, and an import that is run again after that answers with it.
 func (r loadRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
 	spec, bars, report, err := readLoad(ctx, t)
 	if err != nil {
@@ -58,14 +58,14 @@ func (r loadRunner) store(ctx context.Context, t *worker.Task, spec LoadSpec, ba
 	done, err := r.library.Import(ctx, Import{
 		Bars: bars, Mode: spec.Mode, Origin: ktrdr.BarsFromFile, Source: spec.Source.Name, MadeUp: new(false),
 		Place: r.markets.Beside(r.library, Choice{SameAs: spec.SameMarketAs, New: spec.NewMarket}),
+		By: &Importer{Operation: t.Operation, Epoch: t.Epoch, Result: func(done Imported) (json.RawMessage, error) {
+			return json.Marshal(LoadResult{
+				Summary: loaded(done, report), Entry: done.Entry, Hash: done.Entry.Hash, Report: report, Replaced: done.Replaced, Merged: done.Merged,
+				Market: done.Market.ID, Reason: done.Reason, Question: done.Question,
+			})
+		}},
 	})
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(LoadResult{
-		Summary: loaded(done, report), Entry: done.Entry, Hash: done.Entry.Hash, Report: report, Replaced: done.Replaced, Merged: done.Merged,
-		Market: done.Market.ID, Reason: done.Reason, Question: done.Question,
-	})
+	return done.Result, err
 }
 
 // readPrices reads a price file: by way of a temporary file, since a Parquet

@@ -82,3 +82,32 @@ func TestImport_RunAgainUndoesNothingAndTellsItsFirstResult(t *testing.T) {
 		}
 	})
 }
+
+// An import is killed while it reads its file: first with the backend that runs
+// it, then three times with the child process.
+func TestImport_KilledLeavesNoTemporaryFile(t *testing.T) {
+	t.Parallel()
+	lab := chaos.New(t, binary, chaos.SQLite, chaos.Calm)
+	dropped(t, lab, "prices.csv", hourly(20, 1))
+	temp := t.TempDir()
+	env := []string{"TMPDIR=" + temp, "KTRDR_FAILPOINT=" + string(fault.ImportCopied)}
+	backend := lab.ServeWith(1, env...)
+	id := lab.Load(httpapi.DataLoadRequest{Path: "prices.csv", Symbol: "EURUSD", Timeframe: "1h"})
+	if code := backend.Exit(time.Minute); code != -1 {
+		t.Fatalf("the backend ended with %d instead of being killed", code)
+	}
+	nothingIn(t, temp)
+	lab.ServeWith(1, env...)
+	if op := lab.Ends(id, ktrdr.Failed); op.Losses != ktrdr.PoisonLosses {
+		t.Errorf("%d child processes were killed, want %d: %s", op.Losses, ktrdr.PoisonLosses, op.ErrorMessage)
+	}
+	nothingIn(t, temp)
+}
+
+func nothingIn(t *testing.T, dir string) {
+	t.Helper()
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) > 0 {
+		t.Errorf("%s holds %v, %v; want nothing", dir, left, err)
+	}
+}

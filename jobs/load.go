@@ -3,13 +3,13 @@ package jobs
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/fault"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/spelling"
 	"github.com/ktrdr/ktrdr/worker"
@@ -69,7 +69,8 @@ func (r loadRunner) store(ctx context.Context, t *worker.Task, spec LoadSpec, ba
 }
 
 // readPrices reads a price file: by way of a temporary file, since a Parquet
-// file is read from anywhere in it and may be large.
+// file is read from anywhere in it and may be large. The file loses its name
+// before it is filled, so that it is gone with the process, however that ends.
 func readPrices(ctx context.Context, t *worker.Task, source ktrdr.Artifact, opt market.ImportOptions) (*market.Bars, market.Report, error) {
 	r, err := t.Open(ctx, source)
 	if err != nil {
@@ -80,12 +81,15 @@ func readPrices(ctx context.Context, t *worker.Task, source ktrdr.Artifact, opt 
 	if err != nil {
 		return nil, market.Report{}, fmt.Errorf("place for %s: %w", source.Name, err)
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // else it is gone with the next reboot
-	_, err = io.Copy(f, r)
-	if err := errors.Join(err, f.Close()); err != nil {
+	defer f.Close()
+	if err = os.Remove(f.Name()); err == nil {
+		_, err = io.Copy(f, r)
+	}
+	if err != nil {
 		return nil, market.Report{}, fmt.Errorf("%s: %w", source.Name, err)
 	}
-	return market.ReadFile(ctx, f.Name(), opt)
+	fault.Hit(fault.ImportCopied)
+	return market.ReadOpen(ctx, f, opt)
 }
 
 // loaded is the result for people.

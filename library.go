@@ -136,7 +136,7 @@ type Library interface {
 
 	// RenameBars adds series under a new symbol in place of the current ones of
 	// another, which it replaces. CodeConflict when the new symbol has one of
-	// them, or when what is renamed is current no more.
+	// them, or when what is renamed is not exactly what is current.
 	RenameBars(ctx context.Context, symbol string, renamed []NewBars) error
 
 	// Documents lists those of a kind by name.

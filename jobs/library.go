@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -328,7 +329,8 @@ func (l *Library) Delete(ctx context.Context, symbol string, tf market.Timeframe
 }
 
 // Rename gives all series of a symbol another one. They stay in their markets.
-func (l *Library) Rename(ctx context.Context, m *Markets, from, to string) ([]Entry, error) {
+// It begins anew when another changed or added a series of the symbol meanwhile.
+func (l *Library) Rename(ctx context.Context, m *Markets, from, to string) (renamed []Entry, err error) {
 	if err := market.CheckSymbol(to); err != nil {
 		return nil, wrong("%w", err)
 	}
@@ -336,6 +338,24 @@ func (l *Library) Rename(ctx context.Context, m *Markets, from, to string) ([]En
 	if err != nil {
 		return nil, err
 	}
+	for range importTries {
+		if renamed, err = l.renameOnce(ctx, m, all, from, to); ktrdr.CodeOf(err) != ktrdr.CodeConflict {
+			return renamed, err
+		}
+		now, again := l.List(ctx)
+		if again != nil || slices.EqualFunc(all, now, sameSeries) {
+			return nil, err
+		}
+		all = now
+	}
+	return nil, err
+}
+
+func sameSeries(a, b Entry) bool {
+	return a.Symbol == b.Symbol && a.Timeframe == b.Timeframe && a.Hash == b.Hash
+}
+
+func (l *Library) renameOnce(ctx context.Context, m *Markets, all []Entry, from, to string) ([]Entry, error) {
 	symbols := make([]string, len(all))
 	for i, e := range all {
 		symbols[i] = e.Symbol

@@ -228,6 +228,8 @@ var libraryBars = map[string]func(*lab){
 		}
 		l.refused(l.RenameBars(l.ctx(), "A", both("B")), ktrdr.CodeConflict)
 		l.refused(l.RenameBars(l.ctx(), "A", []ktrdr.NewBars{newBars("C", "1h", 11, 9)}), ktrdr.CodeConflict)
+		l.refused(l.RenameBars(l.ctx(), "A", append(both("C"), newBars("C", "1d", 13, 3))), ktrdr.CodeConflict)
+		l.refused(l.RenameBars(l.ctx(), "A", both("C")[:1]), ktrdr.CodeConflict) // and leave the other behind
 		same(l, "after refusals", l.barsSeen(true), []string{"A 1h 1 true", "A 4h 2 true", "B 4h 3 true"})
 		l.must(l.RenameBars(l.ctx(), "A", both("a"))) // by capitals only
 		same(l, "after a rename", l.barsSeen(false), []string{"B 4h 3 true", "a 1h 11 true", "a 4h 12 true"})

@@ -54,7 +54,7 @@ var arrows = map[string]rule{
 	}},
 	"evidence": {ours: []string{"num", "market", "backtest", "spelling"}},
 	"designer": {ours: []string{"num", "market", "indicator", "strategy", "instrument", "spelling"}},
-	"jobs":     {ours: []string{".", "worker", "market", "strategy", "neural", "train", "backtest", "evidence", "spelling"}},
+	"jobs":     {ours: []string{".", "fault", "worker", "market", "strategy", "neural", "train", "backtest", "evidence", "spelling"}},
 
 	// what this product is about
 	"research": {ours: []string{".", "num", "market", "instrument", "neural", "strategy", "train", "backtest", "evidence", "designer", "jobs", "llm", "spelling"}},

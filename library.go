@@ -2,6 +2,7 @@ package ktrdr
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 )
 
@@ -59,6 +60,15 @@ type NewBars struct {
 	Old bool
 }
 
+// BarsImport is the claim of an operation that adds bars to the library.
+type BarsImport struct {
+	Operation OperationID
+	Epoch     Epoch
+	// Result makes the operation's result of the series as it is stored. It is
+	// called within the transaction, perhaps more than once.
+	Result func(added StoredBars) (json.RawMessage, error)
+}
+
 // DocumentKind says what a document is.
 type DocumentKind string
 
@@ -110,13 +120,23 @@ type Library interface {
 	// or when there is a symbol that differs from it by capitals only.
 	AddBars(ctx context.Context, b NewBars) (StoredBars, error)
 
+	// ImportBars is AddBars for an operation. The operation's result is stored in
+	// the transaction that adds the bars, so that an operation adds bars once: run
+	// again, it gets its first result and changes nothing, whatever became of the
+	// bars since. A claim that is over is refused as every write of a worker is.
+	ImportBars(ctx context.Context, b NewBars, by BarsImport) (json.RawMessage, error)
+
+	// ImportResult returns the result of an operation that has added its bars; nil
+	// when it has not. CodeNotFound.
+	ImportResult(ctx context.Context, id OperationID) (json.RawMessage, error)
+
 	// DeleteBars deletes a series and those that it replaced, and returns them;
 	// CodeNotFound. The market keeps its trials and looks.
 	DeleteBars(ctx context.Context, symbol, timeframe string) ([]StoredBars, error)
 
 	// RenameBars adds series under a new symbol in place of the current ones of
 	// another, which it replaces. CodeConflict when the new symbol has one of
-	// them, or when what is renamed is current no more.
+	// them, or when what is renamed is not exactly what is current.
 	RenameBars(ctx context.Context, symbol string, renamed []NewBars) error
 
 	// Documents lists those of a kind by name.

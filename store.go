@@ -457,6 +457,7 @@ type StoreInfo struct {
 	Kind     string          `json:"kind"`    // sqlite or postgres
 	Version  string          `json:"version"` // of the engine
 	Schema   int64           `json:"schema_version"`
-	Location string          `json:"location"` // without secrets
+	Location string          `json:"location"`      // without secrets
+	Lab      string          `json:"lab,omitempty"` // the identity of the blobs it is bound to, which all backends of a lab share
 	Detail   json.RawMessage `json:"detail,omitempty"`
 }

@@ -56,18 +56,20 @@ func (in *inputs) bars(ctx context.Context, want jobs.Bars) (*market.Bars, error
 	return b, nil
 }
 
-// mapped opens bars as a file that has lost its name by then.
-func mapped(data []byte) (_ *market.Bars, _ io.Closer, err error) {
+// mapped opens bars as a file that has lost its name before they are in it.
+func mapped(data []byte) (*market.Bars, io.Closer, error) {
 	f, err := os.CreateTemp("", "ktrdr-bars-*"+market.Suffix)
 	if err != nil {
 		return nil, nil, fmt.Errorf("place for the inputs: %w", err)
 	}
-	defer func() { err = errors.Join(err, os.Remove(f.Name())) }()
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err != nil {
+	defer f.Close()
+	if err = os.Remove(f.Name()); err == nil {
+		_, err = f.Write(data)
+	}
+	if err != nil {
 		return nil, nil, fmt.Errorf("place for the inputs: %w", err)
 	}
-	return market.OpenVerified(f.Name())
+	return market.MapVerified(f)
 }
 
 // of is the series in a timeframe.

@@ -114,42 +114,49 @@ func TestMemoryLimit_EachComputeTypeDiesAloneInItsChild(t *testing.T) {
 		backend.Kill()
 		return httpapi.BacktestRequest{Model: string(id)}
 	}
-	for name, c := range map[string]struct {
+	cases := map[ktrdr.Type]struct {
 		inject string
-		begin  func(t *testing.T, lab *chaos.Lab) func() ktrdr.OperationID
+		begin  func(t *testing.T, lab *chaos.Lab) (start func())
 	}{
-		"training": {"memory:training:", func(_ *testing.T, lab *chaos.Lab) func() ktrdr.OperationID {
+		ktrdr.Training: {"memory:training:", func(_ *testing.T, lab *chaos.Lab) func() {
 			lab.Market("EURUSD", 4000, 7)
-			return func() ktrdr.OperationID {
-				return lab.Train(httpapi.TrainingRequest{StrategyName: "rsi_mean_reversion"})
-			}
+			return func() { lab.Train(httpapi.TrainingRequest{StrategyName: "rsi_mean_reversion"}) }
 		}},
-		"backtesting": {"memory:backtesting:", func(_ *testing.T, lab *chaos.Lab) func() ktrdr.OperationID {
+		ktrdr.Backtesting: {"memory:backtesting:", func(_ *testing.T, lab *chaos.Lab) func() {
 			r := model(lab)
-			return func() ktrdr.OperationID { return lab.Backtest(r) }
+			return func() { lab.Backtest(r) }
 		}},
-		"data_load": {"", func(t *testing.T, lab *chaos.Lab) func() ktrdr.OperationID {
+		ktrdr.DataLoad: {"", func(t *testing.T, lab *chaos.Lab) func() {
 			longCSV(8_000_000).write(t, filepath.Join(lab.Data(), "long.csv.gz"))
-			return func() ktrdr.OperationID {
-				return lab.Load(httpapi.DataLoadRequest{Path: "long.csv.gz", Symbol: "LONG"})
-			}
+			return func() { lab.Load(httpapi.DataLoadRequest{Path: "long.csv.gz", Symbol: "LONG"}) }
 		}},
-	} {
-		t.Run(name, func(t *testing.T) {
+		ktrdr.AgentConfirm: {"memory:confirming:", func(_ *testing.T, lab *chaos.Lab) func() {
+			plant(lab)
+			return func() { lab.Research(oneLook, "look") }
+		}},
+	}
+	for _, typ := range ktrdr.ComputeTypes {
+		if typ == ktrdr.Dummy {
+			continue // TestCrashLoop_ kills with it
+		}
+		t.Run(string(typ), func(t *testing.T) {
 			t.Parallel()
+			c := cases[typ]
 			lab := chaos.New(t, binary, chaos.SQLite, chaos.Calm)
-			begin := c.begin(t, lab)
+			start := c.begin(t, lab)
 			boot := func() *chaos.Proc { return lab.BootLimited(limit, 2, "KTRDR_INJECT="+c.inject) }
 			first := boot()
 			lab.Healthy(first)
-			id := begin()
-			if !lab.Died(first, func() bool { return lab.Is(id, ktrdr.Failed) }) {
-				t.Fatalf("%s did not kill the backend that ran it\n%s", name, first.Log())
+			start()
+			failed := func() bool { return lab.Is(lab.Only(typ), ktrdr.Failed) }
+			if !lab.Died(first, failed) {
+				t.Fatalf("%s did not kill the backend that ran it\n%s", typ, first.Log())
 			}
-			last, _ := supervised(t, lab, boot, func() bool { return lab.Is(id, ktrdr.Failed) })
+			last, _ := supervised(t, lab, boot, failed)
+			id := lab.Only(typ)
 			isPoison(t, lab, id)
 			if op := lab.Op(id); !strings.Contains(op.ErrorMessage, "out of memory") && !strings.Contains(op.ErrorMessage, "allocate memory") {
-				t.Errorf("%s failed with %q, want it to say that memory ran out", name, op.ErrorMessage)
+				t.Errorf("%s failed with %q, want it to say that memory ran out", typ, op.ErrorMessage)
 			}
 			lab.Ends(lab.Submit(dummy.Spec{Steps: 3, StepMS: 1}), ktrdr.Completed)
 			if !last.Alive() || last.PID() == 0 || syscall.Kill(last.PID(), 0) != nil {

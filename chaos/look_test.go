@@ -16,13 +16,10 @@ import (
 // There is one look, with one number and the hash of an undisturbed one.
 func TestLook_KilledAtEveryStepIsOneLook(t *testing.T) {
 	t.Parallel()
-	request := httpapi.ResearchRequest{
-		Brief: "mean reversion on EURUSD 1h, simple", Count: 2, Seed: new(uint64(7)), Symbols: []string{"EURUSD"}, Timeframe: "1h",
-	}
 	calm := chaos.New(t, binary, chaos.SQLite, chaos.Calm)
 	plant(calm)
 	undisturbed := calm.ServeWith(2)
-	run := calm.Research(request, "calm").Run
+	run := calm.Research(oneLook, "calm").Run
 	calm.RunEnds(run)
 	want := calm.Looks(run)
 	undisturbed.Term(time.Minute)
@@ -35,7 +32,7 @@ func TestLook_KilledAtEveryStepIsOneLook(t *testing.T) {
 			onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
 				plant(lab)
 				backend := lab.ServeWith(2, "KTRDR_FAILPOINT="+string(point))
-				run := lab.Research(request, "killed").Run
+				run := lab.Research(oneLook, "killed").Run
 				if code := backend.Exit(2 * time.Minute); code != -1 {
 					t.Fatalf("the backend ended with %d instead of being killed at %s\n%s", code, point, backend.Log())
 				}
@@ -50,6 +47,11 @@ func TestLook_KilledAtEveryStepIsOneLook(t *testing.T) {
 			})
 		})
 	}
+}
+
+// oneLook is a run in which one finalist is confirmed, where plant was done.
+var oneLook = httpapi.ResearchRequest{
+	Brief: "mean reversion on EURUSD 1h, simple", Count: 2, Seed: new(uint64(7)), Symbols: []string{"EURUSD"}, Timeframe: "1h",
 }
 
 // plant puts a market into the lab in which a strategy becomes a finalist.

@@ -49,6 +49,20 @@ func (l *Lab) Is(id ktrdr.OperationID, want ktrdr.Status) bool {
 	return err == nil && status == http.StatusOK && out.Data.Status == want
 }
 
+// Only returns the one operation of a type; "" when there is none yet, or the
+// backend does not answer.
+func (l *Lab) Only(t ktrdr.Type) ktrdr.OperationID {
+	l.t.Helper()
+	status, out, err := call[[]ktrdr.Operation](l, http.MethodGet, "/api/v1/operations?limit=2&type="+string(t), nil)
+	if err != nil || status != http.StatusOK || len(out.Data) == 0 {
+		return ""
+	}
+	if len(out.Data) > 1 {
+		l.t.Fatalf("there is more than one operation of type %s", t)
+	}
+	return out.Data[0].ID
+}
+
 // WorkerNamed starts a worker of some types in a folder of that name, in which
 // an earlier one may have left something.
 func (l *Lab) WorkerNamed(name, types string) *Proc {

@@ -61,6 +61,7 @@ func (s *shelf) Stat(_ context.Context, h ktrdr.Hash) (ktrdr.BlobInfo, error) {
 // of operations that have ended.
 type office struct {
 	library *Library
+	store   *sqlstore.Store // of the library
 	t       testing.TB
 	dir     string
 	desk    *Desk
@@ -138,7 +139,7 @@ func newOffice(t testing.TB, bars int, symbols ...string) *office {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	o.library = NewLibrary(store, o.blobs)
+	o.store, o.library = store, NewLibrary(store, o.blobs)
 	if o.desk, err = OpenDesk(DeskConfig{Dir: o.dir, Library: o.library, Blobs: o.blobs, Operations: o, Markets: o, Ledger: o}); err != nil {
 		t.Fatal(err)
 	}
@@ -196,6 +197,9 @@ func (o *office) run(order Order, with attempts) ktrdr.Operation {
 	id := ktrdr.NewOperationID(order.Operation.Type, time.Now())
 	o.now = id
 	o.b.Create(id, order.Operation.Type, order.Operation.Spec)
+	if order.Operation.BackendLocal {
+		o.claimed(id, order.Operation)
+	}
 	r := &relay{with: with}
 	w, err := worker.New(worker.Config{Runners: map[ktrdr.Type]worker.Runner{order.Operation.Type: r}}, o.b)
 	if err != nil {
@@ -223,6 +227,20 @@ func (o *office) run(order Order, with attempts) ktrdr.Operation {
 		if err := o.b.Act(id, ktrdr.Act{Input: ktrdr.Resume}); err != nil {
 			o.t.Fatal(err)
 		}
+	}
+}
+
+// claimed makes the store of the library know an operation that the backend
+// hands out, under the same first epoch.
+func (o *office) claimed(id ktrdr.OperationID, n ktrdr.NewOperation) {
+	o.t.Helper()
+	n.ID = id
+	if _, err := o.store.Create(o.t.Context(), n, ktrdr.IdempotencyKey{}); err != nil {
+		o.t.Fatal(err)
+	}
+	task, err := o.store.Claim(o.t.Context(), ktrdr.ClaimRequest{Worker: "w", Key: string(id), Types: []ktrdr.Type{n.Type}, Free: 1}, "inside")
+	if err != nil || task == nil || task.Operation != id {
+		o.t.Fatalf("claimed %+v, %v, want %s", task, err, id)
 	}
 }
 

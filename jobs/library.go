@@ -2,9 +2,11 @@ package jobs
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -167,6 +169,15 @@ type Import struct {
 	// Place assigns the series to its market before it is added. An error keeps
 	// it from being added.
 	Place func(ctx context.Context, b *market.Bars, c Choice) (Placement, error)
+	By    *Importer // nil: it is not an operation that imports
+}
+
+// Importer is an operation that imports. It imports once: run again, it has its
+// first result and changes nothing.
+type Importer struct {
+	Operation ktrdr.OperationID
+	Epoch     ktrdr.Epoch
+	Result    func(Imported) (json.RawMessage, error) // makes the result that is stored with the bars
 }
 
 // Imported is what an import came to.
@@ -176,6 +187,7 @@ type Imported struct {
 	Same     bool           // the series that was current before has the same bars
 	Merged   *market.Merged // how the bars were added to those before
 	Placement
+	Result json.RawMessage // the stored result of the Importer; where it has imported before, nothing else is set
 }
 
 // Exists refuses an import of a series that exists, unless the mode says what to
@@ -196,6 +208,11 @@ const importTries = 5
 // the mode does not say what to do. The error is a market.InvalidError where the
 // series breaks a rule.
 func (l *Library) Import(ctx context.Context, im Import) (out Imported, err error) {
+	if im.By != nil {
+		if out.Result, err = l.store.ImportResult(ctx, im.By.Operation); err != nil || out.Result != nil {
+			return out, err
+		}
+	}
 	for range importTries {
 		var overtaken bool
 		if out, overtaken, err = l.importOnce(ctx, im); !overtaken {
@@ -243,16 +260,35 @@ func (l *Library) importOnce(ctx context.Context, im Import) (out Imported, over
 	if there {
 		n.Replaces = was.Hash
 	}
-	out.Same = there && was.Hash == n.Hash
-	added, err := l.store.AddBars(ctx, n)
+	if out.Same = there && was.Hash == n.Hash; out.Same {
+		out.Replaced = nil
+	}
+	err = l.addTo(ctx, &out, n, im.By)
 	if ktrdr.CodeOf(err) == ktrdr.CodeConflict {
 		now, again := l.Entry(ctx, b.Symbol, b.Timeframe)
 		return out, again == nil && now.Hash != was.Hash || there && errors.Is(again, market.ErrNoData), err
 	}
-	if out.Entry = entryOf(added); out.Replaced != nil && out.Entry.Hash == was.Hash {
-		out.Replaced = nil
-	}
 	return out, false, err
+}
+
+// addTo adds a series and notes in out how it is stored.
+func (l *Library) addTo(ctx context.Context, out *Imported, n ktrdr.NewBars, by *Importer) error {
+	if by == nil {
+		added, err := l.store.AddBars(ctx, n)
+		out.Entry = entryOf(added)
+		return err
+	}
+	done := *out
+	result, err := l.store.ImportBars(ctx, n, ktrdr.BarsImport{
+		Operation: by.Operation, Epoch: by.Epoch,
+		Result: func(added ktrdr.StoredBars) (json.RawMessage, error) {
+			done.Entry = entryOf(added)
+			return by.Result(done)
+		},
+	})
+	*out = done
+	out.Result = result
+	return err
 }
 
 // appended adds bars to those of a series. They belong to its market: that is
@@ -293,7 +329,8 @@ func (l *Library) Delete(ctx context.Context, symbol string, tf market.Timeframe
 }
 
 // Rename gives all series of a symbol another one. They stay in their markets.
-func (l *Library) Rename(ctx context.Context, m *Markets, from, to string) ([]Entry, error) {
+// It begins anew when another changed or added a series of the symbol meanwhile.
+func (l *Library) Rename(ctx context.Context, m *Markets, from, to string) (renamed []Entry, err error) {
 	if err := market.CheckSymbol(to); err != nil {
 		return nil, wrong("%w", err)
 	}
@@ -301,6 +338,24 @@ func (l *Library) Rename(ctx context.Context, m *Markets, from, to string) ([]En
 	if err != nil {
 		return nil, err
 	}
+	for range importTries {
+		if renamed, err = l.renameOnce(ctx, m, all, from, to); ktrdr.CodeOf(err) != ktrdr.CodeConflict {
+			return renamed, err
+		}
+		now, again := l.List(ctx)
+		if again != nil || slices.EqualFunc(all, now, sameSeries) {
+			return nil, err
+		}
+		all = now
+	}
+	return nil, err
+}
+
+func sameSeries(a, b Entry) bool {
+	return a.Symbol == b.Symbol && a.Timeframe == b.Timeframe && a.Hash == b.Hash
+}
+
+func (l *Library) renameOnce(ctx context.Context, m *Markets, all []Entry, from, to string) ([]Entry, error) {
 	symbols := make([]string, len(all))
 	for i, e := range all {
 		symbols[i] = e.Symbol

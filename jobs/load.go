@@ -3,13 +3,13 @@ package jobs
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/fault"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/spelling"
 	"github.com/ktrdr/ktrdr/worker"
@@ -39,8 +39,8 @@ type LoadResult struct {
 	Report market.Report `json:"report"`
 }
 
-// Run imports the file. Importing the same again changes nothing, so that there
-// is no checkpoint.
+// Run imports the file. There is no checkpoint: the result is stored with the
+// bars, and an import that is run again after that answers with it.
 func (r loadRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
 	spec, bars, report, err := readLoad(ctx, t)
 	if err != nil {
@@ -58,18 +58,19 @@ func (r loadRunner) store(ctx context.Context, t *worker.Task, spec LoadSpec, ba
 	done, err := r.library.Import(ctx, Import{
 		Bars: bars, Mode: spec.Mode, Origin: ktrdr.BarsFromFile, Source: spec.Source.Name, MadeUp: new(false),
 		Place: r.markets.Beside(r.library, Choice{SameAs: spec.SameMarketAs, New: spec.NewMarket}),
+		By: &Importer{Operation: t.Operation, Epoch: t.Epoch, Result: func(done Imported) (json.RawMessage, error) {
+			return json.Marshal(LoadResult{
+				Summary: loaded(done, report), Entry: done.Entry, Hash: done.Entry.Hash, Report: report, Replaced: done.Replaced, Merged: done.Merged,
+				Market: done.Market.ID, Reason: done.Reason, Question: done.Question,
+			})
+		}},
 	})
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(LoadResult{
-		Summary: loaded(done, report), Entry: done.Entry, Hash: done.Entry.Hash, Report: report, Replaced: done.Replaced, Merged: done.Merged,
-		Market: done.Market.ID, Reason: done.Reason, Question: done.Question,
-	})
+	return done.Result, err
 }
 
 // readPrices reads a price file: by way of a temporary file, since a Parquet
-// file is read from anywhere in it and may be large.
+// file is read from anywhere in it and may be large. The file loses its name
+// before it is filled, so that it is gone with the process, however that ends.
 func readPrices(ctx context.Context, t *worker.Task, source ktrdr.Artifact, opt market.ImportOptions) (*market.Bars, market.Report, error) {
 	r, err := t.Open(ctx, source)
 	if err != nil {
@@ -80,12 +81,15 @@ func readPrices(ctx context.Context, t *worker.Task, source ktrdr.Artifact, opt 
 	if err != nil {
 		return nil, market.Report{}, fmt.Errorf("place for %s: %w", source.Name, err)
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // else it is gone with the next reboot
-	_, err = io.Copy(f, r)
-	if err := errors.Join(err, f.Close()); err != nil {
+	defer f.Close()
+	if err = os.Remove(f.Name()); err == nil {
+		_, err = io.Copy(f, r)
+	}
+	if err != nil {
 		return nil, market.Report{}, fmt.Errorf("%s: %w", source.Name, err)
 	}
-	return market.ReadFile(ctx, f.Name(), opt)
+	fault.Hit(fault.ImportCopied)
+	return market.ReadOpen(ctx, f, opt)
 }
 
 // loaded is the result for people.

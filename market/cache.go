@@ -162,14 +162,20 @@ func OpenVerified(path string) (*Bars, io.Closer, error) {
 		return nil, nil, err
 	}
 	defer f.Close()
+	return MapVerified(f)
+}
+
+// MapVerified is OpenVerified of a file that is open, and that may be closed
+// afterwards.
+func MapVerified(f *os.File) (*Bars, io.Closer, error) {
 	b, c, h, err := open(f)
 	if err == nil {
-		if err = verify(b, h, path); err != nil {
+		if err = verify(b, h, f.Name()); err != nil {
 			err = errors.Join(err, c.Close())
 		}
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("bars file %s: %w", path, err)
+		return nil, nil, fmt.Errorf("bars file %s: %w", f.Name(), err)
 	}
 	return b, c, nil
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"runtime"
@@ -206,10 +207,24 @@ func ReadFile(ctx context.Context, path string, opt ImportOptions) (*Bars, Repor
 		return nil, rep, err
 	}
 	defer file.Close()
+	return ReadOpen(ctx, file, opt)
+}
+
+// ReadOpen is ReadFile of a regular file that is open, wherever it was last read
+// or written.
+func ReadOpen(ctx context.Context, file *os.File, opt ImportOptions) (*Bars, Report, error) {
+	opt.Source = cmp.Or(opt.Source, file.Name())
+	size, err := file.Seek(0, io.SeekEnd)
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, Report{Source: opt.Source}, err
+	}
 	f := stoppable{ctx, file}
 	head := make([]byte, len(parquetMagic))
 	if _, err := f.ReadAt(head, 0); err == nil && bytes.Equal(head, []byte(parquetMagic)) {
-		return ReadParquet(f, info.Size(), opt)
+		return ReadParquet(f, size, opt)
 	}
 	return ReadCSV(f, opt)
 }

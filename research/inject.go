@@ -19,6 +19,7 @@ import (
 //	panic:designing:              every design panics
 //	hang:backtesting:slow         goes on for ever, alive, until it is cancelled
 //	delay=2s:assessing:           begins two seconds later
+//	panic:confirming:             every look at a holdout panics
 //	memory:training:              takes memory until the process dies of it; set a limit first (ulimit -d)
 //
 // The backend asks for it at each claim, so that one that is started without it
@@ -78,8 +79,8 @@ func parseInjection(text string) (Injection, error) {
 		return i, nil
 	}
 	i.Phase = Phase(strings.ToUpper(fields[1]))
-	if !slices.Contains(Phases[1:len(Phases)-1], i.Phase) {
-		return i, fmt.Errorf("there is no phase %q; there is designing, training, backtesting and assessing", fields[1])
+	if i.Phase != confirming && !slices.Contains(Phases[1:len(Phases)-1], i.Phase) {
+		return i, fmt.Errorf("there is no phase %q; there is designing, training, backtesting, assessing and confirming", fields[1])
 	}
 	return i, nil
 }
@@ -108,9 +109,16 @@ func (i Injection) String() string {
 	return string(i.Action)
 }
 
+// confirming is the phase of a confirmation. It belongs to a run and is none of
+// a research.
+const confirming Phase = "CONFIRMING"
+
 // For finds the first injection that an operation is to have; "" if none.
 func (list Injections) For(op ktrdr.Operation) string {
 	phase := phaseOf(op.Type)
+	if op.Type == ktrdr.AgentConfirm {
+		phase = confirming
+	}
 	if len(list) == 0 || phase == Idle {
 		return ""
 	}

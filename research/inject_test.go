@@ -12,7 +12,7 @@ import (
 )
 
 func TestInjections_FindTheirOperations(t *testing.T) {
-	list, err := ParseInjections("fail:training:INJECT_FAILURE, panic:DESIGNING:, delay=2s:assessing:slow,hang::stuck:here")
+	list, err := ParseInjections("fail:training:INJECT_FAILURE, panic:DESIGNING:, delay=2s:assessing:slow,memory:confirming:,hang::stuck:here")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,6 +33,7 @@ func TestInjections_FindTheirOperations(t *testing.T) {
 		"every design":               {op(ktrdr.AgentDesign, "whatever", ""), "panic"},
 		"a delay":                    {op(ktrdr.AgentAssessment, "slow", ""), "delay=2s"},
 		"any phase, text with colon": {op(ktrdr.Backtesting, "stuck:here", ""), "hang"},
+		"every confirmation":         {op(ktrdr.AgentConfirm, "whatever", ""), "memory"},
 		"no part of a research":      {op(ktrdr.Dummy, "stuck:here", ""), ""},
 		"no metadata":                {ktrdr.Operation{Type: ktrdr.Training}, ""},
 	} {

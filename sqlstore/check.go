@@ -29,16 +29,20 @@ type Status struct {
 // Check looks at a database and refuses what Open would refuse. It makes no
 // database, no table and no row. An SQLite file must exist.
 func Check(ctx context.Context, url string) (Status, error) {
-	s, err := check(ctx, url)
+	s, err := check(ctx, url, true)
 	if err == nil && s.unfinished {
 		err = fmt.Errorf("database %s: %w", shownURL(url), errUnfinished)
 	}
 	return s, err
 }
 
+// Look is Check that reads neither the pages of an SQLite file, of which there
+// may be many, nor whether a restore has ended.
+func Look(ctx context.Context, url string) (Status, error) { return check(ctx, url, false) }
+
 // Unfinished says whether a restore into the database has begun and not ended.
 func Unfinished(ctx context.Context, url string) bool {
-	s, err := check(ctx, url)
+	s, err := check(ctx, url, true)
 	return err == nil && s.unfinished
 }
 
@@ -50,7 +54,7 @@ func shownURL(url string) string {
 	return url
 }
 
-func check(ctx context.Context, url string) (_ Status, err error) {
+func check(ctx context.Context, url string, pages bool) (_ Status, err error) {
 	scheme, rest, _ := strings.Cut(url, ":")
 	if scheme == "postgres" || scheme == "postgresql" {
 		config, err := postgresConfig(url)
@@ -68,14 +72,14 @@ func check(ctx context.Context, url string) (_ Status, err error) {
 	if scheme != "sqlite" {
 		rest = url
 	}
-	s, err := checkSQLite(ctx, rest)
+	s, err := checkSQLite(ctx, rest, pages)
 	if err != nil {
 		return s, fmt.Errorf("database %s: %w", rest, sqliteError(err))
 	}
 	return s, nil
 }
 
-func checkSQLite(ctx context.Context, file string) (_ Status, err error) {
+func checkSQLite(ctx context.Context, file string, pages bool) (_ Status, err error) {
 	db := &sqlite{}
 	if db.path, err = filepath.Abs(file); err != nil {
 		return Status{}, err
@@ -93,8 +97,10 @@ func checkSQLite(ctx context.Context, file string) (_ Status, err error) {
 	}
 	db.writes.SetMaxOpenConns(1)
 	defer func() { err = errors.Join(err, db.closePools()) }()
-	if err := db.check(ctx); err != nil {
-		return Status{}, err
+	if pages {
+		if err := db.check(ctx); err != nil {
+			return Status{}, err
+		}
 	}
 	return statusOf(ctx, db.writes, gooseSQLite, `SELECT COUNT(*) FROM sqlite_schema WHERE type = 'table' AND name = 'goose_db_version'`)
 }

@@ -2,6 +2,8 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -17,7 +19,17 @@ func (s *Store) Ready() <-chan struct{} { return s.news.next(forWorkers) }
 
 // Info describes the store. It asks the database, so that an error of Info is
 // the health of the store.
-func (s *Store) Info(ctx context.Context) (ktrdr.StoreInfo, error) { return s.db.info(ctx) }
+func (s *Store) Info(ctx context.Context) (ktrdr.StoreInfo, error) {
+	info, err := s.db.info(ctx)
+	if err != nil {
+		return info, err
+	}
+	err = s.readOne(ctx, func(r queryer) error { return r.row(ctx, selectMeta, metaBlobRoot).Scan(&info.Lab) })
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil // none is bound yet
+	}
+	return info, err
+}
 
 // Close waits for the writes under way and closes the database. Calls that
 // come later get CodeUnavailable.

@@ -18,6 +18,7 @@ const (
 	selectBars      query = `SELECT ` + barsColumns + ` FROM bars WHERE symbol = $1 AND timeframe = $2 AND is_current = 1`
 	selectOneBars   query = `SELECT ` + barsColumns + ` FROM bars WHERE symbol = $1 AND timeframe = $2 AND bars_hash = $3`
 	selectBarsOf    query = `SELECT ` + barsColumns + ` FROM bars WHERE symbol = $1 AND timeframe = $2 ORDER BY is_current DESC, added_at DESC, bars_hash`
+	selectBarsNow   query = `SELECT ` + barsColumns + ` FROM bars WHERE symbol = $1 AND is_current = 1 ORDER BY timeframe`
 	selectSpelt     query = `SELECT symbol FROM bars WHERE LOWER(symbol) = LOWER($1) AND symbol <> $2 AND is_current = 1 ORDER BY symbol LIMIT 1`
 	selectNamingBar query = `SELECT ` + barsColumns + ` FROM bars WHERE (symbol, timeframe, bars_hash) > ($1, $2, $3)
 		ORDER BY symbol, timeframe, bars_hash LIMIT $4`
@@ -188,17 +189,8 @@ func (s *Store) RenameBars(ctx context.Context, symbol string, renamed []ktrdr.N
 		if err := s.lockMeta(ctx, t, metaLibrary); err != nil {
 			return err
 		}
-		for _, n := range renamed { // before they are added: the new name may differ by capitals only
-			is, err := scanBars(t.row(ctx, selectBars, symbol, n.Timeframe))
-			if err != nil && !errors.Is(err, sql.ErrNoRows) {
-				return err
-			}
-			if is.Hash != n.Replaces || err != nil {
-				return ktrdr.Errorf(ktrdr.CodeConflict, "the %s bars of %s have changed: look at them and try again", n.Timeframe, symbol)
-			}
-			if _, err := t.exec(ctx, retireBars, symbol, n.Timeframe); err != nil {
-				return err
-			}
+		if err := retireAll(ctx, t, symbol, renamed); err != nil { // before they are added: the new name may differ by capitals only
+			return err
 		}
 		for _, n := range renamed {
 			is, err := scanBars(t.row(ctx, selectBars, n.Symbol, n.Timeframe))
@@ -216,6 +208,35 @@ func (s *Store) RenameBars(ctx context.Context, symbol string, renamed []ktrdr.N
 		t.wake()
 		return nil
 	})
+}
+
+// retireAll retires the current series of a symbol, which must be those that are
+// renamed.
+func retireAll(ctx context.Context, t *tx, symbol string, renamed []ktrdr.NewBars) error {
+	rows, err := t.rows(ctx, selectBarsNow, symbol)
+	current, err := gather(rows, err, scanBars)
+	if err != nil {
+		return err
+	}
+	replaced := map[string]ktrdr.Hash{}
+	for _, n := range renamed {
+		replaced[n.Timeframe] = n.Replaces
+	}
+	for _, is := range current {
+		if replaced[is.Timeframe] != is.Hash {
+			return ktrdr.Errorf(ktrdr.CodeConflict, "the %s bars of %s have changed: look at them and try again", is.Timeframe, symbol)
+		}
+		delete(replaced, is.Timeframe)
+		if _, err := t.exec(ctx, retireBars, symbol, is.Timeframe); err != nil {
+			return err
+		}
+	}
+	for _, n := range renamed {
+		if _, missing := replaced[n.Timeframe]; missing {
+			return ktrdr.Errorf(ktrdr.CodeConflict, "the %s bars of %s have changed: look at them and try again", n.Timeframe, symbol)
+		}
+	}
+	return nil
 }
 
 // barsRefs yields the files of all series; false when no more are wanted.

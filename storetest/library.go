@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -40,6 +41,20 @@ func (l *lab) addBars(n ktrdr.NewBars) ktrdr.StoredBars {
 	added, err := l.AddBars(l.ctx(), n)
 	l.must(err)
 	return added
+}
+
+// by is the claim of an import whose result names its bars and its epoch.
+func by(t ktrdr.Task) ktrdr.BarsImport {
+	return ktrdr.BarsImport{Operation: t.Operation, Epoch: t.Epoch, Result: func(added ktrdr.StoredBars) (json.RawMessage, error) {
+		return fmt.Appendf(nil, `{"bars": %d, "epoch": %d}`, added.Hash[0], t.Epoch), nil
+	}}
+}
+
+func (l *lab) importBars(t ktrdr.Task, n ktrdr.NewBars) string {
+	l.Helper()
+	result, err := l.ImportBars(l.ctx(), n, by(t))
+	l.must(err)
+	return string(result)
 }
 
 var libraryBars = map[string]func(*lab){
@@ -114,6 +129,79 @@ var libraryBars = map[string]func(*lab){
 		same(l, "rows", len(l.barsSeen(true)), 1)
 	},
 
+	"AnImportThatIsRunAgainUndoesNothing": func(l *lab) {
+		l.addBars(newBars("A", "1h", 1, 0))
+		for what, correct := range map[string]func(){
+			"replaced": func() { l.addBars(newBars("A", "1h", 3, 2)) },
+			"replaced and back again": func() {
+				l.addBars(newBars("A", "1h", 3, 2))
+				l.addBars(newBars("A", "1h", 2, 3))
+				l.addBars(newBars("A", "1h", 3, 2))
+			},
+			"deleted": func() {
+				_, err := l.DeleteBars(l.ctx(), "A", "1h")
+				l.must(err)
+				l.addBars(newBars("A", "1h", 3, 0))
+			},
+			"renamed": func() {
+				l.must(l.RenameBars(l.ctx(), "A", []ktrdr.NewBars{newBars("B", "1h", 12, 2)}))
+				l.addBars(newBars("A", "1h", 3, 0))
+				_, err := l.DeleteBars(l.ctx(), "B", "1h")
+				l.must(err)
+			},
+		} {
+			op := l.create(ktrdr.NewOperation{})
+			task := l.claim("w")
+			is, err := l.BarsOf(l.ctx(), "A", "1h")
+			l.must(err)
+			none, err := l.ImportResult(l.ctx(), op.ID)
+			l.must(err)
+			same(l, what+": result before", string(none), "")
+			first := l.importBars(task, newBars("A", "1h", 2, is.Hash[0]))
+			same(l, what+": result", first, `{"bars": 2, "epoch": 1}`)
+			correct()
+			want := l.barsSeen(true)
+
+			l.must(l.Release(l.ctx(), ktrdr.Released{Operation: op.ID, Epoch: task.Epoch, Reason: "killed"}))
+			_, err = l.ImportBars(l.ctx(), newBars("A", "1h", 2, 3), by(task))
+			l.refused(err, ktrdr.CodeStaleEpoch)
+			again := l.claim("w")
+			same(l, what+": result again", l.importBars(again, newBars("A", "1h", 2, 3)), first)
+			stored, err := l.ImportResult(l.ctx(), op.ID)
+			l.must(err)
+			same(l, what+": stored result", string(stored), first)
+			same(l, what+": bars", l.barsSeen(true), want)
+			l.finish(again, ktrdr.Completed)
+		}
+	},
+
+	"AnImportThatIsRefusedStoresNoResult": func(l *lab) {
+		l.addBars(newBars("A", "1h", 1, 0))
+		op := l.create(ktrdr.NewOperation{})
+		task := l.claim("w")
+		_, err := l.ImportBars(l.ctx(), newBars("A", "1h", 2, 9), by(task))
+		l.refused(err, ktrdr.CodeConflict)
+		bad := by(task)
+		bad.Result = func(ktrdr.StoredBars) (json.RawMessage, error) {
+			return nil, ktrdr.Errorf(ktrdr.CodeInternal, "no result")
+		}
+		_, err = l.ImportBars(l.ctx(), newBars("A", "1h", 2, 1), bad)
+		l.refused(err, ktrdr.CodeInternal)
+		none, err := l.ImportResult(l.ctx(), op.ID)
+		l.must(err)
+		same(l, "result", string(none), "")
+		same(l, "bars", l.barsSeen(true), []string{"A 1h 1 true"})
+
+		stranger := by(task)
+		stranger.Operation = "op_data_load_20240101_000000_00000000"
+		_, err = l.ImportBars(l.ctx(), newBars("A", "1h", 2, 1), stranger)
+		l.refused(err, ktrdr.CodeNotFound)
+		_, err = l.ImportResult(l.ctx(), stranger.Operation)
+		l.refused(err, ktrdr.CodeNotFound)
+		_, err = l.ImportBars(l.ctx(), newBars("", "1h", 2, 1), by(task))
+		l.refused(err, ktrdr.CodeInvalid)
+	},
+
 	"DeletedBarsAreGoneAndTheirMarketStays": func(l *lab) {
 		l.addBars(newBars("A", "1h", 1, 0))
 		l.addBars(newBars("A", "1h", 2, 1))
@@ -140,6 +228,8 @@ var libraryBars = map[string]func(*lab){
 		}
 		l.refused(l.RenameBars(l.ctx(), "A", both("B")), ktrdr.CodeConflict)
 		l.refused(l.RenameBars(l.ctx(), "A", []ktrdr.NewBars{newBars("C", "1h", 11, 9)}), ktrdr.CodeConflict)
+		l.refused(l.RenameBars(l.ctx(), "A", append(both("C"), newBars("C", "1d", 13, 3))), ktrdr.CodeConflict)
+		l.refused(l.RenameBars(l.ctx(), "A", both("C")[:1]), ktrdr.CodeConflict) // and leave the other behind
 		same(l, "after refusals", l.barsSeen(true), []string{"A 1h 1 true", "A 4h 2 true", "B 4h 3 true"})
 		l.must(l.RenameBars(l.ctx(), "A", both("a"))) // by capitals only
 		same(l, "after a rename", l.barsSeen(false), []string{"B 4h 3 true", "a 1h 11 true", "a 4h 12 true"})

@@ -47,9 +47,16 @@ var settings = map[string]func(*lab){
 	},
 
 	"TheBlobRootIsBoundOnce": func(l *lab) {
+		lab := func() string {
+			info, err := l.Info(l.ctx())
+			l.must(err)
+			return info.Lab
+		}
+		same(l, "lab of a store without blobs", lab(), "")
 		l.must(l.BindBlobRoot(l.ctx(), "root-a"))
 		l.must(l.BindBlobRoot(l.ctx(), "root-a"))
 		l.refused(l.BindBlobRoot(l.ctx(), "root-b"), ktrdr.CodeMismatch)
+		same(l, "lab", lab(), "root-a")
 	},
 
 	"OneOfManyBlobRootsIsBound": func(l *lab) {

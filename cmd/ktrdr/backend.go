@@ -175,6 +175,9 @@ func (b *backend) listen(ctx context.Context) error {
 }
 
 func (b *backend) openStores(ctx context.Context) (err error) {
+	if err := refuseWrongBlobs(ctx, b.cfg); err != nil {
+		return err
+	}
 	b.store, err = sqlstore.Open(ctx, sqlstore.Config{
 		URL: b.cfg.database(), Plans: plans(), Ledger: research.Ledger(), Log: b.log, Statements: &b.reads,
 		HeartbeatTry: max(time.Second, min(5*time.Second, b.cfg.Engine.WithDefaults().HeartbeatInterval/2)),

@@ -19,8 +19,8 @@ import (
 )
 
 const doctorHelp = `Check everything that can be checked: folder and permissions, free disk, the
-database, the blobs in both directions, the server, its clock, and operations
-that do not move. Everything for which ktrdr serve would refuse to start is found
+database, the blobs in both directions, the server, that it serves this lab, its
+clock, and operations that do not move. Everything for which ktrdr serve would refuse to start is found
 without changing anything. It looks at the database and the blobs themselves and
 needs no running backend. Each ✗ says what to do; the exit code is 1 when there is one.`
 
@@ -70,6 +70,11 @@ func (d *doctor) examine(ctx context.Context) {
 	d.disk()
 	health, err := d.a.askHealth(ctx)
 	running := err == nil
+	if running && !d.ours(ctx, health) {
+		d.start(ctx, false)
+		d.storage(ctx, false)
+		return
+	}
 	d.start(ctx, running)
 	if running && health.Version != ourVersion() {
 		d.bad("version", "use the binary of the same version", "the backend is %s, this binary %s; the database is not opened", health.Version, ourVersion())

@@ -161,20 +161,16 @@ func (d *doctor) strays(ctx context.Context, more string) bool {
 
 // belongs compares the identity of the blobs with the one the database knows.
 func (d *doctor) belongs(ctx context.Context, status sqlstore.Status) bool {
-	const fix = "name the blobs of this database with CHECKPOINT_DIR, or its database with --db; if they are lost, restore a backup into an empty folder with `ktrdr restore FILE --data DIR`"
 	found, err := blob.Look(ctx, d.cfg.blobRoot())
-	at := withoutQuery(d.cfg.blobRoot())
-	switch {
-	case err != nil:
+	if err != nil {
 		d.bad("blobs", "check that the folder or bucket exists and that this user may write to it", "%v", err)
-	case status.BlobRoot != "" && !found.There:
-		d.bad("blobs", fix, "this database belongs to the blob root %s, and %s does not exist; `ktrdr serve` would not start", status.BlobRoot, at)
-	case status.BlobRoot != "" && found.Identity != status.BlobRoot:
-		d.bad("blobs", fix, "this database belongs to the blob root %s, and %s is another; `ktrdr serve` would not start", status.BlobRoot, at)
-	default:
-		return true
+		return false
 	}
-	return false
+	if wrong := wrongBlobs(d.cfg, status, found); wrong != "" {
+		d.bad("blobs", nameTheBlobs, "%s; `ktrdr serve` would not start", wrong)
+		return false
+	}
+	return true
 }
 
 // listenOn listens on an address, or says what is wrong with it.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/sqlstore"
+	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
 func TestDoctor_EveryProblemOfTheServerSaysWhatToDo(t *testing.T) {
@@ -251,4 +252,32 @@ func TestDoctor_TellsOfADeletedWAL(t *testing.T) {
 	}
 	same()
 	l.refused(exitFailed, "holds blobs of another database", "serve")
+}
+
+// The server at the configured address is sound, and serves another lab.
+func TestDoctor_IsRedWhereTheServerIsOfAnotherLab(t *testing.T) {
+	other := newLab(t)
+	other.serve("--workers", "0")
+	used := newLab(t, "KTRDR_ADDR=127.0.0.1:0")
+	backend, _ := used.serve("--workers", "0")
+	backend.stop(syscall.SIGTERM)
+	pg := newLab(t, "KTRDR_ADDR=127.0.0.1:0", "KTRDR_DB="+pgtest.URL(t))
+	pg.serve("--workers", "0")
+	fresh := newLab(t, "KTRDR_ADDR=127.0.0.1:0")
+	for name, l := range map[string]*lab{"a lab that was stopped": used, "a lab that runs elsewhere": pg, "a folder without a lab": fresh} {
+		l.url = other.url
+		out := l.run("doctor", "--json")
+		var red []finding
+		for _, f := range decode[[]finding](t, out.out) {
+			if f.Check == "server" && !f.OK {
+				red = append(red, f)
+			}
+		}
+		if out.code != exitFailed || len(red) != 1 || !strings.Contains(red[0].Detail, "serves another lab") || !strings.Contains(red[0].Fix, "--url") {
+			t.Errorf("%s: exit %d, server %+v; want one finding that it serves another lab", name, out.code, red)
+		}
+	}
+	if out := other.must("doctor"); strings.Contains(out, "✗") {
+		t.Errorf("its own lab:\n%s", out)
+	}
 }

@@ -39,7 +39,7 @@ func openStorage(ctx context.Context, cfg Config) (storage, error) {
 		return storage{}, err
 	}
 	if file, ok := sqliteFile(cfg.database()); ok {
-		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		if noFile(file) {
 			return storage{}, fmt.Errorf("there is no database at %s: name the folder with --data, or start a backend with `ktrdr serve`", file)
 		}
 	}
@@ -53,6 +53,11 @@ func makeStorage(ctx context.Context, cfg Config) (storage, error) {
 }
 
 func openStorageWith(ctx context.Context, cfg Config, db sqlstore.Config) (storage, error) {
+	if !db.Restoring {
+		if err := refuseWrongBlobs(ctx, cfg); err != nil {
+			return storage{}, err
+		}
+	}
 	store, err := sqlstore.Open(ctx, db)
 	if err != nil {
 		return storage{}, fmt.Errorf("database: %w", err)
@@ -94,11 +99,67 @@ func (s storage) refuseForeignBlobs(ctx context.Context, cfg Config) error {
 		if err != nil {
 			return fmt.Errorf("blobs: %w", err)
 		}
-		where := withoutQuery(cfg.blobRoot())
-		return ktrdr.Errorf(ktrdr.CodeMismatch, "%s holds blobs of another database, and the one at %s is new: name the right one with --db or KTRDR_DB, or restore a backup into this one with `ktrdr restore`; "+
-			"to begin anew, name an empty place for blobs with CHECKPOINT_DIR, or remove the old blobs", where, withoutSecrets(cfg.database()))
+		return foreignBlobs(cfg)
 	}
 	return nil
+}
+
+func foreignBlobs(cfg Config) error {
+	return ktrdr.Errorf(ktrdr.CodeMismatch, "%s holds blobs of another database, and the one at %s is new: name the right one with --db or KTRDR_DB, or restore a backup into this one with `ktrdr restore`; "+
+		"to begin anew, name an empty place for blobs with CHECKPOINT_DIR, or remove the old blobs", withoutQuery(cfg.blobRoot()), withoutSecrets(cfg.database()))
+}
+
+// refuseWrongBlobs refuses a database and blobs that do not belong together. It
+// only reads, and comes before they are opened: that would make the database,
+// the folder of blobs and its identity where they are missing. An error that
+// opening them meets too is left to it, unless it has taken time.
+func refuseWrongBlobs(ctx context.Context, cfg Config) error {
+	var status sqlstore.Status // of a database that is missing
+	if file, ok := sqliteFile(cfg.database()); !ok || !noFile(file) {
+		var err error
+		if status, err = sqlstore.Look(ctx, cfg.database()); err != nil {
+			return onlyUnavailable("database", err)
+		}
+	}
+	found, err := blob.Look(ctx, cfg.blobRoot())
+	if err != nil {
+		return onlyUnavailable("blobs", err)
+	}
+	if status.Schema == 0 && found.Blobs {
+		return foreignBlobs(cfg)
+	}
+	if wrong := wrongBlobs(cfg, status, found); wrong != "" {
+		return ktrdr.Errorf(ktrdr.CodeMismatch, "%s: %s", wrong, nameTheBlobs)
+	}
+	return nil
+}
+
+func noFile(file string) bool {
+	_, err := os.Stat(file)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+func onlyUnavailable(what string, err error) error {
+	if ktrdr.CodeOf(err) != ktrdr.CodeUnavailable {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+const nameTheBlobs = "name the blobs of this database with CHECKPOINT_DIR, or its database with --db; if they are lost, restore a backup into an empty folder with `ktrdr restore FILE --data DIR`"
+
+// wrongBlobs says why blobs are not those of a database; empty if they may be.
+func wrongBlobs(cfg Config, status sqlstore.Status, found blob.Found) string {
+	at := withoutQuery(cfg.blobRoot())
+	switch {
+	case status.BlobRoot == "" || found.Identity == status.BlobRoot:
+		return ""
+	case !found.There:
+		return fmt.Sprintf("this database belongs to the blob root %s, and %s does not exist", status.BlobRoot, at)
+	case found.Identity == "":
+		return fmt.Sprintf("this database belongs to the blob root %s, and %s is none: it has no file named identity", status.BlobRoot, at)
+	}
+	return fmt.Sprintf("this database belongs to the blob root %s, and %s is another", status.BlobRoot, at)
 }
 
 // withoutSecrets is a database's address as it may be shown.

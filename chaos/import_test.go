@@ -1,0 +1,113 @@
+package chaos_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/fault"
+	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/market"
+)
+
+// hourly is the text of a price file of n hours whose closing price is given.
+func hourly(n int, price float64) string {
+	var text strings.Builder
+	text.WriteString("time,open,high,low,close,volume\n")
+	for i := range n {
+		at := time.Date(2024, 1, 1, i, 0, 0, 0, time.UTC)
+		fmt.Fprintf(&text, "%s,%g,%g,%g,%g,10\n", at.Format(time.RFC3339), price, price+1, price-0.5, price+0.001*float64(i))
+	}
+	return text.String()
+}
+
+// dropped puts a price file into the data folder.
+func dropped(t *testing.T, lab *chaos.Lab, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(lab.Data(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(lab.Data(), name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// An import is killed when its bars are stored and its result is not. A user
+// corrects the bars before it is run again.
+func TestImport_RunAgainUndoesNothingAndTellsItsFirstResult(t *testing.T) {
+	t.Parallel()
+	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
+		dropped(t, lab, "first.csv", hourly(20, 1))
+		dropped(t, lab, "more.csv", hourly(30, 1))
+		command := func(args ...string) string {
+			t.Helper()
+			out, code := lab.Command(args...)
+			if code != 0 {
+				t.Fatalf("%v ended with %d: %s", args, code, out)
+			}
+			return out
+		}
+		command("data", "import", filepath.Join(lab.Data(), "first.csv"), "--symbol", "EURUSD", "--timeframe", "1h")
+		backend := lab.ServeWith(1, "KTRDR_FAILPOINT="+string(fault.WorkerEnding))
+		id := lab.Load(httpapi.DataLoadRequest{Path: "more.csv", Symbol: "EURUSD", Timeframe: "1h", Mode: "append"})
+		if code := backend.Exit(time.Minute); code != -1 {
+			t.Fatalf("the backend ended with %d instead of being killed", code)
+		}
+		if list := command("data", "list", "--json"); !strings.Contains(list, `"bars": 30`) {
+			t.Fatalf("it was killed before its bars were stored:\n%s", list)
+		}
+		dropped(t, lab, "right.csv", hourly(25, 2))
+		command("data", "import", filepath.Join(lab.Data(), "right.csv"), "--symbol", "EURUSD", "--timeframe", "1h", "--replace")
+		corrected := command("data", "list", "--all", "--json")
+
+		lab.ServeWith(1)
+		op := lab.Ends(id, ktrdr.Completed)
+		var r struct {
+			Merged market.Merged `json:"merged"`
+		}
+		if err := json.Unmarshal(op.Result, &r); err != nil || op.Attempts != 2 {
+			t.Fatalf("%v after %d attempts, want two: %s", err, op.Attempts, op.Result)
+		}
+		if r.Merged.Added != 10 || r.Merged.Same != 20 || r.Merged.Changed != 0 {
+			t.Errorf("the result says %+v, want 10 added and 20 the same", r.Merged)
+		}
+		if now := command("data", "list", "--all", "--json"); now != corrected {
+			t.Errorf("the bars were corrected to\n%s\nand are\n%s", corrected, now)
+		}
+	})
+}
+
+// An import is killed while it reads its file: first with the backend that runs
+// it, then three times with the child process.
+func TestImport_KilledLeavesNoTemporaryFile(t *testing.T) {
+	t.Parallel()
+	lab := chaos.New(t, binary, chaos.SQLite, chaos.Calm)
+	dropped(t, lab, "prices.csv", hourly(20, 1))
+	temp := t.TempDir()
+	env := []string{"TMPDIR=" + temp, "KTRDR_FAILPOINT=" + string(fault.ImportCopied)}
+	backend := lab.ServeWith(1, env...)
+	id := lab.Load(httpapi.DataLoadRequest{Path: "prices.csv", Symbol: "EURUSD", Timeframe: "1h"})
+	if code := backend.Exit(time.Minute); code != -1 {
+		t.Fatalf("the backend ended with %d instead of being killed", code)
+	}
+	nothingIn(t, temp)
+	lab.ServeWith(1, env...)
+	if op := lab.Ends(id, ktrdr.Failed); op.Losses != ktrdr.PoisonLosses {
+		t.Errorf("%d child processes were killed, want %d: %s", op.Losses, ktrdr.PoisonLosses, op.ErrorMessage)
+	}
+	nothingIn(t, temp)
+}
+
+func nothingIn(t *testing.T, dir string) {
+	t.Helper()
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) > 0 {
+		t.Errorf("%s holds %v, %v; want nothing", dir, left, err)
+	}
+}

@@ -1,0 +1,71 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+
+	"github.com/ktrdr/ktrdr"
+)
+
+const (
+	selectImported query = `SELECT imported FROM operations WHERE id = $1`
+	lockImported   query = `SELECT imported FROM operations WHERE ` + held + ` {lock}`
+	saveImported   query = `UPDATE operations SET imported = $2 WHERE id = $1`
+)
+
+// ImportBars implements ktrdr.Library.
+func (s *Store) ImportBars(ctx context.Context, n ktrdr.NewBars, by ktrdr.BarsImport) (result json.RawMessage, err error) {
+	if err := checkBars(n.StoredBars); err != nil {
+		return nil, err
+	}
+	if !by.Operation.Valid() {
+		return nil, notFound(by.Operation)
+	}
+	err = s.fenced(ctx, normal, func(t *tx) error {
+		if err := s.lockMeta(ctx, t, metaLibrary); err != nil {
+			return err
+		}
+		var was sql.NullString
+		err := t.row(ctx, lockImported, by.Operation, by.Epoch).Scan(&was)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return refusal(ctx, t, by.Operation, ktrdr.Act{Input: ktrdr.Save, Epoch: by.Epoch})
+		case err != nil:
+			return err
+		case was.Valid:
+			result = json.RawMessage(was.String)
+			return nil
+		}
+		added, err := addBars(ctx, t, n)
+		if err != nil {
+			return err
+		}
+		if result, err = by.Result(added); err != nil {
+			return err
+		}
+		_, err = t.exec(ctx, saveImported, by.Operation, string(result))
+		t.wake()
+		return err
+	})
+	return result, err
+}
+
+// ImportResult implements ktrdr.Library.
+func (s *Store) ImportResult(ctx context.Context, id ktrdr.OperationID) (json.RawMessage, error) {
+	if !id.Valid() {
+		return nil, notFound(id)
+	}
+	var result sql.NullString
+	err := s.readOne(ctx, func(r queryer) error {
+		return r.row(ctx, selectImported, id).Scan(&result)
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, notFound(id)
+	}
+	if !result.Valid {
+		return nil, err
+	}
+	return json.RawMessage(result.String), err
+}

@@ -94,15 +94,19 @@ var arrows = map[string]rule{
 	},
 
 	// wiring
+	"backend": {
+		ours: []string{
+			".", "fault", "engine", "worker", "dummy", "blob", "memsaver", "sqlstore", "httpapi", "jobs", "research", "agent", "evidence", "llm", "resilience",
+			"market", "instrument", "indicator", "neural", "spelling",
+		},
+		modules: []string{"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "golang.org/x/sync", "golang.org/x/sys"},
+	},
 	"cmd/ktrdr": {
 		ours: []string{
-			".", "fault", "engine", "worker", "dummy", "blob", "memsaver", "sqlstore", "httpapi", "jobs", "research", "agent", "evidence", "designer", "llm", "resilience",
-			"market", "instrument", "indicator", "neural", "strategy", "feature", "train", "backtest", "spelling",
+			".", "backend", "worker", "dummy", "blob", "sqlstore", "httpapi", "jobs", "research", "designer",
+			"market", "instrument", "indicator", "neural", "strategy", "train", "backtest", "spelling",
 		},
-		modules: []string{
-			"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "github.com/spf13/cobra", "github.com/spf13/pflag",
-			"golang.org/x/sync", "golang.org/x/sys", "golang.org/x/term",
-		},
+		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys", "golang.org/x/term"},
 	},
 }
 

@@ -11,16 +11,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ktrdr/ktrdr/backend"
+
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/research"
 )
 
 func TestCLI_ResearchesAGoalToItsVerdict(t *testing.T) {
-	heard := make(chan runEnded, 4)
+	heard := make(chan backend.RunEnded, 4)
 	refusals := 1 // the first delivery is refused, so that it has to be tried again
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var e runEnded
+		var e backend.RunEnded
 		body, _ := io.ReadAll(r.Body)
 		if err := json.Unmarshal(body, &e); err != nil {
 			t.Errorf("the webhook got %q: %v", body, err)
@@ -180,7 +182,7 @@ func TestClock_IsTheNextTimeOfDayHere(t *testing.T) {
 // scraped waits until /metrics has a line.
 func (l *lab) scraped(line string) {
 	l.t.Helper()
-	token, err := readToken(filepath.Join(l.data, tokenFile))
+	token, err := backend.ReadToken(filepath.Join(l.data, backend.TokenFile))
 	if err != nil {
 		l.t.Fatal(err)
 	}

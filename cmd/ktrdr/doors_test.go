@@ -337,3 +337,5 @@ func (d *doors) lastGiven(want jobs.Bars) time.Time {
 	}
 	return instant(b.Timeframe.End(b.Time[b.Len()-1]))
 }
+
+func instant(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ktrdr/ktrdr/backend"
+
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/blob"
 	"github.com/ktrdr/ktrdr/httpapi"
@@ -24,12 +26,12 @@ import (
 // barsFile is the file of a current series in the blob folder of a lab.
 func (l *lab) barsFile(symbol, timeframe string) string {
 	l.t.Helper()
-	st, err := openStorage(l.t.Context(), Config{Data: l.data})
+	st, err := backend.OpenStorage(l.t.Context(), backend.Config{Data: l.data})
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	defer st.close()
-	b, err := st.store.BarsOf(l.t.Context(), symbol, timeframe)
+	defer st.Close()
+	b, err := st.Store.BarsOf(l.t.Context(), symbol, timeframe)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -406,29 +408,30 @@ func TestCollect_KeepsTheFilesOfListedBars(t *testing.T) {
 	inLabs(t, func(t *testing.T, l *lab) {
 		l.must("data", "synth", "--symbol", "EURUSD", "--bars", "300", "--seed", "1")
 		l.must("data", "synth", "--symbol", "EURUSD", "--bars", "300", "--seed", "2", "--replace")
-		cfg := Config{Data: l.data}
+		cfg := backend.Config{Data: l.data}
 		for _, e := range l.env {
 			if db, ok := strings.CutPrefix(e, "KTRDR_DB="); ok {
 				cfg.DB = db
 			}
 		}
-		st, err := makeStorage(t.Context(), cfg)
+		st, err := backend.MakeStorage(t.Context(), cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer st.close()
-		rows, err := st.store.Bars(t.Context(), true)
+		defer st.Close()
+		rows, err := st.Store.Bars(t.Context(), true)
 		if err != nil || len(rows) != 2 {
 			t.Fatalf("rows %+v, %v", rows, err)
 		}
+		const blobGrace = 24 * time.Hour
 		collected := func() (kept int) {
 			t.Helper()
 			for _, days := range []time.Duration{2, 4} { // put aside, then deleted
-				if _, err := blob.Collect(t.Context(), st.blobs, st.store.BlobRefs(t.Context()), blobGrace, time.Now().Add(days*blobGrace)); err != nil {
+				if _, err := blob.Collect(t.Context(), st.Blobs, st.Store.BlobRefs(t.Context()), blobGrace, time.Now().Add(days*blobGrace)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			for info, err := range st.blobs.List(t.Context()) {
+			for info, err := range st.Blobs.List(t.Context()) {
 				if err != nil {
 					t.Fatal(err)
 				}

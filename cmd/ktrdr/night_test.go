@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ktrdr/ktrdr/backend"
+
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
 )
@@ -33,7 +35,7 @@ func (l *lab) send(method, path string, status int, body io.Reader) json.RawMess
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	token, err := readToken(filepath.Join(l.data, tokenFile))
+	token, err := backend.ReadToken(filepath.Join(l.data, backend.TokenFile))
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -95,7 +97,7 @@ func TestNight_LastsThroughAKillAndUntilItIsCancelled(t *testing.T) {
 	}
 	reach("1/1")
 	p.stop(syscall.SIGKILL)
-	var again announcement
+	var again backend.Announcement
 	l.begin(&again, "serve", "--workers", "2", "--addr", strings.TrimPrefix(said.URL, "http://"))
 	reach("3/1")
 

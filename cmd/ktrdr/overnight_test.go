@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/httpapi"
 )
 
@@ -27,7 +28,7 @@ func TestReport_TellsOfANight(t *testing.T) {
 	l.until(long, "checkpointed", func(op ktrdr.Operation) bool { return op.Checkpoint != nil })
 	l.must("pause")
 	p.stop(syscall.SIGKILL)
-	var again announcement
+	var again backend.Announcement
 	l.begin(&again, "serve", "--workers", "2", "--addr", strings.TrimPrefix(said.URL, "http://"))
 	l.must("unpause")
 	made := decode[httpapi.Triggered](t, l.must("research", "trend on EURUSD 1h", "--seed", "3", "--bypass-gates", "--json"))

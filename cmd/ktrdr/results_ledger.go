@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/research"
 )
@@ -29,7 +30,7 @@ func printLook(w io.Writer, l *ktrdr.Look) {
 		numbers[i] = fmt.Sprintf("look %d at %s", m.Number, m.Market)
 	}
 	fmt.Fprintf(w, "%s (%s): %s\n", strings.Join(numbers, ", "), strings.ReplaceAll(string(l.Kind), "_", " "), plain(lookSays(l)))
-	if h := holdoutOf(l); h != nil && h.Sharpe != nil {
+	if h := backend.HoldoutOf(l); h != nil && h.Sharpe != nil {
 		fmt.Fprintf(w, "  %-26s %s\n", "holdout Sharpe", holdoutText(h))
 	}
 	if l.Hash != (ktrdr.Hash{}) {

@@ -10,15 +10,16 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/httpapi"
 )
 
 // listener is a program that is told of runs that ended.
-func listener(t *testing.T) (url string, heard <-chan runEnded) {
+func listener(t *testing.T) (url string, heard <-chan backend.RunEnded) {
 	t.Helper()
-	told := make(chan runEnded, 8)
+	told := make(chan backend.RunEnded, 8)
 	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		var e runEnded
+		var e backend.RunEnded
 		if err := json.NewDecoder(r.Body).Decode(&e); err != nil {
 			t.Error(err)
 		}
@@ -45,7 +46,7 @@ func TestWebhook_TellsOfALastingRunWhenItsTimeIsOver(t *testing.T) {
 		t.Errorf("status tells of the lasting runs %+v, want %s until %s", st.Lasting, made.Run, until)
 	}
 	p.stop(syscall.SIGKILL)
-	var again announcement
+	var again backend.Announcement
 	l.begin(&again, "serve", "--workers", "2", "--addr", strings.TrimPrefix(said.URL, "http://"))
 	select {
 	case e := <-heard:

@@ -54,7 +54,7 @@ var arrows = map[string]rule{
 	}},
 	"evidence": {ours: []string{"num", "market", "backtest", "spelling"}},
 	"designer": {ours: []string{"num", "market", "indicator", "strategy", "instrument", "spelling"}},
-	"jobs":     {ours: []string{".", "worker", "market", "strategy", "neural", "train", "backtest", "evidence", "spelling"}},
+	"jobs":     {ours: []string{".", "worker", "market", "indicator", "strategy", "neural", "train", "backtest", "evidence", "spelling"}},
 
 	// what this product is about
 	"research": {ours: []string{".", "num", "market", "instrument", "neural", "strategy", "train", "backtest", "evidence", "designer", "jobs", "llm", "spelling"}},
@@ -76,7 +76,7 @@ var arrows = map[string]rule{
 	"sqlstore": {ours: []string{".", "fault", "saver"}, modules: []string{
 		"github.com/jackc/pgx/v5", "github.com/pressly/goose/v3", "modernc.org/sqlite", "golang.org/x/sys",
 	}},
-	"httpapi": {ours: []string{".", "fault", "dummy", "spelling"}, modules: []string{
+	"httpapi": {ours: []string{".", "fault", "dummy", "spelling", "jobs", "evidence", "indicator"}, modules: []string{
 		"github.com/google/jsonschema-go", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
 	}},
 
@@ -90,7 +90,7 @@ var arrows = map[string]rule{
 	"bench":                 {ours: []string{".", "dummy", "engine", "worker"}},
 	"worlds":                {ours: []string{"num", "market"}},
 	"chaos": {
-		ours: []string{".", "dummy", "httpapi", "sqlstore", "sqlstore/pgtest", "market"}, modules: []string{"github.com/jackc/pgx/v5", "modernc.org/sqlite"}, // the database, past the backend
+		ours: []string{".", "dummy", "httpapi", "jobs", "sqlstore", "sqlstore/pgtest", "market"}, modules: []string{"github.com/jackc/pgx/v5", "modernc.org/sqlite"}, // the database, past the backend
 	},
 
 	// wiring
@@ -103,7 +103,7 @@ var arrows = map[string]rule{
 	},
 	"cmd/ktrdr": {
 		ours: []string{
-			".", "backend", "worker", "dummy", "blob", "sqlstore", "httpapi", "jobs", "research", "designer",
+			".", "backend", "worker", "dummy", "blob", "sqlstore", "httpapi", "jobs", "research", "evidence", "designer",
 			"market", "instrument", "indicator", "neural", "strategy", "train", "backtest", "spelling",
 		},
 		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys", "golang.org/x/term"},

@@ -29,7 +29,12 @@ func TestDeskSeries_NamesTheDamagedBesideTheOthers(t *testing.T) {
 	if err := st.Blobs.Delete(t.Context(), wrong.File.SHA256); err != nil {
 		t.Fatal(err)
 	}
-	list, err := desk{nil, library, markets}.Series(t.Context())
+	desk, err := jobs.OpenDesk(jobs.DeskConfig{Dir: t.TempDir(), Library: library, Markets: markets})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer desk.Close()
+	list, err := desk.Series(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

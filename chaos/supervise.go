@@ -9,6 +9,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/jobs"
 )
 
 // This file is the lab's side of supervisors and of power cuts.
@@ -28,7 +29,7 @@ func (l *Lab) BootLimited(kib, workers int, env ...string) *Proc {
 }
 
 // Load starts an import.
-func (l *Lab) Load(r httpapi.DataLoadRequest) ktrdr.OperationID {
+func (l *Lab) Load(r jobs.DataLoadRequest) ktrdr.OperationID {
 	l.t.Helper()
 	return l.begin("/api/v1/data/load", r)
 }

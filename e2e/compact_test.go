@@ -12,6 +12,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/chaos"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -66,8 +67,8 @@ type shown struct {
 	ResultHash ktrdr.Hash
 	Spec       string
 	Results    []string // of the research and its children
-	Trades     []httpapi.Trade
-	Equity     []httpapi.Point
+	Trades     []jobs.Trade
+	Equity     []jobs.Point
 	Files      map[ktrdr.Hash]string
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/chaos"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/jobs"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -35,12 +36,12 @@ func TestResultHashes_StayWhatTheyWere(t *testing.T) {
 
 	got := map[string]string{}
 	for _, strategy := range []string{"gru_breakout", "lstm_momentum", "regime_filter", "return_regression", "rsi_mean_reversion", "trend_two_timeframes"} {
-		model := l.Train(httpapi.TrainingRequest{StrategyName: strategy, Seed: new(uint64(7))})
+		model := l.Train(jobs.TrainingRequest{StrategyName: strategy, Seed: new(uint64(7))})
 		got["training "+strategy] = l.ResultHash(model)
 		if strategy == "regime_filter" {
 			continue // its network names a regime and does not trade
 		}
-		got["backtest "+strategy] = l.ResultHash(l.Backtest(httpapi.BacktestRequest{Model: string(model)}))
+		got["backtest "+strategy] = l.ResultHash(l.Backtest(jobs.BacktestRequest{Model: string(model)}))
 	}
 	for _, run := range []struct { // one after the other: designs learn from earlier runs, and looks on one market are numbered
 		name    string

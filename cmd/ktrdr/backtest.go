@@ -15,6 +15,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/train"
 )
 
@@ -39,7 +40,7 @@ later verdicts: see ` + "`ktrdr memory trials`" + `.`
 
 func newBacktest(a *app) *cobra.Command {
 	var (
-		r                                     httpapi.BacktestRequest
+		r                                     jobs.BacktestRequest
 		capital, commission, slippage, spread float64
 		key                                   string
 		follow                                bool

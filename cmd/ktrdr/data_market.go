@@ -7,8 +7,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/ktrdr/ktrdr/backend"
-
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
@@ -57,7 +55,7 @@ func choiceFlags(cmd *cobra.Command, c *jobs.Choice) {
 func (a *app) decideMarket(cmd *cobra.Command, s series, c jobs.Choice) error {
 	var shown stored
 	err := a.withLedger(cmd, func(l *ledger) error {
-		e, p, err := backend.PlaceSeries(cmd.Context(), l.markets, l.library, s.symbol, s.timeframe, c)
+		e, p, err := l.markets.PlaceSeries(cmd.Context(), l.library, s.symbol, s.timeframe, c)
 		if errors.Is(err, market.ErrNoData) {
 			err = l.missing(cmd.Context(), s)
 		}

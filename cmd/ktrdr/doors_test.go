@@ -186,7 +186,7 @@ func later(a, b time.Time) time.Time {
 // decided predicts all there is and returns the close of the last bar.
 func (d *doors) decided(args ...string) time.Time {
 	d.t.Helper()
-	p := decode[httpapi.Prediction](d.t, d.must(append(args, "--last", "4000", "--json")...))
+	p := decode[jobs.Prediction](d.t, d.must(append(args, "--last", "4000", "--json")...))
 	if opened := slices.Contains(args, "--open-holdout"); (len(p.Look) > 0) != opened || len(p.Warnings) != 1 {
 		d.t.Errorf("%v: look %+v, warnings %q", args, p.Look, p.Warnings)
 	}
@@ -262,7 +262,7 @@ func (d *doors) parallel() {
 	var all sync.WaitGroup
 	for i := range ten {
 		all.Go(func() {
-			started[i], errs[i] = c.StartBacktest(d.t.Context(), httpapi.BacktestRequest{Model: d.model, OpenHoldout: true}, "")
+			started[i], errs[i] = c.StartBacktest(d.t.Context(), jobs.BacktestRequest{Model: d.model, OpenHoldout: true}, "")
 		})
 	}
 	all.Wait()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/jobs"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/blob"
@@ -160,7 +161,7 @@ func TestLibrary_WhatOneBackendImportsAnotherResearches(t *testing.T) {
 	if op := l.until(string(started.Operation), "the import ends", func(op ktrdr.Operation) bool { return op.Status.Terminal() }); op.Status != ktrdr.Completed {
 		t.Fatalf("import ended %s: %s", op.Status, op.ErrorMessage)
 	}
-	var added httpapi.Strategy
+	var added jobs.Strategy
 	if err := json.Unmarshal(l.post("/api/v1/strategies", 201, map[string]any{"strategy_yaml": mine(t, "ours")}), &added); err != nil || added.Name != "ours" || added.From != "lab" {
 		t.Fatalf("added %+v, %v", added, err)
 	}
@@ -322,7 +323,7 @@ func TestData_DeleteAndRenameKeepTheLedgerAndWhatIsPinned(t *testing.T) {
 		}
 		l.refused(exitUsage, "there are no bars of EURUSD", "data", "rename", "EURUSD", "X")
 		l.refused(exitUsage, "EU has that name already", "data", "rename", "EU", "EU")
-		var renamed []httpapi.Series
+		var renamed []jobs.Series
 		if err := json.Unmarshal(l.post("/api/v1/data/rename", 200, map[string]any{"symbol": "EU", "new_symbol": "EURUSD"}), &renamed); err != nil || len(renamed) != 1 || renamed[0].Market != was.Market {
 			t.Errorf("renamed back: %+v, %v", renamed, err)
 		}
@@ -343,7 +344,7 @@ func TestData_DeleteAndRenameKeepTheLedgerAndWhatIsPinned(t *testing.T) {
 		if back := l.ledgers()["OTHER 1h"]; back.Market != was.Market || back.Trials < 1 {
 			t.Errorf("imported again: %+v, want market %s and its trials", back, was.Market)
 		}
-		var gone httpapi.DeletedSeries
+		var gone jobs.DeletedSeries
 		if err := json.Unmarshal(l.send(http.MethodDelete, "/api/v1/data/OTHER/1h", 200, nil), &gone); err != nil || gone.Series != 1 {
 			t.Errorf("deleted by a request: %+v, %v", gone, err)
 		}

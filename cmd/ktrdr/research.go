@@ -12,6 +12,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -100,7 +101,7 @@ func (f researchFlags) most() int {
 
 func (a *app) research(ctx context.Context, c *httpapi.Client, f researchFlags) error {
 	if f.file != "" {
-		var t httpapi.TrainingRequest
+		var t jobs.TrainingRequest
 		if err := nameStrategy(&t, f.file); err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/blob"
 	"github.com/ktrdr/ktrdr/engine"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/sqlstore"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
@@ -30,9 +30,9 @@ func (nothing) Next(parent ktrdr.Operation, _ []ktrdr.Operation, _ ktrdr.Why) (k
 	return ktrdr.Decision{Finish: f}, nil
 }
 
-// countedDesk is a researchDesk on a store that counts its statements, with a run of n
+// countedViews are the views of a store that counts its statements, with a run of n
 // researches.
-func countedDesk(t *testing.T, url string, n int) (researchDesk, *atomic.Int64, string) {
+func countedViews(t *testing.T, url string, n int) (*engine.Engine, researches, *atomic.Int64, string) {
 	t.Helper()
 	var reads atomic.Int64
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{
@@ -80,7 +80,9 @@ func countedDesk(t *testing.T, url string, n int) (researchDesk, *atomic.Int64, 
 			t.Fatal(err)
 		}
 	}
-	return researchDesk{engine: eng, calls: store, memory: research.NewMemory(eng), limit: research.Limit(4)}, &reads, run
+	return eng, researches{
+		Views: research.Views{Engine: eng, Limit: research.Limit(4), Calls: store}, Reporter: report.NewReporter(eng, store),
+	}, &reads, run
 }
 
 // A view costs the same number of statements with 10 and with 500 researches.
@@ -92,36 +94,36 @@ func TestViews_CostTheSameHoweverManyResearchesThereAre(t *testing.T) {
 	for name, url := range urls {
 		cost := map[int]map[string]int64{}
 		for _, n := range []int{10, 500} {
-			d, reads, run := countedDesk(t, url(), n)
+			eng, d, reads, run := countedViews(t, url(), n)
 			cost[n] = map[string]int64{}
 			for view, ask := range map[string]func() error{
-				"runs": func() error { _, err := d.engine.Runs(t.Context(), ktrdr.RunQuery{}); return err },
+				"runs": func() error { _, err := eng.Runs(t.Context(), ktrdr.RunQuery{}); return err },
 				"status": func() error {
 					_, err := d.Status(t.Context(), 20)
-					d.engine.Health(t.Context())
+					eng.Health(t.Context())
 					return err
 				},
 				"report of a run": func() error {
-					r, err := d.Report(t.Context(), httpapi.ReportQuery{Run: run})
+					r, err := d.Report(t.Context(), report.Query{Run: run})
 					if err == nil && (r.Researches.Ended != n || r.Researches.Outcomes["failed"] != n/7 || r.Researches.Trials != n) {
 						err = fmt.Errorf("it counts %+v", r.Researches)
 					}
 					return err
 				},
 				"report of a span": func() error {
-					r, err := d.Report(t.Context(), httpapi.ReportQuery{Since: time.Now().Add(-time.Hour)})
+					r, err := d.Report(t.Context(), report.Query{Since: time.Now().Add(-time.Hour)})
 					if err == nil && (r.Researches.Ended != n || r.Researches.Outcomes["failed"] != n/7 || len(r.Failures) != 1 || r.Failures[0].Count != n/7) {
 						err = fmt.Errorf("it counts %+v and %+v", r.Researches, r.Failures)
 					}
 					return err
 				},
 				"report of the last spell": func() error {
-					_, err := d.Report(t.Context(), httpapi.ReportQuery{Last: true})
+					_, err := d.Report(t.Context(), report.Query{Last: true})
 					return err
 				},
-				"leaderboard": func() error { _, err := d.Leaderboard(t.Context(), httpapi.LeaderboardQuery{Limit: 20}); return err },
+				"leaderboard": func() error { _, err := d.Leaderboard(t.Context(), report.LeaderboardQuery{Limit: 20}); return err },
 				"memory trials": func() error {
-					_, _, err := d.Memory(t.Context(), httpapi.MemoryQuery{Kind: "trials", Limit: 20})
+					_, _, err := d.Memory(t.Context(), research.MemoryQuery{Kind: "trials", Limit: 20})
 					return err
 				},
 			} {

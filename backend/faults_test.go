@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/report"
 )
 
 // Nobody has to count, add up or look: a burst of failures is in the
@@ -32,8 +33,8 @@ func TestModels_ABurstOfFailuresIsToldUnasked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m := machineOf(counts, time.Unix(0, 0)); m.BreakerChanges != 1 {
-		t.Errorf("the report tells of %d breakers that changed, want 1", m.BreakerChanges)
+	if changes := report.MachineOf(counts, time.Unix(0, 0)).BreakerChanges; changes != 1 {
+		t.Errorf("the report tells of %d breakers that changed, want 1", changes)
 	}
 	history, err := b.store.BreakerHistory(t.Context(), "provider:one", 0)
 	if err != nil || len(history) != 1 || history[0].To != ktrdr.BreakerOpen || !strings.Contains(history[0].Reason, "failed") {

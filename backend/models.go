@@ -11,7 +11,6 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/agent"
-	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/llm"
 	"github.com/ktrdr/ktrdr/resilience"
 )
@@ -211,16 +210,7 @@ func (l *modelWiring) reach() resilience.Health {
 }
 
 // Breakers implements httpapi.Resilience.
-func (l *modelWiring) Breakers() []httpapi.BreakerStatus {
-	var all []httpapi.BreakerStatus
-	for _, s := range l.registry.List() {
-		all = append(all, httpapi.BreakerStatus{
-			Breaker: s.Breaker, Enabled: s.Enabled, Calls: s.Calls, Failures: s.Failures, Slow: s.Slow,
-			FailureRate: s.FailureRate, SlowRate: s.SlowRate, Streak: s.Streak, Refused: s.Refused,
-		})
-	}
-	return all
-}
+func (l *modelWiring) Breakers() []resilience.Status { return l.registry.List() }
 
 // BreakerHistory implements httpapi.Resilience.
 func (l *modelWiring) BreakerHistory(ctx context.Context, name string, limit int) ([]ktrdr.BreakerChange, error) {
@@ -228,15 +218,15 @@ func (l *modelWiring) BreakerHistory(ctx context.Context, name string, limit int
 }
 
 // ResetBreaker implements httpapi.Resilience.
-func (l *modelWiring) ResetBreaker(ctx context.Context, name string, d httpapi.BreakerDecision) (httpapi.DecidedBreaker, error) {
+func (l *modelWiring) ResetBreaker(ctx context.Context, name string, d resilience.Decision) (resilience.Decided, error) {
 	b, err := l.registry.Reset(ctx, name, d.By, d.Why)
-	return httpapi.DecidedBreaker{Breaker: b, InTheWay: l.inTheWay(name)}, err
+	return resilience.Decided{Breaker: b, InTheWay: l.inTheWay(name)}, err
 }
 
 // ForceBreaker implements httpapi.Resilience.
-func (l *modelWiring) ForceBreaker(ctx context.Context, name string, d httpapi.BreakerDecision) (httpapi.DecidedBreaker, error) {
+func (l *modelWiring) ForceBreaker(ctx context.Context, name string, d resilience.Decision) (resilience.Decided, error) {
 	b, err := l.registry.Force(ctx, name, d.State, d.By, d.Why)
-	return httpapi.DecidedBreaker{Breaker: b, InTheWay: l.inTheWay(name)}, err
+	return resilience.Decided{Breaker: b, InTheWay: l.inTheWay(name)}, err
 }
 
 // inTheWay names the breakers besides this one that the calls of its provider,
@@ -264,35 +254,7 @@ func (l *modelWiring) inTheWay(name string) (others []string) {
 }
 
 // Degradation implements httpapi.Resilience.
-func (l *modelWiring) Degradation() httpapi.Degradation {
-	s := l.level.Status()
-	out := httpapi.Degradation{Level: string(s.Level), Since: s.Since, Score: s.Score, Services: []httpapi.ServiceHealth{}, Shed: []string{}, History: []httpapi.LevelChange{}}
-	for _, v := range s.Services {
-		out.Services = append(out.Services, httpapi.ServiceHealth{Name: v.Name, Health: string(v.Health), Weight: v.Weight, Critical: v.Critical})
-	}
-	for _, f := range s.Shed {
-		out.Shed = append(out.Shed, string(f))
-	}
-	for _, c := range s.History {
-		out.History = append(out.History, httpapi.LevelChange{From: string(c.From), To: string(c.To), Reason: c.Reason, At: c.At})
-	}
-	return out
-}
+func (l *modelWiring) Degradation() resilience.DegradationStatus { return l.level.Status() }
 
 // Models implements httpapi.Resilience.
-func (l *modelWiring) Models() []httpapi.LanguageModel {
-	health := l.chain.Health()
-	var all []httpapi.LanguageModel
-	for i, m := range l.models {
-		h := health[i]
-		one := httpapi.LanguageModel{
-			Name: m.Name, Provider: m.Provider.Name(), Well: h.Well, Failures: h.Failures, Calls: h.Calls,
-			SuccessRate: h.SuccessRate, Seconds: h.Latency.Seconds(), LastError: h.LastError,
-		}
-		if m.Price != nil {
-			one.Input, one.Output = &m.Price.Input, &m.Price.Output
-		}
-		all = append(all, one)
-	}
-	return all
-}
+func (l *modelWiring) Models() []llm.ModelHealth { return l.chain.Health() }

@@ -9,7 +9,9 @@ import (
 	"github.com/ktrdr/ktrdr/agent"
 	"github.com/ktrdr/ktrdr/engine"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
+	"github.com/ktrdr/ktrdr/resilience"
 	"github.com/ktrdr/ktrdr/worker"
 )
 
@@ -27,14 +29,28 @@ func (c Config) inject() func(ktrdr.Operation) string {
 	return c.Injections.For
 }
 
-// researchDesk opens what turns goals into researches.
+// researchDesk opens what turns goals into researches and tells of them.
 func (b *Backend) researchDesk() (_ httpapi.Research, err error) {
 	b.research, err = research.NewDesk(research.DeskConfig{
 		Library: b.library, Blobs: b.blobs, Memory: b.engine, Markets: b.markets, Strategy: b.desk.StrategyText,
-		KernelClass: b.kernel.Class(), Gates: &b.cfg.Gates, Models: b.cfg.Models.Chain, Budget: b.budget,
-		Costs: b.cfg.Costs, Instruments: b.instruments, Holdout: b.cfg.Holdout, Generation: b.cfg.Generation,
+		KernelClass: b.kernel.Class(), Gates: &b.cfg.Gates, Models: b.cfg.Models.Chain, DefaultModel: b.cfg.Models.Default,
+		Budget: b.budget, Costs: b.cfg.Costs, Instruments: b.instruments, Holdout: b.cfg.Holdout, Generation: b.cfg.Generation,
+		Allows:    func() error { return b.models.level.Allows(resilience.NewResearch) },
+		HoldsAKey: b.cfg.Models.keys(b.Getenv).In,
 	})
-	return researchDesk{b.research, research.NewMemory(b.engine), b.engine, research.Limit(b.cfg.MaxResearches), b.store, b.cfg.Models, b.models.level, b.cfg.Models.keys(b.Getenv)}, err
+	views := research.Views{Engine: b.engine, Limit: research.Limit(b.cfg.MaxResearches), Daily: b.cfg.Models.Daily, Calls: b.store}
+	return researches{
+		b.research, views, report.NewReporter(b.engine, b.store),
+		agent.Conversations{Researches: views, Operations: b.engine, Journal: b.store},
+	}, err
+}
+
+// researches is all that the API asks about researches.
+type researches struct {
+	*research.Desk
+	research.Views
+	report.Reporter
+	agent.Conversations
 }
 
 // runLook is how often runs are looked at, at most.

@@ -9,6 +9,7 @@ import (
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // answering is a backend that answers, and whose services nobody watches: a test
@@ -53,7 +54,7 @@ func TestModels_NoResearchIsCreatedWhileTheServiceIsOffline(t *testing.T) {
 		}
 		return len(page.Operations)
 	}
-	goal := httpapi.ResearchRequest{Brief: "trend", Force: true} // also past a queue that is full
+	goal := research.Request{Brief: "trend", Force: true} // also past a queue that is full
 	if _, err := client.Trigger(t.Context(), goal, ""); err != nil {
 		t.Fatalf("while all is well: %v", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // A delivery is tried five times within half a minute, and again when the lease
@@ -75,7 +76,7 @@ type RunEnded struct {
 func runEndedOf(r *ktrdr.Run) RunEnded {
 	m := RunEnded{
 		Event: "run_ended", ID: r.ID, Run: r.ID, State: r.State, Reason: r.GivenUp, Researches: r.Created,
-		Outcomes: outcomeCounts(r.RunCounts), Finalists: r.Finalists, Looks: r.Looks, Claims: r.Claims,
+		Outcomes: research.OutcomeCounts(r.RunCounts), Finalists: r.Finalists, Looks: r.Looks, Claims: r.Claims,
 		CreatedAt: r.CreatedAt, EndedAt: r.EndedAt,
 	}
 	if r.State == ktrdr.RunCancelled {

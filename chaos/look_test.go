@@ -8,7 +8,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/chaos"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // TestLook_KilledAtEveryStepIsOneLook kills the backend with SIGKILL at every
@@ -16,7 +16,7 @@ import (
 // There is one look, with one number and the hash of an undisturbed one.
 func TestLook_KilledAtEveryStepIsOneLook(t *testing.T) {
 	t.Parallel()
-	request := httpapi.ResearchRequest{
+	request := research.Request{
 		Brief: "mean reversion on EURUSD 1h, simple", Count: 2, Seed: new(uint64(7)), Symbols: []string{"EURUSD"}, Timeframe: "1h",
 	}
 	calm := chaos.New(t, binary, chaos.SQLite, chaos.Calm)

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // This file is the lab's side of supervisors and of power cuts.
@@ -70,7 +70,7 @@ func PowerCut(all ...*Proc) {
 
 // Hashes waits for the researches of a run and returns their result hashes in
 // the order of the run.
-func (l *Lab) Hashes(run httpapi.Triggered) []string {
+func (l *Lab) Hashes(run research.Triggered) []string {
 	l.t.Helper()
 	hashes := make([]string, len(run.Operations))
 	for i, r := range run.Operations {

@@ -9,6 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ktrdr/ktrdr/report"
+
+	"github.com/ktrdr/ktrdr/research"
+
 	"github.com/ktrdr/ktrdr"
 )
 
@@ -59,8 +63,14 @@ func TestLists_RowsAreSmallWhateverTheyStandFor(t *testing.T) {
 func TestRuns_AShortIdIsResolvedEverywhere(t *testing.T) {
 	var asked []string
 	desk := &fakeResearch{
-		memory:  func(q MemoryQuery) (Memory, string, error) { asked = append(asked, q.Run); return Memory{}, "", nil },
-		leaders: func(q LeaderboardQuery) (Leaderboard, error) { asked = append(asked, q.Run); return Leaderboard{}, nil },
+		memory: func(q research.MemoryQuery) (research.MemoryPage, string, error) {
+			asked = append(asked, q.Run)
+			return research.MemoryPage{}, "", nil
+		},
+		leaders: func(q report.LeaderboardQuery) (report.Leaderboard, error) {
+			asked = append(asked, q.Run)
+			return report.Leaderboard{}, nil
+		},
 	}
 	st := serve(t, &fakeEngine{
 		run: ktrdr.Run{ID: testRun}, shortRuns: true,

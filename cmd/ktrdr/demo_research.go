@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/research"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 )
@@ -44,7 +44,7 @@ func (f *researchDemo) show(ctx context.Context, d *demo) error {
 	if err := d.serve(ctx, "127.0.0.1:0", 2); err != nil {
 		return err
 	}
-	made, err := d.client.Trigger(ctx, httpapi.ResearchRequest{
+	made, err := d.client.Trigger(ctx, research.Request{
 		Brief: "find an edge that is left after costs", TriggerReason: "demo",
 		Count: f.researches, Force: true, Seed: &f.seed, Symbols: []string{demoSymbol}, Timeframe: string(market.H1), Costs: f.costs,
 	}, "")

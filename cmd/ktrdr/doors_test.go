@@ -14,6 +14,7 @@ import (
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
@@ -106,12 +107,12 @@ func (d *doors) looks() int {
 	memory := decode[memoryPage](d.t, d.must("memory", "trials", "--json"))
 	views := map[string]int{
 		"memory": int(memory.Counts["looks"]),
-		"report": decode[httpapi.Report](d.t, d.must("report", "--json")).Researches.Looks,
+		"report": decode[report.Report](d.t, d.must("report", "--json")).Researches.Looks,
 	}
 	for _, row := range memory.Trials {
 		views["trial "+string(row.Operation)] = row.MarketLooks
 	}
-	for _, row := range decode[httpapi.Leaderboard](d.t, d.must("leaderboard", "--json")).Rows {
+	for _, row := range decode[report.Leaderboard](d.t, d.must("leaderboard", "--json")).Rows {
 		views["leaderboard "+string(row.Operation)] = row.MarketLooks
 	}
 	type listed struct {

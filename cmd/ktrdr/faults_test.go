@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 func TestCLI_AGoalIsKeptLetterForLetter(t *testing.T) {
@@ -17,7 +17,7 @@ func TestCLI_AGoalIsKeptLetterForLetter(t *testing.T) {
 	l.serve("--workers", "0", "--agents", "0") // nobody designs, so that it stays where it is
 	proof := filepath.Join(t.TempDir(), "it-ran")
 	goal := `trend "on" bars; $(touch ` + proof + `) && it's 'quoted' \n %s {{.}} ` + "`touch " + proof + "`" + ` ''' + __import__("os") | last words`
-	made := decode[httpapi.Triggered](t, l.must("research", goal, "--json"))
+	made := decode[research.Triggered](t, l.must("research", goal, "--json"))
 	var spec struct {
 		Brief string `json:"brief"`
 	}

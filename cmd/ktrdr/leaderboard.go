@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/report"
 
 	"github.com/spf13/cobra"
 
@@ -22,15 +22,15 @@ are those of the market now. PRICES are imported, made up (by "ktrdr data synth"
 the demo), or unknown.`
 
 func newLeaderboard(a *app) *cobra.Command {
-	var q httpapi.LeaderboardQuery
+	var q report.LeaderboardQuery
 	cmd := &cobra.Command{
 		Use: "leaderboard", Short: "The best researches: claims first, then by deflated Sharpe ratio", Long: leaderboardHelp, Args: noArgs,
 		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
-			if q.Limit < 1 || q.Limit > backend.MostRanked {
-				return usagef("--limit must be 1 to %d, not %d", backend.MostRanked, q.Limit)
+			if q.Limit < 1 || q.Limit > report.MostRanked {
+				return usagef("--limit must be 1 to %d, not %d", report.MostRanked, q.Limit)
 			}
-			if !slices.Contains(httpapi.LeaderSorts, q.Sort) {
-				return usagef("--sort %q: must be one of %s", q.Sort, strings.Join(httpapi.LeaderSorts, ", "))
+			if !slices.Contains(report.Sorts, q.Sort) {
+				return usagef("--sort %q: must be one of %s", q.Sort, strings.Join(report.Sorts, ", "))
 			}
 			var err error
 			if q.Run, err = runID(ctx, c, q.Run); err != nil {
@@ -55,14 +55,14 @@ func newLeaderboard(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&q.Run, "run", "", "only those of this `RUN`")
 	cmd.Flags().StringVar(&q.Symbol, "symbol", "", "only those that trade this `SYMBOL`")
 	cmd.Flags().StringVar(&q.Timeframe, "timeframe", "", "only those that use bars of this `TIMEFRAME`")
-	cmd.Flags().StringVar(&q.Sort, "sort", "rank", "`ORDER`: "+strings.Join(httpapi.LeaderSorts, ", "))
+	cmd.Flags().StringVar(&q.Sort, "sort", "rank", "`ORDER`: "+strings.Join(report.Sorts, ", "))
 	cmd.Flags().IntVar(&q.Limit, "limit", 20, "how many at most")
 	cmd.Flags().StringVar(&q.Cursor, "cursor", "", "where the page begins: as the page before said")
 	_ = cmd.RegisterFlagCompletionFunc("timeframe", completeTimeframes)
 	return cmd
 }
 
-func printLeaderboard(w io.Writer, b httpapi.Leaderboard) {
+func printLeaderboard(w io.Writer, b report.Leaderboard) {
 	fmt.Fprintln(w, b.Summary)
 	printLeaders(w, b.Rows)
 	printCostLegend(w, cheapLeaders(b.Rows))
@@ -73,7 +73,7 @@ func printLeaderboard(w io.Writer, b httpapi.Leaderboard) {
 // leaderHead are the columns that leaderCells fills.
 var leaderHead = []string{"RESEARCH", "STRATEGY", "MARKET", "PRICES", "RUN", "SHARPE", "ALPHA", "DEFL", "RETURN", "TRIALS", "LOOKS", "RESULT"}
 
-func leaderCells(l httpapi.Leader) []any {
+func leaderCells(l report.Leader) []any {
 	if l.CheapCosts {
 		l.Standing += " *"
 	}
@@ -84,11 +84,11 @@ func leaderCells(l httpapi.Leader) []any {
 }
 
 // cheapLeaders says whether a row has a marked cost.
-func cheapLeaders(rows []httpapi.Leader) bool {
-	return slices.ContainsFunc(rows, func(l httpapi.Leader) bool { return l.CheapCosts })
+func cheapLeaders(rows []report.Leader) bool {
+	return slices.ContainsFunc(rows, func(l report.Leader) bool { return l.CheapCosts })
 }
 
-func printLeaders(w io.Writer, rows []httpapi.Leader) {
+func printLeaders(w io.Writer, rows []report.Leader) {
 	table(w, strings.Join(leaderHead, "\t"), func(row func(...any)) {
 		for _, l := range rows {
 			row(leaderCells(l)...)
@@ -98,7 +98,7 @@ func printLeaders(w io.Writer, rows []httpapi.Leader) {
 
 // printClaims prints, beside the Sharpe ratio that each claim showed on its
 // holdout, how far it can be trusted.
-func printClaims(w io.Writer, rows []httpapi.Leader) {
+func printClaims(w io.Writer, rows []report.Leader) {
 	for _, l := range rows {
 		if l.Claim {
 			fmt.Fprintln(w, plain(claimLine(l)))
@@ -106,7 +106,7 @@ func printClaims(w io.Writer, rows []httpapi.Leader) {
 	}
 }
 
-func claimLine(l httpapi.Leader) string {
+func claimLine(l report.Leader) string {
 	said := fmt.Sprintf("%s: edge claimed, p = %s after adjustment", tail(l.Operation), significant(l.Adjusted))
 	if h := l.Holdout; h != nil {
 		said += "; holdout Sharpe " + holdoutText(h)

@@ -4,17 +4,17 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/report"
 )
 
 // leaderboardPage is the answer with where the next page begins.
 type leaderboardPage struct {
-	httpapi.Leaderboard
+	report.Leaderboard
 	Next string `json:"next_cursor,omitempty"`
 }
 
 // noLeaders says why a leaderboard is empty.
-func noLeaders(w io.Writer, q httpapi.LeaderboardQuery) {
+func noLeaders(w io.Writer, q report.LeaderboardQuery) {
 	filter := ""
 	if q.Symbol != "" {
 		filter += " --symbol " + q.Symbol

@@ -5,15 +5,15 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 )
 
 // leader is a row of a leaderboard.
-func leader(t ktrdr.Trial, deflated *float64) httpapi.Leader {
+func leader(t ktrdr.Trial, deflated *float64) report.Leader {
 	t.Operation, t.Run, t.Type = "op_agent_research_20261115_080000_685ec14d", "run_0123456789abcdef", ktrdr.AgentResearch
 	t.Symbols, t.Timeframes, t.Status = "EURUSD", "1h", ktrdr.Completed
-	return httpapi.Leader{Rank: 1, Trial: t, Standing: research.Standing(&t), Deflated: deflated}
+	return report.Leader{Rank: 1, Trial: t, Standing: research.Standing(&t), Deflated: deflated}
 }
 
 func TestLeaderboard_AClaimedSharpeNeverStandsAlone(t *testing.T) {
@@ -22,10 +22,10 @@ func TestLeaderboard_AClaimedSharpeNeverStandsAlone(t *testing.T) {
 		MarketTrials: 41, MarketLooks: 3, Look: "op_look", LookEnded: true, Claim: true, Adjusted: new(0.0041),
 	}, new(0.97))
 	claimed.MadeUp = new(true)
-	claimed.Holdout = &httpapi.Holdout{Sharpe: new(3.36), Low: new(0.52), High: new(4.1), Shrunk: new(2.05)}
+	claimed.Holdout = &report.Holdout{Sharpe: new(3.36), Low: new(0.52), High: new(4.1), Shrunk: new(2.05)}
 	loser := leader(ktrdr.Trial{TrialFigures: ktrdr.TrialFigures{Strategy: "a_name_that_is_far_too_long_for_it", Sharpe: new(-0.42)}, Rung: ktrdr.RungRejected, MarketTrials: 41, MarketLooks: 3}, nil)
-	b := httpapi.Leaderboard{
-		Summary: "1 claim on 3 markets; luck alone gives up to 0.06.", Thresholds: "claimed: adjusted p <= 0.02.", Rows: []httpapi.Leader{claimed, loser},
+	b := report.Leaderboard{
+		Summary: "1 claim on 3 markets; luck alone gives up to 0.06.", Thresholds: "claimed: adjusted p <= 0.02.", Rows: []report.Leader{claimed, loser},
 	}
 	var text strings.Builder
 	printLeaderboard(&text, b)

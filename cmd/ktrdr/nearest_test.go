@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/resilience"
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
@@ -25,7 +25,7 @@ func TestCLI_NamesWhatMayBeMeant(t *testing.T) {
 	l.refused(exitUsage, "did you mean rsi_mean_reversion?", "research", "--strategy", "rsi_mean_revrsion")
 	l.refused(exitUsage, "did you mean EURUSD?", "leaderboard", "--symbol", "EURUSDD")
 	l.refused(exitUsage, "there is no breaker nosuch", "breakers", "history", "nosuch")
-	if err := noBreaker("provider:opena", []httpapi.BreakerStatus{{Breaker: ktrdr.Breaker{Name: "provider:openai"}}}); !strings.Contains(err.Error(), "did you mean provider:openai?") {
+	if err := noBreaker("provider:opena", []resilience.Status{{Breaker: ktrdr.Breaker{Name: "provider:openai"}}}); !strings.Contains(err.Error(), "did you mean provider:openai?") {
 		t.Error(err)
 	}
 	l.must("research", "--symbol", "eurusd", "--force")

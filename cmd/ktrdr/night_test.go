@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/research"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
 )
 
 // post asks the API for what no command does, and returns the data of the answer.
@@ -79,7 +79,7 @@ func TestNight_LastsThroughAKillAndUntilItIsCancelled(t *testing.T) {
 	l := newLab(t)
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "2000", "--seed", "7")
 	p, said := l.serve("--workers", "2")
-	made := decode[httpapi.Triggered](t, string(l.post("/api/v1/agent/trigger", http.StatusAccepted, httpapi.ResearchRequest{Strategy: "rsi_mean_reversion", Count: 2, Until: time.Now().Add(time.Hour)})))
+	made := decode[research.Triggered](t, string(l.post("/api/v1/agent/trigger", http.StatusAccepted, research.Request{Strategy: "rsi_mean_reversion", Count: 2, Until: time.Now().Add(time.Hour)})))
 	if len(made.Operations) != 2 {
 		t.Fatalf("made %+v, want a generation of 2", made)
 	}

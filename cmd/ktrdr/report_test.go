@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/report"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/dummy"
@@ -41,10 +42,10 @@ func TestSinceText_ReadsTimesAsPeopleSayThem(t *testing.T) {
 }
 
 // reports polls a report until it tells what is waited for.
-func (l *lab) reports(what string, ok func(httpapi.Report) bool, args ...string) httpapi.Report {
+func (l *lab) reports(what string, ok func(report.Report) bool, args ...string) report.Report {
 	l.t.Helper()
 	for deadline := time.Now().Add(60 * time.Second); ; <-time.After(100 * time.Millisecond) {
-		r := decode[httpapi.Report](l.t, l.must(append([]string{"report", "--json"}, args...)...))
+		r := decode[report.Report](l.t, l.must(append([]string{"report", "--json"}, args...)...))
 		if ok(r) {
 			return r
 		}
@@ -79,8 +80,8 @@ func TestReport_CountsAllOfTheSpan(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	completed := func(n int64) func(httpapi.Report) bool {
-		return func(r httpapi.Report) bool { return len(r.Others) == 1 && r.Others[0].N == n }
+	completed := func(n int64) func(report.Report) bool {
+		return func(r report.Report) bool { return len(r.Others) == 1 && r.Others[0].N == n }
 	}
 	l.reports("all that ended", completed(many))
 	first := l.reports("the same, begun after the last had ended", completed(many))
@@ -91,7 +92,7 @@ func TestReport_CountsAllOfTheSpan(t *testing.T) {
 }
 
 // written is a report as it is printed, in a zone of its own.
-func written(r httpapi.Report, write func(io.Writer, []section)) string {
+func written(r report.Report, write func(io.Writer, []section)) string {
 	var b strings.Builder
 	write(&b, reportSections(r, time.FixedZone("CET", 3600)))
 	return b.String()
@@ -102,20 +103,20 @@ func TestReport_IsReadOnOneScreen(t *testing.T) {
 		TrialFigures: ktrdr.TrialFigures{Strategy: "trend_1", Sharpe: new(1.314), Alpha: new(0.021), NetReturn: new(0.12)},
 		MarketTrials: 130, MarketLooks: 2, Look: "op_look", LookEnded: true, Claim: true, Adjusted: new(0.011),
 	}, new(0.981))
-	best.Holdout = &httpapi.Holdout{Sharpe: new(0.914), Low: new(0.1), High: new(1.7), Shrunk: new(0.6)}
+	best.Holdout = &report.Holdout{Sharpe: new(0.914), Low: new(0.1), High: new(1.7), Shrunk: new(0.6)}
 	from := time.Date(2026, 11, 14, 21, 0, 0, 0, time.UTC)
-	r := httpapi.Report{
+	r := report.Report{
 		From: from, To: from.Add(10 * time.Hour), Summary: "1 claim on 1 market; luck alone gives up to 0.02.",
-		Researches: httpapi.ReportResearches{
+		Researches: report.Researches{
 			Ended: 9, Outcomes: map[string]int{"completed": 5, "gate_rejected": 3, "failed": 1}, Active: 2, Waiting: 4, Finalists: 2, Claims: 1, Looks: 2, Trials: 130, Markets: 1,
 		},
-		Claims: []httpapi.Leader{best}, Leaders: []httpapi.Leader{best},
-		Failures: []httpapi.ReportFailure{{Reason: "TRAINING: <b>disk</b> | full\x1b[2J", Count: 1, Resumable: 1, Next: "ktrdr resume op_x"}},
-		Machine: httpapi.ReportMachine{
+		Claims: []report.Leader{best}, Leaders: []report.Leader{best},
+		Failures: []report.Failure{{Reason: "TRAINING: <b>disk</b> | full\x1b[2J", Count: 1, Resumable: 1, Next: "ktrdr resume op_x"}},
+		Machine: report.Machine{
 			BackendStarts: 2, WorkersLost: 1, Orphaned: 3, Resumed: 3, Requeued: 1,
-			Pauses: []httpapi.ReportPause{{From: from.Add(time.Hour), To: from.Add(2 * time.Hour)}, {From: from.Add(9 * time.Hour)}},
+			Pauses: []report.Pause{{From: from.Add(time.Hour), To: from.Add(2 * time.Hour)}, {From: from.Add(9 * time.Hour)}},
 		},
-		Models:   &httpapi.ReportModelCalls{Calls: 12, Failed: 1, USD: 0.34},
+		Models:   &report.ModelCalls{Calls: 12, Failed: 1, USD: 0.34},
 		Problems: []string{"only 100 MB of disk are free; free some space"},
 	}
 	text := written(r, writeText)
@@ -144,7 +145,7 @@ func TestReport_IsReadOnOneScreen(t *testing.T) {
 			t.Errorf("%q is missing in:\n%s", part, mark)
 		}
 	}
-	if quiet := written(httpapi.Report{From: from, To: from.Add(time.Hour), Summary: "Nothing was researched."}, writeText); strings.Count(quiet, "\n") != 2 {
+	if quiet := written(report.Report{From: from, To: from.Add(time.Hour), Summary: "Nothing was researched."}, writeText); strings.Count(quiet, "\n") != 2 {
 		t.Errorf("a quiet night has much to tell:\n%s", quiet)
 	}
 }

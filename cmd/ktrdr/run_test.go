@@ -11,7 +11,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backend"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // listener is a program that is told of runs that ended.
@@ -37,7 +37,7 @@ func TestWebhook_TellsOfALastingRunWhenItsTimeIsOver(t *testing.T) {
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "3000", "--seed", "7")
 	p, said := l.serve("--workers", "2")
 	until := time.Now().Add(12 * time.Second)
-	made, err := l.client().Trigger(t.Context(), httpapi.ResearchRequest{Brief: "simple trend", Count: 1, Until: until}, "")
+	made, err := l.client().Trigger(t.Context(), research.Request{Brief: "simple trend", Count: 1, Until: until}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestWebhook_TellsOfARunThatWasGivenUp(t *testing.T) {
 	l := newLab(t, "KTRDR_WEBHOOK="+hook, "KTRDR_INJECT=fail:training:doomed")
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "3000", "--seed", "7")
 	l.serve("--workers", "2")
-	made, err := l.client().Trigger(t.Context(), httpapi.ResearchRequest{Brief: "EURUSD 1h doomed", Count: 1, Until: time.Now().Add(time.Hour)}, "")
+	made, err := l.client().Trigger(t.Context(), research.Request{Brief: "EURUSD 1h doomed", Count: 1, Until: time.Now().Add(time.Hour)}, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -17,7 +16,7 @@ var evidenceHead = []string{"SHARPE", "ALPHA", "DEFL", "TRIALS", "LOOKS", "HOLD"
 
 // evidenceCells shows the trials and looks on the market now; without a row of
 // the ledger, the trials that the verdict was adjusted for.
-func evidenceCells(e httpapi.Experiment) []any {
+func evidenceCells(e research.ExperimentRow) []any {
 	trials, looks, cost := "-", "-", "-"
 	if e.Trials > 0 {
 		trials = fmt.Sprint(e.Trials)

@@ -1,11 +1,10 @@
-package backend
+package report
 
 import (
 	"context"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
 )
 
 // mostPauses bounds how many pauses are listed.
@@ -13,17 +12,17 @@ const mostPauses = 10
 
 // readMachine tells what happened to the processes.
 func (l *lookback) readMachine(ctx context.Context) error {
-	counts, err := l.desk.engine.MachineSince(ctx, l.out.From)
+	counts, err := l.engine.MachineSince(ctx, l.out.From)
 	if err != nil {
 		return err
 	}
-	l.out.Machine = machineOf(counts, l.out.From)
+	l.out.Machine = MachineOf(counts, l.out.From)
 	return nil
 }
 
-// machineOf puts the counts of events into the words of a report.
-func machineOf(counts ktrdr.MachineCounts, from time.Time) httpapi.ReportMachine {
-	m := httpapi.ReportMachine{Pauses: pausesOf(counts.Pauses, from)}
+// MachineOf puts the counts of events into the words of a report.
+func MachineOf(counts ktrdr.MachineCounts, from time.Time) Machine {
+	m := Machine{Pauses: pausesOf(counts.Pauses, from)}
 	for _, c := range counts.Events {
 		switch c.Kind {
 		case ktrdr.EventBackendStarted:
@@ -72,16 +71,16 @@ func machineOf(counts ktrdr.MachineCounts, from time.Time) httpapi.ReportMachine
 }
 
 // pausesOf makes pauses of the events that began and ended them.
-func pausesOf(events []ktrdr.Event, from time.Time) (list []httpapi.ReportPause) {
+func pausesOf(events []ktrdr.Event, from time.Time) (list []Pause) {
 	for _, e := range events {
 		open := len(list) > 0 && list[len(list)-1].To.IsZero()
 		switch {
 		case e.Kind == ktrdr.EventUnpaused && open:
 			list[len(list)-1].To = e.At
 		case e.Kind == ktrdr.EventUnpaused: // it began before the first event that is known
-			list = append(list, httpapi.ReportPause{From: from, To: e.At})
+			list = append(list, Pause{From: from, To: e.At})
 		case !open:
-			list = append(list, httpapi.ReportPause{From: e.At})
+			list = append(list, Pause{From: e.At})
 		}
 	}
 	return list[max(0, len(list)-mostPauses):]

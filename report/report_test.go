@@ -1,4 +1,4 @@
-package backend
+package report
 
 import (
 	"encoding/json"
@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/sqlstore"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
@@ -24,7 +24,7 @@ func onBothStores(t *testing.T, test func(t *testing.T, s *sqlstore.Store)) {
 		"postgres": func(t *testing.T) string { t.Helper(); return pgtest.URL(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: url(t), Plans: Plans(), Log: slog.New(slog.DiscardHandler)})
+			s, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: url(t), Plans: map[ktrdr.Type]ktrdr.Plan{ktrdr.AgentResearch: research.Plan()}, Log: slog.New(slog.DiscardHandler)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,7 +62,7 @@ func TestSpellBegan_GoesBackToTheLastQuietHours(t *testing.T) {
 
 func TestMachineOf_CountsByWhatEventsSayInTheirFields(t *testing.T) {
 	at := time.Date(2026, 11, 15, 7, 0, 0, 0, time.UTC)
-	got := machineOf(ktrdr.MachineCounts{
+	got := MachineOf(ktrdr.MachineCounts{
 		Events: []ktrdr.EventCount{
 			{Kind: ktrdr.EventBackendStarted, N: 3},
 			{Kind: ktrdr.EventBackendDied, N: 1},
@@ -92,10 +92,10 @@ func TestMachineOf_CountsByWhatEventsSayInTheirFields(t *testing.T) {
 			{Kind: ktrdr.EventPaused, At: at.Add(3 * time.Hour)},
 		},
 	}, at)
-	want := httpapi.ReportMachine{
+	want := Machine{
 		BackendStarts: 3, BackendDeaths: 1, WorkersJoined: 4, WorkersLeft: 15, WorkersLost: 2, Orphaned: 5, Poisoned: 6, Interrupted: 7, Requeued: 8, Released: 9, Reported: 10, Resumed: 11,
 		CheckpointsSkipped: 12, WritesRefused: 13, BreakerChanges: 14,
-		Pauses: []httpapi.ReportPause{{From: at, To: at.Add(time.Minute)}, {From: at.Add(time.Hour), To: at.Add(2 * time.Hour)}, {From: at.Add(3 * time.Hour)}},
+		Pauses: []Pause{{From: at, To: at.Add(time.Minute)}, {From: at.Add(time.Hour), To: at.Add(2 * time.Hour)}, {From: at.Add(3 * time.Hour)}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -135,15 +135,15 @@ func TestReadCalls_CountsWhatWasChargedInTheSpan(t *testing.T) {
 		ask(4, "b/small", nil)
 		ask(5, "a/large", &ktrdr.CallEnd{Status: ktrdr.CallFailed, Error: ktrdr.NotAsked}) // which nobody was sent
 
-		read := func(from time.Time, run string) *httpapi.ReportModelCalls {
+		read := func(from time.Time, run string) *ModelCalls {
 			t.Helper()
-			l := &lookback{desk: researchDesk{calls: s}, out: httpapi.Report{From: from}, query: httpapi.ReportQuery{Run: run}}
+			l := &lookback{Reporter: Reporter{calls: s}, out: Report{From: from}, query: Query{Run: run}}
 			if err := l.readCalls(ctx); err != nil {
 				t.Fatal(err)
 			}
 			return l.out.Models
 		}
-		want := &httpapi.ReportModelCalls{Calls: 4, Failed: 1, InFlight: 1, USD: 0.065, ByModel: []httpapi.ReportModel{
+		want := &ModelCalls{Calls: 4, Failed: 1, InFlight: 1, USD: 0.065, ByModel: []ModelSum{
 			{Model: "b/small", Calls: 2, USD: 0.0525}, {Model: "a/large", Calls: 2, Failed: 1, USD: 0.0125},
 		}}
 		if diff := cmp.Diff(want, read(time.Now().Add(-time.Hour), "")); diff != "" {
@@ -167,7 +167,7 @@ func TestReasons_GroupFailuresByWhatTheySay(t *testing.T) {
 	fail("op_2", "TRAINING: op_training_20261115_083803_00000001: the disk is full", true)
 	fail("op_3", "TRAINING: op_training_20261115_083804_00000002: the disk is full", true)
 	fail("op_4", "never began", false)
-	want := []httpapi.ReportFailure{
+	want := []Failure{
 		{Reason: "TRAINING: the disk is full", Code: "failed", Count: 3, Resumable: 2, Operations: []ktrdr.OperationID{"op_2", "op_3", "op_1"}, Next: "ktrdr resume op_2"},
 		{Reason: "never began", Code: "failed", Count: 1, Operations: []ktrdr.OperationID{"op_4"}, Next: "ktrdr retry op_4"},
 	}

@@ -1,4 +1,4 @@
-package backend
+package report
 
 import (
 	"cmp"
@@ -12,45 +12,87 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/evidence"
-	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/spelling"
 )
 
+// LeaderboardQuery selects what is ranked; empty fields select all.
+type LeaderboardQuery struct {
+	Run       string
+	Symbol    string
+	Timeframe string
+	Sort      string // one of Sorts; empty means by rank
+	Limit     int
+	Cursor    string
+}
+
+// Leaderboard is a ranking of researches.
+type Leaderboard struct {
+	Summary    string   `json:"summary"`        // the claims, the markets, and the claims that luck alone gives
+	Claims     int      `json:"claims"`         // of the selection
+	Markets    int      `json:"markets"`        // that the selection was tried on
+	ByLuck     float64  `json:"claims_by_luck"` // that luck alone gives at most, on average
+	Thresholds string   `json:"thresholds"`     // what a claim and a finalist must reach
+	Rows       []Leader `json:"rows"`
+	Next       string   `json:"-"` // cursor of the next page, beside the data
+}
+
+// Leader is a row of the leaderboard. Figures are of the test part, net of costs.
+// Of the trial it has what a row shows: no key, type, z-values and hashes.
+type Leader struct {
+	Rank int `json:"rank"`
+	ktrdr.Trial
+	Standing string   `json:"standing"`        // what it came to, in words
+	Deflated *float64 `json:"deflated_sharpe"` // by the trials on its market today
+	Holdout  *Holdout `json:"holdout,omitempty"`
+}
+
+// Holdout is what a look showed: Sharpe ratios per year, net of costs.
+type Holdout struct {
+	Sharpe *float64 `json:"sharpe_ratio"`
+	Low    *float64 `json:"low"` // 95 % interval
+	High   *float64 `json:"high"`
+	Shrunk *float64 `json:"shrunk"` // corrected for having been selected; null unless it is a claim
+}
+
+// Sorts are the orders of a leaderboard. All but the first order the best
+// of each market by a figure, the best first; what has no such figure comes last.
+var Sorts = []string{"rank", "sharpe", "alpha", "return", "drawdown", "trades", "newest"}
+
 // MostRanked bounds how many rows and claims are ranked at once.
 const MostRanked = 1000
 
-// Leaderboard implements httpapi.Research.
-func (d researchDesk) Leaderboard(ctx context.Context, q httpapi.LeaderboardQuery) (httpapi.Leaderboard, error) {
+// Leaderboard ranks researches.
+func (r Reporter) Leaderboard(ctx context.Context, q LeaderboardQuery) (Leaderboard, error) {
 	if q.Run != "" {
-		if _, err := d.engine.FindRun(ctx, q.Run); err != nil {
-			return httpapi.Leaderboard{}, err
+		if _, err := r.engine.FindRun(ctx, q.Run); err != nil {
+			return Leaderboard{}, err
 		}
 	}
-	if err := d.spellSymbol(ctx, &q); err != nil {
-		return httpapi.Leaderboard{}, err
+	if err := r.spellSymbol(ctx, &q); err != nil {
+		return Leaderboard{}, err
 	}
 	from, err := leaderPlace(q.Cursor)
 	if err != nil {
-		return httpapi.Leaderboard{}, err
+		return Leaderboard{}, err
 	}
-	rows, claims, err := d.ranked(ctx, ranking{
+	rows, claims, err := r.ranked(ctx, ranking{
 		TrialQuery: ktrdr.TrialQuery{Run: q.Run, Symbol: q.Symbol, Timeframe: q.Timeframe, Type: ktrdr.AgentResearch, Ended: true},
 		sort:       q.Sort, from: from, limit: q.Limit + 1,
 	})
 	if err != nil {
-		return httpapi.Leaderboard{}, err
+		return Leaderboard{}, err
 	}
 	next := ""
 	if len(rows) > q.Limit {
 		rows, next = rows[:q.Limit], strconv.Itoa(from+q.Limit)
 	}
-	markets, err := d.markets(ctx, q)
+	markets, err := r.markets(ctx, q)
 	if err != nil {
-		return httpapi.Leaderboard{}, err
+		return Leaderboard{}, err
 	}
 	rules := evidence.Rules{}.WithDefaults()
-	return httpapi.Leaderboard{
+	return Leaderboard{
 		Summary: claimsOnMarkets(claims, markets), Claims: claims, Markets: markets, ByLuck: rules.MaxLuck * float64(markets),
 		Thresholds: thresholds(rules), Rows: rows, Next: next,
 	}, nil
@@ -58,11 +100,11 @@ func (d researchDesk) Leaderboard(ctx context.Context, q httpapi.LeaderboardQuer
 
 // spellSymbol gives the symbol of a query the capitals that the markets know it
 // by, and refuses one that no market knows where it is near to one that is known.
-func (d researchDesk) spellSymbol(ctx context.Context, q *httpapi.LeaderboardQuery) error {
+func (r Reporter) spellSymbol(ctx context.Context, q *LeaderboardQuery) error {
 	if q.Symbol == "" {
 		return nil
 	}
-	all, err := d.engine.Markets(ctx)
+	all, err := r.engine.Markets(ctx)
 	if err != nil {
 		return err
 	}
@@ -88,14 +130,14 @@ func (d researchDesk) spellSymbol(ctx context.Context, q *httpapi.LeaderboardQue
 // ranking says what is ranked, and which rows of it are wanted.
 type ranking struct {
 	ktrdr.TrialQuery
-	sort        string // one of httpapi.LeaderSorts
+	sort        string // one of Sorts
 	from, limit int
 }
 
 // ranked takes the best of each market by score, and the claims, which may have
 // a lower score. claims counts the claims of the selection.
-func (d researchDesk) ranked(ctx context.Context, q ranking) (rows []httpapi.Leader, claims int, err error) {
-	shown, claimed, err := d.claimed(ctx, q.TrialQuery)
+func (r Reporter) ranked(ctx context.Context, q ranking) (rows []Leader, claims int, err error) {
+	shown, claimed, err := r.claimed(ctx, q.TrialQuery)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -103,15 +145,15 @@ func (d researchDesk) ranked(ctx context.Context, q ranking) (rows []httpapi.Lea
 	if byRank := q.sort == "" || q.sort == "rank"; byRank {
 		q.Limit = min(q.from+q.limit, MostRanked)
 	}
-	best, err := d.engine.Trials(ctx, q.TrialQuery)
+	best, err := r.engine.Trials(ctx, q.TrialQuery)
 	if err != nil {
 		return nil, 0, err
 	}
 	all := append(claimed, slices.DeleteFunc(best.Trials, func(t ktrdr.Trial) bool { return t.Claim })...)
-	for i, r := range research.Rank(all) {
-		row := httpapi.Leader{Rank: i + 1, Trial: r.Trial, Standing: research.Standing(&r.Trial), Deflated: r.Deflated}
-		if r.Claim {
-			row.Holdout = shown[r.Operation]
+	for i, one := range research.Rank(all) {
+		row := Leader{Rank: i + 1, Trial: one.Trial, Standing: research.Standing(&one.Trial), Deflated: one.Deflated}
+		if one.Claim {
+			row.Holdout = shown[one.Operation]
 		}
 		rows = append(rows, row)
 	}
@@ -126,38 +168,38 @@ func (d researchDesk) ranked(ctx context.Context, q ranking) (rows []httpapi.Lea
 
 // claimed are the trials of a selection that claim an edge, and what their
 // holdouts showed.
-func (d researchDesk) claimed(ctx context.Context, q ktrdr.TrialQuery) (map[ktrdr.OperationID]*httpapi.Holdout, []ktrdr.Trial, error) {
-	looks, err := d.engine.Looks(ctx, ktrdr.LookQuery{Run: q.Run, Since: q.Since, Claims: true, Limit: MostRanked})
+func (r Reporter) claimed(ctx context.Context, q ktrdr.TrialQuery) (map[ktrdr.OperationID]*Holdout, []ktrdr.Trial, error) {
+	looks, err := r.engine.Looks(ctx, ktrdr.LookQuery{Run: q.Run, Since: q.Since, Claims: true, Limit: MostRanked})
 	if err != nil || len(looks.Looks) == 0 {
 		return nil, nil, err
 	}
-	shown := map[ktrdr.OperationID]*httpapi.Holdout{}
+	shown := map[ktrdr.OperationID]*Holdout{}
 	for i := range looks.Looks {
 		l := &looks.Looks[i]
 		shown[l.Research] = HoldoutOf(l)
 		q.Of = append(q.Of, l.Research)
 	}
 	q.Since, q.Limit = time.Time{}, MostRanked // the look is of the span, the research may have ended before
-	page, err := d.engine.Trials(ctx, q)
+	page, err := r.engine.Trials(ctx, q)
 	return shown, page.Trials, err
 }
 
 // HoldoutOf is what a look showed; nil if it has no result.
-func HoldoutOf(l *ktrdr.Look) *httpapi.Holdout {
+func HoldoutOf(l *ktrdr.Look) *Holdout {
 	var c research.Confirmation
 	if len(l.Result) == 0 || json.Unmarshal(l.Result, &c) != nil { // of an earlier version
 		return nil
 	}
-	return &httpapi.Holdout{Sharpe: c.Look.Holdout.Sharpe.Ratio(), Low: c.Look.Low, High: c.Look.High, Shrunk: c.Look.Shrunk}
+	return &Holdout{Sharpe: c.Look.Holdout.Sharpe.Ratio(), Low: c.Look.Low, High: c.Look.High, Shrunk: c.Look.Shrunk}
 }
 
 // markets counts the markets that a selection was tried on.
-func (d researchDesk) markets(ctx context.Context, q httpapi.LeaderboardQuery) (int, error) {
+func (r Reporter) markets(ctx context.Context, q LeaderboardQuery) (int, error) {
 	if q.Symbol == "" && q.Timeframe == "" {
-		t, err := d.engine.Tally(ctx, ktrdr.TallyQuery{Run: q.Run})
+		t, err := r.engine.Tally(ctx, ktrdr.TallyQuery{Run: q.Run})
 		return t.Markets, err
 	}
-	all, err := d.engine.Markets(ctx)
+	all, err := r.engine.Markets(ctx)
 	n := 0
 	for _, m := range all {
 		if m.Trials > 0 && slices.ContainsFunc(m.Series, func(s ktrdr.MarketSeries) bool {
@@ -199,8 +241,8 @@ func leaderPlace(cursor string) (int, error) {
 
 // sortLeaders orders rows by a figure, the best first. Equal rows stay by rank;
 // a row without the figure comes last.
-func sortLeaders(rows []httpapi.Leader, by string) {
-	figure := func(l *httpapi.Leader) (x *float64, smallFirst bool) {
+func sortLeaders(rows []Leader, by string) {
+	figure := func(l *Leader) (x *float64, smallFirst bool) {
 		switch by {
 		case "sharpe":
 			return l.Sharpe, false
@@ -219,7 +261,7 @@ func sortLeaders(rows []httpapi.Leader, by string) {
 		}
 		return nil, false
 	}
-	slices.SortStableFunc(rows, func(a, b httpapi.Leader) int {
+	slices.SortStableFunc(rows, func(a, b Leader) int {
 		x, smallFirst := figure(&a)
 		y, _ := figure(&b)
 		switch {

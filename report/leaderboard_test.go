@@ -1,21 +1,20 @@
-package backend
+package report
 
 import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/evidence"
-	"github.com/ktrdr/ktrdr/httpapi"
 )
 
 func TestLeaders_AreSortedByAFigure(t *testing.T) {
-	rows := []httpapi.Leader{
+	rows := []Leader{
 		{Rank: 1, Trial: ktrdr.Trial{TrialFigures: ktrdr.TrialFigures{Sharpe: new(1.0), MaxDrawdown: new(0.3), Trades: 5}}},
 		{Rank: 2, Trial: ktrdr.Trial{TrialFigures: ktrdr.TrialFigures{Sharpe: new(3.0), Trades: 9}}},
 		{Rank: 3, Trial: ktrdr.Trial{TrialFigures: ktrdr.TrialFigures{Sharpe: new(2.0), MaxDrawdown: new(0.1), Trades: 9}}},
 	}
 	for by, want := range map[string][]int{"rank": {1, 2, 3}, "sharpe": {2, 3, 1}, "drawdown": {3, 1, 2}, "trades": {2, 3, 1}} {
-		sorted := append([]httpapi.Leader{}, rows...)
+		sorted := append([]Leader{}, rows...)
 		sortLeaders(sorted, by)
 		for i, r := range sorted {
 			if r.Rank != want[i] {

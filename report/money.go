@@ -1,4 +1,4 @@
-package backend
+package report
 
 import (
 	"cmp"
@@ -6,23 +6,22 @@ import (
 	"slices"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
 )
 
 // readCalls reads what was spent on models.
 func (l *lookback) readCalls(ctx context.Context) error {
-	sums, err := l.desk.calls.CallSums(ctx, l.out.From, l.query.Run)
+	sums, err := l.calls.CallSums(ctx, l.out.From, l.query.Run)
 	if err != nil || len(sums) == 0 {
 		return err
 	}
 	var total ktrdr.MicroUSD
 	cost := map[string]ktrdr.MicroUSD{}
-	models := map[string]*httpapi.ReportModel{}
-	out := httpapi.ReportModelCalls{}
+	models := map[string]*ModelSum{}
+	out := ModelCalls{}
 	for _, c := range sums {
 		m := models[c.Model]
 		if m == nil {
-			m = &httpapi.ReportModel{Model: c.Model}
+			m = &ModelSum{Model: c.Model}
 			models[c.Model] = m
 		}
 		n := int(c.Calls)
@@ -43,7 +42,7 @@ func (l *lookback) readCalls(ctx context.Context) error {
 		m.USD = cost[name].USD()
 		out.ByModel = append(out.ByModel, *m)
 	}
-	slices.SortFunc(out.ByModel, func(a, b httpapi.ReportModel) int {
+	slices.SortFunc(out.ByModel, func(a, b ModelSum) int {
 		return cmp.Or(cmp.Compare(b.USD, a.USD), cmp.Compare(a.Model, b.Model))
 	})
 	l.out.Models = &out

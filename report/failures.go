@@ -1,4 +1,4 @@
-package backend
+package report
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
 )
 
 const (
@@ -25,7 +24,7 @@ const (
 
 // readFailures groups what failed by its reason.
 func (l *lookback) readFailures(ctx context.Context) error {
-	failed, err := l.desk.engine.Failures(ctx, ktrdr.FailureQuery{Run: l.query.Run, Since: l.out.From, Limit: mostFailures})
+	failed, err := l.engine.Failures(ctx, ktrdr.FailureQuery{Run: l.query.Run, Since: l.out.From, Limit: mostFailures})
 	if err != nil {
 		return err
 	}
@@ -41,7 +40,7 @@ func (l *lookback) readFailures(ctx context.Context) error {
 }
 
 // reasons groups failures by what they say.
-type reasons map[string]*httpapi.ReportFailure
+type reasons map[string]*Failure
 
 // anyID is an id inside a message. With it every failure would be a group of its
 // own.
@@ -52,7 +51,7 @@ func (r reasons) add(op *ktrdr.FailedOperation) {
 	key := string(op.Code) + "\n" + text
 	f := r[key]
 	if f == nil {
-		f = &httpapi.ReportFailure{Reason: cmp.Or(text, "it did not say why"), Code: op.Code}
+		f = &Failure{Reason: cmp.Or(text, "it did not say why"), Code: op.Code}
 		r[key] = f
 	}
 	f.Count++
@@ -68,8 +67,8 @@ func (r reasons) add(op *ktrdr.FailedOperation) {
 }
 
 // list are the most frequent reasons, each with what to do about it.
-func (r reasons) list() []httpapi.ReportFailure {
-	var all []httpapi.ReportFailure
+func (r reasons) list() []Failure {
+	var all []Failure
 	for _, key := range slices.Sorted(maps.Keys(r)) {
 		f := *r[key]
 		verb := "retry"
@@ -79,6 +78,6 @@ func (r reasons) list() []httpapi.ReportFailure {
 		f.Next = fmt.Sprintf("ktrdr %s %s", verb, f.Operations[0])
 		all = append(all, f)
 	}
-	slices.SortStableFunc(all, func(a, b httpapi.ReportFailure) int { return cmp.Compare(b.Count, a.Count) })
+	slices.SortStableFunc(all, func(a, b Failure) int { return cmp.Compare(b.Count, a.Count) })
 	return all[:min(mostReasons, len(all))]
 }

@@ -1,4 +1,4 @@
-package backend
+package report
 
 import (
 	"cmp"
@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -19,6 +18,34 @@ const (
 	reportLeaders = 5
 )
 
+// Engine is what a report needs of the engine.
+type Engine interface {
+	Health(ctx context.Context) ktrdr.Health
+	FindRun(ctx context.Context, id string) (ktrdr.Run, error)
+	Runs(ctx context.Context, q ktrdr.RunQuery) (ktrdr.RunPage, error)
+	EndedSince(ctx context.Context, at time.Time) ([]ktrdr.EndedCount, error)
+	Tally(ctx context.Context, q ktrdr.TallyQuery) (ktrdr.Tally, error)
+	Trials(ctx context.Context, q ktrdr.TrialQuery) (ktrdr.TrialPage, error)
+	Looks(ctx context.Context, q ktrdr.LookQuery) (ktrdr.LookPage, error)
+	Markets(ctx context.Context) ([]ktrdr.Market, error)
+	Failures(ctx context.Context, q ktrdr.FailureQuery) ([]ktrdr.FailedOperation, error)
+	MachineSince(ctx context.Context, at time.Time) (ktrdr.MachineCounts, error)
+}
+
+// Calls is what a report needs of the journal of calls to models.
+type Calls interface {
+	CallSums(ctx context.Context, since time.Time, run string) ([]ktrdr.CallSum, error)
+}
+
+// Reporter makes reports and leaderboards.
+type Reporter struct {
+	engine Engine
+	calls  Calls
+}
+
+// NewReporter makes a Reporter.
+func NewReporter(e Engine, c Calls) Reporter { return Reporter{e, c} }
+
 // lookback makes a report from sums that the store keeps or counts, and from
 // short lists. The number of questions does not depend on how much happened.
 //
@@ -28,25 +55,26 @@ const (
 //	events of processes, counted ──▶ the machine
 //	journal of calls, summed up ──▶ money
 type lookback struct {
-	desk  researchDesk
-	query httpapi.ReportQuery
-	out   httpapi.Report
+	Reporter
+	query Query
+	out   Report
 	run   *ktrdr.Run // nil: the report is of a span
 }
 
-// Report implements httpapi.Research.
-func (d researchDesk) Report(ctx context.Context, q httpapi.ReportQuery) (httpapi.Report, error) {
-	l := &lookback{desk: d, query: q}
-	l.out = httpapi.Report{From: q.Since, To: time.Now().UTC(), Run: q.Run, Researches: httpapi.ReportResearches{Outcomes: map[string]int{}}}
+// Report tells of a span of time that ends now, or of a run; CodeNotFound when
+// there is no such run.
+func (r Reporter) Report(ctx context.Context, q Query) (Report, error) {
+	l := &lookback{Reporter: r, query: q}
+	l.out = Report{From: q.Since, To: time.Now().UTC(), Run: q.Run, Researches: Researches{Outcomes: map[string]int{}}}
 	if err := l.begin(ctx); err != nil {
-		return httpapi.Report{}, err
+		return Report{}, err
 	}
 	for _, step := range []func(context.Context) error{l.readEnded, l.readLedger, l.readFailures, l.readMachine, l.readCalls} {
 		if err := step(ctx); err != nil {
-			return httpapi.Report{}, err
+			return Report{}, err
 		}
 	}
-	h := d.engine.Health(ctx)
+	h := r.engine.Health(ctx)
 	l.out.Problems = h.Problems
 	if l.run == nil {
 		line := h.Queues[research.QueueName]
@@ -60,7 +88,7 @@ func (d researchDesk) Report(ctx context.Context, q httpapi.ReportQuery) (httpap
 func (l *lookback) begin(ctx context.Context) error {
 	switch {
 	case l.query.Run != "":
-		run, err := l.desk.engine.FindRun(ctx, l.query.Run)
+		run, err := l.engine.FindRun(ctx, l.query.Run)
 		if err != nil {
 			return err
 		}
@@ -69,7 +97,7 @@ func (l *lookback) begin(ctx context.Context) error {
 			l.out.From = run.CreatedAt
 		}
 	case l.query.Last:
-		page, err := l.desk.engine.Runs(ctx, ktrdr.RunQuery{Limit: 1000})
+		page, err := l.engine.Runs(ctx, ktrdr.RunQuery{Limit: 1000})
 		if err != nil {
 			return err
 		}
@@ -102,11 +130,11 @@ func spellBegan(runs []ktrdr.Run, now time.Time) time.Time {
 func (l *lookback) readEnded(ctx context.Context) error {
 	r := &l.out.Researches
 	if l.run != nil {
-		r.Ended, r.Outcomes, r.Finalists = l.run.Ended(), outcomeCounts(l.run.RunCounts), l.run.Finalists
+		r.Ended, r.Outcomes, r.Finalists = l.run.Ended(), research.OutcomeCounts(l.run.RunCounts), l.run.Finalists
 		r.Active = l.run.Open
 		return nil
 	}
-	counts, err := l.desk.engine.EndedSince(ctx, l.out.From)
+	counts, err := l.engine.EndedSince(ctx, l.out.From)
 	if err != nil {
 		return err
 	}
@@ -139,13 +167,13 @@ func (l *lookback) readLedger(ctx context.Context) error {
 	if l.run == nil {
 		q.Since = l.out.From
 	}
-	t, err := l.desk.engine.Tally(ctx, q)
+	t, err := l.engine.Tally(ctx, q)
 	if err != nil {
 		return err
 	}
 	r := &l.out.Researches
 	r.Markets, r.Trials, r.Looks, r.Claims, r.Unaided = t.Markets, t.Trials, t.Looks, t.Claims, t.Unaided
-	rows, _, err := l.desk.ranked(ctx, ranking{
+	rows, _, err := l.ranked(ctx, ranking{
 		TrialQuery: ktrdr.TrialQuery{Run: q.Run, Since: q.Since, Type: ktrdr.AgentResearch, Ended: true}, limit: mostClaims + reportLeaders,
 	})
 	if err != nil {

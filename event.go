@@ -68,6 +68,11 @@ var EventKinds = []EventKind{
 // Known says whether k is a kind of event.
 func (k EventKind) Known() bool { return slices.Contains(EventKinds, k) }
 
+// Terminal says whether it tells that an operation has ended.
+func (k EventKind) Terminal() bool {
+	return k == EventCompleted || k == EventFailed || k == EventCancelled
+}
+
 // Cursor is a place in the event log. Cursors are ordered by the writing
 // transaction's id, then the event's: on PostgreSQL the event's alone is not
 // enough, because a later one may be committed earlier. On SQLite Tx is 0.

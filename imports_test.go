@@ -54,13 +54,15 @@ var arrows = map[string]rule{
 	}},
 	"evidence": {ours: []string{"num", "market", "backtest", "spelling"}},
 	"designer": {ours: []string{"num", "market", "indicator", "strategy", "instrument", "spelling"}},
-	"jobs":     {ours: []string{".", "fault", "worker", "market", "strategy", "neural", "train", "backtest", "evidence", "spelling"}},
+	"jobs":     {ours: []string{".", "fault", "worker", "market", "indicator", "strategy", "neural", "train", "backtest", "evidence", "spelling"}},
 
 	// what this product is about
 	"research": {ours: []string{".", "num", "market", "instrument", "neural", "strategy", "train", "backtest", "evidence", "designer", "jobs", "llm", "spelling"}},
 	"agent": {ours: []string{
 		".", "fault", "worker", "market", "instrument", "indicator", "strategy", "train", "backtest", "evidence", "designer", "jobs", "research", "llm", "resilience",
 	}},
+
+	"report": {ours: []string{".", "research", "evidence", "spelling"}},
 
 	// mechanisms
 	"resilience": {ours: []string{".", "spelling"}},
@@ -76,7 +78,7 @@ var arrows = map[string]rule{
 	"sqlstore": {ours: []string{".", "fault", "saver"}, modules: []string{
 		"github.com/jackc/pgx/v5", "github.com/pressly/goose/v3", "modernc.org/sqlite", "golang.org/x/sys",
 	}},
-	"httpapi": {ours: []string{".", "fault", "dummy", "spelling"}, modules: []string{
+	"httpapi": {ours: []string{".", "fault", "dummy", "spelling", "jobs", "research", "report", "agent", "evidence", "indicator", "llm", "resilience"}, modules: []string{
 		"github.com/google/jsonschema-go", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
 	}},
 
@@ -90,19 +92,23 @@ var arrows = map[string]rule{
 	"bench":                 {ours: []string{".", "dummy", "engine", "worker"}},
 	"worlds":                {ours: []string{"num", "market"}},
 	"chaos": {
-		ours: []string{".", "dummy", "httpapi", "sqlstore", "sqlstore/pgtest", "market"}, modules: []string{"github.com/jackc/pgx/v5", "modernc.org/sqlite"}, // the database, past the backend
+		ours: []string{".", "dummy", "httpapi", "jobs", "research", "sqlstore", "sqlstore/pgtest", "market"}, modules: []string{"github.com/jackc/pgx/v5", "modernc.org/sqlite"}, // the database, past the backend
 	},
 
 	// wiring
+	"backend": {
+		ours: []string{
+			".", "fault", "engine", "worker", "dummy", "blob", "memsaver", "sqlstore", "httpapi", "jobs", "research", "report", "agent", "llm", "resilience",
+			"instrument", "neural", "spelling",
+		},
+		modules: []string{"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "golang.org/x/sync", "golang.org/x/sys"},
+	},
 	"cmd/ktrdr": {
 		ours: []string{
-			".", "fault", "engine", "worker", "dummy", "blob", "memsaver", "sqlstore", "httpapi", "jobs", "research", "agent", "evidence", "designer", "llm", "resilience",
-			"market", "instrument", "indicator", "neural", "strategy", "feature", "train", "backtest", "spelling",
+			".", "backend", "worker", "dummy", "blob", "sqlstore", "httpapi", "jobs", "research", "report", "agent", "llm", "resilience", "evidence", "designer",
+			"market", "instrument", "indicator", "neural", "strategy", "train", "backtest", "spelling",
 		},
-		modules: []string{
-			"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "github.com/spf13/cobra", "github.com/spf13/pflag",
-			"golang.org/x/sync", "golang.org/x/sys", "golang.org/x/term",
-		},
+		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys", "golang.org/x/term"},
 	},
 }
 

@@ -58,12 +58,12 @@ func TestCosts_EveryStrategyPaysTheFloor(t *testing.T) {
 	))
 	l := talkative(t, model, llmtest.New(t, down), nil)
 	for name, x := range map[string]struct {
-		trigger   research.Trigger
+		trigger   research.Request
 		overruled bool
 	}{
-		"a user":                {research.Trigger{StrategyYAML: trading(almostFree)}, true},
-		"a model":               {research.Trigger{Brief: "small", Model: "first"}, true},
-		"the built-in designer": {research.Trigger{Brief: "small"}, false},
+		"a user":                {research.Request{StrategyYAML: trading(almostFree)}, true},
+		"a model":               {research.Request{Brief: "small", Model: "first"}, true},
+		"the built-in designer": {research.Request{Brief: "small"}, false},
 	} {
 		x.trigger.BypassGates, x.trigger.Seed, x.trigger.Force, x.trigger.Costs = true, new(uint64(1)), true, "EURUSD="+set.String()
 		id := l.trigger(x.trigger)[0]
@@ -95,7 +95,7 @@ func TestCosts_EveryStrategyPaysTheFloor(t *testing.T) {
 func TestCosts_TheVerdictTradesAtWhatTheBacktestPaid(t *testing.T) {
 	l := newLab(t, quiet, nil)
 	judge := func(own instrument.Costs) evidence.Figures {
-		id := l.trigger(research.Trigger{StrategyYAML: trading(own), Costs: "EURUSD=" + set.String(), BypassGates: true, Seed: new(uint64(1)), Force: true})[0]
+		id := l.trigger(research.Request{StrategyYAML: trading(own), Costs: "EURUSD=" + set.String(), BypassGates: true, Seed: new(uint64(1)), Force: true})[0]
 		l.result(id)
 		_, f, _ := l.parts(id)
 		return f
@@ -122,7 +122,7 @@ func TestCosts_TheVerdictTradesAtWhatTheBacktestPaid(t *testing.T) {
 func TestCosts_BelowTheDefaultTheVerdictIsMarked(t *testing.T) {
 	l := newLab(t, quiet, nil)
 	for costs, marked := range map[string]bool{"EURUSD=0.1/0/0": true, "EURUSD=1.5/0/0": false} {
-		id := l.trigger(research.Trigger{StrategyYAML: trading(almostFree), Costs: costs, BypassGates: true, Seed: new(uint64(1)), Force: true})[0]
+		id := l.trigger(research.Request{StrategyYAML: trading(almostFree), Costs: costs, BypassGates: true, Seed: new(uint64(1)), Force: true})[0]
 		r := l.result(id)
 		_, _, verdict := l.parts(id)
 		const said = "The costs of EURUSD (set for this run) are below the default for major FX: 0.1 basis points a side, where the default is 1.5."

@@ -29,7 +29,7 @@ func TestResearch_OneFailureStaysOne(t *testing.T) {
 			l := newLab(t, small, func(l *lab) { l.t = t; injected(l, how) })
 			var ids []ktrdr.OperationID
 			for i, brief := range []string{"A", "B INJECT_FAILURE", "C"} {
-				ids = append(ids, l.trigger(research.Trigger{Brief: brief, Seed: new(uint64(i)), BypassGates: true, Force: true})...)
+				ids = append(ids, l.trigger(research.Request{Brief: brief, Seed: new(uint64(i)), BypassGates: true, Force: true})...)
 			}
 			l.result(ids[0])
 			l.result(ids[2])
@@ -68,7 +68,7 @@ func TestResearch_CancelOneOfThree(t *testing.T) {
 	l := newLab(t, small, func(l *lab) { l.t = t; injected(l, "hang:training:stuck") })
 	var ids []ktrdr.OperationID
 	for i, brief := range []string{"A", "stuck", "C"} {
-		ids = append(ids, l.trigger(research.Trigger{Brief: brief, Seed: new(uint64(i)), BypassGates: true, Force: true})...)
+		ids = append(ids, l.trigger(research.Request{Brief: brief, Seed: new(uint64(i)), BypassGates: true, Force: true})...)
 	}
 	l.result(ids[0])
 	l.result(ids[2])
@@ -96,7 +96,7 @@ func TestResearch_LostBackendRestartsDesignAndAssessment(t *testing.T) {
 	for _, phase := range []research.Phase{research.Designing, research.Assessing} {
 		t.Run(string(phase), func(t *testing.T) {
 			l := newLab(t, small, func(l *lab) { l.t = t; injected(l, "delay=1h:"+string(phase)+":stuck") })
-			id := l.trigger(research.Trigger{Brief: "stuck", Seed: new(uint64(1)), BypassGates: true})[0]
+			id := l.trigger(research.Request{Brief: "stuck", Seed: new(uint64(1)), BypassGates: true})[0]
 			l.await(id, func(op ktrdr.Operation) bool { return op.Phase == string(phase) })
 			last := func() ktrdr.Operation { c := l.children(id); return c[len(c)-1] }
 			held := l.await(last().ID, func(op ktrdr.Operation) bool { return op.Status == ktrdr.Running })
@@ -128,7 +128,7 @@ func TestResearch_LostBackendRestartsDesignAndAssessment(t *testing.T) {
 // goes on, by hand, where it was.
 func TestResearch_FailedByRestartGoesOnWhereItWas(t *testing.T) {
 	l := newLab(t, small, func(l *lab) { l.t = t; injected(l, "delay=1h:training:stuck") })
-	id := l.trigger(research.Trigger{Brief: "stuck", Seed: new(uint64(1)), BypassGates: true})[0]
+	id := l.trigger(research.Request{Brief: "stuck", Seed: new(uint64(1)), BypassGates: true})[0]
 	held := l.await(id, func(op ktrdr.Operation) bool { return op.Phase == string(research.Training) })
 	designed := l.children(id)[0]
 	l.await(l.children(id)[1].ID, func(op ktrdr.Operation) bool { return op.Status == ktrdr.Running })

@@ -230,7 +230,7 @@ func (l *lab) looks(run string) []ktrdr.Look {
 var cheap = instrument.Table{instrument.EverySymbol: {Commission: 0.00005}}
 
 // trigger creates researches.
-func (l *lab) trigger(t research.Trigger) []ktrdr.OperationID {
+func (l *lab) trigger(t research.Request) []ktrdr.OperationID {
 	l.t.Helper()
 	order, err := l.desk.Trigger(l.t.Context(), t)
 	if err != nil {

@@ -109,7 +109,7 @@ var down = llmtest.Script(llmtest.Step{Status: 503})
 // asked triggers one research and returns its design and assessment.
 func (l *lab) asked() (research.Design, research.Assessment) {
 	l.t.Helper()
-	id := l.trigger(research.Trigger{Brief: "small", Model: "first", BypassGates: true, Seed: new(uint64(1))})[0]
+	id := l.trigger(research.Request{Brief: "small", Model: "first", BypassGates: true, Seed: new(uint64(1))})[0]
 	l.result(id)
 	var d research.Design
 	var a research.Assessment
@@ -244,7 +244,7 @@ func TestModel_AnAnswerThatWasBoughtIsNotBoughtAgain(t *testing.T) {
 		return second
 	})
 	l := talkative(t, first, llmtest.New(t, down), nil)
-	id := l.trigger(research.Trigger{Model: "first", BypassGates: true, Seed: new(uint64(1))})[0]
+	id := l.trigger(research.Request{Model: "first", BypassGates: true, Seed: new(uint64(1))})[0]
 	<-held // the first answer is in the journal, the second call in flight
 	l.stop()
 	lives = 2
@@ -280,7 +280,7 @@ func TestModel_ALongWaitIsNotSlept(t *testing.T) {
 		c.Models = c.Models[:1]
 		m.Wait, m.Log = true, slog.New(slog.NewTextHandler(logged, nil))
 	})
-	id := l.trigger(research.Trigger{Model: "first", Seed: new(uint64(1))})[0]
+	id := l.trigger(research.Request{Model: "first", Seed: new(uint64(1))})[0]
 	var design ktrdr.OperationID
 	l.await(id, func(ktrdr.Operation) bool {
 		for _, c := range l.children(id) {
@@ -321,7 +321,7 @@ func TestModel_AStoreThatIsAwayFailsNoDesign(t *testing.T) {
 		l.models = []string{"first"}
 		l.minds.Models = storeless{}
 	})
-	id := l.trigger(research.Trigger{Model: "first", Seed: new(uint64(1))})[0]
+	id := l.trigger(research.Request{Model: "first", Seed: new(uint64(1))})[0]
 	l.await(id, func(op ktrdr.Operation) bool {
 		for _, c := range l.children(id) {
 			if c.Status == ktrdr.Failed {

@@ -80,7 +80,7 @@ func TestModel_AnInputThatIsNoObjectIsNotGuessedAt(t *testing.T) {
 func TestModel_TheOneThatWasChosenIsAskedFirst(t *testing.T) {
 	first, second := llmtest.New(t, scripted(saves())), llmtest.New(t, scripted(saves()))
 	l := talkative(t, first, second, nil)
-	l.result(l.trigger(research.Trigger{Brief: "small", Model: "second", BypassGates: true, Seed: new(uint64(1))})[0])
+	l.result(l.trigger(research.Request{Brief: "small", Model: "second", BypassGates: true, Seed: new(uint64(1))})[0])
 	if len(first.Requests()) != 0 || len(second.Requests()) == 0 {
 		t.Errorf("%d calls of the first and %d of the chosen one", len(first.Requests()), len(second.Requests()))
 	}

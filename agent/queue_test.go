@@ -16,9 +16,9 @@ func TestResearch_FirstComeFirstServed(t *testing.T) {
 	l := newLab(t, small, func(l *lab) { l.t = t; injected(l, "fail:designing:") }) // over in no time
 	var ids []ktrdr.OperationID
 	for i := range 15 {
-		ids = append(ids, l.trigger(research.Trigger{Brief: fmt.Sprint(i), Seed: new(uint64(i)), Force: true})...)
+		ids = append(ids, l.trigger(research.Request{Brief: fmt.Sprint(i), Seed: new(uint64(i)), Force: true})...)
 	}
-	ids = append(ids, l.trigger(research.Trigger{Brief: "a run", Seed: new(uint64(1)), Count: 9})...)
+	ids = append(ids, l.trigger(research.Request{Brief: "a run", Seed: new(uint64(1)), Count: 9})...)
 	var all []ktrdr.Operation
 	for _, id := range ids {
 		all = append(all, l.await(id, ended))

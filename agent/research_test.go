@@ -26,9 +26,9 @@ import (
 // edge is a market in which something is to be found.
 var edge = market.SynthConfig{Symbol: "EURUSD", Bars: 4000, Seed: 1, Edge: 0.8}
 
-var night = research.Trigger{Brief: "mean reversion on EURUSD, simple", Count: 6, Run: "night"}
+var night = research.Request{Brief: "mean reversion on EURUSD, simple", Count: 6, Run: "night"}
 
-func seeded(t research.Trigger) research.Trigger {
+func seeded(t research.Request) research.Request {
 	t.Seed = new(uint64(7))
 	return t
 }
@@ -227,7 +227,7 @@ func TestResearch_OfAGivenStrategy(t *testing.T) {
 				text = regexp.MustCompile(`\n  epochs: \d+`).ReplaceAllString(string(e.Source), "\n  epochs: 4")
 			}
 		}
-		id := l.trigger(research.Trigger{StrategyYAML: text, BypassGates: true, Seed: new(uint64(1)), Force: true})[0]
+		id := l.trigger(research.Request{StrategyYAML: text, BypassGates: true, Seed: new(uint64(1)), Force: true})[0]
 		r := l.result(id)
 		if r.Outcome != research.OutcomeCompleted || r.StrategyName != name || r.Figures == nil {
 			t.Errorf("%s: %+v", name, r)
@@ -357,7 +357,7 @@ func TestDesign_CannotReachTheHoldout(t *testing.T) {
 	l := newLab(t, edge, func(l *lab) {
 		l.designer = thief
 	})
-	order, err := l.desk.Trigger(t.Context(), research.Trigger{Seed: new(uint64(1))})
+	order, err := l.desk.Trigger(t.Context(), research.Request{Seed: new(uint64(1))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 func TestTranscript_IsAllThatWasSaid(t *testing.T) {
 	first := llmtest.New(t, scripted(uses("list_data", map[string]string{}), saves()))
 	l := talkative(t, first, llmtest.New(t, scripted(saves())), nil)
-	id := l.trigger(research.Trigger{Brief: "small", Model: "first", BypassGates: true, Seed: new(uint64(1))})[0]
+	id := l.trigger(research.Request{Brief: "small", Model: "first", BypassGates: true, Seed: new(uint64(1))})[0]
 	l.result(id)
 	calls, err := l.store.Calls(t.Context(), id, 100)
 	if err != nil {

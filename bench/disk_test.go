@@ -14,7 +14,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/bench"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 var (
@@ -51,7 +51,7 @@ func diskOf(b *testing.B, bin string, n int, setting string) (perResearch int64,
 	in.env = append(in.env, setting)
 	in.run("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", fmt.Sprint(*diskBars), "--seed", "7")
 	in.serve("--workers", "2")
-	if _, err := in.client.Trigger(b.Context(), httpapi.ResearchRequest{Brief: "EURUSD 1h", Count: n, Seed: new(uint64(1))}, ""); err != nil {
+	if _, err := in.client.Trigger(b.Context(), research.Request{Brief: "EURUSD 1h", Count: n, Seed: new(uint64(1))}, ""); err != nil {
 		b.Fatal(err)
 	}
 	shared := in.blobs() // the bars, which all researches read

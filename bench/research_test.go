@@ -12,7 +12,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/bench"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // BenchmarkQueuedResearches prints what a line of researches costs the backend
@@ -46,7 +46,7 @@ func BenchmarkQueuedResearches(b *testing.B) {
 func (in *installation) queue(n int) (kb int) {
 	in.b.Helper()
 	begun := time.Now()
-	made, err := in.client.Trigger(in.b.Context(), httpapi.ResearchRequest{Brief: "simple", Count: n, Seed: new(uint64(1))}, "")
+	made, err := in.client.Trigger(in.b.Context(), research.Request{Brief: "simple", Count: n, Seed: new(uint64(1))}, "")
 	if err != nil || len(made.Operations) != n {
 		in.b.Fatalf("%d researches: %d created, %v", n, len(made.Operations), err)
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/chaos"
-	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/llm/llmtest"
+	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/strategy/strategytest"
 )
 
@@ -48,8 +48,8 @@ func TestSecrets_AKeyThatAProviderRepeatsIsKeptNowhere(t *testing.T) {
 		lab.Market("EURUSD", 1500, 3)
 
 		const seen = "a-goal-that-is-no-secret"
-		brief := func(text string) (httpapi.Triggered, error) {
-			return lab.Client().Trigger(t.Context(), httpapi.ResearchRequest{Brief: text, Model: "anthropic/m1", BypassGates: true, Seed: new(uint64(1))}, "")
+		brief := func(text string) (research.Triggered, error) {
+			return lab.Client().Trigger(t.Context(), research.Request{Brief: text, Model: "anthropic/m1", BypassGates: true, Seed: new(uint64(1))}, "")
 		}
 		for _, key := range []string{canary + "-first", canary + "-second"} {
 			if _, err := brief("trade well, with " + key); ktrdr.CodeOf(err) != ktrdr.CodeInvalid || strings.Contains(err.Error(), canary) {

@@ -14,7 +14,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/chaos"
 	"github.com/ktrdr/ktrdr/dummy"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/jobs"
 )
 
 // mostStarts is how often a supervisor starts a backend before a lab with one
@@ -106,13 +106,13 @@ const limit = 400_000
 
 func TestMemoryLimit_EachComputeTypeDiesAloneInItsChild(t *testing.T) {
 	t.Parallel()
-	model := func(lab *chaos.Lab) httpapi.BacktestRequest {
+	model := func(lab *chaos.Lab) jobs.BacktestRequest {
 		lab.Market("EURUSD", 4000, 7)
 		backend := lab.ServeWith(2)
-		id := lab.Train(httpapi.TrainingRequest{StrategyName: "rsi_mean_reversion"})
+		id := lab.Train(jobs.TrainingRequest{StrategyName: "rsi_mean_reversion"})
 		lab.Ends(id, ktrdr.Completed)
 		backend.Kill()
-		return httpapi.BacktestRequest{Model: string(id)}
+		return jobs.BacktestRequest{Model: string(id)}
 	}
 	cases := map[ktrdr.Type]struct {
 		inject string
@@ -120,7 +120,7 @@ func TestMemoryLimit_EachComputeTypeDiesAloneInItsChild(t *testing.T) {
 	}{
 		ktrdr.Training: {"memory:training:", func(_ *testing.T, lab *chaos.Lab) func() {
 			lab.Market("EURUSD", 4000, 7)
-			return func() { lab.Train(httpapi.TrainingRequest{StrategyName: "rsi_mean_reversion"}) }
+			return func() { lab.Train(jobs.TrainingRequest{StrategyName: "rsi_mean_reversion"}) }
 		}},
 		ktrdr.Backtesting: {"memory:backtesting:", func(_ *testing.T, lab *chaos.Lab) func() {
 			r := model(lab)
@@ -128,7 +128,7 @@ func TestMemoryLimit_EachComputeTypeDiesAloneInItsChild(t *testing.T) {
 		}},
 		ktrdr.DataLoad: {"", func(t *testing.T, lab *chaos.Lab) func() {
 			longCSV(8_000_000).write(t, filepath.Join(lab.Data(), "long.csv.gz"))
-			return func() { lab.Load(httpapi.DataLoadRequest{Path: "long.csv.gz", Symbol: "LONG"}) }
+			return func() { lab.Load(jobs.DataLoadRequest{Path: "long.csv.gz", Symbol: "LONG"}) }
 		}},
 		ktrdr.AgentConfirm: {"memory:confirming:", func(_ *testing.T, lab *chaos.Lab) func() {
 			plant(lab)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/chaos"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/report"
 )
 
 // TestFleet_EveryKilledProcessIsTold kills three workers, of which one holds an
@@ -30,7 +30,7 @@ func TestFleet_EveryKilledProcessIsTold(t *testing.T) {
 			w.Kill()
 		}
 		lab.Ends(id, ktrdr.Failed)
-		machine := func() httpapi.ReportMachine {
+		machine := func() report.Machine {
 			r, err := lab.Client().Report(t.Context(), "1h", "")
 			if err != nil {
 				t.Fatal(err)

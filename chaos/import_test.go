@@ -12,7 +12,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/chaos"
 	"github.com/ktrdr/ktrdr/fault"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -55,7 +55,7 @@ func TestImport_RunAgainUndoesNothingAndTellsItsFirstResult(t *testing.T) {
 		}
 		command("data", "import", filepath.Join(lab.Data(), "first.csv"), "--symbol", "EURUSD", "--timeframe", "1h")
 		backend := lab.ServeWith(1, "KTRDR_FAILPOINT="+string(fault.WorkerEnding))
-		id := lab.Load(httpapi.DataLoadRequest{Path: "more.csv", Symbol: "EURUSD", Timeframe: "1h", Mode: "append"})
+		id := lab.Load(jobs.DataLoadRequest{Path: "more.csv", Symbol: "EURUSD", Timeframe: "1h", Mode: "append"})
 		if code := backend.Exit(time.Minute); code != -1 {
 			t.Fatalf("the backend ended with %d instead of being killed", code)
 		}
@@ -92,7 +92,7 @@ func TestImport_KilledLeavesNoTemporaryFile(t *testing.T) {
 	temp := t.TempDir()
 	env := []string{"TMPDIR=" + temp, "KTRDR_FAILPOINT=" + string(fault.ImportCopied)}
 	backend := lab.ServeWith(1, env...)
-	id := lab.Load(httpapi.DataLoadRequest{Path: "prices.csv", Symbol: "EURUSD", Timeframe: "1h"})
+	id := lab.Load(jobs.DataLoadRequest{Path: "prices.csv", Symbol: "EURUSD", Timeframe: "1h"})
 	if code := backend.Exit(time.Minute); code != -1 {
 		t.Fatalf("the backend ended with %d instead of being killed", code)
 	}

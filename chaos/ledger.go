@@ -10,18 +10,18 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // This file is the lab's side of researches.
 
 // Research starts a run of researches. The same key again starts nothing new;
 // the backend may be dying, so it is asked until it answers.
-func (l *Lab) Research(r httpapi.ResearchRequest, key string) httpapi.Triggered {
+func (l *Lab) Research(r research.Request, key string) research.Triggered {
 	l.t.Helper()
-	var made httpapi.Triggered
+	var made research.Triggered
 	eventually(l.t, time.Minute, "an answer to the trigger "+key, func() bool {
-		status, out, err := call[httpapi.Triggered](l, http.MethodPost, "/api/v1/agent/trigger", r, "Idempotency-Key", key)
+		status, out, err := call[research.Triggered](l, http.MethodPost, "/api/v1/agent/trigger", r, "Idempotency-Key", key)
 		if err == nil && status != http.StatusAccepted && status < http.StatusInternalServerError {
 			l.t.Fatalf("trigger %s: %d %+v", key, status, out.Error)
 		}
@@ -51,7 +51,7 @@ type Entry struct{ Strategy, Status, Ledger, Result string }
 func (l *Lab) Ledger(run string) map[Place]Entry {
 	l.t.Helper()
 	entries := map[Place]Entry{}
-	for _, trial := range memory(l, "trials", run, func(m httpapi.Memory) []ktrdr.Trial { return m.Trials }) {
+	for _, trial := range memory(l, "trials", run, func(m research.MemoryPage) []ktrdr.Trial { return m.Trials }) {
 		at := Place{trial.Generation, trial.Index}
 		if _, twice := entries[at]; twice {
 			l.t.Errorf("%s has two trials in generation %d, place %d", run, at.Generation, at.Index)
@@ -59,12 +59,12 @@ func (l *Lab) Ledger(run string) map[Place]Entry {
 		entries[at] = Entry{Strategy: trial.Strategy, Status: trial.Rung, Ledger: trial.Hash.String()}
 	}
 	seen := map[Place]bool{}
-	for _, e := range memory(l, "experiments", run, func(m httpapi.Memory) []httpapi.Experiment { return m.Experiments }) {
+	for _, e := range memory(l, "experiments", run, func(m research.MemoryPage) []research.ExperimentRow { return m.Experiments }) {
 		at := Place{e.Generation, e.Index}
 		var note struct {
 			Hash string `json:"result_hash"`
 		}
-		whole, out, err := call[httpapi.Experiment](l, http.MethodGet, "/api/v1/memory/"+string(e.Operation), nil)
+		whole, out, err := call[research.ExperimentRow](l, http.MethodGet, "/api/v1/memory/"+string(e.Operation), nil)
 		if err != nil || whole != http.StatusOK {
 			l.t.Fatalf("experiment of %s: %d %+v %v", e.Operation, whole, out.Error, err)
 		}
@@ -135,10 +135,10 @@ func (l *Lab) Looks(run string) (all []Look) {
 }
 
 // memory reads all pages of one kind of what a run left.
-func memory[T any](l *Lab, kind, run string, of func(httpapi.Memory) []T) (all []T) {
+func memory[T any](l *Lab, kind, run string, of func(research.MemoryPage) []T) (all []T) {
 	l.t.Helper()
 	for cursor := ""; ; {
-		status, out, err := call[httpapi.Memory](l, http.MethodGet, fmt.Sprintf("/api/v1/memory?kind=%s&run=%s&limit=100&cursor=%s", kind, run, cursor), nil)
+		status, out, err := call[research.MemoryPage](l, http.MethodGet, fmt.Sprintf("/api/v1/memory?kind=%s&run=%s&limit=100&cursor=%s", kind, run, cursor), nil)
 		if err != nil || status != http.StatusOK {
 			l.t.Fatalf("%s of %s: %d %+v %v", kind, run, status, out.Error, err)
 		}

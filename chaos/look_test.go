@@ -8,7 +8,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/chaos"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // TestLook_KilledAtEveryStepIsOneLook kills the backend with SIGKILL at every
@@ -50,7 +50,7 @@ func TestLook_KilledAtEveryStepIsOneLook(t *testing.T) {
 }
 
 // oneLook is a run in which one finalist is confirmed, where plant was done.
-var oneLook = httpapi.ResearchRequest{
+var oneLook = research.Request{
 	Brief: "mean reversion on EURUSD 1h, simple", Count: 2, Seed: new(uint64(7)), Symbols: []string{"EURUSD"}, Timeframe: "1h",
 }
 

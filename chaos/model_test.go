@@ -10,9 +10,9 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/chaos"
-	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/llm/llmtest"
 	"github.com/ktrdr/ktrdr/research"
+	"github.com/ktrdr/ktrdr/resilience"
 	"github.com/ktrdr/ktrdr/strategy/strategytest"
 )
 
@@ -56,9 +56,9 @@ func asks(t *testing.T, lab *chaos.Lab) ktrdr.OperationID {
 	return triggers(t, lab).Operation
 }
 
-func triggers(t *testing.T, lab *chaos.Lab) httpapi.Triggered {
+func triggers(t *testing.T, lab *chaos.Lab) research.Triggered {
 	t.Helper()
-	made, err := lab.Client().Trigger(t.Context(), httpapi.ResearchRequest{Model: "anthropic/m1", BypassGates: true, Seed: new(uint64(1))}, "")
+	made, err := lab.Client().Trigger(t.Context(), research.Request{Model: "anthropic/m1", BypassGates: true, Seed: new(uint64(1))}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,10 +137,10 @@ func TestModels_WithEveryProviderDownTheProgramDesignsAndBreakersOutliveIt(t *te
 		if n := len(first.Requests()); n != before {
 			t.Errorf("the dead provider was called %d times by the next life, want none: its breaker is open", n-before)
 		}
-		if _, err := client.ResetBreaker(t.Context(), "provider:anthropic", httpapi.BreakerDecision{Why: "mended"}); ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
+		if _, err := client.ResetBreaker(t.Context(), "provider:anthropic", resilience.Decision{Why: "mended"}); ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
 			t.Errorf("a reset by nobody: %v, want it refused", err)
 		}
-		b, err := client.ResetBreaker(t.Context(), "provider:anthropic", httpapi.BreakerDecision{By: "ann", Why: "mended"})
+		b, err := client.ResetBreaker(t.Context(), "provider:anthropic", resilience.Decision{By: "ann", Why: "mended"})
 		if err != nil || b.State != ktrdr.BreakerClosed || b.By != "ann" {
 			t.Errorf("a reset by ann: %+v, %v", b, err)
 		}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/chaos"
-	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/llm/llmtest"
+	"github.com/ktrdr/ktrdr/resilience"
 )
 
 // The breaker of the provider that dies, and money that is enough.
@@ -73,7 +73,7 @@ func designedBySecond(t *testing.T, lab *chaos.Lab, id ktrdr.OperationID) {
 }
 
 // breakerOf is a provider's.
-func breakerOf(t *testing.T, lab *chaos.Lab, provider string) httpapi.BreakerStatus {
+func breakerOf(t *testing.T, lab *chaos.Lab, provider string) resilience.Status {
 	t.Helper()
 	all, err := lab.Client().Breakers(t.Context())
 	if err != nil {
@@ -85,7 +85,7 @@ func breakerOf(t *testing.T, lab *chaos.Lab, provider string) httpapi.BreakerSta
 		}
 	}
 	t.Fatalf("there is no breaker of %s among %+v", provider, all)
-	return httpapi.BreakerStatus{}
+	return resilience.Status{}
 }
 
 func TestModels_AProviderThatFailsInEveryWayCostsNoResearch(t *testing.T) {

@@ -9,19 +9,19 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/chaos"
 	"github.com/ktrdr/ktrdr/dummy"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // evening is what is started before everybody goes to bed. Gates are bypassed so
 // that every research goes through every phase.
-func evening(lab *chaos.Lab) (httpapi.Triggered, []ktrdr.OperationID) {
+func evening(lab *chaos.Lab) (research.Triggered, []ktrdr.OperationID) {
 	leaf := dummy.Spec{Steps: 120, StepMS: 20, CheckpointEvery: 5, ArtifactBytes: 70_000}
 	work := []ktrdr.OperationID{
 		lab.Submit(dummy.Spec{Children: []dummy.Spec{leaf, leaf}}),
 		lab.Submit(dummy.Spec{Children: []dummy.Spec{leaf, leaf}, Parallel: true}),
 	}
 	seed := uint64(3)
-	return lab.Research(httpapi.ResearchRequest{Brief: "trend on EURUSD 1h", Count: 2, Seed: &seed, BypassGates: true}, "evening"), work
+	return lab.Research(research.Request{Brief: "trend on EURUSD 1h", Count: 2, Seed: &seed, BypassGates: true}, "evening"), work
 }
 
 // undisturbed is what the same researches come to in a lab where nothing

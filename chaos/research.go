@@ -10,6 +10,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -50,13 +51,13 @@ func (l *Lab) Import(b *market.Bars) {
 }
 
 // Train starts a training.
-func (l *Lab) Train(r httpapi.TrainingRequest) ktrdr.OperationID {
+func (l *Lab) Train(r jobs.TrainingRequest) ktrdr.OperationID {
 	l.t.Helper()
 	return l.begin("/api/v1/training/start", r)
 }
 
 // Backtest starts a backtest.
-func (l *Lab) Backtest(r httpapi.BacktestRequest) ktrdr.OperationID {
+func (l *Lab) Backtest(r jobs.BacktestRequest) ktrdr.OperationID {
 	l.t.Helper()
 	return l.begin("/api/v1/backtests/start", r)
 }

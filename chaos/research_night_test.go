@@ -10,7 +10,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/chaos"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // between is how long a night leaves everybody alone.
@@ -34,7 +34,7 @@ func researches() int {
 func TestResearchNight_KillsChangeNoVerdict(t *testing.T) {
 	t.Parallel()
 	seed := seed(t)
-	request := httpapi.ResearchRequest{
+	request := research.Request{
 		Brief: "mean reversion on EURUSD 1h, simple", Count: researches(), Seed: new(seed % 1000), Symbols: []string{"EURUSD"}, Timeframe: "1h",
 	}
 	calm := chaos.New(t, binary, chaos.SQLite, chaos.Calm)
@@ -83,19 +83,19 @@ type researchNight struct {
 	killed struct{ backends, workers int }
 }
 
-func (n *researchNight) begin(request httpapi.ResearchRequest) string {
+func (n *researchNight) begin(request research.Request) string {
 	n.t.Helper()
 	n.began = time.Now()
 	n.backend = n.lab.Serve(dawdle)
 	for i := range n.workers {
 		n.workers[i] = n.lab.ResearcherIn(n.lab.WorkerDir(i + 1))
 	}
-	made := make(chan httpapi.Triggered, 1)
+	made := make(chan research.Triggered, 1)
 	go func() { made <- n.lab.Research(request, "night") }()
 	n.backend.Kill() // while the run is being created, or nearly so
 	n.killed.backends++
 	n.backend = n.lab.Serve(dawdle)
-	var run httpapi.Triggered
+	var run research.Triggered
 	select {
 	case run = <-made:
 	case <-time.After(2 * time.Minute):
@@ -155,7 +155,7 @@ func (n *researchNight) nearlyPoison() bool {
 }
 
 // morning looks at every research and its children: none is lost, none doubled.
-func (n *researchNight) morning(request httpapi.ResearchRequest, run string) {
+func (n *researchNight) morning(request research.Request, run string) {
 	n.t.Helper()
 	again, claims := 0, 0
 	for _, id := range n.ids {

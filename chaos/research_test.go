@@ -8,7 +8,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/chaos"
 	"github.com/ktrdr/ktrdr/fault"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/strategy/strategytest"
 )
 
@@ -30,7 +30,7 @@ func TestTraining_KilledAndResumedOnAnotherKernelEndsAsUndisturbed(t *testing.T)
 		lab.Serve()
 		lab.Market("EURUSD", 4000, 7)
 		worker := lab.Researcher(slow, fmt.Sprintf("KTRDR_FAILPOINT=%s@1", fault.WorkerSaved))
-		id := lab.Train(httpapi.TrainingRequest{StrategyYAML: lengthy})
+		id := lab.Train(jobs.TrainingRequest{StrategyYAML: lengthy})
 		if code := worker.Exit(time.Minute); code != -1 {
 			t.Fatalf("the worker ended with %d instead of being killed after its first checkpoint\n%s", code, worker.Log())
 		}
@@ -42,7 +42,7 @@ func TestTraining_KilledAndResumedOnAnotherKernelEndsAsUndisturbed(t *testing.T)
 		if op := lab.Op(id); op.Epoch != 2 {
 			t.Errorf("epoch %d, want 2: one claim before the kill, one after", op.Epoch)
 		}
-		if want := lab.ResultHash(lab.Train(httpapi.TrainingRequest{StrategyYAML: lengthy})); disturbed != want {
+		if want := lab.ResultHash(lab.Train(jobs.TrainingRequest{StrategyYAML: lengthy})); disturbed != want {
 			t.Errorf("result hash %s after a kill, %s undisturbed", disturbed, want)
 		}
 		lab.Audit()
@@ -57,9 +57,9 @@ func TestBacktest_KilledAtACheckpointEndsAsUndisturbed(t *testing.T) {
 		lab.Serve()
 		lab.Market("EURUSD", 25_000, 7)
 		trainer := lab.Researcher()
-		model := lab.Train(httpapi.TrainingRequest{StrategyName: "rsi_mean_reversion"})
+		model := lab.Train(jobs.TrainingRequest{StrategyName: "rsi_mean_reversion"})
 		lab.Ends(model, ktrdr.Completed)
-		request := httpapi.BacktestRequest{Model: string(model), Scope: "all"}
+		request := jobs.BacktestRequest{Model: string(model), Scope: "all"}
 		want := lab.ResultHash(lab.Backtest(request))
 		trainer.Kill()
 

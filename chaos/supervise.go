@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // This file is the lab's side of supervisors and of power cuts.
@@ -28,7 +29,7 @@ func (l *Lab) BootLimited(kib, workers int, env ...string) *Proc {
 }
 
 // Load starts an import.
-func (l *Lab) Load(r httpapi.DataLoadRequest) ktrdr.OperationID {
+func (l *Lab) Load(r jobs.DataLoadRequest) ktrdr.OperationID {
 	l.t.Helper()
 	return l.begin("/api/v1/data/load", r)
 }
@@ -83,7 +84,7 @@ func PowerCut(all ...*Proc) {
 
 // Hashes waits for the researches of a run and returns their result hashes in
 // the order of the run.
-func (l *Lab) Hashes(run httpapi.Triggered) []string {
+func (l *Lab) Hashes(run research.Triggered) []string {
 	l.t.Helper()
 	hashes := make([]string, len(run.Operations))
 	for i, r := range run.Operations {

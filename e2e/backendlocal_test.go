@@ -10,7 +10,6 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/chaos"
-	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -28,7 +27,7 @@ var (
 
 // killed starts a backend under a policy, has a research held in a phase, and
 // kills the backend there.
-func (l *lab) killed(at local, policy string) (research, child ktrdr.Operation) {
+func (l *lab) killed(at local, policy string) (parent, child ktrdr.Operation) {
 	l.t.Helper()
 	hold := "hang:"
 	if at == inTraining {
@@ -36,11 +35,11 @@ func (l *lab) killed(at local, policy string) (research, child ktrdr.Operation) 
 	}
 	backend := l.Serve("RESTART_POLICY="+policy, "KTRDR_INJECT="+hold+string(at.phase)+":stuck")
 	l.Researcher()
-	id := l.ask(httpapi.ResearchRequest{Brief: "stuck", TriggerReason: "start_new_cycle", BypassGates: true, Seed: new(uint64(7))})
+	id := l.ask(research.Request{Brief: "stuck", TriggerReason: "start_new_cycle", BypassGates: true, Seed: new(uint64(7))})
 	child = l.held(id, at.child)
-	research = l.Op(id)
+	parent = l.Op(id)
 	backend.Kill()
-	return research, child
+	return parent, child
 }
 
 func TestBackendLocal_UnderThePolicyFailAResearchWaitsToBeResumed(t *testing.T) {

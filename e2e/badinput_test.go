@@ -10,7 +10,6 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/chaos"
-	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/strategy/strategytest"
 )
@@ -18,7 +17,7 @@ import (
 // mistake is a request that nothing may come of.
 type mistake struct {
 	name   string
-	ask    httpapi.ResearchRequest
+	ask    research.Request
 	args   []string // of `ktrdr research`; nil where it cannot be said there
 	status int
 	says   []string // what is wrong, and what to do
@@ -43,85 +42,85 @@ func mistakes(t *testing.T) []mistake {
 	return []mistake{
 		{
 			"an unknown strategy",
-			httpapi.ResearchRequest{Strategy: "nosuch"},
+			research.Request{Strategy: "nosuch"},
 			[]string{"--strategy", "nosuch"},
 			unprocessable,
 			[]string{`there is no strategy "nosuch"`, "rsi_mean_reversion"},
 		},
 		{
-			"a path for a strategy's name", httpapi.ResearchRequest{Strategy: "../token"}, nil, // there it is a file
+			"a path for a strategy's name", research.Request{Strategy: "../token"}, nil, // there it is a file
 			unprocessable, []string{`"../token" is a path`, "give the name of a strategy, or its text"},
 		},
 		{
 			"YAML that is none",
-			httpapi.ResearchRequest{StrategyYAML: broken},
+			research.Request{StrategyYAML: broken},
 			[]string{"--strategy", file("broken.yaml", broken)},
 			unprocessable,
 			[]string{"correct the strategy", ":1:7: this is not YAML"},
 		},
 		{
 			"an unknown indicator",
-			httpapi.ResearchRequest{StrategyYAML: misspelt},
+			research.Request{StrategyYAML: misspelt},
 			[]string{"--strategy", file("misspelt.yaml", misspelt)},
 			unprocessable,
 			[]string{"correct the strategy", `there is no indicator "rsj"; did you mean rsi?`},
 		},
 		{
 			"a brief of 100 KB",
-			httpapi.ResearchRequest{Brief: long},
+			research.Request{Brief: long},
 			[]string{long},
 			unprocessable,
 			[]string{"at most 65536 are allowed", "in fewer words"},
 		},
 		{
-			"a brief of 1 MB", httpapi.ResearchRequest{Brief: strings.Repeat("x", 1<<20)}, nil, // no command line is that long
+			"a brief of 1 MB", research.Request{Brief: strings.Repeat("x", 1<<20)}, nil, // no command line is that long
 			http.StatusRequestEntityTooLarge, []string{"over this route's limit of 1048576 bytes", "send less"},
 		},
 		{
 			"an unknown model",
-			httpapi.ResearchRequest{Model: "oracle"},
+			research.Request{Model: "oracle"},
 			[]string{"--model", "oracle"},
 			unprocessable,
 			[]string{`there is no model "oracle"`, "builtin needs no key"},
 		},
 		{
 			"a symbol without bars",
-			httpapi.ResearchRequest{Symbols: []string{"GBPUSD"}},
+			research.Request{Symbols: []string{"GBPUSD"}},
 			[]string{"--symbol", "GBPUSD"},
 			unprocessable,
 			[]string{"there are no 1h bars of GBPUSD", "ktrdr data import", "ktrdr data synth"},
 		},
 		{
 			"a symbol without a name",
-			httpapi.ResearchRequest{Symbols: []string{""}},
+			research.Request{Symbols: []string{""}},
 			[]string{"--symbol", `""`},
 			unprocessable,
 			[]string{"a symbol has no name", "such as EURUSD"},
 		},
 		{
 			"a brief about a symbol without bars",
-			httpapi.ResearchRequest{Brief: "trade GBP/USD"},
+			research.Request{Brief: "trade GBP/USD"},
 			[]string{"trade GBP/USD"},
 			unprocessable,
 			[]string{"the goal names GBPUSD", "ktrdr data import"},
 		},
 		{
 			"a brief about a share without bars",
-			httpapi.ResearchRequest{Brief: "trade TSLA on 5m bars"},
+			research.Request{Brief: "trade TSLA on 5m bars"},
 			[]string{"trade TSLA on 5m bars"},
 			unprocessable,
 			[]string{"the goal names TSLA", "it has EURUSD 1h", "leave the name out"},
 		},
 		{
 			"a brief about bars of another length",
-			httpapi.ResearchRequest{Brief: "EURUSD on 5m bars"},
+			research.Request{Brief: "EURUSD on 5m bars"},
 			[]string{"EURUSD on 5m bars"},
 			unprocessable,
 			[]string{"the goal names 5m bars", "it has EURUSD 1h", "leave the timeframe out"},
 		},
 		{
 			"a strategy for a symbol without bars",
-			httpapi.ResearchRequest{StrategyYAML: foreign},
+			research.Request{StrategyYAML: foreign},
 			[]string{"--strategy", file("foreign.yaml", foreign)},
 			unprocessable,
 			[]string{"there are no 1h bars of GBPUSD", "ktrdr data import"},
@@ -200,7 +199,7 @@ func TestBadInput_WithoutABudgetThereIsTheBuiltinModel(t *testing.T) {
 		if b, err := l.client.Budget(t.Context()); err != nil || b.Remaining != 0 {
 			t.Fatalf("budget %+v, %v, want none", b, err)
 		}
-		_, err := l.client.Trigger(t.Context(), httpapi.ResearchRequest{Model: "anthropic/claude-sonnet-5"}, "")
+		_, err := l.client.Trigger(t.Context(), research.Request{Model: "anthropic/claude-sonnet-5"}, "")
 		if ktrdr.CodeOf(err) != ktrdr.CodeBudget || !strings.Contains(err.Error(), "raise the budget") || !strings.Contains(err.Error(), "builtin") {
 			t.Errorf("a model without a budget: %v", err)
 		}
@@ -208,7 +207,7 @@ func TestBadInput_WithoutABudgetThereIsTheBuiltinModel(t *testing.T) {
 			t.Errorf("%d operations came of it", n)
 		}
 		l.Researcher()
-		l.completes(l.ask(httpapi.ResearchRequest{Model: "builtin", BypassGates: true}), whole...)
+		l.completes(l.ask(research.Request{Model: "builtin", BypassGates: true}), whole...)
 	})
 }
 
@@ -217,7 +216,7 @@ func TestInput_SymbolsAreSpelledAsTheLibraryDoes(t *testing.T) {
 	onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
 		l.Serve()
 		l.Researcher()
-		id := l.ask(httpapi.ResearchRequest{Symbols: []string{"eurusd", "EURUSD"}, BypassGates: true})
+		id := l.ask(research.Request{Symbols: []string{"eurusd", "EURUSD"}, BypassGates: true})
 		l.completes(id, whole...)
 		spec := decode[research.Spec](t, l.Op(id).Spec)
 		if len(spec.Bars) != 1 || spec.Bars[0].Symbol != "EURUSD" {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/chaos"
-	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/strategy/strategytest"
 )
@@ -20,7 +19,7 @@ func TestCheckpoints_ThatCannotBeWrittenAreWaitedForAlone(t *testing.T) {
 		backend := l.Serve()
 		worker := l.Researcher()
 		ask := func(seed uint64) ktrdr.OperationID {
-			return l.ask(httpapi.ResearchRequest{StrategyYAML: strategytest.Small(), Seed: &seed, BypassGates: true, Force: true})
+			return l.ask(research.Request{StrategyYAML: strategytest.Small(), Seed: &seed, BypassGates: true, Force: true})
 		}
 		given := []ktrdr.Type{ktrdr.Training, ktrdr.Backtesting, ktrdr.AgentAssessment}
 		twin := l.completes(ask(5), given...)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/chaos"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -21,7 +21,7 @@ import (
 func TestCompaction_WhatIsNotKeptIsComputedAgain(t *testing.T) {
 	onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
 		p := l.ServeWith(2, "KTRDR_COMPACT=false")
-		run := l.Research(httpapi.ResearchRequest{Brief: "EURUSD 1h", Count: 4, Seed: new(uint64(5)), BypassGates: true, Force: true}, "four")
+		run := l.Research(research.Request{Brief: "EURUSD 1h", Count: 4, Seed: new(uint64(5)), BypassGates: true, Force: true}, "four")
 		l.RunEnds(run.Run)
 		var plain []shown
 		for _, r := range run.Operations {
@@ -66,8 +66,8 @@ type shown struct {
 	ResultHash ktrdr.Hash
 	Spec       string
 	Results    []string // of the research and its children
-	Trades     []httpapi.Trade
-	Equity     []httpapi.Point
+	Trades     []jobs.Trade
+	Equity     []jobs.Point
 	Files      map[ktrdr.Hash]string
 }
 

@@ -13,7 +13,8 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/chaos"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -35,20 +36,20 @@ func TestResultHashes_StayWhatTheyWere(t *testing.T) {
 
 	got := map[string]string{}
 	for _, strategy := range []string{"gru_breakout", "lstm_momentum", "regime_filter", "return_regression", "rsi_mean_reversion", "trend_two_timeframes"} {
-		model := l.Train(httpapi.TrainingRequest{StrategyName: strategy, Seed: new(uint64(7))})
+		model := l.Train(jobs.TrainingRequest{StrategyName: strategy, Seed: new(uint64(7))})
 		got["training "+strategy] = l.ResultHash(model)
 		if strategy == "regime_filter" {
 			continue // its network names a regime and does not trade
 		}
-		got["backtest "+strategy] = l.ResultHash(l.Backtest(httpapi.BacktestRequest{Model: string(model)}))
+		got["backtest "+strategy] = l.ResultHash(l.Backtest(jobs.BacktestRequest{Model: string(model)}))
 	}
 	for _, run := range []struct { // one after the other: designs learn from earlier runs, and looks on one market are numbered
 		name    string
-		request httpapi.ResearchRequest
+		request research.Request
 	}{
-		{"one-symbol", httpapi.ResearchRequest{Brief: "find an edge that is left after costs", Count: 10, Symbols: []string{"SYNTH"}, Timeframe: "1h", Costs: "SYNTH=0.5/0/0"}},
-		{"two-symbols", httpapi.ResearchRequest{Brief: "mean reversion", Count: 2, Symbols: []string{"EURUSD", "GBPUSD"}, Timeframe: "1h", BypassGates: true}},
-		{"two-timeframes", httpapi.ResearchRequest{Brief: "trend", Count: 2, Symbols: []string{"EURUSD"}, Timeframes: []string{"1h", "4h"}, BypassGates: true}},
+		{"one-symbol", research.Request{Brief: "find an edge that is left after costs", Count: 10, Symbols: []string{"SYNTH"}, Timeframe: "1h", Costs: "SYNTH=0.5/0/0"}},
+		{"two-symbols", research.Request{Brief: "mean reversion", Count: 2, Symbols: []string{"EURUSD", "GBPUSD"}, Timeframe: "1h", BypassGates: true}},
+		{"two-timeframes", research.Request{Brief: "trend", Count: 2, Symbols: []string{"EURUSD"}, Timeframes: []string{"1h", "4h"}, BypassGates: true}},
 	} {
 		name, request := run.name, run.request
 		request.Seed, request.Force = new(uint64(1)), true

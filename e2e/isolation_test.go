@@ -9,7 +9,6 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/chaos"
-	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -23,7 +22,7 @@ func TestIsolation_OneFailureStaysOne(t *testing.T) {
 		a := l.trigger("A")
 		failed := l.trigger("B INJECT_FAILURE")
 		panicked := l.trigger("INJECT_PANIC")
-		refused := l.ask(httpapi.ResearchRequest{Brief: "its gates are real"})
+		refused := l.ask(research.Request{Brief: "its gates are real"})
 		hung := l.trigger("INJECT_HANG")
 		c := l.trigger("C")
 		held := l.held(hung, ktrdr.Training)

@@ -43,10 +43,10 @@ func (l *lab) must(args ...string) string {
 // trigger starts a research that no gate stops.
 func (l *lab) trigger(brief string) ktrdr.OperationID {
 	l.t.Helper()
-	return l.ask(httpapi.ResearchRequest{Brief: brief, BypassGates: true, Force: true})
+	return l.ask(research.Request{Brief: brief, BypassGates: true, Force: true})
 }
 
-func (l *lab) ask(r httpapi.ResearchRequest) ktrdr.OperationID {
+func (l *lab) ask(r research.Request) ktrdr.OperationID {
 	l.t.Helper()
 	made, err := l.client.Trigger(l.t.Context(), r, "")
 	if err != nil {
@@ -133,7 +133,7 @@ func (l *lab) checkpoint(id ktrdr.OperationID) (ktrdr.Checkpoint, research.State
 	return c, decode[research.State](l.t, c.State)
 }
 
-func (l *lab) status() httpapi.ResearchStatus {
+func (l *lab) status() research.Status {
 	l.t.Helper()
 	st, err := l.client.ResearchStatus(l.t.Context())
 	if err != nil {

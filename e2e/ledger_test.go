@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr/chaos"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // Ten requests at once on one market: each counts all before it, and every look
@@ -16,11 +16,11 @@ func TestRuns_TenAtOnceCountEachOther(t *testing.T) {
 	onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
 		l.MarketWith("GBPUSD", 4000, 1, 0.8)
 		l.ServeWith(2)
-		made := make([]httpapi.Triggered, 10)
+		made := make([]research.Triggered, 10)
 		var all sync.WaitGroup
 		for i := range made {
 			all.Go(func() {
-				r := httpapi.ResearchRequest{Brief: "mean reversion on GBPUSD 1h, simple", Count: 1, Force: true, Seed: new(uint64(i))}
+				r := research.Request{Brief: "mean reversion on GBPUSD 1h, simple", Count: 1, Force: true, Seed: new(uint64(i))}
 				made[i] = l.Research(r, fmt.Sprintf("ten-%d", i))
 			})
 		}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/chaos"
-	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -33,7 +32,7 @@ func TestResearches_MoreThanWorkersWaitForThem(t *testing.T) {
 		l.Serve("KTRDR_MAX_RESEARCHES=5", "KTRDR_INJECT=delay=300ms:training:")
 		l.Researcher()
 		l.Researcher()
-		made, err := l.client.Trigger(t.Context(), httpapi.ResearchRequest{Count: 5, BypassGates: true}, "")
+		made, err := l.client.Trigger(t.Context(), research.Request{Count: 5, BypassGates: true}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +80,7 @@ func TestResearches_OneOfThreeIsCancelledAndStatusShowsAll(t *testing.T) {
 		}
 
 		st := l.status()
-		phases := map[ktrdr.OperationID]string{training: "TRAINING", assessment: "ASSESSING", design: "DESIGNING"}
+		phases := map[ktrdr.OperationID]research.Phase{training: "TRAINING", assessment: "ASSESSING", design: "DESIGNING"}
 		if len(st.Active) != 3 || st.Status != "active" || st.Phase != "DESIGNING" { // that of the newest
 			t.Fatalf("status %+v, want all three", st)
 		}
@@ -101,7 +100,7 @@ func TestResearches_OneOfThreeIsCancelledAndStatusShowsAll(t *testing.T) {
 		}
 		said := l.must("status")
 		for id, phase := range phases {
-			if !strings.Contains(said, string(id)[len(id)-8:]) || !strings.Contains(said, phase) {
+			if !strings.Contains(said, string(id)[len(id)-8:]) || !strings.Contains(said, string(phase)) {
 				t.Errorf("ktrdr status does not show %s in %s:\n%s", id, phase, said)
 			}
 		}
@@ -113,7 +112,7 @@ func TestResearches_OneOfThreeIsCancelledAndStatusShowsAll(t *testing.T) {
 				t.Errorf("beside the cancelled one %s is %s and its child %s", id, op.Status, child.Status)
 			}
 		}
-		if last := l.status().Last; last == nil || last.Operation != training || last.Outcome != string(research.OutcomeCancelled) {
+		if last := l.status().Last; last == nil || last.Operation != training || last.Outcome != research.OutcomeCancelled {
 			t.Errorf("the last cycle is %+v, want the cancelled one", last)
 		}
 		_, err := l.client.CancelResearch(t.Context(), training, "")
@@ -176,7 +175,7 @@ func (l *lab) rush(n int) (made []ktrdr.OperationID) {
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() {
-			out, err := l.client.Trigger(l.t.Context(), httpapi.ResearchRequest{Brief: fmt.Sprintf("rush %d", i)}, "")
+			out, err := l.client.Trigger(l.t.Context(), research.Request{Brief: fmt.Sprintf("rush %d", i)}, "")
 			switch {
 			case err == nil:
 				mu.Lock()

@@ -9,7 +9,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/chaos"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/strategy/strategytest"
 )
@@ -36,7 +36,7 @@ func TestOrphan_ATrainingWhoseWorkerIsKilledFailsAndSaysSo(t *testing.T) {
 	onBoth(t, soon, func(t *testing.T, l *lab) {
 		backend := l.Serve("AUTO_RESUME=false", "KTRDR_INJECT=hang:training:small")
 		worker := l.Researcher()
-		id := l.Train(httpapi.TrainingRequest{StrategyPath: l.strategyFile("test.yaml", strategytest.Small()), Symbol: "EURUSD", Timeframe: "1h"})
+		id := l.Train(jobs.TrainingRequest{StrategyPath: l.strategyFile("test.yaml", strategytest.Small()), Symbol: "EURUSD", Timeframe: "1h"})
 		l.Until(id, time.Minute, "held for longer than the timeout", func(op ktrdr.Operation) bool { // one that hangs is alive
 			return op.Status == ktrdr.Running && op.HeartbeatAt.Sub(op.ClaimedAt) > soon.Timeout
 		})

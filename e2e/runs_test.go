@@ -12,7 +12,8 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/chaos"
 	"github.com/ktrdr/ktrdr/dummy"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/report"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // posts is a webhook's receiver that remembers which ids it was sent.
@@ -54,7 +55,7 @@ func TestRuns_TwoBackendsTellTheWebhookOnce(t *testing.T) {
 	l.Researcher()
 	var runs []string
 	for range 4 {
-		made, err := l.client.Trigger(t.Context(), httpapi.ResearchRequest{Count: 2}, "")
+		made, err := l.client.Trigger(t.Context(), research.Request{Count: 2}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,11 +84,11 @@ func TestRuns_ACancelledRunStartsNothingAfterwards(t *testing.T) {
 		for range 20 {
 			load = append(load, l.Submit(dummy.Spec{Steps: 40, StepMS: 5, CheckpointEvery: 2}))
 		}
-		made, err := l.client.Trigger(t.Context(), httpapi.ResearchRequest{Brief: "keep them busy", Count: 60, BypassGates: true}, "")
+		made, err := l.client.Trigger(t.Context(), research.Request{Brief: "keep them busy", Count: 60, BypassGates: true}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		other, err := l.client.Trigger(t.Context(), httpapi.ResearchRequest{Brief: "the other run", Count: 2, BypassGates: true}, "")
+		other, err := l.client.Trigger(t.Context(), research.Request{Brief: "the other run", Count: 2, BypassGates: true}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +158,7 @@ func TestRuns_AreListedFollowedAndShown(t *testing.T) {
 			t.Errorf("without runs:\n%s", said)
 		}
 		l.trigger("a run before it")
-		made, err := l.client.Trigger(t.Context(), httpapi.ResearchRequest{Brief: "trend on 1h", Count: 3, BypassGates: true}, "")
+		made, err := l.client.Trigger(t.Context(), research.Request{Brief: "trend on 1h", Count: 3, BypassGates: true}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +180,7 @@ func TestRuns_AreListedFollowedAndShown(t *testing.T) {
 		}
 		says(l.must("status", short), made.Run+"  COMPLETED  trend on 1h", "3 created, 3 completed", "1 of 1 closed")
 
-		var board httpapi.Leaderboard
+		var board report.Leaderboard
 		if err := json.Unmarshal([]byte(l.must("leaderboard", "--run", short, "--json")), &board); err != nil || len(board.Rows) != 3 {
 			t.Fatalf("leaderboard %+v, %v, want three rows", board, err)
 		}
@@ -201,7 +202,7 @@ func TestRuns_AreListedFollowedAndShown(t *testing.T) {
 
 // oneNumber checks that leaderboard, report, memory and results agree on the
 // trials and looks of the market.
-func (l *lab) oneNumber(board httpapi.Leaderboard, run ktrdr.Run) {
+func (l *lab) oneNumber(board report.Leaderboard, run ktrdr.Run) {
 	l.t.Helper()
 	first := board.Rows[0]
 	trials, looks := first.MarketTrials, first.MarketLooks
@@ -213,7 +214,7 @@ func (l *lab) oneNumber(board httpapi.Leaderboard, run ktrdr.Run) {
 	if err != nil || report.Researches.Trials != trials || report.Researches.Looks != looks || report.Researches.Ended != 3 || report.Summary != board.Summary {
 		l.t.Errorf("the report says %q and counts %+v, %v; want %q, %d trials and %d looks", report.Summary, report.Researches, err, board.Summary, trials, looks)
 	}
-	memory, _, err := l.client.Memory(ctx, httpapi.MemoryQuery{Kind: "trials", Run: run.ID})
+	memory, _, err := l.client.Memory(ctx, research.MemoryQuery{Kind: "trials", Run: run.ID})
 	if err != nil || len(memory.Trials) != 3 || memory.Counts["trials"] != int64(trials) || memory.Counts["looks"] != int64(looks) ||
 		memory.Trials[0].MarketTrials != trials || memory.Trials[0].MarketLooks != looks {
 		l.t.Errorf("memory counts %v and %d trials, %v; want %d and %d", memory.Counts, len(memory.Trials), err, trials, looks)

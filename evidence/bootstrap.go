@@ -23,7 +23,8 @@ type Interval struct {
 	Estimate  *float64 `json:"estimate"`
 	Low       *float64 `json:"low"`
 	High      *float64 `json:"high"`
-	P         *float64 `json:"p"` // one-sided, against 0
+	P         *float64 `json:"p"`        // one-sided, against 0
+	PerYear   bool     `json:"per_year"` // else per bar
 	Level     float64  `json:"level"`
 	Draws     int      `json:"draws"`
 	Block     float64  `json:"block"` // mean length of a block in bars

@@ -43,11 +43,11 @@ func Monthly(times []int64, equity []float64) ([]Year, error) {
 
 // Drawdown is a fall below the highest equity until then.
 type Drawdown struct {
-	Depth     float64 `json:"depth"` // as a fraction of the peak
-	Peak      int64   `json:"peak"`  // Unix seconds
-	Trough    int64   `json:"trough"`
-	Recovered *int64  `json:"recovered"` // nil while it lasts
-	Bars      int     `json:"bars"`      // from the peak to the recovery, or to the end
+	Depth     float64    `json:"depth"` // as a fraction of the peak
+	Peak      time.Time  `json:"peak"`  // openings of the bars
+	Trough    time.Time  `json:"trough"`
+	Recovered *time.Time `json:"recovered"` // nil while it lasts
+	Bars      int        `json:"bars"`      // from the peak to the recovery, or to the end
 }
 
 // Drawdowns are the deepest falls of an equity curve, deepest first and at most
@@ -62,20 +62,20 @@ func Drawdowns(times []int64, equity []float64, top int) ([]Drawdown, error) {
 	for i, x := range equity {
 		if x >= equity[peak] {
 			if under {
-				falls[len(falls)-1].Recovered = &times[i]
+				falls[len(falls)-1].Recovered = new(instant(times[i]))
 				falls[len(falls)-1].Bars = i - peak
 			}
 			peak, under = i, false
 			continue
 		}
 		if !under {
-			falls = append(falls, Drawdown{Peak: times[peak]})
+			falls = append(falls, Drawdown{Peak: instant(times[peak])})
 			under = true
 		}
 		d := &falls[len(falls)-1]
 		d.Bars = i - peak
 		if depth := 1 - x/equity[peak]; depth > d.Depth {
-			d.Depth, d.Trough = depth, times[i]
+			d.Depth, d.Trough = depth, instant(times[i])
 		}
 	}
 	slices.SortStableFunc(falls, func(a, b Drawdown) int { return cmp.Compare(b.Depth, a.Depth) })
@@ -101,3 +101,5 @@ func fits(times []int64, equity []float64) error {
 	}
 	return nil
 }
+
+func instant(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }

@@ -12,9 +12,10 @@ import (
 // could be off.
 type Curve struct {
 	Years     []Year     `json:"years"`
-	Drawdowns []Drawdown `json:"drawdowns"` // the deepest
-	Sharpe    Interval   `json:"sharpe"`    // of this curve alone: strategies that were tried before it are not counted
-	PerYear   bool       `json:"per_year"`  // Sharpe is; else it is per bar, since the number of bars in a year is unknown
+	Drawdowns []Drawdown `json:"drawdowns"` // at most five, the deepest first
+	// Sharpe is of this curve alone: strategies that were tried before it are not
+	// counted. It is per bar where the number of bars in a year is unknown.
+	Sharpe Interval `json:"sharpe_ratio"`
 }
 
 // deepest is how many drawdowns a Curve shows.
@@ -36,7 +37,8 @@ func CurveOf(r *backtest.Result, seed uint64) (Curve, error) {
 	}
 	c := Curve{Years: years, Drawdowns: falls, Sharpe: Bootstrap{}.Sharpe(Returns(equity), num.NewRand(seed))}
 	if n := r.Metrics.BarsPerYear; n != nil {
-		c.Sharpe, c.PerYear = c.Sharpe.times(math.Sqrt(*n)), true
+		c.Sharpe = c.Sharpe.times(math.Sqrt(*n))
+		c.Sharpe.PerYear = true
 	}
 	return c, nil
 }

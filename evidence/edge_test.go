@@ -75,9 +75,9 @@ func TestMonthly_ByHand(t *testing.T) {
 func TestDrawdowns_ByHand(t *testing.T) {
 	times := []int64{10, 20, 30, 40, 50, 60, 70, 80}
 	equity := []float64{100, 90, 90, 100, 100, 80, 75, 90}
-	back := int64(40)
-	deep := Drawdown{Depth: 0.25, Peak: 50, Trough: 70, Bars: 3}                   // from the later of two equal peaks, not over yet
-	first := Drawdown{Depth: 0.1, Peak: 10, Trough: 20, Recovered: &back, Bars: 3} // the first of two equal lows
+	back := instant(40)
+	deep := Drawdown{Depth: 0.25, Peak: instant(50), Trough: instant(70), Bars: 3}                   // from the later of two equal peaks, not over yet
+	first := Drawdown{Depth: 0.1, Peak: instant(10), Trough: instant(20), Recovered: &back, Bars: 3} // the first of two equal lows
 	for top, want := range map[int][]Drawdown{-1: {}, 0: {}, 1: {deep}, 2: {deep, first}, 3: {deep, first}} {
 		got, err := Drawdowns(times, equity, top)
 		same := slices.EqualFunc(got, want, func(a, b Drawdown) bool {

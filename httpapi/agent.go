@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ktrdr/ktrdr/research"
+
 	"github.com/ktrdr/ktrdr"
 )
 
@@ -43,16 +45,17 @@ func agentRoutes() []row {
 // trigger creates a run of researches. Under a key each of them has a key of its
 // own, and the run its name, so that a repeated request completes what an
 // interrupted one began: as that one would have.
-func (s *Server) trigger(c *call, in ResearchRequest) (Triggered, error) {
+func (s *Server) trigger(c *call, in research.Request) (research.Triggered, error) {
 	key, err := c.idempotencyKey()
 	if err != nil {
-		return Triggered{}, err
+		return research.Triggered{}, err
 	}
-	order, err := s.research.Trigger(c.Context(), in, runOf(key))
+	in.Run = runOf(key)
+	order, err := s.research.Trigger(c.Context(), in)
 	if err != nil {
-		return Triggered{}, err
+		return research.Triggered{}, err
 	}
-	out := Triggered{Run: order.Run, Seed: order.Seed, Understood: order.Understood, Warnings: order.Warnings, NotUnderstood: order.NotUnderstood}
+	out := research.Triggered{Run: order.Run, Seed: order.Seed, Understood: order.Understood, Warnings: order.Warnings, NotUnderstood: order.NotUnderstood}
 	replays := 0
 	for i := 0; i < len(order.Operations); i = len(out.Operations) {
 		some := order.Operations[i:min(i+ktrdr.MaxCreate, len(order.Operations))]
@@ -64,18 +67,19 @@ func (s *Server) trigger(c *call, in ResearchRequest) (Triggered, error) {
 			err = fmt.Errorf("%d of %d researches of %s were created: %w", i, len(order.Operations), order.Run, err)
 		}
 		if err != nil {
-			return Triggered{}, err
+			return research.Triggered{}, err
 		}
 		for k, op := range made {
 			if some[k].ID != "" && op.ID != some[k].ID {
 				replays++
 				out.Run = runOfOperation(op, out.Run)
 			}
-			out.Operations = append(out.Operations, TriggeredResearch{op.ID, op.Session, op.Status})
+			out.Operations = append(out.Operations, research.TriggeredResearch{Operation: op.ID, Session: op.Session, Status: op.Status})
 		}
 		if i == 0 && replays > 0 && len(order.Operations) > 1 {
-			if order, err = s.research.Rest(in, out.Run, made[0].Spec); err != nil {
-				return Triggered{}, err
+			in.Run = out.Run
+			if order, err = s.research.Rest(in, made[0].Spec); err != nil {
+				return research.Triggered{}, err
 			}
 			out.Seed = order.Seed
 		}
@@ -122,15 +126,15 @@ const (
 	mostWaiting = 1000
 )
 
-func (s *Server) researchStatus(c *call, _ none) (ResearchStatus, error) {
+func (s *Server) researchStatus(c *call, _ none) (research.Status, error) {
 	waiting := cmp.Or(c.query.count("waiting", mostWaiting), someWaiting)
 	if c.query.err != nil {
-		return ResearchStatus{}, c.query.err
+		return research.Status{}, c.query.err
 	}
 	return s.research.Status(c.Context(), waiting)
 }
 
-func (s *Server) modelBudget(c *call, _ none) (ModelBudget, error) {
+func (s *Server) modelBudget(c *call, _ none) (research.BudgetStatus, error) {
 	return s.research.Budget(c.Context())
 }
 
@@ -147,8 +151,8 @@ func (s *Server) cancelResearch(c *call, _ none) (CancelReply, error) {
 	return s.cancel(c, none{})
 }
 
-func (s *Server) memory(c *call, _ none) (Memory, error) {
-	q := MemoryQuery{Kind: memoryKinds[0], Limit: c.query.count("limit", maxPage), Cursor: c.query.Get("cursor")}
+func (s *Server) memory(c *call, _ none) (research.MemoryPage, error) {
+	q := research.MemoryQuery{Kind: memoryKinds[0], Limit: c.query.count("limit", maxPage), Cursor: c.query.Get("cursor")}
 	if kind := c.query.Get("kind"); kind != "" {
 		if !slices.Contains(memoryKinds, kind) {
 			unknown(&c.query, "kind", kind, memoryKinds)
@@ -156,11 +160,11 @@ func (s *Server) memory(c *call, _ none) (Memory, error) {
 		q.Kind = kind
 	}
 	if c.query.err != nil {
-		return Memory{}, c.query.err
+		return research.MemoryPage{}, c.query.err
 	}
 	var err error
 	if q.Run, err = s.runNamed(c); err != nil {
-		return Memory{}, err
+		return research.MemoryPage{}, err
 	}
 	m, next, err := s.research.Memory(c.Context(), q)
 	for i := range m.Experiments { // the answer about one research has them

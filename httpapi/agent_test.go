@@ -8,57 +8,63 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ktrdr/ktrdr/agent"
+	"github.com/ktrdr/ktrdr/report"
+
+	"github.com/ktrdr/ktrdr/research"
+
 	"github.com/ktrdr/ktrdr"
 )
 
 // fakeResearch answers as its functions do; the others it does not need.
 type fakeResearch struct {
 	Research
-	trigger func(ResearchRequest, string) (ResearchOrder, error)
-	rest    func(r ResearchRequest, run string, first json.RawMessage) (ResearchOrder, error)
-	memory  func(MemoryQuery) (Memory, string, error)
-	leaders func(LeaderboardQuery) (Leaderboard, error)
+	trigger func(research.Request) (research.Order, error)
+	rest    func(r research.Request, first json.RawMessage) (research.Order, error)
+	memory  func(research.MemoryQuery) (research.MemoryPage, string, error)
+	leaders func(report.LeaderboardQuery) (report.Leaderboard, error)
 }
 
-func (f *fakeResearch) Trigger(_ context.Context, r ResearchRequest, run string) (ResearchOrder, error) {
-	return f.trigger(r, run)
+func (f *fakeResearch) Trigger(_ context.Context, r research.Request) (research.Order, error) {
+	return f.trigger(r)
 }
 
-func (f *fakeResearch) Rest(r ResearchRequest, run string, first json.RawMessage) (ResearchOrder, error) {
-	return f.rest(r, run, first)
+func (f *fakeResearch) Rest(r research.Request, first json.RawMessage) (research.Order, error) {
+	return f.rest(r, first)
 }
 
-func (f *fakeResearch) Status(context.Context, int) (ResearchStatus, error) {
-	return ResearchStatus{Status: "idle", Phase: "IDLE", Active: []ActiveResearch{}, Workers: map[string]ktrdr.WorkerSlots{}}, nil
+func (f *fakeResearch) Status(context.Context, int) (research.Status, error) {
+	return research.Status{Status: "idle", Phase: "IDLE", Active: []research.Active{}, Workers: map[string]ktrdr.WorkerSlots{}}, nil
 }
 
-func (f *fakeResearch) Budget(context.Context) (ModelBudget, error) {
-	return ModelBudget{Limit: 5, Spent: 2, Remaining: 3}, nil
+func (f *fakeResearch) Budget(context.Context) (research.BudgetStatus, error) {
+	return research.BudgetStatus{Limit: 5, Spent: 2, Remaining: 3}, nil
 }
 
-func (f *fakeResearch) Memory(_ context.Context, q MemoryQuery) (Memory, string, error) {
+func (f *fakeResearch) Memory(_ context.Context, q research.MemoryQuery) (research.MemoryPage, string, error) {
 	return f.memory(q)
 }
 
-func (f *fakeResearch) Experiment(_ context.Context, id ktrdr.OperationID) (Experiment, error) {
-	return Experiment{Operation: id, Note: json.RawMessage(`{"strategy_yaml":"x"}`)}, nil
+func (f *fakeResearch) Experiment(_ context.Context, id ktrdr.OperationID) (research.ExperimentRow, error) {
+	return research.ExperimentRow{Operation: id, Note: json.RawMessage(`{"strategy_yaml":"x"}`)}, nil
 }
 
-func (f *fakeResearch) Conversation(_ context.Context, id ktrdr.OperationID) (Conversation, error) {
-	return Conversation{Operation: id}, nil
+func (f *fakeResearch) Conversation(_ context.Context, id ktrdr.OperationID) (agent.Conversation, error) {
+	return agent.Conversation{Operation: id}, nil
 }
 
-func (f *fakeResearch) Leaderboard(_ context.Context, q LeaderboardQuery) (Leaderboard, error) {
+func (f *fakeResearch) Leaderboard(_ context.Context, q report.LeaderboardQuery) (report.Leaderboard, error) {
 	return f.leaders(q)
 }
 
 // ordered answers a trigger with n researches of a run.
-func ordered(n int) func(ResearchRequest, string) (ResearchOrder, error) {
-	return func(_ ResearchRequest, run string) (ResearchOrder, error) {
+func ordered(n int) func(research.Request) (research.Order, error) {
+	return func(r research.Request) (research.Order, error) {
+		run := r.Run
 		if run == "" {
 			run = "run_new"
 		}
-		o := ResearchOrder{Run: run, Seed: 7, Understood: []string{"Research EURUSD."}}
+		o := research.Order{Run: run, Seed: 7, Understood: []string{"Research EURUSD."}}
 		for range n {
 			o.Operations = append(o.Operations, ktrdr.NewOperation{Type: ktrdr.AgentResearch})
 		}
@@ -68,12 +74,12 @@ func ordered(n int) func(ResearchRequest, string) (ResearchOrder, error) {
 
 func TestTrigger_StartsWhatWasOrdered(t *testing.T) {
 	seed := uint64(7)
-	want := ResearchRequest{Brief: "trend", Model: "builtin", BypassGates: true, Force: true, Count: 3, Seed: &seed, Symbols: []string{"EURUSD"}, Timeframe: "1h"}
-	desk := &fakeResearch{trigger: func(r ResearchRequest, run string) (ResearchOrder, error) {
+	want := research.Request{Brief: "trend", Model: "builtin", BypassGates: true, Force: true, Count: 3, Seed: &seed, Symbols: []string{"EURUSD"}, Timeframe: "1h"}
+	desk := &fakeResearch{trigger: func(r research.Request) (research.Order, error) {
 		if !reflect.DeepEqual(r, want) {
 			t.Errorf("request %+v, want %+v", r, want)
 		}
-		return ordered(3)(r, run)
+		return ordered(3)(r)
 	}}
 	session := int64(40)
 	engine := &fakeEngine{submit: func(op ktrdr.NewOperation, key ktrdr.IdempotencyKey) (ktrdr.Operation, error) {
@@ -86,7 +92,7 @@ func TestTrigger_StartsWhatWasOrdered(t *testing.T) {
 	st := serve(t, engine, func(c *Config) { c.Research = desk })
 	a := st.send(t, http.MethodPost, "/api/v1/agent/trigger",
 		`{"brief":"trend","model":"builtin","bypass_gates":true,"force":true,"count":3,"seed":7,"symbols":["EURUSD"],"timeframe":"1h"}`)
-	var got Triggered
+	var got research.Triggered
 	mustData(t, a, http.StatusAccepted, &got)
 	if got.Operation != testOp || got.Session != 41 || got.Status != ktrdr.Pending || got.Run != "run_new" || got.Seed != 7 || len(got.Operations) != 3 || got.Operations[2].Session != 43 || len(got.Understood) != 1 {
 		t.Errorf("answer %+v, want three researches and the first of them at the top", got)
@@ -95,11 +101,11 @@ func TestTrigger_StartsWhatWasOrdered(t *testing.T) {
 
 func TestTrigger_UnderAKeyCompletesWhatAnInterruptedRequestBegan(t *testing.T) {
 	var runs []string
-	desk := &fakeResearch{trigger: func(r ResearchRequest, run string) (ResearchOrder, error) {
-		runs = append(runs, run)
-		return ordered(3)(r, run)
-	}, rest: func(r ResearchRequest, run string, first json.RawMessage) (ResearchOrder, error) {
-		o, err := ordered(3)(r, run)
+	desk := &fakeResearch{trigger: func(r research.Request) (research.Order, error) {
+		runs = append(runs, r.Run)
+		return ordered(3)(r)
+	}, rest: func(r research.Request, first json.RawMessage) (research.Order, error) {
+		o, err := ordered(3)(r)
 		for i := range o.Operations {
 			o.Operations[i].Spec = json.RawMessage(`{"after":` + string(first) + `}`)
 		}
@@ -158,11 +164,11 @@ func TestTrigger_RefusalsCreateNothing(t *testing.T) {
 		"a broken seed":    {body: `{"seed":-1}`, status: http.StatusBadRequest, code: ktrdr.CodeInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
-			desk := &fakeResearch{trigger: func(r ResearchRequest, run string) (ResearchOrder, error) {
+			desk := &fakeResearch{trigger: func(r research.Request) (research.Order, error) {
 				if tc.desk != nil {
-					return ResearchOrder{}, tc.desk
+					return research.Order{}, tc.desk
 				}
-				return ordered(1)(r, run)
+				return ordered(1)(r)
 			}}
 			engine := &fakeEngine{submit: func(ktrdr.NewOperation, ktrdr.IdempotencyKey) (ktrdr.Operation, error) {
 				if tc.engine == nil {
@@ -206,21 +212,21 @@ func TestCancelResearch_ReachesResearchesOnly(t *testing.T) {
 }
 
 func TestMemory_IsReadInPagesOfAKind(t *testing.T) {
-	var asked MemoryQuery
-	var ranked LeaderboardQuery
+	var asked research.MemoryQuery
+	var ranked report.LeaderboardQuery
 	desk := &fakeResearch{
-		memory: func(q MemoryQuery) (Memory, string, error) {
+		memory: func(q research.MemoryQuery) (research.MemoryPage, string, error) {
 			asked = q
-			return Memory{Kind: q.Kind, Counts: map[string]int64{}, Trials: []ktrdr.Trial{}}, "next", nil
+			return research.MemoryPage{Kind: q.Kind, Counts: map[string]int64{}, Trials: []ktrdr.Trial{}}, "next", nil
 		},
-		leaders: func(q LeaderboardQuery) (Leaderboard, error) {
+		leaders: func(q report.LeaderboardQuery) (report.Leaderboard, error) {
 			ranked = q
-			return Leaderboard{}, nil
+			return report.Leaderboard{}, nil
 		},
 	}
 	st := serve(t, &fakeEngine{run: ktrdr.Run{ID: "run_1"}}, func(c *Config) { c.Research = desk })
 	a := st.send(t, http.MethodGet, "/api/v1/memory?kind=trials&run=run_1&limit=3&cursor=c", "")
-	if asked != (MemoryQuery{"trials", "run_1", 3, "c"}) || a.parsed.Next != "next" {
+	if asked != (research.MemoryQuery{Kind: "trials", Run: "run_1", Limit: 3, Cursor: "c"}) || a.parsed.Next != "next" {
 		t.Errorf("asked %+v, next %q", asked, a.parsed.Next)
 	}
 	var lists map[string]json.RawMessage
@@ -232,11 +238,11 @@ func TestMemory_IsReadInPagesOfAKind(t *testing.T) {
 		t.Errorf("kind %q, want experiments where none is named", asked.Kind)
 	}
 	refusedWith(t, "unknown kind", st.send(t, http.MethodGet, "/api/v1/memory?kind=dreams", ""), "", http.StatusBadRequest, ktrdr.CodeInvalid)
-	if a := st.send(t, http.MethodGet, "/api/v1/leaderboard", ""); !strings.Contains(string(a.parsed.Data), `"rows":[]`) || ranked != (LeaderboardQuery{Limit: leaders}) {
+	if a := st.send(t, http.MethodGet, "/api/v1/leaderboard", ""); !strings.Contains(string(a.parsed.Data), `"rows":[]`) || ranked != (report.LeaderboardQuery{Limit: leaders}) {
 		t.Errorf("leaderboard of %+v: %s", ranked, a.body)
 	}
 	st.send(t, http.MethodGet, "/api/v1/leaderboard?run=run_1&symbol=EURUSD&timeframe=1h&limit=3", "")
-	if want := (LeaderboardQuery{Run: "run_1", Symbol: "EURUSD", Timeframe: "1h", Limit: 3}); ranked != want {
+	if want := (report.LeaderboardQuery{Run: "run_1", Symbol: "EURUSD", Timeframe: "1h", Limit: 3}); ranked != want {
 		t.Errorf("leaderboard of %+v, want %+v", ranked, want)
 	}
 	if a := st.send(t, http.MethodGet, "/api/v1/agent/budget", ""); !strings.Contains(string(a.parsed.Data), `"remaining_usd":3`) {

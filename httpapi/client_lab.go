@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/ktrdr/ktrdr/jobs"
+
 	"github.com/ktrdr/ktrdr"
 )
 
@@ -13,34 +15,34 @@ import (
 
 // StartTraining starts a training. A key makes the call repeatable; it may be
 // empty.
-func (cl *Client) StartTraining(ctx context.Context, r TrainingRequest, key string) (out Started, err error) {
+func (cl *Client) StartTraining(ctx context.Context, r jobs.TrainingRequest, key string) (out Started, err error) {
 	_, err = cl.call(ctx, creating("training/start", key), r, &out)
 	return out, err
 }
 
 // StartBacktest starts a backtest. A key makes the call repeatable; it may be
 // empty.
-func (cl *Client) StartBacktest(ctx context.Context, r BacktestRequest, key string) (out Started, err error) {
+func (cl *Client) StartBacktest(ctx context.Context, r jobs.BacktestRequest, key string) (out Started, err error) {
 	_, err = cl.call(ctx, creating("backtests/start", key), r, &out)
 	return out, err
 }
 
 // Predict asks a model about the newest bars of a symbol.
-func (cl *Client) Predict(ctx context.Context, r PredictionRequest) (out Prediction, err error) {
+func (cl *Client) Predict(ctx context.Context, r jobs.PredictionRequest) (out jobs.Prediction, err error) {
 	_, err = cl.call(ctx, request{method: http.MethodPost, path: "predictions"}, r, &out)
 	return out, err
 }
 
 // StartDataLoad starts an import. A key makes the call repeatable; it may be
 // empty.
-func (cl *Client) StartDataLoad(ctx context.Context, r DataLoadRequest, key string) (out Started, err error) {
+func (cl *Client) StartDataLoad(ctx context.Context, r jobs.DataLoadRequest, key string) (out Started, err error) {
 	_, err = cl.call(ctx, creating("data/load", key), r, &out)
 	return out, err
 }
 
 // Models returns a page of trained models, newest first, and where the next
 // begins.
-func (cl *Client) Models(ctx context.Context, limit int, cursor string) (out []Model, next string, err error) {
+func (cl *Client) Models(ctx context.Context, limit int, cursor string) (out []jobs.Model, next string, err error) {
 	query := url.Values{}
 	setPage(query, limit, cursor)
 	next, err = cl.get(ctx, "models", query, &out)

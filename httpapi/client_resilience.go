@@ -4,13 +4,15 @@ import (
 	"context"
 	"net/url"
 
+	"github.com/ktrdr/ktrdr/resilience"
+
 	"github.com/ktrdr/ktrdr"
 )
 
 // This file is the client's side of circuit breakers, degradation and models.
 
 // Breakers returns every breaker.
-func (cl *Client) Breakers(ctx context.Context) (out []BreakerStatus, err error) {
+func (cl *Client) Breakers(ctx context.Context) (out []resilience.Status, err error) {
 	_, err = cl.get(ctx, "breakers", nil, &out)
 	return out, err
 }
@@ -27,22 +29,22 @@ func (cl *Client) BreakerHistory(ctx context.Context, name string, limit int) (o
 }
 
 // ResetBreaker closes a breaker.
-func (cl *Client) ResetBreaker(ctx context.Context, name string, d BreakerDecision) (out DecidedBreaker, err error) {
+func (cl *Client) ResetBreaker(ctx context.Context, name string, d resilience.Decision) (out resilience.Decided, err error) {
 	return cl.decide(ctx, name, "reset", d)
 }
 
 // ForceBreaker holds a breaker in a state, or sets it back to automatic.
-func (cl *Client) ForceBreaker(ctx context.Context, name string, d BreakerDecision) (out DecidedBreaker, err error) {
+func (cl *Client) ForceBreaker(ctx context.Context, name string, d resilience.Decision) (out resilience.Decided, err error) {
 	return cl.decide(ctx, name, "force", d)
 }
 
-func (cl *Client) decide(ctx context.Context, name, what string, d BreakerDecision) (out DecidedBreaker, err error) {
+func (cl *Client) decide(ctx context.Context, name, what string, d resilience.Decision) (out resilience.Decided, err error) {
 	err = cl.post(ctx, "breakers/"+url.PathEscape(name)+"/"+what, d, &out)
 	return out, err
 }
 
 // Degradation returns how much of its service the system gives.
-func (cl *Client) Degradation(ctx context.Context) (out Degradation, err error) {
+func (cl *Client) Degradation(ctx context.Context) (out resilience.DegradationStatus, err error) {
 	_, err = cl.get(ctx, "degradation", nil, &out)
 	return out, err
 }

@@ -1,6 +1,11 @@
 package httpapi
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/ktrdr/ktrdr/indicator"
+	"github.com/ktrdr/ktrdr/jobs"
+)
 
 // The routes of trainings, backtests and imports, and of what they are made
 // from.
@@ -20,27 +25,27 @@ func labRoutes() []row {
 	}
 }
 
-func (s *Server) startTraining(c *call, in TrainingRequest) (Started, error) {
+func (s *Server) startTraining(c *call, in jobs.TrainingRequest) (Started, error) {
 	order, err := s.desk.Training(c.Context(), in)
 	return s.place(c, order, err)
 }
 
-func (s *Server) startBacktest(c *call, in BacktestRequest) (Started, error) {
+func (s *Server) startBacktest(c *call, in jobs.BacktestRequest) (Started, error) {
 	order, err := s.desk.Backtest(c.Context(), in)
 	return s.place(c, order, err)
 }
 
-func (s *Server) predict(c *call, in PredictionRequest) (Prediction, error) {
+func (s *Server) predict(c *call, in jobs.PredictionRequest) (jobs.Prediction, error) {
 	return s.desk.Predict(c.Context(), in)
 }
 
-func (s *Server) startDataLoad(c *call, in DataLoadRequest) (Started, error) {
+func (s *Server) startDataLoad(c *call, in jobs.DataLoadRequest) (Started, error) {
 	order, err := s.desk.DataLoad(c.Context(), in)
 	return s.place(c, order, err)
 }
 
 // place submits what the desk made of a request.
-func (s *Server) place(c *call, o Order, err error) (Started, error) {
+func (s *Server) place(c *call, o jobs.Order, err error) (Started, error) {
 	if err != nil {
 		return Started{}, err
 	}
@@ -52,7 +57,7 @@ func (s *Server) place(c *call, o Order, err error) (Started, error) {
 // modelsPage is the length of a page for which none was asked.
 const modelsPage = 100
 
-func (s *Server) models(c *call, _ none) ([]Model, error) {
+func (s *Server) models(c *call, _ none) ([]jobs.Model, error) {
 	limit := c.query.count("limit", maxPage)
 	if c.query.err != nil {
 		return nil, c.query.err
@@ -65,18 +70,20 @@ func (s *Server) models(c *call, _ none) ([]Model, error) {
 	return listed(models), err
 }
 
-func (s *Server) strategies(c *call, _ none) ([]Strategy, error) {
+func (s *Server) strategies(c *call, _ none) ([]jobs.Strategy, error) {
 	list, err := s.desk.Strategies(c.Context())
 	return listed(list), err
 }
 
-func (s *Server) indicators(*call, none) ([]Indicator, error) { return s.desk.Indicators(), nil }
+func (s *Server) indicators(*call, none) ([]indicator.Description, error) {
+	return s.desk.Indicators(), nil
+}
 
-func (s *Server) series(c *call, _ none) ([]Series, error) {
+func (s *Server) series(c *call, _ none) ([]jobs.Series, error) {
 	list, err := s.desk.Series(c.Context())
 	return listed(list), err
 }
 
-func (s *Server) decideMarket(c *call, in MarketRequest) (Series, error) {
+func (s *Server) decideMarket(c *call, in jobs.MarketRequest) (jobs.Series, error) {
 	return s.desk.DecideMarket(c.Context(), in)
 }

@@ -9,17 +9,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ktrdr/ktrdr/evidence"
+	"github.com/ktrdr/ktrdr/indicator"
+	"github.com/ktrdr/ktrdr/jobs"
+
 	"github.com/ktrdr/ktrdr"
 )
 
 // fakeDesk answers as its functions do; the others it does not need.
 type fakeDesk struct {
-	training func(TrainingRequest) (Order, error)
-	backtest func(BacktestRequest) (Order, error)
-	load     func(DataLoadRequest) (Order, error)
-	predict  func(PredictionRequest) (Prediction, error)
-	models   func(limit int, cursor string) ([]Model, string, error)
-	columns  func(ktrdr.Operation, ColumnsQuery) (Columns, error)
+	training func(jobs.TrainingRequest) (jobs.Order, error)
+	backtest func(jobs.BacktestRequest) (jobs.Order, error)
+	load     func(jobs.DataLoadRequest) (jobs.Order, error)
+	predict  func(jobs.PredictionRequest) (jobs.Prediction, error)
+	models   func(limit int, cursor string) ([]jobs.Model, string, error)
+	columns  func(ktrdr.Operation, jobs.Page) (jobs.Columns, error)
 	made     func(ktrdr.Operation, string) ([]byte, error)
 	pinned   func(ktrdr.OperationID, bool) (ktrdr.Operation, error)
 }
@@ -32,64 +36,68 @@ func (f *fakeDesk) Pin(_ context.Context, id ktrdr.OperationID, pinned bool) (kt
 	return f.pinned(id, pinned)
 }
 
-func (f *fakeDesk) Training(_ context.Context, r TrainingRequest) (Order, error) {
+func (f *fakeDesk) Training(_ context.Context, r jobs.TrainingRequest) (jobs.Order, error) {
 	return f.training(r)
 }
 
-func (f *fakeDesk) Backtest(_ context.Context, r BacktestRequest) (Order, error) {
+func (f *fakeDesk) Backtest(_ context.Context, r jobs.BacktestRequest) (jobs.Order, error) {
 	return f.backtest(r)
 }
 
-func (f *fakeDesk) DataLoad(_ context.Context, r DataLoadRequest) (Order, error) { return f.load(r) }
+func (f *fakeDesk) DataLoad(_ context.Context, r jobs.DataLoadRequest) (jobs.Order, error) {
+	return f.load(r)
+}
 
-func (f *fakeDesk) Predict(_ context.Context, r PredictionRequest) (Prediction, error) {
+func (f *fakeDesk) Predict(_ context.Context, r jobs.PredictionRequest) (jobs.Prediction, error) {
 	return f.predict(r)
 }
 
-func (f *fakeDesk) Models(_ context.Context, limit int, cursor string) ([]Model, string, error) {
+func (f *fakeDesk) Models(_ context.Context, limit int, cursor string) ([]jobs.Model, string, error) {
 	return f.models(limit, cursor)
 }
 
-func (f *fakeDesk) Strategies(context.Context) ([]Strategy, error) { return nil, nil }
-func (f *fakeDesk) Indicators() []Indicator                        { return []Indicator{{Name: "rsi"}} }
-
-func (f *fakeDesk) DeleteSeries(_ context.Context, symbol, timeframe string) (DeletedSeries, error) {
-	return DeletedSeries{symbol, timeframe, 2}, nil
+func (f *fakeDesk) Strategies(context.Context) ([]jobs.Strategy, error) { return nil, nil }
+func (f *fakeDesk) Indicators() []indicator.Description {
+	return []indicator.Description{{Name: "rsi"}}
 }
 
-func (f *fakeDesk) RenameSeries(_ context.Context, r RenameRequest) ([]Series, error) {
-	return []Series{{Symbol: r.NewSymbol}}, nil
+func (f *fakeDesk) DeleteSeries(_ context.Context, symbol, timeframe string) (jobs.DeletedSeries, error) {
+	return jobs.DeletedSeries{Symbol: symbol, Timeframe: timeframe, Series: 2}, nil
 }
 
-func (f *fakeDesk) AddStrategy(_ context.Context, r StrategyRequest) (Strategy, error) {
-	return Strategy{Name: r.Name, From: "lab"}, nil
+func (f *fakeDesk) RenameSeries(_ context.Context, r jobs.RenameRequest) ([]jobs.Series, error) {
+	return []jobs.Series{{Symbol: r.NewSymbol}}, nil
+}
+
+func (f *fakeDesk) AddStrategy(_ context.Context, r jobs.StrategyRequest) (jobs.Strategy, error) {
+	return jobs.Strategy{Name: r.Name, From: "lab"}, nil
 }
 
 func (f *fakeDesk) DeleteStrategy(_ context.Context, name string) error {
 	return ktrdr.Errorf(ktrdr.CodeNotFound, "no strategy %s", name)
 }
 
-func (f *fakeDesk) Series(context.Context) ([]Series, error) {
-	return []Series{{Symbol: "EURUSD"}}, nil
+func (f *fakeDesk) Series(context.Context) ([]jobs.Series, error) {
+	return []jobs.Series{{Symbol: "EURUSD"}}, nil
 }
 
-func (f *fakeDesk) DecideMarket(_ context.Context, r MarketRequest) (Series, error) {
-	return Series{Symbol: r.Symbol, Timeframe: r.Timeframe, Market: "mkt_1", MarketReason: "same market as " + r.SameMarketAs}, nil
+func (f *fakeDesk) DecideMarket(_ context.Context, r jobs.MarketRequest) (jobs.Series, error) {
+	return jobs.Series{Symbol: r.Symbol, Timeframe: r.Timeframe, Market: "mkt_1", MarketReason: "same market as " + r.SameMarketAs}, nil
 }
 
-func (f *fakeDesk) Columns(_ context.Context, op ktrdr.Operation, q ColumnsQuery) (Columns, error) {
+func (f *fakeDesk) Columns(_ context.Context, op ktrdr.Operation, q jobs.Page) (jobs.Columns, error) {
 	return f.columns(op, q)
 }
 
 func TestLab_StartsWhatTheDeskMakesOfARequest(t *testing.T) {
 	seed := uint64(7)
-	want := TrainingRequest{StrategyName: "rsi", Symbol: "EURUSD", StartDate: "2020-01-01", Seed: &seed}
+	want := jobs.TrainingRequest{StrategyName: "rsi", Symbol: "EURUSD", StartDate: "2020-01-01", Seed: &seed}
 	made := ktrdr.NewOperation{Type: ktrdr.Training, Spec: json.RawMessage(`{"a":1}`)}
-	desk := &fakeDesk{training: func(r TrainingRequest) (Order, error) {
+	desk := &fakeDesk{training: func(r jobs.TrainingRequest) (jobs.Order, error) {
 		if !reflect.DeepEqual(r, want) {
 			t.Errorf("request %+v, want %+v", r, want)
 		}
-		return Order{made, []string{"no input uses it"}}, nil
+		return jobs.Order{Operation: made, Warnings: []string{"no input uses it"}}, nil
 	}}
 	engine := &fakeEngine{submit: func(op ktrdr.NewOperation, _ ktrdr.IdempotencyKey) (ktrdr.Operation, error) {
 		if string(op.Spec) != string(made.Spec) {
@@ -108,14 +116,14 @@ func TestLab_StartsWhatTheDeskMakesOfARequest(t *testing.T) {
 }
 
 func TestLab_AsksTheDeskForAPrediction(t *testing.T) {
-	want := PredictionRequest{Model: "op_x", Symbol: "EURUSD", Last: 2, OpenHoldout: true}
-	said := Prediction{
+	want := jobs.PredictionRequest{Model: "op_x", Symbol: "EURUSD", Last: 2, OpenHoldout: true}
+	said := jobs.Prediction{
 		Strategy: "rsi", Symbol: "EURUSD", Timeframe: "1h", Classes: []string{"buy", "sell"}, Warnings: []string{"it is a look"},
-		Bars: []PredictedBar{{Time: time.Unix(3600, 0).UTC(), Closed: time.Unix(7200, 0).UTC(), Close: 1.25, Signal: "BUY", Confidence: 0.5, Answers: []float32{0.5, 0.25}}},
+		Bars: []jobs.PredictedBar{{Time: time.Unix(3600, 0).UTC(), Closed: time.Unix(7200, 0).UTC(), Close: 1.25, Signal: "BUY", Confidence: 0.5, Answers: []float32{0.5, 0.25}}},
 		Look: []ktrdr.LookMarket{{Market: "mkt_1", Number: 3}},
 	}
 	st := serve(t, &fakeEngine{}, func(c *Config) {
-		c.Desk = &fakeDesk{predict: func(r PredictionRequest) (Prediction, error) {
+		c.Desk = &fakeDesk{predict: func(r jobs.PredictionRequest) (jobs.Prediction, error) {
 			if r != want {
 				t.Errorf("request %+v, want %+v", r, want)
 			}
@@ -123,7 +131,7 @@ func TestLab_AsksTheDeskForAPrediction(t *testing.T) {
 		}}
 	})
 	a := st.send(t, http.MethodPost, "/api/v1/predictions", `{"model":"op_x","symbol":"EURUSD","last":2,"open_holdout":true}`)
-	var got Prediction
+	var got jobs.Prediction
 	if err := json.Unmarshal(a.parsed.Data, &got); err != nil || a.status != http.StatusOK || !reflect.DeepEqual(got, said) {
 		t.Errorf("%d %s, want the desk's answer", a.status, a.body)
 	}
@@ -135,20 +143,20 @@ func TestLab_AsksTheDeskForAPrediction(t *testing.T) {
 func TestLab_AsksTheDeskForAMarket(t *testing.T) {
 	st := serve(t, &fakeEngine{}, func(c *Config) { c.Desk = &fakeDesk{} })
 	a := st.send(t, http.MethodPost, "/api/v1/data/market", `{"symbol":"EURUSD","timeframe":"1h","same_market_as":"X"}`)
-	var got Series
+	var got jobs.Series
 	if err := json.Unmarshal(a.parsed.Data, &got); err != nil || a.status != http.StatusOK || got.Market != "mkt_1" || got.MarketReason != "same market as X" {
 		t.Errorf("%d %s, want the desk's answer", a.status, a.body)
 	}
 }
 
 func TestLab_ARefusedRequestCreatesNothing(t *testing.T) {
-	refuse := func() (Order, error) {
-		return Order{}, ktrdr.Errorf(ktrdr.CodeInvalid, "there are no 1h bars of EURUSD")
+	refuse := func() (jobs.Order, error) {
+		return jobs.Order{}, ktrdr.Errorf(ktrdr.CodeInvalid, "there are no 1h bars of EURUSD")
 	}
 	desk := &fakeDesk{
-		training: func(TrainingRequest) (Order, error) { return refuse() },
-		backtest: func(BacktestRequest) (Order, error) { return refuse() },
-		load:     func(DataLoadRequest) (Order, error) { return refuse() },
+		training: func(jobs.TrainingRequest) (jobs.Order, error) { return refuse() },
+		backtest: func(jobs.BacktestRequest) (jobs.Order, error) { return refuse() },
+		load:     func(jobs.DataLoadRequest) (jobs.Order, error) { return refuse() },
 	}
 	engine := &fakeEngine{submit: func(op ktrdr.NewOperation, _ ktrdr.IdempotencyKey) (ktrdr.Operation, error) {
 		t.Errorf("%s was submitted", op.Type)
@@ -175,10 +183,10 @@ func TestResults_TellOfFilesAndPagesOfColumns(t *testing.T) {
 	engine := &fakeEngine{operation: func(id ktrdr.OperationID) (ktrdr.Operation, error) {
 		return ktrdr.Operation{ID: id, Type: ktrdr.Backtesting, Status: ktrdr.Completed, Result: json.RawMessage(result)}, nil
 	}}
-	var asked ColumnsQuery
-	desk := &fakeDesk{columns: func(_ ktrdr.Operation, q ColumnsQuery) (Columns, error) {
+	var asked jobs.Page
+	desk := &fakeDesk{columns: func(_ ktrdr.Operation, q jobs.Page) (jobs.Columns, error) {
 		asked = q
-		return Columns{Trades: []Trade{{Side: "long"}}, Equity: []Point{{time.Unix(0, 0), 1}}, Curve: &Curve{Years: []Year{{Year: 2020}}}, More: true}, nil
+		return jobs.Columns{Trades: []jobs.Trade{{Side: "long"}}, Equity: []jobs.Point{{Time: time.Unix(0, 0), Value: 1}}, Curve: &evidence.Curve{Years: []evidence.Year{{Year: 2020}}}, More: true}, nil
 	}}
 	st := serve(t, engine, func(c *Config) { c.Desk = desk })
 	path := "/api/v1/operations/" + string(testOp) + "/results"
@@ -187,7 +195,7 @@ func TestResults_TellOfFilesAndPagesOfColumns(t *testing.T) {
 	if err := json.Unmarshal(a.parsed.Data, &got); err != nil || a.status != http.StatusOK {
 		t.Fatalf("%d %s: %v", a.status, a.body, err)
 	}
-	if asked != (ColumnsQuery{Trades: true, Equity: true, Curve: true, From: 4, Limit: 2}) {
+	if asked != (jobs.Page{Trades: true, Equity: true, Curve: true, From: 4, Limit: 2}) {
 		t.Errorf("asked for %+v, want two entries from 4 on, and the curve", asked)
 	}
 	if a.parsed.Next != "6" || len(got.Trades) != 1 || len(got.Equity) != 1 || got.Positions != nil || got.Curve == nil || got.Curve.Years[0].Year != 2020 {
@@ -196,8 +204,8 @@ func TestResults_TellOfFilesAndPagesOfColumns(t *testing.T) {
 	if len(got.Artifacts) != 1 || got.Artifacts[0].URL != "/api/v1/blobs/"+strings.Repeat("ab", 32) {
 		t.Errorf("artifacts %+v, want the one of the result with its URL", got.Artifacts)
 	}
-	asked = ColumnsQuery{}
-	if st.send(t, http.MethodGet, path, ""); asked != (ColumnsQuery{}) {
+	asked = jobs.Page{}
+	if st.send(t, http.MethodGet, path, ""); asked != (jobs.Page{}) {
 		t.Error("columns were read although nobody asked")
 	}
 	for _, bad := range []string{"?include=weights", "?limit=5", "?include=trades&cursor=-1", "?include=trades&limit=1001"} {
@@ -208,7 +216,7 @@ func TestResults_TellOfFilesAndPagesOfColumns(t *testing.T) {
 }
 
 func TestLab_ListsArePagesAndNeverNull(t *testing.T) {
-	desk := &fakeDesk{models: func(limit int, cursor string) ([]Model, string, error) {
+	desk := &fakeDesk{models: func(limit int, cursor string) ([]jobs.Model, string, error) {
 		if limit != 3 || cursor != "c" {
 			t.Errorf("asked for %d from %q, want 3 from c", limit, cursor)
 		}

@@ -6,51 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/report"
 )
-
-// LeaderboardQuery selects what is ranked; empty fields select all.
-type LeaderboardQuery struct {
-	Run       string
-	Symbol    string
-	Timeframe string
-	Sort      string // one of LeaderSorts; empty means by rank
-	Limit     int
-	Cursor    string
-}
-
-// LeaderSorts are the orders of a leaderboard. All but the first order the best
-// of each market by a figure, the best first; what has no such figure comes last.
-var LeaderSorts = []string{"rank", "sharpe", "alpha", "return", "drawdown", "trades", "newest"}
-
-// Leaderboard is a ranking of researches.
-type Leaderboard struct {
-	Summary    string   `json:"summary"`        // the claims, the markets, and the claims that luck alone gives
-	Claims     int      `json:"claims"`         // of the selection
-	Markets    int      `json:"markets"`        // that the selection was tried on
-	ByLuck     float64  `json:"claims_by_luck"` // that luck alone gives at most, on average
-	Thresholds string   `json:"thresholds"`     // what a claim and a finalist must reach
-	Rows       []Leader `json:"rows"`
-	Next       string   `json:"-"` // cursor of the next page, beside the data
-}
-
-// Leader is a row of the leaderboard. Figures are of the test part, net of costs.
-// Of the trial it has what a row shows: no key, type, z-values and hashes.
-type Leader struct {
-	Rank int `json:"rank"`
-	ktrdr.Trial
-	Standing string   `json:"standing"`        // what it came to, in words
-	Deflated *float64 `json:"deflated_sharpe"` // by the trials on its market today
-	Holdout  *Holdout `json:"holdout,omitempty"`
-}
-
-// Holdout is what a look showed: Sharpe ratios per year, net of costs.
-type Holdout struct {
-	Sharpe *float64 `json:"sharpe_ratio"`
-	Low    *float64 `json:"low"` // 95 % interval
-	High   *float64 `json:"high"`
-	Shrunk *float64 `json:"shrunk"` // corrected for having been selected; null unless it is a claim
-}
 
 // leaders is how many rows the leaderboard has by default.
 const leaders = 20
@@ -60,25 +17,25 @@ func leaderboardRoute() row {
 		param{name: "run", kind: kindString, doc: "only those of this run"},
 		param{name: "symbol", kind: kindString, doc: "only those that trade this symbol"},
 		param{name: "timeframe", kind: kindString, doc: "only those that use bars of this timeframe"},
-		param{name: "sort", kind: kindString, doc: "the order: " + strings.Join(LeaderSorts, ", ") + "; by default rank"},
+		param{name: "sort", kind: kindString, doc: "the order: " + strings.Join(report.Sorts, ", ") + "; by default rank"},
 		paramLimit, paramCursor), (*Server).leaderboard)
 }
 
-func (s *Server) leaderboard(c *call, _ none) (Leaderboard, error) {
-	q := LeaderboardQuery{
+func (s *Server) leaderboard(c *call, _ none) (report.Leaderboard, error) {
+	q := report.LeaderboardQuery{
 		Symbol: c.query.Get("symbol"), Timeframe: c.query.Get("timeframe"),
 		Sort:  strings.ToLower(c.query.Get("sort")),
 		Limit: cmp.Or(c.query.count("limit", maxPage), leaders), Cursor: c.query.Get("cursor"),
 	}
-	if q.Sort != "" && !slices.Contains(LeaderSorts, q.Sort) {
-		unknown(&c.query, "sort", q.Sort, LeaderSorts)
+	if q.Sort != "" && !slices.Contains(report.Sorts, q.Sort) {
+		unknown(&c.query, "sort", q.Sort, report.Sorts)
 	}
 	if c.query.err != nil {
-		return Leaderboard{}, c.query.err
+		return report.Leaderboard{}, c.query.err
 	}
 	var err error
 	if q.Run, err = s.runNamed(c); err != nil {
-		return Leaderboard{}, err
+		return report.Leaderboard{}, err
 	}
 	b, err := s.research.Leaderboard(c.Context(), q)
 	b.Rows, c.next = listed(b.Rows), b.Next
@@ -86,7 +43,7 @@ func (s *Server) leaderboard(c *call, _ none) (Leaderboard, error) {
 }
 
 // Leaderboard ranks researches.
-func (cl *Client) Leaderboard(ctx context.Context, q LeaderboardQuery) (out Leaderboard, err error) {
+func (cl *Client) Leaderboard(ctx context.Context, q report.LeaderboardQuery) (out report.Leaderboard, err error) {
 	query := runQuery(q.Run)
 	if q.Symbol != "" {
 		query.Set("symbol", q.Symbol)

@@ -3,17 +3,19 @@ package httpapi
 import (
 	"context"
 	"net/http"
+
+	"github.com/ktrdr/ktrdr/jobs"
 )
 
 // LibraryDesk changes what the lab holds: bars and strategies.
 type LibraryDesk interface {
 	// DeleteSeries deletes a series and those that it replaced; CodeNotFound.
-	DeleteSeries(ctx context.Context, symbol, timeframe string) (DeletedSeries, error)
+	DeleteSeries(ctx context.Context, symbol, timeframe string) (jobs.DeletedSeries, error)
 	// RenameSeries gives all series of a symbol another symbol; CodeNotFound, and
 	// CodeConflict where that has one of them.
-	RenameSeries(ctx context.Context, r RenameRequest) ([]Series, error)
+	RenameSeries(ctx context.Context, r jobs.RenameRequest) ([]jobs.Series, error)
 	// AddStrategy gives the lab a strategy; CodeConflict.
-	AddStrategy(ctx context.Context, r StrategyRequest) (Strategy, error)
+	AddStrategy(ctx context.Context, r jobs.StrategyRequest) (jobs.Strategy, error)
 	// DeleteStrategy deletes a strategy of the lab; CodeNotFound.
 	DeleteStrategy(ctx context.Context, name string) error
 }
@@ -28,27 +30,7 @@ func libraryRoutes() []row {
 	}
 }
 
-// DeletedSeries says what was deleted.
-type DeletedSeries struct {
-	Symbol    string `json:"symbol"`
-	Timeframe string `json:"timeframe"`
-	Series    int    `json:"series_deleted"` // the current one and those that it replaced
-}
-
-// RenameRequest gives the series of a symbol another one.
-type RenameRequest struct {
-	Symbol    string `json:"symbol"`
-	NewSymbol string `json:"new_symbol"`
-}
-
-// StrategyRequest gives the lab a strategy.
-type StrategyRequest struct {
-	Name     string `json:"name,omitempty"` // empty means the name in the text
-	Strategy string `json:"strategy_yaml"`
-	Replace  bool   `json:"replace,omitempty"` // take the place of one with the same name
-}
-
-func (s *Server) deleteSeries(c *call, _ none) (DeletedSeries, error) {
+func (s *Server) deleteSeries(c *call, _ none) (jobs.DeletedSeries, error) {
 	gone, err := s.desk.DeleteSeries(c.Context(), c.PathValue("symbol"), c.PathValue("timeframe"))
 	if err == nil {
 		s.log.InfoContext(c.Context(), "series deleted", "symbol", gone.Symbol, "timeframe", gone.Timeframe, "by", c.token.ID)
@@ -56,7 +38,7 @@ func (s *Server) deleteSeries(c *call, _ none) (DeletedSeries, error) {
 	return gone, err
 }
 
-func (s *Server) renameSeries(c *call, in RenameRequest) ([]Series, error) {
+func (s *Server) renameSeries(c *call, in jobs.RenameRequest) ([]jobs.Series, error) {
 	list, err := s.desk.RenameSeries(c.Context(), in)
 	if err == nil {
 		s.log.InfoContext(c.Context(), "series renamed", "symbol", in.Symbol, "new_symbol", in.NewSymbol, "by", c.token.ID)
@@ -64,7 +46,7 @@ func (s *Server) renameSeries(c *call, in RenameRequest) ([]Series, error) {
 	return listed(list), err
 }
 
-func (s *Server) addStrategy(c *call, in StrategyRequest) (Strategy, error) {
+func (s *Server) addStrategy(c *call, in jobs.StrategyRequest) (jobs.Strategy, error) {
 	return s.desk.AddStrategy(c.Context(), in)
 }
 

@@ -9,6 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ktrdr/ktrdr/report"
+
+	"github.com/ktrdr/ktrdr/research"
+
 	"github.com/ktrdr/ktrdr"
 )
 
@@ -59,8 +63,14 @@ func TestLists_RowsAreSmallWhateverTheyStandFor(t *testing.T) {
 func TestRuns_AShortIdIsResolvedEverywhere(t *testing.T) {
 	var asked []string
 	desk := &fakeResearch{
-		memory:  func(q MemoryQuery) (Memory, string, error) { asked = append(asked, q.Run); return Memory{}, "", nil },
-		leaders: func(q LeaderboardQuery) (Leaderboard, error) { asked = append(asked, q.Run); return Leaderboard{}, nil },
+		memory: func(q research.MemoryQuery) (research.MemoryPage, string, error) {
+			asked = append(asked, q.Run)
+			return research.MemoryPage{}, "", nil
+		},
+		leaders: func(q report.LeaderboardQuery) (report.Leaderboard, error) {
+			asked = append(asked, q.Run)
+			return report.Leaderboard{}, nil
+		},
 	}
 	st := serve(t, &fakeEngine{
 		run: ktrdr.Run{ID: testRun}, shortRuns: true,
@@ -156,23 +166,23 @@ func TestLists_LeadersAndMemoryAreSmallRows(t *testing.T) {
 	}
 	var asked []any
 	desk := &fakeResearch{
-		leaders: func(q LeaderboardQuery) (Leaderboard, error) {
+		leaders: func(q report.LeaderboardQuery) (report.Leaderboard, error) {
 			asked = append(asked, q)
-			b := Leaderboard{Summary: "no claim", Next: "20"}
+			b := report.Leaderboard{Summary: "no claim", Next: "20"}
 			for i := range rows {
-				b.Rows = append(b.Rows, Leader{Rank: i + 1, Trial: trial, Standing: "not an edge"})
+				b.Rows = append(b.Rows, report.Leader{Rank: i + 1, Trial: trial, Standing: "not an edge"})
 			}
 			return b, nil
 		},
-		memory: func(q MemoryQuery) (Memory, string, error) {
+		memory: func(q research.MemoryQuery) (research.MemoryPage, string, error) {
 			asked = append(asked, q)
-			m := Memory{Kind: q.Kind}
+			m := research.MemoryPage{Kind: q.Kind}
 			for range rows {
-				m.Experiments = append(m.Experiments, Experiment{
-					Operation: testOp, Run: testRun, Status: "completed", Summary: "no edge",
+				m.Experiments = append(m.Experiments, research.ExperimentRow{
+					Operation: testOp, Place: research.Place{Run: testRun}, Status: "completed", Summary: "no edge",
 					Note: json.RawMessage(`{"strategy_yaml":"` + long + `","history":"` + long + `"}`), Trial: &trial,
 				})
-				m.Hypotheses = append(m.Hypotheses, Hypothesis{Text: "a trend lasts"})
+				m.Hypotheses = append(m.Hypotheses, research.HypothesisNote{Text: "a trend lasts"})
 				m.Trials = append(m.Trials, trial)
 			}
 			return m, "next-page", nil
@@ -193,8 +203,8 @@ func TestLists_LeadersAndMemoryAreSmallRows(t *testing.T) {
 			t.Errorf("%s: the next page begins at %q, want %q", path, a.parsed.Next, next)
 		}
 	}
-	leaders := LeaderboardQuery{Run: testRun, Symbol: "EURUSD", Timeframe: "1h", Sort: "sharpe", Limit: 50, Cursor: "0"}
-	if len(asked) != 4 || !slices.Contains(asked, any(leaders)) || !slices.Contains(asked, any(MemoryQuery{Kind: "trials", Run: testRun, Limit: 50, Cursor: "c"})) {
+	leaders := report.LeaderboardQuery{Run: testRun, Symbol: "EURUSD", Timeframe: "1h", Sort: "sharpe", Limit: 50, Cursor: "0"}
+	if len(asked) != 4 || !slices.Contains(asked, any(leaders)) || !slices.Contains(asked, any(research.MemoryQuery{Kind: "trials", Run: testRun, Limit: 50, Cursor: "c"})) {
 		t.Errorf("asked for %+v", asked)
 	}
 	for path, says := range map[string]string{

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/resilience"
 )
 
 // mustData decodes a success's data.
@@ -304,14 +305,17 @@ func TestHealth_ShowsTheDegradationLevelAndIsNotOkWhileOffline(t *testing.T) {
 	st := serve(t, &fakeEngine{health: func() ktrdr.Health {
 		return ktrdr.Health{Status: "ok", Store: ktrdr.StoreHealth{OK: true}}
 	}}, func(c *Config) { c.Resilience = f })
-	for _, x := range []struct{ level, status string }{{"FULL", "ok"}, {"DEGRADED", "ok"}, {"OFFLINE", "degraded"}} {
+	for _, x := range []struct {
+		level  resilience.Level
+		status string
+	}{{"FULL", "ok"}, {"DEGRADED", "ok"}, {"OFFLINE", "degraded"}} {
 		f.level = x.level
 		a := st.send(t, http.MethodGet, "/api/v1/health", "", header("Authorization", ""))
 		var h ktrdr.Health
 		if err := json.Unmarshal(a.body, &h); err != nil {
 			t.Fatal(err)
 		}
-		if h.Degradation.Level != x.level || h.Status != x.status || (h.Status == "ok") != (len(h.Problems) == 0) {
+		if h.Degradation.Level != string(x.level) || h.Status != x.status || (h.Status == "ok") != (len(h.Problems) == 0) {
 			t.Errorf("at level %s: %s, want status %s, and a problem unless it is ok", x.level, a.body, x.status)
 		}
 	}

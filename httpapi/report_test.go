@@ -7,18 +7,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ktrdr/ktrdr/report"
+
 	"github.com/ktrdr/ktrdr"
 )
 
 // reportDesk remembers how far back it was asked to look.
 type reportDesk struct {
 	fakeResearch
-	asked ReportQuery
+	asked report.Query
 }
 
-func (d *reportDesk) Report(_ context.Context, q ReportQuery) (Report, error) {
+func (d *reportDesk) Report(_ context.Context, q report.Query) (report.Report, error) {
 	d.asked = q
-	return Report{Run: q.Run, Summary: "Nothing was researched."}, nil
+	return report.Report{Run: q.Run, Summary: "Nothing was researched."}, nil
 }
 
 func TestReport_LooksAsFarBackAsAsked(t *testing.T) {
@@ -28,18 +30,18 @@ func TestReport_LooksAsFarBackAsAsked(t *testing.T) {
 	for name, is := range map[string]struct {
 		query string
 		ago   time.Duration // 0 where at or nothing is meant
-		want  ReportQuery
+		want  report.Query
 	}{
-		"by default half a day":            {"", 12 * time.Hour, ReportQuery{}},
-		"a duration":                       {"?since=90m", 90 * time.Minute, ReportQuery{}},
-		"an instant in another zone":       {"?since=" + url.QueryEscape("2026-01-14T23:00:00+01:00"), 0, ReportQuery{Since: at}},
-		"the last spell":                   {"?since=LAST", 0, ReportQuery{Last: true}},
-		"a run decides where it began":     {"?run=run_1", 0, ReportQuery{Run: "run_1"}},
-		"a run, but only the end of it":    {"?run=run_1&since=2h", 2 * time.Hour, ReportQuery{Run: "run_1"}},
-		"a run since an instant long past": {"?run=run_1&since=2026-01-14T22:00:00Z", 0, ReportQuery{Run: "run_1", Since: at}},
+		"by default half a day":            {"", 12 * time.Hour, report.Query{}},
+		"a duration":                       {"?since=90m", 90 * time.Minute, report.Query{}},
+		"an instant in another zone":       {"?since=" + url.QueryEscape("2026-01-14T23:00:00+01:00"), 0, report.Query{Since: at}},
+		"the last spell":                   {"?since=LAST", 0, report.Query{Last: true}},
+		"a run decides where it began":     {"?run=run_1", 0, report.Query{Run: "run_1"}},
+		"a run, but only the end of it":    {"?run=run_1&since=2h", 2 * time.Hour, report.Query{Run: "run_1"}},
+		"a run since an instant long past": {"?run=run_1&since=2026-01-14T22:00:00Z", 0, report.Query{Run: "run_1", Since: at}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var out Report
+			var out report.Report
 			mustData(t, st.send(t, http.MethodGet, "/api/v1/report"+is.query, ""), http.StatusOK, &out)
 			got := desk.asked
 			if is.ago > 0 {

@@ -7,18 +7,21 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ktrdr/ktrdr/llm"
+	"github.com/ktrdr/ktrdr/resilience"
+
 	"github.com/ktrdr/ktrdr"
 )
 
 // fakeResilience has one breaker, and obeys whoever says who they are.
 type fakeResilience struct {
-	level   string // empty means DEGRADED
-	decided []BreakerDecision
+	level   resilience.Level // empty means DEGRADED
+	decided []resilience.Decision
 	asked   []string
 }
 
-func (f *fakeResilience) Breakers() []BreakerStatus {
-	return []BreakerStatus{{Breaker: ktrdr.Breaker{Name: "provider:x", Scope: ktrdr.ScopeProvider, State: ktrdr.BreakerOpen}, Enabled: true, Calls: 5}}
+func (f *fakeResilience) Breakers() []resilience.Status {
+	return []resilience.Status{{Breaker: ktrdr.Breaker{Name: "provider:x", Scope: ktrdr.ScopeProvider, State: ktrdr.BreakerOpen}, Enabled: true, Figures: resilience.Figures{Calls: 5}}}
 }
 
 func (f *fakeResilience) BreakerHistory(_ context.Context, name string, _ int) ([]ktrdr.BreakerChange, error) {
@@ -26,24 +29,24 @@ func (f *fakeResilience) BreakerHistory(_ context.Context, name string, _ int) (
 	return nil, nil
 }
 
-func (f *fakeResilience) ResetBreaker(_ context.Context, name string, d BreakerDecision) (DecidedBreaker, error) {
+func (f *fakeResilience) ResetBreaker(_ context.Context, name string, d resilience.Decision) (resilience.Decided, error) {
 	if d.By == "" {
-		return DecidedBreaker{}, ktrdr.Errorf(ktrdr.CodeInvalid, "say who decides this")
+		return resilience.Decided{}, ktrdr.Errorf(ktrdr.CodeInvalid, "say who decides this")
 	}
 	f.decided, f.asked = append(f.decided, d), append(f.asked, name)
-	return DecidedBreaker{ktrdr.Breaker{Name: name, State: ktrdr.BreakerClosed}, []string{"cluster:x.example"}}, nil
+	return resilience.Decided{Breaker: ktrdr.Breaker{Name: name, State: ktrdr.BreakerClosed}, InTheWay: []string{"cluster:x.example"}}, nil
 }
 
-func (f *fakeResilience) ForceBreaker(ctx context.Context, name string, d BreakerDecision) (DecidedBreaker, error) {
+func (f *fakeResilience) ForceBreaker(ctx context.Context, name string, d resilience.Decision) (resilience.Decided, error) {
 	return f.ResetBreaker(ctx, name, d)
 }
 
-func (f *fakeResilience) Degradation() Degradation {
-	return Degradation{Level: cmp.Or(f.level, "DEGRADED"), Services: []ServiceHealth{}, Shed: []string{"llm_assessment"}, History: []LevelChange{}}
+func (f *fakeResilience) Degradation() resilience.DegradationStatus {
+	return resilience.DegradationStatus{Level: cmp.Or(f.level, "DEGRADED"), Services: []resilience.ServiceStatus{}, Shed: []resilience.Feature{"llm_assessment"}, History: []resilience.LevelChange{}}
 }
 
-func (f *fakeResilience) Models() []LanguageModel {
-	return []LanguageModel{{Name: "x/y", Provider: "x"}}
+func (f *fakeResilience) Models() []llm.ModelHealth {
+	return []llm.ModelHealth{{Model: "x/y", Provider: "x"}}
 }
 
 func TestBreakers_ArePersonsDecisions(t *testing.T) {

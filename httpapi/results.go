@@ -6,6 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ktrdr/ktrdr/evidence"
+	"github.com/ktrdr/ktrdr/jobs"
+
 	"github.com/ktrdr/ktrdr"
 )
 
@@ -21,12 +24,12 @@ type Results struct {
 	ErrorMessage string            `json:"error_message,omitempty"`
 	Error        *ktrdr.Failure    `json:"error,omitempty"`
 
-	Trades    []Trade          `json:"trades,omitempty"`
-	Equity    []Point          `json:"equity,omitempty"` // of several symbols: the sum of their accounts
-	Positions []Point          `json:"positions,omitempty"`
-	Accounts  []AccountColumns `json:"accounts,omitempty"` // equity and positions of each symbol, where there are several
-	Curve     *Curve           `json:"curve,omitempty"`
-	Returns   []Point          `json:"returns,omitempty"` // net, of each day, as fractions
+	Trades    []jobs.Trade          `json:"trades,omitempty"`
+	Equity    []jobs.Point          `json:"equity,omitempty"` // of several symbols: the sum of their accounts
+	Positions []jobs.Point          `json:"positions,omitempty"`
+	Accounts  []jobs.AccountColumns `json:"accounts,omitempty"` // equity and positions of each symbol, where there are several
+	Curve     *evidence.Curve       `json:"curve,omitempty"`
+	Returns   []jobs.Point          `json:"returns,omitempty"` // net, of each day, as fractions
 
 	Trial *ktrdr.Trial `json:"trial,omitempty"` // its row in the ledger, with the counts of its market now
 	Looks []ktrdr.Look `json:"looks,omitempty"` // that it is, or that were made at the strategy of a research
@@ -104,7 +107,7 @@ func (s *Server) addLedger(c *call, op ktrdr.Operation, r *Results) error {
 }
 
 // columns reads which columns are wanted, and which page of them.
-func (c *call) columns() (q ColumnsQuery, wanted bool) {
+func (c *call) columns() (q jobs.Page, wanted bool) {
 	names := c.query.several("include")
 	for _, name := range names {
 		switch name {

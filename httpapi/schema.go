@@ -2,11 +2,10 @@ package httpapi
 
 import (
 	"fmt"
+	"path"
 	"reflect"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -87,11 +86,16 @@ func (b *schemaBook) field(s *jsonschema.Schema, f reflect.StructField) error {
 	return nil
 }
 
-// schemaName is the type's name; ours inside this package are lower case.
+// schemaName is the name of a type in the document: that of its package, unless it
+// is one of the API's own or of the domain's, and its own.
 func schemaName(t reflect.Type) string {
 	if t == reflect.TypeFor[failure]() {
 		return "Error"
 	}
-	first, size := utf8.DecodeRuneInString(t.Name())
-	return string(unicode.ToUpper(first)) + t.Name()[size:]
+	name := strings.ToUpper(t.Name()[:1]) + t.Name()[1:]
+	owner := path.Base(t.PkgPath())
+	if owner == "ktrdr" || owner == "httpapi" {
+		return name
+	}
+	return strings.ToUpper(owner[:1]) + owner[1:] + strings.TrimPrefix(name, strings.ToUpper(owner[:1])+owner[1:])
 }

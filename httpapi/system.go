@@ -3,6 +3,8 @@ package httpapi
 import (
 	"net/http"
 
+	"github.com/ktrdr/ktrdr/resilience"
+
 	"github.com/ktrdr/ktrdr"
 )
 
@@ -42,15 +44,15 @@ func (s *Server) health(c *call, _ none) (ktrdr.Health, error) {
 	return h, nil
 }
 
-// levelOffline is the level at which new researches are refused.
-const levelOffline = "OFFLINE"
-
 // addLevel adds the degradation level. A server that refuses new researches is
 // not ok, although its store may be back already: a better level comes later.
 func (s *Server) addLevel(h *ktrdr.Health) {
 	d := s.resilience.Degradation()
-	h.Degradation = ktrdr.HealthLevel{Level: d.Level, Shed: listed(d.Shed)}
-	if d.Level == levelOffline {
+	h.Degradation = ktrdr.HealthLevel{Level: string(d.Level), Shed: []string{}}
+	for _, f := range d.Shed {
+		h.Degradation.Shed = append(h.Degradation.Shed, string(f))
+	}
+	if d.Level == resilience.Offline {
 		h.Status = "degraded"
 		h.Problems = append(h.Problems, "the degradation level is OFFLINE and new researches are refused; `ktrdr degradation` shows which service is the cause")
 	}

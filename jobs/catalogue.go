@@ -10,22 +10,22 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// Model is a trained model, as lists show it.
+// Model is a trained model.
 type Model struct {
-	Operation    ktrdr.OperationID
-	Strategy     string
-	File         ktrdr.Artifact
-	Architecture string
-	Symbols      []string
-	Timeframes   []string
-	Seed         uint64
-	TestAccuracy *float64
-	TestLoss     *float64
-	Baseline     *float64 // accuracy of always the most frequent answer
-	Warnings     int
-	MadeUp       *bool // bars that it was trained on were made up; nil: not known
-	ResultHash   ktrdr.Hash
-	CompletedAt  time.Time
+	Operation    ktrdr.OperationID `json:"operation_id"`
+	Strategy     string            `json:"strategy_name"`
+	File         ktrdr.Artifact    `json:"model"`
+	Architecture string            `json:"architecture"`
+	Symbols      []string          `json:"symbols"`
+	Timeframes   []string          `json:"timeframes"`
+	Seed         uint64            `json:"seed"`
+	TestAccuracy *float64          `json:"test_accuracy"`
+	TestLoss     *float64          `json:"test_loss"`
+	Baseline     *float64          `json:"baseline_accuracy"` // always the most frequent answer
+	Warnings     int               `json:"warnings"`
+	MadeUp       *bool             `json:"made_up"` // bars that it was trained on were made up; null: not known
+	ResultHash   ktrdr.Hash        `json:"result_hash"`
+	CompletedAt  time.Time         `json:"completed_at"`
 }
 
 // Models returns a page of the models that were trained, newest first, and where

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backtest"
@@ -19,35 +20,51 @@ type Page struct {
 	From, Limit                               int
 }
 
-// Columns is a page of a backtest: of each column that was asked for, the
-// entries from the page's beginning on. Bars count from the first that could
-// decide. Of several symbols Equity and Curve are those of the sum, and the
+// Columns is a page of what a backtest stored: of each column that was asked for,
+// the entries from the beginning of the page on. Bars count from the first that
+// could decide. Of several symbols Equity and Curve are those of the sum, and the
 // positions are in Accounts.
 type Columns struct {
-	Trades    []backtest.Trade
-	Time      []int64 // of the bars whose equity or position follows
-	Equity    []float64
-	Positions []float32
-	Accounts  []AccountColumns // of each symbol, where there are several
-	Curve     *evidence.Curve  // nil where it was not asked for
-	Returns   []DayReturn      // of each day
-
-	TotalTrades int
-	TotalBars   int
-	TotalDays   int
+	Trades    []Trade
+	Equity    []Point
+	Positions []Point
+	Accounts  []AccountColumns
+	Curve     *evidence.Curve
+	Returns   []Point // of each day
+	More      bool    // a page further on has anything
 }
 
-// AccountColumns is the page of one symbol, at the times of the sum.
+// AccountColumns is the page of one symbol of a backtest of several, at the times
+// of the sum.
 type AccountColumns struct {
-	Symbol    string
-	Equity    []float64
-	Positions []float32
+	Symbol    string  `json:"symbol"`
+	Equity    []Point `json:"equity,omitempty"`
+	Positions []Point `json:"positions,omitempty"`
 }
 
-// More says whether a page further on has anything.
-func (c Columns) More(p Page) bool {
-	next := p.From + p.Limit
-	return p.Trades && next < c.TotalTrades || (p.Equity || p.Positions) && next < c.TotalBars || p.Returns && next < c.TotalDays
+// Trade is a position from its entry to its exit, with all it cost.
+type Trade struct {
+	Symbol     string    `json:"symbol,omitempty"` // where several were traded
+	EntryTime  time.Time `json:"entry_time"`       // openings of the bars
+	ExitTime   time.Time `json:"exit_time"`
+	EntryBar   int       `json:"entry_bar"`
+	ExitBar    int       `json:"exit_bar"`
+	Side       string    `json:"side"`
+	Reason     string    `json:"reason"` // why it was left
+	Quantity   float64   `json:"quantity"`
+	EntryPrice float64   `json:"entry_price"` // paid, spread and slippage included
+	ExitPrice  float64   `json:"exit_price"`
+	Gross      float64   `json:"gross"`
+	Costs      float64   `json:"costs"`
+	Net        float64   `json:"net"`
+	MAE        float64   `json:"mae"` // how far the price went against it
+	MFE        float64   `json:"mfe"`
+}
+
+// Point is a value at a bar's close.
+type Point struct {
+	Time  time.Time `json:"time"` // opening of the bar
+	Value float64   `json:"value"`
 }
 
 // maxColumns bounds the file that is decoded to show a part of it.
@@ -80,21 +97,25 @@ func (d *Desk) Columns(ctx context.Context, op ktrdr.Operation, p Page) (Columns
 	}
 	run := all.Sum
 	first := run.Config.StartBar // nothing happens before
-	c := Columns{TotalTrades: len(run.Trades), TotalBars: len(run.Time) - first}
+	c := Columns{}
 	if p.Trades {
-		c.Trades = part(run.Trades, p)
+		for _, t := range part(run.Trades, p) {
+			c.Trades = append(c.Trades, shownTrade(t))
+		}
+		c.More = p.before(len(run.Trades))
 	}
+	times := part(run.Time[first:], p)
 	if p.Equity || p.Positions {
-		c.Time = part(run.Time[first:], p)
+		c.More = c.More || p.before(len(run.Time)-first)
 	}
 	if p.Equity {
-		c.Equity = part(run.Equity[first:], p)
+		c.Equity = points(times, part(run.Equity[first:], p))
 	}
 	if p.Positions && len(all.Accounts) == 1 {
-		c.Positions = part(run.Position[first:], p)
+		c.Positions = points(times, part(run.Position[first:], p))
 	}
-	if len(all.Accounts) > 1 {
-		c.Accounts = accountColumns(all.Accounts, c.Time, p)
+	if len(all.Accounts) > 1 && (p.Equity || p.Positions) {
+		c.Accounts = accountColumns(all.Accounts, times, p)
 	}
 	if p.Curve {
 		curve, err := evidence.CurveOf(run, seed)
@@ -115,7 +136,10 @@ func (c Columns) withReturns(daily *Daily, p Page) (Columns, error) {
 		return c, nil
 	}
 	days, err := daily.List()
-	c.Returns, c.TotalDays = part(days, p), len(days)
+	for _, d := range part(days, p) {
+		c.Returns = append(c.Returns, Point{Time: d.Day, Value: float64(d.Return)})
+	}
+	c.More = c.More || p.before(len(days))
 	return c, err
 }
 
@@ -136,16 +160,36 @@ func accountColumns(accounts []backtest.Account, times []int64, p Page) []Accoun
 				equity, position = a.Equity[i], a.Position[i]
 			}
 			if p.Equity {
-				c.Equity = append(c.Equity, equity)
+				c.Equity = append(c.Equity, Point{instant(at), equity})
 			}
 			if p.Positions {
-				c.Positions = append(c.Positions, position)
+				c.Positions = append(c.Positions, Point{instant(at), float64(position)})
 			}
 		}
 		list[k] = c
 	}
 	return list
 }
+
+func shownTrade(t backtest.Trade) Trade {
+	return Trade{
+		Symbol: t.Symbol, EntryTime: instant(t.EntryTime), ExitTime: instant(t.ExitTime), EntryBar: int(t.EntryBar), ExitBar: int(t.ExitBar),
+		Side: t.Side.String(), Reason: t.Reason.String(), Quantity: t.Quantity, EntryPrice: t.EntryPrice, ExitPrice: t.ExitPrice,
+		Gross: t.Gross, Costs: t.Costs, Net: t.Net, MAE: t.MAE, MFE: t.MFE,
+	}
+}
+
+// points puts values to their times.
+func points[T float32 | float64](times []int64, values []T) []Point {
+	list := make([]Point, len(values))
+	for i, x := range values {
+		list[i] = Point{instant(times[i]), float64(x)}
+	}
+	return list
+}
+
+// before says whether a column of n entries goes on after the page.
+func (p Page) before(n int) bool { return p.From+p.Limit < n }
 
 func part[T any](column []T, p Page) []T {
 	from := min(p.From, len(column))

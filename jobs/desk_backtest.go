@@ -20,22 +20,23 @@ import (
 
 // BacktestRequest asks for a backtest. The model is named by the id of its
 // training, by the sha256 of its file, or by a path in the data folder; without
-// one it is the newest that was trained for the strategy.
+// one it is the newest of the strategy. A model that a research made is traded
+// on the bars that the research searched.
 type BacktestRequest struct {
-	Model          string
-	ModelPath      string
-	StrategyName   string
-	Symbol         string   // or Symbols; empty means all that the model was trained on
-	Symbols        []string // one account for each
-	Timeframe      string
-	StartDate      string
-	EndDate        string
-	Scope          string
-	InitialCapital *float64
-	Commission     *float64
-	Slippage       *float64
-	Spread         *float64
-	OpenHoldout    bool
+	Model          string   `json:"model,omitempty"`
+	ModelPath      string   `json:"model_path,omitempty"`
+	StrategyName   string   `json:"strategy_name,omitempty"`
+	Symbol         string   `json:"symbol,omitempty"`  // or symbols; none means all that the model was trained on
+	Symbols        []string `json:"symbols,omitempty"` // one account for each, with the same share of the capital
+	Timeframe      string   `json:"timeframe,omitempty"`
+	StartDate      string   `json:"start_date,omitempty"`
+	EndDate        string   `json:"end_date,omitempty"`
+	Scope          string   `json:"scope,omitempty"` // test: bars that the model has not seen; all: its training too
+	InitialCapital *float64 `json:"initial_capital,omitempty" zero:"refused"`
+	Commission     *float64 `json:"commission,omitempty"`
+	Slippage       *float64 `json:"slippage,omitempty"`
+	Spread         *float64 `json:"spread,omitempty"`
+	OpenHoldout    bool     `json:"open_holdout,omitempty"` // trade the bars of the holdout too; it is counted as a look
 }
 
 // Backtest makes a backtest of a request. CodeInvalid says what to change;

@@ -22,6 +22,10 @@ type MarketFinder interface {
 	// FixHoldout sets where the holdout of a market begins unless that is set,
 	// and returns what is set.
 	FixHoldout(ctx context.Context, market string, from time.Time) (time.Time, error)
+
+	Describe(ctx context.Context, e Entry) (Placement, error)
+	PlaceSeries(ctx context.Context, l *Library, symbol string, tf market.Timeframe, c Choice) (Entry, Placement, error)
+	RenameSeries(ctx context.Context, l *Library, from, to string) ([]Entry, error)
 }
 
 // Ledger is what the desk needs of the ledger beside Markets.

@@ -7,23 +7,23 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-// LoadRequest asks for an import of a file of the data folder, or of a blob.
-type LoadRequest struct {
-	Path      string
-	SHA256    string
-	Symbol    string
-	Timeframe string
-	Zone      string
-	Divide    float64
-	Normalise bool
-	Mode      string // what to do where the series exists; see ImportMode
+// DataLoadRequest asks for the import of a price file, CSV or Parquet.
+type DataLoadRequest struct {
+	Path      string  `json:"path,omitempty"`   // relative to the data folder
+	SHA256    string  `json:"sha256,omitempty"` // of a blob
+	Symbol    string  `json:"symbol"`
+	Timeframe string  `json:"timeframe,omitempty"`             // empty means the one that the times show
+	Zone      string  `json:"zone,omitempty"`                  // of times that carry none; empty means UTC
+	Divide    float64 `json:"divide,omitempty" zero:"refused"` // prices are in points: how many make one unit
+	Normalise bool    `json:"normalise,omitempty"`             // mend what is wrong instead of refusing it
+	Mode      string  `json:"mode,omitempty"`                  // replace or append, where the series exists; empty means that it is refused
 
-	SameMarketAs string // the user's answer where the prices do not decide
-	NewMarket    bool
+	SameMarketAs string `json:"same_market_as,omitempty"` // a symbol or a market; merges markets, and decides where the prices do not
+	NewMarket    bool   `json:"new_market,omitempty"`     // decides where the prices do not
 }
 
-// Load makes an import of a request. CodeInvalid says what to change.
-func (d *Desk) Load(ctx context.Context, r LoadRequest) (Order, error) {
+// DataLoad makes an import of a request. CodeInvalid says what to change.
+func (d *Desk) DataLoad(ctx context.Context, r DataLoadRequest) (Order, error) {
 	spec := LoadSpec{
 		Symbol: r.Symbol, Zone: r.Zone, Divide: r.Divide, Normalise: r.Normalise, Mode: ImportMode(r.Mode), SameMarketAs: r.SameMarketAs, NewMarket: r.NewMarket,
 	}

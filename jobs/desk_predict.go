@@ -15,13 +15,13 @@ import (
 	"github.com/ktrdr/ktrdr/train"
 )
 
-// PredictRequest asks a model about the newest bars of a symbol before the
+// PredictionRequest asks a model about the newest bars of a symbol before the
 // holdout of its market. The model is named as in a BacktestRequest.
-type PredictRequest struct {
-	Model       string
-	Symbol      string // empty means the first that the model was trained on
-	Last        int    // how many bars; 0 means 5
-	OpenHoldout bool   // go on into the holdout, which is a look
+type PredictionRequest struct {
+	Model       string `json:"model"`                         // the id of a training, the sha256 of a model, or its path in the data folder
+	Symbol      string `json:"symbol,omitempty"`              // empty means the first that the model was trained on
+	Last        int    `json:"last,omitempty" zero:"refused"` // how many bars, at most 10000; absent means 5
+	OpenHoldout bool   `json:"open_holdout,omitempty"`        // read the bars of the holdout too; it is counted as a look
 }
 
 // MostPredicted is how many bars one prediction shows at most.
@@ -32,29 +32,29 @@ const usualPredicted = 5
 
 // Prediction is what a model decides at each of some bars.
 type Prediction struct {
-	Strategy  string
-	Symbol    string
-	Timeframe market.Timeframe
-	Classes   []string // of the answers; nil when they are forecast returns
-	Bars      []PredictedBar
-	Warnings  []string
-	Look      []ktrdr.LookMarket // the look that it was, at each market; nil if it opened no holdout
+	Strategy  string             `json:"strategy_name"`
+	Symbol    string             `json:"symbol"`
+	Timeframe market.Timeframe   `json:"timeframe"`
+	Classes   []string           `json:"classes,omitempty"` // of the answers; absent when they are forecast returns
+	Bars      []PredictedBar     `json:"bars"`
+	Warnings  []string           `json:"warnings,omitempty"`
+	Look      []ktrdr.LookMarket `json:"look,omitempty"` // the number of the look at each market; absent when no holdout was opened
 }
 
 // PredictedBar is what a model decides at the close of a bar.
 type PredictedBar struct {
-	Time       time.Time // opening of the bar
-	Closed     time.Time
-	Close      float64
-	Signal     string // BUY, HOLD or SELL
-	Confidence float32
-	Answers    []float32 // probabilities of the classes, or the forecast return; empty without features
+	Time       time.Time `json:"time"`   // opening of the bar
+	Closed     time.Time `json:"closed"` // when it was known
+	Close      float64   `json:"close"`
+	Signal     string    `json:"signal"` // BUY, HOLD or SELL
+	Confidence float32   `json:"confidence"`
+	Answers    []float32 `json:"answers"` // probabilities of the classes, or the forecast return; empty without features
 }
 
 // Predict asks a model. The last bar is computed twice, at once and bar by bar as
 // live trading would, and both must agree to the bit. CodeInvalid says what to
 // change about the request; CodeNotFound when there is no such training.
-func (d *Desk) Predict(ctx context.Context, r PredictRequest) (Prediction, error) {
+func (d *Desk) Predict(ctx context.Context, r PredictionRequest) (Prediction, error) {
 	if r.Last < 0 || r.Last > MostPredicted {
 		return Prediction{}, wrong("last is %d; it must be 1 to %d", r.Last, MostPredicted)
 	}
@@ -105,7 +105,7 @@ func (d *Desk) Predict(ctx context.Context, r PredictRequest) (Prediction, error
 // readable finds how far the bars may be read and, if the holdout is opened,
 // reserves the look before a bar of it is shown. The same model on the same bars
 // is the same look, however often it is asked for.
-func (d *Desk) readable(ctx context.Context, r PredictRequest, p *Prediction, file ktrdr.Artifact, from origin, f *found) error {
+func (d *Desk) readable(ctx context.Context, r PredictionRequest, p *Prediction, file ktrdr.Artifact, from origin, f *found) error {
 	markets, err := d.holdouts(ctx, f.bars)
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 )
 
 // predict asks for a prediction that the desk must make.
-func (o *office) predict(r PredictRequest) Prediction {
+func (o *office) predict(r PredictionRequest) Prediction {
 	o.t.Helper()
 	p, err := o.desk.Predict(o.t.Context(), r)
 	if err != nil {
@@ -25,7 +25,7 @@ func TestPredict_StopsWhereTheHoldoutBegins(t *testing.T) {
 	o := newOffice(t, 2000, "EURUSD")
 	whole := o.series("EURUSD", market.H1)
 	model := string(o.trained(small("epochs: 24", "epochs: 2")))
-	p := o.predict(PredictRequest{Model: model, Last: 4000})
+	p := o.predict(PredictionRequest{Model: model, Last: 4000})
 	from := o.markets["EURUSD"].HoldoutFrom
 	if len(p.Bars) != searchedBars || p.Bars[searchedBars-1].Closed.After(from) {
 		t.Errorf("%d bars until %s, want the %d before %s", len(p.Bars), p.Bars[len(p.Bars)-1].Closed, searchedBars, from)
@@ -33,12 +33,12 @@ func TestPredict_StopsWhereTheHoldoutBegins(t *testing.T) {
 	if len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "the bars after 2015-04-07 18:00 are left out") || p.Look != nil || len(o.looks) != 0 {
 		t.Errorf("warnings %q, look %v, want one warning and no look", p.Warnings, p.Look)
 	}
-	few := o.predict(PredictRequest{Model: model})
+	few := o.predict(PredictionRequest{Model: model})
 	if len(few.Bars) != usualPredicted || !reflect.DeepEqual(few.Bars, p.Bars[searchedBars-usualPredicted:]) {
 		t.Errorf("%+v, want the last %d of them unless a number is given", few.Bars, usualPredicted)
 	}
 
-	opened := o.predict(PredictRequest{Model: model, Last: 4000, OpenHoldout: true})
+	opened := o.predict(PredictionRequest{Model: model, Last: 4000, OpenHoldout: true})
 	if len(opened.Bars) != whole.Len() || !slices.Equal(opened.Look, []ktrdr.LookMarket{{Market: "mkt_EURUSD", Number: 1}}) || !strings.Contains(opened.Warnings[0], "is a look") {
 		t.Errorf("%d bars, look %v, warnings %q; want all bars as look 1", len(opened.Bars), opened.Look, opened.Warnings)
 	}
@@ -57,20 +57,20 @@ func TestPredict_TheSameQuestionIsTheSameLook(t *testing.T) {
 	one, other := string(o.trained(small("epochs: 24", "epochs: 1"))), string(o.trained(small("epochs: 24", "epochs: 2")))
 	for _, c := range []struct {
 		name   string
-		r      PredictRequest
+		r      PredictionRequest
 		number int
 	}{
-		{"the first", PredictRequest{Model: one, OpenHoldout: true}, 1},
-		{"the same again", PredictRequest{Model: one, OpenHoldout: true, Last: 7}, 1},
-		{"another model", PredictRequest{Model: other, OpenHoldout: true}, 2},
-		{"another symbol", PredictRequest{Model: one, Symbol: "GBPUSD", OpenHoldout: true}, 3},
+		{"the first", PredictionRequest{Model: one, OpenHoldout: true}, 1},
+		{"the same again", PredictionRequest{Model: one, OpenHoldout: true, Last: 7}, 1},
+		{"another model", PredictionRequest{Model: other, OpenHoldout: true}, 2},
+		{"another symbol", PredictionRequest{Model: one, Symbol: "GBPUSD", OpenHoldout: true}, 3},
 	} {
 		if p := o.predict(c.r); p.Look[0].Number != c.number {
 			t.Errorf("%s is look %d, want %d", c.name, p.Look[0].Number, c.number)
 		}
 	}
 	o.synth("EURUSD", market.H1, 2001, 1)
-	if p := o.predict(PredictRequest{Model: one, OpenHoldout: true}); p.Look[0].Number != 4 {
+	if p := o.predict(PredictionRequest{Model: one, OpenHoldout: true}); p.Look[0].Number != 4 {
 		t.Errorf("a newer bar is look %d, want another one", p.Look[0].Number)
 	}
 }
@@ -82,15 +82,15 @@ func TestPredict_SaysWhatIsWrong(t *testing.T) {
 	o.synth("GBPUSD", market.H1, 500, 1)
 	o.blobs.puts = 0
 	for name, c := range map[string]struct {
-		r    PredictRequest
+		r    PredictionRequest
 		says string
 	}{
-		"no model":         {PredictRequest{}, "say which model"},
-		"too many bars":    {PredictRequest{Model: model, Last: 10_001}, "last is 10001; it must be 1 to 10000"},
-		"less than none":   {PredictRequest{Model: model, Last: -1}, "last is -1"},
-		"no bars":          {PredictRequest{Model: model, Symbol: "USDJPY"}, "no 1h bars of USDJPY"},
-		"no such model":    {PredictRequest{Model: strings.Repeat("ab", 32)}, "no model with the sha256"},
-		"a foreign symbol": {PredictRequest{Model: bound, Symbol: "GBPUSD", OpenHoldout: true}, "may be used only on the symbols it was trained on"},
+		"no model":         {PredictionRequest{}, "say which model"},
+		"too many bars":    {PredictionRequest{Model: model, Last: 10_001}, "last is 10001; it must be 1 to 10000"},
+		"less than none":   {PredictionRequest{Model: model, Last: -1}, "last is -1"},
+		"no bars":          {PredictionRequest{Model: model, Symbol: "USDJPY"}, "no 1h bars of USDJPY"},
+		"no such model":    {PredictionRequest{Model: strings.Repeat("ab", 32)}, "no model with the sha256"},
+		"a foreign symbol": {PredictionRequest{Model: bound, Symbol: "GBPUSD", OpenHoldout: true}, "may be used only on the symbols it was trained on"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := o.desk.Predict(t.Context(), c.r)

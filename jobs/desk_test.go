@@ -151,22 +151,22 @@ func TestDesk_SaysWhatIsWrongWithAnImport(t *testing.T) {
 	o := newOffice(t, 0)
 	o.file("x.csv", "")
 	for name, c := range map[string]struct {
-		r    LoadRequest
+		r    DataLoadRequest
 		says string
 	}{
-		"no file":                {LoadRequest{Symbol: "EURUSD"}, "exactly one of path"},
-		"no symbol":              {LoadRequest{Path: "x.csv"}, "of which symbol"},
-		"no such file":           {LoadRequest{Path: "y.csv", Symbol: "EURUSD"}, "no file y.csv"},
-		"no such blob":           {LoadRequest{SHA256: strings.Repeat("ab", 32), Symbol: "EURUSD"}, "upload it first"},
-		"a hash that is none":    {LoadRequest{SHA256: "ab", Symbol: "EURUSD"}, "64 hex digits"},
-		"a symbol that is none":  {LoadRequest{Path: "x.csv", Symbol: "../x"}, "symbol"},
-		"the database":           {LoadRequest{Path: "ktrdr.db-wal", Symbol: "EURUSD"}, "is the backend's own"},
-		"a blob by its path":     {LoadRequest{Path: "./blobs/ab/cd", Symbol: "EURUSD"}, "is the backend's own"},
-		"a zone that is nowhere": {LoadRequest{Path: "x.csv", Symbol: "EURUSD", Zone: "Mars/Olympus"}, "no time zone: give one like"},
-		"no such timeframe":      {LoadRequest{Path: "x.csv", Symbol: "EURUSD", Timeframe: "3h"}, "3h"},
+		"no file":                {DataLoadRequest{Symbol: "EURUSD"}, "exactly one of path"},
+		"no symbol":              {DataLoadRequest{Path: "x.csv"}, "of which symbol"},
+		"no such file":           {DataLoadRequest{Path: "y.csv", Symbol: "EURUSD"}, "no file y.csv"},
+		"no such blob":           {DataLoadRequest{SHA256: strings.Repeat("ab", 32), Symbol: "EURUSD"}, "upload it first"},
+		"a hash that is none":    {DataLoadRequest{SHA256: "ab", Symbol: "EURUSD"}, "64 hex digits"},
+		"a symbol that is none":  {DataLoadRequest{Path: "x.csv", Symbol: "../x"}, "symbol"},
+		"the database":           {DataLoadRequest{Path: "ktrdr.db-wal", Symbol: "EURUSD"}, "is the backend's own"},
+		"a blob by its path":     {DataLoadRequest{Path: "./blobs/ab/cd", Symbol: "EURUSD"}, "is the backend's own"},
+		"a zone that is nowhere": {DataLoadRequest{Path: "x.csv", Symbol: "EURUSD", Zone: "Mars/Olympus"}, "no time zone: give one like"},
+		"no such timeframe":      {DataLoadRequest{Path: "x.csv", Symbol: "EURUSD", Timeframe: "3h"}, "3h"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := o.desk.Load(t.Context(), c.r)
+			_, err := o.desk.DataLoad(t.Context(), c.r)
 			o.refused(t, err, c.says)
 		})
 	}

@@ -18,20 +18,20 @@ import (
 	"github.com/ktrdr/ktrdr/train"
 )
 
-// TrainingRequest asks for a training. One of the three names the strategy; what
-// else is given wins over what the strategy says.
+// TrainingRequest asks for a training. Exactly one of the first three names the
+// strategy; what else is given wins over what the strategy says.
 type TrainingRequest struct {
-	StrategyPath string
-	StrategyName string
-	StrategyYAML string
-	Symbol       string
-	Symbols      []string
-	Timeframe    string
-	Timeframes   []string
-	StartDate    string
-	EndDate      string
-	Seed         *uint64
-	OpenHoldout  bool
+	StrategyPath string   `json:"strategy_path,omitempty"` // relative to the data folder
+	StrategyName string   `json:"strategy_name,omitempty"` // of strategies/ in the data folder, or one that comes with the program
+	StrategyYAML string   `json:"strategy_yaml,omitempty"`
+	Symbol       string   `json:"symbol,omitempty"`
+	Symbols      []string `json:"symbols,omitempty"`
+	Timeframe    string   `json:"timeframe,omitempty"`
+	Timeframes   []string `json:"timeframes,omitempty"`
+	StartDate    string   `json:"start_date,omitempty"` // 2024-06-30 or RFC 3339
+	EndDate      string   `json:"end_date,omitempty"`   // a day is included
+	Seed         *uint64  `json:"seed,omitempty"`
+	OpenHoldout  bool     `json:"open_holdout,omitempty"` // train on the bars of the holdout too; it is counted as a look
 }
 
 // about is what lists show of an operation.

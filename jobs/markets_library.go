@@ -87,3 +87,23 @@ func (m *Markets) Beside(l *Library, c Choice) func(context.Context, *market.Bar
 		return m.PlaceBeside(ctx, l, b, known)
 	}
 }
+
+// PlaceSeries assigns the current series of a symbol and timeframe.
+func (m *Markets) PlaceSeries(ctx context.Context, l *Library, symbol string, tf market.Timeframe, c Choice) (Entry, Placement, error) {
+	e, err := l.Entry(ctx, symbol, tf)
+	if err != nil {
+		return e, Placement{}, err
+	}
+	b, err := l.Open(ctx, e)
+	if err != nil {
+		return e, Placement{}, err
+	}
+	p, err := m.PlaceBeside(ctx, l, b, c)
+	return e, p, err
+}
+
+// RenameSeries gives all series of a symbol another symbol; they stay in their
+// markets.
+func (m *Markets) RenameSeries(ctx context.Context, l *Library, from, to string) ([]Entry, error) {
+	return l.Rename(ctx, m, from, to)
+}

@@ -144,19 +144,19 @@ func TestColumns_OfSeveralSymbolsAddUp(t *testing.T) {
 		if len(c.Accounts) != 2 || c.Positions != nil || c.Curve == nil {
 			t.Fatalf("%d accounts, %d positions; want those of two symbols in their accounts, and the curve of the sum", len(c.Accounts), len(c.Positions))
 		}
-		for i, at := range c.Time {
-			if sum := c.Accounts[0].Equity[i] + c.Accounts[1].Equity[i]; sum != c.Equity[i] {
-				t.Fatalf("at %d the accounts have %v together, and the sum is %v", at, sum, c.Equity[i])
+		for i, at := range c.Equity {
+			if sum := c.Accounts[0].Equity[i].Value + c.Accounts[1].Equity[i].Value; sum != at.Value {
+				t.Fatalf("at %s the accounts have %v together, and the sum is %v", at.Time, sum, at.Value)
 			}
-			if at/3600%24 <= 5 {
+			if at.Time.Hour() <= 5 {
 				closed++
 			}
 		}
 		for _, trade := range c.Trades {
 			symbols[trade.Symbol]++
 		}
-		bars += len(c.Time)
-		if !c.More(p) {
+		bars += len(c.Equity)
+		if !c.More {
 			break
 		}
 	}
@@ -170,10 +170,11 @@ func TestAccountColumns_KeepWhatTheyHadWhileTheyAreClosed(t *testing.T) {
 		Config: backtest.Config{InitialCapital: 500}, Time: []int64{20, 40}, Equity: []float64{510, 520}, Position: []float32{3, 0},
 	}}
 	got := accountColumns([]backtest.Account{a}, []int64{10, 20, 30, 40, 50}, Page{Equity: true, Positions: true})[0]
-	if want := []float64{500, 510, 510, 520, 520}; !slices.Equal(got.Equity, want) {
+	times := []int64{10, 20, 30, 40, 50}
+	if want := points(times, []float64{500, 510, 510, 520, 520}); !slices.Equal(got.Equity, want) {
 		t.Errorf("equity %v, want %v", got.Equity, want)
 	}
-	if want := []float32{0, 3, 3, 0, 0}; !slices.Equal(got.Positions, want) {
+	if want := points(times, []float32{0, 3, 3, 0, 0}); !slices.Equal(got.Positions, want) {
 		t.Errorf("positions %v, want %v", got.Positions, want)
 	}
 }

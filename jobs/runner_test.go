@@ -385,8 +385,8 @@ func TestColumns_ShowTheSameCurveOfTheSameResult(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Equity != nil || c.More(Page{Curve: true, Limit: 1}) {
-			t.Errorf("%d bars, more: %v; want the curve alone, whole", len(c.Equity), c.More(Page{Curve: true, Limit: 1}))
+		if c.Equity != nil || c.More {
+			t.Errorf("%d bars, more: %v; want the curve alone, whole", len(c.Equity), c.More)
 		}
 		if got, want := *c.Curve.Sharpe.Estimate, *r.Metrics.Sharpe; math.Abs(got-want) > 1e-9 {
 			t.Errorf("ratio %v, want the result's, %v", got, want)
@@ -408,17 +408,17 @@ func TestColumns_PagesAddUpToWhatWasStored(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got.Trades, got.Time = append(got.Trades, c.Trades...), append(got.Time, c.Time...)
+		got.Trades = append(got.Trades, c.Trades...)
 		got.Equity, got.Positions = append(got.Equity, c.Equity...), append(got.Positions, c.Positions...)
-		if !c.More(p) {
+		if !c.More {
 			break
 		}
 	}
-	if len(got.Trades) != r.Trades || len(got.Equity) != r.Curve || len(got.Positions) != r.Curve || len(got.Time) != r.Curve {
+	if len(got.Trades) != r.Trades || len(got.Equity) != r.Curve || len(got.Positions) != r.Curve {
 		t.Errorf("%d trades and %d bars, want %d and %d", len(got.Trades), len(got.Equity), r.Trades, r.Curve)
 	}
-	if got.Time[0] != r.Start.Unix() || got.Equity[len(got.Equity)-1] != r.Metrics.FinalEquity {
-		t.Errorf("the curve goes from %d to %v, want %d to %v", got.Time[0], got.Equity[len(got.Equity)-1], r.Start.Unix(), r.Metrics.FinalEquity)
+	if first, last := got.Equity[0], got.Equity[len(got.Equity)-1]; !first.Time.Equal(r.Start) || last.Value != r.Metrics.FinalEquity {
+		t.Errorf("the curve goes from %s to %v, want %s to %v", first.Time, last.Value, r.Start, r.Metrics.FinalEquity)
 	}
 	if got.Curve != nil {
 		t.Error("what the curve shows was computed although nobody asked")
@@ -431,7 +431,7 @@ func TestColumns_PagesAddUpToWhatWasStored(t *testing.T) {
 func TestLoad_ImportsAndTwiceIsOnce(t *testing.T) {
 	o := newOffice(t, 0)
 	o.file("imports/eur.csv", "time,open,high,low,close,volume\n2024-01-01T00:00:00Z,1,2,0.5,1.5,10\n2024-01-01T01:00:00Z,1.5,2,1,1.2,10\n2024-01-01T02:00:00Z,1.2,2,1,1.2,10\n")
-	order, err := o.desk.Load(t.Context(), LoadRequest{Path: "imports/eur.csv", Symbol: "EURUSD", Timeframe: "1h"})
+	order, err := o.desk.DataLoad(t.Context(), DataLoadRequest{Path: "imports/eur.csv", Symbol: "EURUSD", Timeframe: "1h"})
 	if err != nil || !order.Operation.BackendLocal {
 		t.Fatalf("order %+v, %v, want one for a backend's own worker", order.Operation, err)
 	}
@@ -446,7 +446,7 @@ func TestLoad_ImportsAndTwiceIsOnce(t *testing.T) {
 		t.Error(err)
 	}
 	o.file("imports/bad.csv", "time,open,high,low,close,volume\n2024-01-01T00:00:00Z,1,2,0.5,-1,10\n")
-	if order, err = o.desk.Load(t.Context(), LoadRequest{Path: "imports/bad.csv", Symbol: "EURUSD", Timeframe: "1h"}); err != nil {
+	if order, err = o.desk.DataLoad(t.Context(), DataLoadRequest{Path: "imports/bad.csv", Symbol: "EURUSD", Timeframe: "1h"}); err != nil {
 		t.Fatal(err)
 	}
 	if op := o.run(order, once(LoadRunner(o.library, markets))); op.Status != ktrdr.Failed || !strings.Contains(op.ErrorMessage, "bad.csv:2") {

@@ -21,19 +21,19 @@ const (
 	StrategyOfProgram = "built-in" // it comes with the program
 )
 
-// Strategy is a strategy that can be named, as lists show it.
+// Strategy is a strategy that can be named.
 type Strategy struct {
-	Name        string
-	From        string // file, lab or built-in
-	Path        string // in the data folder; set for a file
-	Source      string // the file that the lab's strategy was read from
-	Description string
-	Symbols     []string
-	Timeframes  []string
-	Model       string // mlp, lstm or gru
-	Features    int
-	Problems    []string // why it cannot be used
-	Warnings    []string
+	Name        string   `json:"name"`
+	From        string   `json:"from"`             // file: of strategies/ of the answering backend; lab: of every backend; built-in
+	Path        string   `json:"path,omitempty"`   // of a file, in the data folder
+	Source      string   `json:"source,omitempty"` // the file that the lab's strategy was read from
+	Description string   `json:"description,omitempty"`
+	Symbols     []string `json:"symbols,omitempty"`
+	Timeframes  []string `json:"timeframes,omitempty"`
+	Model       string   `json:"model,omitempty"`
+	Features    int      `json:"features,omitempty"`
+	Problems    []string `json:"problems,omitempty"` // why it cannot be used
+	Warnings    []string `json:"warnings,omitempty"`
 }
 
 // maxStrategies bounds how many files of strategies/ are looked at.

@@ -121,15 +121,17 @@ func (c *ModelFallbackChain) cooldown(failures int) time.Duration {
 
 // ModelHealth is how a model stands.
 type ModelHealth struct {
-	Model       string        `json:"model"`
-	Provider    string        `json:"provider"`
-	Well        bool          `json:"well"` // it is asked in its place
-	Failures    int           `json:"failures_in_a_row"`
-	CoolUntil   time.Time     `json:"cool_until,omitzero"`
-	Calls       int64         `json:"calls"`
-	SuccessRate *float64      `json:"success_rate"` // of its tries, the newest counting most; null before the first
-	Latency     time.Duration `json:"latency_ns"`
-	LastError   string        `json:"last_error,omitempty"`
+	Model       string    `json:"name"`
+	Provider    string    `json:"provider"`
+	Input       *float64  `json:"usd_per_million_input_tokens"` // null where the price is unknown: such a model is not asked
+	Output      *float64  `json:"usd_per_million_output_tokens"`
+	Well        bool      `json:"well"` // it is asked in its place
+	Failures    int       `json:"failures_in_a_row"`
+	CoolUntil   time.Time `json:"cool_until,omitzero"`
+	Calls       int64     `json:"calls"`
+	SuccessRate *float64  `json:"success_rate"` // of its tries, the newest counting most; null before the first
+	Seconds     float64   `json:"latency_seconds"`
+	LastError   string    `json:"last_error,omitempty"`
 }
 
 // Health returns how the models stand, in the order of the chain.
@@ -141,7 +143,10 @@ func (c *ModelFallbackChain) Health() []ModelHealth {
 		h := c.health[m.Name]
 		one := ModelHealth{
 			Model: m.Name, Provider: m.Provider.Name(), Well: h.failures == 0, Failures: h.failures,
-			CoolUntil: h.coolUntil, Calls: h.calls, Latency: h.latency, LastError: h.lastError,
+			CoolUntil: h.coolUntil, Calls: h.calls, Seconds: h.latency.Seconds(), LastError: h.lastError,
+		}
+		if m.Price != nil {
+			one.Input, one.Output = &m.Price.Input, &m.Price.Output
 		}
 		if h.calls > 0 {
 			rate := h.success / h.weight

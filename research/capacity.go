@@ -18,13 +18,9 @@ func Limit(most int) func(workers []ktrdr.Worker) int {
 	}
 }
 
-// Slots is how much can run at once, and how much does.
-type Slots struct {
-	Total int `json:"total"`
-	Busy  int `json:"busy"` // of the workers that offer it, whatever they run
-}
-
-func slots(workers []ktrdr.Worker, t ktrdr.Type) (s Slots) {
+// slots is how much of a type can run at once, and how much the workers that
+// offer it run, whatever that is.
+func slots(workers []ktrdr.Worker, t ktrdr.Type) (s ktrdr.WorkerSlots) {
 	for _, w := range workers {
 		if w.Live && slices.Contains(w.Types, t) {
 			s.Total += w.Slots

@@ -90,7 +90,7 @@ func (s costSources) of(symbol string) SymbolCosts {
 
 // costs resolves the costs of what is to be researched. The file is read for
 // each request, so that a change of it needs no restart.
-func (d *Desk) costs(ctx context.Context, t Trigger, about subject) ([]SymbolCosts, []string, error) {
+func (d *Desk) costs(ctx context.Context, t Request, about subject) ([]SymbolCosts, []string, error) {
 	from := costSources{settings: d.cfg.Costs}
 	var err error
 	if t.Costs != "" {

@@ -68,7 +68,7 @@ func TestCosts_TheFirstSourceThatNamesTheSymbolDecides(t *testing.T) {
 }
 
 // costed triggers one research and returns its spec and what was said.
-func costed(t *testing.T, d *Desk, x Trigger) (Spec, string) {
+func costed(t *testing.T, d *Desk, x Request) (Spec, string) {
 	t.Helper()
 	order, err := d.Trigger(t.Context(), x)
 	if err != nil {
@@ -79,7 +79,7 @@ func costed(t *testing.T, d *Desk, x Trigger) (Spec, string) {
 
 func TestDesk_PinsCostsWithTheirSource(t *testing.T) {
 	d, _ := newDesk(t, map[string]int{"EURUSD": 1200, "XAUUSD": 1200})
-	spec, said := costed(t, d, Trigger{Symbols: []string{"EURUSD", "XAUUSD"}, Costs: "xauusd=1/2/3"})
+	spec, said := costed(t, d, Request{Symbols: []string{"EURUSD", "XAUUSD"}, Costs: "xauusd=1/2/3"})
 	want := []SymbolCosts{
 		{"EURUSD", instrument.MajorFX, ClassByName, CostsByDefault, instrument.MajorFX.Costs()},
 		{"XAUUSD", instrument.Metal, ClassByName, CostsOfRun, points(1, 2, 3)},
@@ -112,15 +112,15 @@ func TestDesk_WarnsOfCosts(t *testing.T) {
 	text, _ := simple(t)
 	d, _ := newDesk(t, map[string]int{"EURUSD": 1200, "SYNTHETIC": 1200})
 	for name, c := range map[string]struct {
-		trigger Trigger
+		trigger Request
 		want    string // empty: nothing is said of costs
 	}{
-		"set":                     {Trigger{Symbols: []string{"EURUSD"}, Costs: "EURUSD=5/0/0"}, ""},
-		"an unknown class":        {Trigger{Symbols: []string{"SYNTHETIC"}}, "No costs are set for SYNTHETIC, so it pays the default for stocks: 10 basis points a side. Its asset class is not known from its name, so this is a class with the highest default; set the class in instruments.yaml."},
-		"below the default":       {Trigger{Symbols: []string{"EURUSD"}, Costs: "*=0.01/0/0"}, "The costs of EURUSD (set for this run) are below the default for major FX: 0.01 basis points a side, where the default is 1.5. Its results are marked."},
-		"costs of another symbol": {Trigger{Symbols: []string{"EURUSD"}, Costs: "EURUSD=5/0/0,SYNTHETIC=1/1/1"}, "costs: SYNTHETIC is not traded in this run, so its costs have no effect."},
+		"set":                     {Request{Symbols: []string{"EURUSD"}, Costs: "EURUSD=5/0/0"}, ""},
+		"an unknown class":        {Request{Symbols: []string{"SYNTHETIC"}}, "No costs are set for SYNTHETIC, so it pays the default for stocks: 10 basis points a side. Its asset class is not known from its name, so this is a class with the highest default; set the class in instruments.yaml."},
+		"below the default":       {Request{Symbols: []string{"EURUSD"}, Costs: "*=0.01/0/0"}, "The costs of EURUSD (set for this run) are below the default for major FX: 0.01 basis points a side, where the default is 1.5. Its results are marked."},
+		"costs of another symbol": {Request{Symbols: []string{"EURUSD"}, Costs: "EURUSD=5/0/0,SYNTHETIC=1/1/1"}, "costs: SYNTHETIC is not traded in this run, so its costs have no effect."},
 		"a strategy below the floor": {
-			Trigger{StrategyYAML: cheapened(text), Costs: "EURUSD=5/0/0"},
+			Request{StrategyYAML: cheapened(text), Costs: "EURUSD=5/0/0"},
 			"The strategy's backtest section (0.0001 basis points a side) is below the cost floor of EURUSD, so it is traded at the floor: 5 basis points a side (set for this run).",
 		},
 	} {
@@ -159,7 +159,7 @@ func TestDesk_RefusesCostsThatItCannotRead(t *testing.T) {
 		d.cfg.Instruments = func(context.Context) (instrument.File, error) {
 			return instrument.Parse(instrument.FileName, []byte(c.file))
 		}
-		order, err := d.Trigger(t.Context(), Trigger{Costs: c.costs})
+		order, err := d.Trigger(t.Context(), Request{Costs: c.costs})
 		if ktrdr.CodeOf(err) != ktrdr.CodeInvalid || len(order.Operations) > 0 || len(a.blobs) > 0 {
 			t.Errorf("%s: %v, %d operations and %d blobs, want it refused and nothing made", name, err, len(order.Operations), len(a.blobs))
 			continue
@@ -180,7 +180,7 @@ func TestDesk_ReadsTheFileForEachRequest(t *testing.T) {
 		return instruments(t, fmt.Sprintf("instruments:\n  EURUSD: {costs: {commission: %d, slippage: 0, spread: 0}}\n", commission)), nil
 	}
 	for want := 1; want <= 2; want++ {
-		if spec, _ := costed(t, d, Trigger{}); spec.SymbolCosts[0].Costs != points(float64(want), 0, 0) || spec.SymbolCosts[0].Source != CostsOfFile {
+		if spec, _ := costed(t, d, Request{}); spec.SymbolCosts[0].Costs != points(float64(want), 0, 0) || spec.SymbolCosts[0].Source != CostsOfFile {
 			t.Errorf("request %d pays %+v, want what the file says now", want, spec.SymbolCosts)
 		}
 	}

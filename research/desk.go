@@ -59,8 +59,12 @@ type DeskConfig struct {
 	// CodeNotFound says what there is instead.
 	Strategy func(ctx context.Context, name string) ([]byte, error)
 
-	Models []string                               // that can be asked for beside Builtin
-	Budget func(context.Context) (float64, error) // US dollars left today; nil means none
+	Models       []string                               // that can be asked for beside Builtin
+	DefaultModel string                                 // for a request that names none; empty means Builtin
+	Budget       func(context.Context) (float64, error) // US dollars left today; nil means none
+
+	Allows    func() error               // refuses new researches; nil refuses none
+	HoldsAKey func(texts ...string) bool // says whether a text holds the key of a provider of models; nil: none does
 
 	KernelClass string         // of new trainings; empty means that of the fastest kernel here
 	Gates       *Gates         // nil means DefaultGates
@@ -101,30 +105,31 @@ func NewDesk(c DeskConfig) (*Desk, error) {
 	return &Desk{c}, nil
 }
 
-// Trigger asks for researches.
-type Trigger struct {
-	Brief         string    `json:"brief,omitempty"`          // the goal; empty means: anything that works
-	Strategy      string    `json:"strategy,omitempty"`       // name of a strategy to research instead of designing one
-	StrategyYAML  string    `json:"strategy_yaml,omitempty"`  // or its text
-	Model         string    `json:"model,omitempty"`          // that designs and assesses; empty means Builtin
-	TriggerReason string    `json:"trigger_reason,omitempty"` // empty means "start_new_cycle"
-	BypassGates   bool      `json:"bypass_gates,omitempty"`   // go on whatever the gates say
-	Force         bool      `json:"force,omitempty"`          // wait for a turn where there is no room
-	RefuseUnknown bool      `json:"refuse_unknown,omitempty"` // refuse a brief of which nothing is understood; else that is a warning
-	Count         int       `json:"count,omitempty"`          // how many; 0 means 1, or a generation where there is an Until
-	Until         time.Time `json:"until,omitzero"`           // no generation starts after this; zero means that Count says how many
-	Seed          *uint64   `json:"seed,omitempty"`           // the run's; nil means one made of its name
-	Symbols       []string  `json:"symbols,omitempty"`        // what to research; empty leaves it to the brief
-	Timeframe     string    `json:"timeframe,omitempty"`
-	Timeframes    []string  `json:"timeframes,omitempty"` // several: decisions are made at the shortest, and designs may read the others
-	Costs         string    `json:"costs,omitempty"`      // cost floors of this run, as instrument.ParseTable reads them
-	Run           string    `json:"-"`                    // names the run, which is named once: only a repeated request names it again; empty makes a name
+// Request asks for researches: of a goal in words, or of a strategy.
+type Request struct {
+	Brief         string    `json:"brief,omitempty"`         // the goal; empty means anything that works
+	Strategy      string    `json:"strategy,omitempty"`      // name of a strategy, instead of designing one
+	StrategyYAML  string    `json:"strategy_yaml,omitempty"` // or its text
+	Model         string    `json:"model,omitempty"`         // that designs and assesses; empty means builtin, which costs nothing
+	TriggerReason string    `json:"trigger_reason,omitempty"`
+	BypassGates   bool      `json:"bypass_gates,omitempty"`         // go on whatever the gates say
+	Force         bool      `json:"force,omitempty"`                // wait for a turn where there is no room; several always do
+	RefuseUnknown bool      `json:"refuse_unknown,omitempty"`       // refuse a brief of which nothing is understood; else that is a warning
+	Count         int       `json:"count,omitempty" zero:"refused"` // how many; absent means 1, or a generation with until
+	Until         time.Time `json:"until,omitzero"`                 // keep beginning generations until then
+	Seed          *uint64   `json:"seed,omitempty"`
+	Symbols       []string  `json:"symbols,omitempty"`    // researched together: one account each with the same share of the capital
+	Timeframe     string    `json:"timeframe,omitempty"`  // or timeframes
+	Timeframes    []string  `json:"timeframes,omitempty"` // decisions are made at the shortest; designs may also read the others
+	Costs         string    `json:"costs,omitempty"`      // cost floors of this run in basis points: SYMBOL=COMMISSION/SLIPPAGE/SPREAD, comma separated; * is every other symbol
+
+	Run string `json:"-"` // names the run: only a repeated request names it again; empty makes a name
 }
 
 // Rest makes the researches of a run whose first was created before, by a
 // request that was interrupted: pinned as it is, whatever has changed since. The
 // first is among them, as it was.
-func (d *Desk) Rest(t Trigger, first json.RawMessage) (Order, error) {
+func (d *Desk) Rest(t Request, first json.RawMessage) (Order, error) {
 	spec, err := ktrdr.ParseSpec[Spec](first)
 	if err != nil {
 		return Order{}, fmt.Errorf("the first research of run %s: %w", t.Run, err)
@@ -177,8 +182,17 @@ func wrong(format string, args ...any) error { return ktrdr.Errorf(ktrdr.CodeInv
 
 // Trigger makes researches of a request. CodeInvalid says what to change,
 // CodeBudgetExhausted that there is no money for the model asked for.
-func (d *Desk) Trigger(ctx context.Context, t Trigger) (Order, error) {
-	t.Count, t.Model = d.count(t), cmp.Or(t.Model, Builtin)
+func (d *Desk) Trigger(ctx context.Context, t Request) (Order, error) {
+	if d.cfg.Allows != nil {
+		if err := d.cfg.Allows(); err != nil {
+			return Order{}, err
+		}
+	}
+	if d.cfg.HoldsAKey != nil && d.cfg.HoldsAKey(t.Brief, t.Strategy, t.StrategyYAML, t.Model, t.TriggerReason, t.Costs) { // people paste more than they mean to
+		return Order{}, wrong("the request holds the key of a provider of models, and would be kept and sent to models with it: " +
+			"take it out, and make a new key if others may have seen it")
+	}
+	t.Count, t.Model = d.count(t), cmp.Or(t.Model, d.cfg.DefaultModel, Builtin)
 	t.TriggerReason = cmp.Or(t.TriggerReason, "start_new_cycle")
 	if err := t.check(); err != nil {
 		return Order{}, err
@@ -218,7 +232,7 @@ func (d *Desk) Trigger(ctx context.Context, t Trigger) (Order, error) {
 }
 
 // count is how many researches are created at once.
-func (d *Desk) count(t Trigger) int {
+func (d *Desk) count(t Request) int {
 	if t.Until.IsZero() {
 		return cmp.Or(t.Count, 1)
 	}
@@ -226,7 +240,7 @@ func (d *Desk) count(t Trigger) int {
 }
 
 // check says what is wrong with a request by itself.
-func (t Trigger) check() error {
+func (t Request) check() error {
 	switch {
 	case len(t.Brief) > MaxBrief:
 		return wrong("the goal has %d bytes; at most %d are allowed: say it in fewer words", len(t.Brief), MaxBrief)
@@ -274,7 +288,7 @@ func (d *Desk) budget(ctx context.Context, model string) (float64, error) {
 }
 
 // run makes the researches of a run.
-func (d *Desk) run(t Trigger, spec Spec, about subject) (Order, error) {
+func (d *Desk) run(t Request, spec Spec, about subject) (Order, error) {
 	order := Order{Run: t.Run, Understood: about.brief.Understood, Warnings: about.warnings}
 	if spec.Model == Builtin { // a model is given the words themselves
 		order.NotUnderstood = about.brief.NotUnderstood
@@ -313,7 +327,7 @@ func seedOf(run string) uint64 {
 }
 
 // runOf is what is stored of a run.
-func runOf(t Trigger, spec Spec) (*ktrdr.NewRun, error) {
+func runOf(t Request, spec Spec) (*ktrdr.NewRun, error) {
 	request, err := encode(t)
 	if err != nil {
 		return nil, fmt.Errorf("request of run %s: %w", spec.Run, err)

@@ -10,7 +10,7 @@ import (
 
 func TestDesk_AGoalOfWhichNothingIsUnderstood(t *testing.T) {
 	d, a := newDesk(t, map[string]int{"EURUSD": 1200})
-	goal := Trigger{Brief: "make me rich with momentom", RefuseUnknown: true}
+	goal := Request{Brief: "make me rich with momentom", RefuseUnknown: true}
 	_, err := d.Trigger(t.Context(), goal)
 	if ktrdr.CodeOf(err) != ktrdr.CodeInvalid || len(a.blobs) > 0 {
 		t.Fatalf("err = %v, %d blobs; want a refusal and nothing made", err, len(a.blobs))
@@ -26,7 +26,7 @@ func TestDesk_AGoalOfWhichNothingIsUnderstood(t *testing.T) {
 		!slices.ContainsFunc(order.Warnings, func(w string) bool { return strings.HasPrefix(w, "Nothing of the goal was understood") }) {
 		t.Errorf("%v; not understood %q, warnings %q; want a warning", err, order.NotUnderstood, order.Warnings)
 	}
-	if order, err = d.Trigger(t.Context(), Trigger{Brief: "rich trend", RefuseUnknown: true}); err != nil || !slices.Equal(order.NotUnderstood, []string{"rich"}) ||
+	if order, err = d.Trigger(t.Context(), Request{Brief: "rich trend", RefuseUnknown: true}); err != nil || !slices.Equal(order.NotUnderstood, []string{"rich"}) ||
 		slices.ContainsFunc(order.Warnings, func(w string) bool { return strings.Contains(w, "understood") }) {
 		t.Errorf("%v; not understood %q, warnings %q; want one word listed", err, order.NotUnderstood, order.Warnings)
 	}
@@ -41,11 +41,11 @@ func TestDesk_AGoalBesideAStrategy(t *testing.T) {
 		"better than USDJPY":  "the goal names USDJPY",
 		"trend on 4h candles": "the goal names 4h bars, and it is written for 1h",
 	} {
-		if _, err := d.Trigger(t.Context(), Trigger{StrategyYAML: text, Brief: goal}); ktrdr.CodeOf(err) != ktrdr.CodeInvalid || !strings.Contains(err.Error(), says) {
+		if _, err := d.Trigger(t.Context(), Request{StrategyYAML: text, Brief: goal}); ktrdr.CodeOf(err) != ktrdr.CodeInvalid || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v, want a refusal with %q", goal, err, says)
 		}
 	}
-	order, err := d.Trigger(t.Context(), Trigger{StrategyYAML: text, Brief: "see whether EUR/USD 1h trends"})
+	order, err := d.Trigger(t.Context(), Request{StrategyYAML: text, Brief: "see whether EUR/USD 1h trends"})
 	if err != nil || !slices.ContainsFunc(order.Warnings, func(w string) bool { return strings.Contains(w, "the goal is kept as a note") }) || len(order.Understood) != 1 {
 		t.Errorf("%v; understood %q, warnings %q; want the goal as a note", err, order.Understood, order.Warnings)
 	}
@@ -53,7 +53,7 @@ func TestDesk_AGoalBesideAStrategy(t *testing.T) {
 
 func TestDesk_SaysHowToMakeTheBars(t *testing.T) {
 	d, _ := newDesk(t, map[string]int{"XAUUSD": 1200})
-	for name, x := range map[string]Trigger{
+	for name, x := range map[string]Request{
 		"in the goal":    {Brief: "XAUUSD daily"},
 		"by the request": {Symbols: []string{"XAUUSD"}, Timeframe: "1d"},
 	} {

@@ -26,7 +26,7 @@ type subject struct {
 }
 
 // subject reads strategy or brief.
-func (d *Desk) subject(ctx context.Context, t Trigger) (subject, error) {
+func (d *Desk) subject(ctx context.Context, t Request) (subject, error) {
 	known, err := d.known(ctx)
 	if err != nil {
 		return subject{}, err
@@ -72,7 +72,7 @@ func unknownWords(b designer.Brief) string {
 }
 
 // chosen is what the request names beside the brief.
-func (t Trigger) chosen(known designer.Known) (c designer.Chosen, err error) {
+func (t Request) chosen(known designer.Known) (c designer.Chosen, err error) {
 	if c.Symbols, err = spelled(t.Symbols, known); err != nil {
 		return c, err
 	}
@@ -112,7 +112,7 @@ func spelled(symbols []string, known designer.Known) ([]string, error) {
 }
 
 // given reads a strategy that somebody wrote.
-func (d *Desk) given(ctx context.Context, t Trigger, known designer.Known, chosen designer.Chosen) (subject, error) {
+func (d *Desk) given(ctx context.Context, t Request, known designer.Known, chosen designer.Chosen) (subject, error) {
 	text, name := t.StrategyYAML, "strategy_yaml"
 	if t.Strategy != "" {
 		if strings.ContainsAny(t.Strategy, `/\`) {

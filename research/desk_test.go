@@ -121,30 +121,30 @@ func specOf(t *testing.T, n ktrdr.NewOperation) Spec {
 func TestDesk_RefusesWithASentenceAndCreatesNothing(t *testing.T) {
 	text, _ := simple(t)
 	for name, x := range map[string]struct {
-		trigger Trigger
+		trigger Request
 		code    ktrdr.Code
 		want    []string
 	}{
-		"unknown strategy":                      {Trigger{Strategy: "nonesuch"}, ktrdr.CodeInvalid, []string{"nonesuch"}},
-		"invalid YAML":                          {Trigger{StrategyYAML: "name: [x\n"}, ktrdr.CodeInvalid, []string{"strategy_yaml:"}},
-		"unknown key":                           {Trigger{StrategyYAML: text + "\nbogus: 1\n"}, ktrdr.CodeInvalid, []string{"bogus"}},
-		"strategy without data":                 {Trigger{StrategyYAML: strings.ReplaceAll(text, "EURUSD", "GBPUSD")}, ktrdr.CodeInvalid, []string{"GBPUSD", "ktrdr data import"}},
-		"two strategies":                        {Trigger{Strategy: "a", StrategyYAML: "b"}, ktrdr.CodeInvalid, []string{"give one of them"}},
-		"long brief":                            {Trigger{Brief: strings.Repeat("x", MaxBrief+1)}, ktrdr.CodeInvalid, []string{"65537 bytes", "65536"}},
-		"brief that is no text":                 {Trigger{Brief: "a\x00b"}, ktrdr.CodeInvalid, []string{"UTF-8"}},
-		"unknown model":                         {Trigger{Model: "gpt"}, ktrdr.CodeInvalid, []string{"gpt", "sonnet", Builtin}},
-		"a night that is over":                  {Trigger{Until: time.Now().Add(-time.Hour)}, ktrdr.CodeInvalid, []string{"until", "7 days"}},
-		"a generation that is too large":        {Trigger{Until: time.Now().Add(time.Hour), Count: 65}, ktrdr.CodeInvalid, []string{"65", "at most 64"}},
-		"no money for a model":                  {Trigger{Model: "sonnet"}, CodeBudgetExhausted, []string{"sonnet", "raise the budget", Builtin}},
-		"no data for the symbol":                {Trigger{Symbols: []string{"USDJPY"}}, ktrdr.CodeInvalid, []string{"USDJPY", "ktrdr data import", "ktrdr data synth"}},
-		"a pair in the brief that there is not": {Trigger{Brief: "trend on USD/JPY"}, ktrdr.CodeInvalid, []string{"USDJPY", "ktrdr data import"}},
-		"no such timeframe":                     {Trigger{Timeframe: "5m"}, ktrdr.CodeInvalid, []string{"5m", "ktrdr data import"}},
-		"no timeframe":                          {Trigger{Timeframe: "hourly"}, ktrdr.CodeInvalid, []string{"hourly"}},
-		"too few bars":                          {Trigger{Symbols: []string{"SHORT"}}, ktrdr.CodeInvalid, []string{"900", "1000", "import more"}},
-		"no count":                              {Trigger{Count: -1}, ktrdr.CodeInvalid, []string{"count is -1"}},
-		"a seed too large":                      {Trigger{Seed: new(uint64(1 << 60))}, ktrdr.CodeInvalid, []string{"seed"}},
-		"a run that is no name":                 {Trigger{Run: "a/b"}, ktrdr.CodeInvalid, []string{"a/b"}},
-		"a strategy elsewhere":                  {Trigger{StrategyYAML: text, Symbols: []string{"SHORT"}}, ktrdr.CodeInvalid, []string{"written for EURUSD"}},
+		"unknown strategy":                      {Request{Strategy: "nonesuch"}, ktrdr.CodeInvalid, []string{"nonesuch"}},
+		"invalid YAML":                          {Request{StrategyYAML: "name: [x\n"}, ktrdr.CodeInvalid, []string{"strategy_yaml:"}},
+		"unknown key":                           {Request{StrategyYAML: text + "\nbogus: 1\n"}, ktrdr.CodeInvalid, []string{"bogus"}},
+		"strategy without data":                 {Request{StrategyYAML: strings.ReplaceAll(text, "EURUSD", "GBPUSD")}, ktrdr.CodeInvalid, []string{"GBPUSD", "ktrdr data import"}},
+		"two strategies":                        {Request{Strategy: "a", StrategyYAML: "b"}, ktrdr.CodeInvalid, []string{"give one of them"}},
+		"long brief":                            {Request{Brief: strings.Repeat("x", MaxBrief+1)}, ktrdr.CodeInvalid, []string{"65537 bytes", "65536"}},
+		"brief that is no text":                 {Request{Brief: "a\x00b"}, ktrdr.CodeInvalid, []string{"UTF-8"}},
+		"unknown model":                         {Request{Model: "gpt"}, ktrdr.CodeInvalid, []string{"gpt", "sonnet", Builtin}},
+		"a night that is over":                  {Request{Until: time.Now().Add(-time.Hour)}, ktrdr.CodeInvalid, []string{"until", "7 days"}},
+		"a generation that is too large":        {Request{Until: time.Now().Add(time.Hour), Count: 65}, ktrdr.CodeInvalid, []string{"65", "at most 64"}},
+		"no money for a model":                  {Request{Model: "sonnet"}, CodeBudgetExhausted, []string{"sonnet", "raise the budget", Builtin}},
+		"no data for the symbol":                {Request{Symbols: []string{"USDJPY"}}, ktrdr.CodeInvalid, []string{"USDJPY", "ktrdr data import", "ktrdr data synth"}},
+		"a pair in the brief that there is not": {Request{Brief: "trend on USD/JPY"}, ktrdr.CodeInvalid, []string{"USDJPY", "ktrdr data import"}},
+		"no such timeframe":                     {Request{Timeframe: "5m"}, ktrdr.CodeInvalid, []string{"5m", "ktrdr data import"}},
+		"no timeframe":                          {Request{Timeframe: "hourly"}, ktrdr.CodeInvalid, []string{"hourly"}},
+		"too few bars":                          {Request{Symbols: []string{"SHORT"}}, ktrdr.CodeInvalid, []string{"900", "1000", "import more"}},
+		"no count":                              {Request{Count: -1}, ktrdr.CodeInvalid, []string{"count is -1"}},
+		"a seed too large":                      {Request{Seed: new(uint64(1 << 60))}, ktrdr.CodeInvalid, []string{"seed"}},
+		"a run that is no name":                 {Request{Run: "a/b"}, ktrdr.CodeInvalid, []string{"a/b"}},
+		"a strategy elsewhere":                  {Request{StrategyYAML: text, Symbols: []string{"SHORT"}}, ktrdr.CodeInvalid, []string{"written for EURUSD"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, a := newDesk(t, map[string]int{"EURUSD": 1200, "SHORT": 900})
@@ -161,7 +161,7 @@ func TestDesk_RefusesWithASentenceAndCreatesNothing(t *testing.T) {
 	}
 	t.Run("an empty library", func(t *testing.T) {
 		d, _ := newDesk(t, nil)
-		if _, err := d.Trigger(t.Context(), Trigger{}); ktrdr.CodeOf(err) != ktrdr.CodeInvalid || !strings.Contains(err.Error(), "ktrdr data import") {
+		if _, err := d.Trigger(t.Context(), Request{}); ktrdr.CodeOf(err) != ktrdr.CodeInvalid || !strings.Contains(err.Error(), "ktrdr data import") {
 			t.Errorf("err = %v, want what to do", err)
 		}
 	})
@@ -169,7 +169,7 @@ func TestDesk_RefusesWithASentenceAndCreatesNothing(t *testing.T) {
 
 func TestDesk_PinsARun(t *testing.T) {
 	d, _ := newDesk(t, map[string]int{"EURUSD": 1200})
-	order, err := d.Trigger(t.Context(), Trigger{Brief: "momentum on EURUSD", Count: 20, Seed: new(uint64(9)), Run: "mine"})
+	order, err := d.Trigger(t.Context(), Request{Brief: "momentum on EURUSD", Count: 20, Seed: new(uint64(9)), Run: "mine"})
 	if err != nil || len(order.Operations) != 20 || order.Run != "mine" || len(order.Understood) == 0 {
 		t.Fatalf("%d operations of run %q, %v", len(order.Operations), order.Run, err)
 	}
@@ -197,11 +197,11 @@ func TestDesk_PinsARun(t *testing.T) {
 	if len(seeds) != 20 {
 		t.Errorf("%d seeds for 20 researches", len(seeds))
 	}
-	again, err := d.Trigger(t.Context(), Trigger{Brief: "momentum on EURUSD", Count: 20, Seed: new(uint64(9)), Run: "mine"})
+	again, err := d.Trigger(t.Context(), Request{Brief: "momentum on EURUSD", Count: 20, Seed: new(uint64(9)), Run: "mine"})
 	if err != nil || !slices.EqualFunc(order.Operations, again.Operations, func(a, b ktrdr.NewOperation) bool { return bytes.Equal(a.Spec, b.Spec) }) {
 		t.Errorf("the same request is another run (%v)", err)
 	}
-	one, err := d.Trigger(t.Context(), Trigger{})
+	one, err := d.Trigger(t.Context(), Request{})
 	if err != nil || one.Operations[0].Queue.Force || one.Run == "" || specOf(t, one.Operations[0]).TriggerReason != "start_new_cycle" {
 		t.Errorf("one alone: %+v, %v", one, err)
 	}
@@ -209,7 +209,7 @@ func TestDesk_PinsARun(t *testing.T) {
 
 func TestDesk_RestOfARunIsPinnedAsItsFirst(t *testing.T) {
 	d, _ := newDesk(t, map[string]int{"EURUSD": 1200})
-	ask := Trigger{Brief: "momentum on EURUSD", Count: 12, Run: "mine"}
+	ask := Request{Brief: "momentum on EURUSD", Count: 12, Run: "mine"}
 	order, err := d.Trigger(t.Context(), ask)
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +243,7 @@ func decoded(t *testing.T, b []byte) *market.Bars {
 
 func TestDesk_CutsTheHoldoutOffAndHidesIt(t *testing.T) {
 	d, a := newDesk(t, map[string]int{"EURUSD": 2000})
-	order, err := d.Trigger(t.Context(), Trigger{Seed: new(uint64(1))})
+	order, err := d.Trigger(t.Context(), Request{Seed: new(uint64(1))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +333,7 @@ func TestSpec_TakesNothingItDoesNotKnow(t *testing.T) {
 
 func TestDesk_CountsTheTrialsOfAnOpenEndedRunByGeneration(t *testing.T) {
 	d, _ := newDesk(t, map[string]int{"EURUSD": 1200})
-	order, err := d.Trigger(t.Context(), Trigger{Count: 4, Until: time.Now().Add(time.Hour)})
+	order, err := d.Trigger(t.Context(), Request{Count: 4, Until: time.Now().Add(time.Hour)})
 	if err != nil || len(order.Operations) != 4 {
 		t.Fatalf("%d operations, %v", len(order.Operations), err)
 	}
@@ -393,7 +393,7 @@ func TestDesk_CutsSeveralMarketsSoThatNoHoldoutWasSearched(t *testing.T) {
 
 func TestDesk_SpansTellBarsApart(t *testing.T) {
 	d, _ := newDesk(t, map[string]int{"EURUSD": 1200})
-	order, err := d.Trigger(t.Context(), Trigger{})
+	order, err := d.Trigger(t.Context(), Request{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -171,30 +171,30 @@ func TestTrigger_Bounds(t *testing.T) {
 	seed := func(n uint64) *uint64 { return &n }
 	in := func(d time.Duration) time.Time { return time.Now().Add(d) }
 	for name, c := range map[string]struct {
-		t    Trigger
+		t    Request
 		says string
 	}{
-		"one":                       {Trigger{Count: 1}, ""},
-		"none":                      {Trigger{}, "count is 0"},
-		"most":                      {Trigger{Count: MaxCount}, ""},
-		"too many":                  {Trigger{Count: MaxCount + 1}, "count is"},
-		"the longest brief":         {Trigger{Count: 1, Brief: strings.Repeat("a", MaxBrief)}, ""},
-		"too long a brief":          {Trigger{Count: 1, Brief: strings.Repeat("a", MaxBrief+1)}, "the goal has"},
-		"a NUL":                     {Trigger{Count: 1, Brief: "a\x00"}, "not text"},
-		"the largest seed":          {Trigger{Count: 1, Seed: seed(maxSeed)}, ""},
-		"too large a seed":          {Trigger{Count: 1, Seed: seed(maxSeed + 1)}, "seed is"},
-		"the longest name":          {Trigger{Count: 1, Run: strings.Repeat("r", 64)}, ""},
-		"too long a name":           {Trigger{Count: 1, Run: strings.Repeat("r", 65)}, "is no name"},
-		"timeframe twice":           {Trigger{Count: 1, Timeframe: "1h", Timeframes: []string{"1h"}}, "given both"},
-		"a timeframe":               {Trigger{Count: 1, Timeframe: "1h"}, ""},
-		"strategy twice":            {Trigger{Count: 1, Strategy: "a", StrategyYAML: "b"}, "by name and by text"},
-		"a strategy":                {Trigger{Count: 1, Strategy: "a"}, ""},
-		"a text":                    {Trigger{Count: 1, StrategyYAML: "a"}, ""},
-		"until soon":                {Trigger{Count: MaxGeneration, Until: in(time.Minute)}, ""},
-		"too large a generation":    {Trigger{Count: MaxGeneration + 1, Until: in(time.Minute)}, "size of a generation"},
-		"until then":                {Trigger{Count: 1, Until: in(-time.Minute)}, "no time within the next 7 days"},
-		"until the end of a week":   {Trigger{Count: 1, Until: in(maxLasting - time.Minute)}, ""},
-		"until after the end of it": {Trigger{Count: 1, Until: in(maxLasting + time.Minute)}, "no time within the next 7 days"},
+		"one":                       {Request{Count: 1}, ""},
+		"none":                      {Request{}, "count is 0"},
+		"most":                      {Request{Count: MaxCount}, ""},
+		"too many":                  {Request{Count: MaxCount + 1}, "count is"},
+		"the longest brief":         {Request{Count: 1, Brief: strings.Repeat("a", MaxBrief)}, ""},
+		"too long a brief":          {Request{Count: 1, Brief: strings.Repeat("a", MaxBrief+1)}, "the goal has"},
+		"a NUL":                     {Request{Count: 1, Brief: "a\x00"}, "not text"},
+		"the largest seed":          {Request{Count: 1, Seed: seed(maxSeed)}, ""},
+		"too large a seed":          {Request{Count: 1, Seed: seed(maxSeed + 1)}, "seed is"},
+		"the longest name":          {Request{Count: 1, Run: strings.Repeat("r", 64)}, ""},
+		"too long a name":           {Request{Count: 1, Run: strings.Repeat("r", 65)}, "is no name"},
+		"timeframe twice":           {Request{Count: 1, Timeframe: "1h", Timeframes: []string{"1h"}}, "given both"},
+		"a timeframe":               {Request{Count: 1, Timeframe: "1h"}, ""},
+		"strategy twice":            {Request{Count: 1, Strategy: "a", StrategyYAML: "b"}, "by name and by text"},
+		"a strategy":                {Request{Count: 1, Strategy: "a"}, ""},
+		"a text":                    {Request{Count: 1, StrategyYAML: "a"}, ""},
+		"until soon":                {Request{Count: MaxGeneration, Until: in(time.Minute)}, ""},
+		"too large a generation":    {Request{Count: MaxGeneration + 1, Until: in(time.Minute)}, "size of a generation"},
+		"until then":                {Request{Count: 1, Until: in(-time.Minute)}, "no time within the next 7 days"},
+		"until the end of a week":   {Request{Count: 1, Until: in(maxLasting - time.Minute)}, ""},
+		"until after the end of it": {Request{Count: 1, Until: in(maxLasting + time.Minute)}, "no time within the next 7 days"},
 	} {
 		err := c.t.check()
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
@@ -352,7 +352,7 @@ func TestRecent_KeepsTheLongestText(t *testing.T) {
 func TestSlots_BusyIsAtMostTheTotal(t *testing.T) {
 	types := []ktrdr.Type{ktrdr.Training}
 	got := slots([]ktrdr.Worker{{Live: true, Slots: 2, Running: 5, Types: types}, {Live: true, Slots: 3, Running: 1, Types: types}}, ktrdr.Training)
-	if want := (Slots{Total: 5, Busy: 3}); got != want {
+	if want := (ktrdr.WorkerSlots{Total: 5, Busy: 3}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }

@@ -223,3 +223,11 @@ func (r *research) design() (*Design, error) {
 	d, err := resultIn(&r.plan.designs, child)
 	return &d, err
 }
+
+// OutcomeCounts are a run's counts by outcome.
+func OutcomeCounts(c ktrdr.RunCounts) map[string]int {
+	return map[string]int{
+		string(OutcomeCompleted): c.Completed, string(OutcomeRejected): c.Rejected,
+		string(OutcomeFailed): c.Failed, string(OutcomeCancelled): c.Cancelled,
+	}
+}

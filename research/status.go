@@ -30,14 +30,14 @@ type BudgetStatus struct {
 
 // Status is how research stands.
 type Status struct {
-	Status   string           `json:"status"` // active or idle
-	Phase    Phase            `json:"phase"`  // of the newest that is active; IDLE where none is
-	Active   []Active         `json:"active_researches"`
-	Lasting  []Lasting        `json:"lasting_runs"` // that begin more of them by themselves
-	Workers  map[string]Slots `json:"workers"`
-	Capacity Capacity         `json:"capacity"`
-	Budget   BudgetStatus     `json:"budget"`
-	Last     *Cycle           `json:"last_cycle"`
+	Status   string                       `json:"status"` // active or idle
+	Phase    Phase                        `json:"phase"`  // of the newest that is active; IDLE where none is
+	Active   []Active                     `json:"active_researches"`
+	Lasting  []Lasting                    `json:"lasting_runs"` // that begin more of them by themselves
+	Workers  map[string]ktrdr.WorkerSlots `json:"workers"`
+	Capacity ktrdr.QueueHealth            `json:"capacity"`
+	Budget   BudgetStatus                 `json:"budget"`
+	Last     *Cycle                       `json:"last_cycle"`
 }
 
 // Lasting is a run that begins one generation after the other until a time.
@@ -46,13 +46,6 @@ type Lasting struct {
 	Until      time.Time `json:"until"`
 	Generation int       `json:"generation"` // the newest there is
 	Open       int       `json:"open"`       // researches of it that have not ended
-}
-
-// Capacity is how many researches there are and may be.
-type Capacity struct {
-	Active  int `json:"active"`
-	Limit   int `json:"limit"`
-	Waiting int `json:"waiting"`
 }
 
 // Active is a research that has not ended.
@@ -64,7 +57,7 @@ type Active struct {
 	Strategy  string            `json:"strategy_name,omitempty"`
 	Brief     string            `json:"brief,omitempty"`
 	Seed      uint64            `json:"seed"`
-	MadeUp    *bool             `json:"made_up"` // null: not known
+	MadeUp    *bool             `json:"made_up"` // its prices, or some of them, were made up; null: not known
 	Place
 	Child     ktrdr.OperationID `json:"child_operation_id,omitempty"` // that does the work of the phase
 	Progress  *ktrdr.Progress   `json:"child_progress,omitempty"`
@@ -82,7 +75,7 @@ type Cycle struct {
 	Strategy    string            `json:"strategy_name,omitempty"`
 	Verdict     string            `json:"verdict,omitempty"`
 	Summary     string            `json:"summary,omitempty"`
-	MadeUp      *bool             `json:"made_up"` // null: not known
+	MadeUp      *bool             `json:"made_up"` // its prices, or some of them, were made up; null: not known
 	Error       string            `json:"error_message,omitempty"`
 	CompletedAt time.Time         `json:"completed_at"`
 }
@@ -91,11 +84,11 @@ type Cycle struct {
 func StatusOf(s Snapshot) Status {
 	st := Status{
 		Status: "idle", Phase: Idle, Active: []Active{}, Budget: s.Budget, Lasting: lastingRuns(&s),
-		Workers: map[string]Slots{
+		Workers: map[string]ktrdr.WorkerSlots{
 			"training": slots(s.Workers, ktrdr.Training), "backtesting": slots(s.Workers, ktrdr.Backtesting),
 			"agents": slots(s.Workers, ktrdr.AgentDesign),
 		},
-		Capacity: Capacity{Active: s.Queue.Active, Limit: s.Queue.Limit, Waiting: s.Queue.Waiting},
+		Capacity: s.Queue,
 	}
 	for _, op := range s.Researches {
 		st.Active = append(st.Active, active(op, &s))

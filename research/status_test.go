@@ -44,7 +44,7 @@ func TestStatus_ShowsAllAndThePhaseOfTheNewest(t *testing.T) {
 		Children: map[ktrdr.OperationID]ktrdr.Operation{child.ID: child}, Queue: ktrdr.QueueHealth{Limit: 3, Active: 2, Waiting: 1},
 		Workers: []ktrdr.Worker{{Live: true, Slots: 2, Running: 1, Types: []ktrdr.Type{ktrdr.Training}}},
 	})
-	if st.Status != "active" || st.Phase != Backtesting || len(st.Active) != 3 || st.Capacity != (Capacity{2, 3, 1}) || st.Workers["training"] != (Slots{2, 1}) {
+	if st.Status != "active" || st.Phase != Backtesting || len(st.Active) != 3 || st.Capacity != (ktrdr.QueueHealth{Active: 2, Limit: 3, Waiting: 1}) || st.Workers["training"] != (ktrdr.WorkerSlots{Total: 2, Busy: 1}) {
 		t.Errorf("%+v", st)
 	}
 	a := st.Active[0]

@@ -15,6 +15,7 @@ import (
 	"github.com/ktrdr/ktrdr/chaos"
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // binary is the product as it is shipped, built once.
@@ -73,7 +74,7 @@ func (l *lab) add(b *market.Bars) {
 // start starts a run on a market.
 func (l *lab) start(symbol string, count int, seed uint64) string {
 	l.t.Helper()
-	made, err := l.client.Trigger(l.t.Context(), httpapi.ResearchRequest{
+	made, err := l.client.Trigger(l.t.Context(), research.Request{
 		Symbols: []string{symbol}, Count: count, Seed: &seed, Force: true,
 	}, fmt.Sprintf("%s-%d", symbol, seed))
 	if err != nil {

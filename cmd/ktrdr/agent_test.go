@@ -11,16 +11,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ktrdr/ktrdr/backend"
+
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/research"
 )
 
 func TestCLI_ResearchesAGoalToItsVerdict(t *testing.T) {
-	heard := make(chan runEnded, 4)
+	heard := make(chan backend.RunEnded, 4)
 	refusals := 1 // the first delivery is refused, so that it has to be tried again
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var e runEnded
+		var e backend.RunEnded
 		body, _ := io.ReadAll(r.Body)
 		if err := json.Unmarshal(body, &e); err != nil {
 			t.Errorf("the webhook got %q: %v", body, err)
@@ -106,8 +107,8 @@ func TestCLI_ResearchesQueueAndAreCancelledAlone(t *testing.T) {
 	l := newLab(t, "KTRDR_MAX_RESEARCHES=1")
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "3000")
 	l.serve("--workers", "0", "--agents", "0") // nobody designs, so that they stay where they are
-	made := decode[httpapi.Triggered](t, l.must("research", "--count", "3", "--key", "night", "--json"))
-	same := decode[httpapi.Triggered](t, l.must("research", "--count", "3", "--key", "night", "--json"))
+	made := decode[research.Triggered](t, l.must("research", "--count", "3", "--key", "night", "--json"))
+	same := decode[research.Triggered](t, l.must("research", "--count", "3", "--key", "night", "--json"))
 	if len(made.Operations) != 3 || same.Operation != made.Operation || same.Run != made.Run {
 		t.Errorf("under the same key %+v, then %+v", made, same)
 	}
@@ -122,12 +123,12 @@ func TestCLI_ResearchesQueueAndAreCancelledAlone(t *testing.T) {
 		t.Errorf("the trials of a run of which nothing has ended:\n%s", out)
 	}
 	st := decode[serverStatus](t, l.run("status", "--json").out).Research // it is degraded: nobody works
-	if len(st.Active) != 3 || st.Capacity != (ktrdr.QueueHealth{Limit: 1, Active: 1, Waiting: 2}) || st.Phase != string(research.Designing) {
+	if len(st.Active) != 3 || st.Capacity != (ktrdr.QueueHealth{Limit: 1, Active: 1, Waiting: 2}) || st.Phase != research.Designing {
 		t.Errorf("status %+v, want one designing and two waiting", st)
 	}
 	l.must("cancel", string(made.Operations[1].Operation))
 	st = decode[serverStatus](t, l.run("status", "--json").out).Research // it is degraded: nobody works
-	if len(st.Active) != 2 || st.Last == nil || st.Last.Operation != made.Operations[1].Operation || st.Last.Outcome != string(research.OutcomeCancelled) {
+	if len(st.Active) != 2 || st.Last == nil || st.Last.Operation != made.Operations[1].Operation || st.Last.Outcome != research.OutcomeCancelled {
 		t.Errorf("status after the cancel %+v, want the two others", st)
 	}
 }
@@ -180,7 +181,7 @@ func TestClock_IsTheNextTimeOfDayHere(t *testing.T) {
 // scraped waits until /metrics has a line.
 func (l *lab) scraped(line string) {
 	l.t.Helper()
-	token, err := readToken(filepath.Join(l.data, tokenFile))
+	token, err := backend.ReadToken(filepath.Join(l.data, backend.TokenFile))
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -209,7 +210,7 @@ func TestServe_PinsItsSettingsInEveryResearch(t *testing.T) {
 	l := newLab(t, "KTRDR_COSTS=eurusd=2/1/2", "KTRDR_HOLDOUT=0.3", "KTRDR_GENERATION=2")
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "3000")
 	l.serve("--workers", "0", "--agents", "0")
-	made := decode[httpapi.Triggered](t, l.must("research", "--count", "3", "--json"))
+	made := decode[research.Triggered](t, l.must("research", "--count", "3", "--json"))
 	spec := decode[research.Spec](t, string(l.op(string(made.Operations[2].Operation)).Spec))
 	if got := spec.Costs; got.Commission != 0.0002 || got.Slippage != 0.0001 || got.Spread != 0.0002 {
 		t.Errorf("the costs are %+v, want those of the setting", got)

@@ -14,7 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/train"
 )
 
@@ -39,7 +41,7 @@ later verdicts: see ` + "`ktrdr memory trials`" + `.`
 
 func newBacktest(a *app) *cobra.Command {
 	var (
-		r                                     httpapi.BacktestRequest
+		r                                     jobs.BacktestRequest
 		capital, commission, slippage, spread float64
 		key                                   string
 		follow                                bool
@@ -86,8 +88,8 @@ func newBacktest(a *app) *cobra.Command {
 	return cmd
 }
 
-func fileOfModel(name string) userFile {
-	return userFile{"model file", name, "`ktrdr models` lists what was trained, and `ktrdr models save` makes a file of it"}
+func fileOfModel(name string) backend.UserFile {
+	return backend.UserFile{What: "model file", Name: name, Next: "`ktrdr models` lists what was trained, and `ktrdr models save` makes a file of it"}
 }
 
 // modelFor is what the server knows a model by: a hash is taken as it is, a file
@@ -104,16 +106,16 @@ func modelFor(ctx context.Context, c *httpapi.Client, arg string) (string, error
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		if yaml || strings.ContainsRune(arg, os.PathSeparator) || strings.HasSuffix(arg, ".safetensors") {
-			return "", fileOfModel(arg).trouble(err)
+			return "", fileOfModel(arg).Trouble(err)
 		}
 		id, err := resolveAs(ctx, c, arg, ktrdr.Training)
 		return string(id), err
 	}
 	if err != nil {
-		return "", fileOfModel(arg).trouble(err)
+		return "", fileOfModel(arg).Trouble(err)
 	}
 	defer f.Close()
-	if err := fileOfModel(arg).check(); err != nil { // a directory can be opened too
+	if err := fileOfModel(arg).Check(); err != nil { // a directory can be opened too
 		return "", err
 	}
 	if _, err := train.Decode(f); err != nil {

@@ -10,6 +10,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/ktrdr/ktrdr/backend"
+
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
@@ -42,37 +44,37 @@ func newBackup(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) backup(ctx context.Context, cfg Config, name string, force bool) error {
-	private()
+func (a *app) backup(ctx context.Context, cfg backend.Config, name string, force bool) error {
+	backend.Private()
 	if err := a.sameVersion(ctx); err != nil {
 		return err
 	}
 	if _, err := os.Lstat(name); name != "-" && !force && !errors.Is(err, fs.ErrNotExist) {
 		return usagef("%s exists: choose another name, or replace it with --force", name)
 	}
-	st, err := openStorage(ctx, cfg)
+	st, err := backend.OpenStorage(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	if err := st.join(ctx, cfg); err != nil {
-		return errors.Join(err, st.close())
+	if err := st.Join(ctx, cfg); err != nil {
+		return errors.Join(err, st.Close())
 	}
 	if err := a.copyFolder(ctx, newLedger(st), cfg); err != nil {
-		return errors.Join(err, st.close())
+		return errors.Join(err, st.Close())
 	}
 	var damaged []ktrdr.Hash
 	write := func(w io.Writer) (err error) {
-		damaged, err = sqlstore.Backup(ctx, st.store, st.blobs, w)
+		damaged, err = sqlstore.Backup(ctx, st.Store, st.Blobs, w)
 		return err
 	}
 	if name == "-" {
-		if err := errors.Join(write(a.out), st.close()); err != nil {
+		if err := errors.Join(write(a.out), st.Close()); err != nil {
 			return err
 		}
 		return damage("backup written", damaged)
 	}
-	size, err := writeWhole(name, write)
-	if err := errors.Join(err, st.close()); err != nil {
+	size, err := backend.WriteWhole(name, write)
+	if err := errors.Join(err, st.Close()); err != nil {
 		return err
 	}
 	err = a.print(backedUp{name, size, damaged}, func(w io.Writer) {
@@ -83,7 +85,7 @@ func (a *app) backup(ctx context.Context, cfg Config, name string, force bool) e
 
 // copyFolder brings what is only in the data folder into the lab, so that the
 // backup holds it. What it cannot hold is told.
-func (a *app) copyFolder(ctx context.Context, l *ledger, cfg Config) error {
+func (a *app) copyFolder(ctx context.Context, l *ledger, cfg backend.Config) error {
 	tell := func(t jobs.TakenOver) {
 		if t.Err != nil {
 			fmt.Fprintf(a.err, "warning: %s is not in the backup: %s: %s\n", plain(t.Path), plain(t.What), plain(t.Err.Error()))
@@ -92,7 +94,7 @@ func (a *app) copyFolder(ctx context.Context, l *ledger, cfg Config) error {
 	if err := l.library.TakeOverBars(ctx, cfg.Data, tell); err != nil {
 		return err
 	}
-	return l.library.Copy(ctx, cfg.folder(ownerOf(cfg.Data)), tell)
+	return l.library.Copy(ctx, cfg.Folder(backend.OwnerOf(cfg.Data)), tell)
 }
 
 // backedUp is what backup prints as JSON.

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ktrdr/ktrdr/backend"
+
 	"github.com/ktrdr/ktrdr"
 )
 
@@ -110,7 +112,7 @@ func TestRestore_RefusesAChangedBackupBeforeItChangesAnything(t *testing.T) {
 		if a := l.pipe(archive, "restore", "-"); a.code != exitFailed || !strings.Contains(a.err, name) {
 			t.Errorf("through a pipe: %v, want %q", a, name)
 		}
-		if left := holds(t, l.data, "ktrdr.db", "blobs", restoringFile); len(left) > 0 {
+		if left := holds(t, l.data, "ktrdr.db", "blobs", backend.RestoringFile); len(left) > 0 {
 			t.Errorf("%v was made of a backup that is %s", left, name)
 		}
 	}
@@ -172,7 +174,7 @@ func TestRestore_KilledWhileItReadsLeavesAFolderThatNoCommandTakes(t *testing.T)
 	}
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for begin := time.Now(); len(holds(t, l.data, restoringFile)) == 0; <-tick.C { // it waits for its standard input
+	for begin := time.Now(); len(holds(t, l.data, backend.RestoringFile)) == 0; <-tick.C { // it waits for its standard input
 		if time.Since(begin) > 20*time.Second {
 			t.Fatal("a restore that reads its backup has not marked the folder")
 		}
@@ -192,20 +194,17 @@ func TestRestore_BeginsAnewWhereOneWasKilled(t *testing.T) {
 	if err := os.Mkdir(l.data, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	cfg := Config{Data: l.data}
-	if err := beginRestore(cfg, restoring{}); err != nil {
-		t.Fatal(err)
-	}
+	cfg := backend.Config{Data: l.data}
 	f, err := os.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if _, err := load(t.Context(), cfg, f); err != nil {
+	if _, err := backend.Restore(t.Context(), cfg, f); err != nil {
 		t.Fatal(err)
 	}
-	// load has taken the mark away; a kill just before leaves it.
-	if err := writeOnce(filepath.Join(l.data, restoringFile), `{"made":["blobs","ktrdr.db"]}`); err != nil {
+	// Restore has taken the mark away; a kill just before leaves it.
+	if err := backend.WriteOnce(filepath.Join(l.data, backend.RestoringFile), `{"made":["blobs","ktrdr.db"]}`); err != nil {
 		t.Fatal(err)
 	}
 	stray := filepath.Join(l.data, "blobs", "stray")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/resilience"
 	"github.com/ktrdr/ktrdr/spelling"
 )
 
@@ -42,7 +43,7 @@ func newBreakers(a *app) *cobra.Command {
 }
 
 func newBreakerReset(a *app) *cobra.Command {
-	var d httpapi.BreakerDecision
+	var d resilience.Decision
 	cmd := &cobra.Command{
 		Use: "reset NAME --by WHO --why WHY", Short: "Close a breaker", Args: exactly(1, "the NAME of a breaker: see `ktrdr breakers`"),
 		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
@@ -55,7 +56,7 @@ func newBreakerReset(a *app) *cobra.Command {
 }
 
 func newBreakerForce(a *app) *cobra.Command {
-	var d httpapi.BreakerDecision
+	var d resilience.Decision
 	cmd := &cobra.Command{
 		Use: "force NAME open|closed|auto --by WHO --why WHY", Short: "Hold a breaker open or closed, or back to automatic",
 		Args: exactly(2, "the NAME of a breaker, and open, closed or auto"),
@@ -76,7 +77,7 @@ func newBreakerForce(a *app) *cobra.Command {
 }
 
 // decision adds what makes a person's decision one.
-func decision(cmd *cobra.Command, d *httpapi.BreakerDecision) {
+func decision(cmd *cobra.Command, d *resilience.Decision) {
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if strings.TrimSpace(d.By) == "" || strings.TrimSpace(d.Why) == "" {
 			return usagef("say who decides this, and why, with --by and --why: both go into the breaker's history")
@@ -87,7 +88,7 @@ func decision(cmd *cobra.Command, d *httpapi.BreakerDecision) {
 	cmd.Flags().StringVar(&d.Why, "why", "", "`WHY`, for the record")
 }
 
-func (a *app) decided(b httpapi.DecidedBreaker, err error) error {
+func (a *app) decided(b resilience.Decided, err error) error {
 	if err != nil {
 		return unknownName(err)
 	}
@@ -127,7 +128,7 @@ func (a *app) listBreakers(ctx context.Context, c *httpapi.Client, _ []string) e
 
 // decidedBy is what a person last decided about a breaker, and why, while that
 // is its last change.
-func decidedBy(b httpapi.BreakerStatus) string {
+func decidedBy(b resilience.Status) string {
 	if b.By == "" {
 		return "-"
 	}
@@ -137,7 +138,7 @@ func decidedBy(b httpapi.BreakerStatus) string {
 // standing is the state of a breaker for people, and when it lets a probe
 // through: never by itself, where it waits for a person, who may not reset it
 // right after it opened.
-func standing(b httpapi.BreakerStatus) (state, probe string) {
+func standing(b resilience.Status) (state, probe string) {
 	state = string(b.State)
 	at := b.RetryAt.Local().Format(time.DateTime)
 	switch {
@@ -168,7 +169,7 @@ func (a *app) breakerHistory(ctx context.Context, c *httpapi.Client, name string
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(breakers, func(b httpapi.BreakerStatus) bool { return b.Name == name }) {
+		if !slices.ContainsFunc(breakers, func(b resilience.Status) bool { return b.Name == name }) {
 			return noBreaker(name, breakers)
 		}
 	}
@@ -182,7 +183,7 @@ func (a *app) breakerHistory(ctx context.Context, c *httpapi.Client, name string
 }
 
 // noBreaker says that no breaker has a name, and which names there are.
-func noBreaker(name string, breakers []httpapi.BreakerStatus) error {
+func noBreaker(name string, breakers []resilience.Status) error {
 	if len(breakers) == 0 {
 		return usagef("there is no breaker %s, and no other yet: each appears with its first call", name)
 	}

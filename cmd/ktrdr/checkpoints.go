@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/httpapi"
 )
 
@@ -135,7 +136,7 @@ func newCheckpointsCleanup(a *app) *cobra.Command {
 newest two of an operation that has not ended and final ones are kept. The
 backend does the same by itself once an hour.`,
 		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
-			age, err := positive(fmt.Sprint(days), day, longest)
+			age, err := backend.Days(fmt.Sprint(days))
 			if err != nil {
 				return usagef("--days %v: %w", days, err)
 			}

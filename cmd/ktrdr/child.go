@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/ktrdr/ktrdr/backend"
 )
 
 // child is another process of this same binary.
@@ -34,7 +36,7 @@ func startChild(ctx context.Context, name string, env []string, ready any, args 
 	c.cmd.Cancel = func() error { return c.cmd.Process.Signal(syscall.SIGTERM) }
 	c.cmd.WaitDelay = 30 * time.Second
 	c.cmd.Env = env
-	c.cmd.SysProcAttr = ownGroup()
+	c.cmd.SysProcAttr = backend.OwnGroup()
 	c.cmd.Stderr = c.log
 	stdout, err := c.cmd.StdoutPipe()
 	if err != nil {

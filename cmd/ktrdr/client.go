@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/ktrdr/ktrdr/backend"
+
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
@@ -37,20 +39,20 @@ func (a *app) serverURL() (*url.URL, error) {
 // folder. The last is sent only to this machine: another server has no business
 // with it. It also tells where the token is from.
 func (a *app) secret(to *url.URL) (token ktrdr.Secret, from string, err error) {
-	for _, given := range []given{{a.token, "--token"}, {a.getenv("KTRDR_TOKEN"), "KTRDR_TOKEN"}} {
-		if given.text == "" {
+	for _, given := range []backend.Given{{Text: a.token, Where: "--token"}, {Text: a.getenv("KTRDR_TOKEN"), Where: "KTRDR_TOKEN"}} {
+		if given.Text == "" {
 			continue
 		}
-		if !visible(given.text) {
-			return "", "", usagef("%s holds a space or another character that no token has: copy it again", given.where)
+		if !visible(given.Text) {
+			return "", "", usagef("%s holds a space or another character that no token has: copy it again", given.Where)
 		}
-		return ktrdr.Secret(given.text), given.where, nil
+		return ktrdr.Secret(given.Text), given.Where, nil
 	}
-	if !loopback(to.Hostname()) {
+	if !backend.Loopback(to.Hostname()) {
 		return "", "", nil
 	}
-	from = filepath.Join(a.dataDir(), tokenFile)
-	token, err = readToken(from)
+	from = filepath.Join(a.dataDir(), backend.TokenFile)
+	token, err = backend.ReadToken(from)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return "", "", nil // the server will say whether it wants one
 	}
@@ -82,8 +84,8 @@ func (a *app) clientFor(u *url.URL, token ktrdr.Secret) (*httpapi.Client, error)
 	}
 	c, err := httpapi.NewClient(u.String(), token, httpapi.ClientOptions{CAFile: ca, Version: ourVersion()})
 	if err != nil {
-		named := userFile{"certificate file", ca, "name another with --ca or KTRDR_CA, or leave it out"}
-		return nil, usagef("%w", named.trouble(err))
+		named := backend.UserFile{What: "certificate file", Name: ca, Next: "name another with --ca or KTRDR_CA, or leave it out"}
+		return nil, usagef("%w", named.Trouble(err))
 	}
 	return c, nil
 }
@@ -130,7 +132,7 @@ func (a *app) explain(ctx context.Context, err error) error {
 // unauthorized says which token was refused, and how to come by another.
 func (a *app) unauthorized(u *url.URL, from string, err error) error {
 	const code = ktrdr.CodeUnauthorized
-	file := filepath.Join(a.dataDir(), tokenFile)
+	file := filepath.Join(a.dataDir(), backend.TokenFile)
 	switch from {
 	case "":
 		return ktrdr.Errorf(code, "%s wants a token: set KTRDR_TOKEN, or run this where %s can be read (%w)", u, file, err)

@@ -12,15 +12,17 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/ktrdr/ktrdr/backend"
+
 	"github.com/ktrdr/ktrdr"
 )
 
 func TestSecret_OfTheDataFolderStaysOnThisMachine(t *testing.T) {
 	dir := t.TempDir()
-	if err := writeOnce(filepath.Join(dir, tokenFile), "ktrdr_local\n"); err != nil {
+	if err := backend.WriteOnce(filepath.Join(dir, backend.TokenFile), "ktrdr_local\n"); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(dir, tokenFile)
+	file := filepath.Join(dir, backend.TokenFile)
 	for _, tc := range []struct {
 		name, to, flag string
 		env            env
@@ -49,18 +51,18 @@ func TestSecret_OfTheDataFolderStaysOnThisMachine(t *testing.T) {
 }
 
 func TestReadToken_RefusesWhatOthersCanRead(t *testing.T) {
-	name := filepath.Join(t.TempDir(), tokenFile)
-	if err := writeOnce(name, "ktrdr_x\n"); err != nil {
+	name := filepath.Join(t.TempDir(), backend.TokenFile)
+	if err := backend.WriteOnce(name, "ktrdr_x\n"); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := readToken(name); err != nil || got.Reveal() != "ktrdr_x" {
+	if got, err := backend.ReadToken(name); err != nil || got.Reveal() != "ktrdr_x" {
 		t.Fatalf("readToken = %q, %v", got.Reveal(), err)
 	}
 	for _, mode := range []os.FileMode{0o640, 0o604, 0o620} {
 		if err := os.Chmod(name, mode); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := readToken(name); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+		if _, err := backend.ReadToken(name); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 			t.Errorf("mode %04o: err = %v, want one that says chmod 600", mode, err)
 		}
 	}
@@ -69,7 +71,7 @@ func TestReadToken_RefusesWhatOthersCanRead(t *testing.T) {
 func TestWriteWhole_KeepsTheOldFileWhenItFails(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "f")
-	if err := writeOnce(name, "old"); err != nil {
+	if err := backend.WriteOnce(name, "old"); err != nil {
 		t.Fatal(err)
 	}
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
@@ -77,7 +79,7 @@ func TestWriteWhole_KeepsTheOldFileWhenItFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer full.Close()
-	if _, err := writeWhole(name, func(w io.Writer) error {
+	if _, err := backend.WriteWhole(name, func(w io.Writer) error {
 		if _, err := w.Write([]byte("half of the new")); err != nil {
 			return err
 		}
@@ -90,34 +92,6 @@ func TestWriteWhole_KeepsTheOldFileWhenItFails(t *testing.T) {
 	entries, _ := os.ReadDir(dir)
 	if err != nil || string(text) != "old" || len(entries) != 1 {
 		t.Errorf("file holds %q (%v), folder %v; want the old file alone", text, err, entries)
-	}
-}
-
-func TestWriteWhole_RemovesWhatAKilledWriterLeft(t *testing.T) {
-	dir := t.TempDir()
-	dead, alive := filepath.Join(dir, "monday.tar"+partialSuffix), filepath.Join(dir, "tuesday.tar"+partialSuffix)
-	if err := os.WriteFile(dead, []byte("half"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f, err := createPartial(alive)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if err := writeOnce(filepath.Join(dir, "wednesday.tar"), "whole"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(dead); !os.IsNotExist(err) {
-		t.Errorf("the leftover is still there: %v", err)
-	}
-	if _, err := os.Stat(alive); err != nil {
-		t.Errorf("what another process is writing was removed: %v", err)
-	}
-	if err := writeOnce(filepath.Join(dir, "tuesday.tar"), "other"); err == nil || !strings.Contains(err.Error(), "another process") {
-		t.Errorf("err = %v, want one that tells of the other writer", err)
-	}
-	if _, err := os.Stat(alive); err != nil {
-		t.Errorf("what another process is writing was removed: %v", err)
 	}
 }
 
@@ -178,7 +152,7 @@ func TestServe_ReplacesATokenOfAnotherDatabase(t *testing.T) {
 	if err := os.Mkdir(l.data, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeOnce(filepath.Join(l.data, tokenFile), "ktrdr_of_another\n"); err != nil {
+	if err := backend.WriteOnce(filepath.Join(l.data, backend.TokenFile), "ktrdr_of_another\n"); err != nil {
 		t.Fatal(err)
 	}
 	_, said := l.serve("--workers", "0")
@@ -198,11 +172,11 @@ func TestUnauthorized_NamesTheTokenThatWasRefused(t *testing.T) {
 	other.refused(exitFailed, "does not accept the token of KTRDR_TOKEN", "ops")
 	other.refused(exitFailed, "does not accept the token of KTRDR_TOKEN", "worker", "--data", filepath.Join(t.TempDir(), "worker"))
 	dir := t.TempDir()
-	l.refused(exitFailed, "wants a token: set KTRDR_TOKEN, or run this where "+filepath.Join(dir, tokenFile)+" can be read", "ops", "--data", dir)
-	if err := writeOnce(filepath.Join(dir, tokenFile), "ktrdr_x\n"); err != nil {
+	l.refused(exitFailed, "wants a token: set KTRDR_TOKEN, or run this where "+filepath.Join(dir, backend.TokenFile)+" can be read", "ops", "--data", dir)
+	if err := backend.WriteOnce(filepath.Join(dir, backend.TokenFile), "ktrdr_x\n"); err != nil {
 		t.Fatal(err)
 	}
-	l.refused(exitFailed, "does not accept the token in "+filepath.Join(dir, tokenFile)+": name the folder of that server with --data", "ops", "--data", dir)
+	l.refused(exitFailed, "does not accept the token in "+filepath.Join(dir, backend.TokenFile)+": name the folder of that server with --data", "ops", "--data", dir)
 }
 
 func TestWorker_WantsAFolderOfItsOwn(t *testing.T) {
@@ -210,7 +184,7 @@ func TestWorker_WantsAFolderOfItsOwn(t *testing.T) {
 	l.serve("--workers", "0")
 	l.refused(exitUsage, "belongs to a backend", "worker", "--data", l.data)
 	l.refused(exitUsage, "--token-file", "worker", "--token-file", filepath.Join(l.data, "none"))
-	w := l.begin(&workerSaid{}, "worker", "--token-file", filepath.Join(l.data, tokenFile)) // the default folder
+	w := l.begin(&workerSaid{}, "worker", "--token-file", filepath.Join(l.data, backend.TokenFile)) // the default folder
 	id := l.start("--steps", "2", "--step-ms", "1")
 	l.must("follow", id)
 	if code := w.stop(syscall.SIGTERM); code != 0 {
@@ -220,3 +194,8 @@ func TestWorker_WantsAFolderOfItsOwn(t *testing.T) {
 		t.Errorf("the spool is not in worker/ of the data folder: %v", err)
 	}
 }
+
+// env is an environment.
+type env map[string]string
+
+func (e env) get(name string) string { return e[name] }

@@ -7,11 +7,11 @@ import (
 	"io"
 	"strings"
 
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/agent"
 )
 
 // printConversation prints what a research and models said to each other.
-func printConversation(w io.Writer, p palette, c httpapi.Conversation) {
+func printConversation(w io.Writer, p palette, c agent.Conversation) {
 	if len(c.Talks) == 0 {
 		fmt.Fprintf(w, "%s asked no model: the built-in designer made it.\n", c.Operation)
 		return
@@ -38,7 +38,7 @@ func printConversation(w io.Writer, p palette, c httpapi.Conversation) {
 	}
 }
 
-func printTurn(w io.Writer, p palette, t httpapi.Turn) {
+func printTurn(w io.Writer, p palette, t agent.Turn) {
 	head := t.Role
 	switch {
 	case t.Tool != "":

@@ -5,7 +5,6 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/research"
 )
@@ -31,7 +30,7 @@ func printCostLegend(w io.Writer, marked bool) {
 }
 
 // belowDefault says whether a table of experiments has a marked cost.
-func belowDefault(list []httpapi.Experiment) bool {
+func belowDefault(list []research.ExperimentRow) bool {
 	for _, e := range list {
 		if e.CostBelowDefault {
 			return true

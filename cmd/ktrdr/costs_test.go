@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -86,7 +86,7 @@ func TestCosts_TheFileIsReadWithoutARestart(t *testing.T) {
 	l.serve("--workers", "0", "--agents", "0")
 	pinned := func(args ...string) research.SymbolCosts {
 		t.Helper()
-		made := decode[httpapi.Triggered](t, l.must(append([]string{"research", "--force", "--json"}, args...)...))
+		made := decode[research.Triggered](t, l.must(append([]string{"research", "--force", "--json"}, args...)...))
 		return decode[research.Spec](t, string(l.op(string(made.Operation)).Spec)).SymbolCosts[0]
 	}
 	check := func(got research.SymbolCosts, source research.CostSource, costs string) {
@@ -134,7 +134,7 @@ func TestCosts_BelowTheDefaultIsMarkedInEveryTable(t *testing.T) {
 			t.Errorf("%s does not mark the cost:\n%s", name, out)
 		}
 	}
-	board := decode[httpapi.Leaderboard](t, l.must("leaderboard", "--symbol", "eurusd", "--json")).Rows // in other capitals
+	board := decode[report.Leaderboard](t, l.must("leaderboard", "--symbol", "eurusd", "--json")).Rows // in other capitals
 	if len(board) != 1 || !board[0].CheapCosts {
 		t.Errorf("the leaderboard says %+v", board)
 	}

@@ -39,7 +39,7 @@ func newDataCheck(a *app) *cobra.Command {
 			return err
 		}
 		if len(args) == 1 {
-			if err := fileOfPrices(args[0]).check(); err != nil {
+			if err := fileOfPrices(args[0]).Check(); err != nil {
 				if args[0] == filepath.Base(args[0]) && filepath.Ext(args[0]) == "" {
 					return usagef("%w; to check a series, name its timeframe too: `ktrdr data check %s 1h`; `ktrdr data list` shows what there is", err, args[0])
 				}
@@ -98,7 +98,7 @@ func checkFile(ctx context.Context, file string, opt market.ImportOptions) check
 	case invalid:
 		r.Error = fmt.Sprintf("%s: %s in %s", file, spelling.Counted(rep.Wrong(), "finding"), spelling.Counted(rep.Rows, "row"))
 	case err != nil:
-		r.Error, r.fix = fileOfPrices(file).trouble(err).Error(), ""
+		r.Error, r.fix = fileOfPrices(file).Trouble(err).Error(), ""
 	default:
 		r.OK, r.what = true, fmt.Sprintf("%s: %d bars of %s", file, b.Len(), b.Timeframe)
 	}

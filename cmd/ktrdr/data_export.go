@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/ktrdr/ktrdr/backend"
+
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr/market"
@@ -60,7 +62,7 @@ func (a *app) export(cmd *cobra.Command, s series, file string) error {
 	if file == "-" {
 		return writeCSV(a.out, b)
 	}
-	size, err := writeWhole(file, func(w io.Writer) error { return writeCSV(w, b) })
+	size, err := backend.WriteWhole(file, func(w io.Writer) error { return writeCSV(w, b) })
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/spelling"
@@ -88,7 +89,7 @@ func newDataImport(a *app) *cobra.Command {
 			opt.Mode = market.Normalise
 		}
 		for _, name := range files {
-			if err := fileOfPrices(name).check(); err != nil {
+			if err := fileOfPrices(name).Check(); err != nil {
 				return err
 			}
 		}
@@ -107,8 +108,8 @@ func newDataImport(a *app) *cobra.Command {
 	return cmd
 }
 
-func fileOfPrices(name string) userFile {
-	return userFile{"price file", name, "name a CSV or Parquet file with prices"}
+func fileOfPrices(name string) backend.UserFile {
+	return backend.UserFile{What: "price file", Name: name, Next: "name a CSV or Parquet file with prices"}
 }
 
 // atLeastOne asks for arguments and names them when they are missing.
@@ -289,7 +290,7 @@ func (im *importer) read(ctx context.Context, t target) (imported, *market.Bars)
 	r.Report = rep
 	if err != nil {
 		_, r.refused = errors.AsType[*market.InvalidError](err)
-		r.Error = fileOfPrices(t.file).trouble(err).Error()
+		r.Error = fileOfPrices(t.file).Trouble(err).Error()
 		return r, nil
 	}
 	r.OK, r.Timeframe, r.Hint, r.then = true, b.Timeframe, points(b), "; it is merged with the next file"

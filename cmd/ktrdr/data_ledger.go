@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/ktrdr/ktrdr/backend"
+
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr/jobs"
@@ -17,13 +19,13 @@ import (
 
 // ledger is the storage of a lab, with its library and its markets.
 type ledger struct {
-	storage
+	backend.Storage
 	library *jobs.Library
 	markets *jobs.Markets
 }
 
-func newLedger(st storage) *ledger {
-	return &ledger{st, jobs.NewLibrary(st.store, st.blobs), jobs.NewMarkets(st.store, st.blobs)}
+func newLedger(st backend.Storage) *ledger {
+	return &ledger{st, jobs.NewLibrary(st.Store, st.Blobs), jobs.NewMarkets(st.Store, st.Blobs)}
 }
 
 // withLedger opens the lab for a command that reads it. Where there is no lab yet
@@ -36,7 +38,7 @@ func (a *app) withLedger(cmd *cobra.Command, use func(*ledger) error) error {
 	if l == nil {
 		return market.ErrNoData
 	}
-	return errors.Join(use(l), l.close())
+	return errors.Join(use(l), l.Close())
 }
 
 // withNewLedger is withLedger that makes the lab if it does not exist.
@@ -45,11 +47,11 @@ func (a *app) withNewLedger(cmd *cobra.Command, use func(*ledger) error) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(use(l), l.close())
+	return errors.Join(use(l), l.Close())
 }
 
 // configOf is the configuration of a command that works on a lab itself.
-func (a *app) configOf(cmd *cobra.Command) (Config, error) {
+func (a *app) configOf(cmd *cobra.Command) (backend.Config, error) {
 	file := ""
 	if f := cmd.Flags().Lookup("config"); f != nil {
 		file = f.Value.String()
@@ -68,24 +70,24 @@ func (a *app) openLedger(cmd *cobra.Command) (*ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	if db, ok := sqliteFile(cfg.database()); ok {
+	if db, ok := backend.SQLiteFile(cfg.Database()); ok {
 		if _, err := os.Stat(db); errors.Is(err, fs.ErrNotExist) {
 			if _, err := os.Stat(filepath.Join(cfg.Data, oldLibraryFolder)); errors.Is(err, fs.ErrNotExist) {
-				return nil, refuseRestoring(cfg.Data)
+				return nil, backend.RefuseRestoring(cfg.Data)
 			}
 			return a.makeLedger(cmd)
 		}
 	}
-	private()
+	backend.Private()
 	if err := a.sameVersion(cmd.Context()); err != nil {
 		return nil, err
 	}
-	st, err := openStorage(cmd.Context(), cfg)
+	st, err := backend.OpenStorage(cmd.Context(), cfg)
 	if err != nil {
 		return nil, err
 	}
-	if err := st.join(cmd.Context(), cfg); err != nil {
-		return nil, errors.Join(err, st.close())
+	if err := st.Join(cmd.Context(), cfg); err != nil {
+		return nil, errors.Join(err, st.Close())
 	}
 	return a.takenOver(cmd.Context(), newLedger(st), cfg)
 }
@@ -98,33 +100,33 @@ func (a *app) makeLedger(cmd *cobra.Command) (*ledger, error) {
 		return nil, err
 	}
 	ctx := cmd.Context()
-	private()
+	backend.Private()
 	if err := a.sameVersion(ctx); err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(makeFolder(cfg.Data), refuseRestoring(cfg.Data)); err != nil {
+	if err := cmp.Or(backend.MakeFolder(cfg.Data), backend.RefuseRestoring(cfg.Data)); err != nil {
 		return nil, err
 	}
-	st, err := makeStorage(ctx, cfg)
+	st, err := backend.MakeStorage(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	if err := st.join(ctx, cfg); err != nil {
-		return nil, errors.Join(err, st.close())
+	if err := st.Join(ctx, cfg); err != nil {
+		return nil, errors.Join(err, st.Close())
 	}
 	return a.takenOver(ctx, newLedger(st), cfg)
 }
 
 // takenOver brings the bars of an earlier version into the lab. A series that
 // cannot be taken over is told and stays where it is.
-func (a *app) takenOver(ctx context.Context, l *ledger, cfg Config) (*ledger, error) {
+func (a *app) takenOver(ctx context.Context, l *ledger, cfg backend.Config) (*ledger, error) {
 	err := l.library.TakeOverBars(ctx, cfg.Data, func(t jobs.TakenOver) {
 		if t.Err != nil {
 			fmt.Fprintf(a.err, "warning: %s stays in %s: %s\n", plain(t.What), plain(t.Path), plain(t.Err.Error()))
 		}
 	})
 	if err != nil {
-		return nil, errors.Join(err, l.close())
+		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
 }

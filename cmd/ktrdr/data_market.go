@@ -55,7 +55,7 @@ func choiceFlags(cmd *cobra.Command, c *jobs.Choice) {
 func (a *app) decideMarket(cmd *cobra.Command, s series, c jobs.Choice) error {
 	var shown stored
 	err := a.withLedger(cmd, func(l *ledger) error {
-		e, p, err := placeSeries(cmd.Context(), l.markets, l.library, s, c)
+		e, p, err := l.markets.PlaceSeries(cmd.Context(), l.library, s.symbol, s.timeframe, c)
 		if errors.Is(err, market.ErrNoData) {
 			err = l.missing(cmd.Context(), s)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/resilience"
 )
 
 const degradationHelp = `Show the degradation level: FULL, DEGRADED, MINIMAL or OFFLINE. It follows from
@@ -29,7 +30,7 @@ func newDegradation(a *app) *cobra.Command {
 	}
 }
 
-func printDegradation(w io.Writer, d httpapi.Degradation) {
+func printDegradation(w io.Writer, d resilience.DegradationStatus) {
 	fmt.Fprintf(w, "level %s since %s, %.0f%% healthy\n", d.Level, d.Since.Local().Format(time.DateTime), 100*d.Score)
 	table(w, "SERVICE\tHEALTH\tWEIGHT\tCRITICAL", func(row func(...any)) {
 		for _, s := range d.Services {
@@ -40,7 +41,7 @@ func printDegradation(w io.Writer, d httpapi.Degradation) {
 			row(s.Name, s.Health, s.Weight, critical)
 		}
 	})
-	fmt.Fprintf(w, "switched off: %s\n", dash(strings.Join(d.Shed, ", ")))
+	fmt.Fprintf(w, "switched off: %s\n", dash(strings.Join(names(d.Shed), ", ")))
 	if len(d.History) == 0 {
 		return
 	}

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ktrdr/ktrdr/backend"
+
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
@@ -212,7 +214,7 @@ func (d *demo) perform(ctx context.Context) error {
 
 // serve starts the backend and makes a client of it.
 func (d *demo) serve(ctx context.Context, addr string, workers int) error {
-	var said announcement
+	var said backend.Announcement
 	var err error
 	d.server, err = startChild(ctx, "backend", d.env, &said, "serve", "--workers", strconv.Itoa(workers), "--addr", addr)
 	if err != nil {
@@ -223,7 +225,7 @@ func (d *demo) serve(ctx context.Context, addr string, workers int) error {
 	if err != nil {
 		return err
 	}
-	token, err := readToken(said.Token)
+	token, err := backend.ReadToken(said.Token)
 	if err != nil {
 		return err
 	}

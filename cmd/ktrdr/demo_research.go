@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/research"
+
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 )
@@ -42,7 +44,7 @@ func (f *researchDemo) show(ctx context.Context, d *demo) error {
 	if err := d.serve(ctx, "127.0.0.1:0", 2); err != nil {
 		return err
 	}
-	made, err := d.client.Trigger(ctx, httpapi.ResearchRequest{
+	made, err := d.client.Trigger(ctx, research.Request{
 		Brief: "find an edge that is left after costs", TriggerReason: "demo",
 		Count: f.researches, Force: true, Seed: &f.seed, Symbols: []string{demoSymbol}, Timeframe: string(market.H1), Costs: f.costs,
 	}, "")
@@ -65,22 +67,22 @@ func (f *researchDemo) show(ctx context.Context, d *demo) error {
 
 // makeMarket puts the market into the backend's lab.
 func (f *researchDemo) makeMarket(ctx context.Context, d *demo) error {
-	private()
-	if err := makeFolder(d.data()); err != nil {
+	backend.Private()
+	if err := backend.MakeFolder(d.data()); err != nil {
 		return fmt.Errorf("demo market: %w", err)
 	}
-	st, err := makeStorage(ctx, Config{Data: d.data()})
+	st, err := backend.MakeStorage(ctx, backend.Config{Data: d.data()})
 	if err != nil {
 		return fmt.Errorf("demo market: %w", err)
 	}
 	l := newLedger(st)
-	if err := st.bind(ctx); err != nil {
-		return errors.Join(err, l.close())
+	if err := st.Bind(ctx); err != nil {
+		return errors.Join(err, l.Close())
 	}
 	b := market.Synth(market.SynthConfig{
 		Symbol: demoSymbol, Timeframe: market.H1, Bars: demoBars, Seed: f.seed, Edge: f.edge,
 		Start: time.Date(2015, 1, 5, 0, 0, 0, 0, time.UTC),
 	})
 	_, err = l.addMade(ctx, b, jobs.Import{Origin: ktrdr.BarsSynthetic, Source: "demo", MadeUp: new(true)}, true)
-	return errors.Join(err, l.close())
+	return errors.Join(err, l.Close())
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ktrdr/ktrdr/backend"
+
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
@@ -209,7 +211,7 @@ func TestCompose_ServicesRunWhatTheProgramUnderstands(t *testing.T) {
 // knownEnv says whether the program reads a variable: PGPASSWORD is read by the
 // database's driver.
 func knownEnv(name string) bool {
-	return slices.ContainsFunc(settings(), func(s setting) bool { return s.env == name }) ||
+	return slices.ContainsFunc(backend.Settings(), func(s backend.Setting) bool { return s.Env == name }) ||
 		slices.Contains([]string{"KTRDR_URL", "KTRDR_TOKEN", "KTRDR_CA", "PGPASSWORD"}, name)
 }
 
@@ -231,11 +233,11 @@ func TestCompose_ShowsNothingToTheNetworkAndKeepsItsData(t *testing.T) {
 			t.Errorf("%s keeps nothing over a restart", name)
 		}
 	}
-	backend := composed(t)["backend"]
-	if health := strings.Join(backend.Health.Test, " "); !strings.Contains(health, "/api/v1/health") {
+	service := composed(t)["backend"]
+	if health := strings.Join(service.Health.Test, " "); !strings.Contains(health, "/api/v1/health") {
 		t.Errorf("the backend's health is asked by %q", health)
 	}
-	if cfg, err := configFrom(sources{env: fromEnv(func(n string) string { return backend.Environment[n] })}); err != nil || !slices.Contains(cfg.Hosts, "backend") {
+	if cfg, err := backend.ReadConfig(nil, "", func(n string) string { return service.Environment[n] }); err != nil || !slices.Contains(cfg.Hosts, "backend") {
 		t.Errorf("workers call it backend, which it does not answer to: %v %v", cfg.Hosts, err)
 	}
 }

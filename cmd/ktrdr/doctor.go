@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ktrdr/ktrdr/backend"
+
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
@@ -52,7 +54,7 @@ func newDoctor(a *app) *cobra.Command {
 // doctor collects findings.
 type doctor struct {
 	a        *app
-	cfg      Config
+	cfg      backend.Config
 	deep     bool
 	findings []finding
 }
@@ -104,22 +106,22 @@ func (d *doctor) folder() {
 	default:
 		d.good("folder", "%s", dir)
 	}
-	switch _, err := readToken(filepath.Join(dir, tokenFile)); {
+	switch _, err := backend.ReadToken(filepath.Join(dir, backend.TokenFile)); {
 	case errors.Is(err, fs.ErrNotExist) && d.cfg.NoAuth:
 		d.good("token", "none, and none wanted (KTRDR_AUTH=none)")
 	case errors.Is(err, fs.ErrNotExist):
 		d.good("token", "none yet; the next start of a backend makes one")
-	case errors.Is(err, errNoToken):
-		d.bad("token", "restart the backend, which makes a new one", "%s holds no token", filepath.Join(dir, tokenFile))
+	case errors.Is(err, backend.ErrNoToken):
+		d.bad("token", "restart the backend, which makes a new one", "%s holds no token", filepath.Join(dir, backend.TokenFile))
 	case err != nil:
-		d.bad("token", "chmod 600 "+filepath.Join(dir, tokenFile), "%v", err)
+		d.bad("token", "chmod 600 "+filepath.Join(dir, backend.TokenFile), "%v", err)
 	default:
 		d.good("token", "readable by its owner only")
 	}
 }
 
 func (d *doctor) disk() {
-	free, err := freeDisk(d.cfg.Data)
+	free, err := backend.FreeDisk(d.cfg.Data)
 	switch {
 	case err != nil:
 		return // the folder's finding says it
@@ -136,19 +138,19 @@ func (d *doctor) storage(ctx context.Context, running bool) {
 	if !d.open(ctx) {
 		return
 	}
-	st, err := openStorage(ctx, d.cfg)
+	st, err := backend.OpenStorage(ctx, d.cfg)
 	if err != nil {
 		d.bad("database", "repair what is named", "%v", err)
 		return
 	}
-	defer st.close()
-	info, err := st.store.Info(ctx)
+	defer st.Close()
+	info, err := st.Store.Info(ctx)
 	if err != nil {
 		d.bad("database", "check that it is running and reachable", "%v", err)
 		return
 	}
 	d.good("database", "%s %s at %s, schema %d", info.Kind, info.Version, info.Location, info.Schema)
-	if err := st.refuseForeignBlobs(ctx, d.cfg); err != nil {
+	if err := st.RefuseForeignBlobs(ctx, d.cfg); err != nil {
 		d.bad("blobs", "name the right database with --db or KTRDR_DB, or name an empty place for blobs with CHECKPOINT_DIR",
 			"`ktrdr serve` would not start: %v", err)
 	}
@@ -157,8 +159,8 @@ func (d *doctor) storage(ctx context.Context, running bool) {
 	d.stuck(ctx, st, running)
 }
 
-func (d *doctor) blobs(ctx context.Context, st storage) {
-	r, err := blob.Check(ctx, st.blobs, st.store.BlobRefs(ctx), d.deep)
+func (d *doctor) blobs(ctx context.Context, st backend.Storage) {
+	r, err := blob.Check(ctx, st.Blobs, st.Store.BlobRefs(ctx), d.deep)
 	if err != nil {
 		d.bad("blobs", "check that the folder or bucket can be read", "%v", err)
 		return
@@ -234,8 +236,8 @@ func withoutBlob(owners []string) string {
 }
 
 // stuck looks for operations that should have moved long ago.
-func (d *doctor) stuck(ctx context.Context, st storage, running bool) {
-	page, err := st.store.List(ctx, ktrdr.OperationQuery{ActiveOnly: true, Limit: 1000})
+func (d *doctor) stuck(ctx context.Context, st backend.Storage, running bool) {
+	page, err := st.Store.List(ctx, ktrdr.OperationQuery{ActiveOnly: true, Limit: 1000})
 	if err != nil {
 		d.bad("operations", "check that the database is running and can be read", "%v", err)
 		return

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/ktrdr/ktrdr/backend"
+
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/strategy"
@@ -106,7 +108,7 @@ func (d *doctor) strategies(ctx context.Context, l *ledger) {
 
 // owns says whether the lab's copy is of a file of this folder.
 func (d *doctor) owns(doc ktrdr.Document) bool {
-	owner := ownerOf(d.cfg.Data)
+	owner := backend.OwnerOf(d.cfg.Data)
 	return owner != "" && doc.Origin == ktrdr.DocumentFromFolder && doc.Owner == owner
 }
 
@@ -121,7 +123,7 @@ func notCopied(n int) string {
 // instruments reads the file of instruments. While it is wrong every new research
 // is refused.
 func (d *doctor) instruments(ctx context.Context, l *ledger) {
-	file, from, err := instrumentsOf(ctx, d.cfg, l.library)
+	file, from, err := backend.InstrumentsOf(ctx, d.cfg, l.library)
 	local := filepath.Join(d.cfg.Data, instrument.FileName)
 	switch {
 	case err != nil && from == local:

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/ktrdr/ktrdr/backend"
+
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/sqlstore"
 )
@@ -16,9 +18,9 @@ func (d *doctor) ours(ctx context.Context, h ktrdr.Health) bool {
 		return true
 	}
 	var here sqlstore.Status
-	if file, ok := sqliteFile(d.cfg.database()); !ok || !noFile(file) {
+	if file, ok := backend.SQLiteFile(d.cfg.Database()); !ok || !backend.NoFile(file) {
 		var err error
-		if here, err = sqlstore.Look(ctx, d.cfg.database()); err != nil {
+		if here, err = sqlstore.Look(ctx, d.cfg.Database()); err != nil {
 			return true
 		}
 	}
@@ -34,6 +36,6 @@ func (d *doctor) ours(ctx context.Context, h ktrdr.Health) bool {
 		lab = "a lab that no backend has served yet"
 	}
 	d.bad("server", fmt.Sprintf("name the server of this lab with --url or KTRDR_URL (`ktrdr serve` starts one); or look at the server's lab: name its folder with --data, its database with --db (the server's is %s)", h.Store.Location),
-		"the server at %s serves another lab: it serves lab %s, and %s holds %s", at, h.Store.Lab, withoutSecrets(d.cfg.database()), lab)
+		"the server at %s serves another lab: it serves lab %s, and %s holds %s", at, h.Store.Lab, backend.WithoutSecrets(d.cfg.Database()), lab)
 	return false
 }

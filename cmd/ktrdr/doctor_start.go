@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
+
+	"github.com/ktrdr/ktrdr/backend"
 
 	"golang.org/x/sys/unix"
 
@@ -30,8 +31,8 @@ func (d *doctor) start(ctx context.Context, running bool) {
 	case holder == "":
 		d.address(ctx)
 	}
-	if d.cfg.tls() {
-		if _, err := d.cfg.certificate(); err != nil {
+	if d.cfg.UsesTLS() {
+		if _, err := d.cfg.Certificate(); err != nil {
 			d.bad("tls", "name a certificate and its key with --tls-cert and --tls-key", "%v", err)
 		} else {
 			d.good("tls", "%s", d.cfg.TLSCert)
@@ -44,11 +45,11 @@ func (d *doctor) start(ctx context.Context, running bool) {
 func (d *doctor) rights() {
 	places := map[string]uint32{d.cfg.Data: unix.R_OK | unix.W_OK | unix.X_OK}
 	names := []string{d.cfg.Data}
-	files := []string{backendIDFile, tokenFile, "lock"}
+	files := []string{backend.IDFile, backend.TokenFile, "lock"}
 	for i, name := range files {
 		files[i] = filepath.Join(d.cfg.Data, name)
 	}
-	if file, ok := sqliteFile(d.cfg.database()); ok {
+	if file, ok := backend.SQLiteFile(d.cfg.Database()); ok {
 		files = append(files, file, file+"-wal", file+"-shm")
 	}
 	for _, name := range files {
@@ -57,7 +58,7 @@ func (d *doctor) rights() {
 	for _, name := range append(names, files...) {
 		err := unix.Access(name, places[name])
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			d.bad("rights", fmt.Sprintf("run this and the backend as the user who owns it, or give it to this one with `chown -R %d %s`", os.Geteuid(), shellWord(d.cfg.Data)),
+			d.bad("rights", fmt.Sprintf("run this and the backend as the user who owns it, or give it to this one with `chown -R %d %s`", os.Geteuid(), backend.ShellWord(d.cfg.Data)),
 				"%s cannot be read and written by this user: %v", name, err)
 			return
 		}
@@ -66,7 +67,7 @@ func (d *doctor) rights() {
 
 // address tries whether the backend's address is free.
 func (d *doctor) address(ctx context.Context) {
-	l, err := listenOn(ctx, d.cfg.Addr)
+	l, err := backend.ListenOn(ctx, d.cfg.Addr)
 	if err != nil {
 		d.bad("address", "choose another with --addr, or stop the program that has it", "%v", err)
 		return
@@ -77,11 +78,11 @@ func (d *doctor) address(ctx context.Context) {
 
 // threads looks at a store of its own for other programs' checkpoints.
 func (d *doctor) threads(ctx context.Context) {
-	at, own := d.cfg.threadsAt()
+	at, own := d.cfg.ThreadsAt()
 	if !own {
 		return
 	}
-	if file, ok := sqliteFile(at); ok {
+	if file, ok := backend.SQLiteFile(at); ok {
 		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 			return // it is made
 		}
@@ -94,12 +95,12 @@ func (d *doctor) threads(ctx context.Context) {
 // open looks at the database and the blobs without changing them. It is false
 // when they are not to be opened: something was found, or they are not made.
 func (d *doctor) open(ctx context.Context) bool {
-	if err := refuseRestoring(d.cfg.Data); err != nil {
+	if err := backend.RefuseRestoring(d.cfg.Data); err != nil {
 		d.bad("database", "run the restore again", "%v", err)
 		return false
 	}
 	const restoreIt = "restore a backup into an empty folder with `ktrdr restore FILE --data DIR`"
-	file, isFile := sqliteFile(d.cfg.database())
+	file, isFile := backend.SQLiteFile(d.cfg.Database())
 	if isFile {
 		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 			d.bad("database", "name the folder with --data, or start a backend with `ktrdr serve`, which makes one", "there is no database at %s", file)
@@ -107,7 +108,7 @@ func (d *doctor) open(ctx context.Context) bool {
 			return false
 		}
 	}
-	status, err := sqlstore.Check(ctx, d.cfg.database())
+	status, err := sqlstore.Check(ctx, d.cfg.Database())
 	if err != nil {
 		fix := restoreIt + ", or repair what is named"
 		switch ktrdr.CodeOf(err) {
@@ -129,7 +130,7 @@ func (d *doctor) open(ctx context.Context) bool {
 			lost = fmt.Sprintf("put %s-wal back beside the database if it was deleted or not copied: what was written last is in it; or ", file)
 		}
 		if !d.strays(ctx, lost) {
-			d.good("database", "%s has no tables yet; the next start of a backend makes them", withoutSecrets(d.cfg.database()))
+			d.good("database", "%s has no tables yet; the next start of a backend makes them", backend.WithoutSecrets(d.cfg.Database()))
 		}
 		return false
 	}
@@ -137,7 +138,7 @@ func (d *doctor) open(ctx context.Context) bool {
 		return false
 	}
 	if status.Schema < status.Newest {
-		d.good("database", "%s has schema %d, and the next start of a backend brings it to %d; its content was not looked at", withoutSecrets(d.cfg.database()), status.Schema, status.Newest)
+		d.good("database", "%s has schema %d, and the next start of a backend brings it to %d; its content was not looked at", backend.WithoutSecrets(d.cfg.Database()), status.Schema, status.Newest)
 		return false
 	}
 	return true
@@ -146,13 +147,13 @@ func (d *doctor) open(ctx context.Context) bool {
 // strays tells of blobs beside a database that is new: `ktrdr serve` refuses
 // them. more is what else may mend it.
 func (d *doctor) strays(ctx context.Context, more string) bool {
-	found, err := blob.Look(ctx, d.cfg.blobRoot())
+	found, err := blob.Look(ctx, d.cfg.BlobRoot())
 	switch {
 	case err != nil:
 		d.bad("blobs", "check that the folder or bucket exists and that this user may write to it", "%v", err)
 	case found.Blobs:
 		d.bad("blobs", more+"name the right database with --db or KTRDR_DB, or restore a backup into an empty folder with `ktrdr restore FILE --data DIR`",
-			"%s holds blobs of another database, and the one at %s is new; `ktrdr serve` would not start", withoutQuery(d.cfg.blobRoot()), withoutSecrets(d.cfg.database()))
+			"%s holds blobs of another database, and the one at %s is new; `ktrdr serve` would not start", backend.WithoutQuery(d.cfg.BlobRoot()), backend.WithoutSecrets(d.cfg.Database()))
 	default:
 		return false
 	}
@@ -161,29 +162,14 @@ func (d *doctor) strays(ctx context.Context, more string) bool {
 
 // belongs compares the identity of the blobs with the one the database knows.
 func (d *doctor) belongs(ctx context.Context, status sqlstore.Status) bool {
-	found, err := blob.Look(ctx, d.cfg.blobRoot())
+	found, err := blob.Look(ctx, d.cfg.BlobRoot())
 	if err != nil {
 		d.bad("blobs", "check that the folder or bucket exists and that this user may write to it", "%v", err)
 		return false
 	}
-	if wrong := wrongBlobs(d.cfg, status, found); wrong != "" {
-		d.bad("blobs", nameTheBlobs, "%s; `ktrdr serve` would not start", wrong)
+	if wrong := backend.WrongBlobs(d.cfg, status, found); wrong != "" {
+		d.bad("blobs", backend.NameTheBlobs, "%s; `ktrdr serve` would not start", wrong)
 		return false
 	}
 	return true
-}
-
-// listenOn listens on an address, or says what is wrong with it.
-func listenOn(ctx context.Context, addr string) (net.Listener, error) {
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", addr)
-	switch {
-	case errors.Is(err, unix.EADDRINUSE):
-		return nil, fmt.Errorf("%s is in use by another program: stop it, or choose another address, for example --addr 127.0.0.1:0 for any free port", addr)
-	case errors.Is(err, unix.EACCES):
-		return nil, fmt.Errorf("%s needs more rights than this user has: choose a port above 1023 with --addr", addr)
-	case err != nil:
-		return nil, fmt.Errorf("listen on %s: %w; choose another address with --addr", addr, err)
-	}
-	return l, nil
 }

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/ktrdr/ktrdr/backend"
+
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/sqlstore"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
@@ -157,7 +159,7 @@ func TestDoctor_IsRedWhereverServeRefuses(t *testing.T) {
 		},
 		"a restore that has not finished": {
 			spoil: func(t *testing.T, l *lab) {
-				must(t, os.WriteFile(path(l, restoringFile), []byte("{\"made\":[]}\n"), 0o600))
+				must(t, os.WriteFile(path(l, backend.RestoringFile), []byte("{\"made\":[]}\n"), 0o600))
 			},
 			serve: "has not finished", found: "database", fix: "run the restore again",
 		},
@@ -170,7 +172,7 @@ func TestDoctor_IsRedWhereverServeRefuses(t *testing.T) {
 			serve: "written by other users", found: "folder", fix: "chmod 700",
 		},
 		"a token that others may read": {
-			spoil: func(t *testing.T, l *lab) { must(t, os.Chmod(path(l, tokenFile), 0o644)) }, //nolint:gosec // that is the fault
+			spoil: func(t *testing.T, l *lab) { must(t, os.Chmod(path(l, backend.TokenFile), 0o644)) }, //nolint:gosec // that is the fault
 			serve: "read by other users", found: "token", fix: "chmod 600",
 		},
 		"a process that holds the folder": {

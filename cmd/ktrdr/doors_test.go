@@ -14,6 +14,7 @@ import (
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
@@ -106,12 +107,12 @@ func (d *doors) looks() int {
 	memory := decode[memoryPage](d.t, d.must("memory", "trials", "--json"))
 	views := map[string]int{
 		"memory": int(memory.Counts["looks"]),
-		"report": decode[httpapi.Report](d.t, d.must("report", "--json")).Researches.Looks,
+		"report": decode[report.Report](d.t, d.must("report", "--json")).Researches.Looks,
 	}
 	for _, row := range memory.Trials {
 		views["trial "+string(row.Operation)] = row.MarketLooks
 	}
-	for _, row := range decode[httpapi.Leaderboard](d.t, d.must("leaderboard", "--json")).Rows {
+	for _, row := range decode[report.Leaderboard](d.t, d.must("leaderboard", "--json")).Rows {
 		views["leaderboard "+string(row.Operation)] = row.MarketLooks
 	}
 	type listed struct {
@@ -186,7 +187,7 @@ func later(a, b time.Time) time.Time {
 // decided predicts all there is and returns the close of the last bar.
 func (d *doors) decided(args ...string) time.Time {
 	d.t.Helper()
-	p := decode[httpapi.Prediction](d.t, d.must(append(args, "--last", "4000", "--json")...))
+	p := decode[jobs.Prediction](d.t, d.must(append(args, "--last", "4000", "--json")...))
 	if opened := slices.Contains(args, "--open-holdout"); (len(p.Look) > 0) != opened || len(p.Warnings) != 1 {
 		d.t.Errorf("%v: look %+v, warnings %q", args, p.Look, p.Warnings)
 	}
@@ -262,7 +263,7 @@ func (d *doors) parallel() {
 	var all sync.WaitGroup
 	for i := range ten {
 		all.Go(func() {
-			started[i], errs[i] = c.StartBacktest(d.t.Context(), httpapi.BacktestRequest{Model: d.model, OpenHoldout: true}, "")
+			started[i], errs[i] = c.StartBacktest(d.t.Context(), jobs.BacktestRequest{Model: d.model, OpenHoldout: true}, "")
 		})
 	}
 	all.Wait()
@@ -337,3 +338,5 @@ func (d *doors) lastGiven(want jobs.Bars) time.Time {
 	}
 	return instant(b.Timeframe.End(b.Time[b.Len()-1]))
 }
+
+func instant(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ktrdr/ktrdr/backend"
+
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/dummy"
 	"github.com/ktrdr/ktrdr/httpapi"
@@ -269,9 +271,9 @@ func TestServe_WithoutAuthTheSeedsCurlLinesWork(t *testing.T) {
 	l := newLab(t, "KTRDR_AUTH=none")
 	_, said := l.serve("--workers", "1")
 	if said.Token != "" || len(said.Warnings) == 0 {
-		t.Errorf("announcement = %+v, want no token and a warning", said)
+		t.Errorf("backend.Announcement = %+v, want no token and a warning", said)
 	}
-	if _, err := os.Stat(filepath.Join(l.data, tokenFile)); !os.IsNotExist(err) {
+	if _, err := os.Stat(filepath.Join(l.data, backend.TokenFile)); !os.IsNotExist(err) {
 		t.Errorf("a token file although none is wanted: %v", err)
 	}
 	id := l.start("--steps", "6", "--step-ms", "1", "--checkpoint-every", "2", "--fail-at", "5")
@@ -320,7 +322,7 @@ func TestServe_GoesOnAfterAKill(t *testing.T) {
 	p.stop(syscall.SIGKILL)
 	l.refused(exitUnreachable, "no server at", "status", id)
 
-	var again announcement
+	var again backend.Announcement
 	l.begin(&again, "serve", "--workers", "1", "--addr", strings.TrimPrefix(said.URL, "http://"))
 	out := l.must("follow", id)
 	if !strings.Contains(out, dummy.Expected(dummy.Spec{Steps: 80})) {

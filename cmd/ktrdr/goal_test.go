@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // TestCLI_SaysWhatOfAGoalIsNotUnderstood goes through the real binary: words without
@@ -28,7 +28,7 @@ func TestCLI_SaysWhatOfAGoalIsNotUnderstood(t *testing.T) {
 	if a.code != exitOK || !strings.Contains(a.err, "not understood: rich\n") || !strings.Contains(a.err, "warning: Nothing of the goal was understood: rich.") {
 		t.Errorf("%v, want a warning", a)
 	}
-	made, err := l.client().Trigger(t.Context(), httpapi.ResearchRequest{Brief: "make me rich", Force: true}, "")
+	made, err := l.client().Trigger(t.Context(), research.Request{Brief: "make me rich", Force: true}, "")
 	if err != nil || len(made.NotUnderstood) != 1 || !strings.Contains(strings.Join(made.Warnings, " "), "Nothing of the goal was understood") {
 		t.Errorf("%v, %+v; want a warning and the word", err, made)
 	}

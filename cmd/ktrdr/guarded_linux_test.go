@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ktrdr/ktrdr/backend"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/ktrdr/ktrdr"
@@ -117,7 +119,7 @@ func TestTerminal_ErrorsAndLogsAreSafeInAFileToo(t *testing.T) {
 		}
 	}
 	var log bytes.Buffer
-	newLog(Config{LogJSON: true}, false, &log).Warn("a\u202eb", "c", "\u2066")
+	newLog(backend.Config{LogJSON: true}, false, &log).Warn("a\u202eb", "c", "\u2066")
 	if !ktrdr.PlainText(strings.TrimSpace(log.String())) || !strings.Contains(log.String(), `a\u202eb`) {
 		t.Errorf("log: %q", &log)
 	}

@@ -16,7 +16,7 @@ func TestServe_AWorkersTokenDoesNotOpenTheHoldout(t *testing.T) {
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "1500", "--seed", "7")
 	l.serve("--workers", "0")
 	l.worker("--types", "training,backtesting")
-	made := decode[httpapi.Triggered](t, l.must("research", "--symbol", "EURUSD", "--json"))
+	made := decode[research.Triggered](t, l.must("research", "--symbol", "EURUSD", "--json"))
 	l.until(string(made.Operation), "training", func(op ktrdr.Operation) bool { return op.Phase == string(research.Training) })
 	children := l.ops("--parent", string(made.Operation), "--type", "training")
 	l.until(string(children[0].ID), "running", func(op ktrdr.Operation) bool { return op.Status == ktrdr.Running })

@@ -2,190 +2,17 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
+
+	"github.com/ktrdr/ktrdr/report"
 
 	"github.com/spf13/cobra"
 
-	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/httpapi"
-	"github.com/ktrdr/ktrdr/research"
-	"github.com/ktrdr/ktrdr/spelling"
 )
-
-// mostRanked bounds how many rows and claims are ranked at once.
-const mostRanked = 1000
-
-// Leaderboard implements httpapi.Research.
-func (d researchDesk) Leaderboard(ctx context.Context, q httpapi.LeaderboardQuery) (httpapi.Leaderboard, error) {
-	if q.Run != "" {
-		if _, err := d.engine.FindRun(ctx, q.Run); err != nil {
-			return httpapi.Leaderboard{}, err
-		}
-	}
-	if err := d.spellSymbol(ctx, &q); err != nil {
-		return httpapi.Leaderboard{}, err
-	}
-	from, err := leaderPlace(q.Cursor)
-	if err != nil {
-		return httpapi.Leaderboard{}, err
-	}
-	rows, claims, err := d.ranked(ctx, ranking{
-		TrialQuery: ktrdr.TrialQuery{Run: q.Run, Symbol: q.Symbol, Timeframe: q.Timeframe, Type: ktrdr.AgentResearch, Ended: true},
-		sort:       q.Sort, from: from, limit: q.Limit + 1,
-	})
-	if err != nil {
-		return httpapi.Leaderboard{}, err
-	}
-	next := ""
-	if len(rows) > q.Limit {
-		rows, next = rows[:q.Limit], strconv.Itoa(from+q.Limit)
-	}
-	markets, err := d.markets(ctx, q)
-	if err != nil {
-		return httpapi.Leaderboard{}, err
-	}
-	rules := evidence.Rules{}.WithDefaults()
-	return httpapi.Leaderboard{
-		Summary: claimsOnMarkets(claims, markets), Claims: claims, Markets: markets, ByLuck: rules.MaxLuck * float64(markets),
-		Thresholds: thresholds(rules), Rows: rows, Next: next,
-	}, nil
-}
-
-// spellSymbol gives the symbol of a query the capitals that the markets know it
-// by, and refuses one that no market knows where it is near to one that is known.
-func (d researchDesk) spellSymbol(ctx context.Context, q *httpapi.LeaderboardQuery) error {
-	if q.Symbol == "" {
-		return nil
-	}
-	all, err := d.engine.Markets(ctx)
-	if err != nil {
-		return err
-	}
-	var known []string
-	for _, m := range all {
-		for _, s := range m.Series {
-			known = append(known, s.Symbol)
-		}
-	}
-	if slices.Contains(known, q.Symbol) {
-		return nil
-	}
-	if i := slices.IndexFunc(known, func(s string) bool { return strings.EqualFold(s, q.Symbol) }); i >= 0 {
-		q.Symbol = known[i]
-		return nil
-	}
-	if near := spelling.Nearest(q.Symbol, known); near != "" {
-		return ktrdr.Errorf(ktrdr.CodeInvalid, "no market has the symbol %.60s; did you mean %s?", q.Symbol, near)
-	}
-	return nil
-}
-
-// ranking says what is ranked, and which rows of it are wanted.
-type ranking struct {
-	ktrdr.TrialQuery
-	sort        string // one of httpapi.LeaderSorts
-	from, limit int
-}
-
-// ranked takes the best of each market by score, and the claims, which may have
-// a lower score. claims counts the claims of the selection.
-func (d researchDesk) ranked(ctx context.Context, q ranking) (rows []httpapi.Leader, claims int, err error) {
-	shown, claimed, err := d.claimed(ctx, q.TrialQuery)
-	if err != nil {
-		return nil, 0, err
-	}
-	q.ByScore, q.Limit = true, mostRanked
-	if byRank := q.sort == "" || q.sort == "rank"; byRank {
-		q.Limit = min(q.from+q.limit, mostRanked)
-	}
-	best, err := d.engine.Trials(ctx, q.TrialQuery)
-	if err != nil {
-		return nil, 0, err
-	}
-	all := append(claimed, slices.DeleteFunc(best.Trials, func(t ktrdr.Trial) bool { return t.Claim })...)
-	for i, r := range research.Rank(all) {
-		row := httpapi.Leader{Rank: i + 1, Trial: r.Trial, Standing: research.Standing(&r.Trial), Deflated: r.Deflated}
-		if r.Claim {
-			row.Holdout = shown[r.Operation]
-		}
-		rows = append(rows, row)
-	}
-	sortLeaders(rows, q.sort)
-	rows = rows[min(q.from, len(rows)):]
-	rows = rows[:min(q.limit, len(rows))]
-	for i := range rows {
-		rows[i].Trial = listedTrial(rows[i].Trial)
-	}
-	return rows, len(claimed), nil
-}
-
-// claimed are the trials of a selection that claim an edge, and what their
-// holdouts showed.
-func (d researchDesk) claimed(ctx context.Context, q ktrdr.TrialQuery) (map[ktrdr.OperationID]*httpapi.Holdout, []ktrdr.Trial, error) {
-	looks, err := d.engine.Looks(ctx, ktrdr.LookQuery{Run: q.Run, Since: q.Since, Claims: true, Limit: mostRanked})
-	if err != nil || len(looks.Looks) == 0 {
-		return nil, nil, err
-	}
-	shown := map[ktrdr.OperationID]*httpapi.Holdout{}
-	for i := range looks.Looks {
-		l := &looks.Looks[i]
-		shown[l.Research] = holdoutOf(l)
-		q.Of = append(q.Of, l.Research)
-	}
-	q.Since, q.Limit = time.Time{}, mostRanked // the look is of the span, the research may have ended before
-	page, err := d.engine.Trials(ctx, q)
-	return shown, page.Trials, err
-}
-
-// holdoutOf is what a look showed; nil if it has no result.
-func holdoutOf(l *ktrdr.Look) *httpapi.Holdout {
-	var c research.Confirmation
-	if len(l.Result) == 0 || json.Unmarshal(l.Result, &c) != nil { // of an earlier version
-		return nil
-	}
-	return &httpapi.Holdout{Sharpe: c.Look.Holdout.Sharpe.Ratio(), Low: c.Look.Low, High: c.Look.High, Shrunk: c.Look.Shrunk}
-}
-
-// markets counts the markets that a selection was tried on.
-func (d researchDesk) markets(ctx context.Context, q httpapi.LeaderboardQuery) (int, error) {
-	if q.Symbol == "" && q.Timeframe == "" {
-		t, err := d.engine.Tally(ctx, ktrdr.TallyQuery{Run: q.Run})
-		return t.Markets, err
-	}
-	all, err := d.engine.Markets(ctx)
-	n := 0
-	for _, m := range all {
-		if m.Trials > 0 && slices.ContainsFunc(m.Series, func(s ktrdr.MarketSeries) bool {
-			return (q.Symbol == "" || s.Symbol == q.Symbol) && (q.Timeframe == "" || s.Timeframe == q.Timeframe)
-		}) {
-			n++
-		}
-	}
-	return n, err
-}
-
-// claimsOnMarkets says how many claims there are, and how many luck alone gives.
-func claimsOnMarkets(claims, markets int) string {
-	if markets == 0 {
-		return "No market was researched yet."
-	}
-	return fmt.Sprintf("%s on %s; luck alone gives up to %.3g.", numbered(claims, "claim", "claims"), numbered(markets, "market", "markets"),
-		evidence.Rules{}.WithDefaults().MaxLuck*float64(markets))
-}
-
-// thresholds says what a claim and a finalist must reach.
-func thresholds(r evidence.Rules) string {
-	return fmt.Sprintf("claimed: adjusted p <= %v on the holdout, with %d trades or more; "+
-		"finalist: deflated Sharpe >= %v on the test part when it was judged, %d trades or more, drawdown <= %.0f %%.",
-		r.MaxLuck, r.HoldoutTrades, r.MinDeflated, r.MinTrades, 100*r.MaxDrawdown)
-}
 
 const leaderboardHelp = `Rank researches: claims first, then by the deflated Sharpe ratio on the test part.
 The Sharpe ratio is deflated by the number of trials on the market today, for
@@ -195,15 +22,15 @@ are those of the market now. PRICES are imported, made up (by "ktrdr data synth"
 the demo), or unknown.`
 
 func newLeaderboard(a *app) *cobra.Command {
-	var q httpapi.LeaderboardQuery
+	var q report.LeaderboardQuery
 	cmd := &cobra.Command{
 		Use: "leaderboard", Short: "The best researches: claims first, then by deflated Sharpe ratio", Long: leaderboardHelp, Args: noArgs,
 		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
-			if q.Limit < 1 || q.Limit > mostRanked {
-				return usagef("--limit must be 1 to %d, not %d", mostRanked, q.Limit)
+			if q.Limit < 1 || q.Limit > report.MostRanked {
+				return usagef("--limit must be 1 to %d, not %d", report.MostRanked, q.Limit)
 			}
-			if !slices.Contains(httpapi.LeaderSorts, q.Sort) {
-				return noneSuch("--sort", q.Sort, httpapi.LeaderSorts)
+			if !slices.Contains(report.Sorts, q.Sort) {
+				return noneSuch("--sort", q.Sort, report.Sorts)
 			}
 			var err error
 			if q.Run, err = runID(ctx, c, q.Run); err != nil {
@@ -228,14 +55,14 @@ func newLeaderboard(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&q.Run, "run", "", "only those of this `RUN`")
 	cmd.Flags().StringVar(&q.Symbol, "symbol", "", "only those that trade this `SYMBOL`")
 	cmd.Flags().StringVar(&q.Timeframe, "timeframe", "", "only those that use bars of this `TIMEFRAME`")
-	cmd.Flags().StringVar(&q.Sort, "sort", "rank", "`ORDER`: "+strings.Join(httpapi.LeaderSorts, ", "))
+	cmd.Flags().StringVar(&q.Sort, "sort", "rank", "`ORDER`: "+strings.Join(report.Sorts, ", "))
 	cmd.Flags().IntVar(&q.Limit, "limit", 20, "how many at most")
 	cmd.Flags().StringVar(&q.Cursor, "cursor", "", "where the page begins: as the page before said")
 	_ = cmd.RegisterFlagCompletionFunc("timeframe", completeTimeframes)
 	return cmd
 }
 
-func printLeaderboard(w io.Writer, b httpapi.Leaderboard) {
+func printLeaderboard(w io.Writer, b report.Leaderboard) {
 	fmt.Fprintln(w, b.Summary)
 	printLeaders(w, b.Rows)
 	printCostLegend(w, cheapLeaders(b.Rows))
@@ -246,7 +73,7 @@ func printLeaderboard(w io.Writer, b httpapi.Leaderboard) {
 // leaderHead are the columns that leaderCells fills.
 var leaderHead = []string{"RESEARCH", "STRATEGY", "MARKET", "PRICES", "RUN", "SHARPE", "ALPHA", "DEFL", "RETURN", "TRIALS", "LOOKS", "RESULT"}
 
-func leaderCells(l httpapi.Leader) []any {
+func leaderCells(l report.Leader) []any {
 	if l.CheapCosts {
 		l.Standing += " *"
 	}
@@ -257,11 +84,11 @@ func leaderCells(l httpapi.Leader) []any {
 }
 
 // cheapLeaders says whether a row has a marked cost.
-func cheapLeaders(rows []httpapi.Leader) bool {
-	return slices.ContainsFunc(rows, func(l httpapi.Leader) bool { return l.CheapCosts })
+func cheapLeaders(rows []report.Leader) bool {
+	return slices.ContainsFunc(rows, func(l report.Leader) bool { return l.CheapCosts })
 }
 
-func printLeaders(w io.Writer, rows []httpapi.Leader) {
+func printLeaders(w io.Writer, rows []report.Leader) {
 	table(w, strings.Join(leaderHead, "\t"), func(row func(...any)) {
 		for _, l := range rows {
 			row(leaderCells(l)...)
@@ -271,7 +98,7 @@ func printLeaders(w io.Writer, rows []httpapi.Leader) {
 
 // printClaims prints, beside the Sharpe ratio that each claim showed on its
 // holdout, how far it can be trusted.
-func printClaims(w io.Writer, rows []httpapi.Leader) {
+func printClaims(w io.Writer, rows []report.Leader) {
 	for _, l := range rows {
 		if l.Claim {
 			fmt.Fprintln(w, plain(claimLine(l)))
@@ -279,7 +106,7 @@ func printClaims(w io.Writer, rows []httpapi.Leader) {
 	}
 }
 
-func claimLine(l httpapi.Leader) string {
+func claimLine(l report.Leader) string {
 	said := fmt.Sprintf("%s: edge claimed, p = %s after adjustment", tail(l.Operation), significant(l.Adjusted))
 	if h := l.Holdout; h != nil {
 		said += "; holdout Sharpe " + holdoutText(h)

@@ -5,16 +5,15 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/evidence"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 )
 
 // leader is a row of a leaderboard.
-func leader(t ktrdr.Trial, deflated *float64) httpapi.Leader {
+func leader(t ktrdr.Trial, deflated *float64) report.Leader {
 	t.Operation, t.Run, t.Type = "op_agent_research_20261115_080000_685ec14d", "run_0123456789abcdef", ktrdr.AgentResearch
 	t.Symbols, t.Timeframes, t.Status = "EURUSD", "1h", ktrdr.Completed
-	return httpapi.Leader{Rank: 1, Trial: t, Standing: research.Standing(&t), Deflated: deflated}
+	return report.Leader{Rank: 1, Trial: t, Standing: research.Standing(&t), Deflated: deflated}
 }
 
 func TestLeaderboard_AClaimedSharpeNeverStandsAlone(t *testing.T) {
@@ -23,10 +22,10 @@ func TestLeaderboard_AClaimedSharpeNeverStandsAlone(t *testing.T) {
 		MarketTrials: 41, MarketLooks: 3, Look: "op_look", LookEnded: true, Claim: true, Adjusted: new(0.0041),
 	}, new(0.97))
 	claimed.MadeUp = new(true)
-	claimed.Holdout = &httpapi.Holdout{Sharpe: new(3.36), Low: new(0.52), High: new(4.1), Shrunk: new(2.05)}
+	claimed.Holdout = &report.Holdout{Sharpe: new(3.36), Low: new(0.52), High: new(4.1), Shrunk: new(2.05)}
 	loser := leader(ktrdr.Trial{TrialFigures: ktrdr.TrialFigures{Strategy: "a_name_that_is_far_too_long_for_it", Sharpe: new(-0.42)}, Rung: ktrdr.RungRejected, MarketTrials: 41, MarketLooks: 3}, nil)
-	b := httpapi.Leaderboard{
-		Summary: claimsOnMarkets(1, 3), Thresholds: thresholds(evidence.Rules{}.WithDefaults()), Rows: []httpapi.Leader{claimed, loser},
+	b := report.Leaderboard{
+		Summary: "1 claim on 3 markets; luck alone gives up to 0.06.", Thresholds: "claimed: adjusted p <= 0.02.", Rows: []report.Leader{claimed, loser},
 	}
 	var text strings.Builder
 	printLeaderboard(&text, b)
@@ -45,7 +44,7 @@ func TestLeaderboard_AClaimedSharpeNeverStandsAlone(t *testing.T) {
 		"685ec14d trend_a EURUSD 1h made up run_01234567 3.10 12.3% 0.97 20.0% 41 3 claimed",
 		"685ec14d a_name_that_is_… EURUSD 1h unknown run_01234567 -0.42 - - - 41 3 gate rejected",
 		"685ec14d: edge claimed, p = 0.0041 after adjustment; holdout Sharpe 3.36 (95 % interval 0.52 to 4.10, shrunk for selection 2.05), prices made up.",
-		"claimed: adjusted p <= 0.02 on the holdout, with 10 trades or more; finalist: deflated Sharpe >= 0.5 on the test part when it was judged, 30 trades or more, drawdown <= 30 %.",
+		"claimed: adjusted p <= 0.02.",
 	} {
 		if i >= len(lines) || lines[i] != want {
 			t.Errorf("line %d is not %q in:\n%s", i, want, text.String())

@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/jobs"
+
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/blob"
 	"github.com/ktrdr/ktrdr/httpapi"
@@ -24,12 +27,12 @@ import (
 // barsFile is the file of a current series in the blob folder of a lab.
 func (l *lab) barsFile(symbol, timeframe string) string {
 	l.t.Helper()
-	st, err := openStorage(l.t.Context(), Config{Data: l.data})
+	st, err := backend.OpenStorage(l.t.Context(), backend.Config{Data: l.data})
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	defer st.close()
-	b, err := st.store.BarsOf(l.t.Context(), symbol, timeframe)
+	defer st.Close()
+	b, err := st.Store.BarsOf(l.t.Context(), symbol, timeframe)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -158,7 +161,7 @@ func TestLibrary_WhatOneBackendImportsAnotherResearches(t *testing.T) {
 	if op := l.until(string(started.Operation), "the import ends", func(op ktrdr.Operation) bool { return op.Status.Terminal() }); op.Status != ktrdr.Completed {
 		t.Fatalf("import ended %s: %s", op.Status, op.ErrorMessage)
 	}
-	var added httpapi.Strategy
+	var added jobs.Strategy
 	if err := json.Unmarshal(l.post("/api/v1/strategies", 201, map[string]any{"strategy_yaml": mine(t, "ours")}), &added); err != nil || added.Name != "ours" || added.From != "lab" {
 		t.Fatalf("added %+v, %v", added, err)
 	}
@@ -320,7 +323,7 @@ func TestData_DeleteAndRenameKeepTheLedgerAndWhatIsPinned(t *testing.T) {
 		}
 		l.refused(exitUsage, "there are no bars of EURUSD", "data", "rename", "EURUSD", "X")
 		l.refused(exitUsage, "EU has that name already", "data", "rename", "EU", "EU")
-		var renamed []httpapi.Series
+		var renamed []jobs.Series
 		if err := json.Unmarshal(l.post("/api/v1/data/rename", 200, map[string]any{"symbol": "EU", "new_symbol": "EURUSD"}), &renamed); err != nil || len(renamed) != 1 || renamed[0].Market != was.Market {
 			t.Errorf("renamed back: %+v, %v", renamed, err)
 		}
@@ -341,7 +344,7 @@ func TestData_DeleteAndRenameKeepTheLedgerAndWhatIsPinned(t *testing.T) {
 		if back := l.ledgers()["OTHER 1h"]; back.Market != was.Market || back.Trials < 1 {
 			t.Errorf("imported again: %+v, want market %s and its trials", back, was.Market)
 		}
-		var gone httpapi.DeletedSeries
+		var gone jobs.DeletedSeries
 		if err := json.Unmarshal(l.send(http.MethodDelete, "/api/v1/data/OTHER/1h", 200, nil), &gone); err != nil || gone.Series != 1 {
 			t.Errorf("deleted by a request: %+v, %v", gone, err)
 		}
@@ -414,29 +417,30 @@ func TestCollect_KeepsTheFilesOfListedBars(t *testing.T) {
 	inLabs(t, func(t *testing.T, l *lab) {
 		l.must("data", "synth", "--symbol", "EURUSD", "--bars", "300", "--seed", "1")
 		l.must("data", "synth", "--symbol", "EURUSD", "--bars", "300", "--seed", "2", "--replace")
-		cfg := Config{Data: l.data}
+		cfg := backend.Config{Data: l.data}
 		for _, e := range l.env {
 			if db, ok := strings.CutPrefix(e, "KTRDR_DB="); ok {
 				cfg.DB = db
 			}
 		}
-		st, err := makeStorage(t.Context(), cfg)
+		st, err := backend.MakeStorage(t.Context(), cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer st.close()
-		rows, err := st.store.Bars(t.Context(), true)
+		defer st.Close()
+		rows, err := st.Store.Bars(t.Context(), true)
 		if err != nil || len(rows) != 2 {
 			t.Fatalf("rows %+v, %v", rows, err)
 		}
+		const blobGrace = 24 * time.Hour
 		collected := func() (kept int) {
 			t.Helper()
 			for _, days := range []time.Duration{2, 4} { // put aside, then deleted
-				if _, err := blob.Collect(t.Context(), st.blobs, st.store.BlobRefs(t.Context()), blobGrace, time.Now().Add(days*blobGrace)); err != nil {
+				if _, err := blob.Collect(t.Context(), st.Blobs, st.Store.BlobRefs(t.Context()), blobGrace, time.Now().Add(days*blobGrace)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			for info, err := range st.blobs.List(t.Context()) {
+			for info, err := range st.Blobs.List(t.Context()) {
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -224,7 +224,7 @@ func trainBriefly(ctx context.Context, ds *train.Dataset, s *strategy.Strategy, 
 
 // readModel reads a model file of a strategy.
 func readModel(file string, s *strategy.Strategy) (*train.Model, error) {
-	f, err := fileOfModel(file).open()
+	f, err := fileOfModel(file).Open()
 	if err != nil {
 		return nil, err
 	}

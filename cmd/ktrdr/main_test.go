@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ktrdr/ktrdr/backend"
+
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
@@ -122,7 +124,7 @@ func (l *lab) begin(ready any, args ...string) *process {
 	p.cmd = exec.CommandContext(l.t.Context(), cmp.Or(l.program, binary), append(args, "--json")...)
 	p.cmd.Env = append(l.env, "KTRDR_URL="+l.url)
 	p.cmd.Stderr = p.log
-	p.cmd.SysProcAttr = ownGroup()
+	p.cmd.SysProcAttr = backend.OwnGroup()
 	p.cmd.Cancel = func() error { return p.cmd.Process.Kill() }
 	stdout, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -164,9 +166,9 @@ func (p *process) stop(s syscall.Signal) int {
 }
 
 // serve starts a backend on a free port and makes it the lab's server.
-func (l *lab) serve(args ...string) (*process, announcement) {
+func (l *lab) serve(args ...string) (*process, backend.Announcement) {
 	l.t.Helper()
-	var said announcement
+	var said backend.Announcement
 	p := l.begin(&said, append([]string{"serve", "--addr", "127.0.0.1:0"}, args...)...)
 	l.url = said.URL
 	return p, said

@@ -57,7 +57,7 @@ func (a *app) remember(kind string, f *memoryFlags) func(*cobra.Command, []strin
 		if err != nil {
 			return err
 		}
-		m, next, err := c.Memory(ctx, httpapi.MemoryQuery{Kind: kind, Run: run, Limit: f.limit, Cursor: f.cursor})
+		m, next, err := c.Memory(ctx, research.MemoryQuery{Kind: kind, Run: run, Limit: f.limit, Cursor: f.cursor})
 		if err != nil {
 			return err
 		}
@@ -72,11 +72,11 @@ func (a *app) remember(kind string, f *memoryFlags) func(*cobra.Command, []strin
 
 // memoryPage is the answer with where the next page begins.
 type memoryPage struct {
-	httpapi.Memory
+	research.MemoryPage
 	Next string `json:"next_cursor,omitempty"`
 }
 
-func printMemory(w io.Writer, m httpapi.Memory, run string) {
+func printMemory(w io.Writer, m research.MemoryPage, run string) {
 	if m.Counts[m.Kind] == 0 {
 		nothingYet(w, m.Kind, run)
 		return
@@ -113,17 +113,17 @@ func printTrials(w io.Writer, list []ktrdr.Trial) {
 	})
 }
 
-func printExperiments(w io.Writer, list []httpapi.Experiment) {
+func printExperiments(w io.Writer, list []research.ExperimentRow) {
 	head := "RESEARCH\tSTRATEGY\tPRICES\tVERDICT\t" + strings.Join(evidenceHead, "\t") + "\tRETURN\tTRADES\tAT\tRESULT"
 	table(w, head, func(row func(...any)) {
 		for _, e := range list {
-			said := []string{cmp.Or(e.Standing, e.Status)}
+			said := []string{cmp.Or(e.Standing, string(e.Status))}
 			for _, why := range []string{e.GateReason, e.Error} {
 				if why != "" {
 					said = append(said, why)
 				}
 			}
-			row(cells(tail(e.Operation), dash(e.Strategy), pricesText(e.MadeUp), dash(e.Verdict), evidenceCells(e), percentOf(e.NetReturn), e.Trades, ago(e.At), strings.Join(said, ": "))...)
+			row(cells(tail(e.Operation), dash(e.Strategy), pricesText(e.MadeUp), dash(string(e.Verdict)), evidenceCells(e), percentOf(e.NetReturn), e.Trades, ago(e.At), strings.Join(said, ": "))...)
 		}
 	})
 	printCostLegend(w, belowDefault(list))
@@ -165,9 +165,9 @@ func newMemoryShow(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) showExperiment(e httpapi.Experiment) error {
+func (a *app) showExperiment(e research.ExperimentRow) error {
 	return a.print(e, func(w io.Writer) {
-		printExperiments(w, []httpapi.Experiment{e})
+		printExperiments(w, []research.ExperimentRow{e})
 		if e.Summary != "" {
 			fmt.Fprintf(w, "\n%s\n", plain(e.Summary))
 		}

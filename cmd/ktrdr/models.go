@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/ktrdr/ktrdr/backend"
+
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
@@ -68,7 +70,7 @@ func newModelsSave(a *app) *cobra.Command {
 				return err
 			}
 			defer blob.Close()
-			size, err := writeWhole(args[1], func(w io.Writer) error {
+			size, err := backend.WriteWhole(args[1], func(w io.Writer) error {
 				_, err := io.Copy(w, blob)
 				return err
 			})

@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/llm/llmtest"
+	"github.com/ktrdr/ktrdr/research"
+	"github.com/ktrdr/ktrdr/resilience"
 )
 
 // modelled is a lab with bars, and a backend whose one model is a server's.
@@ -69,7 +70,7 @@ func TestCLI_AResetNamesTheBreakerThatStillStandsInTheWay(t *testing.T) {
 	if out := decide("force", provider, "open"); strings.Contains(out, "in the way") {
 		t.Errorf("nothing is to pass, and it says:\n%s", out)
 	}
-	if b := decode[httpapi.DecidedBreaker](t, decide("force", cluster, "auto", "--json")); !slices.Equal(b.InTheWay, []string{provider}) {
+	if b := decode[resilience.Decided](t, decide("force", cluster, "auto", "--json")); !slices.Equal(b.InTheWay, []string{provider}) {
 		t.Errorf("the answer is %+v, want %s in the way", b, provider)
 	}
 }
@@ -78,18 +79,18 @@ func TestBreakers_OneThatWaitsForAPersonHasNoProbe(t *testing.T) {
 	soon, past := time.Now().Add(time.Hour), time.Now().Add(-time.Hour)
 	at := soon.Local().Format(time.DateTime)
 	for name, x := range map[string]struct {
-		change       func(*httpapi.BreakerStatus)
+		change       func(*resilience.Status)
 		state, probe string
 	}{
-		"open":                       {func(*httpapi.BreakerStatus) {}, "OPEN", at},
-		"held, in its cool-down":     {func(b *httpapi.BreakerStatus) { b.Held = true }, "OPEN (waits for a person, from " + at + " on)", "-"},
-		"held, and free to be reset": {func(b *httpapi.BreakerStatus) { b.Held, b.RetryAt = true, past }, "OPEN (waits for a person)", "-"},
-		"forced":                     {func(b *httpapi.BreakerStatus) { b.Forced = ktrdr.BreakerClosed }, "CLOSED (forced)", "-"},
-		"disabled":                   {func(b *httpapi.BreakerStatus) { b.Enabled = false }, "OPEN (disabled)", "-"},
-		"closed":                     {func(b *httpapi.BreakerStatus) { b.State = ktrdr.BreakerClosed }, "CLOSED", "-"},
+		"open":                       {func(*resilience.Status) {}, "OPEN", at},
+		"held, in its cool-down":     {func(b *resilience.Status) { b.Held = true }, "OPEN (waits for a person, from " + at + " on)", "-"},
+		"held, and free to be reset": {func(b *resilience.Status) { b.Held, b.RetryAt = true, past }, "OPEN (waits for a person)", "-"},
+		"forced":                     {func(b *resilience.Status) { b.Forced = ktrdr.BreakerClosed }, "CLOSED (forced)", "-"},
+		"disabled":                   {func(b *resilience.Status) { b.Enabled = false }, "OPEN (disabled)", "-"},
+		"closed":                     {func(b *resilience.Status) { b.State = ktrdr.BreakerClosed }, "CLOSED", "-"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := httpapi.BreakerStatus{Enabled: true}
+			b := resilience.Status{Enabled: true}
 			b.State, b.RetryAt = ktrdr.BreakerOpen, soon
 			x.change(&b)
 			if state, probe := standing(b); state != x.state || probe != x.probe {
@@ -101,7 +102,7 @@ func TestBreakers_OneThatWaitsForAPersonHasNoProbe(t *testing.T) {
 
 func TestCLI_TellsWhyAResearchWaitsForAModel(t *testing.T) {
 	l, p := modelled(t, llmtest.Script(llmtest.Step{Status: 429, Header: map[string]string{"Retry-After": "3600"}}), "KTRDR_MODEL_WAIT=true")
-	id := string(decode[httpapi.Triggered](t, l.must("research", "trend", "--model", "test/m", "--json")).Operation)
+	id := string(decode[research.Triggered](t, l.must("research", "trend", "--model", "test/m", "--json")).Operation)
 	out := l.eventually("until when its design waits", func(out string) bool { return strings.Contains(out, "waits until") }, "status", id)
 	if !strings.Contains(out, string(ktrdr.AgentDesign)) || !strings.Contains(out, "ktrdr events op_agent_design") {
 		t.Errorf("the status does not tell which part waits, and where to read why:\n%s", out)

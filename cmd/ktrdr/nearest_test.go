@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/resilience"
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
@@ -29,7 +29,7 @@ func TestCLI_NamesWhatMayBeMeant(t *testing.T) {
 	l.refused(exitUsage, "there is no breaker \"nosuch\"", "breakers", "force", "nosuch", "open", "--by", "ann", "--why", "to see")
 	l.refused(exitUsage, "did you mean builtin?", "research", "--model", "buitin")
 	l.refused(exitUsage, "did you mean 4h? there are 1m, ", "research", "--timeframe", "4hr")
-	if err := noBreaker("provider:opena", []httpapi.BreakerStatus{{Breaker: ktrdr.Breaker{Name: "provider:openai"}}}); !strings.Contains(err.Error(), "did you mean provider:openai?") {
+	if err := noBreaker("provider:opena", []resilience.Status{{Breaker: ktrdr.Breaker{Name: "provider:openai"}}}); !strings.Contains(err.Error(), "did you mean provider:openai?") {
 		t.Error(err)
 	}
 	l.must("research", "--symbol", "eurusd", "--force")

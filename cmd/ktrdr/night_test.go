@@ -12,8 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/research"
+
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
 )
 
 // post asks the API for what no command does, and returns the data of the answer.
@@ -33,7 +35,7 @@ func (l *lab) send(method, path string, status int, body io.Reader) json.RawMess
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	token, err := readToken(filepath.Join(l.data, tokenFile))
+	token, err := backend.ReadToken(filepath.Join(l.data, backend.TokenFile))
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -77,7 +79,7 @@ func TestNight_LastsThroughAKillAndUntilItIsCancelled(t *testing.T) {
 	l := newLab(t)
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "2000", "--seed", "7")
 	p, said := l.serve("--workers", "2")
-	made := decode[httpapi.Triggered](t, string(l.post("/api/v1/agent/trigger", http.StatusAccepted, httpapi.ResearchRequest{Strategy: "rsi_mean_reversion", Count: 2, Until: time.Now().Add(time.Hour)})))
+	made := decode[research.Triggered](t, string(l.post("/api/v1/agent/trigger", http.StatusAccepted, research.Request{Strategy: "rsi_mean_reversion", Count: 2, Until: time.Now().Add(time.Hour)})))
 	if len(made.Operations) != 2 {
 		t.Fatalf("made %+v, want a generation of 2", made)
 	}
@@ -95,7 +97,7 @@ func TestNight_LastsThroughAKillAndUntilItIsCancelled(t *testing.T) {
 	}
 	reach("1/1")
 	p.stop(syscall.SIGKILL)
-	var again announcement
+	var again backend.Announcement
 	l.begin(&again, "serve", "--workers", "2", "--addr", strings.TrimPrefix(said.URL, "http://"))
 	reach("3/1")
 

@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/report"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // A night with everything in it: researches of which one fails, operations that
@@ -27,14 +29,14 @@ func TestReport_TellsOfANight(t *testing.T) {
 	l.until(long, "checkpointed", func(op ktrdr.Operation) bool { return op.Checkpoint != nil })
 	l.must("pause")
 	p.stop(syscall.SIGKILL)
-	var again announcement
+	var again backend.Announcement
 	l.begin(&again, "serve", "--workers", "2", "--addr", strings.TrimPrefix(said.URL, "http://"))
 	l.must("unpause")
-	made := decode[httpapi.Triggered](t, l.must("research", "trend on EURUSD 1h", "--seed", "3", "--bypass-gates", "--json"))
-	doomed := decode[httpapi.Triggered](t, l.must("research", "trend on EURUSD 1h DOOMED", "--seed", "4", "--force", "--json"))
+	made := decode[research.Triggered](t, l.must("research", "trend on EURUSD 1h", "--seed", "3", "--bypass-gates", "--json"))
+	doomed := decode[research.Triggered](t, l.must("research", "trend on EURUSD 1h DOOMED", "--seed", "4", "--force", "--json"))
 	l.must("follow", long)
 
-	r := l.reports("two researches that ended", func(r httpapi.Report) bool { return r.Researches.Ended == 2 })
+	r := l.reports("two researches that ended", func(r report.Report) bool { return r.Researches.Ended == 2 })
 	if n := r.Researches; n.Outcomes["completed"] != 1 || n.Outcomes["failed"] != 1 || n.Trials != 2 {
 		t.Errorf("researches %+v, want one of each and two trials", n)
 	}
@@ -61,11 +63,11 @@ func TestReport_TellsOfANight(t *testing.T) {
 		t.Errorf("%q does not tell the times of a clock here", head)
 	}
 
-	of := l.reports("one run", func(r httpapi.Report) bool { return true }, "--run", made.Run)
+	of := l.reports("one run", func(r report.Report) bool { return true }, "--run", made.Run)
 	if of.Run != made.Run || of.Researches.Ended != 1 || len(of.Failures) != 0 || of.From.Before(r.From) {
 		t.Errorf("the run's report is %+v", of)
 	}
-	if spell := l.reports("the last spell", func(httpapi.Report) bool { return true }, "--since", "last"); !spell.From.Equal(of.From) || spell.Researches.Ended == 0 {
+	if spell := l.reports("the last spell", func(report.Report) bool { return true }, "--since", "last"); !spell.From.Equal(of.From) || spell.Researches.Ended == 0 {
 		t.Errorf("the last spell began %v with %d researches, want %v", spell.From, spell.Researches.Ended, of.From)
 	}
 	if out := l.must("report", "--run", doomed.Run, "--markdown"); !strings.HasPrefix(out, "# "+doomed.Run) {

@@ -25,7 +25,7 @@ The last bar is computed twice, at once and bar by bar as live trading would, an
 both must agree to the bit.`
 
 func newPredict(a *app) *cobra.Command {
-	var r httpapi.PredictionRequest
+	var r jobs.PredictionRequest
 	cmd := &cobra.Command{
 		Use: "predict MODEL", Short: "Ask a model about the newest bars", Long: predictHelp,
 		Args: exactly(1, "one MODEL: a training, a sha256 or a file"), ValidArgsFunction: a.completeModels,
@@ -54,7 +54,7 @@ func newPredict(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) printPrediction(p httpapi.Prediction) error {
+func (a *app) printPrediction(p jobs.Prediction) error {
 	if !a.json {
 		for _, x := range p.Warnings {
 			fmt.Fprintln(a.err, "warning:", plain(x))

@@ -52,6 +52,14 @@ func plainLines(s string) string {
 	return strings.Join(lines, "")
 }
 
+// numbered puts a number before its noun.
+func numbered(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
 // brief is a duration as people say it: two digits matter.
 func brief(d time.Duration) string {
 	switch {

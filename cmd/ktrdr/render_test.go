@@ -15,7 +15,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/dummy"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/evidence"
 )
 
 func TestExitCode_IsTheResult(t *testing.T) {
@@ -214,21 +214,21 @@ func TestPrintCurve_ShowsWhatIsThereAndSaysWhatIsNot(t *testing.T) {
 	months := make([]*float64, 12)
 	months[1], months[11] = some(0.0123), some(-0.5)
 	for name, c := range map[string]struct {
-		curve *httpapi.Curve
+		curve *evidence.Curve
 		want  []string
 	}{
 		"nothing": {nil, nil},
-		"a curve": {&httpapi.Curve{
-			Years:     []httpapi.Year{{Year: 2020, Months: months, Return: -0.49}},
-			Drawdowns: []httpapi.Drawdown{{Peak: day, Trough: day.Add(time.Hour), Recovered: &day, Depth: 0.1, Bars: 3}, {Peak: day, Trough: day, Depth: 0.05, Bars: 2}},
-			Sharpe:    httpapi.Interval{Estimate: some(1), Low: some(0.5), High: some(1.5), P: some(0.01), PerYear: true, Level: 0.95, Draws: 1000, Block: 20},
+		"a curve": {&evidence.Curve{
+			Years:     []evidence.Year{{Year: 2020, Months: [12]*float64(months), Return: -0.49}},
+			Drawdowns: []evidence.Drawdown{{Peak: day, Trough: day.Add(time.Hour), Recovered: &day, Depth: 0.1, Bars: 3}, {Peak: day, Trough: day, Depth: 0.05, Bars: 2}},
+			Sharpe:    evidence.Interval{Estimate: some(1), Low: some(0.5), High: some(1.5), P: some(0.01), PerYear: true, Level: 0.95, Draws: 1000, Block: 20},
 		}, []string{
 			"Sharpe ratio per year: 1, from 0.5 to 1.5 with 95 % confidence; chance alone does as well in 1 % of cases (1000 resamples in blocks of about 20 bars; strategies tried before are not counted)",
 			"Returns in %:", "YEAR JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC WHOLE", "2020 1.23 -50.00 -49.00",
 			"Deepest drawdowns:", "PEAK TROUGH DEPTH RECOVERED BARS",
 			"2020-03-04 05:00 2020-03-04 06:00 10.00 % 2020-03-04 05:00 3", "2020-03-04 05:00 2020-03-04 05:00 5.00 % not yet 2",
 		}},
-		"no risk, no fall": {&httpapi.Curve{Sharpe: httpapi.Interval{Undefined: "the 9 returns do not vary"}}, []string{
+		"no risk, no fall": {&evidence.Curve{Sharpe: evidence.Interval{Undefined: "the 9 returns do not vary"}}, []string{
 			"Sharpe ratio: undefined: the 9 returns do not vary", "Returns in %:", "YEAR JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC WHOLE",
 		}},
 	} {

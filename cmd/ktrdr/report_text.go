@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -32,7 +32,7 @@ func (s *section) row(cells ...any) {
 
 // reportSections puts a report into words. A part in which nothing happened is
 // left out.
-func reportSections(r httpapi.Report, zone *time.Location) []section {
+func reportSections(r report.Report, zone *time.Location) []section {
 	all := []section{
 		headSection(r, zone), claimSection(r), leaderSection(r), failureSection(r),
 		machineSection(r.Machine, zone), modelSection(r.Models), nowSection(r),
@@ -46,7 +46,7 @@ func reportSections(r httpapi.Report, zone *time.Location) []section {
 	return told
 }
 
-func headSection(r httpapi.Report, zone *time.Location) section {
+func headSection(r report.Report, zone *time.Location) section {
 	const layout = "Mon 2006-01-02 15:04"
 	s := section{title: fmt.Sprintf("%s to %s (%s)", r.From.In(zone).Format(layout), r.To.In(zone).Format(layout+" MST"), brief(r.To.Sub(r.From)))}
 	if r.Run != "" {
@@ -88,7 +88,7 @@ func headSection(r httpapi.Report, zone *time.Location) section {
 	return s
 }
 
-func claimSection(r httpapi.Report) section {
+func claimSection(r report.Report) section {
 	if len(r.Claims) == 0 {
 		return section{}
 	}
@@ -103,7 +103,7 @@ func claimSection(r httpapi.Report) section {
 	return s
 }
 
-func leaderSection(r httpapi.Report) section {
+func leaderSection(r report.Report) section {
 	s := section{title: "The best, net of costs", head: leaderHead}
 	for _, l := range r.Leaders {
 		s.row(leaderCells(l)...)
@@ -114,7 +114,7 @@ func leaderSection(r httpapi.Report) section {
 	return s
 }
 
-func failureSection(r httpapi.Report) section {
+func failureSection(r report.Report) section {
 	s := section{title: "What failed"}
 	for _, f := range r.Failures {
 		s.add("%d × %s", f.Count, f.Reason)
@@ -124,7 +124,7 @@ func failureSection(r httpapi.Report) section {
 }
 
 // others says how to find the rest of a group.
-func others(f httpapi.ReportFailure) string {
+func others(f report.Failure) string {
 	switch {
 	case f.Resumable > 1:
 		return "; all that can be continued: `ktrdr ops --resumable`"
@@ -134,7 +134,7 @@ func others(f httpapi.ReportFailure) string {
 	return ""
 }
 
-func machineSection(m httpapi.ReportMachine, zone *time.Location) section {
+func machineSection(m report.Machine, zone *time.Location) section {
 	s := section{title: "The machine"}
 	var parts []string
 	count := func(n int, one, many string) {
@@ -176,7 +176,7 @@ func machineSection(m httpapi.ReportMachine, zone *time.Location) section {
 	return s
 }
 
-func modelSection(m *httpapi.ReportModelCalls) section {
+func modelSection(m *report.ModelCalls) section {
 	if m == nil {
 		return section{}
 	}
@@ -191,7 +191,7 @@ func modelSection(m *httpapi.ReportModelCalls) section {
 	return s
 }
 
-func nowSection(r httpapi.Report) section {
+func nowSection(r report.Report) section {
 	s := section{title: "Now"}
 	for _, text := range r.Problems {
 		s.add("%s", text)

@@ -12,6 +12,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -39,7 +40,7 @@ restarts of the server, and running researches finish. ` + "`ktrdr cancel RUN`" 
 run sooner.`
 
 type researchFlags struct {
-	httpapi.ResearchRequest
+	research.Request
 	file   string // or name of a strategy
 	ignore bool   // go on although nothing of the goal is understood
 	seed   uint64
@@ -100,7 +101,7 @@ func (f researchFlags) most() int {
 
 func (a *app) research(ctx context.Context, c *httpapi.Client, f researchFlags) error {
 	if f.file != "" {
-		var t httpapi.TrainingRequest
+		var t jobs.TrainingRequest
 		if err := nameStrategy(&t, f.file); err != nil {
 			return err
 		}
@@ -112,7 +113,7 @@ func (a *app) research(ctx context.Context, c *httpapi.Client, f researchFlags) 
 			return err
 		}
 	}
-	made, err := c.Trigger(ctx, f.ResearchRequest, f.key)
+	made, err := c.Trigger(ctx, f.Request, f.key)
 	if ktrdr.CodeOf(err) == ktrdr.CodeAtCapacity {
 		return fmt.Errorf("%w: --force does that", err)
 	}
@@ -130,7 +131,7 @@ func (a *app) research(ctx context.Context, c *httpapi.Client, f researchFlags) 
 }
 
 // understood says what was read out of the goal, and what is odd about it.
-func (a *app) understood(made httpapi.Triggered) {
+func (a *app) understood(made research.Triggered) {
 	if a.json {
 		return
 	}
@@ -152,7 +153,7 @@ func (a *app) understood(made httpapi.Triggered) {
 	}
 }
 
-func printTriggered(w io.Writer, made httpapi.Triggered) {
+func printTriggered(w io.Writer, made research.Triggered) {
 	if len(made.Operations) == 1 {
 		fmt.Fprintf(w, "%s is %s, seed %d, in %s.\nWatch it with `ktrdr follow %s`, and all with `ktrdr status`.\n", made.Operation, made.Status, made.Seed, made.Run, made.Run)
 		return

@@ -41,7 +41,7 @@ func TestCLI_TrainsBacktestsAndPredicts(t *testing.T) {
 	}
 	one := l.finished("train", "rsi_mean_reversion", "--seed", "1")
 	var first, again jobs.TrainingResult
-	models := decode[[]httpapi.Model](t, l.must("models", "--json"))
+	models := decode[[]jobs.Model](t, l.must("models", "--json"))
 	if len(models) != 2 || models[0].Operation != one.ID || models[0].ResultHash != models[1].ResultHash {
 		t.Fatalf("models %+v, want two trainings with one result", models)
 	}
@@ -65,7 +65,7 @@ func TestCLI_TrainsBacktestsAndPredicts(t *testing.T) {
 	}
 
 	said = l.must("predict", model, "--last", "3")
-	out := decode[httpapi.Prediction](t, l.must("predict", string(one.ID), "--symbol", "EURUSD", "--last", "3", "--json"))
+	out := decode[jobs.Prediction](t, l.must("predict", string(one.ID), "--symbol", "EURUSD", "--last", "3", "--json"))
 	if len(out.Bars) != 3 || len(out.Bars[2].Answers) != 3 || !strings.Contains(said, out.Bars[2].Signal) || out.Symbol != "EURUSD" {
 		t.Errorf("prediction %+v, printed as\n%s", out, said)
 	}
@@ -135,7 +135,7 @@ func TestServe_ImportsAFileOfItsFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	started, err := c.StartDataLoad(t.Context(), httpapi.DataLoadRequest{Path: "eur.csv", Symbol: "EURUSD", Timeframe: "1h"}, "once")
+	started, err := c.StartDataLoad(t.Context(), jobs.DataLoadRequest{Path: "eur.csv", Symbol: "EURUSD", Timeframe: "1h"}, "once")
 	if err != nil {
 		t.Fatal(err)
 	}

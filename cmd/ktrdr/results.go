@@ -11,6 +11,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -80,8 +81,8 @@ func (a *app) printResults(w io.Writer, r httpapi.Results, verdict *research.Ass
 		fmt.Fprintf(w, "%s  %s  %s\n", plain(f.Name), bytesText(f.Size), f.URL)
 	}
 	printTrades(w, r.Trades)
-	printPoints(w, "EQUITY", r.Equity, r.Accounts, func(a httpapi.AccountColumns) []httpapi.Point { return a.Equity })
-	printPoints(w, "POSITION", r.Positions, r.Accounts, func(a httpapi.AccountColumns) []httpapi.Point { return a.Positions })
+	printPoints(w, "EQUITY", r.Equity, r.Accounts, func(a jobs.AccountColumns) []jobs.Point { return a.Equity })
+	printPoints(w, "POSITION", r.Positions, r.Accounts, func(a jobs.AccountColumns) []jobs.Point { return a.Positions })
 	printReturns(w, r.Returns)
 	if next != "" {
 		fmt.Fprintf(w, "There is more: add --cursor %s.\n", next)

@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/evidence"
+	"github.com/ktrdr/ktrdr/jobs"
 )
 
 // printCurve shows when a backtest earned what it did, its deepest falls, and how
 // far its Sharpe ratio could be off.
-func printCurve(w io.Writer, c *httpapi.Curve) {
+func printCurve(w io.Writer, c *evidence.Curve) {
 	if c == nil {
 		return
 	}
@@ -44,7 +45,7 @@ func printCurve(w io.Writer, c *httpapi.Curve) {
 }
 
 // sharpeText is the ratio with its interval, in a sentence.
-func sharpeText(s httpapi.Interval) string {
+func sharpeText(s evidence.Interval) string {
 	if s.Estimate == nil || s.Low == nil || s.High == nil || s.P == nil {
 		return "Sharpe ratio: undefined: " + plain(s.Undefined)
 	}
@@ -57,7 +58,7 @@ func sharpeText(s httpapi.Interval) string {
 }
 
 // printReturns shows the net return of each day.
-func printReturns(w io.Writer, days []httpapi.Point) {
+func printReturns(w io.Writer, days []jobs.Point) {
 	if len(days) == 0 {
 		return
 	}

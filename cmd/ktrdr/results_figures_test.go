@@ -7,8 +7,9 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/agent"
 	"github.com/ktrdr/ktrdr/evidence"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -51,14 +52,14 @@ func TestResults_EveryReasonIsShown(t *testing.T) {
 
 func TestConversation_IsPrintedAsItWasHeld(t *testing.T) {
 	var b bytes.Buffer
-	printConversation(&b, false, httpapi.Conversation{Operation: "op_x"})
+	printConversation(&b, false, agent.Conversation{Operation: "op_x"})
 	if !strings.Contains(b.String(), "asked no model") {
 		t.Errorf("without a model: %s", b.String())
 	}
 	b.Reset()
-	printConversation(&b, false, httpapi.Conversation{Talks: []httpapi.Talk{{
+	printConversation(&b, false, agent.Conversation{Talks: []agent.Talk{{
 		Operation: "op_agent_design_20260101_000000_abcdef01", Type: ktrdr.AgentDesign, Models: []string{"anthropic/m1"}, Calls: 1, Input: 20, Output: 5, USD: 0.01,
-		Turns: []httpapi.Turn{
+		Turns: []agent.Turn{
 			{Role: "user", Text: "Design.\nWell.\x1b[2J"},
 			{Role: "assistant", Tool: "save_strategy", Input: json.RawMessage(`{"yaml":"name: x\nversion: 3","notes":"n"}`)},
 			{Role: "tool", Text: "no", Error: true},
@@ -73,7 +74,7 @@ func TestConversation_IsPrintedAsItWasHeld(t *testing.T) {
 }
 
 func TestLeaderboard_AnEmptyOneNamesTheFilter(t *testing.T) {
-	for want, q := range map[string]httpapi.LeaderboardQuery{
+	for want, q := range map[string]report.LeaderboardQuery{
 		"fits --symbol XAUUSD --timeframe 1d --run run_01234567.": {Symbol: "XAUUSD", Timeframe: "1d", Run: "run_0123456789abcdef"},
 		"There are no more rows.":                                 {Cursor: "20"},
 		"No researches that ended yet.":                           {},
@@ -81,23 +82,6 @@ func TestLeaderboard_AnEmptyOneNamesTheFilter(t *testing.T) {
 		var b bytes.Buffer
 		if noLeaders(&b, q); !strings.Contains(b.String(), want) {
 			t.Errorf("%+v: %q, want %q", q, b.String(), want)
-		}
-	}
-}
-
-func TestLeaders_AreSortedByAFigure(t *testing.T) {
-	rows := []httpapi.Leader{
-		{Rank: 1, Trial: ktrdr.Trial{TrialFigures: ktrdr.TrialFigures{Sharpe: new(1.0), MaxDrawdown: new(0.3), Trades: 5}}},
-		{Rank: 2, Trial: ktrdr.Trial{TrialFigures: ktrdr.TrialFigures{Sharpe: new(3.0), Trades: 9}}},
-		{Rank: 3, Trial: ktrdr.Trial{TrialFigures: ktrdr.TrialFigures{Sharpe: new(2.0), MaxDrawdown: new(0.1), Trades: 9}}},
-	}
-	for by, want := range map[string][]int{"rank": {1, 2, 3}, "sharpe": {2, 3, 1}, "drawdown": {3, 1, 2}, "trades": {2, 3, 1}} {
-		sorted := append([]httpapi.Leader{}, rows...)
-		sortLeaders(sorted, by)
-		for i, r := range sorted {
-			if r.Rank != want[i] {
-				t.Errorf("by %s: rank %d in place %d, want %v", by, r.Rank, i, want)
-			}
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -29,7 +30,7 @@ func printLook(w io.Writer, l *ktrdr.Look) {
 		numbers[i] = fmt.Sprintf("look %d at %s", m.Number, m.Market)
 	}
 	fmt.Fprintf(w, "%s (%s): %s\n", strings.Join(numbers, ", "), strings.ReplaceAll(string(l.Kind), "_", " "), plain(lookSays(l)))
-	if h := holdoutOf(l); h != nil && h.Sharpe != nil {
+	if h := report.HoldoutOf(l); h != nil && h.Sharpe != nil {
 		fmt.Fprintf(w, "  %-26s %s\n", "holdout Sharpe", holdoutText(h))
 	}
 	if l.Hash != (ktrdr.Hash{}) {
@@ -54,7 +55,7 @@ func lookSays(l *ktrdr.Look) string {
 }
 
 // holdoutText is a Sharpe ratio of a holdout with how far it can be trusted.
-func holdoutText(h *httpapi.Holdout) string {
+func holdoutText(h *report.Holdout) string {
 	said := fmt.Sprintf("%s (95 %% interval %s to %s", hundredths(h.Sharpe), hundredths(h.Low), hundredths(h.High))
 	if h.Shrunk != nil {
 		said += ", shrunk for selection " + hundredths(h.Shrunk)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -76,7 +76,7 @@ func orUndefined(x *float64, unit float64) string {
 }
 
 // printTrades lists trades, with their symbols where there are several.
-func printTrades(w io.Writer, trades []httpapi.Trade) {
+func printTrades(w io.Writer, trades []jobs.Trade) {
 	if len(trades) == 0 {
 		return
 	}
@@ -100,10 +100,10 @@ func printTrades(w io.Writer, trades []httpapi.Trade) {
 }
 
 // printPoints lists a column, and that of each symbol where there are several.
-func printPoints(w io.Writer, name string, sum []httpapi.Point, accounts []httpapi.AccountColumns, of func(httpapi.AccountColumns) []httpapi.Point) {
+func printPoints(w io.Writer, name string, sum []jobs.Point, accounts []jobs.AccountColumns, of func(jobs.AccountColumns) []jobs.Point) {
 	head := "BAR"
-	var columns [][]httpapi.Point
-	add := func(name string, points []httpapi.Point) {
+	var columns [][]jobs.Point
+	add := func(name string, points []jobs.Point) {
 		if len(points) > 0 {
 			head, columns = head+"\t"+name, append(columns, points)
 		}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ktrdr/ktrdr/backend"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -304,7 +306,7 @@ func (a *app) dataDir() string {
 	case a.getenv("KTRDR_DATA") != "":
 		return a.getenv("KTRDR_DATA")
 	}
-	return defaultData(a.getenv)
+	return backend.DefaultData(a.getenv)
 }
 
 // shortly bounds calls that should be quick, such as completion.

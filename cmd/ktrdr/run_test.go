@@ -10,15 +10,16 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // listener is a program that is told of runs that ended.
-func listener(t *testing.T) (url string, heard <-chan runEnded) {
+func listener(t *testing.T) (url string, heard <-chan backend.RunEnded) {
 	t.Helper()
-	told := make(chan runEnded, 8)
+	told := make(chan backend.RunEnded, 8)
 	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		var e runEnded
+		var e backend.RunEnded
 		if err := json.NewDecoder(r.Body).Decode(&e); err != nil {
 			t.Error(err)
 		}
@@ -36,7 +37,7 @@ func TestWebhook_TellsOfALastingRunWhenItsTimeIsOver(t *testing.T) {
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "3000", "--seed", "7")
 	p, said := l.serve("--workers", "2")
 	until := time.Now().Add(12 * time.Second)
-	made, err := l.client().Trigger(t.Context(), httpapi.ResearchRequest{Brief: "simple trend", Count: 1, Until: until}, "")
+	made, err := l.client().Trigger(t.Context(), research.Request{Brief: "simple trend", Count: 1, Until: until}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,7 @@ func TestWebhook_TellsOfALastingRunWhenItsTimeIsOver(t *testing.T) {
 		t.Errorf("status tells of the lasting runs %+v, want %s until %s", st.Lasting, made.Run, until)
 	}
 	p.stop(syscall.SIGKILL)
-	var again announcement
+	var again backend.Announcement
 	l.begin(&again, "serve", "--workers", "2", "--addr", strings.TrimPrefix(said.URL, "http://"))
 	select {
 	case e := <-heard:
@@ -68,7 +69,7 @@ func TestWebhook_TellsOfARunThatWasGivenUp(t *testing.T) {
 	l := newLab(t, "KTRDR_WEBHOOK="+hook, "KTRDR_INJECT=fail:training:doomed")
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "3000", "--seed", "7")
 	l.serve("--workers", "2")
-	made, err := l.client().Trigger(t.Context(), httpapi.ResearchRequest{Brief: "EURUSD 1h doomed", Count: 1, Until: time.Now().Add(time.Hour)}, "")
+	made, err := l.client().Trigger(t.Context(), research.Request{Brief: "EURUSD 1h doomed", Count: 1, Until: time.Now().Add(time.Hour)}, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // aRun is a run with counts of four digits.
@@ -79,11 +79,11 @@ func TestRunOutcome_NamesFailuresAndReasons(t *testing.T) {
 }
 
 func TestStatus_CountsAllThatWait(t *testing.T) {
-	st := httpapi.ResearchStatus{Capacity: ktrdr.QueueHealth{Active: 1, Limit: 1, Waiting: 9000}}
+	st := research.Status{Capacity: ktrdr.QueueHealth{Active: 1, Limit: 1, Waiting: 9000}}
 	for range 20 { // as many as the server lists
-		st.Active = append(st.Active, httpapi.ActiveResearch{Operation: "op_agent_research_20261115_080000_685ec14d", Status: ktrdr.Pending})
+		st.Active = append(st.Active, research.Active{Operation: "op_agent_research_20261115_080000_685ec14d", Status: ktrdr.Pending})
 	}
-	st.Lasting = []httpapi.LastingRun{{Run: "run_1", Until: time.Now(), Generation: 3, Open: 8}}
+	st.Lasting = []research.Lasting{{Run: "run_1", Until: time.Now(), Generation: 3, Open: 8}}
 	var b strings.Builder
 	printResearches(&b, st)
 	if !strings.Contains(b.String(), "… and 8995 more wait") || !strings.Contains(b.String(), "end it with `ktrdr cancel run_1`") {

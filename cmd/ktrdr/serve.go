@@ -1,13 +1,16 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"log/slog"
 	"strings"
 	"text/tabwriter"
 
-	"github.com/spf13/cobra"
+	"github.com/ktrdr/ktrdr/backend"
 
-	"github.com/ktrdr/ktrdr/research"
+	"github.com/spf13/cobra"
 )
 
 const serveHelp = `Start a backend: the API, the engine, and workers inside the process. The data
@@ -17,6 +20,27 @@ give their operations back; a second signal stops it at once.
 
 A configuration file (--config, YAML or JSON) may hold every setting; flags win
 over the environment, the environment over the file.`
+
+// serve opens a backend, runs it until ctx ends, and closes it.
+func (a *app) serve(ctx context.Context, cfg backend.Config) error {
+	backend.Private()
+	b, err := backend.Open(ctx, cfg, a.process(newLog(cfg, a.verbose, a.err)))
+	if err == nil {
+		var said backend.Announcement
+		if said, err = b.Announce(ctx); err == nil {
+			err = a.print(said, func(w io.Writer) { a.checklist(w, said) })
+		}
+	}
+	if err == nil {
+		err = b.Run(ctx)
+	}
+	return b.Close(ctx, err)
+}
+
+// process is what a backend and a child process need to know of this one.
+func (a *app) process(log *slog.Logger) backend.Process {
+	return backend.Process{Version: ourVersion(), Log: log, Stderr: a.err, Getenv: a.getenv}
+}
 
 func newServe(a *app) *cobra.Command {
 	var file string
@@ -32,16 +56,16 @@ func newServe(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&file, "config", "", "configuration `FILE`, YAML or JSON (KTRDR_CONFIG)")
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml", "json")
-	for _, s := range settings() {
-		if s.flag == "" || s.flag == "data" { // data belongs to every command
+	for _, s := range backend.Settings() {
+		if s.Flag == "" || s.Flag == "data" { // data belongs to every command
 			continue
 		}
-		usage := fmt.Sprintf("%s (%s)", s.help, s.env)
-		if s.def != "" && s.def != "false" {
-			usage = fmt.Sprintf("%s (%s; default %s)", s.help, s.env, s.def)
+		usage := fmt.Sprintf("%s (%s)", s.Help, s.Env)
+		if s.Default != "" && s.Default != "false" {
+			usage = fmt.Sprintf("%s (%s; default %s)", s.Help, s.Env, s.Default)
 		}
-		flag := cmd.Flags().VarPF(&textFlag{kind: s.kind}, s.flag, "", usage)
-		if s.kind == "bool" {
+		flag := cmd.Flags().VarPF(&textFlag{kind: s.Kind}, s.Flag, "", usage)
+		if s.Kind == "bool" {
 			flag.NoOptDefVal = "true"
 		}
 	}
@@ -57,34 +81,14 @@ func (f *textFlag) Type() string       { return f.kind }
 
 // serveConfig puts together what the command line, the environment and the
 // file say.
-func (a *app) serveConfig(cmd *cobra.Command, file string) (Config, error) {
-	from := sources{flags: map[string]given{}, env: fromEnv(a.getenv)}
-	for _, s := range settings() {
-		if f := cmd.Flags().Lookup(s.flag); f != nil && f.Changed {
-			from.flags[s.key] = given{f.Value.String(), "--" + s.flag}
+func (a *app) serveConfig(cmd *cobra.Command, file string) (backend.Config, error) {
+	flags := map[string]backend.Given{}
+	for _, s := range backend.Settings() {
+		if f := cmd.Flags().Lookup(s.Flag); f != nil && f.Changed {
+			flags[s.Key] = backend.Given{Text: f.Value.String(), Where: "--" + s.Flag}
 		}
 	}
-	if file == "" {
-		file = a.getenv("KTRDR_CONFIG")
-	}
-	if file != "" {
-		var err error
-		if from.file, err = fromFile(file); err != nil {
-			return Config{}, err
-		}
-	}
-	if _, ok := from.find("data"); !ok {
-		from.env["data"] = given{defaultData(a.getenv), "the user's data directory"}
-	}
-	cfg, err := configFrom(from)
-	if err != nil {
-		return Config{}, err
-	}
-	if _, err := cfg.Models.open(a.getenv); err != nil { // keys are no settings, and can be wrong like any
-		return Config{}, err
-	}
-	cfg.Gates, err = research.GatesFrom(a.getenv)
-	return cfg, err
+	return backend.ReadConfig(flags, file, a.getenv)
 }
 
 // settingsHelp lists every setting by its names in the environment and in the
@@ -93,13 +97,46 @@ func settingsHelp() string {
 	var b strings.Builder
 	b.WriteString("Environment, and the same in a configuration file:\n")
 	tw := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
-	for _, s := range settings() {
-		text := s.help
-		if s.def != "" {
-			text += " (default " + s.def + ")"
+	for _, s := range backend.Settings() {
+		text := s.Help
+		if s.Default != "" {
+			text += " (default " + s.Default + ")"
 		}
-		fmt.Fprintf(tw, "  %s\t%s\t%s\n", s.env, s.key, text)
+		fmt.Fprintf(tw, "  %s\t%s\t%s\n", s.Env, s.Key, text)
 	}
 	tw.Flush()
 	return strings.TrimRight(b.String(), "\n")
+}
+
+func (a *app) checklist(w io.Writer, s backend.Announcement) {
+	p := a.palette()
+	done := func(what, detail string) { fmt.Fprintf(w, "%s %-9s %s\n", p.good("✔"), what, plain(detail)) }
+	done("data", s.Data)
+	done("database", fmt.Sprintf("%s %s at %s", s.Store.Kind, s.Store.Version, s.Store.Location))
+	done("schema", fmt.Sprintf("version %d", s.Store.Schema))
+	done("blobs", s.Blobs)
+	if s.Workers > 0 {
+		done("workers", fmt.Sprintf("%d in this process", s.Workers))
+	} else {
+		done("workers", "none in this process; start some with `ktrdr worker`")
+	}
+	if s.Agents > 0 {
+		done("agents", fmt.Sprintf("%d design and assess in this process", s.Agents))
+	}
+	if len(s.Models) > 0 {
+		done("models", strings.Join(s.Models, ", ")+", and then the program itself")
+	}
+	if s.Token != "" {
+		done("token", s.Token)
+	}
+	for _, warning := range s.Warnings {
+		fmt.Fprintf(w, "%s %s\n", p.bad("⚠"), plain(warning))
+	}
+	if n := len(s.Requeued); n > 0 {
+		fmt.Fprintf(w, "%s %s ran in a backend that died without a stop; each runs next in a child process:\n", p.bad("⚠"), numbered(n, "operation", "operations"))
+		for _, id := range s.Requeued {
+			fmt.Fprintf(w, "    %s\n", id)
+		}
+	}
+	fmt.Fprintf(w, "→ %s  (try `ktrdr research --follow`; Ctrl-C stops)\n", s.URL)
 }

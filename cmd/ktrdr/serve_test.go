@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/dummy"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
@@ -42,7 +43,7 @@ func TestServe_StoppedGracefullyGivesItsOwnWorkBack(t *testing.T) {
 func TestServe_SpeaksTLSOnOtherAddresses(t *testing.T) {
 	cert, key := selfSigned(t)
 	l := newLab(t, "KTRDR_HOSTS=lab.example")
-	var said announcement
+	var said backend.Announcement
 	l.begin(&said, "serve", "--addr", "0.0.0.0:0", "--workers", "0", "--tls-cert", cert, "--tls-key", key)
 	_, port, err := net.SplitHostPort(strings.TrimPrefix(said.URL, "https://"))
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/spelling"
 )
 
@@ -117,14 +118,14 @@ func printSlots(w io.Writer, workers []ktrdr.Worker) {
 // serverStatus is how the server is, and how research stands.
 type serverStatus struct {
 	ktrdr.Health
-	Research httpapi.ResearchStatus `json:"research"`
+	Research research.Status `json:"research"`
 }
 
 // shownWaiting bounds how many researches that wait are listed.
 const shownWaiting = 5
 
 // printResearches prints what is being researched, and how the last one ended.
-func printResearches(w io.Writer, st httpapi.ResearchStatus) {
+func printResearches(w io.Writer, st research.Status) {
 	fmt.Fprintf(w, "researches: %d of at most %d active, %d waiting\n", st.Capacity.Active, st.Capacity.Limit, st.Capacity.Waiting)
 	if len(st.Active) > 0 {
 		waiting := 0
@@ -152,7 +153,7 @@ func printResearches(w io.Writer, st httpapi.ResearchStatus) {
 		if said == "" {
 			said = l.Error
 		}
-		fmt.Fprintf(w, "last research: %s %s %s: %s\n", tail(l.Operation), ofMadeUp(l.Outcome, l.MadeUp), ago(l.CompletedAt), plain(said))
+		fmt.Fprintf(w, "last research: %s %s %s: %s\n", tail(l.Operation), ofMadeUp(string(l.Outcome), l.MadeUp), ago(l.CompletedAt), plain(said))
 	}
 }
 

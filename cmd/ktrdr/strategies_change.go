@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
@@ -102,17 +103,17 @@ func newInstruments(a *app) *cobra.Command {
 	}
 	show.RunE = func(cmd *cobra.Command, _ []string) error { return a.showInstruments(cmd) }
 	set.RunE = func(cmd *cobra.Command, args []string) error {
-		named := userFile{"file of instruments", args[0], "name a YAML file of instruments; docs/costs.md shows one"}
-		if err := named.check(); err != nil {
+		named := backend.UserFile{What: "file of instruments", Name: args[0], Next: "name a YAML file of instruments; docs/costs.md shows one"}
+		if err := named.Check(); err != nil {
 			return err
 		}
 		file, err := instrument.ReadFile(args[0])
 		if err != nil {
-			return named.trouble(err)
+			return named.Trouble(err)
 		}
 		text, err := os.ReadFile(args[0])
 		if err != nil {
-			return named.trouble(err)
+			return named.Trouble(err)
 		}
 		err = a.withNewLedger(cmd, func(l *ledger) error {
 			return l.library.SetInstruments(cmd.Context(), instrument.FileName, string(text), filepath.Base(args[0]))

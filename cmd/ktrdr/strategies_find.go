@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/spelling"
 	"github.com/ktrdr/ktrdr/strategy"
@@ -119,13 +120,13 @@ func readWithin(root *os.Root, name string) ([]byte, error) {
 	return readBounded(f)
 }
 
-func fileOfStrategy(name string) userFile {
-	return userFile{"strategy file", name, "name one of `ktrdr strategies`, or a file"}
+func fileOfStrategy(name string) backend.UserFile {
+	return backend.UserFile{What: "strategy file", Name: name, Next: "name one of `ktrdr strategies`, or a file"}
 }
 
 // strategyText reads the file of a strategy.
 func strategyText(file string) ([]byte, error) {
-	f, err := fileOfStrategy(file).open()
+	f, err := fileOfStrategy(file).Open()
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/research"
 )
 
 // TestTable_FitsTheTerminal lays out a table for terminals of every width: no line
@@ -115,7 +115,7 @@ func TestScreen_FollowsTheSizeOfTheTerminal(t *testing.T) {
 func TestWatcher_WhatIsActiveComesFirst(t *testing.T) {
 	w := &runWatcher{ended: []string{"end 1", "end 2"}}
 	w.run.ID, w.run.Size = "run_0123456789abcdef", 8
-	w.active = map[ktrdr.OperationID]httpapi.ActiveResearch{"op_b": {Operation: "op_b", Index: 1, Phase: "TRAINING"}, "op_a": {Operation: "op_a", Phase: "DESIGNING"}}
+	w.active = map[ktrdr.OperationID]research.Active{"op_b": {Operation: "op_b", Place: research.Place{Index: 1}, Phase: "TRAINING"}, "op_a": {Operation: "op_a", Phase: "DESIGNING"}}
 	lines := w.lines()
 	if len(lines) != 5 || !strings.HasPrefix(lines[0], "run_01234567") || !strings.Contains(lines[1], "DESIGNING") || !strings.Contains(lines[2], "TRAINING") ||
 		lines[3] != "end 2" || lines[4] != "end 1" {

@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/ktrdr/ktrdr/backend"
+
 	"github.com/ktrdr/ktrdr"
 )
 
@@ -43,11 +45,11 @@ func TestWorker_RefusesAHalfRestoredFolder(t *testing.T) {
 	l := newLab(t)
 	l.serve("--workers", "0")
 	dir := t.TempDir()
-	if err := writeOnce(filepath.Join(dir, restoringFile), "{}\n"); err != nil {
+	if err := backend.WriteOnce(filepath.Join(dir, backend.RestoringFile), "{}\n"); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chmod(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	l.refused(exitFailed, "has not finished", "worker", "--data", dir, "--token-file", filepath.Join(l.data, tokenFile))
+	l.refused(exitFailed, "has not finished", "worker", "--data", dir, "--token-file", filepath.Join(l.data, backend.TokenFile))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
@@ -28,7 +29,7 @@ as a trial: see ` + "`ktrdr memory trials`" + `.`
 
 func newTrain(a *app) *cobra.Command {
 	var (
-		r      httpapi.TrainingRequest
+		r      jobs.TrainingRequest
 		seed   uint64
 		key    string
 		follow bool
@@ -64,7 +65,7 @@ func newTrain(a *app) *cobra.Command {
 
 // nameStrategy puts the strategy into the request: a file by its text, as the server may
 // be on another machine, and anything else by name.
-func nameStrategy(r *httpapi.TrainingRequest, arg string) error {
+func nameStrategy(r *jobs.TrainingRequest, arg string) error {
 	if _, file := strategyName(arg); !file && !strings.ContainsRune(arg, os.PathSeparator) {
 		r.StrategyName = arg
 		return nil

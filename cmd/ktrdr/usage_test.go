@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/ktrdr/ktrdr/backend"
 )
 
 func TestCLI_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
@@ -200,9 +202,9 @@ func TestCLI_WithoutAServerSaysHowToStartOne(t *testing.T) {
 func TestCLI_HelpNamesEverySettingAndExitCode(t *testing.T) {
 	l := newLab(t)
 	help := l.must("serve", "--help")
-	for _, s := range settings() {
-		if !strings.Contains(help, s.env) || !strings.Contains(help, s.key) || s.flag != "" && !strings.Contains(help, "--"+s.flag) {
-			t.Errorf("serve --help does not tell all of %s, %s, --%s", s.env, s.key, s.flag)
+	for _, s := range backend.Settings() {
+		if !strings.Contains(help, s.Env) || !strings.Contains(help, s.Key) || s.Flag != "" && !strings.Contains(help, "--"+s.Flag) {
+			t.Errorf("serve --help does not tell all of %s, %s, --%s", s.Env, s.Key, s.Flag)
 		}
 	}
 	if help := l.must("--help"); !strings.Contains(help, "Exit codes: 0") {

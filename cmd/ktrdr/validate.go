@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/spelling"
 	"github.com/ktrdr/ktrdr/strategy"
 )
@@ -91,7 +92,7 @@ func validate(file string, stdin io.Reader) validated {
 		text, err = readBounded(stdin)
 	} else {
 		var f *os.File
-		if f, err = (userFile{"strategy file", file, "name one that exists, or - for standard input"}).open(); err == nil {
+		if f, err = (backend.UserFile{What: "strategy file", Name: file, Next: "name one that exists, or - for standard input"}).Open(); err == nil {
 			text, err = readBounded(f)
 			_ = f.Close()
 		}

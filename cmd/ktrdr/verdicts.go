@@ -1,36 +1,22 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/research"
 )
 
 // This file prints what came of researches. A figure of the test part never
 // stands alone: the search has chosen by it.
 
-// evidenceOf puts the figures of a research into the API's words. A research that
-// a gate rejected has no verdict, but its backtest measured the same test part.
-func evidenceOf(f *research.Figures) httpapi.Evidence {
-	if f == nil {
-		return httpapi.Evidence{}
-	}
-	return httpapi.Evidence{
-		TestSharpe: cmp.Or(f.TestSharpe, f.Sharpe), Alpha: f.Alpha, Deflated: f.Deflated, Trials: f.Trials, BuyAndHold: f.BuyAndHold, CostPerSide: &f.CostPerSide,
-		CostBelowDefault: f.CostBelowDefault,
-	}
-}
-
 // evidenceHead are the columns that evidenceCells fills.
 var evidenceHead = []string{"SHARPE", "ALPHA", "DEFL", "TRIALS", "LOOKS", "HOLD", "COST"}
 
 // evidenceCells shows the trials and looks on the market now; without a row of
 // the ledger, the trials that the verdict was adjusted for.
-func evidenceCells(e httpapi.Experiment) []any {
+func evidenceCells(e research.ExperimentRow) []any {
 	trials, looks, cost := "-", "-", "-"
 	if e.Trials > 0 {
 		trials = fmt.Sprint(e.Trials)
@@ -77,14 +63,6 @@ func verdictWords(r research.Result) string {
 		return "-"
 	}
 	return string(r.Verdict)
-}
-
-// outcomeCounts are a run's counts by outcome.
-func outcomeCounts(c ktrdr.RunCounts) map[string]int {
-	return map[string]int{
-		string(research.OutcomeCompleted): c.Completed, string(research.OutcomeRejected): c.Rejected,
-		string(research.OutcomeFailed): c.Failed, string(research.OutcomeCancelled): c.Cancelled,
-	}
 }
 
 func percentText(x float64) string { return fmt.Sprintf("%.1f%%", 100*x) }

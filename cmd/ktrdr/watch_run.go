@@ -12,6 +12,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -29,18 +30,18 @@ type runWatcher struct {
 	screen *screen // nil when nothing can be redrawn
 
 	run    ktrdr.Run
-	active map[ktrdr.OperationID]httpapi.ActiveResearch // of the run, started
-	told   map[ktrdr.OperationID]string                 // the phase last printed as a line, of active ones
-	ended  []string                                     // the last ends, for the screen
-	counts string                                       // the counts last printed as a line
-	away   time.Time                                    // since when the server is out of reach
+	active map[ktrdr.OperationID]research.Active // of the run, started
+	told   map[ktrdr.OperationID]research.Phase  // the phase last printed as a line, of active ones
+	ended  []string                              // the last ends, for the screen
+	counts string                                // the counts last printed as a line
+	away   time.Time                             // since when the server is out of reach
 }
 
 // followRun shows a run until it has ended and returns its outcome as an exit
 // code.
 func (a *app) followRun(ctx context.Context, c *httpapi.Client, id string) error {
 	w := &runWatcher{
-		a: a, c: c, run: ktrdr.Run{ID: id}, active: map[ktrdr.OperationID]httpapi.ActiveResearch{}, told: map[ktrdr.OperationID]string{},
+		a: a, c: c, run: ktrdr.Run{ID: id}, active: map[ktrdr.OperationID]research.Active{}, told: map[ktrdr.OperationID]research.Phase{},
 	}
 	if terminal(a.out) && !a.json {
 		w.screen = &screen{w: a.out}
@@ -158,7 +159,7 @@ func (w *runWatcher) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	now := map[ktrdr.OperationID]httpapi.ActiveResearch{}
+	now := map[ktrdr.OperationID]research.Active{}
 	for _, r := range st.Active {
 		if r.Run == w.run.ID && r.Status != ktrdr.Pending {
 			now[r.Operation] = r
@@ -183,20 +184,20 @@ func (w *runWatcher) look(ctx context.Context) error {
 }
 
 // inOrder are the active researches by their place.
-func (w *runWatcher) inOrder() []httpapi.ActiveResearch {
+func (w *runWatcher) inOrder() []research.Active {
 	list := slices.Collect(maps.Values(w.active))
-	slices.SortFunc(list, func(a, b httpapi.ActiveResearch) int {
+	slices.SortFunc(list, func(a, b research.Active) int {
 		return cmp.Or(cmp.Compare(w.number(a), w.number(b)), cmp.Compare(a.Operation, b.Operation))
 	})
 	return list
 }
 
 // number is the place of a research in its run, from 1.
-func (w *runWatcher) number(r httpapi.ActiveResearch) int {
+func (w *runWatcher) number(r research.Active) int {
 	return r.Generation*w.run.Size + r.Index + 1
 }
 
-func (w *runWatcher) tellEnd(r httpapi.ActiveResearch, op ktrdr.Operation) {
+func (w *runWatcher) tellEnd(r research.Active, op ktrdr.Operation) {
 	result := resultOf(op)
 	said := result.StrategyName + ": " + verdictOf(result)
 	if op.ErrorMessage != "" {
@@ -230,7 +231,7 @@ func (w *runWatcher) show() {
 func (w *runWatcher) printLines() {
 	stamp := time.Now().Format(time.TimeOnly)
 	for _, r := range w.inOrder() {
-		if w.told[r.Operation] != r.Phase && r.Phase != string(research.Idle) {
+		if w.told[r.Operation] != r.Phase && r.Phase != research.Idle {
 			w.told[r.Operation] = r.Phase
 			fmt.Fprintf(w.a.out, "%s  %4d  %-11s %s\n", stamp, w.number(r), r.Phase, plain(r.Strategy))
 		}
@@ -261,10 +262,10 @@ func (w *runWatcher) lines() []string {
 }
 
 // partOf is how much of a research is done: its phases count alike.
-func partOf(r httpapi.ActiveResearch) float64 {
+func partOf(r research.Active) float64 {
 	phases := len(research.Phases) - 2 // the first and the last take no time
 	for i, p := range research.Phases[1 : phases+1] {
-		if string(p) == r.Phase {
+		if p == r.Phase {
 			part := float64(i)
 			if r.Progress != nil {
 				part += min(max(r.Progress.Percentage/100, 0), 1)
@@ -277,9 +278,9 @@ func partOf(r httpapi.ActiveResearch) float64 {
 
 // runOutcome is how a run ended, with the best of its researches.
 type runOutcome struct {
-	Run         ktrdr.Run           `json:"run"`
-	Leaderboard httpapi.Leaderboard `json:"leaderboard"`
-	Failures    []ktrdr.Operation   `json:"failures,omitempty"` // the newest few
+	Run         ktrdr.Run          `json:"run"`
+	Leaderboard report.Leaderboard `json:"leaderboard"`
+	Failures    []ktrdr.Operation  `json:"failures,omitempty"` // the newest few
 }
 
 // shownFailures is how many failures are shown at the end of a run.
@@ -289,7 +290,7 @@ const shownFailures = 3
 func (w *runWatcher) finish(ctx context.Context) error {
 	out := runOutcome{Run: w.run}
 	var err error
-	if out.Leaderboard, err = w.c.Leaderboard(ctx, httpapi.LeaderboardQuery{Run: w.run.ID}); err != nil {
+	if out.Leaderboard, err = w.c.Leaderboard(ctx, report.LeaderboardQuery{Run: w.run.ID}); err != nil {
 		return err
 	}
 	if w.run.Failed > 0 {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ktrdr/ktrdr/backend"
+
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
@@ -57,8 +59,8 @@ func newWorker(a *app) *cobra.Command {
 
 // work runs a worker until ctx ends.
 func (a *app) work(ctx context.Context, f workerFlags) error {
-	private()
-	kernel, err := kernelNamed(a.getenv("KTRDR_KERNEL"))
+	backend.Private()
+	kernel, err := backend.KernelNamed(a.getenv("KTRDR_KERNEL"))
 	if err != nil {
 		return usagef("KTRDR_KERNEL: %w", err)
 	}
@@ -82,14 +84,14 @@ func (a *app) work(ctx context.Context, f workerFlags) error {
 	if err != nil {
 		return err
 	}
-	log := newLog(Config{LogLevel: slog.LevelInfo}, a.verbose, a.err)
+	log := newLog(backend.Config{LogLevel: slog.LevelInfo}, a.verbose, a.err)
 	cache, err := blob.NewCache(ctx, filepath.Join(dir, "blobs"), client.OpenBlob, blob.CacheConfig{})
 	if err != nil {
 		return err
 	}
 	w, err := worker.New(worker.Config{
 		Name: f.name, Runners: chosen, Slots: f.slots, Dir: dir, Blobs: cache,
-		Version: ourVersion(), Log: log, CheckpointEvery: f.interval, StopWithin: stopWorkersWithin,
+		Version: ourVersion(), Log: log, CheckpointEvery: f.interval, StopWithin: backend.StopWorkersWithin,
 	}, client)
 	if err != nil {
 		return errors.Join(err, cache.Close())
@@ -124,7 +126,7 @@ func (f workerFlags) runners(k neural.Kernel) (map[ktrdr.Type]worker.Runner, err
 	if f.interval < 0 {
 		return nil, usagef("--checkpoint-interval must be positive, not %v", f.interval)
 	}
-	all := runners(k)
+	all := backend.Runners(k)
 	if len(f.types) == 0 {
 		return all, nil
 	}
@@ -147,22 +149,22 @@ func (a *app) workerDir() (string, error) {
 	if dir == "" {
 		dir = filepath.Join(a.dataDir(), "worker")
 	}
-	if _, err := os.Stat(filepath.Join(dir, backendIDFile)); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, backend.IDFile)); err == nil {
 		return "", usagef("%s belongs to a backend: give the worker a folder of its own, for example --data %s", dir, filepath.Join(dir, "worker"))
 	}
-	if err := refuseRestoring(dir); err != nil {
+	if err := backend.RefuseRestoring(dir); err != nil {
 		return "", err
 	}
-	return dir, makeFolder(dir)
+	return dir, backend.MakeFolder(dir)
 }
 
 // workerToken is the token of the file that was named, else what any command
 // would use, and where it is from.
 func (a *app) workerToken(f workerFlags) (token ktrdr.Secret, from string, err error) {
 	if f.tokenFile != "" {
-		t, err := readToken(f.tokenFile)
-		named := userFile{"token file", f.tokenFile, "write a token of `ktrdr token create` into it, or name another with --token-file"}
-		return t, "--token-file", named.trouble(err)
+		t, err := backend.ReadToken(f.tokenFile)
+		named := backend.UserFile{What: "token file", Name: f.tokenFile, Next: "write a token of `ktrdr token create` into it, or name another with --token-file"}
+		return t, "--token-file", named.Trouble(err)
 	}
 	u, err := a.serverURL()
 	if err != nil {

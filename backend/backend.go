@@ -1,0 +1,423 @@
+package backend
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/agent"
+	"github.com/ktrdr/ktrdr/blob"
+	"github.com/ktrdr/ktrdr/dummy"
+	"github.com/ktrdr/ktrdr/engine"
+	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/memsaver"
+	"github.com/ktrdr/ktrdr/neural"
+	"github.com/ktrdr/ktrdr/research"
+	"github.com/ktrdr/ktrdr/resilience"
+	"github.com/ktrdr/ktrdr/sqlstore"
+	"github.com/ktrdr/ktrdr/worker"
+)
+
+// A stop must be over within the 25 s after which supervisors lose patience;
+// workers and server stop side by side.
+const (
+	StopWorkersWithin = 20 * time.Second
+	stopServerWithin  = 10 * time.Second
+)
+
+// blobGrace is how long a blob may be without a row: far longer than any
+// worker takes between writing it and naming it.
+const blobGrace = 24 * time.Hour
+
+// Plans and runners are what this build can do.
+func Plans() map[ktrdr.Type]ktrdr.Plan {
+	return map[ktrdr.Type]ktrdr.Plan{ktrdr.Dummy: dummy.Plan(), ktrdr.AgentResearch: research.Plan()}
+}
+
+func Runners(k neural.Kernel) map[ktrdr.Type]worker.Runner {
+	return map[ktrdr.Type]worker.Runner{
+		ktrdr.Training: agent.Inject(jobs.TrainingRunner(k)), ktrdr.Backtesting: agent.Inject(jobs.BacktestRunner(k)), ktrdr.Dummy: dummy.Runner(),
+	}
+}
+
+// fingerprints tell what an operation would be run from now.
+func fingerprints() map[ktrdr.Type]func([]byte) (map[string]string, error) {
+	all := jobs.Fingerprints()
+	all[ktrdr.Dummy] = dummy.Fingerprint
+	return all
+}
+
+// Backend is everything `ktrdr serve` is made of:
+//
+//	             ┌─────────── listener ── httpapi.Server ──┐
+//	data folder ─┤                                         ├─ engine ── store
+//	 (locked)    └─ in-process worker ── engine.Local() ───┘        └── blobs
+//
+// It is opened from the bottom up and closed in the opposite order.
+type Backend struct {
+	Process
+	cfg      Config
+	store    *sqlstore.Store
+	reads    atomic.Int64 // statements of the store's reads
+	blobs    blob.Store
+	kernel   neural.Kernel
+	engine   *engine.Engine
+	desk     *jobs.Desk
+	library  *jobs.Library
+	markets  *jobs.Markets
+	research *research.Desk
+	self     ktrdr.Backend
+	listener net.Listener
+	server   *httpapi.Server
+	worker   *worker.Worker // computes; nil when there are none
+	minds    agent.Minds    // the models that they may ask
+	models   *modelWiring
+	agents   *worker.Worker  // design and assess; nil when there are none
+	opened   resilience.Undo // closes what was opened, the last first
+
+	began    ktrdr.Cursor           // the last event before this life
+	outcomes *prometheus.CounterVec // of researches that ended in it
+
+	expireThreads func(context.Context) (int, error) // nil when the main store keeps them
+}
+
+// Process is what a backend needs to know of the process that it runs in.
+type Process struct {
+	Version string // of this program
+	Log     *slog.Logger
+	Stderr  io.Writer // gets what child processes write there
+	Getenv  func(string) string
+}
+
+// Open opens a backend. It answers nobody before Run. After an error it must be
+// closed too.
+func Open(ctx context.Context, cfg Config, p Process) (*Backend, error) {
+	b := &Backend{cfg: cfg, Process: p}
+	return b, b.open(ctx)
+}
+
+// Close closes what was opened, the last first, and returns err with what went
+// wrong meanwhile.
+func (b *Backend) Close(ctx context.Context, err error) error { return b.opened.Rollback(ctx, err) }
+
+func (b *Backend) open(ctx context.Context) error {
+	if err := b.openFolder(); err != nil {
+		return err
+	}
+	// The port is bound before anything is touched, so that a second backend
+	// on it changes nothing; nobody is answered before the engine has started.
+	if err := b.listen(ctx); err != nil {
+		return err
+	}
+	if err := b.openStores(ctx); err != nil {
+		return err
+	}
+	b.outcomes = newOutcomes()
+	var err error
+	if b.began, err = b.store.LastEvent(ctx); err != nil {
+		return fmt.Errorf("database: %w", err)
+	}
+	if err := b.startEngine(ctx); err != nil {
+		return err
+	}
+	if err := b.openModels(ctx); err != nil {
+		return err
+	}
+	if err := b.openDesk(ctx); err != nil {
+		return err
+	}
+	if err := b.makeServer(); err != nil {
+		return err
+	}
+	if err := b.makeWorker(); err != nil {
+		return err
+	}
+	return b.makeAgents()
+}
+
+func (b *Backend) openFolder() error {
+	if err := MakeFolder(b.cfg.Data); err != nil {
+		return err
+	}
+	unlock, err := sqlstore.LockFolder(b.cfg.Data)
+	if err != nil {
+		return err
+	}
+	b.later("folder", unlock)
+	return RefuseRestoring(b.cfg.Data)
+}
+
+func (b *Backend) listen(ctx context.Context) error {
+	l, err := ListenOn(ctx, b.cfg.Addr)
+	if err != nil {
+		return err
+	}
+	b.listener = l
+	b.later("listener", func() error { // the server closes it too
+		if err := l.Close(); !errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		return nil
+	})
+	return nil
+}
+
+func (b *Backend) openStores(ctx context.Context) (err error) {
+	if err := refuseWrongBlobs(ctx, b.cfg); err != nil {
+		return err
+	}
+	b.store, err = sqlstore.Open(ctx, sqlstore.Config{
+		URL: b.cfg.Database(), Plans: Plans(), Ledger: research.Ledger(), Log: b.Log, Statements: &b.reads,
+		HeartbeatTry: max(time.Second, min(5*time.Second, b.cfg.Engine.WithDefaults().HeartbeatInterval/2)),
+	})
+	if err != nil {
+		return fmt.Errorf("database: %w", err)
+	}
+	b.later("database", b.store.Close)
+	b.blobs, err = blob.Open(ctx, b.cfg.BlobRoot())
+	if err != nil {
+		return fmt.Errorf("blobs: %w", err)
+	}
+	b.later("blobs", b.blobs.Close)
+	return Storage{b.store, b.blobs}.Join(ctx, b.cfg)
+}
+
+func (b *Backend) startEngine(ctx context.Context) error {
+	id, err := backendID(b.cfg.Data)
+	if err != nil {
+		return fmt.Errorf("backend id: %w", err)
+	}
+	host, _ := os.Hostname() // for people; a machine without a name is no reason not to start
+	saver, err := b.openThreads(ctx)
+	if err != nil {
+		return err
+	}
+	b.self = ktrdr.Backend{
+		ID: id, Incarnation: ktrdr.Incarnation(id + "." + RandomHex(8)), Addr: b.listener.Addr().String(),
+		Host: host, PID: os.Getpid(), Version: b.Version,
+	}
+	b.engine, err = engine.New(engine.Config{
+		Store: b.store, Blobs: b.blobs, Saver: saver, Backend: b.self, Settings: b.cfg.settings(), Log: b.Log,
+		Fingerprint: fingerprints(),
+		Collect:     b.collect,
+		Trash:       trash{b.blobs},
+		FreeDisk:    b.freeDisk,
+		Full:        func() time.Time { return b.server.Full() },
+		Queues:      b.cfg.queues(),
+		Inject:      b.cfg.inject(),
+	})
+	if err != nil {
+		return err
+	}
+	return b.engine.Start(ctx)
+}
+
+// freeDisk is the free space of the fullest disk that we write to ourselves.
+func (b *Backend) freeDisk() (int64, error) {
+	dirs := []string{b.cfg.Data}
+	if !strings.Contains(b.cfg.BlobRoot(), "://") {
+		dirs = append(dirs, b.cfg.BlobRoot())
+	}
+	if file, ok := SQLiteFile(b.cfg.Database()); ok {
+		dirs = append(dirs, filepath.Dir(file))
+	}
+	least := int64(math.MaxInt64)
+	for _, dir := range dirs {
+		free, err := FreeDisk(dir)
+		if err != nil {
+			return 0, err
+		}
+		least = min(least, free)
+	}
+	return least, nil
+}
+
+// ThreadsAt is the database that programs that are not ours keep their
+// checkpoints in; false when they have none of their own.
+func (c Config) ThreadsAt() (at string, own bool) {
+	at = c.Threads.Path
+	if c.Threads.Backend == ThreadsSQLite && !filepath.IsAbs(at) {
+		at = filepath.Join(c.Data, at)
+	}
+	return at, c.Threads.Backend != "" && c.Threads.Backend != ThreadsMemory
+}
+
+// openThreads opens where programs that are not ours keep their checkpoints;
+// nil means the main store.
+func (b *Backend) openThreads(ctx context.Context) (ktrdr.Saver, error) {
+	at, own := b.cfg.ThreadsAt()
+	switch {
+	case b.cfg.Threads.Backend == ThreadsMemory:
+		m := memsaver.New()
+		b.expireThreads = m.Expire
+		return m, nil
+	case !own:
+		return nil, nil
+	}
+	s, err := sqlstore.Open(ctx, sqlstore.Config{URL: at, Log: b.Log})
+	if err != nil {
+		return nil, fmt.Errorf("checkpointing.path: %w", err)
+	}
+	same, err := s.Same(ctx, b.store)
+	if err != nil || same {
+		// Threads in the main store are the main saver's: only it knows that
+		// their large values are blobs.
+		return nil, errors.Join(err, s.Close())
+	}
+	b.later("threads", s.Close)
+	b.expireThreads = func(ctx context.Context) (int, error) {
+		return s.ExpireCheckpoints(ctx, b.cfg.Engine.WithDefaults().Retention)
+	}
+	return s.Saver(), nil
+}
+
+// collect deletes blobs that no row names any more, and threads that have
+// expired in a store of their own; the main store sees to its own.
+func (b *Backend) collect(ctx context.Context) (int, error) {
+	for expired := 1; expired > 0 && b.expireThreads != nil; {
+		var err error
+		if expired, err = b.expireThreads(ctx); err != nil {
+			return 0, fmt.Errorf("expire threads: %w", err)
+		}
+	}
+	done, err := blob.Collect(ctx, b.blobs, b.store.BlobRefs(ctx), blobGrace, time.Now())
+	return done.Deleted, err
+}
+
+// openDesk opens what turns requests into operations.
+func (b *Backend) openDesk(ctx context.Context) (err error) {
+	if b.kernel, err = KernelNamed(b.cfg.Kernel); err != nil {
+		return err
+	}
+	b.markets, b.library = jobs.NewMarkets(b.engine, b.blobs), jobs.NewLibrary(b.store, b.blobs)
+	if err := b.takeOver(ctx); err != nil {
+		return err
+	}
+	b.desk, err = jobs.OpenDesk(jobs.DeskConfig{
+		Dir: b.cfg.Data, Library: b.library, Blobs: b.blobs, Operations: b.engine, Markets: b.markets, Ledger: b.engine, Pins: b.engine, Holdout: b.cfg.Holdout, Kernel: b.kernel,
+	})
+	if err == nil {
+		b.later("desk", b.desk.Close)
+	}
+	return err
+}
+
+func (b *Backend) makeServer() (err error) {
+	researches, err := b.researchDesk()
+	if err != nil {
+		return err
+	}
+	cfg := httpapi.Config{
+		Engine: b.engine, Desk: b.desk, Research: researches, Resilience: b.models, Log: b.Log, Auth: !b.cfg.NoAuth, Hosts: b.hosts(), MaxConns: b.cfg.maxConnections(), Grace: stopServerWithin,
+		Metrics: []prometheus.Collector{b.outcomes, b.readStatements(), b.models, b.models.decisions, b.models.spent},
+	}
+	if b.cfg.UsesTLS() {
+		cert, err := b.cfg.Certificate()
+		if err != nil {
+			return err
+		}
+		cfg.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
+	}
+	b.server, err = httpapi.New(cfg)
+	return err
+}
+
+// readStatements is the counter of statements that read from the database.
+func (b *Backend) readStatements() prometheus.Collector {
+	return prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "ktrdr_store_read_statements_total", Help: "Statements that this backend sent to the database to read.",
+	}, func() float64 { return float64(b.reads.Load()) })
+}
+
+// hosts are the names we answer to: those of the configuration, and the
+// address itself when it is one.
+func (b *Backend) hosts() []string {
+	host, _, _ := net.SplitHostPort(b.cfg.Addr)
+	ip := net.ParseIP(host)
+	if Loopback(host) || host == "" || ip != nil && ip.IsUnspecified() {
+		return b.cfg.Hosts
+	}
+	return append(slices.Clone(b.cfg.Hosts), host)
+}
+
+func (b *Backend) makeWorker() (err error) {
+	if b.cfg.Workers == 0 {
+		return nil
+	}
+	all := Runners(b.kernel)
+	all[ktrdr.DataLoad] = jobs.LoadRunner(b.library, b.markets)
+	b.worker, err = worker.New(worker.Config{
+		Name: "in-process", Runners: all, Slots: b.cfg.Workers, HeldBy: b.self.Incarnation,
+		Version: b.Version, Log: b.Log, StopWithin: StopWorkersWithin, Child: b.runChild,
+	}, b.engine.Local())
+	return err
+}
+
+// Run keeps everything running until ctx ends. The engine outlives workers and
+// server, because both need it to say goodbye.
+func (b *Backend) Run(ctx context.Context) error {
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	var engineErr error
+	engineDone := make(chan struct{})
+	go func() {
+		defer close(engineDone)
+		engineErr = b.engine.Run(life)
+	}()
+
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return b.server.Serve(ctx, b.listener) })
+	for _, w := range []*worker.Worker{b.worker, b.agents} {
+		if w != nil {
+			g.Go(func() error { return w.Run(ctx) })
+		}
+	}
+	hook := &webhook{url: b.cfg.Webhook, runs: b.engine, changed: b.engine.Changed, log: b.Log}
+	g.Go(func() error { return hook.run(ctx) })
+	ends := &outcomeCounter{events: b.engine, counts: b.outcomes, log: b.Log, after: b.began}
+	g.Go(func() error { return ends.run(ctx) })
+	g.Go(func() error { return b.keepRuns(ctx) })
+	g.Go(func() error { b.assignMarkets(ctx); return nil })
+	g.Go(func() error { return b.watch(ctx) })
+	g.Go(func() error { return b.models.registry.Run(ctx) })
+	g.Go(func() error {
+		select {
+		case <-ctx.Done():
+		case <-engineDone: // only an error ends it first; the rest then stops too
+		}
+		b.Log.Info("stopping")
+		b.engine.Drain()
+		select {
+		case <-engineDone:
+			return engineErr
+		default:
+			return nil
+		}
+	})
+	err := g.Wait()
+	end()
+	<-engineDone
+	return cmp.Or(err, engineErr)
+}
+
+// later remembers how to close what was opened.
+func (b *Backend) later(what string, closer func() error) {
+	b.opened.Did(what, func(context.Context) error { return closer() })
+}

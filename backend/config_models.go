@@ -1,0 +1,251 @@
+package backend
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/llm"
+	"github.com/ktrdr/ktrdr/research"
+	"github.com/ktrdr/ktrdr/resilience"
+)
+
+// Models says which language models may be asked, where, and for how much. Keys
+// are no settings: they come from the environment alone, as ANTHROPIC_API_KEY,
+// and never leave the backend.
+type Models struct {
+	Chain     []string          // provider/model, in the order in which they are asked
+	Default   string            // for researches that name none
+	Providers map[string]string // addresses by name
+	Prices    llm.Prices        // beside those that the program knows
+
+	Daily    ktrdr.MicroUSD // may be spent on a day
+	Research ktrdr.MicroUSD // may be spent on a research
+	Wait     bool           // rather wait than go without
+	Timeout  time.Duration  // of one call
+
+	Retry      resilience.RetryPolicy
+	NoBreakers bool
+	Breaker    resilience.BreakerConfig
+}
+
+// The providers that need no address.
+const (
+	anthropic = "anthropic"
+	openAI    = "openai"
+)
+
+func modelSettings() []Setting {
+	m := func(field func(*Models) *time.Duration) func(*Config) *time.Duration {
+		return func(c *Config) *time.Duration { return field(&c.Models) }
+	}
+	return []Setting{
+		{"models", "KTRDR_MODELS", "", "PROVIDER/MODEL,…", "", "language models that may be asked, in their order (default: none; keys come from ANTHROPIC_API_KEY, OPENAI_API_KEY, NAME_API_KEY)", setModels},
+		{"model", "KTRDR_MODEL", "", "NAME", research.Builtin, "which of them designs and assesses where a request names none", setText(func(c *Config) *string { return &c.Models.Default })},
+		{"providers", "KTRDR_PROVIDERS", "", "NAME=URL,…", "", "servers that speak as OpenAI's do, or other addresses of anthropic and openai", setProviders},
+		{"model_prices", "KTRDR_MODEL_PRICES", "", "PROVIDER/MODEL=IN/OUT,…", "", "US dollars per million tokens, where the program does not know; 0/0 for a server of your own", setPrices},
+		{"budget_daily_usd", "KTRDR_BUDGET_DAILY_USD", "", "USD", "5", "what may be spent on models on a day (UTC)", setMoney(func(c *Config) *ktrdr.MicroUSD { return &c.Models.Daily })},
+		{"budget_research_usd", "KTRDR_BUDGET_RESEARCH_USD", "", "USD", "1", "and on one research", setMoney(func(c *Config) *ktrdr.MicroUSD { return &c.Models.Research })},
+		{"model_wait", "KTRDR_MODEL_WAIT", "", "bool", "false", "wait for a rate-limited model instead of falling back to the built-in designer", setBool(func(c *Config, v bool) { c.Models.Wait = v })},
+		{"model_timeout_seconds", "KTRDR_MODEL_TIMEOUT_SECONDS", "", "SECONDS", "120", "of one call to a model", setSeconds(m(func(m *Models) *time.Duration { return &m.Timeout }))},
+		{"retry.max_retries", "KTRDR_RETRY_MAX_RETRIES", "", "N", "4", "after the first try of a call to a model", setCount(0, func(c *Config, n int) { c.Models.Retry.Retries = orNone(n) })},
+		{"retry.first_delay_seconds", "KTRDR_RETRY_FIRST_DELAY_SECONDS", "", "SECONDS", "2", "before the first of them, doubled each time", setSeconds(m(func(m *Models) *time.Duration { return &m.Retry.First }))},
+		{"retry.max_delay_seconds", "KTRDR_RETRY_MAX_DELAY_SECONDS", "", "SECONDS", "60", "before any of them", setSeconds(m(func(m *Models) *time.Duration { return &m.Retry.Most }))},
+		{"circuit_breaker.enabled", "CIRCUIT_BREAKER_ENABLED", "", "bool", "true", "whether circuit breakers refuse calls", setBool(func(c *Config, v bool) { c.Models.NoBreakers = !v })},
+		{"circuit_breaker.failure_threshold", "CIRCUIT_BREAKER_FAILURE_THRESHOLD", "", "N", "5", "failures in a row that open one", setCount(1, func(c *Config, n int) { c.Models.Breaker.FailureThreshold = n })},
+		{"circuit_breaker.recovery_timeout_seconds", "CIRCUIT_BREAKER_RECOVERY_TIMEOUT_SECONDS", "", "SECONDS", "60", "before an open one lets a probe through", setSeconds(m(func(m *Models) *time.Duration { return &m.Breaker.Recovery }))},
+		{"circuit_breaker.half_open_max_calls", "CIRCUIT_BREAKER_HALF_OPEN_MAX_CALLS", "", "N", "3", "probes, one at a time, that must succeed to close it", setCount(1, func(c *Config, n int) { c.Models.Breaker.Probes = n })},
+		{"circuit_breaker.slow_call_seconds", "CIRCUIT_BREAKER_SLOW_CALL_SECONDS", "", "SECONDS", "60", "after which a call to a model is slow; a breaker opens when almost all are", setSeconds(m(func(m *Models) *time.Duration { return &m.Breaker.SlowCall }))},
+		{"circuit_breaker.require_human_reset", "CIRCUIT_BREAKER_REQUIRE_HUMAN_RESET", "", "bool", "false", "only a person closes an open one", setBool(func(c *Config, v bool) { c.Models.Breaker.RequireHuman = v })},
+	}
+}
+
+// orNone says zero retries in the policy's words, where 0 means the default.
+func orNone(n int) int {
+	if n == 0 {
+		return -1
+	}
+	return n
+}
+
+// patience is how long one question may take in all: some models may hang, and
+// others are to have their turn.
+func (m Models) patience() time.Duration { return 3 * m.Timeout }
+
+// cluster is the host that a provider shares with others, as a gateway to many
+// is, so that they are left alone together. One that is alone at its host has
+// none: its own breaker says all there is to say.
+func (m Models) cluster(provider string) string {
+	host := hostOf(m.Providers[provider])
+	for other, at := range m.Providers {
+		if other != provider && host != "" && hostOf(at) == host {
+			return host
+		}
+	}
+	return ""
+}
+
+func hostOf(at string) string {
+	u, err := url.Parse(at)
+	if err != nil {
+		return "" // Settings hold addresses that were parsed
+	}
+	return u.Host
+}
+
+func setModels(c *Config, text string) error {
+	for _, name := range list(text) {
+		provider, model, ok := strings.Cut(name, "/")
+		if !ok || provider == "" || model == "" {
+			return fmt.Errorf("%.60q is no PROVIDER/MODEL, such as anthropic/claude-sonnet-5", name)
+		}
+		if !legible(name) {
+			return fmt.Errorf("%.60q is no name of a model: it has at most %d bytes, all of them text", name, longestName)
+		}
+		if slices.Contains(c.Models.Chain, name) {
+			return fmt.Errorf("%.60q is named twice", name)
+		}
+		c.Models.Chain = append(c.Models.Chain, name)
+	}
+	return nil
+}
+
+// longestName is what the journal of calls keeps of a model's name.
+const longestName = 255
+
+// legible says whether a name can be journaled, and read by people for what it
+// is.
+func legible(name string) bool {
+	return len(name) <= longestName && utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) })
+}
+
+func setProviders(c *Config, text string) error {
+	c.Models.Providers = map[string]string{}
+	for _, item := range list(text) {
+		name, at, ok := strings.Cut(item, "=")
+		if !ok || name == "" || strings.ContainsAny(name, "/ ") || !legible(name) {
+			return errNoProvider
+		}
+		if _, twice := c.Models.Providers[name]; twice {
+			return fmt.Errorf("%.60q is named twice", name)
+		}
+		if err := checkAddress(name, at); err != nil {
+			return err
+		}
+		c.Models.Providers[name] = at
+	}
+	return nil
+}
+
+var errNoProvider = errors.New("must be NAME=URL, such as local=http://127.0.0.1:11434/v1")
+
+// checkAddress says what is wrong with the address of a provider, and shows
+// nothing of it: it may hold a key.
+func checkAddress(name, at string) error {
+	u, err := url.Parse(at)
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return errNoProvider
+	}
+	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return fmt.Errorf("the address of %s holds more than an address: keys come from %s", name, keyName(name))
+	}
+	if _, err := strconv.ParseUint(cmp.Or(u.Port(), "443"), 10, 16); err != nil || u.Port() == "0" {
+		return fmt.Errorf("the address of %s has port %.20s: ports are 1 to 65535", name, u.Port())
+	}
+	return nil
+}
+
+// keyName is the environment variable with a provider's key.
+func keyName(provider string) string {
+	return strings.ToUpper(strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, provider)) + "_API_KEY"
+}
+
+// keys are those of all providers that have one.
+func (m Models) keys(getenv func(string) string) llm.Keys {
+	var all []ktrdr.Secret
+	for _, provider := range append(slices.Sorted(maps.Keys(m.Providers)), anthropic, openAI) {
+		all = append(all, ktrdr.Secret(getenv(keyName(provider))))
+	}
+	return llm.NewKeys(all...)
+}
+
+func setPrices(c *Config, text string) error {
+	c.Models.Prices = llm.Prices{}
+	for _, item := range list(text) {
+		name, price, ok := strings.Cut(item, "=")
+		in, out, both := strings.Cut(price, "/")
+		input, err1 := strconv.ParseFloat(in, 64)
+		output, err2 := strconv.ParseFloat(out, 64)
+		p := llm.Price{Input: input, Output: output}
+		if err := errors.Join(err1, err2, p.Check()); !ok || !both || err != nil || !strings.Contains(name, "/") {
+			return errors.New("must be PROVIDER/MODEL=IN/OUT, such as local/llama=0/0, in US dollars per million tokens")
+		}
+		if _, twice := c.Models.Prices[name]; twice {
+			return fmt.Errorf("the price of %.60q is given twice", name)
+		}
+		c.Models.Prices[name] = p
+	}
+	return nil
+}
+
+func setMoney(field func(*Config) *ktrdr.MicroUSD) func(*Config, string) error {
+	return func(c *Config, text string) error {
+		usd, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(usd >= 0 && usd <= 1e6) {
+			return errors.New("must be an amount of US dollars from 0 to 1000000, such as 2.50")
+		}
+		*field(c) = ktrdr.MicroUSD(usd*1e6 + 0.5)
+		return nil
+	}
+}
+
+func setCount(least int, set func(*Config, int)) func(*Config, string) error {
+	return func(c *Config, text string) error {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < least || n > 1000 {
+			return fmt.Errorf("must be a whole number from %d to 1000", least)
+		}
+		set(c, n)
+		return nil
+	}
+}
+
+// list splits a comma-separated list.
+func list(text string) (all []string) {
+	for item := range strings.SplitSeq(text, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			all = append(all, item)
+		}
+	}
+	return all
+}
+
+// validate says what about models does not fit together.
+func (m Models) validate() []error {
+	var problems []error
+	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	for _, name := range m.Chain {
+		provider, _, _ := strings.Cut(name, "/")
+		if _, known := m.Providers[provider]; !known && provider != anthropic && provider != openAI {
+			bad("models names %s, and there is no provider %s: give its address with providers, as %s=URL", name, provider, provider)
+		}
+	}
+	if m.Default != research.Builtin && !slices.Contains(m.Chain, m.Default) {
+		bad("model is %s, which is not one of models (%s): name one of them, or %s", m.Default, strings.Join(m.Chain, ", "), research.Builtin)
+	}
+	return problems
+}

@@ -1,0 +1,207 @@
+package backend
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ktrdr/ktrdr/research"
+)
+
+// Setting is one thing a backend can be told, under the names it has in the
+// file, in the environment and on the command line. One table makes the flags,
+// the help and the precedence, so that they cannot disagree.
+type Setting struct {
+	Key     string // in the file; nested keys are joined by dots
+	Env     string
+	Flag    string // empty: only environment and file
+	Kind    string // for the help: what a value looks like
+	Default string // for the help, and applied when nothing else is given
+	Help    string
+	set     func(c *Config, text string) error
+}
+
+func Settings() []Setting { return append(engineSettings(), modelSettings()...) }
+
+func engineSettings() []Setting {
+	return []Setting{
+		{"addr", "KTRDR_ADDR", "addr", "HOST:PORT", "127.0.0.1:8000", "address to listen on", setAddr},
+		{"data", "KTRDR_DATA", "data", "DIR", "", "data folder (default: ktrdr in the user's data directory)", setText(func(c *Config) *string { return &c.Data })},
+		{"db", "KTRDR_DB", "db", "URL", "", "database: a SQLite file or postgres://… (default: DATA/ktrdr.db)", setDB},
+		{"workers", "KTRDR_WORKERS", "workers", "N", "2", "compute workers inside this process", setWorkers},
+		{"agents", "KTRDR_AGENTS", "agents", "N", "2", "designs and assessments at once inside this process; 0 lets another backend do them", setAgents},
+		{"max_researches", "KTRDR_MAX_RESEARCHES", "", "N", "", "researches active at once (default: what the workers can train and backtest, and one)", setMaxResearches},
+		{"costs", "KTRDR_COSTS", "", "SYMBOL=C/S/S,…", "", "cost floors of researches in basis points: commission and slippage per side, spread from bid to ask, such as EURUSD=0.5/0.5/1,*=5/5/0; instruments.yaml in the data folder wins", setCosts},
+		{"holdout", "KTRDR_HOLDOUT", "", "SHARE", "0.2", "share of the bars, at their end, that only the verdict on a research sees", setHoldout},
+		{"generation", "KTRDR_GENERATION", "", "N", "8", "researches of a run that begin without knowing of each other", setGeneration},
+		{"inject", "KTRDR_INJECT", "", "ACTION:PHASE:TEXT,…", "", "make researches go wrong on purpose, such as fail:training:INJECT_FAILURE", setInject},
+		{"webhook", "KTRDR_WEBHOOK", "", "URL", "", "gets a POST with JSON whenever a run of researches has ended", setWebhook},
+		{"kernel", "KTRDR_KERNEL", "", "NAME", "", "arithmetic of networks: " + kernelNames() + " (default: the fastest of this CPU)", setKernel},
+		{"auth", "KTRDR_AUTH", "", "token|none", "token", "none lets everybody on this machine in; only on a loopback address", setAuth},
+		{"hosts", "KTRDR_HOSTS", "", "NAME,…", "", "names besides loopback under which the API may be called", setHosts},
+		{"max_connections", "KTRDR_MAX_CONNECTIONS", "", "N", "", "connections open at once, a quarter of them for workers only (default: half of the descriptor limit, at most 16384)", setMaxConnections},
+		{"tls_cert", "KTRDR_TLS_CERT", "tls-cert", "FILE", "", "certificate, PEM", setText(func(c *Config) *string { return &c.TLSCert })},
+		{"tls_key", "KTRDR_TLS_KEY", "tls-key", "FILE", "", "its key, PEM", setText(func(c *Config) *string { return &c.TLSKey })},
+		{"tls_terminated_upstream", "KTRDR_TLS_TERMINATED_UPSTREAM", "tls-terminated-upstream", "bool", "false", "a proxy in front speaks TLS", setBool(func(c *Config, v bool) { c.TLSUpstream = v })},
+		{"log_level", "KTRDR_LOG_LEVEL", "log-level", "LEVEL", "info", "debug, info, warn or error", setLevel},
+		{"log_format", "KTRDR_LOG_FORMAT", "log-format", "FORMAT", "text", "text or json", setLogFormat},
+		{"restart_policy", "RESTART_POLICY", "", "resume|fail", "resume", "what becomes of work that a dead backend ran itself", setRestartPolicy},
+		{"auto_resume", "AUTO_RESUME", "", "bool", "true", "resume children that lose their worker", setBool(func(c *Config, v bool) { c.Engine.NoAutoResume = !v })},
+		{"orphan_timeout_seconds", "ORPHAN_TIMEOUT_SECONDS", "", "SECONDS", "60", "silence after which a worker is given up", setSeconds(func(c *Config) *time.Duration { return &c.Engine.OrphanTimeout })},
+		{"orphan_check_interval_seconds", "ORPHAN_CHECK_INTERVAL_SECONDS", "", "SECONDS", "15", "between two looks of the orphan detector", setSeconds(func(c *Config) *time.Duration { return &c.Engine.CheckInterval })},
+		{"heartbeat_interval_seconds", "HEARTBEAT_INTERVAL_SECONDS", "", "SECONDS", "", "asked of workers (default: a sixth of the timeout, at most 10)", setSeconds(func(c *Config) *time.Duration { return &c.Engine.HeartbeatInterval })},
+		{"checkpoint_dir", "CHECKPOINT_DIR", "", "DIR|s3://…", "", "where blobs are kept (default: DATA/blobs)", setBlobs},
+		{"checkpoint_retention_days", "CHECKPOINT_RETENTION_DAYS", "", "DAYS", "30", "age at which checkpoints are deleted", setDays(func(c *Config) *time.Duration { return &c.Engine.Retention })},
+		{"event_retention_days", "EVENT_RETENTION_DAYS", "", "DAYS", "90", "age at which events are deleted", setDays(func(c *Config) *time.Duration { return &c.Engine.EventRetention })},
+		{"compact", "KTRDR_COMPACT", "", "bool", "true", "researches that claim nothing keep their figures; their files are computed again on demand", setBool(func(c *Config, v bool) { c.Engine.NoCompaction = !v })},
+		{"disk_reserve_mb", "KTRDR_DISK_RESERVE_MB", "", "MB", "1024", "free disk below which new work is refused; 0 means none", setReserve},
+		{"checkpointing.backend", "CHECKPOINTING_BACKEND", "", "NAME", "", "store of /threads: memory, sqlite or postgres (default: the main store)", setThreads},
+		{"checkpointing.path", "CHECKPOINTING_PATH", "", "FILE|URL", "", "its file or URL", setText(func(c *Config) *string { return &c.Threads.Path })},
+		{"checkpointing.auto_checkpoint", "AUTO_CHECKPOINT", "", "bool", "true", "checkpoint periodically by time", setBool(func(c *Config, v bool) { c.NoAutoCheckpoint = !v })},
+		{"checkpointing.checkpoint_interval_seconds", "CHECKPOINT_INTERVAL_SECONDS", "", "SECONDS", "300", "between periodic checkpoints, asked of every worker", setSeconds(func(c *Config) *time.Duration { return &c.CheckpointEvery })},
+	}
+}
+
+// Given is a value and where it was written, so that a complaint can name it.
+type Given struct {
+	Text  string
+	Where string // "--workers", "KTRDR_WORKERS", "ktrdr.yaml:3: workers"
+}
+
+// shown is the value as it may be told: a URL may hold a password.
+func (g Given) shown() string {
+	if scheme, _, ok := strings.Cut(g.Text, "://"); ok {
+		return scheme + "://…"
+	}
+	return g.Text
+}
+
+// ReadConfig puts together what flags, the environment and a configuration file
+// give. Flags win over the environment, and the environment over the file. Flags
+// are by the key of their setting.
+func ReadConfig(flags map[string]Given, file string, getenv func(string) string) (Config, error) {
+	from := sources{flags: flags, env: fromEnv(getenv)}
+	if file == "" {
+		file = getenv("KTRDR_CONFIG")
+	}
+	if file != "" {
+		var err error
+		if from.file, err = fromFile(file); err != nil {
+			return Config{}, err
+		}
+	}
+	if _, ok := from.find("data"); !ok {
+		from.env["data"] = Given{DefaultData(getenv), "the user's data directory"}
+	}
+	cfg, err := configFrom(from)
+	if err != nil {
+		return Config{}, err
+	}
+	if _, err := cfg.Models.open(getenv); err != nil { // keys are no settings, and can be wrong like any
+		return Config{}, err
+	}
+	cfg.Gates, err = research.GatesFrom(getenv)
+	return cfg, err
+}
+
+// sources holds what was given, by the setting's key. The earlier wins.
+type sources struct {
+	flags, env, file map[string]Given
+}
+
+func (s sources) find(key string) (Given, bool) {
+	for _, from := range []map[string]Given{s.flags, s.env, s.file} {
+		if g, ok := from[key]; ok {
+			return g, true
+		}
+	}
+	return Given{}, false
+}
+
+// fromEnv collects the settings that the environment gives. An empty variable
+// counts as not set, as in a compose file that passes one on.
+func fromEnv(getenv func(string) string) map[string]Given {
+	found := map[string]Given{}
+	for _, s := range Settings() {
+		if v := getenv(s.Env); v != "" {
+			found[s.Key] = Given{v, s.Env}
+		}
+	}
+	return found
+}
+
+// configFrom makes a Config of what was given and says everything that is
+// wrong with it at once.
+func configFrom(from sources) (Config, error) {
+	var (
+		c        Config
+		problems []error
+	)
+	for _, s := range Settings() {
+		g, ok := from.find(s.Key)
+		if !ok {
+			if s.Default == "" {
+				continue
+			}
+			g = Given{s.Default, "default of " + s.Key}
+		}
+		if err := s.set(&c, strings.TrimSpace(g.Text)); err != nil {
+			problems = append(problems, fmt.Errorf("%s=%s: %w", g.Where, g.shown(), err))
+		}
+	}
+	if len(problems) > 0 {
+		return Config{}, errors.Join(problems...)
+	}
+	return c, c.Validate()
+}
+
+func setText(field func(*Config) *string) func(*Config, string) error {
+	return func(c *Config, text string) error { *field(c) = text; return nil }
+}
+
+func setBool(set func(*Config, bool)) func(*Config, string) error {
+	return func(c *Config, text string) error {
+		v, err := strconv.ParseBool(strings.ToLower(text))
+		if err != nil {
+			return errors.New("must be true or false")
+		}
+		set(c, v)
+		return nil
+	}
+}
+
+// Bounds of what is given as a number of seconds or days: nobody means more,
+// and sums and small multiples of them are still Durations.
+const (
+	day     = 24 * time.Hour
+	year    = 365 * day
+	longest = 100 * year
+)
+
+// Days reads a number of days; fractions are allowed.
+func Days(text string) (time.Duration, error) { return positive(text, day, longest) }
+
+func positive(text string, unit, most time.Duration) (time.Duration, error) {
+	n, err := strconv.ParseFloat(text, 64)
+	if n > float64(most)/float64(unit) { // also when it is out of range
+		return 0, fmt.Errorf("must be at most %d", most/unit)
+	}
+	if err != nil || math.IsNaN(n) || n <= 0 {
+		return 0, errors.New("must be a positive number; fractions are allowed")
+	}
+	return max(time.Duration(n*float64(unit)), time.Microsecond), nil
+}
+
+func setSeconds(field func(*Config) *time.Duration) func(*Config, string) error {
+	return func(c *Config, text string) (err error) {
+		*field(c), err = positive(text, time.Second, year)
+		return err
+	}
+}
+
+func setDays(field func(*Config) *time.Duration) func(*Config, string) error {
+	return func(c *Config, text string) (err error) { *field(c), err = Days(text); return err }
+}

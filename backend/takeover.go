@@ -1,0 +1,68 @@
+package backend
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/instrument"
+	"github.com/ktrdr/ktrdr/jobs"
+)
+
+// takeOver brings what is in the data folder into the lab: the bars of an earlier
+// version, and copies of strategies and of the file of instruments. What cannot be
+// taken over stays where it is and is logged.
+func (b *Backend) takeOver(ctx context.Context) error {
+	tell := func(t jobs.TakenOver) {
+		if t.Err != nil {
+			b.Log.WarnContext(ctx, "not taken over from the data folder", "what", t.What, "path", t.Path, "err", t.Err)
+			return
+		}
+		b.Log.InfoContext(ctx, "taken over from the data folder", "what", t.What, "path", t.Path)
+	}
+	if err := b.library.TakeOverBars(ctx, b.cfg.Data, tell); err != nil {
+		return err
+	}
+	return b.library.Copy(ctx, b.cfg.Folder(b.self.ID), tell)
+}
+
+// Folder is the data folder as the library copies it.
+func (c Config) Folder(owner string) jobs.Folder {
+	return jobs.Folder{Dir: c.Data, Owner: owner, Instruments: instrument.FileName}
+}
+
+// OwnerOf is the backend that runs on a data folder; empty if none has.
+func OwnerOf(dir string) string {
+	text, _ := os.ReadFile(filepath.Join(dir, IDFile)) // then it has none
+	return strings.TrimSpace(string(text))
+}
+
+// instruments reads the file of instruments: that of the data folder, else the
+// lab's.
+func (b *Backend) instruments(ctx context.Context) (instrument.File, error) {
+	file, _, err := InstrumentsOf(ctx, b.cfg, b.library)
+	return file, err
+}
+
+// InstrumentsOf is the file of instruments that counts for a data folder, and
+// where it is from.
+func InstrumentsOf(ctx context.Context, cfg Config, l *jobs.Library) (instrument.File, string, error) {
+	name := filepath.Join(cfg.Data, instrument.FileName)
+	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+		file, err := instrument.ReadFile(name)
+		return file, name, err
+	}
+	d, err := l.Instruments(ctx, instrument.FileName)
+	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	file, err := instrument.Parse(instrument.FileName+" of the lab", []byte(d.Content))
+	return file, "the lab", err
+}

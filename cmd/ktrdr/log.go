@@ -1,0 +1,21 @@
+package main
+
+import (
+	"io"
+	"log/slog"
+
+	"github.com/ktrdr/ktrdr/backend"
+)
+
+// newLog makes the logger that c asks for; verbose shows debug lines too.
+func newLog(c backend.Config, verbose bool, out io.Writer) *slog.Logger {
+	level := c.LogLevel
+	if verbose {
+		level = min(level, slog.LevelDebug)
+	}
+	opts := &slog.HandlerOptions{Level: level}
+	if c.LogJSON {
+		return slog.New(slog.NewJSONHandler(jsonLines{out}, opts))
+	}
+	return slog.New(slog.NewTextHandler(out, opts))
+}

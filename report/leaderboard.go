@@ -1,0 +1,293 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/evidence"
+	"github.com/ktrdr/ktrdr/research"
+	"github.com/ktrdr/ktrdr/spelling"
+)
+
+// LeaderboardQuery selects what is ranked; empty fields select all.
+type LeaderboardQuery struct {
+	Run       string
+	Symbol    string
+	Timeframe string
+	Sort      string // one of Sorts; empty means by rank
+	Limit     int
+	Cursor    string
+}
+
+// Leaderboard is a ranking of researches.
+type Leaderboard struct {
+	Summary    string   `json:"summary"`        // the claims, the markets, and the claims that luck alone gives
+	Claims     int      `json:"claims"`         // of the selection
+	Markets    int      `json:"markets"`        // that the selection was tried on
+	ByLuck     float64  `json:"claims_by_luck"` // that luck alone gives at most, on average
+	Thresholds string   `json:"thresholds"`     // what a claim and a finalist must reach
+	Rows       []Leader `json:"rows"`
+	Next       string   `json:"-"` // cursor of the next page, beside the data
+}
+
+// Leader is a row of the leaderboard. Figures are of the test part, net of costs.
+// Of the trial it has what a row shows: no key, type, z-values and hashes.
+type Leader struct {
+	Rank int `json:"rank"`
+	ktrdr.Trial
+	Standing string   `json:"standing"`        // what it came to, in words
+	Deflated *float64 `json:"deflated_sharpe"` // by the trials on its market today
+	Holdout  *Holdout `json:"holdout,omitempty"`
+}
+
+// Holdout is what a look showed: Sharpe ratios per year, net of costs.
+type Holdout struct {
+	Sharpe *float64 `json:"sharpe_ratio"`
+	Low    *float64 `json:"low"` // 95 % interval
+	High   *float64 `json:"high"`
+	Shrunk *float64 `json:"shrunk"` // corrected for having been selected; null unless it is a claim
+}
+
+// Sorts are the orders of a leaderboard. All but the first order the best
+// of each market by a figure, the best first; what has no such figure comes last.
+var Sorts = []string{"rank", "sharpe", "alpha", "return", "drawdown", "trades", "newest"}
+
+// MostRanked bounds how many rows and claims are ranked at once.
+const MostRanked = 1000
+
+// Leaderboard ranks researches.
+func (r Reporter) Leaderboard(ctx context.Context, q LeaderboardQuery) (Leaderboard, error) {
+	if q.Run != "" {
+		if _, err := r.engine.FindRun(ctx, q.Run); err != nil {
+			return Leaderboard{}, err
+		}
+	}
+	if err := r.spellSymbol(ctx, &q); err != nil {
+		return Leaderboard{}, err
+	}
+	from, err := leaderPlace(q.Cursor)
+	if err != nil {
+		return Leaderboard{}, err
+	}
+	rows, claims, err := r.ranked(ctx, ranking{
+		TrialQuery: ktrdr.TrialQuery{Run: q.Run, Symbol: q.Symbol, Timeframe: q.Timeframe, Type: ktrdr.AgentResearch, Ended: true},
+		sort:       q.Sort, from: from, limit: q.Limit + 1,
+	})
+	if err != nil {
+		return Leaderboard{}, err
+	}
+	next := ""
+	if len(rows) > q.Limit {
+		rows, next = rows[:q.Limit], strconv.Itoa(from+q.Limit)
+	}
+	markets, err := r.markets(ctx, q)
+	if err != nil {
+		return Leaderboard{}, err
+	}
+	rules := evidence.Rules{}.WithDefaults()
+	return Leaderboard{
+		Summary: claimsOnMarkets(claims, markets), Claims: claims, Markets: markets, ByLuck: rules.MaxLuck * float64(markets),
+		Thresholds: thresholds(rules), Rows: rows, Next: next,
+	}, nil
+}
+
+// spellSymbol gives the symbol of a query the capitals that the markets know it
+// by, and refuses one that no market knows where it is near to one that is known.
+func (r Reporter) spellSymbol(ctx context.Context, q *LeaderboardQuery) error {
+	if q.Symbol == "" {
+		return nil
+	}
+	all, err := r.engine.Markets(ctx)
+	if err != nil {
+		return err
+	}
+	var known []string
+	for _, m := range all {
+		for _, s := range m.Series {
+			known = append(known, s.Symbol)
+		}
+	}
+	if slices.Contains(known, q.Symbol) {
+		return nil
+	}
+	if i := slices.IndexFunc(known, func(s string) bool { return strings.EqualFold(s, q.Symbol) }); i >= 0 {
+		q.Symbol = known[i]
+		return nil
+	}
+	if near := spelling.Nearest(q.Symbol, known); near != "" {
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "no market has the symbol %.60s; did you mean %s?", q.Symbol, near)
+	}
+	return nil
+}
+
+// ranking says what is ranked, and which rows of it are wanted.
+type ranking struct {
+	ktrdr.TrialQuery
+	sort        string // one of Sorts
+	from, limit int
+}
+
+// ranked takes the best of each market by score, and the claims, which may have
+// a lower score. claims counts the claims of the selection.
+func (r Reporter) ranked(ctx context.Context, q ranking) (rows []Leader, claims int, err error) {
+	shown, claimed, err := r.claimed(ctx, q.TrialQuery)
+	if err != nil {
+		return nil, 0, err
+	}
+	q.ByScore, q.Limit = true, MostRanked
+	if byRank := q.sort == "" || q.sort == "rank"; byRank {
+		q.Limit = min(q.from+q.limit, MostRanked)
+	}
+	best, err := r.engine.Trials(ctx, q.TrialQuery)
+	if err != nil {
+		return nil, 0, err
+	}
+	all := append(claimed, slices.DeleteFunc(best.Trials, func(t ktrdr.Trial) bool { return t.Claim })...)
+	for i, one := range research.Rank(all) {
+		row := Leader{Rank: i + 1, Trial: one.Trial, Standing: research.Standing(&one.Trial), Deflated: one.Deflated}
+		if one.Claim {
+			row.Holdout = shown[one.Operation]
+		}
+		rows = append(rows, row)
+	}
+	sortLeaders(rows, q.sort)
+	rows = rows[min(q.from, len(rows)):]
+	rows = rows[:min(q.limit, len(rows))]
+	for i := range rows {
+		rows[i].Trial = listedTrial(rows[i].Trial)
+	}
+	return rows, len(claimed), nil
+}
+
+// claimed are the trials of a selection that claim an edge, and what their
+// holdouts showed.
+func (r Reporter) claimed(ctx context.Context, q ktrdr.TrialQuery) (map[ktrdr.OperationID]*Holdout, []ktrdr.Trial, error) {
+	looks, err := r.engine.Looks(ctx, ktrdr.LookQuery{Run: q.Run, Since: q.Since, Claims: true, Limit: MostRanked})
+	if err != nil || len(looks.Looks) == 0 {
+		return nil, nil, err
+	}
+	shown := map[ktrdr.OperationID]*Holdout{}
+	for i := range looks.Looks {
+		l := &looks.Looks[i]
+		shown[l.Research] = HoldoutOf(l)
+		q.Of = append(q.Of, l.Research)
+	}
+	q.Since, q.Limit = time.Time{}, MostRanked // the look is of the span, the research may have ended before
+	page, err := r.engine.Trials(ctx, q)
+	return shown, page.Trials, err
+}
+
+// HoldoutOf is what a look showed; nil if it has no result.
+func HoldoutOf(l *ktrdr.Look) *Holdout {
+	var c research.Confirmation
+	if len(l.Result) == 0 || json.Unmarshal(l.Result, &c) != nil { // of an earlier version
+		return nil
+	}
+	return &Holdout{Sharpe: c.Look.Holdout.Sharpe.Ratio(), Low: c.Look.Low, High: c.Look.High, Shrunk: c.Look.Shrunk}
+}
+
+// markets counts the markets that a selection was tried on.
+func (r Reporter) markets(ctx context.Context, q LeaderboardQuery) (int, error) {
+	if q.Symbol == "" && q.Timeframe == "" {
+		t, err := r.engine.Tally(ctx, ktrdr.TallyQuery{Run: q.Run})
+		return t.Markets, err
+	}
+	all, err := r.engine.Markets(ctx)
+	n := 0
+	for _, m := range all {
+		if m.Trials > 0 && slices.ContainsFunc(m.Series, func(s ktrdr.MarketSeries) bool {
+			return (q.Symbol == "" || s.Symbol == q.Symbol) && (q.Timeframe == "" || s.Timeframe == q.Timeframe)
+		}) {
+			n++
+		}
+	}
+	return n, err
+}
+
+// claimsOnMarkets says how many claims there are, and how many luck alone gives.
+func claimsOnMarkets(claims, markets int) string {
+	if markets == 0 {
+		return "No market was researched yet."
+	}
+	return fmt.Sprintf("%s on %s; luck alone gives up to %.3g.", numbered(claims, "claim", "claims"), numbered(markets, "market", "markets"),
+		evidence.Rules{}.WithDefaults().MaxLuck*float64(markets))
+}
+
+// thresholds says what a claim and a finalist must reach.
+func thresholds(r evidence.Rules) string {
+	return fmt.Sprintf("claimed: adjusted p <= %v on the holdout, with %d trades or more; "+
+		"finalist: deflated Sharpe >= %v on the test part when it was judged, %d trades or more, drawdown <= %.0f %%.",
+		r.MaxLuck, r.HoldoutTrades, r.MinDeflated, r.MinTrades, 100*r.MaxDrawdown)
+}
+
+// leaderPlace reads a cursor: how many rows come before the page.
+func leaderPlace(cursor string) (int, error) {
+	if cursor == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(cursor)
+	if err != nil || n < 0 || n > MostRanked {
+		return 0, ktrdr.Errorf(ktrdr.CodeInvalid, "the cursor %.40q is not one this server gave; begin without a cursor", cursor)
+	}
+	return n, nil
+}
+
+// sortLeaders orders rows by a figure, the best first. Equal rows stay by rank;
+// a row without the figure comes last.
+func sortLeaders(rows []Leader, by string) {
+	figure := func(l *Leader) (x *float64, smallFirst bool) {
+		switch by {
+		case "sharpe":
+			return l.Sharpe, false
+		case "alpha":
+			return l.Alpha, false
+		case "return":
+			return l.NetReturn, false
+		case "drawdown":
+			return l.MaxDrawdown, true
+		case "trades":
+			n := float64(l.Trades)
+			return &n, false
+		case "newest":
+			at := float64(l.CreatedAt.UnixMilli())
+			return &at, false
+		}
+		return nil, false
+	}
+	slices.SortStableFunc(rows, func(a, b Leader) int {
+		x, smallFirst := figure(&a)
+		y, _ := figure(&b)
+		switch {
+		case x == nil && y == nil:
+			return 0
+		case x == nil:
+			return 1
+		case y == nil:
+			return -1
+		case smallFirst:
+			return cmp.Compare(*x, *y)
+		}
+		return cmp.Compare(*y, *x)
+	})
+}
+
+// listedTrial is a trial as a row shows it: what only programs compare, and what
+// other fields of the row say, is left out.
+func listedTrial(t ktrdr.Trial) ktrdr.Trial {
+	t.Key, t.Type, t.Look, t.Hash = "", "", "", ktrdr.Hash{}
+	t.SharpeZ, t.AlphaZ = nil, nil
+	for _, x := range []**float64{&t.Sharpe, &t.Alpha, &t.NetReturn, &t.MaxDrawdown, &t.Adjusted} {
+		if *x != nil {
+			short, _ := strconv.ParseFloat(strconv.FormatFloat(**x, 'g', 6, 64), 64) // of what it has just written
+			*x = &short
+		}
+	}
+	return t
+}

@@ -1,0 +1,25 @@
+package research
+
+import "github.com/ktrdr/ktrdr"
+
+// Triggered is the answer to a request for researches. The first of them is
+// named at the top, for who asked for one.
+type Triggered struct {
+	Operation  ktrdr.OperationID   `json:"operation_id"`
+	Session    int64               `json:"session_id"`
+	Status     ktrdr.Status        `json:"status"`
+	Run        string              `json:"run"`
+	Seed       uint64              `json:"seed"`
+	Operations []TriggeredResearch `json:"operations"`
+	Understood []string            `json:"understood,omitempty"` // what was read out of the brief
+	Warnings   []string            `json:"warnings,omitempty"`
+
+	NotUnderstood []string `json:"not_understood,omitempty"` // content words of the brief that had no effect
+}
+
+// TriggeredResearch is one of them.
+type TriggeredResearch struct {
+	Operation ktrdr.OperationID `json:"operation_id"`
+	Session   int64             `json:"session_id"`
+	Status    ktrdr.Status      `json:"status"`
+}

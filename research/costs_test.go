@@ -143,6 +143,7 @@ func with(text string, c instrument.Costs) string {
 func cheapened(text string) string { return with(text, instrument.Costs{Commission: 1e-8}) }
 
 func TestDesk_RefusesCostsThatItCannotRead(t *testing.T) {
+	d, a := newDesk(t, map[string]int{"EURUSD": 1200})
 	for name, c := range map[string]struct {
 		costs, file string
 		want        []string
@@ -155,7 +156,6 @@ func TestDesk_RefusesCostsThatItCannotRead(t *testing.T) {
 			"correct instruments.yaml in the data folder of the backend", "instruments.yaml:2:12", "did you mean class?",
 		}},
 	} {
-		d, a := newDesk(t, map[string]int{"EURUSD": 1200})
 		d.cfg.Instruments = func(context.Context) (instrument.File, error) {
 			return instrument.Parse(instrument.FileName, []byte(c.file))
 		}

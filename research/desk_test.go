@@ -120,6 +120,7 @@ func specOf(t *testing.T, n ktrdr.NewOperation) Spec {
 
 func TestDesk_RefusesWithASentenceAndCreatesNothing(t *testing.T) {
 	text, _ := simple(t)
+	d, a := newDesk(t, map[string]int{"EURUSD": 1200, "SHORT": 900})
 	for name, x := range map[string]struct {
 		trigger Trigger
 		code    ktrdr.Code
@@ -147,7 +148,6 @@ func TestDesk_RefusesWithASentenceAndCreatesNothing(t *testing.T) {
 		"a strategy elsewhere":                  {Trigger{StrategyYAML: text, Symbols: []string{"SHORT"}}, ktrdr.CodeInvalid, []string{"written for EURUSD"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, a := newDesk(t, map[string]int{"EURUSD": 1200, "SHORT": 900})
 			order, err := d.Trigger(t.Context(), x.trigger)
 			if ktrdr.CodeOf(err) != x.code || len(order.Operations) > 0 || len(a.blobs) > 0 {
 				t.Fatalf("err = %v, %d operations and %d blobs, want %s and nothing made", err, len(order.Operations), len(a.blobs), x.code)

@@ -292,16 +292,22 @@ func TestCharge_BoundsTheSummary(t *testing.T) {
 	spec := someSpec(t)
 	tr := plant(t, spec)
 	r := &research{plan: tr.plan, spec: spec, state: State{Strategy: tr.texts.strategy}}
-	var run jobs.BacktestResult
-	for i := range 20 {
-		run.Accounts = append(run.Accounts, jobs.AccountResult{Symbol: fmt.Sprintf("EURUSD%d", i)})
-	}
-	result := Result{Summary: "No edge is claimed.", Figures: &Figures{}}
-	if err := r.charge(&result, &run); err != nil {
-		t.Fatal(err)
-	}
-	if len(result.Costs) != 20 || strings.Count(result.Summary, "are below the default") != mostSentences || !strings.HasSuffix(result.Summary, "16 more sentences about costs are left out: the result lists the costs of every symbol.") {
-		t.Errorf("%d costs, summary %q", len(result.Costs), result.Summary)
+	for accounts, left := range map[int]string{mostSentences: "", mostSentences + 1: "1 more sentences", 20: "16 more sentences"} {
+		var run jobs.BacktestResult
+		for i := range accounts {
+			run.Accounts = append(run.Accounts, jobs.AccountResult{Symbol: fmt.Sprintf("EURUSD%d", i)})
+		}
+		result := Result{Summary: "No edge is claimed.", Figures: &Figures{}}
+		if err := r.charge(&result, &run); err != nil {
+			t.Fatal(err)
+		}
+		if left != "" {
+			left += " about costs are left out: the result lists the costs of every symbol."
+		}
+		if len(result.Costs) != accounts || strings.Count(result.Summary, "are below the default") != mostSentences || !strings.HasSuffix(result.Summary, left) ||
+			strings.Contains(result.Summary, "left out") != (left != "") {
+			t.Errorf("%d costs, summary %q, want it to end with %q", len(result.Costs), result.Summary, left)
+		}
 	}
 }
 

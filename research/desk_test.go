@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -66,14 +67,48 @@ func (inMemory) Close() error { return nil }
 
 func (a *attic) Horizon(context.Context) (string, error) { return "42", nil }
 
-// newDesk makes a desk whose library has some bars.
-func newDesk(t *testing.T, bars map[string]int) (*Desk, *attic) {
+// emptyDatabase is the file of a database that is migrated and has nothing in it.
+// Migrating takes most of the time of a test.
+var emptyDatabase = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "research-test-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	path := filepath.Join(dir, "ktrdr.db")
+	store, err := sqlstore.Open(context.Background(), sqlstore.Config{URL: path})
+	if err != nil {
+		return nil, err
+	}
+	if err := store.Close(); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
+
+// newStore opens a database of its own.
+func newStore(t *testing.T) *sqlstore.Store {
 	t.Helper()
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: filepath.Join(t.TempDir(), "ktrdr.db")})
+	path := filepath.Join(t.TempDir(), "ktrdr.db")
+	empty, err := emptyDatabase()
+	if err == nil {
+		err = os.WriteFile(path, empty, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: path})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+// newDesk makes a desk whose library has some bars.
+func newDesk(t *testing.T, bars map[string]int) (*Desk, *attic) {
+	t.Helper()
+	store := newStore(t)
 	kept, err := blob.Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -195,7 +195,9 @@ func reach(t testing.TB, spec Spec, typ ktrdr.Type) *tree {
 	tr.ask(ktrdr.WhyCreated)
 	for tr.newest().Type != typ {
 		tr.complete(nil)
-		tr.ask(ktrdr.WhyChild)
+		if tr.ask(ktrdr.WhyChild); tr.parent.Status.Terminal() {
+			t.Fatalf("it is %s (%s) before its %s", tr.parent.Status, tr.parent.ErrorMessage, typ)
+		}
 	}
 	return tr
 }

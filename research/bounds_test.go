@@ -1,0 +1,251 @@
+package research
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/designer"
+	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/market"
+)
+
+// A run may last until the end of seven days, and not until now.
+func TestTrigger_UntilTheBoundsThemselves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for lasts, ok := range map[time.Duration]bool{
+			-1: false, 0: false, 1: true, 7 * 24 * time.Hour: true, 7*24*time.Hour + 1: false,
+		} {
+			if err := (Trigger{Count: 1, Until: time.Now().Add(lasts)}).check(); (err == nil) != ok {
+				t.Errorf("a run of %v: error is %v, want it accepted: %v", lasts, err, ok)
+			}
+		}
+	})
+}
+
+// Readers of JSON keep whole numbers below 2^53.
+func TestSeeds_AreKeptByReadersOfJSON(t *testing.T) {
+	seen := map[uint64]bool{}
+	for i := range 200 {
+		of := seedOf(fmt.Sprintf("run %d", i))
+		at := Spec{RunSeed: 7, Size: 8}.at(i).Seed
+		if of >= 1<<53 || at >= 1<<53 {
+			t.Errorf("run %d has the seed %d, its research %d; want less than 2^53", i, of, at)
+		}
+		seen[of], seen[at] = true, true
+	}
+	if len(seen) != 400 {
+		t.Errorf("%d seeds are different, want all 400", len(seen))
+	}
+}
+
+// Lists show the first row of a trial, so it names all symbols.
+func TestSpec_TheFirstMarketOfATrialNamesAllSymbols(t *testing.T) {
+	spec := Spec{
+		Markets: []SymbolMarket{{"EURUSD", "m1"}, {"GBPUSD", "m2"}},
+		Bars:    []jobs.Bars{{Symbol: "EURUSD", Timeframe: market.H1}, {Symbol: "EURUSD", Timeframe: market.H4}, {Symbol: "GBPUSD", Timeframe: market.H1}},
+	}
+	want := []ktrdr.TrialMarket{{Market: "m1", Symbols: "EURUSD GBPUSD", Timeframes: "1h 4h"}, {Market: "m2", Symbols: "GBPUSD", Timeframes: "1h"}}
+	if got := spec.trial(5); got.Own != 5 || !slices.Equal(got.Markets, want) {
+		t.Errorf("trial %+v, want %+v", got, want)
+	}
+	spec.Markets = spec.Markets[1:]
+	if got := spec.trial(5).Markets; !slices.Equal(got, want[1:]) {
+		t.Errorf("of one market %+v, want %+v", got, want[1:])
+	}
+}
+
+func TestDesk_AHoldoutHasAtLeastItsLastBar(t *testing.T) {
+	d, a := newDesk(t, map[string]int{"EURUSD": 1200})
+	bars, err := d.cfg.Library.Get(t.Context(), "EURUSD", market.H1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := bars.Time[bars.Len()-1]
+	for _, c := range []struct {
+		from    int64
+		holdout int // bars; 0: refused
+	}{{last - 3600, 2}, {last, 1}, {last + 1, 0}, {bars.Time[0], 0}} {
+		a.from["mkt_EURUSD"] = time.Unix(c.from, 0).UTC()
+		p, err := d.cut(t.Context(), []string{"EURUSD"}, []market.Timeframe{market.H1})
+		if c.holdout == 0 {
+			if ktrdr.CodeOf(err) != ktrdr.CodeInvalid || !strings.Contains(err.Error(), "all on one side of") {
+				t.Errorf("from %d s after the last bar: err = %v, want it refused", c.from-last, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := decoded(t, a.blobs[p.holdout[0].SHA256]).Len(); got != c.holdout {
+			t.Errorf("from %d s after the last bar: %d bars in the holdout, want %d", c.from-last, got, c.holdout)
+		}
+	}
+}
+
+// marketsBy is an attic with markets of its own making.
+type marketsBy struct {
+	*attic
+	id  func(*market.Bars) string
+	fix error
+}
+
+func (m marketsBy) Of(_ context.Context, b *market.Bars) (ktrdr.Market, error) {
+	return ktrdr.Market{ID: m.id(b), HoldoutFrom: m.from[m.id(b)]}, nil
+}
+
+func (m marketsBy) FixHoldout(ctx context.Context, id string, from time.Time) (time.Time, error) {
+	if m.fix != nil {
+		return time.Time{}, m.fix
+	}
+	return m.attic.FixHoldout(ctx, id, from)
+}
+
+// One market for each symbol, whatever its timeframes, and each with a holdout.
+func TestDesk_FindsTheMarketOfEverySymbol(t *testing.T) {
+	d, a := pairs(t)
+	symbols, frames := []string{"EURGBP", "USDCAD"}, []market.Timeframe{market.H1, market.H4}
+	p, err := d.cut(t.Context(), symbols, frames)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []SymbolMarket{{"EURGBP", "mkt_EURGBP"}, {"USDCAD", "mkt_USDCAD"}}; !slices.Equal(p.markets, want) {
+		t.Errorf("markets %+v, want %+v", p.markets, want)
+	}
+	if len(a.from) != 2 || a.from["mkt_EURGBP"].IsZero() || a.from["mkt_USDCAD"].IsZero() {
+		t.Errorf("holdouts begin at %v, want one start for each of the two markets", a.from)
+	}
+	for i, symbol := range symbols {
+		d.cfg.Markets = marketsBy{attic: a, id: func(b *market.Bars) string {
+			if b.Symbol == symbol {
+				return b.Symbol + string(b.Timeframe)
+			}
+			return b.Symbol
+		}}
+		if _, err := d.cut(t.Context(), symbols, frames); ktrdr.CodeOf(err) != ktrdr.CodeInvalid || !strings.Contains(err.Error(), "the bars of "+symbol+" belong to several markets") {
+			t.Errorf("symbol %d of two markets: err = %v, want it refused", i, err)
+		}
+	}
+	down := errors.New("the database is away")
+	d.cfg.Markets = marketsBy{attic: a, id: func(b *market.Bars) string { return b.Symbol }, fix: down}
+	if _, err := d.cut(t.Context(), symbols, frames); !errors.Is(err, down) {
+		t.Errorf("err = %v, want that the start of the holdout could not be stored", err)
+	}
+}
+
+func TestDesk_NeedsAThousandBars(t *testing.T) {
+	d, _ := newDesk(t, map[string]int{"JUST": 1000, "UNDER": 999})
+	if _, err := d.Trigger(t.Context(), Trigger{Symbols: []string{"JUST"}}); err != nil {
+		t.Errorf("1000 bars: %v", err)
+	}
+	if _, err := d.Trigger(t.Context(), Trigger{Symbols: []string{"UNDER"}}); err == nil || !strings.Contains(err.Error(), "only 999 1h bars of UNDER, and a research needs 1000") {
+		t.Errorf("999 bars: %v, want them refused", err)
+	}
+}
+
+// Of 375 bars four fifths are before the holdout: 300, the fewest to design for.
+func TestDesk_LongerBarsBeforeTheHoldout(t *testing.T) {
+	d := &Desk{cfg: DeskConfig{Holdout: 0.2}}
+	b := &designer.Brief{Symbols: []string{"EURUSD"}, Timeframe: market.H1, Longer: []market.Timeframe{market.D1}}
+	for bars, says := range map[int]string{375: "", 374: "there are only 299 1d bars of EURUSD before the holdout", 0: "there are only 0 1d bars"} {
+		known := designer.Known{Series: []designer.Series{
+			{Symbol: "EURUSD", Timeframe: market.D1, Bars: bars}, {Symbol: "EURUSD", Timeframe: market.H4, Bars: 1}, {Symbol: "GBPUSD", Timeframe: market.D1, Bars: 1},
+		}}
+		err := d.enoughBars(known, b)
+		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
+			t.Errorf("%d bars: err = %v, want %q", bars, err, says)
+		}
+	}
+}
+
+func TestSpelled_AsTheLibraryDoes(t *testing.T) {
+	known := designer.Known{Series: []designer.Series{{Symbol: "EURUSD"}, {Symbol: "GBPUSD"}, {Symbol: "btc"}}}
+	got, err := spelled([]string{"gbpusd", "eurusd", "EURUSD", "BTC", "xauusd"}, known)
+	if want := []string{"GBPUSD", "EURUSD", "btc", "xauusd"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v; want %q", got, err, want)
+	}
+	if _, err := spelled([]string{" "}, known); ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
+		t.Errorf("err = %v, want a blank name refused", err)
+	}
+}
+
+func TestDesk_ResearchesAStrategyByItsName(t *testing.T) {
+	text, s := simple(t)
+	d, _ := newDesk(t, map[string]int{"EURUSD": 1200})
+	order, err := d.Trigger(t.Context(), Trigger{Strategy: s.Name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := specOf(t, order.Operations[0]).Strategy; got != text {
+		t.Errorf("research of %.60q…, want the text of strategy %s", got, s.Name)
+	}
+	// The embargo is a share of the bars before the holdout: 960 of 1200.
+	long := strings.Replace(text, "training:", "training:\n  embargo: 0.2", 1)
+	if _, err := d.Trigger(t.Context(), Trigger{StrategyYAML: long}); ktrdr.CodeOf(err) != ktrdr.CodeInvalid || !strings.Contains(err.Error(), "of 960 bars") {
+		t.Errorf("err = %v, want a refusal that counts 960 bars", err)
+	}
+}
+
+func TestAvailable_OfAnEmptyLibrary(t *testing.T) {
+	none := designer.Known{}
+	for says, chosen := range map[string]designer.Chosen{
+		"there are no bars to research":  {},
+		"there are no 1h bars of EURUSD": {Symbols: []string{"EURUSD"}},
+	} {
+		if err := available(none, chosen); ktrdr.CodeOf(err) != ktrdr.CodeInvalid || !strings.Contains(err.Error(), says) {
+			t.Errorf("%+v: err = %v, want %q", chosen, err, says)
+		}
+	}
+	if err := available(designer.Known{Series: []designer.Series{{Symbol: "EURUSD", Timeframe: market.H1}}}, designer.Chosen{}); err != nil {
+		t.Errorf("with bars: %v", err)
+	}
+}
+
+func TestPlan_SaysWhyItsChildWasCancelled(t *testing.T) {
+	for reason, ends := range map[string]string{"": " was cancelled", "too hot": " was cancelled: too hot"} {
+		tr := reach(t, someSpec(t), ktrdr.Training)
+		tr.die(ktrdr.Cancelled, ktrdr.CodeCancelled, "")
+		tr.newest().CancelReason = reason
+		tr.ask(ktrdr.WhyChild)
+		if got := tr.parent.ErrorMessage; tr.parent.Status != ktrdr.Cancelled || !strings.HasSuffix(got, string(tr.newest().ID)+ends) {
+			t.Errorf("reason %q: %s with %q", reason, tr.parent.Status, got)
+		}
+	}
+}
+
+func TestPlan_KeepsTheEpochAtWhichTrainingEnded(t *testing.T) {
+	for _, typ := range []ktrdr.Type{ktrdr.Training, ktrdr.Backtesting} {
+		tr := reach(t, someSpec(t), typ)
+		before := tr.state().TrainingEpoch
+		tr.newest().Progress.Context = mustEncode(t, jobs.Figures{Epoch: 17})
+		tr.die(ktrdr.Failed, ktrdr.CodeFailed, "bad luck")
+		tr.ask(ktrdr.WhyChild)
+		want := before
+		if typ == ktrdr.Training {
+			want = 17
+		}
+		if got := tr.state().TrainingEpoch; got != want || before == 17 {
+			t.Errorf("%s failed: epoch %d, want %d", typ, got, want)
+		}
+	}
+}
+
+func TestGates_LeastNumberOfTradesFromTheEnvironment(t *testing.T) {
+	for text, ok := range map[string]bool{"0": false, "-1": false, "1": true, "1.5": false} {
+		_, err := GatesFrom(func(name string) string {
+			if name == "BACKTEST_GATE_MIN_TRADES" {
+				return text
+			}
+			return ""
+		})
+		if (err == nil) != ok {
+			t.Errorf("BACKTEST_GATE_MIN_TRADES=%s: err = %v, want it accepted: %v", text, err, ok)
+		}
+	}
+}

@@ -2,16 +2,21 @@ package research
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/designer"
+	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 )
@@ -246,6 +251,154 @@ func TestGates_LeastNumberOfTradesFromTheEnvironment(t *testing.T) {
 		})
 		if (err == nil) != ok {
 			t.Errorf("BACKTEST_GATE_MIN_TRADES=%s: err = %v, want it accepted: %v", text, err, ok)
+		}
+	}
+}
+
+// Answering all of two classes alike costs ln 2. A tenth more than that passes,
+// also when the limit is lower. The error of a regression has the same tenth.
+func TestGates_LossOfAnAnswerThatKnowsNothing(t *testing.T) {
+	g := DefaultGates()
+	g.MaxLoss = 0.5
+	for classes, want := range map[int]float64{0: 0.5, 1: 0.5, 2: 1.1 * math.Ln2} {
+		if got := g.lossLimit(classes); math.Abs(got-want) > 1e-12 {
+			t.Errorf("the loss of %d classes is limited to %v, want %v", classes, got, want)
+		}
+	}
+	for rmse, ok := range map[float64]bool{1.1: true, 1.11: false} {
+		f := TrainingFigures{Regression: true, Accuracy: new(0.6), Loss: new(0.1), RMSE: new(rmse), BaselineRMSE: new(1.0)}
+		if r := g.Training(f); r.Passed != ok {
+			t.Errorf("an error of %v beside 1: %+v, want it passed: %v", rmse, r, ok)
+		}
+	}
+}
+
+func TestGateReasons_SurviveStorage(t *testing.T) {
+	value, limit := 9.0, 0.8
+	want := GateReasons{{Code: "loss_too_high", Text: "loss", Value: &value, Limit: &limit}, {Code: "too_few_trades", Text: "few", Value: &value}}
+	var got GateReasons
+	if err := json.Unmarshal(mustEncode(t, want), &got); err != nil || !cmp.Equal(got, want) {
+		t.Errorf("%v; %s", err, cmp.Diff(want, got))
+	}
+	if err := json.Unmarshal([]byte(`[{"code": 7}]`), &got); err == nil {
+		t.Errorf("a code that is a number is read as %+v", got)
+	}
+}
+
+// A share is a hundredth of the percentage that a backtest tells.
+func TestLedger_KeepsFiguresByHand(t *testing.T) {
+	var r jobs.BacktestResult
+	r.Metrics.TotalReturnPct, r.Metrics.MaxDrawdownPct, r.Metrics.TotalTrades = 25, 50, 7
+	f := Ledger()[ktrdr.Backtesting](ended(t, ktrdr.Backtesting, 1, jobs.BacktestSpec{Symbol: "EURUSD"}, r)).Trial
+	if *f.NetReturn != 0.25 || *f.MaxDrawdown != 0.5 || f.Trades != 7 {
+		t.Errorf("kept a return of %v, a fall of %v and %d trades; want 0.25, 0.5 and 7", *f.NetReturn, *f.MaxDrawdown, f.Trades)
+	}
+	for n, want := range []bool{false, true} {
+		result := Result{Instead: make([]string, n)}
+		if got := Ledger()[ktrdr.AgentResearch](ended(t, ktrdr.AgentResearch, 1, struct{}{}, result)).Trial.Unaided; got != want {
+			t.Errorf("%d phases without a model: unaided is %v, want %v", n, got, want)
+		}
+	}
+}
+
+func TestMemory_ReadsAtMostSoMany(t *testing.T) {
+	notes := shelf{}
+	for i := range 320 {
+		n := ktrdr.Note{Kind: NoteExperiment, Key: fmt.Sprintf("r/0/%04d", i), Run: "r"}
+		notes[n.Key] = n
+	}
+	for most, want := range map[int]int{0: 320, 1: 1, 99: 99, 100: 100, 150: 150, 250: 250, 320: 320, 400: 320} {
+		got := 0
+		err := NewMemory(notes).read(t.Context(), ktrdr.NoteQuery{Kind: NoteExperiment}, most, func(ktrdr.Note) error { got++; return nil })
+		if err != nil || got != want {
+			t.Errorf("at most %d of 320: %d, %v; want %d", most, got, err, want)
+		}
+	}
+}
+
+// A research that failed after its design still says what was designed.
+func TestNotes_OfAFailedResearchNameItsDesign(t *testing.T) {
+	for typ, key := range map[ktrdr.Type]string{ktrdr.AgentDesign: "", ktrdr.Training: "k"} {
+		tr := reach(t, someSpec(t), typ)
+		tr.die(ktrdr.Failed, ktrdr.CodeFailed, "bad luck")
+		tr.ask(ktrdr.WhyChild)
+		var e Experiment
+		if err := json.Unmarshal(tr.notes[NoteExperiment+" run_a/1/2/failed"].Data, &e); err != nil {
+			t.Fatal(err)
+		}
+		if e.Key != key || (e.Genome != nil) != (key != "") || !e.Outcome.Failed {
+			t.Errorf("%s failed: experiment %+v, want the design %q", typ, e, key)
+		}
+	}
+}
+
+// The hypothesis of the research itself is number 0, those of its assessment follow.
+func TestNotes_NumberTheHypotheses(t *testing.T) {
+	tr := whole(t, someSpec(t), func(v any) {
+		if a, ok := v.(*Assessment); ok {
+			a.Hypotheses = []Hypothesis{{Text: "first"}, {Text: "second"}}
+		}
+	})
+	for key, text := range map[string]string{"run_a/1/2/0": "it earns", "run_a/1/2/1": "first", "run_a/1/2/2": "second"} {
+		var h HypothesisNote
+		if err := json.Unmarshal(tr.notes[NoteHypothesis+" "+key].Data, &h); err != nil || h.ID != key || h.Text != text {
+			t.Errorf("hypothesis %s is %+v, %v; want %q", key, h, err, text)
+		}
+	}
+}
+
+func TestFound_ByHand(t *testing.T) {
+	for _, c := range []struct {
+		a    Assessment
+		o    Outcome
+		want HypothesisStatus
+	}{
+		{Assessment{Finalist: true, Verdict: evidence.Poor}, OutcomeCompleted, Validated},
+		{Assessment{Verdict: evidence.Poor}, OutcomeCompleted, Refuted},
+		{Assessment{Verdict: evidence.Poor}, OutcomeFailed, Inconclusive},
+		{Assessment{Verdict: evidence.Neutral}, OutcomeCompleted, Inconclusive},
+	} {
+		if got := found(&c.a, c.o); got != c.want {
+			t.Errorf("%s, finalist %v, %s: %s, want %s", c.o, c.a.Finalist, c.a.Verdict, got, c.want)
+		}
+	}
+}
+
+func TestNotes_TellTheDesignerOfACollapse(t *testing.T) {
+	for _, collapsed := range []bool{false, true} {
+		tr := whole(t, someSpec(t), func(v any) {
+			if r, ok := v.(*jobs.TrainingResult); ok {
+				r.Test.Collapsed = collapsed
+			}
+		})
+		var e Experiment
+		if err := json.Unmarshal(tr.notes[NoteExperiment+" run_a/1/2"].Data, &e); err != nil || e.Outcome.Collapsed != collapsed {
+			t.Errorf("collapsed %v: the designer is told %+v, %v", collapsed, e.Outcome, err)
+		}
+	}
+}
+
+// The assessment is told of a collapse, and gets files only if there are any.
+func TestPlan_AssessesWhatThereIs(t *testing.T) {
+	for _, collapsed := range []bool{false, true} {
+		for _, files := range []bool{false, true} {
+			tr := reach(t, someSpec(t), ktrdr.Training)
+			for tr.newest().Type != ktrdr.AgentAssessment {
+				tr.complete(func(v any) {
+					switch r := v.(type) {
+					case *jobs.TrainingResult:
+						r.Test.Collapsed = collapsed
+					case *jobs.BacktestResult:
+						if !files {
+							r.Artifacts = nil
+						}
+					}
+				})
+				tr.ask(ktrdr.WhyChild)
+			}
+			if got := newestSpec[AssessmentSpec](tr); got.Collapsed != collapsed || (got.Files != nil) != files {
+				t.Errorf("collapsed %v, files %v: the assessment gets %v, %+v", collapsed, files, got.Collapsed, got.Files)
+			}
 		}
 	}
 }

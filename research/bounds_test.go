@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backtest"
 	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/jobs"
@@ -399,6 +400,53 @@ func TestPlan_AssessesWhatThereIs(t *testing.T) {
 			if got := newestSpec[AssessmentSpec](tr); got.Collapsed != collapsed || (got.Files != nil) != files {
 				t.Errorf("collapsed %v, files %v: the assessment gets %v, %+v", collapsed, files, got.Collapsed, got.Files)
 			}
+		}
+	}
+}
+
+// The share of the gross result that costs took: all of it when they took more,
+// and nothing when there were none.
+func TestFigures_ShareOfCosts(t *testing.T) {
+	for _, c := range []struct{ net, costs, want float64 }{
+		{75, 25, 0.25}, {-10, 25, 1}, {-30, 25, 1}, {0, 25, 1}, {50, 0, 0}, {-50, 0, 0},
+	} {
+		if got := figuresOf(&backtest.Metrics{TotalReturn: c.net, CostTotal: c.costs}).CostShare; got != c.want {
+			t.Errorf("%v left after costs of %v: a share of %v, want %v", c.net, c.costs, got, c.want)
+		}
+	}
+}
+
+// noRuns is a store in which no run is open.
+type noRuns struct{ *diary }
+
+func (noRuns) OpenRuns(context.Context) ([]ktrdr.OpenRun, error) { return nil, nil }
+
+func TestKeeper_WaitsWhileARunIsOpen(t *testing.T) {
+	d := lasting(func(d *diary) { d.run.OldestOpen = 0 })
+	if _, waits, err := NewKeeper(d).Keep(t.Context(), time.Now()); err != nil || !waits {
+		t.Errorf("a run is open: waits %v, %v", waits, err)
+	}
+	if _, waits, err := NewKeeper(noRuns{d}).Keep(t.Context(), time.Now()); err != nil || waits {
+		t.Errorf("no run is open: waits %v, %v", waits, err)
+	}
+}
+
+// A creation that has paused for a minute is broken off.
+func TestKeeper_SettlesAfterAMinute(t *testing.T) {
+	now := time.Now()
+	for paused, settled := range map[time.Duration]bool{time.Minute - 1: false, time.Minute: true} {
+		d := lasting(func(d *diary) { d.run.Planned, d.run.NewestAdded, d.run.OldestOpen = 5, now.Add(-paused), 0 })
+		if _, _, err := NewKeeper(d).Keep(t.Context(), now); err != nil || slices.Contains(d.did, "settle") != settled {
+			t.Errorf("paused for %v: did %q, %v; want it settled: %v", paused, d.did, err, settled)
+		}
+	}
+}
+
+// Designs and assessments ask models with the backend's keys, so they run there.
+func TestPlan_WhatRunsInTheBackend(t *testing.T) {
+	for typ, want := range map[ktrdr.Type]bool{ktrdr.AgentDesign: true, ktrdr.Training: false, ktrdr.Backtesting: false, ktrdr.AgentAssessment: true} {
+		if got := reach(t, someSpec(t), typ).newest().BackendLocal; got != want {
+			t.Errorf("%s runs in the backend only: %v, want %v", typ, got, want)
 		}
 	}
 }

@@ -400,6 +400,10 @@ func TestPlan_AssessesWhatThereIs(t *testing.T) {
 			if got := newestSpec[AssessmentSpec](tr); got.Collapsed != collapsed || (got.Files != nil) != files {
 				t.Errorf("collapsed %v, files %v: the assessment gets %v, %+v", collapsed, files, got.Collapsed, got.Files)
 			}
+			tr.complete(nil)
+			if tr.ask(ktrdr.WhyChild); tr.parent.Status != ktrdr.Completed || tr.result().ResultHash == (ktrdr.Hash{}) {
+				t.Errorf("collapsed %v, files %v: it is %s with the hash %s", collapsed, files, tr.parent.Status, tr.result().ResultHash)
+			}
 		}
 	}
 }
@@ -447,6 +451,46 @@ func TestPlan_WhatRunsInTheBackend(t *testing.T) {
 	for typ, want := range map[ktrdr.Type]bool{ktrdr.AgentDesign: true, ktrdr.Training: false, ktrdr.Backtesting: false, ktrdr.AgentAssessment: true} {
 		if got := reach(t, someSpec(t), typ).newest().BackendLocal; got != want {
 			t.Errorf("%s runs in the backend only: %v, want %v", typ, got, want)
+		}
+	}
+}
+
+// endless is a store that cannot end a run.
+type endless struct{ *diary }
+
+func (endless) EndRun(context.Context, string) (bool, error) {
+	return false, errors.New("the database is away")
+}
+
+// The keeper names the last generation of a run that it gives up and ends.
+func TestKeeper_SaysWhatItDid(t *testing.T) {
+	over := func(d *diary) {
+		d.run.Generations, d.run.Closed = 3, 3
+		d.tallies = []ktrdr.GenerationTally{{Generation: 2, Researches: 8, Failed: 8}}
+	}
+	const why = "all 8 researches of generation 2 failed or were cancelled"
+	givenUp := Kept{Run: "run_a", Did: "given up", Generation: 2, Why: why}
+	did, _, err := NewKeeper(lasting(over)).Keep(t.Context(), time.Now())
+	if want := []Kept{givenUp, {Run: "run_a", Did: "ended", Generation: 2}}; err != nil || !slices.Equal(did, want) {
+		t.Errorf("did %+v, %v; want %+v", did, err, want)
+	}
+	did, _, err = NewKeeper(endless{lasting(over)}).Keep(t.Context(), time.Now())
+	if err == nil || !slices.Equal(did, []Kept{givenUp}) {
+		t.Errorf("did %+v, %v; want it given up and not ended", did, err)
+	}
+}
+
+// What a plan creates is accepted, and what names no model is not.
+func TestSpecs_NeedAModel(t *testing.T) {
+	design := newestSpec[DesignSpec](reach(t, someSpec(t), ktrdr.AgentDesign))
+	assessment := newestSpec[AssessmentSpec](reach(t, someSpec(t), ktrdr.AgentAssessment))
+	if err := errors.Join(design.Validate(), assessment.Validate()); err != nil {
+		t.Errorf("made by the plan: %v", err)
+	}
+	design.Model, assessment.Model = "", ""
+	for _, err := range []error{design.Validate(), assessment.Validate()} {
+		if err == nil || !strings.Contains(err.Error(), "model is empty") {
+			t.Errorf("without a model: %v", err)
 		}
 	}
 }

@@ -494,3 +494,16 @@ func TestSpecs_NeedAModel(t *testing.T) {
 		}
 	}
 }
+
+// The longest strategy has 32 KiB as a JSON string, with its quotes.
+func TestReadStrategy_TheLongestText(t *testing.T) {
+	text, _ := simple(t)
+	text += "\n# "
+	room := 32<<10 - len(mustEncode(t, text))
+	if _, err := readStrategy(text+strings.Repeat("x", room), "long"); err != nil {
+		t.Errorf("a strategy of 32768 bytes: %v", err)
+	}
+	if _, err := readStrategy(text+strings.Repeat("x", room+1), "long"); err == nil || !strings.Contains(err.Error(), "longer than the 32768 bytes") {
+		t.Errorf("a strategy of 32769 bytes: %v, want it refused", err)
+	}
+}

@@ -507,3 +507,63 @@ func TestReadStrategy_TheLongestText(t *testing.T) {
 		t.Errorf("a strategy of 32769 bytes: %v, want it refused", err)
 	}
 }
+
+func TestDesk_AsksAModelWhileThereIsMoney(t *testing.T) {
+	d, _ := newDesk(t, map[string]int{"EURUSD": 1200})
+	down := errors.New("the database is away")
+	for name, c := range map[string]struct {
+		left float64
+		err  error
+		code ktrdr.Code
+	}{
+		"a cent":          {left: 0.01},
+		"nothing":         {code: CodeBudgetExhausted},
+		"less":            {left: -1, code: CodeBudgetExhausted},
+		"nobody knows it": {left: 5, err: down, code: ktrdr.CodeOf(down)},
+	} {
+		d.cfg.Budget = func(context.Context) (float64, error) { return c.left, c.err }
+		order, err := d.Trigger(t.Context(), Trigger{Model: "sonnet"})
+		if ktrdr.CodeOf(err) != c.code || c.err != nil && !errors.Is(err, c.err) {
+			t.Errorf("%s is left: %v, want the code %q", name, err, c.code)
+		}
+		if c.code == "" && specOf(t, order.Operations[0]).Model != "sonnet" {
+			t.Errorf("%s is left, and another model is asked", name)
+		}
+	}
+}
+
+// A generation of a given strategy is listed under the name of the strategy.
+func TestSpec_GenerationsOfAStrategyAreNamed(t *testing.T) {
+	text, s := simple(t)
+	spec := someSpec(t)
+	spec.Strategy, spec.Size = text, 2
+	run := &ktrdr.OpenRun{Run: ktrdr.Run{ID: "run_a", Size: 2, Planned: 2, Generations: 1}}
+	ops, _, err := spec.generation(run)
+	if err != nil || len(ops) != 2 {
+		t.Fatalf("%d operations, %v", len(ops), err)
+	}
+	var listed Listing
+	if err := json.Unmarshal(ops[0].Metadata, &listed); err != nil || listed.Strategy != s.Name {
+		t.Errorf("listed as %q, %v; want %q", listed.Strategy, err, s.Name)
+	}
+	spec.Strategy = "name: [x"
+	if _, _, err := spec.generation(run); err == nil {
+		t.Error("a strategy that cannot be read makes a generation")
+	}
+}
+
+// A training may take 4 GiB of memory and a day of one core.
+func TestAffordable_SaysWhatIsTooMuch(t *testing.T) {
+	_, s := simple(t)
+	if err := affordable(s, 5000); err != nil {
+		t.Errorf("as it is: %v", err)
+	}
+	if err := affordable(s, 1<<31); err == nil || !strings.Contains(err.Error(), "at most 4096 MB are allowed") {
+		t.Errorf("2 billion bars: %v", err)
+	}
+	long := *s
+	long.Training.Epochs = 1 << 40
+	if err := affordable(&long, 5000); err == nil || !strings.Contains(err.Error(), "at most 24h0m0s are allowed") {
+		t.Errorf("2^40 epochs: %v", err)
+	}
+}

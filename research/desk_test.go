@@ -243,21 +243,27 @@ func TestDesk_PinsARun(t *testing.T) {
 }
 
 func TestDesk_RestOfARunIsPinnedAsItsFirst(t *testing.T) {
+	text, _ := simple(t)
 	d, _ := newDesk(t, map[string]int{"EURUSD": 1200})
-	ask := Trigger{Brief: "momentum on EURUSD", Count: 12, Run: "mine"}
-	order, err := d.Trigger(t.Context(), ask)
-	if err != nil {
-		t.Fatal(err)
+	asks := []Trigger{{Brief: "momentum on EURUSD", Count: 12, Run: "mine"}, {StrategyYAML: text, Count: 3, Run: "given"}}
+	orders := make([]Order, len(asks))
+	for i, ask := range asks {
+		var err error
+		if orders[i], err = d.Trigger(t.Context(), ask); err != nil {
+			t.Fatal(err)
+		}
 	}
 	added(t, d.cfg.Library, market.Synth(market.SynthConfig{Symbol: "EURUSD", Bars: 1300, Seed: 4})) // the same request would research other bars now
-	rest, err := d.Rest(ask, order.Operations[0].Spec)
-	if err != nil || rest.Run != order.Run || rest.Seed != order.Seed {
-		t.Fatalf("the rest is of run %s with seed %d, %v", rest.Run, rest.Seed, err)
-	}
-	if !slices.EqualFunc(order.Operations, rest.Operations, func(a, b ktrdr.NewOperation) bool {
-		return bytes.Equal(a.Spec, b.Spec) && bytes.Equal(a.Metadata, b.Metadata)
-	}) {
-		t.Error("the rest of a run is not what the whole would have been")
+	for i, order := range orders {
+		rest, err := d.Rest(asks[i], order.Operations[0].Spec)
+		if err != nil || rest.Run != order.Run || rest.Seed != order.Seed {
+			t.Fatalf("the rest is of run %s with seed %d, %v", rest.Run, rest.Seed, err)
+		}
+		if !slices.EqualFunc(order.Operations, rest.Operations, func(a, b ktrdr.NewOperation) bool {
+			return bytes.Equal(a.Spec, b.Spec) && bytes.Equal(a.Metadata, b.Metadata)
+		}) {
+			t.Errorf("the rest of run %s is not what the whole would have been", order.Run)
+		}
 	}
 }
 

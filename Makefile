@@ -64,6 +64,8 @@ soak-statistics: needs-go $(BIN)/testrun ## The statistics of soak, without the 
 # tests that take seconds each: every mutant would pay for them. A part of a
 # package is run with MUTATE=research MUTATE_FILES='^(gate|rank)'; it has no
 # threshold. Tests write to memory where the system has a folder for that.
+# Coverage does not count the conditions of a case or of a constant: gremlins
+# lists them as not covered and does not try them.
 MUTATE       ?= label backtest resilience evidence research
 MUTATE_FILES ?=
 MUTATE_TMP   ?= $(firstword $(wildcard /dev/shm) /tmp)

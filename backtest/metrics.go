@@ -159,15 +159,11 @@ func (m *Metrics) drawdown(equity []float64) {
 			continue
 		}
 		fall := peak - x
-		if fall > deepest {
-			deepest = fall
-		}
+		deepest = max(deepest, fall)
 		if fall > float64(worst*peak) {
 			worst = fall / peak
 		}
-		if i-at > m.MaxDrawdownDuration {
-			m.MaxDrawdownDuration = i - at
-		}
+		m.MaxDrawdownDuration = max(m.MaxDrawdownDuration, i-at)
 	}
 	m.MaxDrawdown, m.MaxDrawdownPct = deepest, worst*percent
 	if deepest == 0 {

@@ -208,6 +208,7 @@ func TestOwnShare_IsTheUnexplainedPart(t *testing.T) {
 	p := Part{Hold: normals(200_000, 0, r), Returns: normals(200_000, 0, r)}
 	for i := range p.Returns {
 		p.Returns[i] = 0.6*p.Returns[i] + 0.8*p.Hold[i]
+		p.Hold[i] *= 4 // the market moves more than the strategy
 	}
 	c := Versus(p.Returns, p.Hold, 0)
 	near(t, "own share", ownShare(&p, &c), 0.6, 0.01)

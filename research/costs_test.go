@@ -143,6 +143,7 @@ func with(text string, c instrument.Costs) string {
 func cheapened(text string) string { return with(text, instrument.Costs{Commission: 1e-8}) }
 
 func TestDesk_RefusesCostsThatItCannotRead(t *testing.T) {
+	d, a := newDesk(t, map[string]int{"EURUSD": 1200})
 	for name, c := range map[string]struct {
 		costs, file string
 		want        []string
@@ -155,7 +156,6 @@ func TestDesk_RefusesCostsThatItCannotRead(t *testing.T) {
 			"correct instruments.yaml in the data folder of the backend", "instruments.yaml:2:12", "did you mean class?",
 		}},
 	} {
-		d, a := newDesk(t, map[string]int{"EURUSD": 1200})
 		d.cfg.Instruments = func(context.Context) (instrument.File, error) {
 			return instrument.Parse(instrument.FileName, []byte(c.file))
 		}
@@ -292,16 +292,22 @@ func TestCharge_BoundsTheSummary(t *testing.T) {
 	spec := someSpec(t)
 	tr := plant(t, spec)
 	r := &research{plan: tr.plan, spec: spec, state: State{Strategy: tr.texts.strategy}}
-	var run jobs.BacktestResult
-	for i := range 20 {
-		run.Accounts = append(run.Accounts, jobs.AccountResult{Symbol: fmt.Sprintf("EURUSD%d", i)})
-	}
-	result := Result{Summary: "No edge is claimed.", Figures: &Figures{}}
-	if err := r.charge(&result, &run); err != nil {
-		t.Fatal(err)
-	}
-	if len(result.Costs) != 20 || strings.Count(result.Summary, "are below the default") != mostSentences || !strings.HasSuffix(result.Summary, "16 more sentences about costs are left out: the result lists the costs of every symbol.") {
-		t.Errorf("%d costs, summary %q", len(result.Costs), result.Summary)
+	for accounts, left := range map[int]string{mostSentences: "", mostSentences + 1: "1 more sentences", 20: "16 more sentences"} {
+		var run jobs.BacktestResult
+		for i := range accounts {
+			run.Accounts = append(run.Accounts, jobs.AccountResult{Symbol: fmt.Sprintf("EURUSD%d", i)})
+		}
+		result := Result{Summary: "No edge is claimed.", Figures: &Figures{}}
+		if err := r.charge(&result, &run); err != nil {
+			t.Fatal(err)
+		}
+		if left != "" {
+			left += " about costs are left out: the result lists the costs of every symbol."
+		}
+		if len(result.Costs) != accounts || strings.Count(result.Summary, "are below the default") != mostSentences || !strings.HasSuffix(result.Summary, left) ||
+			strings.Contains(result.Summary, "left out") != (left != "") {
+			t.Errorf("%d costs, summary %q, want it to end with %q", len(result.Costs), result.Summary, left)
+		}
 	}
 }
 

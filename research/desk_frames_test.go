@@ -82,6 +82,7 @@ func TestDesk_ResearchesAllThatIsNamed(t *testing.T) {
 func TestDesk_RefusesWhatCannotBeDoneTogether(t *testing.T) {
 	two := strategytest.Small("{mode: single, symbol: EURUSD}", "{mode: multi_symbol, symbols: [EURGBP, USDCAD]}")
 	mixed := strings.Replace(two, "{mode: single, timeframe: 1h}", "{mode: multi_timeframe, timeframes: [1h, 4h], base_timeframe: 1h}", 1)
+	d, a := pairs(t)
 	for name, c := range map[string]struct {
 		trigger Request
 		says    string
@@ -99,14 +100,12 @@ func TestDesk_RefusesWhatCannotBeDoneTogether(t *testing.T) {
 		"another timeframe than it has":  {Request{StrategyYAML: two, Timeframes: []string{"1h", "4h"}}, "is not written for 4h bars"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, a := pairs(t)
 			order, err := d.Trigger(t.Context(), c.trigger)
 			if ktrdr.CodeOf(err) != ktrdr.CodeInvalid || len(order.Operations) > 0 || len(a.blobs) > 0 || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("err = %v, %d operations and %d blobs; want a sentence with %q and nothing made", err, len(order.Operations), len(a.blobs), c.says)
 			}
 		})
 	}
-	d, _ := pairs(t)
 	for _, trigger := range []Request{
 		{StrategyYAML: two}, {StrategyYAML: two, Symbols: []string{"USDCAD", "EURGBP"}}, {StrategyYAML: mixed, Timeframes: []string{"1h"}}, {StrategyYAML: mixed, Timeframes: []string{"4h", "1h"}},
 	} {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -66,14 +67,48 @@ func (inMemory) Close() error { return nil }
 
 func (a *attic) Horizon(context.Context) (string, error) { return "42", nil }
 
-// newDesk makes a desk whose library has some bars.
-func newDesk(t *testing.T, bars map[string]int) (*Desk, *attic) {
+// emptyDatabase is the file of a database that is migrated and has nothing in it.
+// Migrating takes most of the time of a test.
+var emptyDatabase = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "research-test-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	path := filepath.Join(dir, "ktrdr.db")
+	store, err := sqlstore.Open(context.Background(), sqlstore.Config{URL: path})
+	if err != nil {
+		return nil, err
+	}
+	if err := store.Close(); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
+
+// newStore opens a database of its own.
+func newStore(t *testing.T) *sqlstore.Store {
 	t.Helper()
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: filepath.Join(t.TempDir(), "ktrdr.db")})
+	path := filepath.Join(t.TempDir(), "ktrdr.db")
+	empty, err := emptyDatabase()
+	if err == nil {
+		err = os.WriteFile(path, empty, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: path})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+// newDesk makes a desk whose library has some bars.
+func newDesk(t *testing.T, bars map[string]int) (*Desk, *attic) {
+	t.Helper()
+	store := newStore(t)
 	kept, err := blob.Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -120,6 +155,7 @@ func specOf(t *testing.T, n ktrdr.NewOperation) Spec {
 
 func TestDesk_RefusesWithASentenceAndCreatesNothing(t *testing.T) {
 	text, _ := simple(t)
+	d, a := newDesk(t, map[string]int{"EURUSD": 1200, "SHORT": 900})
 	for name, x := range map[string]struct {
 		trigger Request
 		code    ktrdr.Code
@@ -147,7 +183,6 @@ func TestDesk_RefusesWithASentenceAndCreatesNothing(t *testing.T) {
 		"a strategy elsewhere":                  {Request{StrategyYAML: text, Symbols: []string{"SHORT"}}, ktrdr.CodeInvalid, []string{"written for EURUSD"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, a := newDesk(t, map[string]int{"EURUSD": 1200, "SHORT": 900})
 			order, err := d.Trigger(t.Context(), x.trigger)
 			if ktrdr.CodeOf(err) != x.code || len(order.Operations) > 0 || len(a.blobs) > 0 {
 				t.Fatalf("err = %v, %d operations and %d blobs, want %s and nothing made", err, len(order.Operations), len(a.blobs), x.code)
@@ -208,21 +243,27 @@ func TestDesk_PinsARun(t *testing.T) {
 }
 
 func TestDesk_RestOfARunIsPinnedAsItsFirst(t *testing.T) {
+	text, _ := simple(t)
 	d, _ := newDesk(t, map[string]int{"EURUSD": 1200})
-	ask := Request{Brief: "momentum on EURUSD", Count: 12, Run: "mine"}
-	order, err := d.Trigger(t.Context(), ask)
-	if err != nil {
-		t.Fatal(err)
+	asks := []Request{{Brief: "momentum on EURUSD", Count: 12, Run: "mine"}, {StrategyYAML: text, Count: 3, Run: "given"}}
+	orders := make([]Order, len(asks))
+	for i, ask := range asks {
+		var err error
+		if orders[i], err = d.Trigger(t.Context(), ask); err != nil {
+			t.Fatal(err)
+		}
 	}
 	added(t, d.cfg.Library, market.Synth(market.SynthConfig{Symbol: "EURUSD", Bars: 1300, Seed: 4})) // the same request would research other bars now
-	rest, err := d.Rest(ask, order.Operations[0].Spec)
-	if err != nil || rest.Run != order.Run || rest.Seed != order.Seed {
-		t.Fatalf("the rest is of run %s with seed %d, %v", rest.Run, rest.Seed, err)
-	}
-	if !slices.EqualFunc(order.Operations, rest.Operations, func(a, b ktrdr.NewOperation) bool {
-		return bytes.Equal(a.Spec, b.Spec) && bytes.Equal(a.Metadata, b.Metadata)
-	}) {
-		t.Error("the rest of a run is not what the whole would have been")
+	for i, order := range orders {
+		rest, err := d.Rest(asks[i], order.Operations[0].Spec)
+		if err != nil || rest.Run != order.Run || rest.Seed != order.Seed {
+			t.Fatalf("the rest is of run %s with seed %d, %v", rest.Run, rest.Seed, err)
+		}
+		if !slices.EqualFunc(order.Operations, rest.Operations, func(a, b ktrdr.NewOperation) bool {
+			return bytes.Equal(a.Spec, b.Spec) && bytes.Equal(a.Metadata, b.Metadata)
+		}) {
+			t.Errorf("the rest of run %s is not what the whole would have been", order.Run)
+		}
 	}
 }
 

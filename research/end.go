@@ -98,13 +98,9 @@ func (r *research) cancel(child *ktrdr.Operation) (ktrdr.Decision, error) {
 		err = fmt.Errorf("%w: %s", err, clip(child.CancelReason, maxText))
 	}
 	r.stopAt(child)
-	d, bad := r.finish(&ktrdr.Finished{
+	return r.finish(&ktrdr.Finished{
 		Outcome: ktrdr.Cancelled, ErrorMessage: err.Error(), Error: ktrdr.NewFailure(ktrdr.CodeCancelled, err),
 	}, ktrdr.CheckpointCancellation, Result{Outcome: OutcomeCancelled})
-	if bad != nil {
-		return d, bad
-	}
-	return d, nil
 }
 
 // fail ends a research whose child failed, or ended with what cannot be used.

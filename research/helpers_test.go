@@ -61,6 +61,7 @@ type tree struct {
 	children []ktrdr.Operation
 	notes    map[string]ktrdr.Note // by kind and key: the first is kept
 	last     ktrdr.Decision
+	asked    int
 	texts    struct{ strategy, name string }
 }
 
@@ -82,6 +83,9 @@ func plant(t testing.TB, spec Spec) *tree {
 
 func (tr *tree) ask(why ktrdr.Why) ktrdr.Decision {
 	tr.t.Helper()
+	if tr.asked++; tr.asked > 1000 { // tests ask until the research ends
+		tr.t.Fatalf("it is %s in phase %s and does not end", tr.parent.Status, tr.parent.Phase)
+	}
 	d, err := tr.plan.Next(tr.parent, tr.children, why)
 	if err != nil {
 		tr.t.Fatalf("asked %s: %v", why, err)
@@ -195,7 +199,9 @@ func reach(t testing.TB, spec Spec, typ ktrdr.Type) *tree {
 	tr.ask(ktrdr.WhyCreated)
 	for tr.newest().Type != typ {
 		tr.complete(nil)
-		tr.ask(ktrdr.WhyChild)
+		if tr.ask(ktrdr.WhyChild); tr.parent.Status.Terminal() {
+			t.Fatalf("it is %s (%s) before its %s", tr.parent.Status, tr.parent.ErrorMessage, typ)
+		}
 	}
 	return tr
 }

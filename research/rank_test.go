@@ -33,6 +33,7 @@ func TestRank_ComparesLikeWithLike(t *testing.T) {
 		tried("no figures", 0, 0, unknown),
 		tried("gated, lost more", -0.9, 0, gated),
 		tried("lost little", -0.03, 0.1),
+		tried("earned nothing", 0, 2.5),
 		tried("gated, lost", -0.5, 0, gated),
 		tried("gated, earned", 0.64, 0, gated),
 		tried("gated, earned more", 0.7, 0, gated),
@@ -46,7 +47,7 @@ func TestRank_ComparesLikeWithLike(t *testing.T) {
 	want := []string{
 		"claimed, weak on the test part", "claimed, strong on the test part",
 		"strong", "weaker on a fresh market", "strong on a crowded market", "strong Sharpe, weak alpha",
-		"gated, earned more", "gated, earned", "lost little", "gated, lost", "gated, lost more", "no figures",
+		"gated, earned more", "gated, earned", "earned nothing", "lost little", "gated, lost", "gated, lost more", "no figures",
 	}
 	for range 2 { // in any order that they come
 		var got []string

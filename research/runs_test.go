@@ -111,6 +111,7 @@ func TestKeeper_DoesWhatIsDue(t *testing.T) {
 		"a confirmation is open":        {func(d *diary) { d.run.Closed, d.run.OldestOpen = 1, 0 }, nil},
 		"it is being created":           {func(d *diary) { d.run.Planned = 5 }, nil},
 		"its creation was broken off":   {func(d *diary) { d.run.Planned, d.run.NewestAdded = 5, old }, []string{"settle", "close 0", "start 1"}},
+		"its creation ended long ago":   {func(d *diary) { d.run.NewestAdded = old }, []string{"close 0", "start 1"}},
 		"it was cancelled":              {func(d *diary) { d.run.State, d.run.OldestOpen, d.batches = ktrdr.RunCancelled, 0, 3 }, []string{"batch", "batch", "batch", "end"}},
 		"it was cancelled and is empty": {func(d *diary) { d.run.State = ktrdr.RunCancelled }, []string{"end"}},
 		"it was given up":               {func(d *diary) { d.run.State = ktrdr.RunGivenUp }, []string{"end"}},

@@ -133,7 +133,7 @@ func (p RetryPolicy) next(ctx context.Context, attempt int, elapsed time.Duratio
 // for is the least.
 func (p RetryPolicy) wait(attempt int, err error) time.Duration {
 	d := p.Most
-	if shift := attempt - 1; shift < 32 && p.First <= p.Most>>shift {
+	if shift := attempt - 1; p.First <= p.Most>>shift {
 		d = p.First << shift
 	}
 	d = min(time.Duration(float64(d)*(1+p.Jitter*(2*p.Rand()-1))), p.Most)

@@ -78,7 +78,7 @@ func (b *Breaker) install(row ktrdr.Breaker, until time.Time) {
 func (b *Breaker) openTime(trips int, err error) time.Duration {
 	c := b.config
 	d := c.MaxRecovery
-	if shift := trips - 1; shift < 32 && c.Recovery <= c.MaxRecovery>>shift {
+	if shift := trips - 1; c.Recovery <= c.MaxRecovery>>shift {
 		d = c.Recovery << shift
 	}
 	d = time.Duration(float64(d) * (1 + max(c.Jitter, 0)*b.owner.config.Rand()))

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 // schemaBook holds the schemas of our structs by name. A struct inside another
@@ -87,11 +89,16 @@ func (b *schemaBook) field(s *jsonschema.Schema, f reflect.StructField) error {
 	return nil
 }
 
-// schemaName is the type's name; ours inside this package are lower case.
+// schemaName is the type's name; ours inside this package are lower case, and
+// those of package thread are named ThreadPut, ThreadRef, ….
 func schemaName(t reflect.Type) string {
 	if t == reflect.TypeFor[failure]() {
 		return "Error"
 	}
 	first, size := utf8.DecodeRuneInString(t.Name())
-	return string(unicode.ToUpper(first)) + t.Name()[size:]
+	name := string(unicode.ToUpper(first)) + t.Name()[size:]
+	if t.PkgPath() == reflect.TypeFor[thread.Put]().PkgPath() {
+		name = "Thread" + name
+	}
+	return name
 }

@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 // isBlobValue is true of values that stand for a blob. It is spelled as the
 // partial indexes spell it.
-const isBlobValue = `substr(type, 1, 14) = '` + ktrdr.BlobMark + `'`
+const isBlobValue = `substr(type, 1, 14) = '` + thread.BlobPrefix + `'`
 
 // blobsIn finds them in a table. The type of such a value names its blob; of
 // the threads that hold it one is told, for people.

@@ -71,7 +71,7 @@ var arrows = map[string]rule{
 	"thread":     {ours: []string{"."}}, // contract and rules of LangGraph threads
 
 	// adapters
-	"blob":     {ours: []string{".", "fault"}, modules: []string{"github.com/minio/minio-go/v7", "golang.org/x/sys"}},
+	"blob": {ours: []string{".", "fault"}, modules: []string{"github.com/minio/minio-go/v7", "golang.org/x/sys"}},
 	"sqlstore": {ours: []string{".", "fault", "thread"}, modules: []string{
 		"github.com/jackc/pgx/v5", "github.com/pressly/goose/v3", "modernc.org/sqlite", "golang.org/x/sys",
 	}},

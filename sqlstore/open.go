@@ -46,8 +46,9 @@ type Store struct {
 	log        *slog.Logger
 	news       *news
 	db         database
-	recent     recent // values of foreign threads
-	schema     int64  // the migration it is at
+	recent     recent       // values of foreign threads
+	token      atomic.Int64 // of the newest lease of a thread
+	schema     int64        // the migration it is at
 	closeOnce  func() error
 }
 

@@ -11,9 +11,9 @@ import (
 // A lease is three columns of the thread's row, which every writer locks
 // anyway: what is read there is still so when the writer commits.
 //
-// A token is the time at which it was given out, or one more than the last one
-// of the row. It only has to be another than every earlier one, also of a
-// thread of the same name that was deleted since.
+// A token is the time at which it was given out, or one more than the last token
+// of the row or of this store. It must differ from every earlier one, also of a
+// deleted thread of the same name, and the clock of SQLite counts milliseconds.
 const (
 	// liveLease is read by scanLease.
 	liveLease = `CASE WHEN lease_until > {now} THEN lease_token END, lease_holder, lease_until`
@@ -23,7 +23,7 @@ const (
 	openThread query = `INSERT INTO threads (tenant, thread_id) VALUES ($1, $2) ON CONFLICT (tenant, thread_id) DO NOTHING`
 
 	takeLease query = `INSERT INTO threads AS t (tenant, thread_id, lease_holder, lease_token, lease_until)
-		VALUES ($1, $2, $3, {now}, {now} + CAST($4 AS BIGINT))
+		VALUES ($1, $2, $3, CASE WHEN {now} > CAST($5 AS BIGINT) THEN {now} ELSE CAST($5 AS BIGINT) + 1 END, {now} + CAST($4 AS BIGINT))
 		ON CONFLICT (tenant, thread_id) DO UPDATE SET lease_holder = EXCLUDED.lease_holder, lease_until = EXCLUDED.lease_until,
 			lease_token = CASE WHEN t.lease_token >= EXCLUDED.lease_token THEN t.lease_token + 1 ELSE EXCLUDED.lease_token END
 			WHERE t.lease_until IS NULL OR t.lease_until <= {now} OR t.lease_holder = EXCLUDED.lease_holder
@@ -84,7 +84,10 @@ func (s threads) Lease(ctx context.Context, r thread.LeaseRequest) (thread.Lease
 		if r.Token != 0 {
 			err = t.row(ctx, renewLease, r.Tenant, r.Thread, r.Holder, r.Token, ttl.Microseconds()).Scan(&lease.Token, &until)
 		} else {
-			err = t.row(ctx, takeLease, r.Tenant, r.Thread, r.Holder, ttl.Microseconds()).Scan(&lease.Token, &until)
+			err = t.row(ctx, takeLease, r.Tenant, r.Thread, r.Holder, ttl.Microseconds(), s.store.token.Load()).Scan(&lease.Token, &until)
+		}
+		if err == nil && lease.Token > s.store.token.Load() {
+			s.store.token.Store(lease.Token)
 		}
 		if errors.Is(err, sql.ErrNoRows) {
 			return refuseLease(ctx, t, r)

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	selectFinalist query = `SELECT ` + operationColumns + ` FROM operations
+	selectFinalist query = `SELECT {operation} FROM operations
 		WHERE run = $1 AND run <> '' AND queue <> '' AND generation = $2 AND status = 'COMPLETED' AND rung = 'finalist' AND score IS NOT NULL
 		ORDER BY score DESC, idx, id LIMIT 1`
 
@@ -87,14 +87,8 @@ func (s *Store) CloseGeneration(ctx context.Context, run string, generation int,
 }
 
 // TallyGenerations implements ktrdr.Runs.
-func (s *Store) TallyGenerations(ctx context.Context, run string) (all []ktrdr.GenerationTally, err error) {
-	err = s.readOne(ctx, func(r queryer) error {
-		rows, err := r.rows(ctx, tallyGenerations, run)
-		all, err = gather(rows, err, func(row scanner) (g ktrdr.GenerationTally, err error) {
-			err = row.Scan(&g.Generation, &g.Researches, &g.Failed)
-			return g, err
-		})
-		return err
-	})
-	return all, err
+func (s *Store) TallyGenerations(ctx context.Context, run string) ([]ktrdr.GenerationTally, error) {
+	return readAll(ctx, s, fields(func(g *ktrdr.GenerationTally) []any {
+		return []any{&g.Generation, &g.Researches, &g.Failed}
+	}), tallyGenerations, run)
 }

@@ -58,8 +58,8 @@ func pointsAt(ctx context.Context, q queryer, tenant string, where space, ids []
 		return nil, nil
 	}
 	list, args := padded(4, ids, func(id string) any { return id })
-	rows, err := q.rows(ctx, query(pointAt+` AND c.id IN (`+list+`)`), slices.Concat([]any{tenant, where.thread, where.ns}, args)...)
-	found, err := gather(rows, err, scanPoint)
+	args = slices.Concat([]any{tenant, where.thread, where.ns}, args)
+	found, err := collect(ctx, q, scanPoint, query(pointAt+` AND c.id IN (`+list+`)`), args...)
 	if err != nil {
 		return nil, err
 	}

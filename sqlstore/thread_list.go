@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"strconv"
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
@@ -194,10 +193,7 @@ func nextPoints(ctx context.Context, r queryer, q thread.Query, filter thread.Fi
 // query only its shape gets into the text.
 func pointsQuery(q thread.Query, filter thread.Filter, after *point) (query, []any) {
 	args := []any{q.Tenant}
-	arg := func(v any) string {
-		args = append(args, v)
-		return "$" + strconv.Itoa(len(args))
-	}
+	arg := adder(&args)
 	where := []string{"c.tenant = $1"}
 	if q.Thread != nil {
 		where = append(where, "c.thread_id = "+arg(*q.Thread))

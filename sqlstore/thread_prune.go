@@ -125,13 +125,12 @@ func trimValues(ctx context.Context, t *tx, ref thread.Ref) (done bool, err erro
 		}
 	}
 	most := len(held) + removeAtOnce // among so many there are enough, or all, that nobody holds
-	rows, err := t.rows(ctx, selectSpaceValues, ref.Tenant, ref.Thread, ref.NS, most)
-	values, err := gather(rows, err, func(row scanner) (v seenValue, err error) {
+	values, err := collect(ctx, t, func(row scanner) (v seenValue, err error) {
 		var hash []byte
 		err = row.Scan(&v.channel, &v.version, &hash)
 		copy(v.hash[:], hash)
 		return v, err
-	})
+	}, selectSpaceValues, ref.Tenant, ref.Thread, ref.NS, most)
 	if err != nil {
 		return false, err
 	}

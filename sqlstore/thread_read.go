@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -33,37 +32,33 @@ type point struct {
 
 func scanPoint(row scanner) (point, error) {
 	var (
-		p                                                    = point{written: true}
-		format, epoch, seq, step                             sql.NullInt64
-		putAt                                                int64
-		held, metadata, doc, kind, artifacts, blobbed, state sql.NullString
+		p                         = point{written: true}
+		format                    nullInt
+		slots                     nullText
+		info                      ktrdr.CheckpointInfo
+		artifacts, blobbed, state json.RawMessage
 	)
-	err := row.Scan(&p.thread, &p.ns, &p.id, &p.parent, &format, &held, &metadata, &doc,
-		&putAt, &kind, &epoch, &seq, &step, &artifacts, &blobbed, &state)
+	err := row.Scan(&p.thread, &p.ns, &p.id, &p.parent, &format, &slots, (*document)(&p.metadata), (*document)(&p.checkpoint),
+		(*moment)(&info.CreatedAt), (*nullText)(&info.Type), (*nullInt)(&info.Epoch), (*nullInt)(&info.Seq), (*nullInt)(&info.Step),
+		(*document)(&artifacts), (*document)(&blobbed), (*document)(&state))
 	if err != nil {
 		return point{}, err
 	}
-	p.format, p.metadata, p.checkpoint = int(format.Int64), rawJSON(metadata), rawJSON(doc)
-	if !kind.Valid {
-		p.slots, err = decodeSlots(held.String)
+	p.format, info.ID = int(format), p.id
+	if info.Type == "" {
+		p.slots, err = decodeSlots(string(slots))
 		return p, err
 	}
-	info := ktrdr.CheckpointInfo{
-		ID: p.id, Type: ktrdr.CheckpointType(kind.String), Epoch: ktrdr.Epoch(epoch.Int64), Seq: seq.Int64,
-		Step: step.Int64, CreatedAt: instant(putAt),
-	}
-	err = p.ofOperation(info, rawJSON(artifacts), rawJSON(blobbed), rawJSON(state))
+	err = p.ofOperation(info, artifacts, blobbed, state)
 	return p, err
 }
 
 // scanForeign reads a checkpoint that is no operation's, all but where it is.
 func scanForeign(row scanner) (p point, err error) {
 	var slots string
-	var metadata sql.NullString
-	if err := row.Scan(&p.id, &p.parent, &p.format, &slots, &metadata, (*[]byte)(&p.checkpoint), &p.written); err != nil {
+	if err := row.Scan(&p.id, &p.parent, &p.format, &slots, (*document)(&p.metadata), (*[]byte)(&p.checkpoint), &p.written); err != nil {
 		return point{}, err
 	}
-	p.metadata = rawJSON(metadata)
 	p.slots, err = decodeSlots(slots)
 	return p, err
 }
@@ -208,10 +203,7 @@ func readWrites(ctx context.Context, q queryer, text, tenant string, where space
 			id string
 			thread.PendingWrite
 		}
-		writes, err := gather(rows, err, func(row scanner) (w one, err error) {
-			err = row.Scan(&w.id, &w.Task, &w.Channel, &w.Value.Type, &w.Value.Bytes)
-			return w, err
-		})
+		writes, err := gather(rows, err, fields(func(w *one) []any { return []any{&w.id, &w.Task, &w.Channel, &w.Value.Type, &w.Value.Bytes} }))
 		if err != nil {
 			return err
 		}

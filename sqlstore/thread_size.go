@@ -89,8 +89,7 @@ const sizesOfWrites = `SELECT checkpoint_id, channel, type, LENGTH(bytes) FROM c
 func writeSizes(ctx context.Context, q queryer, tenant string, where space, ids []string, writes, sends map[at]int64) error {
 	for some := range slices.Chunk(distinct(ids), keysAtOnce) {
 		list, args := padded(4, some, func(id string) any { return id })
-		rows, err := q.rows(ctx, query(fmt.Sprintf(sizesOfWrites, list)), slices.Concat([]any{tenant, where.thread, where.ns}, args)...)
-		_, err = gather(rows, err, func(row scanner) (none struct{}, err error) {
+		_, err := collect(ctx, q, func(row scanner) (none struct{}, err error) {
 			var id, channel, kind string
 			var length int64
 			if err = row.Scan(&id, &channel, &kind, &length); err != nil {
@@ -101,7 +100,7 @@ func writeSizes(ctx context.Context, q queryer, tenant string, where space, ids 
 				sends[at{where, id}] += sizeOf(kind, length)
 			}
 			return none, nil
-		})
+		}, query(fmt.Sprintf(sizesOfWrites, list)), slices.Concat([]any{tenant, where.thread, where.ns}, args)...)
 		if err != nil {
 			return err
 		}

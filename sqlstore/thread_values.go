@@ -107,15 +107,14 @@ func lookUp[T any](ctx context.Context, q queryer, texts *[7]query, tenant strin
 			for len(args) < cap(args) { // no channel has this name
 				args = append(args, "", "", []byte{})
 			}
-			rows, err := q.rows(ctx, texts[size], args...)
-			_, err = gather(rows, err, func(row scanner) (none struct{}, err error) {
+			_, err := collect(ctx, q, func(row scanner) (none struct{}, err error) {
 				var n int
 				one, err := scan(row, &n)
 				if err == nil {
 					found[valueAt{where, some[n]}] = one
 				}
 				return none, err
-			})
+			}, texts[size], args...)
 			if err != nil {
 				return nil, err
 			}

@@ -39,13 +39,7 @@ func (s *Store) AddToken(ctx context.Context, k ktrdr.Token) error {
 
 // Tokens implements ktrdr.Store; the revoked ones are among them.
 func (s *Store) Tokens(ctx context.Context) ([]ktrdr.Token, error) {
-	var tokens []ktrdr.Token
-	err := s.readOne(ctx, func(r queryer) (err error) {
-		rows, err := r.rows(ctx, selectTokens)
-		tokens, err = gather(rows, err, scanToken)
-		return err
-	})
-	return tokens, err
+	return readAll(ctx, s, scanToken, selectTokens)
 }
 
 // RevokeToken implements ktrdr.Store. CodeNotFound; a second time changes
@@ -77,13 +71,6 @@ func (s *Store) TokenByHash(ctx context.Context, h ktrdr.Hash) (k ktrdr.Token, e
 	return k, err
 }
 
-func scanToken(row scanner) (k ktrdr.Token, err error) {
-	var hash string
-	var created, revoked int64
-	if err := row.Scan(&k.ID, &k.Name, &k.Scope, &hash, &created, &revoked); err != nil {
-		return ktrdr.Token{}, err
-	}
-	k.CreatedAt, k.RevokedAt = instant(created), instant(revoked)
-	k.Hash, err = ktrdr.ParseHash(hash)
-	return k, err
-}
+var scanToken = fields(func(k *ktrdr.Token) []any {
+	return []any{&k.ID, &k.Name, &k.Scope, (*digest)(&k.Hash), (*moment)(&k.CreatedAt), (*moment)(&k.RevokedAt)}
+})

@@ -121,23 +121,16 @@ var scanEvent = fields(func(e *ktrdr.Event) []any {
 
 // LastEvent implements ktrdr.Store.
 func (s *Store) LastEvent(ctx context.Context) (c ktrdr.Cursor, err error) {
-	err = s.readOne(ctx, func(r queryer) error {
-		err := r.row(ctx, s.eventTexts().last).Scan(&c.Tx, &c.ID)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
-		return err
-	})
+	c, err = readRow(ctx, s, fields(func(c *ktrdr.Cursor) []any { return []any{&c.Tx, &c.ID} }), s.eventTexts().last)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
 	return c, err
 }
 
 // PruneEvents implements ktrdr.Store. Only the oldest are looked at, which is
 // where the old ones are.
 func (s *Store) PruneEvents(ctx context.Context, age time.Duration) (int, error) {
-	var n int64
-	err := s.write(ctx, normal, func(t *tx) (err error) {
-		n, err = t.exec(ctx, s.eventTexts().prune, age.Microseconds())
-		return err
-	})
+	n, err := s.exec(ctx, s.eventTexts().prune, age.Microseconds())
 	return int(n), err
 }

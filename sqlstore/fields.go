@@ -74,6 +74,8 @@ func (i nullInt) Value() (driver.Value, error) {
 	return sql.NullInt64{Int64: int64(i), Valid: i != 0}.Value()
 }
 
+func fromJSON(into any) parsed { return parsed{into} }
+
 func (p parsed) Scan(v any) error {
 	var s sql.NullString
 	if err := s.Scan(v); err != nil || !s.Valid {
@@ -91,6 +93,8 @@ func (d *digest) Scan(v any) error {
 	*d = digest(h)
 	return err
 }
+
+func fromBit(into **bool) nullBool { return nullBool{into} }
 
 func (b nullBool) Scan(v any) error {
 	var n sql.NullBool

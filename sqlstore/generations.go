@@ -30,17 +30,11 @@ const (
 
 // Finalist implements ktrdr.Runs.
 func (s *Store) Finalist(ctx context.Context, run string, generation int) (*ktrdr.Operation, error) {
-	var best *ktrdr.Operation
-	err := s.readOne(ctx, func(r queryer) error {
-		best = nil
-		op, err := scanOperation(r.row(ctx, selectFinalist, run, generation))
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
-		best = &op.Operation
-		return err
-	})
-	return best, err
+	best, err := readRow(ctx, s, scanPlain, selectFinalist, run, generation)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return &best, err
 }
 
 // CloseGeneration implements ktrdr.Runs.

@@ -49,7 +49,7 @@ var scanMarket = fields(func(m *ktrdr.Market) []any {
 var scanSeries = fields(func(s *ktrdr.MarketSeries) []any {
 	return []any{
 		&s.Market, &s.Symbol, &s.Timeframe, (*digest)(&s.Hash), (*moment)(&s.First), (*moment)(&s.Last), &s.Bars,
-		parsed{&s.Prices}, &s.Reason, (*moment)(&s.AddedAt),
+		fromJSON(&s.Prices), &s.Reason, (*moment)(&s.AddedAt),
 	}
 })
 
@@ -153,13 +153,11 @@ func (s *Store) Market(ctx context.Context, id string) (m ktrdr.Market, err erro
 
 // SeriesOf implements ktrdr.Markets.
 func (s *Store) SeriesOf(ctx context.Context, symbol, timeframe string, hash ktrdr.Hash) (found ktrdr.MarketSeries, err error) {
-	err = s.readOne(ctx, func(r queryer) error {
-		found, err = scanSeries(r.row(ctx, selectSeries, symbol, timeframe, hash.String()))
-		if errors.Is(err, sql.ErrNoRows) {
-			return ktrdr.Errorf(ktrdr.CodeNotFound, "the %s bars of %s with the hash %.12s belong to no market yet", clip(timeframe), clip(symbol), hash)
-		}
-		return err
-	})
+	found, err = readRow(ctx, s, scanSeries, selectSeries, symbol, timeframe, hash.String())
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ktrdr.Errorf(ktrdr.CodeNotFound, "the %s bars of %s with the hash %.12s belong to no market yet",
+			clip(timeframe), clip(symbol), hash)
+	}
 	return found, err
 }
 

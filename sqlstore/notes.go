@@ -53,11 +53,8 @@ func (s *Store) unnoted(ctx context.Context, notes []ktrdr.Note) (bool, error) {
 		wanted[[2]string{n.Kind, n.Key}] = true
 	}
 	values, args := rowsOf(1, notes, []string{"TEXT", "TEXT"}, func(n ktrdr.Note) []any { return []any{n.Kind, n.Key} })
-	var there int
-	err := s.readOne(ctx, func(r queryer) error {
-		return r.row(ctx, query(`SELECT COUNT(*) FROM notes WHERE (kind, key) IN (`+values+`)`), args...).Scan(&there)
-	})
-	return there < len(wanted), err
+	there, err := readRow(ctx, s, scanNumber, query(`SELECT COUNT(*) FROM notes WHERE (kind, key) IN (`+values+`)`), args...)
+	return int(there) < len(wanted), err
 }
 
 // checkNotes refuses what could not be stored.
@@ -80,8 +77,7 @@ func checkNotes(notes []ktrdr.Note) error {
 
 // Horizon implements ktrdr.Notes.
 func (s *Store) Horizon(ctx context.Context) (string, error) {
-	var newest int64
-	err := s.readOne(ctx, func(r queryer) error { return r.row(ctx, selectHorizon).Scan(&newest) })
+	newest, err := readRow(ctx, s, scanNumber, selectHorizon)
 	return strconv.FormatInt(newest, 10), err
 }
 

@@ -57,7 +57,7 @@ var scanRun = fields(runFields)
 
 func runFields(r *ktrdr.Run) []any {
 	return []any{
-		&r.ID, &r.Goal, (*document)(&r.Request), (*moment)(&r.CreatedAt), (*moment)(&r.Until), &r.Size, &r.Planned, nullBool{&r.MadeUp},
+		&r.ID, &r.Goal, (*document)(&r.Request), (*moment)(&r.CreatedAt), (*moment)(&r.Until), &r.Size, &r.Planned, fromBit(&r.MadeUp),
 		&r.State, (*moment)(&r.CancelledAt), &r.CancelledBy, &r.CancelReason, &r.GivenUp, (*moment)(&r.EndedAt), (*moment)(&r.ToldAt),
 		&r.Generations, &r.Closed, &r.Created, &r.Open, &r.Completed, &r.Rejected, &r.Failed, &r.Cancelled, &r.Finalists, &r.Looks, &r.Claims,
 	}
@@ -379,8 +379,7 @@ func (s *Store) SettleRun(ctx context.Context, id string) error {
 
 // RunToTell implements ktrdr.Runs.
 func (s *Store) RunToTell(ctx context.Context, lease time.Duration) (*ktrdr.Run, error) {
-	var due int
-	err := s.readOne(ctx, func(r queryer) error { return r.row(ctx, selectUntold).Scan(&due) }) // looking costs no transaction
+	due, err := readRow(ctx, s, scanNumber, selectUntold) // looking costs no transaction
 	if err != nil || due == 0 {
 		return nil, err
 	}
@@ -399,8 +398,6 @@ func (s *Store) RunToTell(ctx context.Context, lease time.Duration) (*ktrdr.Run,
 
 // RunTold implements ktrdr.Runs.
 func (s *Store) RunTold(ctx context.Context, id string) error {
-	return s.write(ctx, normal, func(t *tx) error {
-		_, err := t.exec(ctx, markTold, id)
-		return err
-	})
+	_, err := s.exec(ctx, markTold, id)
+	return err
 }

@@ -58,6 +58,29 @@ func readAll[T any](ctx context.Context, s *Store, scan func(scanner) (T, error)
 	return all, err
 }
 
+// readRow reads the row of one statement; sql.ErrNoRows.
+func readRow[T any](ctx context.Context, s *Store, scan func(scanner) (T, error), q query, args ...any) (one T, err error) {
+	err = s.readOne(ctx, func(r queryer) (err error) {
+		one, err = scan(r.row(ctx, q, args...))
+		return err
+	})
+	return one, err
+}
+
+// exec runs one statement in a transaction of its own.
+func (s *Store) exec(ctx context.Context, q query, args ...any) (affected int64, err error) {
+	err = s.write(ctx, normal, func(t *tx) (err error) {
+		affected, err = t.exec(ctx, q, args...)
+		return err
+	})
+	return affected, err
+}
+
+func scanNumber(row scanner) (n int64, err error) {
+	err = row.Scan(&n)
+	return n, err
+}
+
 func scanID(row scanner) (id ktrdr.OperationID, err error) {
 	err = row.Scan(&id)
 	return id, err

@@ -118,8 +118,6 @@ func (s threads) Release(ctx context.Context, r thread.LeaseRelease) error {
 	if err := thread.CheckWritable(r.Tenant, r.Thread); err != nil {
 		return err
 	}
-	return s.store.write(ctx, normal, func(t *tx) error {
-		_, err := t.exec(ctx, endLease, r.Tenant, r.Thread, r.Token)
-		return err
-	})
+	_, err := s.store.exec(ctx, endLease, r.Tenant, r.Thread, r.Token)
+	return err
 }

@@ -61,13 +61,10 @@ func (s *Store) RevokeToken(ctx context.Context, id string) error {
 // TokenByHash implements ktrdr.Store. CodeNotFound when there is none, or it
 // is revoked.
 func (s *Store) TokenByHash(ctx context.Context, h ktrdr.Hash) (k ktrdr.Token, err error) {
-	err = s.readOne(ctx, func(r queryer) error {
-		k, err = scanToken(r.row(ctx, selectTokenByHash, h.String()))
-		if errors.Is(err, sql.ErrNoRows) {
-			return ktrdr.Errorf(ktrdr.CodeNotFound, "there is no such token, or it was revoked")
-		}
-		return err
-	})
+	k, err = readRow(ctx, s, scanToken, selectTokenByHash, h.String())
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ktrdr.Errorf(ktrdr.CodeNotFound, "there is no such token, or it was revoked")
+	}
 	return k, err
 }
 

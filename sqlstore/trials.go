@@ -28,7 +28,7 @@ const (
 func scanTrial(row scanner) (t ktrdr.Trial, err error) {
 	var looked int64
 	err = row.Scan(&t.Market, &t.Key, &t.Operation, &t.Type, &t.Run, &t.Generation, &t.Index, &t.Symbols, &t.Timeframes,
-		nullBool{&t.MadeUp}, (*moment)(&t.CreatedAt), &t.Status, &t.Rung, &t.Strategy,
+		fromBit(&t.MadeUp), (*moment)(&t.CreatedAt), &t.Status, &t.Rung, &t.Strategy,
 		&t.Sharpe, &t.SharpeZ, &t.Alpha, &t.AlphaZ, &t.NetReturn, &t.MaxDrawdown, &t.Trades,
 		(*boolean)(&t.CheapCosts), (*boolean)(&t.Unaided), (*digest)(&t.Hash),
 		&t.MarketTrials, &t.MarketLooks, &t.Look, &looked, (*boolean)(&t.Claim), &t.Adjusted)

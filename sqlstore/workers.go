@@ -110,7 +110,7 @@ func (s *Store) Workers(ctx context.Context, timeout time.Duration) ([]ktrdr.Wor
 
 var scanWorker = fields(func(w *ktrdr.Worker) []any {
 	return []any{
-		&w.ID, &w.Name, parsed{&w.Types}, &w.Slots, &w.HeldBy, &w.Host, &w.PID, &w.Version,
+		&w.ID, &w.Name, fromJSON(&w.Types), &w.Slots, &w.HeldBy, &w.Host, &w.PID, &w.Version,
 		(*moment)(&w.RegisteredAt), (*moment)(&w.SeenAt), (*boolean)(&w.Live), &w.Running,
 	}
 })

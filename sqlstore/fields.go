@@ -29,44 +29,60 @@ type (
 	nullBool struct{ into **bool } // 0 or 1; NULL for nil
 )
 
-func (b *boolean) Scan(v any) error {
+// readNumber reads an integer; 0 for NULL.
+func readNumber(v any) (int64, error) {
+	if n, ok := v.(int64); ok {
+		return n, nil
+	}
 	var n sql.NullInt64
 	err := n.Scan(v)
-	*b = n.Int64 == 1
+	return n.Int64, err
+}
+
+// readText reads text; nil for NULL.
+func readText(v any) ([]byte, error) {
+	if s, ok := v.(string); ok {
+		return []byte(s), nil
+	}
+	var s sql.NullString
+	if err := s.Scan(v); err != nil || !s.Valid {
+		return nil, err
+	}
+	return []byte(s.String), nil
+}
+
+func (b *boolean) Scan(v any) error {
+	n, err := readNumber(v)
+	*b = n == 1
 	return err
 }
 
 func (b boolean) Value() (driver.Value, error) { return int64(bit(bool(b))), nil }
 
 func (m *moment) Scan(v any) error {
-	var n sql.NullInt64
-	err := n.Scan(v)
-	*m = moment(instant(n.Int64))
+	n, err := readNumber(v)
+	*m = moment(instant(n))
 	return err
 }
 
-func (d *document) Scan(v any) error {
-	var s sql.NullString
-	err := s.Scan(v)
-	*d = document(rawJSON(s))
+func (d *document) Scan(v any) (err error) {
+	*d, err = readText(v)
 	return err
 }
 
 func (d document) Value() (driver.Value, error) { return optional(d).Value() }
 
 func (t *nullText) Scan(v any) error {
-	var s sql.NullString
-	err := s.Scan(v)
-	*t = nullText(s.String)
+	s, err := readText(v)
+	*t = nullText(s)
 	return err
 }
 
 func (t nullText) Value() (driver.Value, error) { return optional(t).Value() }
 
 func (i *nullInt) Scan(v any) error {
-	var n sql.NullInt64
-	err := n.Scan(v)
-	*i = nullInt(n.Int64)
+	n, err := readNumber(v)
+	*i = nullInt(n)
 	return err
 }
 
@@ -74,24 +90,24 @@ func (i nullInt) Value() (driver.Value, error) {
 	return sql.NullInt64{Int64: int64(i), Valid: i != 0}.Value()
 }
 
+func (d *digest) Scan(v any) error {
+	s, err := readText(v)
+	if err != nil || len(s) == 0 {
+		return err
+	}
+	h, err := ktrdr.ParseHash(string(s))
+	*d = digest(h)
+	return err
+}
+
 func fromJSON(into any) parsed { return parsed{into} }
 
 func (p parsed) Scan(v any) error {
-	var s sql.NullString
-	if err := s.Scan(v); err != nil || !s.Valid {
+	s, err := readText(v)
+	if err != nil || s == nil {
 		return err
 	}
-	return json.Unmarshal([]byte(s.String), p.into)
-}
-
-func (d *digest) Scan(v any) error {
-	var s sql.NullString
-	if err := s.Scan(v); err != nil || s.String == "" {
-		return err
-	}
-	h, err := ktrdr.ParseHash(s.String)
-	*d = digest(h)
-	return err
+	return json.Unmarshal(s, p.into)
 }
 
 func fromBit(into **bool) nullBool { return nullBool{into} }

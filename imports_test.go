@@ -67,18 +67,17 @@ var arrows = map[string]rule{
 	// mechanisms
 	"resilience": {ours: []string{".", "spelling"}},
 	"llm":        {ours: []string{".", "resilience"}, modules: []string{"github.com/goccy/go-yaml"}},
-	"engine":     {ours: []string{".", "spelling"}, modules: []string{"golang.org/x/sync"}},
+	"engine":     {ours: []string{".", "spelling", "thread"}, modules: []string{"golang.org/x/sync"}},
 	"worker":     {ours: []string{".", "fault"}, modules: []string{"golang.org/x/sys"}},
 	"dummy":      {ours: []string{".", "worker"}},
-	"saver":      {ours: []string{"."}}, // what every checkpoint saver decides alike
+	"thread":     {ours: []string{"."}}, // contract and rules of LangGraph threads
 
 	// adapters
-	"blob":     {ours: []string{".", "fault"}, modules: []string{"github.com/minio/minio-go/v7", "golang.org/x/sys"}},
-	"memsaver": {ours: []string{".", "saver"}},
-	"sqlstore": {ours: []string{".", "fault", "saver"}, modules: []string{
+	"blob": {ours: []string{".", "fault"}, modules: []string{"github.com/minio/minio-go/v7", "golang.org/x/sys"}},
+	"sqlstore": {ours: []string{".", "fault", "thread"}, modules: []string{
 		"github.com/jackc/pgx/v5", "github.com/pressly/goose/v3", "modernc.org/sqlite", "golang.org/x/sys",
 	}},
-	"httpapi": {ours: []string{".", "fault", "dummy", "spelling", "jobs", "research", "report", "agent", "evidence", "indicator", "llm", "resilience"}, modules: []string{
+	"httpapi": {ours: []string{".", "fault", "thread", "dummy", "spelling", "jobs", "research", "report", "agent", "evidence", "indicator", "llm", "resilience"}, modules: []string{
 		"github.com/google/jsonschema-go", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
 	}},
 
@@ -87,8 +86,8 @@ var arrows = map[string]rule{
 	"strategy/strategytest": {},
 	"llm/llmtest":           {},
 	"worker/workertest":     {ours: []string{"."}},
-	"storetest":             {ours: []string{"."}, modules: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
-	"savertest":             {ours: []string{".", "memsaver"}, modules: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
+	"storetest":             {ours: []string{".", "thread"}, modules: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
+	"savertest":             {ours: []string{".", "thread"}, modules: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
 	"bench":                 {ours: []string{".", "dummy", "engine", "worker"}},
 	"worlds":                {ours: []string{"num", "market"}},
 	"chaos": {
@@ -98,7 +97,7 @@ var arrows = map[string]rule{
 	// wiring
 	"backend": {
 		ours: []string{
-			".", "fault", "engine", "worker", "dummy", "blob", "memsaver", "sqlstore", "httpapi", "jobs", "research", "report", "agent", "llm", "resilience",
+			".", "fault", "engine", "worker", "dummy", "blob", "sqlstore", "thread", "httpapi", "jobs", "research", "report", "agent", "llm", "resilience",
 			"instrument", "neural", "spelling",
 		},
 		modules: []string{"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "golang.org/x/sync", "golang.org/x/sys"},

@@ -24,8 +24,7 @@ var runs = map[string][]string{
 var reaches = map[string][]string{
 	"strategy": {"os", "net", "net/http"},
 	"designer": {"os", "net", "net/http"},
-	"saver":    {"os", "net", "net/http"},
-	"memsaver": {"os", "net", "net/http"},
+	"thread":   {"os", "net", "net/http"},
 	"llm":      {"os"},
 	"agent":    {"net", "net/http"}, // it keeps bars in a temporary file
 	"research": {"net", "net/http"},

@@ -76,9 +76,6 @@ type Store interface {
 	// refuses another with CodeMismatch ever after.
 	BindBlobRoot(ctx context.Context, identity string) error
 
-	// Saver returns the LangGraph saver over the same tables.
-	Saver() Saver
-
 	// Changed returns a channel that is closed after the next committed event;
 	// Ready one that is closed after the next commit that concerns workers: an
 	// operation became PENDING, or a claim was cancelled or lost. Both are

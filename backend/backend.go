@@ -27,11 +27,11 @@ import (
 	"github.com/ktrdr/ktrdr/engine"
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/jobs"
-	"github.com/ktrdr/ktrdr/memsaver"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/resilience"
 	"github.com/ktrdr/ktrdr/sqlstore"
+	"github.com/ktrdr/ktrdr/thread"
 	"github.com/ktrdr/ktrdr/worker"
 )
 
@@ -205,7 +205,7 @@ func (b *Backend) startEngine(ctx context.Context) error {
 		return fmt.Errorf("backend id: %w", err)
 	}
 	host, _ := os.Hostname() // for people; a machine without a name is no reason not to start
-	saver, err := b.openThreads(ctx)
+	saver, inline, err := b.openThreads(ctx)
 	if err != nil {
 		return err
 	}
@@ -214,7 +214,7 @@ func (b *Backend) startEngine(ctx context.Context) error {
 		Host: host, PID: os.Getpid(), Version: b.Version,
 	}
 	b.engine, err = engine.New(engine.Config{
-		Store: b.store, Blobs: b.blobs, Saver: saver, Backend: b.self, Settings: b.cfg.settings(), Log: b.Log,
+		Store: b.store, Blobs: b.blobs, Saver: saver, Inline: inline, Backend: b.self, Settings: b.cfg.settings(), Log: b.Log,
 		Fingerprint: fingerprints(),
 		Collect:     b.collect,
 		Trash:       trash{b.blobs},
@@ -259,33 +259,27 @@ func (c Config) ThreadsAt() (at string, own bool) {
 	return at, c.Threads.Backend != "" && c.Threads.Backend != ThreadsMemory
 }
 
-// openThreads opens where programs that are not ours keep their checkpoints;
-// nil means the main store.
-func (b *Backend) openThreads(ctx context.Context) (ktrdr.Saver, error) {
-	at, own := b.cfg.ThreadsAt()
-	switch {
-	case b.cfg.Threads.Backend == ThreadsMemory:
-		m := memsaver.New()
-		b.expireThreads = m.Expire
-		return m, nil
-	case !own:
-		return nil, nil
+// openThreads opens the saver of other programs' checkpoints. Of the main store,
+// values of more than inline bytes become blobs; any other keeps all values
+// itself.
+func (b *Backend) openThreads(ctx context.Context) (saver thread.Saver, inline int, err error) {
+	if b.cfg.Threads.Backend == "" {
+		return b.store.Saver(), thread.InlineValue, nil
 	}
-	s, err := sqlstore.Open(ctx, sqlstore.Config{URL: at, Log: b.Log})
+	at, _ := b.cfg.ThreadsAt()
+	s, err := sqlstore.Open(ctx, sqlstore.Config{URL: at, Memory: b.cfg.Threads.Backend == ThreadsMemory, Log: b.Log})
 	if err != nil {
-		return nil, fmt.Errorf("checkpointing.path: %w", err)
+		return nil, 0, fmt.Errorf("checkpointing.path: %w", err)
 	}
 	same, err := s.Same(ctx, b.store)
-	if err != nil || same {
-		// Threads in the main store are the main saver's: only it knows that
-		// their large values are blobs.
-		return nil, errors.Join(err, s.Close())
+	if err != nil || same { // it is the main store under another name
+		return b.store.Saver(), thread.InlineValue, errors.Join(err, s.Close())
 	}
 	b.later("threads", s.Close)
 	b.expireThreads = func(ctx context.Context) (int, error) {
 		return s.ExpireCheckpoints(ctx, b.cfg.Engine.WithDefaults().Retention)
 	}
-	return s.Saver(), nil
+	return s.Saver(), 0, nil
 }
 
 // collect deletes blobs that no row names any more, and threads that have

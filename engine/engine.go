@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,13 +14,15 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 // Config is what an engine is made of.
 type Config struct {
 	Store    ktrdr.Store
 	Blobs    ktrdr.Blobs
-	Saver    ktrdr.Saver // for threads that are not ours; nil means the store's
+	Saver    thread.Saver // of other programs' checkpoints
+	Inline   int          // larger values of threads, in bytes, become blobs; 0: none
 	Backend  ktrdr.Backend
 	Settings Settings
 	Log      *slog.Logger // nil discards
@@ -49,7 +52,7 @@ type Config struct {
 type Engine struct {
 	store    ktrdr.Store
 	blobs    ktrdr.Blobs
-	saver    ktrdr.Saver
+	saver    thread.Saver
 	backend  ktrdr.Backend
 	settings Settings
 	log      *slog.Logger
@@ -83,12 +86,8 @@ func New(c Config) (*Engine, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	saver := spilling{c.Saver, c.Blobs, math.MaxInt, c.Log} // which still keeps clients from naming blobs
-	if c.Saver == nil {
-		saver = spilling{c.Store.Saver(), c.Blobs, ktrdr.InlineValue, c.Log}
-	}
 	e := &Engine{
-		store: c.Store, blobs: c.Blobs, saver: saver, backend: c.Backend,
+		store: c.Store, blobs: c.Blobs, saver: spilling{c.Saver, c.Blobs, cmp.Or(c.Inline, math.MaxInt), c.Log}, backend: c.Backend,
 		settings: c.Settings.WithDefaults(), log: c.Log, config: c,
 		started: time.Now(), draining: make(chan struct{}), waiting: queue{turn: make(chan struct{}, lookers)},
 	}
@@ -220,7 +219,7 @@ func (e *Engine) Counters() ktrdr.Counters {
 }
 
 // Saver returns where programs that are not ours keep their checkpoints.
-func (e *Engine) Saver() ktrdr.Saver { return e.saver }
+func (e *Engine) Saver() thread.Saver { return e.saver }
 
 // ended says whether err only means that the caller went away.
 func ended(ctx context.Context, err error) bool {

@@ -18,6 +18,7 @@ import (
 	"github.com/ktrdr/ktrdr/dummy"
 	"github.com/ktrdr/ktrdr/engine"
 	"github.com/ktrdr/ktrdr/sqlstore"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 // lab is an engine over a real store and real blobs.
@@ -51,7 +52,7 @@ func newLabWith(t *testing.T, plan ktrdr.Plan, change func(*engine.Config)) *lab
 	}
 	t.Cleanup(func() { _ = blobs.Close() })
 	config := engine.Config{
-		Store: store, Blobs: blobs, Backend: ktrdr.Backend{ID: "b", Incarnation: "b.1", Version: "test"},
+		Store: store, Blobs: blobs, Saver: store.Saver(), Inline: thread.InlineValue, Backend: ktrdr.Backend{ID: "b", Incarnation: "b.1", Version: "test"},
 		Fingerprint: map[ktrdr.Type]func([]byte) (map[string]string, error){ktrdr.Dummy: dummy.Fingerprint},
 	}
 	if change != nil {

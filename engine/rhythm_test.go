@@ -23,8 +23,6 @@ type deaf struct {
 	judged map[time.Duration]bool // when a sweep began -> whether it judged
 }
 
-func (d *deaf) Saver() ktrdr.Saver { return nil }
-
 func (d *deaf) Leave(context.Context, ktrdr.Backend) error { return nil }
 
 func (d *deaf) AskPlans(context.Context) (int, error) { return 0, nil }

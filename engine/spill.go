@@ -10,25 +10,27 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
-// spilling is a saver whose large values are blobs. Its rows hold what stands
-// for them, ktrdr.BlobValue; copying, pruning and deleting rows therefore needs
-// to know nothing of blobs, and the collector finds those that are still named.
+// spilling is a saver whose large values are blobs. Its rows hold a
+// thread.BlobValue in place of each. Copying, pruning and deleting rows needs no
+// blobs, and the collector finds the blobs that rows still name. Clients cannot
+// name blobs themselves.
 type spilling struct {
-	ktrdr.Saver
+	thread.Saver
 	blobs ktrdr.Blobs
 	over  int // bytes that a row may hold
 	log   *slog.Logger
 }
 
 // Put stores the blobs first, then the row that names them.
-func (s spilling) Put(ctx context.Context, p ktrdr.ThreadPut) (ktrdr.ThreadRef, error) {
-	values := make(map[string]ktrdr.Value, len(p.Values))
+func (s spilling) Put(ctx context.Context, p thread.Put) (thread.Ref, error) {
+	values := make(map[string]thread.Value, len(p.Values))
 	for channel, v := range p.Values {
 		var err error
 		if values[channel], err = s.spill(ctx, v); err != nil {
-			return ktrdr.ThreadRef{}, fmt.Errorf("value of channel %.100q: %w", channel, err)
+			return thread.Ref{}, fmt.Errorf("value of channel %.100q: %w", channel, err)
 		}
 	}
 	if p.Values != nil {
@@ -38,8 +40,8 @@ func (s spilling) Put(ctx context.Context, p ktrdr.ThreadPut) (ktrdr.ThreadRef, 
 }
 
 // PutWrites stores the blobs first, then the rows that name them.
-func (s spilling) PutWrites(ctx context.Context, w ktrdr.ThreadWrites) error {
-	writes := make([]ktrdr.ThreadWrite, len(w.Writes))
+func (s spilling) PutWrites(ctx context.Context, w thread.Writes) error {
+	writes := make([]thread.Write, len(w.Writes))
 	for i, one := range w.Writes {
 		var err error
 		if one.Value, err = s.spill(ctx, one.Value); err != nil {
@@ -51,28 +53,25 @@ func (s spilling) PutWrites(ctx context.Context, w ktrdr.ThreadWrites) error {
 	return s.Saver.PutWrites(ctx, w)
 }
 
-// maxValueType is the longest type that a saver takes.
-const maxValueType = 256
-
 // spill makes a large value a blob. What the saver below would refuse is left
 // to it.
-func (s spilling) spill(ctx context.Context, v ktrdr.Value) (ktrdr.Value, error) {
+func (s spilling) spill(ctx context.Context, v thread.Value) (thread.Value, error) {
 	switch {
-	case strings.HasPrefix(v.Type, ktrdr.BlobMark):
-		return v, ktrdr.Errorf(ktrdr.CodeInvalid, "a value's type must not begin with %s", ktrdr.BlobMark)
-	case len(v.Bytes) <= s.over, len(v.Type) > maxValueType, ktrdr.CleanText(v.Type) != v.Type:
+	case strings.HasPrefix(v.Type, thread.BlobPrefix):
+		return v, ktrdr.Errorf(ktrdr.CodeInvalid, "a value's type must not begin with %s", thread.BlobPrefix)
+	case len(v.Bytes) <= s.over, len(v.Type) > thread.MaxType, ktrdr.CleanText(v.Type) != v.Type:
 		return v, nil
 	}
 	blob := ktrdr.Artifact{Name: "value", SHA256: sha256.Sum256(v.Bytes), Size: int64(len(v.Bytes))}
 	if _, err := s.blobs.Put(ctx, blob.SHA256, bytes.NewReader(v.Bytes)); err != nil {
 		return v, err
 	}
-	return ktrdr.BlobValue(v.Type, blob), nil
+	return thread.BlobValue(v.Type, blob), nil
 }
 
 // GetTuple returns a checkpoint with its values. CodeCorrupt when the blob of
 // one is missing or damaged.
-func (s spilling) GetTuple(ctx context.Context, ref ktrdr.ThreadRef) (ktrdr.ThreadTuple, error) {
+func (s spilling) GetTuple(ctx context.Context, ref thread.Ref) (thread.Tuple, error) {
 	t, err := s.Saver.GetTuple(ctx, ref)
 	if err != nil {
 		return t, err
@@ -82,7 +81,7 @@ func (s spilling) GetTuple(ctx context.Context, ref ktrdr.ThreadRef) (ktrdr.Thre
 
 // List returns checkpoints with their values. One that GetTuple would call
 // CodeCorrupt is listed as Damaged: it must not hide the others.
-func (s spilling) List(ctx context.Context, q ktrdr.ThreadQuery) ([]ktrdr.ThreadTuple, error) {
+func (s spilling) List(ctx context.Context, q thread.Query) ([]thread.Tuple, error) {
 	all, err := s.Saver.List(ctx, q)
 	if err != nil {
 		return nil, err
@@ -94,7 +93,7 @@ func (s spilling) List(ctx context.Context, q ktrdr.ThreadQuery) ([]ktrdr.Thread
 			return nil, err
 		}
 		if err != nil {
-			all[i] = all[i].Spoilt(err)
+			all[i] = all[i].WithDamage(err)
 		}
 		if why := all[i].Damaged; why != "" {
 			s.log.WarnContext(ctx, "thread's checkpoint is damaged", "thread", all[i].Thread, "checkpoint", all[i].ID, "err", why)
@@ -104,7 +103,7 @@ func (s spilling) List(ctx context.Context, q ktrdr.ThreadQuery) ([]ktrdr.Thread
 }
 
 // History returns channels' writes with their values; CodeCorrupt as GetTuple.
-func (s spilling) History(ctx context.Context, ref ktrdr.ThreadRef, channels []string) (map[string]ktrdr.ChannelHistory, error) {
+func (s spilling) History(ctx context.Context, ref thread.Ref, channels []string) (map[string]thread.ChannelHistory, error) {
 	all, err := s.Saver.History(ctx, ref, channels)
 	if err != nil {
 		return nil, err
@@ -122,7 +121,7 @@ func (s spilling) History(ctx context.Context, ref ktrdr.ThreadRef, channels []s
 	return all, nil
 }
 
-func (s spilling) fill(ctx context.Context, t *ktrdr.ThreadTuple, known fetched) error {
+func (s spilling) fill(ctx context.Context, t *thread.Tuple, known fetched) error {
 	values := writesOf(t.PendingWrites)
 	for i := range t.PendingSends {
 		values = append(values, &t.PendingSends[i])
@@ -141,8 +140,8 @@ func (s spilling) fill(ctx context.Context, t *ktrdr.ThreadTuple, known fetched)
 	return nil
 }
 
-func writesOf(writes []ktrdr.PendingWrite) []*ktrdr.Value {
-	values := make([]*ktrdr.Value, len(writes))
+func writesOf(writes []thread.PendingWrite) []*thread.Value {
+	values := make([]*thread.Value, len(writes))
 	for i := range writes {
 		values[i] = &writes[i].Value
 	}
@@ -154,7 +153,7 @@ func writesOf(writes []ktrdr.PendingWrite) []*ktrdr.Value {
 type fetched map[ktrdr.Hash][]byte
 
 // fetch puts the values in the place of what stands for them.
-func (s spilling) fetch(ctx context.Context, known fetched, values ...*ktrdr.Value) error {
+func (s spilling) fetch(ctx context.Context, known fetched, values ...*thread.Value) error {
 	for _, v := range values {
 		kind, blob, ok := v.Blob()
 		if !ok {
@@ -167,7 +166,7 @@ func (s spilling) fetch(ctx context.Context, known fetched, values ...*ktrdr.Val
 			}
 			known[blob.SHA256] = b
 		}
-		*v = ktrdr.Value{Type: kind, Bytes: known[blob.SHA256]}
+		*v = thread.Value{Type: kind, Bytes: known[blob.SHA256]}
 	}
 	return nil
 }

@@ -9,8 +9,9 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/memsaver"
 	"github.com/ktrdr/ktrdr/savertest"
+	"github.com/ktrdr/ktrdr/sqlstore"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 // memBlobs is blobs in memory.
@@ -44,7 +45,14 @@ func (memReader) Close() error { return nil }
 
 func TestSpilling_KeepsEveryPromiseOfASaver(t *testing.T) {
 	blobs := &memBlobs{all: map[ktrdr.Hash][]byte{}}
-	savertest.Run(t, func(*testing.T) ktrdr.Saver { return spilling{memsaver.New(), blobs, 0, slog.New(slog.DiscardHandler)} })
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Memory: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	savertest.Run(t, func(*testing.T) thread.Saver {
+		return spilling{store.Saver(), blobs, 0, slog.New(slog.DiscardHandler)}
+	})
 	if len(blobs.all) == 0 {
 		t.Error("no value became a blob")
 	}

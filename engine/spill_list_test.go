@@ -9,20 +9,20 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/engine"
-	"github.com/ktrdr/ktrdr/memsaver"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 func TestSaver_ADamagedBlobHidesNoOtherCheckpoint(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, nil)
-	for id, size := range map[string]int{"1": 10, "2": ktrdr.InlineValue + 1, "3": 10} {
-		p := putOf("t", ktrdr.Value{Type: "s", Bytes: bytes.Repeat([]byte(id), size)})
+	for id, size := range map[string]int{"1": 10, "2": thread.InlineValue + 1, "3": 10} {
+		p := putOf("t", thread.Value{Type: "s", Bytes: bytes.Repeat([]byte(id), size)})
 		p.Checkpoint = json.RawMessage(`{"v":4,"id":"` + id + `","channel_versions":{"c":1}}`)
 		if _, err := l.Saver().Put(t.Context(), p); err != nil {
 			t.Fatal(err)
 		}
 	}
-	two := ktrdr.ThreadRef{Thread: "t", Checkpoint: "2"}
+	two := thread.Ref{Thread: "t", Checkpoint: "2"}
 	inRow, err := l.store.Saver().GetTuple(t.Context(), two)
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +31,7 @@ func TestSaver_ADamagedBlobHidesNoOtherCheckpoint(t *testing.T) {
 	if err := os.Remove(l.path(blob.SHA256)); err != nil {
 		t.Fatal(err)
 	}
-	all, err := l.Saver().List(t.Context(), ktrdr.ThreadQuery{Thread: new("t")})
+	all, err := l.Saver().List(t.Context(), thread.Query{Thread: new("t")})
 	if err != nil || len(all) != 3 {
 		t.Fatalf("list = %d checkpoints, %v; want 3", len(all), err)
 	}
@@ -46,19 +46,19 @@ func TestSaver_ADamagedBlobHidesNoOtherCheckpoint(t *testing.T) {
 	}
 }
 
-func TestSaver_OfItsOwnTakesNoForgedBlobEither(t *testing.T) {
+func TestSaver_WithoutBlobsTakesNoForgedBlobEither(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, func(c *engine.Config) { c.Saver = memsaver.New() })
-	forged := ktrdr.BlobValue("s", ktrdr.Artifact{Name: "value", Size: 1})
+	l := newLab(t, func(c *engine.Config) { c.Inline = 0 })
+	forged := thread.BlobValue("s", ktrdr.Artifact{Name: "value", Size: 1})
 	if _, err := l.Saver().Put(t.Context(), putOf("t", forged)); ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
 		t.Errorf("put: %v, want CodeInvalid", err)
 	}
-	large := ktrdr.Value{Type: "s", Bytes: bytes.Repeat([]byte{1}, ktrdr.InlineValue+1)}
+	large := thread.Value{Type: "s", Bytes: bytes.Repeat([]byte{1}, thread.InlineValue+1)}
 	if _, err := l.Saver().Put(t.Context(), putOf("t", large)); err != nil {
 		t.Fatal(err)
 	}
-	err := l.Saver().PutWrites(t.Context(), ktrdr.ThreadWrites{
-		Thread: "t", Checkpoint: "1", Task: "task", Writes: []ktrdr.ThreadWrite{{Channel: "c", Value: forged}},
+	err := l.Saver().PutWrites(t.Context(), thread.Writes{
+		Thread: "t", Checkpoint: "1", Task: "task", Writes: []thread.Write{{Channel: "c", Value: forged}},
 	})
 	if ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
 		t.Errorf("write: %v, want CodeInvalid", err)

@@ -10,25 +10,26 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/blob"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
-func putOf(thread string, v ktrdr.Value) ktrdr.ThreadPut {
-	return ktrdr.ThreadPut{
-		Thread: thread, Checkpoint: json.RawMessage(`{"v":4,"id":"1","channel_versions":{"c":1}}`),
-		Values: map[string]ktrdr.Value{"c": v}, NewVersions: map[string]json.RawMessage{"c": json.RawMessage("1")},
+func putOf(threadID string, v thread.Value) thread.Put {
+	return thread.Put{
+		Thread: threadID, Checkpoint: json.RawMessage(`{"v":4,"id":"1","channel_versions":{"c":1}}`),
+		Values: map[string]thread.Value{"c": v}, NewVersions: map[string]json.RawMessage{"c": json.RawMessage("1")},
 	}
 }
 
-func (l *lab) value(s ktrdr.Saver, thread string) (ktrdr.Value, error) {
-	tuple, err := s.GetTuple(l.t.Context(), ktrdr.ThreadRef{Thread: thread})
+func (l *lab) value(s thread.Saver, threadID string) (thread.Value, error) {
+	tuple, err := s.GetTuple(l.t.Context(), thread.Ref{Thread: threadID})
 	return tuple.Values["c"], err
 }
 
 func TestSaver_LargeValuesAreBlobsAsLongAsARowNamesThem(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, nil)
-	for _, size := range []int{ktrdr.InlineValue, ktrdr.InlineValue + 1} {
-		want := ktrdr.Value{Type: "msgpack", Bytes: bytes.Repeat([]byte{7}, size)}
+	for _, size := range []int{thread.InlineValue, thread.InlineValue + 1} {
+		want := thread.Value{Type: "msgpack", Bytes: bytes.Repeat([]byte{7}, size)}
 		if _, err := l.Saver().Put(t.Context(), putOf("t", want)); err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +38,7 @@ func TestSaver_LargeValuesAreBlobsAsLongAsARowNamesThem(t *testing.T) {
 			t.Errorf("%d bytes came back as %d bytes of %q, %v", size, len(got.Bytes), got.Type, err)
 		}
 		inRow, err := l.value(l.store.Saver(), "t")
-		if _, _, isBlob := inRow.Blob(); err != nil || isBlob != (size > ktrdr.InlineValue) || isBlob && len(inRow.Bytes) > 100 {
+		if _, _, isBlob := inRow.Blob(); err != nil || isBlob != (size > thread.InlineValue) || isBlob && len(inRow.Bytes) > 100 {
 			t.Errorf("of %d bytes the row holds %d, %v", size, len(inRow.Bytes), err)
 		}
 	}
@@ -58,7 +59,7 @@ func TestSaver_LargeValuesAreBlobsAsLongAsARowNamesThem(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := l.value(l.Saver(), "copy"); err != nil || len(got.Bytes) != ktrdr.InlineValue+1 {
+	if got, err := l.value(l.Saver(), "copy"); err != nil || len(got.Bytes) != thread.InlineValue+1 {
 		t.Errorf("the copy holds %d bytes, %v", len(got.Bytes), err)
 	}
 	report, err := blob.Check(t.Context(), blobs, l.store.BlobRefs(t.Context()), true)
@@ -70,17 +71,17 @@ func TestSaver_LargeValuesAreBlobsAsLongAsARowNamesThem(t *testing.T) {
 func TestSaver_LargeWritesAreBlobsToo(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, nil)
-	if _, err := l.Saver().Put(t.Context(), putOf("t", ktrdr.Value{Type: "s", Bytes: []byte("small")})); err != nil {
+	if _, err := l.Saver().Put(t.Context(), putOf("t", thread.Value{Type: "s", Bytes: []byte("small")})); err != nil {
 		t.Fatal(err)
 	}
-	large := ktrdr.Value{Type: "s", Bytes: bytes.Repeat([]byte{1}, ktrdr.InlineValue+1)}
-	err := l.Saver().PutWrites(t.Context(), ktrdr.ThreadWrites{
-		Thread: "t", Checkpoint: "1", Task: "task", Writes: []ktrdr.ThreadWrite{{Channel: "c", Value: large}},
+	large := thread.Value{Type: "s", Bytes: bytes.Repeat([]byte{1}, thread.InlineValue+1)}
+	err := l.Saver().PutWrites(t.Context(), thread.Writes{
+		Thread: "t", Checkpoint: "1", Task: "task", Writes: []thread.Write{{Channel: "c", Value: large}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tuple, err := l.Saver().GetTuple(t.Context(), ktrdr.ThreadRef{Thread: "t"})
+	tuple, err := l.Saver().GetTuple(t.Context(), thread.Ref{Thread: "t"})
 	if err != nil || len(tuple.PendingWrites) != 1 || !bytes.Equal(tuple.PendingWrites[0].Value.Bytes, large.Bytes) {
 		t.Errorf("read back: %d writes, %v", len(tuple.PendingWrites), err)
 	}
@@ -98,7 +99,7 @@ func TestSaver_LargeWritesAreBlobsToo(t *testing.T) {
 func TestSaver_DamagedValueIsToldAndAForgedOneRefused(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, nil)
-	large := ktrdr.Value{Type: "s", Bytes: bytes.Repeat([]byte{1}, ktrdr.InlineValue+1)}
+	large := thread.Value{Type: "s", Bytes: bytes.Repeat([]byte{1}, thread.InlineValue+1)}
 	if _, err := l.Saver().Put(t.Context(), putOf("t", large)); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +108,7 @@ func TestSaver_DamagedValueIsToldAndAForgedOneRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, named, _ := inRow.Blob()
-	if err := os.WriteFile(l.path(named.SHA256), bytes.Repeat([]byte{2}, ktrdr.InlineValue+1), 0o600); err != nil {
+	if err := os.WriteFile(l.path(named.SHA256), bytes.Repeat([]byte{2}, thread.InlineValue+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := l.value(l.Saver(), "t"); ktrdr.CodeOf(err) != ktrdr.CodeCorrupt || !strings.Contains(err.Error(), named.SHA256.String()) {

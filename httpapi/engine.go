@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 // Engine is what the API needs of the engine behind it.
@@ -19,7 +20,7 @@ type Engine interface {
 	Tokens
 
 	// Saver keeps checkpoints for programs that are not ours.
-	Saver() ktrdr.Saver
+	Saver() thread.Saver
 	// Health tells how things stand, and always answers.
 	Health(ctx context.Context) ktrdr.Health
 	// Counters tells what this backend did since it started.

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -48,7 +49,7 @@ type fakeEngine struct {
 	liveClaim  func(ktrdr.OperationID, ktrdr.Epoch) error
 	mayRead    func(ktrdr.Hash) error
 	health     func() ktrdr.Health
-	saver      ktrdr.Saver
+	saver      thread.Saver
 	runs       func(ktrdr.RunQuery) (ktrdr.RunPage, error)
 	cancelRun  func(id, by, reason string) (ktrdr.Run, error)
 	looks      func(ktrdr.LookQuery) (ktrdr.LookPage, error)
@@ -139,7 +140,7 @@ func (f *fakeEngine) MayUpload(_ context.Context, op ktrdr.OperationID, e ktrdr.
 	return f.liveClaim(op, e)
 }
 
-func (f *fakeEngine) Saver() ktrdr.Saver { return f.saver }
+func (f *fakeEngine) Saver() thread.Saver { return f.saver }
 
 func (f *fakeEngine) Counters() ktrdr.Counters {
 	return ktrdr.Counters{Orphaned: 3, WritesRefused: 5, HeartbeatsLost: 7, HeartbeatLateness: 1500 * time.Millisecond}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 func TestOpenAPI_DescribesEveryRoute(t *testing.T) {
@@ -114,7 +115,7 @@ func TestOpenAPI_SchemasFitWhatIsSent(t *testing.T) {
 		indicator.Description{Name: "rsi", Params: []indicator.ParamDescription{{Name: "period", Default: 14}}, Outputs: []indicator.OutputDescription{{Name: "rsi"}}},
 		NewTokenReply{Token: ktrdr.Token{Scope: ktrdr.ScopeRead}},
 		CancelReply{Operation: testOp, Status: ktrdr.Running, Children: []ktrdr.OperationID{testOp}},
-		ktrdr.ThreadTuple{Checkpoint: json.RawMessage(`{}`), Values: map[string]ktrdr.Value{"a": {Type: "t", Bytes: []byte{1}}}},
+		thread.Tuple{Checkpoint: json.RawMessage(`{}`), Values: map[string]thread.Value{"a": {Type: "t", Bytes: []byte{1}}}},
 	} {
 		typ := reflect.TypeOf(v)
 		if _, err := book.of(typ); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 // everyKind has a field of each kind that a body may be read into.
@@ -18,7 +19,7 @@ type everyKind struct {
 	Bytes   []byte                     `json:"bytes"`
 	Raw     json.RawMessage            `json:"raw"`
 	Raws    map[string]json.RawMessage `json:"raws"`
-	Values  map[string]ktrdr.Value     `json:"values"`
+	Values  map[string]thread.Value    `json:"values"`
 	Counts  map[int]int                `json:"counts"`
 	List    []everyKind                `json:"list"`
 	Texts   []string                   `json:"texts"`
@@ -36,7 +37,7 @@ type everyKind struct {
 		N int `json:"n,string"`
 	} `json:"quoted"`
 	Any any `json:"any"`
-	ktrdr.ThreadRef
+	thread.Ref
 }
 
 func TestReadJSON_ReadsWhatEncodingJSONReads(t *testing.T) {

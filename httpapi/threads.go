@@ -4,20 +4,21 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 func threadRoutes() []row {
 	const base = "/api/v1/threads"
-	thread := func(path, summary string) spec { return post(base+path, summary).body(threadLimit) }
+	request := func(path, summary string) spec { return post(base+path, summary).body(threadLimit) }
 	return []row{
-		on(thread("/put", "Store a checkpoint of a thread"), (*Server).putThread),
-		on(thread("/writes", "Store a task's pending writes"), (*Server).putWrites),
-		on(thread("/get", "A checkpoint of a thread, or its newest").asks(), (*Server).getThread),
-		on(thread("/list", "Checkpoints, newest first").asks(), (*Server).listThreads),
-		on(thread("/history", "Channels' writes along the parent chain").asks(), (*Server).threadHistory),
-		on(thread("/copy", "Copy a thread"), (*Server).copyThread),
-		on(thread("/prune", "Delete threads, or all but their newest checkpoints"), (*Server).pruneThreads),
-		on(thread("/runs/delete", "Delete the checkpoints of runs"), (*Server).deleteRuns),
+		on(request("/put", "Store a checkpoint of a thread"), (*Server).putThread),
+		on(request("/writes", "Store a task's pending writes"), (*Server).putWrites),
+		on(request("/get", "A checkpoint of a thread, or its newest").asks(), (*Server).getThread),
+		on(request("/list", "Checkpoints, newest first").asks(), (*Server).listThreads),
+		on(request("/history", "Channels' writes along the parent chain").asks(), (*Server).threadHistory),
+		on(request("/copy", "Copy a thread"), (*Server).copyThread),
+		on(request("/prune", "Delete threads, or all but their newest checkpoints"), (*Server).pruneThreads),
+		on(request("/runs/delete", "Delete the checkpoints of runs"), (*Server).deleteRuns),
 		on(post(base+"/lease", "Become the only writer of a thread for a while, or stay it"), (*Server).leaseThread),
 		on(post(base+"/lease/release", "Give a lease back; one that is over is no error"), (*Server).releaseThread),
 		on(del(base+"/{thread_id}", "Delete a thread; a missing one is no error",
@@ -27,7 +28,7 @@ func threadRoutes() []row {
 
 // ThreadHistoryRequest asks for channels' histories up to a checkpoint.
 type ThreadHistoryRequest struct {
-	ktrdr.ThreadRef
+	thread.Ref
 	Channels []string `json:"channels"`
 }
 
@@ -69,25 +70,25 @@ func checkName(what, name string) error {
 // writable refuses the threads of operations: their history is written by
 // their workers, under their epoch, and by nobody else.
 func writable(threads ...string) error {
-	for _, thread := range threads {
-		if err := checkName("a thread_id", thread); err != nil {
+	for _, threadID := range threads {
+		if err := checkName("a thread_id", threadID); err != nil {
 			return err
 		}
-		if strings.HasPrefix(thread, opThreads) {
-			return ktrdr.Errorf(ktrdr.CodeForbidden, "the thread %.100q belongs to an operation and can only be read here; choose a name that does not begin with %s", thread, opThreads)
+		if strings.HasPrefix(threadID, opThreads) {
+			return ktrdr.Errorf(ktrdr.CodeForbidden, "the thread %.100q belongs to an operation and can only be read here; choose a name that does not begin with %s", threadID, opThreads)
 		}
 	}
 	return nil
 }
 
-func (s *Server) putThread(c *call, in ktrdr.ThreadPut) (ktrdr.ThreadRef, error) {
+func (s *Server) putThread(c *call, in thread.Put) (thread.Ref, error) {
 	if err := writable(in.Thread); err != nil {
-		return ktrdr.ThreadRef{}, err
+		return thread.Ref{}, err
 	}
 	return s.engine.Saver().Put(c.Context(), in)
 }
 
-func (s *Server) putWrites(c *call, in ktrdr.ThreadWrites) (none, error) {
+func (s *Server) putWrites(c *call, in thread.Writes) (none, error) {
 	if err := writable(in.Thread); err != nil {
 		return none{}, err
 	}
@@ -100,14 +101,14 @@ func (s *Server) putWrites(c *call, in ktrdr.ThreadWrites) (none, error) {
 	return none{}, s.engine.Saver().PutWrites(c.Context(), in)
 }
 
-func (s *Server) getThread(c *call, in ktrdr.ThreadRef) (ktrdr.ThreadTuple, error) {
+func (s *Server) getThread(c *call, in thread.Ref) (thread.Tuple, error) {
 	if err := checkName("a thread_id", in.Thread); err != nil {
-		return ktrdr.ThreadTuple{}, err
+		return thread.Tuple{}, err
 	}
 	return s.engine.Saver().GetTuple(c.Context(), in)
 }
 
-func (s *Server) listThreads(c *call, in ktrdr.ThreadQuery) ([]ktrdr.ThreadTuple, error) {
+func (s *Server) listThreads(c *call, in thread.Query) ([]thread.Tuple, error) {
 	if in.Limit != nil && *in.Limit < 0 {
 		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "a limit is not negative; leave it out for all")
 	}
@@ -116,11 +117,11 @@ func (s *Server) listThreads(c *call, in ktrdr.ThreadQuery) ([]ktrdr.ThreadTuple
 	return listed(tuples), err
 }
 
-func (s *Server) threadHistory(c *call, in ThreadHistoryRequest) (map[string]ktrdr.ChannelHistory, error) {
+func (s *Server) threadHistory(c *call, in ThreadHistoryRequest) (map[string]thread.ChannelHistory, error) {
 	if err := checkName("a thread_id", in.Thread); err != nil {
 		return nil, err
 	}
-	return s.engine.Saver().History(c.Context(), in.ThreadRef, in.Channels)
+	return s.engine.Saver().History(c.Context(), in.Ref, in.Channels)
 }
 
 func (s *Server) copyThread(c *call, in ThreadCopy) (none, error) {
@@ -147,14 +148,14 @@ func (s *Server) deleteRuns(c *call, in ThreadRuns) (none, error) {
 	return none{}, s.engine.Saver().DeleteRuns(c.Context(), in.Tenant, in.Runs)
 }
 
-func (s *Server) leaseThread(c *call, in ktrdr.LeaseRequest) (ktrdr.Lease, error) {
+func (s *Server) leaseThread(c *call, in thread.LeaseRequest) (thread.Lease, error) {
 	if err := writable(in.Thread); err != nil {
-		return ktrdr.Lease{}, err
+		return thread.Lease{}, err
 	}
 	return s.engine.Saver().Lease(c.Context(), in)
 }
 
-func (s *Server) releaseThread(c *call, in ktrdr.LeaseRelease) (none, error) {
+func (s *Server) releaseThread(c *call, in thread.LeaseRelease) (none, error) {
 	if err := writable(in.Thread); err != nil {
 		return none{}, err
 	}
@@ -162,12 +163,12 @@ func (s *Server) releaseThread(c *call, in ktrdr.LeaseRelease) (none, error) {
 }
 
 func (s *Server) deleteThread(c *call, _ none) (none, error) {
-	thread := c.PathValue("thread_id")
-	if thread != ktrdr.CleanText(thread) {
+	threadID := c.PathValue("thread_id")
+	if threadID != ktrdr.CleanText(threadID) {
 		return none{}, malformed("a thread_id is text")
 	}
-	if err := writable(thread); err != nil {
+	if err := writable(threadID); err != nil {
 		return none{}, err
 	}
-	return none{}, s.engine.Saver().DeleteThread(c.Context(), c.query.Get("tenant"), thread)
+	return none{}, s.engine.Saver().DeleteThread(c.Context(), c.query.Get("tenant"), threadID)
 }

@@ -10,38 +10,39 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 // fakeSaver notes what it is asked; what a test does not expect panics.
 type fakeSaver struct {
-	ktrdr.Saver
-	put     ktrdr.ThreadPut
+	thread.Saver
+	put     thread.Put
 	deleted [2]string
 	pruned  bool
 	most    int64 // bytes that a list may have
-	leased  ktrdr.LeaseRequest
-	ended   ktrdr.LeaseRelease
+	leased  thread.LeaseRequest
+	ended   thread.LeaseRelease
 }
 
-func (f *fakeSaver) Put(_ context.Context, p ktrdr.ThreadPut) (ktrdr.ThreadRef, error) {
+func (f *fakeSaver) Put(_ context.Context, p thread.Put) (thread.Ref, error) {
 	f.put = p
-	return ktrdr.ThreadRef{Thread: p.Thread, NS: p.NS, Checkpoint: "c1"}, nil
+	return thread.Ref{Thread: p.Thread, NS: p.NS, Checkpoint: "c1"}, nil
 }
 
-func (f *fakeSaver) GetTuple(_ context.Context, ref ktrdr.ThreadRef) (ktrdr.ThreadTuple, error) {
+func (f *fakeSaver) GetTuple(_ context.Context, ref thread.Ref) (thread.Tuple, error) {
 	if ref.Thread == "missing" {
-		return ktrdr.ThreadTuple{}, ktrdr.Errorf(ktrdr.CodeNotFound, "no checkpoint")
+		return thread.Tuple{}, ktrdr.Errorf(ktrdr.CodeNotFound, "no checkpoint")
 	}
-	return ktrdr.ThreadTuple{Thread: ref.Thread, ID: "c1", Checkpoint: []byte(`{}`)}, nil
+	return thread.Tuple{Thread: ref.Thread, ID: "c1", Checkpoint: []byte(`{}`)}, nil
 }
 
-func (f *fakeSaver) List(_ context.Context, q ktrdr.ThreadQuery) ([]ktrdr.ThreadTuple, error) {
+func (f *fakeSaver) List(_ context.Context, q thread.Query) ([]thread.Tuple, error) {
 	f.most = q.MaxBytes
 	return nil, nil
 }
 
-func (f *fakeSaver) DeleteThread(_ context.Context, tenant, thread string) error {
-	f.deleted = [2]string{tenant, thread}
+func (f *fakeSaver) DeleteThread(_ context.Context, tenant, threadID string) error {
+	f.deleted = [2]string{tenant, threadID}
 	return nil
 }
 
@@ -50,15 +51,15 @@ func (f *fakeSaver) Prune(_ context.Context, _ string, _ []string, keepLatest bo
 	return nil
 }
 
-func (f *fakeSaver) Lease(_ context.Context, r ktrdr.LeaseRequest) (ktrdr.Lease, error) {
+func (f *fakeSaver) Lease(_ context.Context, r thread.LeaseRequest) (thread.Lease, error) {
 	f.leased = r
 	if r.Token != 0 {
-		return ktrdr.Lease{}, ktrdr.Errorf(ktrdr.CodeStaleEpoch, "over")
+		return thread.Lease{}, ktrdr.Errorf(ktrdr.CodeStaleEpoch, "over")
 	}
-	return ktrdr.Lease{Token: 7, Holder: r.Holder}, nil
+	return thread.Lease{Token: 7, Holder: r.Holder}, nil
 }
 
-func (f *fakeSaver) Release(_ context.Context, r ktrdr.LeaseRelease) error {
+func (f *fakeSaver) Release(_ context.Context, r thread.LeaseRelease) error {
 	f.ended = r
 	return nil
 }
@@ -66,9 +67,9 @@ func (f *fakeSaver) Release(_ context.Context, r ktrdr.LeaseRelease) error {
 func TestThreads_AreLeased(t *testing.T) {
 	saver := &fakeSaver{}
 	st := serve(t, &fakeEngine{saver: saver})
-	var lease ktrdr.Lease
+	var lease thread.Lease
 	mustData(t, st.send(t, http.MethodPost, "/api/v1/threads/lease", `{"tenant":"me","thread_id":"t1","holder":"h","ttl_seconds":0.5}`), http.StatusOK, &lease)
-	if want := (ktrdr.LeaseRequest{Tenant: "me", Thread: "t1", Holder: "h", TTLSeconds: .5}); saver.leased != want || lease.Token != 7 {
+	if want := (thread.LeaseRequest{Tenant: "me", Thread: "t1", Holder: "h", TTLSeconds: .5}); saver.leased != want || lease.Token != 7 {
 		t.Errorf("asked for %+v, got %+v; want %+v and token 7", saver.leased, lease, want)
 	}
 	refusedWith(t, "over", st.send(t, http.MethodPost, "/api/v1/threads/lease", `{"thread_id":"t1","holder":"h","ttl_seconds":1,"token":3}`), "", http.StatusConflict, ktrdr.CodeStaleEpoch)
@@ -85,9 +86,9 @@ func TestThreads_PassToTheSaver(t *testing.T) {
 	saver := &fakeSaver{}
 	st := serve(t, &fakeEngine{saver: saver})
 	a := st.send(t, http.MethodPost, "/api/v1/threads/put", `{"tenant":"me","thread_id":"t1","checkpoint_ns":"","checkpoint":{"id":"c1","v":4},"channel_values":{"Messages":{"t":"msgpack","b":"AQI="},"messages":{"t":"x","b":""}},"new_versions":{"messages":2}}`)
-	var ref ktrdr.ThreadRef
+	var ref thread.Ref
 	mustData(t, a, http.StatusOK, &ref)
-	if diff := cmp.Diff(ktrdr.ThreadRef{Thread: "t1", Checkpoint: "c1"}, ref); diff != "" {
+	if diff := cmp.Diff(thread.Ref{Thread: "t1", Checkpoint: "c1"}, ref); diff != "" {
 		t.Errorf("ref (-want +got):\n%s", diff)
 	}
 	if got := saver.put.Values["Messages"]; got.Type != "msgpack" || string(got.Bytes) != "\x01\x02" || saver.put.Tenant != "me" {

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 // stateSize is that of the states LangGraph's own savers were measured with.
@@ -15,16 +15,16 @@ const stateSize = 4096
 
 // Bench measures the saver that open returns: puts and gets of 4 KB states, by
 // one caller and by many at once, each in a thread of its own.
-func Bench(b *testing.B, open func(b *testing.B) ktrdr.Saver) {
+func Bench(b *testing.B, open func(b *testing.B) thread.Saver) {
 	for _, callers := range []int{1, 32} {
 		b.Run(fmt.Sprintf("Put/callers=%d", callers), func(b *testing.B) {
 			s := open(b)
 			var threads atomic.Int64
 			b.SetParallelism(callers) // times GOMAXPROCS
 			each := func(next func() bool) {
-				thread := fmt.Sprint("t", threads.Add(1))
+				threadID := fmt.Sprint("t", threads.Add(1))
 				for i := 0; next(); i++ {
-					if _, err := s.Put(b.Context(), stateOf(thread, i)); err != nil {
+					if _, err := s.Put(b.Context(), stateOf(threadID, i)); err != nil {
 						b.Error(err)
 						return
 					}
@@ -50,7 +50,7 @@ func Bench(b *testing.B, open func(b *testing.B) ktrdr.Saver) {
 				}
 			}
 			for b.Loop() {
-				got, err := s.GetTuple(b.Context(), ktrdr.ThreadRef{Thread: "t", Checkpoint: which})
+				got, err := s.GetTuple(b.Context(), thread.Ref{Thread: "t", Checkpoint: which})
 				if err != nil || len(got.Values["state"].Bytes) != stateSize {
 					b.Fatalf("got %d bytes, %v", len(got.Values["state"].Bytes), err)
 				}
@@ -61,12 +61,12 @@ func Bench(b *testing.B, open func(b *testing.B) ktrdr.Saver) {
 
 // stateOf is the i-th checkpoint of a thread: one channel changes, one does
 // not.
-func stateOf(thread string, i int) ktrdr.ThreadPut {
-	p := ktrdr.ThreadPut{
-		Thread:      thread,
+func stateOf(threadID string, i int) thread.Put {
+	p := thread.Put{
+		Thread:      threadID,
 		Checkpoint:  json.RawMessage(fmt.Sprintf(`{"v":4,"id":%q,"ts":"2026-01-01T00:00:00Z","channel_versions":{"state":%d,"brief":1},"versions_seen":{}}`, step(i), i+1)),
 		NewVersions: map[string]json.RawMessage{"state": json.RawMessage(fmt.Sprint(i + 1))},
-		Values:      map[string]ktrdr.Value{"state": {Type: "json", Bytes: state(thread, i)}},
+		Values:      map[string]thread.Value{"state": {Type: "json", Bytes: state(threadID, i)}},
 		Metadata:    json.RawMessage(fmt.Sprintf(`{"source":"loop","step":%d}`, i)),
 	}
 	if i > 0 {
@@ -87,6 +87,6 @@ var noise = func() (b []byte) {
 }()
 
 // state returns a state that nobody had before.
-func state(thread string, i int) []byte {
-	return append(fmt.Appendf(nil, "%-16s", fmt.Sprint(thread, "-", i)), noise[16:]...)
+func state(threadID string, i int) []byte {
+	return append(fmt.Appendf(nil, "%-16s", fmt.Sprint(threadID, "-", i)), noise[16:]...)
 }

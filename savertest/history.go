@@ -3,7 +3,7 @@ package savertest
 import (
 	"fmt"
 
-	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 // chain puts n checkpoints, each the child of the one before, each with one
@@ -142,7 +142,7 @@ var histories = map[string]func(*lab){
 func (l *lab) everything() []string {
 	l.Helper()
 	var out []string
-	for _, t := range l.list(ktrdr.ThreadQuery{}) {
+	for _, t := range l.list(thread.Query{}) {
 		out = append(out, t.Thread+"/"+t.NS+"/"+t.ID)
 	}
 	return out

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 // Times of leases in tests: one that outlives its test, and one that a test
@@ -18,19 +19,19 @@ const (
 )
 
 // lease asks for a lease that must be granted.
-func (l *lab) lease(thread, holder string, seconds float64) ktrdr.Lease {
+func (l *lab) lease(threadID, holder string, seconds float64) thread.Lease {
 	l.Helper()
-	got, err := l.Lease(l.ctx(), ktrdr.LeaseRequest{Tenant: l.tenant, Thread: thread, Holder: holder, TTLSeconds: seconds})
+	got, err := l.Lease(l.ctx(), thread.LeaseRequest{Tenant: l.tenant, Thread: threadID, Holder: holder, TTLSeconds: seconds})
 	if err != nil {
-		l.Fatalf("lease of %s to %s: %v", thread, holder, err)
+		l.Fatalf("lease of %s to %s: %v", threadID, holder, err)
 	}
 	return got
 }
 
 // held asks for a lease in vain.
-func (l *lab) held(thread, holder string, want ktrdr.Code) {
+func (l *lab) held(threadID, holder string, want ktrdr.Code) {
 	l.Helper()
-	_, err := l.Lease(l.ctx(), ktrdr.LeaseRequest{Tenant: l.tenant, Thread: thread, Holder: holder, TTLSeconds: longLease})
+	_, err := l.Lease(l.ctx(), thread.LeaseRequest{Tenant: l.tenant, Thread: threadID, Holder: holder, TTLSeconds: longLease})
 	l.refused(err, want)
 }
 
@@ -44,25 +45,25 @@ func (l *lab) putWith(p point, token int64) error {
 }
 
 func (l *lab) writeWith(id string, token int64) error {
-	return l.PutWrites(l.ctx(), ktrdr.ThreadWrites{
+	return l.PutWrites(l.ctx(), thread.Writes{
 		Tenant: l.tenant, Thread: "t", Checkpoint: id, Task: "task", Lease: shown(token),
-		Writes: []ktrdr.ThreadWrite{{Channel: "c", Value: text("written")}},
+		Writes: []thread.Write{{Channel: "c", Value: text("written")}},
 	})
 }
 
-func shown(token int64) *ktrdr.LeaseToken {
+func shown(token int64) *thread.LeaseToken {
 	if token == 0 {
 		return nil
 	}
-	return &ktrdr.LeaseToken{Token: token}
+	return &thread.LeaseToken{Token: token}
 }
 
 // outlive waits until the lease is over by the saver's clock, which shows in
 // that its renewal is refused.
-func (l *lab) outlive(thread, holder string, lease ktrdr.Lease) {
+func (l *lab) outlive(threadID, holder string, lease thread.Lease) {
 	l.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; <-time.After(10 * time.Millisecond) {
-		_, err := l.Lease(l.ctx(), ktrdr.LeaseRequest{Tenant: l.tenant, Thread: thread, Holder: holder, TTLSeconds: 1e-6, Token: lease.Token})
+		_, err := l.Lease(l.ctx(), thread.LeaseRequest{Tenant: l.tenant, Thread: threadID, Holder: holder, TTLSeconds: 1e-6, Token: lease.Token})
 		switch {
 		case ktrdr.CodeOf(err) == ktrdr.CodeStaleEpoch:
 			return
@@ -106,14 +107,14 @@ var leases = map[string]func(*lab){
 	"ALeaseIsHadByOne": func(l *lab) {
 		first := l.lease("t", "a", longLease)
 		l.held("t", "b", ktrdr.CodeConflict)
-		l.must(l.Release(l.ctx(), ktrdr.LeaseRelease{Tenant: l.tenant, Thread: "t", Token: first.Token}))
-		l.must(l.Release(l.ctx(), ktrdr.LeaseRelease{Tenant: l.tenant, Thread: "t", Token: first.Token})) // again
-		l.must(l.Release(l.ctx(), ktrdr.LeaseRelease{Tenant: l.tenant, Thread: "nobody's", Token: 7}))
+		l.must(l.Release(l.ctx(), thread.LeaseRelease{Tenant: l.tenant, Thread: "t", Token: first.Token}))
+		l.must(l.Release(l.ctx(), thread.LeaseRelease{Tenant: l.tenant, Thread: "t", Token: first.Token})) // again
+		l.must(l.Release(l.ctx(), thread.LeaseRelease{Tenant: l.tenant, Thread: "nobody's", Token: 7}))
 		second := l.lease("t", "b", longLease)
 		if second.Token <= first.Token || second.Holder != "b" {
 			l.Errorf("leases %+v, then %+v: tokens must grow", first, second)
 		}
-		l.must(l.Release(l.ctx(), ktrdr.LeaseRelease{Tenant: l.tenant, Thread: "t", Token: first.Token})) // changes nothing
+		l.must(l.Release(l.ctx(), thread.LeaseRelease{Tenant: l.tenant, Thread: "t", Token: first.Token})) // changes nothing
 		l.refused(l.putWith(point{id: "1"}, first.Token), ktrdr.CodeStaleEpoch)
 		l.must(l.putWith(point{id: "1"}, second.Token))
 	},
@@ -142,8 +143,8 @@ var leases = map[string]func(*lab){
 
 	"RenewingKeepsTheToken": func(l *lab) {
 		lease := l.lease("t", "a", 60)
-		renew := func(holder string, token int64) (ktrdr.Lease, error) {
-			return l.Lease(l.ctx(), ktrdr.LeaseRequest{Tenant: l.tenant, Thread: "t", Holder: holder, TTLSeconds: longLease, Token: token})
+		renew := func(holder string, token int64) (thread.Lease, error) {
+			return l.Lease(l.ctx(), thread.LeaseRequest{Tenant: l.tenant, Thread: "t", Holder: holder, TTLSeconds: longLease, Token: token})
 		}
 		got, err := renew("a", lease.Token)
 		l.must(err)
@@ -154,7 +155,7 @@ var leases = map[string]func(*lab){
 		l.refused(err, ktrdr.CodeStaleEpoch)
 		_, err = renew("a", lease.Token+1)
 		l.refused(err, ktrdr.CodeStaleEpoch)
-		l.must(l.Release(l.ctx(), ktrdr.LeaseRelease{Tenant: l.tenant, Thread: "t", Token: lease.Token}))
+		l.must(l.Release(l.ctx(), thread.LeaseRelease{Tenant: l.tenant, Thread: "t", Token: lease.Token}))
 		_, err = renew("a", lease.Token)
 		l.refused(err, ktrdr.CodeStaleEpoch)
 	},
@@ -174,7 +175,7 @@ var leases = map[string]func(*lab){
 		var all sync.WaitGroup
 		for i := range 16 {
 			all.Go(func() {
-				_, err := l.Lease(l.ctx(), ktrdr.LeaseRequest{Tenant: l.tenant, Thread: "t", Holder: fmt.Sprint(i), TTLSeconds: longLease})
+				_, err := l.Lease(l.ctx(), thread.LeaseRequest{Tenant: l.tenant, Thread: "t", Holder: fmt.Sprint(i), TTLSeconds: longLease})
 				switch ktrdr.CodeOf(err) {
 				case "":
 					got.Add(1)
@@ -191,7 +192,7 @@ var leases = map[string]func(*lab){
 	},
 
 	"LeasesThatMakeNoSenseAreRefused": func(l *lab) {
-		for what, r := range map[string]ktrdr.LeaseRequest{
+		for what, r := range map[string]thread.LeaseRequest{
 			"no thread":      {Holder: "a", TTLSeconds: 1},
 			"no holder":      {Thread: "t", TTLSeconds: 1},
 			"no time":        {Thread: "t", Holder: "a"},
@@ -205,7 +206,7 @@ var leases = map[string]func(*lab){
 				l.Errorf("%s: %v, want invalid", what, err)
 			}
 		}
-		_, err := l.Lease(l.ctx(), ktrdr.LeaseRequest{Thread: "op_dummy_1", Holder: "a", TTLSeconds: 1})
+		_, err := l.Lease(l.ctx(), thread.LeaseRequest{Thread: "op_dummy_1", Holder: "a", TTLSeconds: 1})
 		l.refused(err, ktrdr.CodeForbidden)
 	},
 

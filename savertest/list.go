@@ -7,11 +7,12 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 var lists = map[string]func(*lab){
 	"ListAnswersEveryCombination": func(l *lab) {
-		var all []ktrdr.ThreadTuple
+		var all []thread.Tuple
 		for i := range 36 { // ids interleave threads and namespaces
 			p := point{
 				thread: []string{"a", "b", "c"}[i%3], ns: []string{"", "child:1", "child:1|deep"}[i/3%3], id: fmt.Sprintf("%03d", i),
@@ -23,12 +24,12 @@ var lists = map[string]func(*lab){
 			all = append(all, l.get(p.thread, p.ns, p.id))
 		}
 		slices.Reverse(all)
-		for _, thread := range []*string{nil, new("a"), new("b"), new("nobody")} {
+		for _, threadID := range []*string{nil, new("a"), new("b"), new("nobody")} {
 			for _, ns := range []*string{nil, new(""), new("child:1"), new("none")} {
 				for _, limit := range []*int{nil, new(0), new(1), new(5), new(100)} {
 					for _, before := range []string{"", "020", "000", "zzz"} {
 						for _, filter := range []string{`{}`, `{"source":"loop"}`, `{"source":"loop","step":3}`, `{"step":"3"}`} {
-							l.listed(all, thread, ns, limit, before, filter)
+							l.listed(all, threadID, ns, limit, before, filter)
 						}
 					}
 				}
@@ -43,7 +44,7 @@ var lists = map[string]func(*lab){
 		l.put(point{thread: "b", id: "1"})
 		l.put(point{thread: "a", ns: "n", id: "1"})
 		var got []string
-		for _, tuple := range l.list(ktrdr.ThreadQuery{}) {
+		for _, tuple := range l.list(thread.Query{}) {
 			got = append(got, tuple.ID+tuple.Thread+tuple.NS)
 		}
 		same(l, "order", got, []string{"3a", "2b", "1b", "1an", "1a"})
@@ -61,10 +62,10 @@ var lists = map[string]func(*lab){
 		}
 		slices.Reverse(want)
 		filter := map[string]json.RawMessage{"pick": json.RawMessage("true")}
-		same(l, "count", len(l.list(ktrdr.ThreadQuery{})), n)
-		same(l, "picked", ids(l.list(ktrdr.ThreadQuery{Filter: filter})), want)
-		same(l, "picked at most 20", ids(l.list(ktrdr.ThreadQuery{Filter: filter, Limit: new(20)})), want[:20])
-		same(l, "one thread", len(l.list(ktrdr.ThreadQuery{Thread: new("t1")})), n/4+1)
+		same(l, "count", len(l.list(thread.Query{})), n)
+		same(l, "picked", ids(l.list(thread.Query{Filter: filter})), want)
+		same(l, "picked at most 20", ids(l.list(thread.Query{Filter: filter, Limit: new(20)})), want[:20])
+		same(l, "one thread", len(l.list(thread.Query{Thread: new("t1")})), n/4+1)
 	},
 
 	"TheSameIDInManyThreadsIsListedWhole": func(l *lab) {
@@ -72,7 +73,7 @@ var lists = map[string]func(*lab){
 			l.put(point{thread: fmt.Sprintf("t%03d", i), ns: fmt.Sprint(i % 2), id: "same"})
 		}
 		seen := make(map[string]bool)
-		for _, tuple := range l.list(ktrdr.ThreadQuery{}) {
+		for _, tuple := range l.list(thread.Query{}) {
 			seen[tuple.Thread] = true
 		}
 		same(l, "threads", len(seen), 150)
@@ -85,45 +86,45 @@ var lists = map[string]func(*lab){
 			l.put(point{id: id, versions: `{"x":1}`, news: `{"x":1}`, values: map[string]string{"x": strings.Repeat(id, 10_000)}, meta: `{"long":"` + strings.Repeat(id, 10_000) + `"}`})
 			l.write(l.ref("t", "", id), "task", "", "c", strings.Repeat(id, 10_000))
 		}
-		all := l.list(ktrdr.ThreadQuery{MaxBytes: 1 << 20})
+		all := l.list(thread.Query{MaxBytes: 1 << 20})
 		same(l, "all", len(all), n)
-		_, err := l.List(l.ctx(), ktrdr.ThreadQuery{Tenant: l.tenant, MaxBytes: 100_000})
+		_, err := l.List(l.ctx(), thread.Query{Tenant: l.tenant, MaxBytes: 100_000})
 		l.refused(err, ktrdr.CodeTooLarge)
 		if !strings.Contains(err.Error(), "limit 3,") {
 			l.Errorf("%v does not say that limit 3 fits", err)
 		}
-		var paged []ktrdr.ThreadTuple
+		var paged []thread.Tuple
 		for before := ""; len(paged) < n; before = paged[len(paged)-1].ID {
-			paged = append(paged, l.list(ktrdr.ThreadQuery{Before: before, Limit: new(3), MaxBytes: 100_000})...)
+			paged = append(paged, l.list(thread.Query{Before: before, Limit: new(3), MaxBytes: 100_000})...)
 		}
 		same(l, "pages", paged, all)
-		same(l, "one that is too large alone", len(l.list(ktrdr.ThreadQuery{Limit: new(1), MaxBytes: 1000})), 1)
+		same(l, "one that is too large alone", len(l.list(thread.Query{Limit: new(1), MaxBytes: 1000})), 1)
 	},
 
 	"AListGoesOnBehindAPlaceThoughManyShareAnID": func(l *lab) {
-		for _, thread := range []string{"a", "b", "c", "d", "e"} {
+		for _, threadID := range []string{"a", "b", "c", "d", "e"} {
 			for _, ns := range []string{"", "child"} {
 				for _, id := range []string{"1", "2"} {
-					l.put(point{id: id, thread: thread, ns: ns})
+					l.put(point{id: id, thread: threadID, ns: ns})
 				}
 			}
 		}
-		all := l.list(ktrdr.ThreadQuery{})
+		all := l.list(thread.Query{})
 		same(l, "all", len(all), 20)
 		for _, size := range []int{1, 3, 7} {
-			var paged []ktrdr.ThreadTuple
-			for after := (*ktrdr.ThreadPlace)(nil); len(paged) < 30; {
-				page := l.list(ktrdr.ThreadQuery{After: after, Limit: &size})
+			var paged []thread.Tuple
+			for after := (*thread.Place)(nil); len(paged) < 30; {
+				page := l.list(thread.Query{After: after, Limit: &size})
 				paged = append(paged, page...)
 				if len(page) < size {
 					break
 				}
 				last := page[len(page)-1]
-				after = &ktrdr.ThreadPlace{Thread: last.Thread, NS: last.NS, ID: last.ID}
+				after = &thread.Place{Thread: last.Thread, NS: last.NS, ID: last.ID}
 			}
 			same(l, fmt.Sprintf("pages of %d", size), paged, all)
 		}
-		behind := l.list(ktrdr.ThreadQuery{After: &ktrdr.ThreadPlace{Thread: "c", NS: "gone", ID: "1"}, Thread: new("c")})
+		behind := l.list(thread.Query{After: &thread.Place{Thread: "c", NS: "gone", ID: "1"}, Thread: new("c")})
 		same(l, "behind one that is gone", ids(behind), []string{"1", "1"})
 	},
 
@@ -132,9 +133,9 @@ var lists = map[string]func(*lab){
 			l.put(point{id: id})
 		}
 		l.put(point{id: "2", ns: "child"})
-		same(l, "by id", ids(l.list(ktrdr.ThreadQuery{Checkpoint: "2"})), []string{"2", "2"})
-		same(l, "by id in a namespace", ids(l.list(ktrdr.ThreadQuery{Checkpoint: "2", NS: new("child")})), []string{"2"})
-		same(l, "by id before it", ids(l.list(ktrdr.ThreadQuery{Checkpoint: "2", Before: "2"})), nil)
+		same(l, "by id", ids(l.list(thread.Query{Checkpoint: "2"})), []string{"2", "2"})
+		same(l, "by id in a namespace", ids(l.list(thread.Query{Checkpoint: "2", NS: new("child")})), []string{"2"})
+		same(l, "by id before it", ids(l.list(thread.Query{Checkpoint: "2", Before: "2"})), nil)
 	},
 
 	"FilterIsJSONEqualityOnTopLevelKeys": func(l *lab) {
@@ -164,7 +165,7 @@ var lists = map[string]func(*lab){
 			`{"n\u0000":1}`:                     nil,
 			`{"$.n":1}`:                         nil,
 		} {
-			var q ktrdr.ThreadQuery
+			var q thread.Query
 			if err := json.Unmarshal([]byte(filter), &q.Filter); err != nil {
 				l.Fatal(err)
 			}
@@ -174,15 +175,15 @@ var lists = map[string]func(*lab){
 }
 
 // listed compares a list with what the parts of the query leave of all.
-func (l *lab) listed(all []ktrdr.ThreadTuple, thread, ns *string, limit *int, before, filter string) {
+func (l *lab) listed(all []thread.Tuple, threadID, ns *string, limit *int, before, filter string) {
 	l.Helper()
-	q := ktrdr.ThreadQuery{Thread: thread, NS: ns, Limit: limit, Before: before}
+	q := thread.Query{Thread: threadID, NS: ns, Limit: limit, Before: before}
 	if err := json.Unmarshal([]byte(filter), &q.Filter); err != nil {
 		l.Fatal(err)
 	}
-	var want []ktrdr.ThreadTuple
+	var want []thread.Tuple
 	for _, t := range all {
-		fits := (thread == nil || *thread == t.Thread) && (ns == nil || *ns == t.NS) && (before == "" || t.ID < before)
+		fits := (threadID == nil || *threadID == t.Thread) && (ns == nil || *ns == t.NS) && (before == "" || t.ID < before)
 		for key, value := range q.Filter {
 			fits = fits && strings.Contains(string(t.Metadata)+",", fmt.Sprintf("%q:%s", key, value)) // the test's own metadata has no spaces
 		}
@@ -196,5 +197,5 @@ func (l *lab) listed(all []ktrdr.ThreadTuple, thread, ns *string, limit *int, be
 		}
 		return *p
 	}
-	same(l, fmt.Sprintf("list of thread %s, ns %s, before %q, filter %s", show(thread), show(ns), before, filter), l.list(q), want)
+	same(l, fmt.Sprintf("list of thread %s, ns %s, before %q, filter %s", show(threadID), show(ns), before, filter), l.list(q), want)
 }

@@ -12,12 +12,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/memsaver"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 var properties = map[string]func(*lab){
-	"EveryForkReadsItsOwnState":            everyForkReadsItsOwnState,
-	"AnySequenceIsAnsweredAsMemoryAnswers": anySequenceIsAnsweredAsMemoryAnswers,
+	"EveryForkReadsItsOwnState":      everyForkReadsItsOwnState,
+	"AnySequenceMatchesTheReference": anySequenceMatchesTheReference,
 }
 
 // everyForkReadsItsOwnState grows random trees of checkpoints the way a graph
@@ -32,7 +32,7 @@ func everyForkReadsItsOwnState(l *lab) {
 			versions map[string]int
 			values   map[string]string
 		}
-		thread := fmt.Sprint("tree-", runs.Add(1))
+		tree := fmt.Sprint("tree-", runs.Add(1))
 		nodes := []node{{versions: map[string]int{}, values: map[string]string{}}}
 		for i := range rapid.IntRange(2, 14).Draw(t, "checkpoints") {
 			parent := rapid.SampledFrom(nodes).Draw(t, "parent")
@@ -52,14 +52,14 @@ func everyForkReadsItsOwnState(l *lab) {
 					n.values[channel], brought[channel] = value, value
 				}
 			}
-			p := point{thread: thread, id: n.id, parent: parent.id, versions: object(n.versions), news: "{" + strings.Join(news, ",") + "}", values: brought}
+			p := point{thread: tree, id: n.id, parent: parent.id, versions: object(n.versions), news: "{" + strings.Join(news, ",") + "}", values: brought}
 			if _, err := l.Put(l.ctx(), l.request(p)); err != nil {
 				t.Fatal(err)
 			}
 			nodes = append(nodes, n)
 		}
 		for _, n := range nodes[1:] {
-			got, err := l.GetTuple(l.ctx(), l.ref(thread, "", n.id))
+			got, err := l.GetTuple(l.ctx(), l.ref(tree, "", n.id))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,26 +78,26 @@ func object(versions map[string]int) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// anySequenceIsAnsweredAsMemoryAnswers does the same random things to the
-// saver and to a memory saver and compares all that can be read of both.
-func anySequenceIsAnsweredAsMemoryAnswers(l *lab) {
+// anySequenceMatchesTheReference makes the same random calls to the saver and to
+// the reference and compares everything that can be read from both.
+func anySequenceMatchesTheReference(l *lab) {
 	var runs atomic.Int64
 	rapid.Check(l.T, func(t *rapid.T) {
 		tenant := fmt.Sprint(l.tenant, "-", runs.Add(1))
-		both := []*lab{{T: l.T, Saver: l.Saver, tenant: tenant}, {T: l.T, Saver: memsaver.New(), tenant: tenant}}
+		both := []*lab{{T: l.T, Saver: l.Saver, tenant: tenant}, {T: l.T, Saver: newReference(), tenant: tenant}}
 		for range rapid.IntRange(3, 25).Draw(t, "acts") {
 			act := drawAct(t)
 			errs := []ktrdr.Code{ktrdr.CodeOf(act(both[0])), ktrdr.CodeOf(act(both[1]))}
 			if errs[0] != errs[1] {
-				t.Fatalf("answered %q, memory %q", errs[0], errs[1])
+				t.Fatalf("answered %q, the reference %q", errs[0], errs[1])
 			}
 		}
-		tuples := [2][]ktrdr.ThreadTuple{both[0].list(ktrdr.ThreadQuery{}), both[1].list(ktrdr.ThreadQuery{})}
+		tuples := [2][]thread.Tuple{both[0].list(thread.Query{}), both[1].list(thread.Query{})}
 		if diff := cmp.Diff(tuples[1], tuples[0], cmpopts.EquateEmpty()); diff != "" {
-			t.Fatalf("everything (-memory +saver):\n%s", diff)
+			t.Fatalf("everything (-reference +saver):\n%s", diff)
 		}
 		for _, tuple := range tuples[0] {
-			var h [2]map[string]ktrdr.ChannelHistory
+			var h [2]map[string]thread.ChannelHistory
 			for i, l := range both {
 				var err error
 				if h[i], err = l.History(l.ctx(), l.ref(tuple.Thread, tuple.NS, tuple.ID), []string{"a", "b"}); err != nil {
@@ -105,7 +105,7 @@ func anySequenceIsAnsweredAsMemoryAnswers(l *lab) {
 				}
 			}
 			if diff := cmp.Diff(h[1], h[0], cmpopts.EquateEmpty()); diff != "" {
-				t.Fatalf("history of %s (-memory +saver):\n%s", tuple.ID, diff)
+				t.Fatalf("history of %s (-reference +saver):\n%s", tuple.ID, diff)
 			}
 		}
 	})
@@ -113,16 +113,16 @@ func anySequenceIsAnsweredAsMemoryAnswers(l *lab) {
 
 // drawAct draws one change to make, the same to every lab it is given.
 func drawAct(t *rapid.T) func(l *lab) error {
-	thread := rapid.SampledFrom([]string{"t", "u", "v"}).Draw(t, "thread")
+	on := rapid.SampledFrom([]string{"t", "u", "v"}).Draw(t, "thread")
 	ns := rapid.SampledFrom([]string{"", "", "n"}).Draw(t, "ns")
 	id := rapid.StringMatching("[0-3][ab]").Draw(t, "id")
 	run := rapid.SampledFrom([]string{"r1", "r2"}).Draw(t, "run")
 	switch rapid.SampledFrom([]string{"put", "put", "put", "put", "put", "put", "write", "write", "delete", "runs", "copy", "prune"}).Draw(t, "act") {
 	case "write":
-		w := ktrdr.ThreadWrites{
-			Thread: thread, NS: ns, Checkpoint: id, Task: rapid.SampledFrom([]string{"x", "Y"}).Draw(t, "task"),
+		w := thread.Writes{
+			Thread: on, NS: ns, Checkpoint: id, Task: rapid.SampledFrom([]string{"x", "Y"}).Draw(t, "task"),
 			TaskPath: rapid.SampledFrom([]string{"", "1", "2"}).Draw(t, "path"),
-			Writes: []ktrdr.ThreadWrite{{
+			Writes: []thread.Write{{
 				Idx:     rapid.IntRange(-2, 2).Draw(t, "idx"),
 				Channel: rapid.SampledFrom([]string{"a", "b", "__pregel_tasks"}).Draw(t, "channel"),
 				Value:   text(rapid.StringN(0, 3, -1).Draw(t, "written")),
@@ -130,18 +130,18 @@ func drawAct(t *rapid.T) func(l *lab) error {
 		}
 		return func(l *lab) error { w.Tenant = l.tenant; return l.PutWrites(l.ctx(), w) }
 	case "delete":
-		return func(l *lab) error { return l.DeleteThread(l.ctx(), l.tenant, thread) }
+		return func(l *lab) error { return l.DeleteThread(l.ctx(), l.tenant, on) }
 	case "runs":
 		return func(l *lab) error { return l.DeleteRuns(l.ctx(), l.tenant, []string{run}) }
 	case "copy":
 		dst := rapid.SampledFrom([]string{"t", "u", "v", "w"}).Draw(t, "dst")
-		return func(l *lab) error { return l.CopyThread(l.ctx(), l.tenant, thread, dst) }
+		return func(l *lab) error { return l.CopyThread(l.ctx(), l.tenant, on, dst) }
 	case "prune":
 		keep := rapid.Bool().Draw(t, "keep")
-		return func(l *lab) error { return l.Prune(l.ctx(), l.tenant, []string{thread}, keep) }
+		return func(l *lab) error { return l.Prune(l.ctx(), l.tenant, []string{on}, keep) }
 	}
 	p := point{
-		thread: thread, ns: ns, id: id, parent: rapid.StringMatching("([0-3][ab])?").Draw(t, "parent"), v: rapid.IntRange(3, 4).Draw(t, "v"),
+		thread: on, ns: ns, id: id, parent: rapid.StringMatching("([0-3][ab])?").Draw(t, "parent"), v: rapid.IntRange(3, 4).Draw(t, "v"),
 		versions: object(map[string]int{"a": rapid.IntRange(1, 3).Draw(t, "a"), "b": rapid.IntRange(1, 2).Draw(t, "b")}),
 		meta:     fmt.Sprintf(`{"run_id":%q,"counters_since_delta_snapshot":{"b":[1,1]}}`, run),
 	}

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 var puts = map[string]func(*lab){
@@ -46,7 +47,7 @@ var puts = map[string]func(*lab){
 		for i := range large {
 			large[i] = byte(i * 7)
 		}
-		p.Values = map[string]ktrdr.Value{
+		p.Values = map[string]thread.Value{
 			"a": {Type: "bytes", Bytes: []byte{0xff, 0x00, 0x80}},
 			"b": {Type: "", Bytes: []byte{}},
 			"c": {Type: "json", Bytes: large},
@@ -59,7 +60,7 @@ var puts = map[string]func(*lab){
 	// What other stores decode, and so run, when they read it.
 	"AProgramIsOnlyBytes": func(l *lab) {
 		proof := filepath.Join(l.TempDir(), "it-ran")
-		for i, v := range []ktrdr.Value{
+		for i, v := range []thread.Value{
 			{Type: "pickle", Bytes: []byte("cos\nsystem\n(S'touch " + proof + "'\ntR.")},
 			{Type: "json", Bytes: []byte(`{"lc":2,"type":"constructor","id":["child_process"],"method":"execSync","args":["touch ` + proof + `"]}`)},
 			{Type: "yaml", Bytes: []byte(`!!python/object/apply:os.system ["touch ` + proof + `"]`)},
@@ -67,11 +68,11 @@ var puts = map[string]func(*lab){
 		} {
 			id := fmt.Sprint(i)
 			put := l.request(point{id: id, versions: `{"a":1}`, news: `{"a":1}`})
-			put.Values = map[string]ktrdr.Value{"a": v}
+			put.Values = map[string]thread.Value{"a": v}
 			_, err := l.Put(l.ctx(), put)
 			l.must(err)
-			l.must(l.PutWrites(l.ctx(), ktrdr.ThreadWrites{
-				Tenant: l.tenant, Thread: "t", Checkpoint: id, Task: "task", Writes: []ktrdr.ThreadWrite{{Channel: "a", Value: v}},
+			l.must(l.PutWrites(l.ctx(), thread.Writes{
+				Tenant: l.tenant, Thread: "t", Checkpoint: id, Task: "task", Writes: []thread.Write{{Channel: "a", Value: v}},
 			}))
 			got := l.get("t", "", id)
 			same(l, "value", got.Values["a"], v)
@@ -86,7 +87,7 @@ var puts = map[string]func(*lab){
 
 	"EqualBytesOfTwoTypesStayTwoValues": func(l *lab) {
 		p := l.request(point{id: "1", versions: `{"a":1,"b":1}`, news: `{"a":1,"b":1}`})
-		p.Values = map[string]ktrdr.Value{"a": {Type: "x", Bytes: []byte("yz")}, "b": {Type: "xy", Bytes: []byte("z")}}
+		p.Values = map[string]thread.Value{"a": {Type: "x", Bytes: []byte("yz")}, "b": {Type: "xy", Bytes: []byte("z")}}
 		_, err := l.Put(l.ctx(), p)
 		l.must(err)
 		same(l, "values", l.get("t", "", "1").Values, p.Values)
@@ -183,7 +184,7 @@ var puts = map[string]func(*lab){
 		same(l, "metadata", string(got.Metadata), `{"step":2}`)
 		same(l, "parent", got.Parent, "0")
 		same(l, "writes", written(got.PendingWrites), []string{"task/c=kept"})
-		same(l, "count", len(l.list(ktrdr.ThreadQuery{})), 1)
+		same(l, "count", len(l.list(thread.Query{})), 1)
 	},
 
 	"PutAgainWithoutValuesKeepsItsOwn": func(l *lab) {
@@ -212,7 +213,7 @@ var puts = map[string]func(*lab){
 		for i, p := range where {
 			same(l, fmt.Sprintf("values of %s/%s", p.thread, p.ns), texts(l.get(p.thread, p.ns, "1")), map[string]string{"a": fmt.Sprint(i)})
 		}
-		same(l, "checkpoints of the other tenant", ids(elsewhere.list(ktrdr.ThreadQuery{})), []string{"1"})
+		same(l, "checkpoints of the other tenant", ids(elsewhere.list(thread.Query{})), []string{"1"})
 	},
 
 	"NobodyCanChangeWhatIsStored": func(l *lab) {
@@ -250,7 +251,7 @@ var puts = map[string]func(*lab){
 		for err := range errs {
 			l.must(err)
 		}
-		got := l.list(ktrdr.ThreadQuery{})
+		got := l.list(thread.Query{})
 		same(l, "checkpoints", len(got), writers*each)
 		for _, tuple := range got {
 			var w, i int
@@ -272,32 +273,32 @@ func spoil(slices ...[]byte) {
 
 var refusals = map[string]func(*lab){
 	"PutThatCannotBeUnderstoodIsRefused": func(l *lab) {
-		for name, change := range map[string]func(*ktrdr.ThreadPut){
-			"no thread":             func(p *ktrdr.ThreadPut) { p.Thread = "" },
-			"NUL in the thread":     func(p *ktrdr.ThreadPut) { p.Thread = "a\x00b" },
-			"huge thread":           func(p *ktrdr.ThreadPut) { p.Thread = strings.Repeat("x", 5000) },
-			"bad UTF-8 in ns":       func(p *ktrdr.ThreadPut) { p.NS = "\xff" },
-			"NUL in the parent":     func(p *ktrdr.ThreadPut) { p.Parent = "\x00" },
-			"no checkpoint":         func(p *ktrdr.ThreadPut) { p.Checkpoint = nil },
-			"broken checkpoint":     func(p *ktrdr.ThreadPut) { p.Checkpoint = json.RawMessage(`{"id":`) },
-			"checkpoint is a list":  func(p *ktrdr.ThreadPut) { p.Checkpoint = json.RawMessage(`[]`) },
-			"no id":                 func(p *ktrdr.ThreadPut) { p.Checkpoint = json.RawMessage(`{"v":4,"ID":"1"}`) },
-			"id is a number":        func(p *ktrdr.ThreadPut) { p.Checkpoint = json.RawMessage(`{"id":1}`) },
-			"NUL in the id":         func(p *ktrdr.ThreadPut) { p.Checkpoint = json.RawMessage(`{"id":"a\u0000"}`) },
-			"v is text":             func(p *ktrdr.ThreadPut) { p.Checkpoint = json.RawMessage(`{"id":"1","v":"4"}`) },
-			"bad UTF-8 in JSON":     func(p *ktrdr.ThreadPut) { p.Checkpoint = json.RawMessage("{\"id\":\"1\",\"x\":\"\xff\"}") },
-			"metadata is a number":  func(p *ktrdr.ThreadPut) { p.Metadata = json.RawMessage(`7`) },
-			"bad UTF-8 in metadata": func(p *ktrdr.ThreadPut) { p.Metadata = json.RawMessage("{\"x\":\"\xff\"}") },
-			"value not in new_versions": func(p *ktrdr.ThreadPut) {
-				p.Values = map[string]ktrdr.Value{"a": text("lost")}
+		for name, change := range map[string]func(*thread.Put){
+			"no thread":             func(p *thread.Put) { p.Thread = "" },
+			"NUL in the thread":     func(p *thread.Put) { p.Thread = "a\x00b" },
+			"huge thread":           func(p *thread.Put) { p.Thread = strings.Repeat("x", 5000) },
+			"bad UTF-8 in ns":       func(p *thread.Put) { p.NS = "\xff" },
+			"NUL in the parent":     func(p *thread.Put) { p.Parent = "\x00" },
+			"no checkpoint":         func(p *thread.Put) { p.Checkpoint = nil },
+			"broken checkpoint":     func(p *thread.Put) { p.Checkpoint = json.RawMessage(`{"id":`) },
+			"checkpoint is a list":  func(p *thread.Put) { p.Checkpoint = json.RawMessage(`[]`) },
+			"no id":                 func(p *thread.Put) { p.Checkpoint = json.RawMessage(`{"v":4,"ID":"1"}`) },
+			"id is a number":        func(p *thread.Put) { p.Checkpoint = json.RawMessage(`{"id":1}`) },
+			"NUL in the id":         func(p *thread.Put) { p.Checkpoint = json.RawMessage(`{"id":"a\u0000"}`) },
+			"v is text":             func(p *thread.Put) { p.Checkpoint = json.RawMessage(`{"id":"1","v":"4"}`) },
+			"bad UTF-8 in JSON":     func(p *thread.Put) { p.Checkpoint = json.RawMessage("{\"id\":\"1\",\"x\":\"\xff\"}") },
+			"metadata is a number":  func(p *thread.Put) { p.Metadata = json.RawMessage(`7`) },
+			"bad UTF-8 in metadata": func(p *thread.Put) { p.Metadata = json.RawMessage("{\"x\":\"\xff\"}") },
+			"value not in new_versions": func(p *thread.Put) {
+				p.Values = map[string]thread.Value{"a": text("lost")}
 			},
-			"NUL in a channel": func(p *ktrdr.ThreadPut) {
+			"NUL in a channel": func(p *thread.Put) {
 				p.NewVersions = map[string]json.RawMessage{"a\x00": json.RawMessage("1")}
-				p.Values = map[string]ktrdr.Value{"a\x00": text("v")}
+				p.Values = map[string]thread.Value{"a\x00": text("v")}
 			},
-			"negative ttl": func(p *ktrdr.ThreadPut) { p.TTLSeconds = -1 },
-			"endless ttl":  func(p *ktrdr.ThreadPut) { p.TTLSeconds = math.Inf(1) },
-			"NaN ttl":      func(p *ktrdr.ThreadPut) { p.TTLSeconds = math.NaN() },
+			"negative ttl": func(p *thread.Put) { p.TTLSeconds = -1 },
+			"endless ttl":  func(p *thread.Put) { p.TTLSeconds = math.Inf(1) },
+			"NaN ttl":      func(p *thread.Put) { p.TTLSeconds = math.NaN() },
 		} {
 			p := l.request(point{id: "1"})
 			change(&p)
@@ -305,18 +306,18 @@ var refusals = map[string]func(*lab){
 				l.Errorf("%s: error %v, want code invalid", name, err)
 			}
 		}
-		same(l, "stored", len(l.list(ktrdr.ThreadQuery{})), 0)
+		same(l, "stored", len(l.list(thread.Query{})), 0)
 	},
 
 	"WritesThatCannotBeUnderstoodAreRefused": func(l *lab) {
-		for name, w := range map[string]ktrdr.ThreadWrites{
+		for name, w := range map[string]thread.Writes{
 			"no thread":        {Checkpoint: "1", Task: "task"},
 			"no checkpoint":    {Thread: "t", Task: "task"},
 			"no task":          {Thread: "t", Checkpoint: "1"},
 			"NUL in the task":  {Thread: "t", Checkpoint: "1", Task: "\x00"},
-			"no channel":       {Thread: "t", Checkpoint: "1", Task: "task", Writes: []ktrdr.ThreadWrite{{}}},
-			"bad UTF-8 type":   {Thread: "t", Checkpoint: "1", Task: "task", Writes: []ktrdr.ThreadWrite{{Channel: "c", Value: ktrdr.Value{Type: "\xff"}}}},
-			"idx out of range": {Thread: "t", Checkpoint: "1", Task: "task", Writes: []ktrdr.ThreadWrite{{Channel: "c", Idx: math.MaxInt32 + 1}}},
+			"no channel":       {Thread: "t", Checkpoint: "1", Task: "task", Writes: []thread.Write{{}}},
+			"bad UTF-8 type":   {Thread: "t", Checkpoint: "1", Task: "task", Writes: []thread.Write{{Channel: "c", Value: thread.Value{Type: "\xff"}}}},
+			"idx out of range": {Thread: "t", Checkpoint: "1", Task: "task", Writes: []thread.Write{{Channel: "c", Idx: math.MaxInt32 + 1}}},
 		} {
 			w.Tenant = l.tenant
 			if err := l.PutWrites(l.ctx(), w); ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
@@ -326,28 +327,28 @@ var refusals = map[string]func(*lab){
 	},
 
 	"OperationsThreadsAreReadOnly": func(l *lab) {
-		const thread = "op_training_20260101_000000_00000000"
-		put := l.request(point{id: "1", thread: thread})
+		const threadID = "op_training_20260101_000000_00000000"
+		put := l.request(point{id: "1", thread: threadID})
 		put.Tenant = ""
 		_, err := l.Put(l.ctx(), put)
 		l.refused(err, ktrdr.CodeForbidden)
-		l.refused(l.PutWrites(l.ctx(), ktrdr.ThreadWrites{Thread: thread, Checkpoint: "1", Task: "task"}), ktrdr.CodeForbidden)
-		l.refused(l.DeleteThread(l.ctx(), "", thread), ktrdr.CodeForbidden)
-		l.refused(l.CopyThread(l.ctx(), "", "t", thread), ktrdr.CodeForbidden)
-		l.refused(l.Prune(l.ctx(), "", []string{"t", thread}, true), ktrdr.CodeForbidden)
+		l.refused(l.PutWrites(l.ctx(), thread.Writes{Thread: threadID, Checkpoint: "1", Task: "task"}), ktrdr.CodeForbidden)
+		l.refused(l.DeleteThread(l.ctx(), "", threadID), ktrdr.CodeForbidden)
+		l.refused(l.CopyThread(l.ctx(), "", "t", threadID), ktrdr.CodeForbidden)
+		l.refused(l.Prune(l.ctx(), "", []string{"t", threadID}, true), ktrdr.CodeForbidden)
 
-		l.put(point{id: "1", thread: thread}) // in a tenant it is a thread like any other
-		l.get(thread, "", "1")
+		l.put(point{id: "1", thread: threadID}) // in a tenant it is a thread like any other
+		l.get(threadID, "", "1")
 	},
 
 	"QueriesThatCannotBeUnderstoodAreRefused": func(l *lab) {
 		nul, negative := "\x00", -1
-		for name, q := range map[string]ktrdr.ThreadQuery{
+		for name, q := range map[string]thread.Query{
 			"NUL in the thread": {Thread: &nul},
 			"NUL in ns":         {NS: &nul},
 			"NUL in before":     {Before: nul},
-			"NUL in after":      {After: &ktrdr.ThreadPlace{Thread: "t", ID: nul}},
-			"after no thread":   {After: &ktrdr.ThreadPlace{ID: "1"}},
+			"NUL in after":      {After: &thread.Place{Thread: "t", ID: nul}},
+			"after no thread":   {After: &thread.Place{ID: "1"}},
 			"negative limit":    {Limit: &negative},
 			"broken filter":     {Filter: map[string]json.RawMessage{"a": json.RawMessage(`{`)}},
 			"two values":        {Filter: map[string]json.RawMessage{"a": json.RawMessage(`1 2`)}},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 var reads = map[string]func(*lab){
@@ -14,7 +15,7 @@ var reads = map[string]func(*lab){
 		}
 		same(l, "latest", l.get("t", "", "").ID, "ä")
 		limit := 7
-		same(l, "order", ids(l.list(ktrdr.ThreadQuery{Limit: &limit})), []string{"ä", "aa", "a-1", "a", "Z", "B", "A"})
+		same(l, "order", ids(l.list(thread.Query{Limit: &limit})), []string{"ä", "aa", "a-1", "a", "Z", "B", "A"})
 	},
 
 	"ReadByIDAndLatest": func(l *lab) {
@@ -37,7 +38,7 @@ var reads = map[string]func(*lab){
 			l.must(err)
 		}
 		same(l, "latest", l.get("t", "", "").ID, "3")
-		same(l, "before the latest", ids(l.list(ktrdr.ThreadQuery{Before: "3"})), []string{"2", "1"})
+		same(l, "before the latest", ids(l.list(thread.Query{Before: "3"})), []string{"2", "1"})
 	},
 
 	"WhatIsNotThereIsNotFound": func(l *lab) {
@@ -52,9 +53,9 @@ var reads = map[string]func(*lab){
 	},
 
 	"OldFormatsGetTheirPendingSends": func(l *lab) {
-		for _, thread := range []string{"v3", "v4", "root"} {
-			l.put(point{thread: thread, id: "1", v: 3})
-			ref := l.ref(thread, "", "1")
+		for _, threadID := range []string{"v3", "v4", "root"} {
+			l.put(point{thread: threadID, id: "1", v: 3})
+			ref := l.ref(threadID, "", "1")
 			l.write(ref, "task-b", "", "__pregel_tasks", "b0", "b1")
 			l.write(ref, "task-a", "", "__pregel_tasks", "a0")
 			l.write(ref, "task-c", "", "other", "c0")
@@ -62,12 +63,12 @@ var reads = map[string]func(*lab){
 		l.put(point{thread: "v3", id: "2", parent: "1", v: 3})
 		l.put(point{thread: "v4", id: "2", parent: "1", v: 4})
 		l.put(point{thread: "root", id: "2", v: 3})
-		want := []ktrdr.Value{text("a0"), text("b0"), text("b1")}
+		want := []thread.Value{text("a0"), text("b0"), text("b1")}
 		same(l, "sends of v3", l.get("v3", "", "2").PendingSends, want)
 		same(l, "sends of v4", l.get("v4", "", "2").PendingSends, nil)
 		same(l, "sends without a parent", l.get("root", "", "2").PendingSends, nil)
-		thread := "v3"
-		same(l, "sends in a list", l.list(ktrdr.ThreadQuery{Thread: &thread})[0].PendingSends, want)
+		threadID := "v3"
+		same(l, "sends in a list", l.list(thread.Query{Thread: &threadID})[0].PendingSends, want)
 	},
 }
 
@@ -75,9 +76,9 @@ var writes = map[string]func(*lab){
 	"FirstWriteWinsAndSpecialOnesAreReplaced": func(l *lab) {
 		l.put(point{id: "1"})
 		put := func(idx int, channel, value string) {
-			l.must(l.PutWrites(l.ctx(), ktrdr.ThreadWrites{
+			l.must(l.PutWrites(l.ctx(), thread.Writes{
 				Tenant: l.tenant, Thread: "t", Checkpoint: "1", Task: "task",
-				Writes: []ktrdr.ThreadWrite{{Idx: idx, Channel: channel, Value: text(value)}},
+				Writes: []thread.Write{{Idx: idx, Channel: channel, Value: text(value)}},
 			}))
 		}
 		put(0, "a", "first")
@@ -91,9 +92,9 @@ var writes = map[string]func(*lab){
 
 	"OneCallMayRepeatAnIndex": func(l *lab) {
 		l.put(point{id: "1"})
-		l.must(l.PutWrites(l.ctx(), ktrdr.ThreadWrites{
+		l.must(l.PutWrites(l.ctx(), thread.Writes{
 			Tenant: l.tenant, Thread: "t", Checkpoint: "1", Task: "task",
-			Writes: []ktrdr.ThreadWrite{
+			Writes: []thread.Write{
 				{Idx: -1, Channel: "e", Value: text("1")},
 				{Idx: -1, Channel: "e", Value: text("2")},
 				{Idx: 0, Channel: "a", Value: text("1")},
@@ -117,7 +118,7 @@ var writes = map[string]func(*lab){
 	"WritesMayComeBeforeTheirCheckpoint": func(l *lab) {
 		l.write(l.ref("t", "", "1"), "task", "", "c", "early")
 		l.missing("t", "", "1")
-		same(l, "listed", len(l.list(ktrdr.ThreadQuery{})), 0)
+		same(l, "listed", len(l.list(thread.Query{})), 0)
 		l.put(point{id: "1"})
 		same(l, "writes", written(l.get("t", "", "1").PendingWrites), []string{"task/c=early"})
 	},
@@ -135,9 +136,9 @@ var writes = map[string]func(*lab){
 
 	"WrittenBytesComeBack": func(l *lab) {
 		l.put(point{id: "1"})
-		value := ktrdr.Value{Type: "bytes", Bytes: []byte{0xff, 0x00, 0x80}}
-		l.must(l.PutWrites(l.ctx(), ktrdr.ThreadWrites{
-			Tenant: l.tenant, Thread: "t", Checkpoint: "1", Task: "task", Writes: []ktrdr.ThreadWrite{{Channel: "c", Value: value}},
+		value := thread.Value{Type: "bytes", Bytes: []byte{0xff, 0x00, 0x80}}
+		l.must(l.PutWrites(l.ctx(), thread.Writes{
+			Tenant: l.tenant, Thread: "t", Checkpoint: "1", Task: "task", Writes: []thread.Write{{Channel: "c", Value: value}},
 		}))
 		same(l, "value", l.get("t", "", "1").PendingWrites[0].Value, value)
 	},

@@ -3,24 +3,24 @@ package savertest
 import (
 	"fmt"
 
-	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 // forked puts, in a thread, a root, two forks that reach the same version, and
 // a child of each that carries its fork's value over; each with a write.
-func (l *lab) forked(thread string) {
+func (l *lab) forked(threadID string) {
 	l.Helper()
-	l.put(point{thread: thread, id: "1", versions: `{"a":1,"b":1}`, news: `{"a":1,"b":1}`, values: map[string]string{"a": "a1", "b": "b1"}, meta: `{"run_id":"first"}`})
+	l.put(point{thread: threadID, id: "1", versions: `{"a":1,"b":1}`, news: `{"a":1,"b":1}`, values: map[string]string{"a": "a1", "b": "b1"}, meta: `{"run_id":"first"}`})
 	for _, fork := range []string{"x", "y"} {
 		run := fmt.Sprintf(`{"run_id":%q}`, fork)
-		l.put(point{thread: thread, id: "2" + fork, parent: "1", versions: `{"a":2,"b":1}`, news: `{"a":2}`, values: map[string]string{"a": "a2 of " + fork}, meta: run})
-		l.put(point{thread: thread, id: "3" + fork, parent: "2" + fork, versions: `{"a":2,"b":1}`, meta: run})
+		l.put(point{thread: threadID, id: "2" + fork, parent: "1", versions: `{"a":2,"b":1}`, news: `{"a":2}`, values: map[string]string{"a": "a2 of " + fork}, meta: run})
+		l.put(point{thread: threadID, id: "3" + fork, parent: "2" + fork, versions: `{"a":2,"b":1}`, meta: run})
 	}
-	l.put(point{thread: thread, ns: "child", id: "1", versions: `{"c":1}`, news: `{"c":1}`, values: map[string]string{"c": "c1"}})
+	l.put(point{thread: threadID, ns: "child", id: "1", versions: `{"c":1}`, news: `{"c":1}`, values: map[string]string{"c": "c1"}})
 	for _, id := range []string{"1", "2x", "3x", "2y", "3y"} {
-		l.write(l.ref(thread, "", id), "task", "", "w", "of "+id)
+		l.write(l.ref(threadID, "", id), "task", "", "w", "of "+id)
 	}
-	l.write(l.ref(thread, "child", "1"), "task", "", "w", "of the child")
+	l.write(l.ref(threadID, "child", "1"), "task", "", "w", "of the child")
 }
 
 var removals = map[string]func(*lab){
@@ -61,11 +61,11 @@ var removals = map[string]func(*lab){
 		l.forked("u")
 		l.must(l.DeleteRuns(l.ctx(), l.tenant, []string{"first", "x", "nobody", ""}))
 		same(l, "left", l.everything(), []string{"u//3y", "t//3y", "u//2y", "t//2y", "u/child/1", "t/child/1"})
-		for _, thread := range []string{"t", "u"} {
-			got := l.get(thread, "", "3y")
+		for _, threadID := range []string{"t", "u"} {
+			got := l.get(threadID, "", "3y")
 			same(l, "values", texts(got), map[string]string{"a": "a2 of y", "b": "b1"})
 			same(l, "writes", written(got.PendingWrites), []string{"task/w=of 3y"})
-			same(l, "parent that is gone", l.get(thread, "", "2y").Parent, "1")
+			same(l, "parent that is gone", l.get(threadID, "", "2y").Parent, "1")
 		}
 		l.put(point{id: "1"})
 		same(l, "writes of a deleted run", written(l.get("t", "", "1").PendingWrites), nil)
@@ -84,7 +84,7 @@ var removals = map[string]func(*lab){
 		l.forked("src")
 		l.put(point{thread: "dst", id: "0", versions: `{"a":2}`, news: `{"a":2}`, values: map[string]string{"a": "own"}})
 		l.must(l.CopyThread(l.ctx(), l.tenant, "src", "dst"))
-		for _, ref := range []ktrdr.ThreadRef{{Checkpoint: "1"}, {Checkpoint: "2x"}, {Checkpoint: "3x"}, {Checkpoint: "2y"}, {Checkpoint: "3y"}, {NS: "child", Checkpoint: "1"}} {
+		for _, ref := range []thread.Ref{{Checkpoint: "1"}, {Checkpoint: "2x"}, {Checkpoint: "3x"}, {Checkpoint: "2y"}, {Checkpoint: "3y"}, {NS: "child", Checkpoint: "1"}} {
 			want := l.get("src", ref.NS, ref.Checkpoint)
 			want.Thread = "dst"
 			same(l, "copy of "+ref.Checkpoint, l.get("dst", ref.NS, ref.Checkpoint), want)
@@ -100,16 +100,16 @@ var removals = map[string]func(*lab){
 	"CopyThreadAgainChangesNothing": func(l *lab) {
 		l.forked("src")
 		l.must(l.CopyThread(l.ctx(), l.tenant, "src", "dst"))
-		before := l.list(ktrdr.ThreadQuery{})
+		before := l.list(thread.Query{})
 		l.must(l.CopyThread(l.ctx(), l.tenant, "src", "dst"))
 		l.must(l.CopyThread(l.ctx(), l.tenant, "src", "src"))
-		same(l, "checkpoints", l.list(ktrdr.ThreadQuery{}), before)
+		same(l, "checkpoints", l.list(thread.Query{}), before)
 	},
 
 	"CopyThreadOfManyCheckpoints": func(l *lab) {
 		l.chain("", 120, 0)
 		l.must(l.CopyThread(l.ctx(), l.tenant, "t", "dst"))
-		same(l, "copied", len(l.list(ktrdr.ThreadQuery{Thread: new("dst")})), 120)
+		same(l, "copied", len(l.list(thread.Query{Thread: new("dst")})), 120)
 		same(l, "last write", written(l.get("dst", "", "").PendingWrites), []string{"task/ch=w119"})
 		same(l, "first value", texts(l.get("dst", "", step(0))), map[string]string{"ch": "v0"})
 	},
@@ -149,14 +149,14 @@ var removals = map[string]func(*lab){
 	"PruneDoesNotCutADeltaChain": func(l *lab) {
 		l.chain("", 8, 1, 4)
 		l.must(l.Prune(l.ctx(), l.tenant, []string{"t"}, true))
-		same(l, "left", ids(l.list(ktrdr.ThreadQuery{})), []string{step(7), step(6), step(5), step(4)})
+		same(l, "left", ids(l.list(thread.Query{})), []string{step(7), step(6), step(5), step(4)})
 		l.past("", step(7), "ch", "v4", "w4", "w5", "w6")
 	},
 
 	"PruneAtASnapshotKeepsOnlyIt": func(l *lab) {
 		l.chain("", 8, 1, 7)
 		l.must(l.Prune(l.ctx(), l.tenant, []string{"t"}, true))
-		same(l, "left", ids(l.list(ktrdr.ThreadQuery{})), []string{step(7)})
+		same(l, "left", ids(l.list(thread.Query{})), []string{step(7)})
 	},
 
 	"PruneWholeDeletesTheThreads": func(l *lab) {

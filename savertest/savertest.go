@@ -1,4 +1,4 @@
-// Package savertest is the conformance suite of ktrdr.Saver: LangGraph's
+// Package savertest is the conformance suite of thread.Saver: LangGraph's
 // semantics, and what LangGraph's own suites leave out (forks, bytes, order,
 // refusals). Every saver passes the same cases.
 package savertest
@@ -16,11 +16,12 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 // Run tests the saver that open returns. Open is called once; each case works
 // in a tenant of its own.
-func Run(t *testing.T, open func(t *testing.T) ktrdr.Saver) {
+func Run(t *testing.T, open func(t *testing.T) thread.Saver) {
 	s := open(t)
 	var tenants atomic.Int64
 	for _, group := range []map[string]func(*lab){puts, refusals, reads, writes, lists, histories, removals, leases, properties} {
@@ -35,7 +36,7 @@ func Run(t *testing.T, open func(t *testing.T) ktrdr.Saver) {
 // lab is one case's saver and tenant.
 type lab struct {
 	*testing.T
-	ktrdr.Saver
+	thread.Saver
 	tenant string
 }
 
@@ -54,12 +55,12 @@ type point struct {
 	meta     string            // {}
 }
 
-func (l *lab) request(p point) ktrdr.ThreadPut {
+func (l *lab) request(p point) thread.Put {
 	l.Helper()
 	if p.v == 0 {
 		p.v = 4
 	}
-	put := ktrdr.ThreadPut{
+	put := thread.Put{
 		Tenant: l.tenant, Thread: or(p.thread, "t"), NS: p.ns, Parent: p.parent,
 		Checkpoint: json.RawMessage(fmt.Sprintf(`{"v":%d,"id":%q,"ts":"2026-01-01T00:00:00Z","channel_versions":%s,"versions_seen":{}}`,
 			p.v, p.id, or(p.versions, "{}"))),
@@ -70,7 +71,7 @@ func (l *lab) request(p point) ktrdr.ThreadPut {
 	}
 	for channel, v := range p.values {
 		if put.Values == nil {
-			put.Values = make(map[string]ktrdr.Value)
+			put.Values = make(map[string]thread.Value)
 		}
 		put.Values[channel] = text(v)
 	}
@@ -86,33 +87,33 @@ func (l *lab) put(p point) {
 }
 
 // write stores pending writes of one task, idx by position.
-func (l *lab) write(ref ktrdr.ThreadRef, task, path, channel string, values ...string) {
+func (l *lab) write(ref thread.Ref, task, path, channel string, values ...string) {
 	l.Helper()
-	w := ktrdr.ThreadWrites{Tenant: l.tenant, Thread: ref.Thread, NS: ref.NS, Checkpoint: ref.Checkpoint, Task: task, TaskPath: path}
+	w := thread.Writes{Tenant: l.tenant, Thread: ref.Thread, NS: ref.NS, Checkpoint: ref.Checkpoint, Task: task, TaskPath: path}
 	for i, v := range values {
-		w.Writes = append(w.Writes, ktrdr.ThreadWrite{Idx: i, Channel: channel, Value: text(v)})
+		w.Writes = append(w.Writes, thread.Write{Idx: i, Channel: channel, Value: text(v)})
 	}
 	if err := l.PutWrites(l.ctx(), w); err != nil {
 		l.Fatalf("write to %s: %v", ref.Checkpoint, err)
 	}
 }
 
-func (l *lab) ref(thread, ns, id string) ktrdr.ThreadRef {
-	return ktrdr.ThreadRef{Tenant: l.tenant, Thread: thread, NS: ns, Checkpoint: id}
+func (l *lab) ref(threadID, ns, id string) thread.Ref {
+	return thread.Ref{Tenant: l.tenant, Thread: threadID, NS: ns, Checkpoint: id}
 }
 
 // get reads a checkpoint that must exist.
-func (l *lab) get(thread, ns, id string) ktrdr.ThreadTuple {
+func (l *lab) get(threadID, ns, id string) thread.Tuple {
 	l.Helper()
-	got, err := l.GetTuple(l.ctx(), l.ref(thread, ns, id))
+	got, err := l.GetTuple(l.ctx(), l.ref(threadID, ns, id))
 	if err != nil {
-		l.Fatalf("get %q of %s: %v", id, thread, err)
+		l.Fatalf("get %q of %s: %v", id, threadID, err)
 	}
 	return got
 }
 
 // list runs a query that must be accepted.
-func (l *lab) list(q ktrdr.ThreadQuery) []ktrdr.ThreadTuple {
+func (l *lab) list(q thread.Query) []thread.Tuple {
 	l.Helper()
 	q.Tenant = l.tenant
 	got, err := l.List(l.ctx(), q)
@@ -129,9 +130,9 @@ func (l *lab) holds(id string, want map[string]string) {
 }
 
 // missing requires that there is no such checkpoint.
-func (l *lab) missing(thread, ns, id string) {
+func (l *lab) missing(threadID, ns, id string) {
 	l.Helper()
-	_, err := l.GetTuple(l.ctx(), l.ref(thread, ns, id))
+	_, err := l.GetTuple(l.ctx(), l.ref(threadID, ns, id))
 	l.refused(err, ktrdr.CodeNotFound)
 }
 
@@ -159,9 +160,9 @@ func same[T any](l *lab, what string, got, want T) {
 	}
 }
 
-func text(s string) ktrdr.Value { return ktrdr.Value{Type: "text", Bytes: []byte(s)} }
+func text(s string) thread.Value { return thread.Value{Type: "text", Bytes: []byte(s)} }
 
-func texts(t ktrdr.ThreadTuple) map[string]string {
+func texts(t thread.Tuple) map[string]string {
 	out := make(map[string]string)
 	for channel, v := range t.Values {
 		out[channel] = string(v.Bytes)
@@ -170,7 +171,7 @@ func texts(t ktrdr.ThreadTuple) map[string]string {
 }
 
 // ids returns the ids of tuples in order.
-func ids(tuples []ktrdr.ThreadTuple) []string {
+func ids(tuples []thread.Tuple) []string {
 	var out []string
 	for _, t := range tuples {
 		out = append(out, t.ID)
@@ -179,7 +180,7 @@ func ids(tuples []ktrdr.ThreadTuple) []string {
 }
 
 // written returns "task/channel=value" of pending writes in order.
-func written(writes []ktrdr.PendingWrite) []string {
+func written(writes []thread.PendingWrite) []string {
 	var out []string
 	for _, w := range writes {
 		out = append(out, fmt.Sprintf("%s/%s=%s", w.Task, w.Channel, w.Value.Bytes))

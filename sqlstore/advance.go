@@ -40,12 +40,12 @@ func (s *Store) settle(ctx context.Context, t *tx, asks ...ask) error {
 }
 
 // selectFamily finds a parent and its children.
-const selectFamily query = `SELECT ` + operationColumns + ` FROM operations WHERE id = $1
-	UNION ALL SELECT ` + operationColumns + ` FROM operations WHERE parent_id = $1`
+const selectFamily query = `SELECT {operation} FROM operations WHERE id = $1
+	UNION ALL SELECT {operation} FROM operations WHERE parent_id = $1`
 
 // family returns a parent and its children, these in their order.
 func family(ctx context.Context, q queryer, id ktrdr.OperationID) (p operationRow, children []operationRow, err error) {
-	all, err := scanOperations(q.rows(ctx, selectFamily, id))
+	all, err := collect(ctx, q, scanOperation, selectFamily, id)
 	if err != nil {
 		return p, nil, err
 	}
@@ -287,7 +287,7 @@ func createChild(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperatio
 
 // insertNamed stores a child under the id that its plan gave it; errTaken.
 func insertNamed(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperation) error {
-	made, err := t.exec(ctx, insertUnlessTaken, newArgs(n.ID, n, &p, unnumbered, entered{})...)
+	made, err := t.exec(ctx, insertUnlessTaken, newRow(n.ID, n, &p, 0, entered{}).inserted()...)
 	if err == nil && made == 0 {
 		err = errTaken
 	}
@@ -300,7 +300,7 @@ func insertNamed(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperatio
 func insertChild(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperation) (id ktrdr.OperationID, err error) {
 	for range idTries {
 		id = ktrdr.NewOperationID(n.Type, time.Now())
-		if err = t.later(ctx, insertNew, newArgs(id, n, &p, unnumbered, entered{})...); !isDuplicate(err) {
+		if err = t.later(ctx, insertNew, newRow(id, n, &p, 0, entered{}).inserted()...); !isDuplicate(err) {
 			break
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // while their plans are asked.
 const parentsAtOnce = 32
 
-const selectLiveParents query = `SELECT ` + operationColumns + ` FROM operations
+const selectLiveParents query = `SELECT {operation} FROM operations
 	WHERE has_plan = 1 AND id > $1 AND ` + isLive + ` ORDER BY id LIMIT $2`
 
 // AskPlans implements ktrdr.Recovery. Plans are asked twice: first beside the
@@ -52,12 +52,12 @@ func (s *Store) AskPlans(ctx context.Context) (moved int, err error) {
 
 // families returns the live parents after an id, and their children in order.
 func families(ctx context.Context, r queryer, after ktrdr.OperationID) ([]operationRow, map[ktrdr.OperationID][]operationRow, error) {
-	parents, err := scanOperations(r.rows(ctx, selectLiveParents, after, parentsAtOnce))
+	parents, err := collect(ctx, r, scanOperation, selectLiveParents, after, parentsAtOnce)
 	if err != nil || len(parents) == 0 {
 		return nil, nil, err
 	}
 	values, args := rowsOf(1, parents, []string{"TEXT"}, func(p operationRow) []any { return []any{p.ID} })
-	all, err := scanOperations(r.rows(ctx, query(`SELECT `+operationColumns+` FROM operations WHERE parent_id IN (`+values+`)`), args...))
+	all, err := collect(ctx, r, scanOperation, query(`SELECT {operation} FROM operations WHERE parent_id IN (`+values+`)`), args...)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -115,21 +114,15 @@ func isBreakerState(s ktrdr.BreakerState) bool {
 
 // Breakers implements ktrdr.Breakers.
 func (s *Store) Breakers(ctx context.Context) (all []ktrdr.Breaker, err error) {
-	err = s.readOne(ctx, func(r queryer) error {
-		rows, err := r.rows(ctx, selectBreakers)
-		all, err = gather(rows, err, scanBreaker)
-		return err
-	})
-	return all, err
+	return readAll(ctx, s, scanBreaker, selectBreakers)
 }
 
-func scanBreaker(row scanner) (b ktrdr.Breaker, err error) {
-	var retry, changed int64
-	var held int
-	err = row.Scan(&b.Name, &b.Scope, &b.State, &b.Forced, &retry, &b.Trips, &held, &b.Trip, &b.Reason, &b.By, &changed, &b.Version)
-	b.RetryAt, b.Held, b.Changed = instant(retry), held == 1, instant(changed)
-	return b, err
-}
+var scanBreaker = fields(func(b *ktrdr.Breaker) []any {
+	return []any{
+		&b.Name, &b.Scope, &b.State, &b.Forced, (*moment)(&b.RetryAt), &b.Trips, (*boolean)(&b.Held), &b.Trip, &b.Reason, &b.By,
+		(*moment)(&b.Changed), &b.Version,
+	}
+})
 
 // BreakerHistory implements ktrdr.Breakers.
 func (s *Store) BreakerHistory(ctx context.Context, name string, limit int) (all []ktrdr.BreakerChange, err error) {
@@ -144,21 +137,9 @@ func (s *Store) BreakerHistory(ctx context.Context, name string, limit int) (all
 	if name != "" {
 		text, args = selectChangesOf, []any{name, limit}
 	}
-	err = s.readOne(ctx, func(r queryer) error {
-		rows, err := r.rows(ctx, text, args...)
-		all, err = gather(rows, err, scanChange)
-		return err
-	})
-	return all, err
+	return readAll(ctx, s, scanChange, text, args...)
 }
 
-func scanChange(row scanner) (c ktrdr.BreakerChange, err error) {
-	var at int64
-	var detail sql.NullString
-	err = row.Scan(&c.Name, &c.Version, &c.From, &c.To, &c.Reason, &c.By, &at, &detail)
-	c.At = instant(at)
-	if detail.Valid {
-		c.Detail = json.RawMessage(detail.String)
-	}
-	return c, err
-}
+var scanChange = fields(func(c *ktrdr.BreakerChange) []any {
+	return []any{&c.Name, &c.Version, &c.From, &c.To, &c.Reason, &c.By, (*moment)(&c.At), (*document)(&c.Detail)}
+})

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 func TestListCheckpoints_PagesByOperation(t *testing.T) {
@@ -116,24 +117,24 @@ func TestThreads_ShowOperationsCheckpoints(t *testing.T) {
 		x.save(1, 1)
 		info := x.save(1, 2)
 		threads := s.Saver()
-		ref := ktrdr.ThreadRef{Thread: string(x.op)}
+		ref := thread.Ref{Thread: string(x.op)}
 		got, err := threads.GetTuple(t.Context(), ref)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ts, _ := json.Marshal(info.CreatedAt)
-		want := ktrdr.ThreadTuple{
+		want := thread.Tuple{
 			Thread: string(x.op), ID: info.ID, Parent: id(1, 1),
 			Checkpoint: json.RawMessage(fmt.Sprintf(`{"v":4,"id":%q,"ts":%s,"channel_versions":{"state":2},"versions_seen":{}}`, info.ID, ts)),
-			Values:     map[string]ktrdr.Value{"state": {Type: "json", Bytes: x.checkpoint(1, 2).State}},
+			Values:     map[string]thread.Value{"state": {Type: "json", Bytes: x.checkpoint(1, 2).State}},
 			Metadata: json.RawMessage(fmt.Sprintf(`{"source":"loop","step":20,"checkpoint_type":"periodic","epoch":1,"seq":2,"artifacts":[{"name":"weights","sha256":"%x","size":100}]}`,
 				sha256.Sum256([]byte("2")))),
-			PendingWrites: []ktrdr.PendingWrite{},
+			PendingWrites: []thread.PendingWrite{},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("tuple (-want +got):\n%s", diff)
 		}
-		all, err := threads.List(t.Context(), ktrdr.ThreadQuery{Filter: map[string]json.RawMessage{"seq": json.RawMessage("1")}})
+		all, err := threads.List(t.Context(), thread.Query{Filter: map[string]json.RawMessage{"seq": json.RawMessage("1")}})
 		if err != nil || len(all) != 1 || all[0].ID != id(1, 1) {
 			t.Errorf("list = %+v, %v; want the first checkpoint", all, err)
 		}
@@ -144,7 +145,7 @@ func TestThreads_ShowOperationsCheckpoints(t *testing.T) {
 		if err := threads.CopyThread(t.Context(), "", string(x.op), "copy"); err != nil {
 			t.Fatal(err)
 		}
-		copied, err := threads.GetTuple(t.Context(), ktrdr.ThreadRef{Thread: "copy"})
+		copied, err := threads.GetTuple(t.Context(), thread.Ref{Thread: "copy"})
 		want.Thread = "copy"
 		if diff := cmp.Diff(want, copied); err != nil || diff != "" {
 			t.Errorf("copy, %v (-want +got):\n%s", err, diff)
@@ -156,9 +157,9 @@ func TestThreads_ShowOperationsCheckpoints(t *testing.T) {
 func TestThreads_DamagedValueIsFound(t *testing.T) {
 	eachStore(t, nil, func(t *testing.T, s *Store) {
 		threads := s.Saver()
-		put := ktrdr.ThreadPut{
+		put := thread.Put{
 			Thread: "t", Checkpoint: json.RawMessage(`{"id":"1","v":4,"channel_versions":{"a":1}}`),
-			NewVersions: map[string]json.RawMessage{"a": json.RawMessage("1")}, Values: map[string]ktrdr.Value{"a": {Type: "json", Bytes: []byte(`"whole"`)}},
+			NewVersions: map[string]json.RawMessage{"a": json.RawMessage("1")}, Values: map[string]thread.Value{"a": {Type: "json", Bytes: []byte(`"whole"`)}},
 		}
 		if _, err := threads.Put(t.Context(), put); err != nil {
 			t.Fatal(err)
@@ -166,7 +167,7 @@ func TestThreads_DamagedValueIsFound(t *testing.T) {
 		x := &saved{T: t, s: s}
 		x.sql(`UPDATE thread_values SET bytes = $1`, []byte(`"whale"`))
 		s.recent = recent{} // as after a restart: until then it remembers
-		_, err := threads.GetTuple(t.Context(), ktrdr.ThreadRef{Thread: "t"})
+		_, err := threads.GetTuple(t.Context(), thread.Ref{Thread: "t"})
 		x.refused(err, ktrdr.CodeCorrupt)
 		if te, ok := errors.AsType[*ktrdr.Error](err); !ok || !strings.Contains(te.Message, "hash") {
 			t.Errorf("error %v does not say what is wrong", err)

@@ -32,7 +32,7 @@ const claimNext query = `UPDATE operations SET status = 'RUNNING', epoch = epoch
 		worker_id = $3, held_by = $4, claim_key = $5, claimed_at = {now}, heartbeat_at = {now},
 		started_at = COALESCE(started_at, {now}), reason = '', not_before = NULL
 	WHERE id = (SELECT id FROM operations WHERE ` + claimable + `$2` + queueOrder + ` {skip}) AND status = 'PENDING'
-	RETURNING ` + operationColumns
+	RETURNING {operation}`
 
 // claimTries is how often a claimer looks again while the same key is being
 // claimed elsewhere, or the run of what it took was cancelled.

@@ -26,47 +26,27 @@ const (
 )
 
 // Counts implements ktrdr.Store.
-func (s *Store) Counts(ctx context.Context) (counts []ktrdr.Count, err error) {
-	err = s.readOne(ctx, func(r queryer) error {
-		rows, err := r.rows(ctx, selectCounts)
-		counts, err = gather(rows, err, func(row scanner) (c ktrdr.Count, err error) {
-			err = row.Scan(&c.Type, &c.Status, &c.N)
-			return c, err
-		})
-		slices.SortFunc(counts, func(a, b ktrdr.Count) int {
-			return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Status, b.Status))
-		})
-		return err
+func (s *Store) Counts(ctx context.Context) ([]ktrdr.Count, error) {
+	counts, err := readAll(ctx, s, fields(func(c *ktrdr.Count) []any { return []any{&c.Type, &c.Status, &c.N} }), selectCounts)
+	slices.SortFunc(counts, func(a, b ktrdr.Count) int {
+		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Status, b.Status))
 	})
 	return counts, err
 }
 
 // Waiting implements ktrdr.Store.
-func (s *Store) Waiting(ctx context.Context) (all []ktrdr.Waiting, err error) {
-	err = s.readOne(ctx, func(r queryer) error {
-		rows, err := r.rows(ctx, countWaiting)
-		all, err = gather(rows, err, func(row scanner) (w ktrdr.Waiting, err error) {
-			var local int
-			err = row.Scan(&w.Type, &local, &w.N)
-			w.BackendLocal = local == 1
-			return w, err
-		})
-		return err
-	})
-	return all, err
+func (s *Store) Waiting(ctx context.Context) ([]ktrdr.Waiting, error) {
+	return readAll(ctx, s, fields(func(w *ktrdr.Waiting) []any {
+		return []any{&w.Type, (*boolean)(&w.BackendLocal), &w.N}
+	}), countWaiting)
 }
 
 // Stalled implements ktrdr.Store.
-func (s *Store) Stalled(ctx context.Context, after time.Duration) (all []ktrdr.Stall, err error) {
-	err = s.readOne(ctx, func(r queryer) error {
-		rows, err := r.rows(ctx, selectStalled, after.Microseconds())
-		all, err = gather(rows, err, func(row scanner) (one ktrdr.Stall, err error) {
-			var us int64
-			err = row.Scan(&one.Operation, &us)
-			one.For = span(us)
-			return one, err
-		})
-		return err
-	})
-	return all, err
+func (s *Store) Stalled(ctx context.Context, after time.Duration) ([]ktrdr.Stall, error) {
+	return readAll(ctx, s, func(row scanner) (one ktrdr.Stall, err error) {
+		var us int64
+		err = row.Scan(&one.Operation, &us)
+		one.For = span(us)
+		return one, err
+	}, selectStalled, after.Microseconds())
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// query is one SQL text for both databases. Arguments are $1, $2, …, and six
-// words stand for what the databases say differently:
+// query is one SQL text for both databases. Arguments are $1, $2, …. Some
+// words stand for longer text, most of which differs between the databases:
 //
 //	{now}    microseconds since 1970 on the database's clock, the same in all of
 //	         one statement
@@ -18,6 +18,8 @@ import (
 //	{update} lock the rows as an UPDATE does that changes no key
 //	{share}  keep {lock} away from the rows; {share}, {update} and an UPDATE that
 //	         changes no key do not wait for it
+//	{operation}, {brief} the columns of operations that scanOperation reads; the
+//	         second without what lists do not show
 //	{moved}  in the SET of an UPDATE of operations: the row moves to the end of
 //	         the table. A row that shrinks in its place leaves its page half empty
 //	         on SQLite. Nothing on PostgreSQL, where every UPDATE moves.
@@ -41,7 +43,9 @@ func (d *dialect) text(q query) string {
 	if text, ok := d.texts.Load(q); ok {
 		return text.(string)
 	}
-	text := strings.ReplaceAll(string(q), "{now}", d.now)
+	text := strings.ReplaceAll(string(q), "{operation}", operationColumns)
+	text = strings.ReplaceAll(text, "{brief}", briefColumns)
+	text = strings.ReplaceAll(text, "{now}", d.now)
 	text = strings.ReplaceAll(text, "{lock}", d.lock)
 	text = strings.ReplaceAll(text, "{skip}", d.skip)
 	text = strings.ReplaceAll(text, "{update}", d.update)

@@ -184,12 +184,10 @@ func retried(ctx context.Context, t *tx, n ktrdr.NewOperation, run ktrdr.Run) (t
 	if err != nil || n.Trial != nil {
 		return n.Trial, counted, look, err
 	}
-	rows, err := t.rows(ctx, selectTriedOn, n.RetryOf)
 	var madeUp sql.NullBool // the same in every row
-	markets, err := gather(rows, err, func(row scanner) (m ktrdr.TrialMarket, err error) {
-		err = row.Scan(&m.Market, &m.Symbols, &m.Timeframes, &madeUp)
-		return m, err
-	})
+	markets, err := collect(ctx, t, fields(func(m *ktrdr.TrialMarket) []any {
+		return []any{&m.Market, &m.Symbols, &m.Timeframes, &madeUp}
+	}), selectTriedOn, n.RetryOf)
 	if err == nil && len(markets) > 0 {
 		trial = &ktrdr.NewTrial{Markets: markets, MadeUp: optionalBool(madeUp), Own: max(run.Planned, run.Created) + 1}
 	}

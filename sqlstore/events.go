@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
-	"strconv"
 	"strings"
 	"time"
 
@@ -102,13 +100,7 @@ func (s *Store) Events(ctx context.Context, q ktrdr.EventQuery) ([]ktrdr.Event, 
 		}
 		text = query(strings.Replace(string(text), " ORDER BY", kinds+" ORDER BY", 1))
 	}
-	var events []ktrdr.Event
-	err := s.readOne(ctx, func(r queryer) (err error) {
-		rows, err := r.rows(ctx, text, args...)
-		events, err = gather(rows, err, scanEvent)
-		return err
-	})
-	return events, err
+	return readAll(ctx, s, scanEvent, text, args...)
 }
 
 // ofKinds is the condition of events of some kinds, with their arguments after
@@ -119,40 +111,26 @@ func ofKinds(kinds []ktrdr.EventKind, args []any) (string, []any) {
 			return "", args
 		}
 	}
-	words := each(distinct(kinds), func(v any) string {
-		args = append(args, v)
-		return "$" + strconv.Itoa(len(args))
-	})
+	words := each(distinct(kinds), adder(&args))
 	return " AND kind IN (" + words + ")", args
 }
 
-func scanEvent(row scanner) (e ktrdr.Event, err error) {
-	var at int64
-	var data string
-	err = row.Scan(&e.Cursor.Tx, &e.Cursor.ID, &e.Operation, &e.Kind, &at, &e.Epoch, &data)
-	e.At, e.Data = instant(at), json.RawMessage(data)
-	return e, err
-}
+var scanEvent = fields(func(e *ktrdr.Event) []any {
+	return []any{&e.Cursor.Tx, &e.Cursor.ID, &e.Operation, &e.Kind, (*moment)(&e.At), &e.Epoch, (*document)(&e.Data)}
+})
 
 // LastEvent implements ktrdr.Store.
 func (s *Store) LastEvent(ctx context.Context) (c ktrdr.Cursor, err error) {
-	err = s.readOne(ctx, func(r queryer) error {
-		err := r.row(ctx, s.eventTexts().last).Scan(&c.Tx, &c.ID)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
-		return err
-	})
+	c, err = readRow(ctx, s, fields(func(c *ktrdr.Cursor) []any { return []any{&c.Tx, &c.ID} }), s.eventTexts().last)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
 	return c, err
 }
 
 // PruneEvents implements ktrdr.Store. Only the oldest are looked at, which is
 // where the old ones are.
 func (s *Store) PruneEvents(ctx context.Context, age time.Duration) (int, error) {
-	var n int64
-	err := s.write(ctx, normal, func(t *tx) (err error) {
-		n, err = t.exec(ctx, s.eventTexts().prune, age.Microseconds())
-		return err
-	})
+	n, err := s.exec(ctx, s.eventTexts().prune, age.Microseconds())
 	return int(n), err
 }

@@ -47,7 +47,7 @@ const endOne query = `UPDATE operations SET
 		score = ` + ifCancelled + `NULL ELSE CAST($11 AS DOUBLE PRECISION) END,
 		completed_at = {now}, ended_by = 'finish', ending = NULL
 	WHERE id = $2 AND epoch = $3 AND has_plan = $8 AND ` + isLive + `
-	RETURNING ` + operationColumns
+	RETURNING {operation}`
 
 // end makes Step's Finish transition and keeps what the ledger says of it;
 // sql.ErrNoRows when it is refused. The outcome is terminal and f is tidy.

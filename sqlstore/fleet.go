@@ -27,15 +27,13 @@ const (
 	toldBackend = `incarnation, id, addr, host, pid, version`
 )
 
-func scanWorkerEvent(row scanner) (w workerEvent, err error) {
-	err = row.Scan(&w.ID, &w.Name, &w.HeldBy, &w.Host, &w.PID, &w.Slots)
-	return w, err
-}
+var scanWorkerEvent = fields(func(w *workerEvent) []any {
+	return []any{&w.ID, &w.Name, &w.HeldBy, &w.Host, &w.PID, &w.Slots}
+})
 
-func scanBackend(row scanner) (b ktrdr.Backend, err error) {
-	err = row.Scan(&b.Incarnation, &b.ID, &b.Addr, &b.Host, &b.PID, &b.Version)
-	return b, err
-}
+var scanBackend = fields(func(b *ktrdr.Backend) []any {
+	return []any{&b.Incarnation, &b.ID, &b.Addr, &b.Host, &b.PID, &b.Version}
+})
 
 func tellWorkers(ctx context.Context, t *tx, kind ktrdr.EventKind, all []workerEvent) error {
 	var errs []error
@@ -77,8 +75,7 @@ const (
 // and of lost workers that are heard from again.
 func tellLost(ctx context.Context, t *tx, b ktrdr.Backend, timeout time.Duration) error {
 	workers := func(kind ktrdr.EventKind, text query, args ...any) error {
-		rows, err := t.rows(ctx, text, args...)
-		all, err := gather(rows, err, scanWorkerEvent)
+		all, err := collect(ctx, t, scanWorkerEvent, text, args...)
 		return errors.Join(err, tellWorkers(ctx, t, kind, all))
 	}
 	if err := workers(ktrdr.EventWorkerReturned, findWorkers); err != nil {
@@ -87,7 +84,6 @@ func tellLost(ctx context.Context, t *tx, b ktrdr.Backend, timeout time.Duration
 	if err := workers(ktrdr.EventWorkerLost, loseWorkers, timeout.Microseconds()); err != nil {
 		return err
 	}
-	rows, err := t.rows(ctx, loseBackends, timeout.Microseconds(), b.Incarnation)
-	dead, err := gather(rows, err, scanBackend)
+	dead, err := collect(ctx, t, scanBackend, loseBackends, timeout.Microseconds(), b.Incarnation)
 	return errors.Join(err, tellBackends(ctx, t, ktrdr.EventBackendDied, dead))
 }

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	selectFinalist query = `SELECT ` + operationColumns + ` FROM operations
+	selectFinalist query = `SELECT {operation} FROM operations
 		WHERE run = $1 AND run <> '' AND queue <> '' AND generation = $2 AND status = 'COMPLETED' AND rung = 'finalist' AND score IS NOT NULL
 		ORDER BY score DESC, idx, id LIMIT 1`
 
@@ -30,17 +30,11 @@ const (
 
 // Finalist implements ktrdr.Runs.
 func (s *Store) Finalist(ctx context.Context, run string, generation int) (*ktrdr.Operation, error) {
-	var best *ktrdr.Operation
-	err := s.readOne(ctx, func(r queryer) error {
-		best = nil
-		op, err := scanOperation(r.row(ctx, selectFinalist, run, generation))
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
-		best = &op.Operation
-		return err
-	})
-	return best, err
+	best, err := readRow(ctx, s, scanPlain, selectFinalist, run, generation)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return &best, err
 }
 
 // CloseGeneration implements ktrdr.Runs.
@@ -87,14 +81,8 @@ func (s *Store) CloseGeneration(ctx context.Context, run string, generation int,
 }
 
 // TallyGenerations implements ktrdr.Runs.
-func (s *Store) TallyGenerations(ctx context.Context, run string) (all []ktrdr.GenerationTally, err error) {
-	err = s.readOne(ctx, func(r queryer) error {
-		rows, err := r.rows(ctx, tallyGenerations, run)
-		all, err = gather(rows, err, func(row scanner) (g ktrdr.GenerationTally, err error) {
-			err = row.Scan(&g.Generation, &g.Researches, &g.Failed)
-			return g, err
-		})
-		return err
-	})
-	return all, err
+func (s *Store) TallyGenerations(ctx context.Context, run string) ([]ktrdr.GenerationTally, error) {
+	return readAll(ctx, s, fields(func(g *ktrdr.GenerationTally) []any {
+		return []any{&g.Generation, &g.Researches, &g.Failed}
+	}), tallyGenerations, run)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"strconv"
 
@@ -219,27 +218,12 @@ func (s *Store) Calls(ctx context.Context, root ktrdr.OperationID, limit int) (c
 		}
 		text, args = selectCallsOf, []any{root, limit}
 	}
-	err = s.readOne(ctx, func(r queryer) error {
-		rows, err := r.rows(ctx, text, args...)
-		calls, err = gather(rows, err, scanCall)
-		return err
-	})
-	return calls, err
+	return readAll(ctx, s, scanCall, text, args...)
 }
 
-func scanCall(row scanner) (c ktrdr.Call, err error) {
-	var key string
-	var at, settled int64
-	var answer sql.NullString
-	err = row.Scan(&c.ID, &c.Root, &c.Operation, &c.Epoch, &key, &c.Model, &c.Status, &c.Charged, &c.Input, &c.Output,
-		&c.Error, &at, &settled, &answer)
-	if err != nil {
-		return ktrdr.Call{}, err
+var scanCall = fields(func(c *ktrdr.Call) []any {
+	return []any{
+		&c.ID, &c.Root, &c.Operation, &c.Epoch, (*digest)(&c.Key), &c.Model, &c.Status, &c.Charged, &c.Input, &c.Output,
+		&c.Error, (*moment)(&c.At), (*moment)(&c.SettledAt), (*document)(&c.Answer),
 	}
-	c.At, c.SettledAt = instant(at), instant(settled)
-	if answer.Valid {
-		c.Answer = json.RawMessage(answer.String)
-	}
-	c.Key, err = ktrdr.ParseHash(key)
-	return c, err
-}
+})

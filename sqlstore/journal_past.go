@@ -26,11 +26,7 @@ func (s *Store) ExpireCalls(ctx context.Context, age time.Duration) (int, error)
 	if age < 0 {
 		return 0, ktrdr.Errorf(ktrdr.CodeInvalid, "calls cannot expire at an age of %v", age)
 	}
-	var n int64
-	err := s.write(ctx, normal, func(t *tx) (err error) {
-		n, err = t.exec(ctx, expireCalls, max(age, youngestPast).Microseconds(), removeAtOnce)
-		return err
-	})
+	n, err := s.exec(ctx, expireCalls, max(age, youngestPast).Microseconds(), removeAtOnce)
 	return int(n), err
 }
 
@@ -51,13 +47,7 @@ func (s *Store) CallSums(ctx context.Context, from time.Time, run string) (sums 
 			SELECT model, status, calls, charged, input_tokens, output_tokens FROM llm_spent WHERE day > $1 - 86400000000%s
 		) AS c GROUP BY model, status ORDER BY model, status`,
 		sum("calls"), sum("charged"), sum("input_tokens"), sum("output_tokens"), of("llm_calls"), of("llm_spent")))
-	err = s.readOne(ctx, func(r queryer) error {
-		rows, err := r.rows(ctx, text, args...)
-		sums, err = gather(rows, err, func(row scanner) (c ktrdr.CallSum, err error) {
-			err = row.Scan(&c.Model, &c.Status, &c.Calls, &c.Charged, &c.Input, &c.Output)
-			return c, err
-		})
-		return err
-	})
-	return sums, err
+	return readAll(ctx, s, fields(func(c *ktrdr.CallSum) []any {
+		return []any{&c.Model, &c.Status, &c.Calls, &c.Charged, &c.Input, &c.Output}
+	}), text, args...)
 }

@@ -51,11 +51,7 @@ func remember(ctx context.Context, t *tx, key ktrdr.IdempotencyKey, id ktrdr.Ope
 // forgetKeys deletes keys whose life is over.
 func (s *Store) forgetKeys(ctx context.Context) error {
 	for {
-		var old []string
-		err := s.readOne(ctx, func(r queryer) (err error) { // looking does not need the writer
-			old, err = firstColumn(ctx, r, selectOldKeys, keyLife.Microseconds(), removeAtOnce)
-			return err
-		})
+		old, err := readAll(ctx, s, scanText, selectOldKeys, keyLife.Microseconds(), removeAtOnce) // looking does not need the writer
 		if err == nil && len(old) > 0 {
 			err = s.write(ctx, normal, func(t *tx) error { return deleteKeys(ctx, t, old) })
 		}

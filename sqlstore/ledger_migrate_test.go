@@ -67,7 +67,7 @@ func (o *oldVersion) operation(id ktrdr.OperationID, run string, generation, ind
 			cancel_reason, cancel_requested, retry_of, created_at, claimed_at, heartbeat_at, completed_at, ckpt_id,
 			queue, run, generation, idx, session, has_plan, is_backend_local)
 		VALUES ($1, $2, $3, 1, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $6, $14, $14, $15, $16, $17, $18, $19, $20, $21, $22, 1)`,
-		id, r.kind, r.status, optional(r.parent), root, int64(100+o.session), depth, orObject(json.RawMessage(r.spec)), metadata, optional(r.result),
+		id, r.kind, r.status, optional(r.parent), root, int64(100+o.session), depth, string(orObject(json.RawMessage(r.spec))), metadata, optional(r.result),
 		r.reason, bit(r.reason != "" && r.completed == 0), optional(r.retryOf), r.claimed, done, checkpoint,
 		queue, run, generation, index, session, bit(queue != ""))
 }

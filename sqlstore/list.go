@@ -27,24 +27,13 @@ func (s *Store) List(ctx context.Context, q ktrdr.OperationQuery) (ktrdr.Operati
 	if err != nil {
 		return ktrdr.OperationPage{}, err
 	}
-	var found []operationRow
-	err = s.readOne(ctx, func(r queryer) (err error) {
-		found, err = scanOperations(r.rows(ctx, text, args...))
-		return err
-	})
-	if err != nil {
-		return ktrdr.OperationPage{}, err
+	found, err := readAll(ctx, s, scanPlain, text, args...)
+	page := ktrdr.OperationPage{}
+	var last *ktrdr.Operation
+	if page.Operations, last = pageOf(found, q.Limit); last != nil {
+		page.Next = operationCursor(q.Sort, *last)
 	}
-	var page ktrdr.OperationPage
-	if len(found) > q.Limit {
-		found = found[:q.Limit]
-		page.Next = operationCursor(q.Sort, found[q.Limit-1].Operation)
-	}
-	page.Operations = make([]ktrdr.Operation, len(found))
-	for i, op := range found {
-		page.Operations[i] = op.Operation
-	}
-	return page, nil
+	return page, err
 }
 
 // listQuery writes the statement. Values are arguments; of the query only its
@@ -59,10 +48,7 @@ func listQuery(q ktrdr.OperationQuery) (query, []any, error) {
 	}
 	var where []string
 	var args []any
-	arg := func(v any) string {
-		args = append(args, v)
-		return "$" + strconv.Itoa(len(args))
-	}
+	arg := adder(&args)
 	if len(q.Status) > 0 {
 		where = append(where, "status IN ("+each(distinct(q.Status), arg)+")")
 		switch { // the index's own words, so that it is used
@@ -103,15 +89,32 @@ func listQuery(q ktrdr.OperationQuery) (query, []any, error) {
 	if order.only != "" {
 		where = append(where, order.only)
 	}
-	columns := operationColumns
+	columns := "{operation}"
 	if q.Brief {
-		columns = briefColumns
+		columns = "{brief}"
 	}
 	text := "SELECT " + columns + " FROM operations"
 	if len(where) > 0 {
 		text += " WHERE " + strings.Join(where, " AND ")
 	}
 	return query(text + order.by() + " LIMIT " + arg(q.Limit+1)), args, nil
+}
+
+// adder returns a function that adds an argument and returns its placeholder.
+func adder(args *[]any) func(v any) string {
+	return func(v any) string {
+		*args = append(*args, v)
+		return "$" + strconv.Itoa(len(*args))
+	}
+}
+
+// pageOf cuts a page off rows of which one more than its limit was read, and
+// returns its last row when there is a next page.
+func pageOf[T any](found []T, limit int) (page []T, last *T) {
+	if len(found) > limit {
+		return found[:limit], &found[limit-1]
+	}
+	return append([]T{}, found...), nil
 }
 
 func each[T any](all []T, arg func(any) string) string {

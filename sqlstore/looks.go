@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
@@ -103,22 +101,12 @@ func endLook(ctx context.Context, t *tx, op ktrdr.OperationID, r ktrdr.LookResul
 	return t.later(ctx, endLookOnce, op, finite(r.P), finite(r.Adjusted), bit(r.Claim), hashText(r.Hash), optional(r.Result))
 }
 
-func scanLook(row scanner) (l ktrdr.Look, err error) {
-	var spans, hash string
-	var result sql.NullString
-	var reserved, ended int64
-	var claim int
-	err = row.Scan(&l.Key, &l.Operation, &l.Kind, &l.Research, &l.Run, &l.Generation, &l.Strategy, &l.Before, &spans, &reserved,
-		&ended, &l.P, &l.Adjusted, &claim, &hash, &result)
-	if err != nil {
-		return l, err
+var scanLook = fields(func(l *ktrdr.Look) []any {
+	return []any{
+		&l.Key, &l.Operation, &l.Kind, &l.Research, &l.Run, &l.Generation, &l.Strategy, &l.Before, (*document)(&l.Spans),
+		(*moment)(&l.ReservedAt), (*moment)(&l.EndedAt), &l.P, &l.Adjusted, (*boolean)(&l.Claim), (*digest)(&l.Hash), (*document)(&l.Result),
 	}
-	l.Spans, l.ReservedAt, l.EndedAt, l.Claim, l.Result = json.RawMessage(spans), instant(reserved), instant(ended), claim == 1, rawJSON(result)
-	if hash != "" {
-		l.Hash, err = ktrdr.ParseHash(hash)
-	}
-	return l, err
-}
+})
 
 // loadLook reads a look and its numbers; CodeNotFound.
 func loadLook(ctx context.Context, q queryer, text query, key string) (ktrdr.Look, error) {
@@ -132,12 +120,9 @@ func loadLook(ctx context.Context, q queryer, text query, key string) (ktrdr.Loo
 	return l, err
 }
 
-func addNumbers(ctx context.Context, q queryer, l *ktrdr.Look) error {
-	rows, err := q.rows(ctx, selectNumbers, l.Key)
-	l.Markets, err = gather(rows, err, func(row scanner) (m ktrdr.LookMarket, err error) {
-		err = row.Scan(&m.Market, &m.Number)
-		return m, err
-	})
+func addNumbers(ctx context.Context, q queryer, l *ktrdr.Look) (err error) {
+	numbers := fields(func(m *ktrdr.LookMarket) []any { return []any{&m.Market, &m.Number} })
+	l.Markets, err = collect(ctx, q, numbers, selectNumbers, l.Key)
 	return err
 }
 
@@ -185,15 +170,13 @@ func (s *Store) Looks(ctx context.Context, q ktrdr.LookQuery) (ktrdr.LookPage, e
 	}
 	var page ktrdr.LookPage
 	err = s.read(ctx, func(r queryer) error {
-		rows, err := r.rows(ctx, text, args...)
-		found, err := gather(rows, err, scanLook)
+		found, err := collect(ctx, r, scanLook, text, args...)
 		if err != nil {
 			return err
 		}
-		page = ktrdr.LookPage{Looks: append([]ktrdr.Look{}, found...)}
-		if len(page.Looks) > q.Limit {
-			page.Looks = page.Looks[:q.Limit]
-			last := page.Looks[q.Limit-1]
+		page = ktrdr.LookPage{}
+		var last *ktrdr.Look
+		if page.Looks, last = pageOf(found, q.Limit); last != nil {
 			page.Next = placeCursor(micros(last.ReservedAt), last.Key)
 		}
 		return numberAll(ctx, r, page.Looks)
@@ -204,10 +187,7 @@ func (s *Store) Looks(ctx context.Context, q ktrdr.LookQuery) (ktrdr.LookPage, e
 func looksQuery(q ktrdr.LookQuery) (query, []any, error) {
 	var where []string
 	var args []any
-	arg := func(v any) string {
-		args = append(args, v)
-		return "$" + strconv.Itoa(len(args))
-	}
+	arg := adder(&args)
 	if q.Run != "" {
 		where = append(where, "run = "+arg(q.Run), "run <> ''")
 	}

@@ -21,7 +21,7 @@ const loseChild query = `UPDATE operations SET
 		ended_by = CASE WHEN cancel_requested = 1 OR losses + 1 >= $5 THEN 'losechild' ELSE '' END,
 		reason = $4, released_by = 'child', held_by = '', not_before = NULL, losses = losses + 1
 	WHERE id = $6 AND epoch = $7 AND has_plan = 0 AND ` + isLive + `
-	RETURNING ` + operationColumns
+	RETURNING {operation}`
 
 // loseChild gives back what a child process ran that died, or fails it as
 // poison.

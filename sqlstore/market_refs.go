@@ -2,6 +2,8 @@ package sqlstore
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -16,22 +18,44 @@ const (
 // Another series may be compared with them at any time, also when the bars
 // themselves were deleted.
 func (s *Store) seriesRefs(ctx context.Context, yield func(ktrdr.BlobRef, error) bool) bool {
-	for after := []any{"", "", ""}; ; {
-		var found []ktrdr.MarketSeries
-		err := s.readOne(ctx, func(r queryer) error {
-			rows, err := r.rows(ctx, selectNamingSeries, append(after[:3:3], refsPage)...)
-			found, err = gather(rows, err, scanSeries)
-			return err
-		})
+	first := []any{"", "", ""}
+	return yieldRefs(ctx, s, yield, scanSeries, selectNamingSeries, first, func(one ktrdr.MarketSeries) (refs []ktrdr.BlobRef, after []any) {
+		if one.Prices.SHA256 != (ktrdr.Hash{}) {
+			refs = []ktrdr.BlobRef{{Artifact: one.Prices, Series: one.Symbol + " " + one.Timeframe}}
+		}
+		return refs, []any{one.Symbol, one.Timeframe, one.Hash.String()}
+	})
+}
+
+// lookRefs yields the blobs that the results of looks name; false when no more
+// are wanted.
+func (s *Store) lookRefs(ctx context.Context, yield func(ktrdr.BlobRef, error) bool) bool {
+	return yieldRefs(ctx, s, yield, scanLook, selectNamingLooks, []any{""}, func(l ktrdr.Look) ([]ktrdr.BlobRef, []any) {
+		return refsOf(l.Operation, l.Result), []any{l.Key}
+	})
+}
+
+// yieldRefs yields the blobs that rows name, a page at a time, each page after
+// the last row of the page before it; false when no more are wanted. No cursor is
+// held while the caller works.
+func yieldRefs[T any](
+	ctx context.Context, s *Store, yield func(ktrdr.BlobRef, error) bool,
+	scan func(scanner) (T, error), q query, after []any, of func(T) (refs []ktrdr.BlobRef, after []any),
+) bool {
+	for {
+		found, err := readAll(ctx, s, scan, q, append(slices.Clip(after), refsPage)...)
 		if err != nil {
 			yield(ktrdr.BlobRef{}, err)
 			return false
 		}
 		for _, one := range found {
-			if one.Prices.SHA256 != (ktrdr.Hash{}) && !yield(ktrdr.BlobRef{Artifact: one.Prices, Series: one.Symbol + " " + one.Timeframe}, nil) {
-				return false
+			var refs []ktrdr.BlobRef
+			refs, after = of(one)
+			for _, ref := range refs {
+				if !yield(ref, nil) {
+					return false
+				}
 			}
-			after = []any{one.Symbol, one.Timeframe, one.Hash.String()}
 		}
 		if len(found) < refsPage {
 			return true
@@ -39,30 +63,10 @@ func (s *Store) seriesRefs(ctx context.Context, yield func(ktrdr.BlobRef, error)
 	}
 }
 
-// lookRefs yields the blobs that the results of looks name; false when no more
-// are wanted.
-func (s *Store) lookRefs(ctx context.Context, yield func(ktrdr.BlobRef, error) bool) bool {
-	for after := ""; ; {
-		var found []ktrdr.Look
-		err := s.readOne(ctx, func(r queryer) error {
-			rows, err := r.rows(ctx, selectNamingLooks, after, refsPage)
-			found, err = gather(rows, err, scanLook)
-			return err
-		})
-		if err != nil {
-			yield(ktrdr.BlobRef{}, err)
-			return false
-		}
-		for _, l := range found {
-			for _, a := range ktrdr.ArtifactsIn(l.Result) {
-				if !yield(ktrdr.BlobRef{Artifact: a, Operation: l.Operation}, nil) {
-					return false
-				}
-			}
-			after = l.Key
-		}
-		if len(found) < refsPage {
-			return true
-		}
+// refsOf are the blobs that a text of an operation names.
+func refsOf(op ktrdr.OperationID, text json.RawMessage) (refs []ktrdr.BlobRef) {
+	for _, a := range ktrdr.ArtifactsIn(text) {
+		refs = append(refs, ktrdr.BlobRef{Artifact: a, Operation: op})
 	}
+	return refs
 }

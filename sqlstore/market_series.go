@@ -13,12 +13,7 @@ const (
 
 // Series implements ktrdr.Markets.
 func (s *Store) Series(ctx context.Context) (all []ktrdr.MarketSeries, err error) {
-	err = s.readOne(ctx, func(r queryer) error {
-		rows, err := r.rows(ctx, selectAllSeries)
-		all, err = gather(rows, err, scanSeries)
-		return err
-	})
-	return all, err
+	return readAll(ctx, s, scanSeries, selectAllSeries)
 }
 
 // unchanged refuses a series that was compared with fewer series than there are

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -43,26 +42,16 @@ const (
 	selectAndLock query = `SELECT id, COALESCE(merged_into, ''), trials FROM markets WHERE id IN ({ids}) ORDER BY id {update}`
 )
 
-func scanMarket(row scanner) (m ktrdr.Market, err error) {
-	var created, holdout int64
-	err = row.Scan(&m.ID, &created, &holdout, &m.Trials, &m.Looks)
-	m.CreatedAt, m.HoldoutFrom = instant(created), instant(holdout)
-	return m, err
-}
+var scanMarket = fields(func(m *ktrdr.Market) []any {
+	return []any{&m.ID, (*moment)(&m.CreatedAt), (*moment)(&m.HoldoutFrom), &m.Trials, &m.Looks}
+})
 
-func scanSeries(row scanner) (s ktrdr.MarketSeries, err error) {
-	var hash, prices string
-	var first, last, added int64
-	err = row.Scan(&s.Market, &s.Symbol, &s.Timeframe, &hash, &first, &last, &s.Bars, &prices, &s.Reason, &added)
-	if err != nil {
-		return s, err
+var scanSeries = fields(func(s *ktrdr.MarketSeries) []any {
+	return []any{
+		&s.Market, &s.Symbol, &s.Timeframe, (*digest)(&s.Hash), (*moment)(&s.First), (*moment)(&s.Last), &s.Bars,
+		fromJSON(&s.Prices), &s.Reason, (*moment)(&s.AddedAt),
 	}
-	s.First, s.Last, s.AddedAt = instant(first), instant(last), instant(added)
-	if s.Hash, err = ktrdr.ParseHash(hash); err != nil {
-		return s, err
-	}
-	return s, json.Unmarshal([]byte(prices), &s.Prices)
-}
+})
 
 func noMarket(id string) error {
 	return ktrdr.Errorf(ktrdr.CodeNotFound, "there is no market %q; `ktrdr data list` shows the market of each series", clip(id))
@@ -94,11 +83,8 @@ func lockMarkets(ctx context.Context, t *tx, ids []string) (map[string]lockedMar
 	found := map[string]row{}
 	for next := distinct(ids); len(next) > 0; {
 		values, args := rowsOf(1, next, []string{"TEXT"}, func(id string) []any { return []any{id} })
-		rows, err := t.rows(ctx, query(strings.Replace(string(selectAndLock), "{ids}", values, 1)), args...)
-		all, err := gather(rows, err, func(r scanner) (m row, err error) {
-			err = r.Scan(&m.id, &m.into, &m.trials)
-			return m, err
-		})
+		text := query(strings.Replace(string(selectAndLock), "{ids}", values, 1))
+		all, err := collect(ctx, t, fields(func(m *row) []any { return []any{&m.id, &m.into, &m.trials} }), text, args...)
 		if err != nil {
 			return nil, err
 		}
@@ -131,12 +117,10 @@ func lockMarkets(ctx context.Context, t *tx, ids []string) (map[string]lockedMar
 // Markets implements ktrdr.Markets.
 func (s *Store) Markets(ctx context.Context) (all []ktrdr.Market, err error) {
 	err = s.read(ctx, func(r queryer) error {
-		rows, err := r.rows(ctx, selectMarkets)
-		if all, err = gather(rows, err, scanMarket); err != nil {
+		if all, err = collect(ctx, r, scanMarket, selectMarkets); err != nil {
 			return err
 		}
-		rows, err = r.rows(ctx, selectNewestSeries)
-		series, err := gather(rows, err, scanSeries)
+		series, err := collect(ctx, r, scanSeries, selectNewestSeries)
 		byID := map[string]*ktrdr.Market{}
 		for i := range all {
 			byID[all[i].ID] = &all[i]
@@ -161,8 +145,7 @@ func (s *Store) Market(ctx context.Context, id string) (m ktrdr.Market, err erro
 		if m, err = scanMarket(r.row(ctx, selectMarket, into)); err != nil {
 			return err
 		}
-		rows, err := r.rows(ctx, selectSeriesOf, into)
-		m.Series, err = gather(rows, err, scanSeries)
+		m.Series, err = collect(ctx, r, scanSeries, selectSeriesOf, into)
 		return err
 	})
 	return m, err
@@ -170,13 +153,11 @@ func (s *Store) Market(ctx context.Context, id string) (m ktrdr.Market, err erro
 
 // SeriesOf implements ktrdr.Markets.
 func (s *Store) SeriesOf(ctx context.Context, symbol, timeframe string, hash ktrdr.Hash) (found ktrdr.MarketSeries, err error) {
-	err = s.readOne(ctx, func(r queryer) error {
-		found, err = scanSeries(r.row(ctx, selectSeries, symbol, timeframe, hash.String()))
-		if errors.Is(err, sql.ErrNoRows) {
-			return ktrdr.Errorf(ktrdr.CodeNotFound, "the %s bars of %s with the hash %.12s belong to no market yet", clip(timeframe), clip(symbol), hash)
-		}
-		return err
-	})
+	found, err = readRow(ctx, s, scanSeries, selectSeries, symbol, timeframe, hash.String())
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ktrdr.Errorf(ktrdr.CodeNotFound, "the %s bars of %s with the hash %.12s belong to no market yet",
+			clip(timeframe), clip(symbol), hash)
+	}
 	return found, err
 }
 

@@ -62,10 +62,7 @@ func (s *Store) SetPaused(ctx context.Context, paused bool) error {
 
 // Paused implements ktrdr.Store.
 func (s *Store) Paused(ctx context.Context) (bool, error) {
-	var n int
-	err := s.readOne(ctx, func(r queryer) error {
-		return r.row(ctx, countMeta, metaPaused).Scan(&n)
-	})
+	n, err := readRow(ctx, s, scanNumber, countMeta, metaPaused)
 	return n == 1, err
 }
 
@@ -76,10 +73,7 @@ const anythingThere query = `SELECT CASE WHEN EXISTS (SELECT 1 FROM meta WHERE k
 // Fresh says whether the database has never had blobs: no root was bound, and
 // nothing is there that could name any.
 func (s *Store) Fresh(ctx context.Context) (bool, error) {
-	var used int
-	err := s.readOne(ctx, func(r queryer) error {
-		return r.row(ctx, anythingThere, metaBlobRoot).Scan(&used)
-	})
+	used, err := readRow(ctx, s, scanNumber, anythingThere, metaBlobRoot)
 	return used == 0, err
 }
 
@@ -91,14 +85,12 @@ const metaProbe = "probe "
 // opened as: what one writes the other reads.
 func (s *Store) Same(ctx context.Context, other *Store) (same bool, err error) {
 	key := metaProbe + rand.Text()
-	set := func(t *tx) error { _, err := t.exec(ctx, setMeta, key, "1"); return err }
-	unset := func(t *tx) error { _, err := t.exec(ctx, deleteMeta, key); return err }
-	if err := s.write(ctx, normal, set); err != nil {
+	if _, err := s.exec(ctx, setMeta, key, "1"); err != nil {
 		return false, err
 	}
-	var n int
-	err = other.readOne(ctx, func(r queryer) error { return r.row(ctx, countMeta, key).Scan(&n) })
-	return n == 1, errors.Join(err, s.write(ctx, normal, unset))
+	n, err := readRow(ctx, other, scanNumber, countMeta, key)
+	_, unset := s.exec(ctx, deleteMeta, key)
+	return n == 1, errors.Join(err, unset)
 }
 
 // BindBlobRoot implements ktrdr.Store.

@@ -53,11 +53,8 @@ func (s *Store) unnoted(ctx context.Context, notes []ktrdr.Note) (bool, error) {
 		wanted[[2]string{n.Kind, n.Key}] = true
 	}
 	values, args := rowsOf(1, notes, []string{"TEXT", "TEXT"}, func(n ktrdr.Note) []any { return []any{n.Kind, n.Key} })
-	var there int
-	err := s.readOne(ctx, func(r queryer) error {
-		return r.row(ctx, query(`SELECT COUNT(*) FROM notes WHERE (kind, key) IN (`+values+`)`), args...).Scan(&there)
-	})
-	return there < len(wanted), err
+	there, err := readRow(ctx, s, scanNumber, query(`SELECT COUNT(*) FROM notes WHERE (kind, key) IN (`+values+`)`), args...)
+	return int(there) < len(wanted), err
 }
 
 // checkNotes refuses what could not be stored.
@@ -80,8 +77,7 @@ func checkNotes(notes []ktrdr.Note) error {
 
 // Horizon implements ktrdr.Notes.
 func (s *Store) Horizon(ctx context.Context) (string, error) {
-	var newest int64
-	err := s.readOne(ctx, func(r queryer) error { return r.row(ctx, selectHorizon).Scan(&newest) })
+	newest, err := readRow(ctx, s, scanNumber, selectHorizon)
 	return strconv.FormatInt(newest, 10), err
 }
 
@@ -91,13 +87,11 @@ type noteRow struct {
 	id int64
 }
 
-func scanNote(row scanner) (n noteRow, err error) {
-	var at int64
-	var data string
-	err = row.Scan(&n.id, &n.Kind, &n.Key, &n.Run, &n.Generation, &n.Index, &n.Operation, &at, &data)
-	n.At, n.Data = instant(at), json.RawMessage(data)
-	return n, err
-}
+var scanNote = fields(func(n *noteRow) []any {
+	return []any{
+		&n.id, &n.Kind, &n.Key, &n.Run, &n.Generation, &n.Index, &n.Operation, (*moment)(&n.At), (*document)(&n.Data),
+	}
+})
 
 // Notes implements ktrdr.Notes.
 func (s *Store) Notes(ctx context.Context, q ktrdr.NoteQuery) (ktrdr.NotePage, error) {
@@ -106,25 +100,16 @@ func (s *Store) Notes(ctx context.Context, q ktrdr.NoteQuery) (ktrdr.NotePage, e
 	if err != nil {
 		return ktrdr.NotePage{}, err
 	}
-	var found []noteRow
-	err = s.readOne(ctx, func(r queryer) error {
-		rows, err := r.rows(ctx, text, args...)
-		found, err = gather(rows, err, scanNote)
-		return err
-	})
-	if err != nil {
-		return ktrdr.NotePage{}, err
-	}
-	var page ktrdr.NotePage
-	if len(found) > q.Limit {
-		found = found[:q.Limit]
-		page.Next = cursorAfter(found[q.Limit-1], q.Order)
-	}
-	page.Notes = make([]ktrdr.Note, len(found))
+	found, err := readAll(ctx, s, scanNote, text, args...)
+	found, last := pageOf(found, q.Limit)
+	page := ktrdr.NotePage{Notes: make([]ktrdr.Note, len(found))}
 	for i, n := range found {
 		page.Notes[i] = n.Note
 	}
-	return page, nil
+	if last != nil {
+		page.Next = cursorAfter(*last, q.Order)
+	}
+	return page, err
 }
 
 // CountNotes implements ktrdr.Notes.
@@ -133,18 +118,16 @@ func (s *Store) CountNotes(ctx context.Context, q ktrdr.NoteQuery) (map[string]i
 	if err != nil {
 		return nil, err
 	}
-	counts := map[string]int64{}
-	err = s.readOne(ctx, func(r queryer) error {
-		clear(counts)
-		rows, err := r.rows(ctx, query(`SELECT kind, COUNT(*) FROM notes`+where+` GROUP BY kind`), args...)
-		_, err = gather(rows, err, func(row scanner) (kind string, err error) {
-			var n int64
-			err = row.Scan(&kind, &n)
-			counts[kind] = n
-			return kind, err
-		})
-		return err
-	})
+	type count struct {
+		kind string
+		n    int64
+	}
+	scan := fields(func(c *count) []any { return []any{&c.kind, &c.n} })
+	found, err := readAll(ctx, s, scan, query(`SELECT kind, COUNT(*) FROM notes`+where+` GROUP BY kind`), args...)
+	counts := make(map[string]int64, len(found))
+	for _, c := range found {
+		counts[c.kind] = c.n
+	}
 	return counts, err
 }
 
@@ -256,29 +239,9 @@ func parseNoteCursor(s string, order ktrdr.NoteOrder) (c noteCursor, err error) 
 
 const selectNamingNotes query = `SELECT ` + noteColumns + ` FROM notes WHERE id > $1 AND data LIKE '%"sha256"%' ORDER BY id LIMIT $2`
 
-// noteRefs yields the blobs that notes name; false when nobody wants more.
+// noteRefs yields the blobs that notes name; false when no more are wanted.
 func (s *Store) noteRefs(ctx context.Context, yield func(ktrdr.BlobRef, error) bool) bool {
-	for after := int64(0); ; {
-		var found []noteRow
-		err := s.readOne(ctx, func(r queryer) error {
-			rows, err := r.rows(ctx, selectNamingNotes, after, refsPage)
-			found, err = gather(rows, err, scanNote)
-			return err
-		})
-		if err != nil {
-			yield(ktrdr.BlobRef{}, err)
-			return false
-		}
-		for _, n := range found {
-			for _, a := range ktrdr.ArtifactsIn(n.Data) {
-				if !yield(ktrdr.BlobRef{Artifact: a, Operation: n.Operation}, nil) {
-					return false
-				}
-			}
-			after = n.id
-		}
-		if len(found) < refsPage {
-			return true
-		}
-	}
+	return yieldRefs(ctx, s, yield, scanNote, selectNamingNotes, []any{0}, func(n noteRow) ([]ktrdr.BlobRef, []any) {
+		return refsOf(n.Operation, n.Data), []any{n.id}
+	})
 }

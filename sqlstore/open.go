@@ -19,6 +19,7 @@ import (
 // Config says which database to open and what runs in it.
 type Config struct {
 	URL    string // a path, sqlite:PATH, postgres://… or postgresql://…
+	Memory bool   // SQLite in memory instead of a URL: private, and gone when the store is closed
 	Plans  map[ktrdr.Type]ktrdr.Plan
 	Ledger ktrdr.Ledger
 	Log    *slog.Logger // nil discards
@@ -45,8 +46,9 @@ type Store struct {
 	log        *slog.Logger
 	news       *news
 	db         database
-	recent     recent // values of foreign threads
-	schema     int64  // the migration it is at
+	recent     recent       // values of foreign threads
+	token      atomic.Int64 // of the newest lease of a thread
+	schema     int64        // the migration it is at
 	closeOnce  func() error
 }
 
@@ -89,7 +91,7 @@ func open(ctx context.Context, c Config, steps fs.FS) (*Store, error) {
 
 	scheme, rest, _ := strings.Cut(c.URL, ":")
 	switch {
-	case c.URL == "":
+	case c.URL == "" && !c.Memory:
 		return nil, errors.New("no database was named: give a file or postgres://user:password@host/database")
 	case scheme == "postgres" || scheme == "postgresql":
 		db, err := openPostgres(ctx, c, s.news, steps)
@@ -102,6 +104,9 @@ func open(ctx context.Context, c Config, steps fs.FS) (*Store, error) {
 	default:
 		if scheme != "sqlite" {
 			rest = c.URL
+		}
+		if !c.Memory && (rest == "" || strings.HasPrefix(rest, ":")) {
+			return nil, errors.New("the SQLite database must be a file: give its path")
 		}
 		db, err := openSQLite(ctx, rest, c.Log, s.news, steps)
 		if err != nil {

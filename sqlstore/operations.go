@@ -104,7 +104,7 @@ func (s *Store) create(ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr
 	if err != nil {
 		return operationRow{}, err
 	}
-	op, err := insertOperation(ctx, t, id, n, parent, unnumbered, e)
+	op, err := insertOperation(ctx, t, id, n, parent, 0, e)
 	if err != nil || !n.HasPlan {
 		return op, err
 	}
@@ -150,47 +150,38 @@ func (s *Store) openParent(ctx context.Context, t *tx, id ktrdr.OperationID) (op
 	return p, nil
 }
 
-// A root's own creation time is not known before the statement runs, hence the
-// first COALESCE. A retry runs in a child process if what it retries does.
-const (
-	insertNew query = `INSERT INTO operations (id, operation_type, status, priority, parent_id, root_id, root_created_at,
-			ordinal, depth, is_backend_local, has_plan, spec, state, metadata, retry_of,
-			queue, run, generation, idx, session, trials, look, backend_died, created_at)
-		VALUES ($1, $2, 'PENDING', $3, $4, $5, COALESCE((SELECT root_created_at FROM operations WHERE id = $5), {now}),
-			$6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
-			COALESCE((SELECT backend_died FROM operations WHERE id = $13), 0), {now})`
+var (
 	insertUnlessTaken = insertNew + ` ON CONFLICT (id) DO NOTHING`
-	insertAndRead     = insertUnlessTaken + ` RETURNING ` + operationColumns
+	insertAndRead     = insertUnlessTaken + ` RETURNING {operation}`
 )
 
 // insertOperation stores a new PENDING operation; errTaken when the id is.
 func insertOperation(
-	ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr.NewOperation, parent *operationRow, session sql.NullInt64, e entered,
+	ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr.NewOperation, parent *operationRow, session int64, e entered,
 ) (operationRow, error) {
 	t.wakeWorkers()
-	op, err := scanOperation(t.row(ctx, insertAndRead, newArgs(id, n, parent, session, e)...))
+	op, err := scanOperation(t.row(ctx, insertAndRead, newRow(id, n, parent, session, e).inserted()...))
 	if errors.Is(err, sql.ErrNoRows) {
 		return op, errTaken
 	}
 	return op, err
 }
 
-// unnumbered is the session of an operation that stands in no queue.
-var unnumbered sql.NullInt64
-
-// newArgs are the arguments of insertNew.
-func newArgs(id ktrdr.OperationID, n ktrdr.NewOperation, parent *operationRow, session sql.NullInt64, e entered) []any {
-	root, depth := id, 0
+// newRow is the row of a new operation; the session is 0 unless it stands in a
+// queue.
+func newRow(id ktrdr.OperationID, n ktrdr.NewOperation, parent *operationRow, session int64, e entered) *operationRow {
 	place := placeOf(n)
+	r := &operationRow{queue: place.Name, generation: place.Generation, index: place.Index, look: e.look}
+	r.Operation = ktrdr.Operation{
+		ID: id, Type: n.Type, Status: ktrdr.Pending, Priority: n.Priority, Parent: n.Parent, Root: id, Ordinal: n.Ordinal,
+		BackendLocal: n.BackendLocal, HasPlan: n.HasPlan, Run: place.Run, Session: session,
+		Spec: orObject(n.Spec), State: n.State, Metadata: orObject(n.Metadata), Trials: e.trials, RetryOf: n.RetryOf,
+	}
 	if parent != nil {
-		root, depth = parent.Root, parent.depth+1
-		place.Run, place.Generation, place.Index = parent.Run, parent.generation, parent.index
+		r.Root, r.depth = parent.Root, parent.depth+1
+		r.Run, r.generation, r.index = parent.Run, parent.generation, parent.index
 	}
-	return []any{
-		id, n.Type, n.Priority, optional(n.Parent), root, n.Ordinal, depth, bit(n.BackendLocal), bit(n.HasPlan),
-		orObject(n.Spec), optional(n.State), orObject(n.Metadata), optional(n.RetryOf),
-		place.Name, place.Run, place.Generation, place.Index, session, e.trials, e.look,
-	}
+	return r
 }
 
 // placeOf is where a new operation stands in a queue and in a run.
@@ -201,11 +192,11 @@ func placeOf(n ktrdr.NewOperation) ktrdr.Queue {
 	return ktrdr.Queue{Run: n.Run, Generation: n.Generation}
 }
 
-func orObject(text json.RawMessage) string {
+func orObject(text json.RawMessage) json.RawMessage {
 	if len(text) == 0 {
-		return "{}"
+		return json.RawMessage("{}")
 	}
-	return string(text)
+	return text
 }
 
 // checkNew refuses what no later step could make sense of.

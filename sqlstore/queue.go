@@ -3,8 +3,6 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"database/sql"
-	"encoding/json"
 	"slices"
 
 	"github.com/ktrdr/ktrdr"
@@ -58,8 +56,8 @@ const (
 	// outlineColumns is what scanOutline reads, in its order.
 	outlineColumns = `id, operation_type, status, priority, is_backend_local, metadata, cancel_reason, created_at, completed_at, run, generation, idx, session`
 
-	selectStarted query = `SELECT ` + operationColumns + ` FROM operations WHERE ` + started
-	selectWork    query = `SELECT ` + operationColumns + ` FROM operations
+	selectStarted query = `SELECT {operation} FROM operations WHERE ` + started
+	selectWork    query = `SELECT {operation} FROM operations
 		WHERE parent_id IN (SELECT id FROM operations WHERE ` + started + `) AND ` + isOpen
 	selectInLine query = `SELECT ` + outlineColumns + ` FROM operations WHERE ` + inLine + ` ORDER BY priority DESC, session LIMIT $2`
 
@@ -106,7 +104,7 @@ func (s *Store) createQueued(ctx context.Context, t *tx, id ktrdr.OperationID, n
 			return operationRow{}, err
 		}
 	}
-	var session sql.NullInt64
+	var session int64
 	if err := t.row(ctx, nextSession, metaSessions).Scan(&session); err != nil {
 		return operationRow{}, err
 	}
@@ -221,10 +219,10 @@ func (s *Store) InQueue(ctx context.Context, name string, most int) (ktrdr.Queue
 	var q ktrdr.QueueState
 	err := s.read(ctx, func(r queryer) (err error) {
 		q = ktrdr.QueueState{Count: ktrdr.QueueCount{Name: name}}
-		if q.Started, err = operations(r.rows(ctx, selectStarted, name)); err != nil {
+		if q.Started, err = collect(ctx, r, scanPlain, selectStarted, name); err != nil {
 			return err
 		}
-		if q.Children, err = operations(r.rows(ctx, selectWork, name)); err != nil {
+		if q.Children, err = collect(ctx, r, scanPlain, selectWork, name); err != nil {
 			return err
 		}
 		if q.Waiting, err = outlines(ctx, r, selectInLine, name, most); err != nil {
@@ -245,14 +243,6 @@ func (s *Store) InQueue(ctx context.Context, name string, most int) (ktrdr.Queue
 	return q, err
 }
 
-// operations reads rows to their end, without what the store alone knows.
-func operations(rows *sql.Rows, err error) ([]ktrdr.Operation, error) {
-	return gather(rows, err, func(row scanner) (ktrdr.Operation, error) {
-		op, err := scanOperation(row)
-		return op.Operation, err
-	})
-}
-
 // outlines reads what can be seen from outside of some in a queue.
 func outlines(ctx context.Context, r queryer, text query, queue string, most int) ([]ktrdr.Operation, error) {
 	rows, err := r.rows(ctx, text, queue, most)
@@ -261,31 +251,13 @@ func outlines(ctx context.Context, r queryer, text query, queue string, most int
 
 func scanOutline(row scanner, queue string) (ktrdr.Operation, error) {
 	op := ktrdr.Operation{HasPlan: true, Queue: &ktrdr.QueuePlace{Name: queue}}
-	var (
-		local     int
-		metadata  string
-		created   int64
-		completed sql.NullInt64
-	)
-	err := row.Scan(&op.ID, &op.Type, &op.Status, &op.Priority, &local, &metadata, &op.CancelReason, &created, &completed,
-		&op.Queue.Run, &op.Queue.Generation, &op.Queue.Index, &op.Session)
+	err := row.Scan(&op.ID, &op.Type, &op.Status, &op.Priority, (*boolean)(&op.BackendLocal), (*document)(&op.Metadata), &op.CancelReason,
+		(*moment)(&op.CreatedAt), (*moment)(&op.CompletedAt), &op.Queue.Run, &op.Queue.Generation, &op.Queue.Index, &op.Session)
 	op.Root, op.Run = op.ID, op.Queue.Run
-	op.BackendLocal, op.Metadata, op.CreatedAt = local == 1, json.RawMessage(metadata), instant(created)
-	if completed.Valid {
-		op.CompletedAt = instant(completed.Int64)
-	}
 	return op, err
 }
 
 // QueueCounts implements ktrdr.Queues.
 func (s *Store) QueueCounts(ctx context.Context) (all []ktrdr.QueueCount, err error) {
-	err = s.readOne(ctx, func(r queryer) error {
-		rows, err := r.rows(ctx, selectQueues)
-		all, err = gather(rows, err, func(row scanner) (c ktrdr.QueueCount, err error) {
-			err = row.Scan(&c.Name, &c.Active, &c.Waiting)
-			return c, err
-		})
-		return err
-	})
-	return all, err
+	return readAll(ctx, s, fields(func(c *ktrdr.QueueCount) []any { return []any{&c.Name, &c.Active, &c.Waiting} }), selectQueues)
 }

@@ -91,15 +91,14 @@ func (s *Store) enter(ctx context.Context, b ktrdr.Backend, timeout time.Duratio
 // endLives forgets the lives that are over, and tells of those that did not leave.
 func endLives(ctx context.Context, t *tx, text query, args ...any) error {
 	var dead []ktrdr.Backend
-	rows, err := t.rows(ctx, text, args...)
-	_, err = gather(rows, err, func(row scanner) (b ktrdr.Backend, err error) {
+	_, err := collect(ctx, t, func(row scanner) (b ktrdr.Backend, err error) {
 		var died int64
 		err = row.Scan(&b.Incarnation, &b.ID, &b.Addr, &b.Host, &b.PID, &b.Version, &died)
 		if died == 0 { // else it was told
 			dead = append(dead, b)
 		}
 		return b, err
-	})
+	}, text, args...)
 	return errors.Join(err, tellBackends(ctx, t, ktrdr.EventBackendDied, dead))
 }
 
@@ -126,8 +125,7 @@ func (s *Store) Beat(ctx context.Context, b ktrdr.Backend) error {
 // Leave implements ktrdr.Recovery.
 func (s *Store) Leave(ctx context.Context, b ktrdr.Backend) error {
 	return s.write(ctx, normal, func(t *tx) error {
-		rows, err := t.rows(ctx, deleteBackend, b.Incarnation)
-		left, err := gather(rows, err, scanBackend)
+		left, err := collect(ctx, t, scanBackend, deleteBackend, b.Incarnation)
 		return errors.Join(err, tellBackends(ctx, t, ktrdr.EventBackendStopped, left))
 	})
 }

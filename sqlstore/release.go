@@ -30,7 +30,7 @@ const giveBack = `UPDATE operations SET
 		not_before = ` + ifCancelled + `NULL ELSE {now} + NULLIF(CAST($3 AS BIGINT), 0) END`
 
 const releaseOne query = release + `id = $5 AND epoch = $6 AND has_plan = 0 AND ` + isLive + `
-	RETURNING ` + operationColumns
+	RETURNING {operation}`
 
 const (
 	noWait      = int64(0)

@@ -48,15 +48,7 @@ func (s *Store) fields(text, column string, names ...string) query {
 
 // EndedSince implements ktrdr.Reports.
 func (s *Store) EndedSince(ctx context.Context, at time.Time) (all []ktrdr.EndedCount, err error) {
-	err = s.readOne(ctx, func(r queryer) error {
-		rows, err := r.rows(ctx, endedSince, micros(at))
-		all, err = gather(rows, err, func(row scanner) (c ktrdr.EndedCount, err error) {
-			err = row.Scan(&c.Type, &c.Status, &c.Rung, &c.N)
-			return c, err
-		})
-		return err
-	})
-	return all, err
+	return readAll(ctx, s, fields(func(c *ktrdr.EndedCount) []any { return []any{&c.Type, &c.Status, &c.Rung, &c.N} }), endedSince, micros(at))
 }
 
 // Failures implements ktrdr.Reports.
@@ -73,37 +65,22 @@ func (s *Store) Failures(ctx context.Context, q ktrdr.FailureQuery) (all []ktrdr
 	if q.Run != "" {
 		text, args = failuresOfRun, []any{q.Run, since, q.Limit}
 	}
-	err = s.readOne(ctx, func(r queryer) error {
-		rows, err := r.rows(ctx, s.fields(text, "error", "code"), args...)
-		all, err = gather(rows, err, func(row scanner) (f ktrdr.FailedOperation, err error) {
-			var code *string
-			var resumable int
-			err = row.Scan(&f.ID, &f.Type, &code, &f.Message, &resumable)
-			if code != nil {
-				f.Code = ktrdr.Code(*code)
-			}
-			f.Resumable = resumable == 1
-			return f, err
-		})
-		return err
-	})
-	return all, err
+	return readAll(ctx, s, fields(func(f *ktrdr.FailedOperation) []any {
+		return []any{&f.ID, &f.Type, (*nullText)(&f.Code), &f.Message, (*boolean)(&f.Resumable)}
+	}), s.fields(text, "error", "code"), args...)
 }
 
 // MachineSince implements ktrdr.Reports.
 func (s *Store) MachineSince(ctx context.Context, at time.Time) (m ktrdr.MachineCounts, err error) {
 	from := micros(at)
 	err = s.read(ctx, func(r queryer) error {
-		rows, err := r.rows(ctx, s.fields(countMachine, "data", "code", "by", "held_by"), from)
-		m.Events, err = gather(rows, err, func(row scanner) (c ktrdr.EventCount, err error) {
-			err = row.Scan(&c.Kind, &c.Code, &c.By, &c.HeldBy, &c.N)
-			return c, err
-		})
+		m.Events, err = collect(ctx, r, fields(func(c *ktrdr.EventCount) []any {
+			return []any{&c.Kind, &c.Code, &c.By, &c.HeldBy, &c.N}
+		}), s.fields(countMachine, "data", "code", "by", "held_by"), from)
 		if err != nil {
 			return err
 		}
-		rows, err = r.rows(ctx, selectPauses, from)
-		newest, err := gather(rows, err, scanEvent)
+		newest, err := collect(ctx, r, scanEvent, selectPauses, from)
 		m.Pauses = nil
 		for _, e := range slices.Backward(newest) {
 			m.Pauses = append(m.Pauses, e)

@@ -56,16 +56,13 @@ func Restore(ctx context.Context, s *Store, blobs BlobSink, from io.Reader) (dam
 
 // FinishRestore lets the restored database be used.
 func (s *Store) FinishRestore(ctx context.Context) error {
-	return s.write(ctx, normal, func(t *tx) error {
-		_, err := t.exec(ctx, deleteMeta, metaUnfinished)
-		return err
-	})
+	_, err := s.exec(ctx, deleteMeta, metaUnfinished)
+	return err
 }
 
 // refuseUnfinished refuses a database into which a restore was not finished.
 func (s *Store) refuseUnfinished(ctx context.Context) error {
-	var n int
-	err := s.readOne(ctx, func(r queryer) error { return r.row(ctx, countMeta, metaUnfinished).Scan(&n) })
+	n, err := readRow(ctx, s, scanNumber, countMeta, metaUnfinished)
 	if err == nil && n > 0 {
 		err = errUnfinished
 	}

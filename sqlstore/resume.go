@@ -13,7 +13,7 @@ const resumeOne query = `UPDATE operations SET status = 'PENDING', cancel_reques
 		result = NULL, error_message = '', error = NULL, completed_at = NULL,
 		ended_by = '', ending = NULL, reason = '', held_by = '', rung = '', score = NULL
 	WHERE id = $1 AND ` + isStopped + `
-	RETURNING ` + operationColumns
+	RETURNING {operation}`
 
 // Resume implements ktrdr.Operations.
 func (s *Store) Resume(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operation, error) {
@@ -92,18 +92,18 @@ func resumable(ctx context.Context, t *tx, id ktrdr.OperationID) error {
 
 // whyNone says why an operation has no checkpoint.
 func (op *operationRow) whyNone() string {
-	switch {
-	case op.lostTo == "expired":
+	switch op.saved.Type {
+	case "expired":
 		return "its checkpoints have expired"
-	case op.lostTo == "deleted":
+	case "deleted":
 		return "its checkpoints were deleted"
-	case op.lostTo == "compacted":
+	case "compacted":
 		return "its research was compacted, and its checkpoints went with that"
-	case op.lostTo == "skipped":
+	case "skipped":
 		return "none of its checkpoints could be read"
-	case op.Attempts == 0:
-		return "it was cancelled before it began, so there is no checkpoint"
-	default:
-		return "it ended before its first checkpoint"
 	}
+	if op.Attempts == 0 {
+		return "it was cancelled before it began, so there is no checkpoint"
+	}
+	return "it ended before its first checkpoint"
 }

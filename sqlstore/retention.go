@@ -84,20 +84,15 @@ func (s *Store) ExpireCheckpoints(ctx context.Context, age time.Duration) (int, 
 }
 
 func (s *Store) expireOperations(ctx context.Context, age time.Duration) (n int, err error) {
-	old := make(map[string][]string)             // ids by operation
-	err = s.readOne(ctx, func(r queryer) error { // looking does not need the writer
-		clear(old)
-		rows, err := r.rows(ctx, selectExpired, age.Microseconds(), removeAtOnce)
-		_, err = gather(rows, err, func(row scanner) (struct{}, error) {
-			var op, id string
-			err := row.Scan(&op, &id)
-			old[op] = append(old[op], id)
-			return struct{}{}, err
-		})
-		return err
-	})
-	if err != nil || len(old) == 0 {
+	type saved struct{ op, id string }
+	scan := fields(func(c *saved) []any { return []any{&c.op, &c.id} })
+	found, err := readAll(ctx, s, scan, selectExpired, age.Microseconds(), removeAtOnce) // looking does not need the writer
+	if err != nil || len(found) == 0 {
 		return 0, err
+	}
+	old := make(map[string][]string) // ids by operation
+	for _, c := range found {
+		old[c.op] = append(old[c.op], c.id)
 	}
 	err = s.write(ctx, normal, func(t *tx) (err error) {
 		n, err = expire(ctx, t, old)
@@ -158,10 +153,7 @@ func (s *Store) expireThreads(ctx context.Context, most int) (total int, err err
 		err := s.write(ctx, normal, func(t *tx) error {
 			rows, err := t.rows(ctx, selectExpiredThreads)
 			type name struct{ tenant, thread string }
-			threads, err := gather(rows, err, func(row scanner) (k name, err error) {
-				err = row.Scan(&k.tenant, &k.thread)
-				return k, err
-			})
+			threads, err := gather(rows, err, fields(func(k *name) []any { return []any{&k.tenant, &k.thread} }))
 			if found = len(threads) > 0; err != nil || !found {
 				return err
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 // age makes the operation's checkpoints a day older.
@@ -88,18 +89,18 @@ func TestExpire_IsBounded(t *testing.T) {
 	})
 }
 
-func putFor(t *testing.T, s *Store, thread, checkpoint, value string, ttl time.Duration) {
+func putFor(t *testing.T, s *Store, threadID, checkpoint, value string, ttl time.Duration) {
 	t.Helper()
-	if _, err := s.Saver().Put(t.Context(), threadPut(thread, checkpoint, value, ttl)); err != nil {
+	if _, err := s.Saver().Put(t.Context(), threadPut(threadID, checkpoint, value, ttl)); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func threadPut(thread, checkpoint, value string, ttl time.Duration) ktrdr.ThreadPut {
-	return ktrdr.ThreadPut{
-		Thread: thread, Checkpoint: json.RawMessage(fmt.Sprintf(`{"id":%q,"v":4,"channel_versions":{"a":%q}}`, checkpoint, checkpoint)),
+func threadPut(threadID, checkpoint, value string, ttl time.Duration) thread.Put {
+	return thread.Put{
+		Thread: threadID, Checkpoint: json.RawMessage(fmt.Sprintf(`{"id":%q,"v":4,"channel_versions":{"a":%q}}`, checkpoint, checkpoint)),
 		NewVersions: map[string]json.RawMessage{"a": json.RawMessage(fmt.Sprintf("%q", checkpoint))},
-		Values:      map[string]ktrdr.Value{"a": {Type: "text", Bytes: []byte(value)}}, TTLSeconds: ttl.Seconds(),
+		Values:      map[string]thread.Value{"a": {Type: "text", Bytes: []byte(value)}}, TTLSeconds: ttl.Seconds(),
 	}
 }
 
@@ -135,10 +136,10 @@ func TestExpire_ThreadsOnlyByTheirOwnTTL(t *testing.T) {
 		if n, err := s.ExpireCheckpoints(t.Context(), time.Hour); err != nil || n == 0 {
 			t.Errorf("expired %d rows, %v", n, err)
 		}
-		for thread, want := range map[string]ktrdr.Code{"short": ktrdr.CodeNotFound, "renewed": "", "kept": "", "forever": ""} {
-			_, err := s.Saver().GetTuple(t.Context(), ktrdr.ThreadRef{Thread: thread, Checkpoint: "1"})
+		for threadID, want := range map[string]ktrdr.Code{"short": ktrdr.CodeNotFound, "renewed": "", "kept": "", "forever": ""} {
+			_, err := s.Saver().GetTuple(t.Context(), thread.Ref{Thread: threadID, Checkpoint: "1"})
 			if ktrdr.CodeOf(err) != want {
-				t.Errorf("%s: error %v, want code %q", thread, err, want)
+				t.Errorf("%s: error %v, want code %q", threadID, err, want)
 			}
 		}
 		expires(t, s, 0)
@@ -169,12 +170,12 @@ func TestThreads_ValuesGoWithWhatHoldsThem(t *testing.T) {
 			t.Fatal(err)
 		}
 		values(2)
-		for thread, want := range map[string]string{"copy": "own", "u": "shared"} {
-			got, err := threads.GetTuple(t.Context(), ktrdr.ThreadRef{Thread: thread})
+		for threadID, want := range map[string]string{"copy": "own", "u": "shared"} {
+			got, err := threads.GetTuple(t.Context(), thread.Ref{Thread: threadID})
 			if err != nil || string(got.Values["a"].Bytes) != want {
 				t.Errorf("value %q, %v; want %s", got.Values["a"].Bytes, err, want)
 			}
-			if err := threads.DeleteThread(t.Context(), "", thread); err != nil {
+			if err := threads.DeleteThread(t.Context(), "", threadID); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -55,23 +53,14 @@ const reasonRunCancelled = "Its run was cancelled"
 // same moment.
 var errRunCancelled = errors.New("the run was cancelled")
 
-func scanRun(row scanner) (ktrdr.Run, error) { return scanRunAnd(row) }
+var scanRun = fields(runFields)
 
-// scanRunAnd reads a run and what is selected after it.
-func scanRunAnd(row scanner, more ...any) (r ktrdr.Run, err error) {
-	var request string
-	var madeUp sql.NullBool
-	var created, until, cancelled, ended, told int64
-	dest := []any{
-		&r.ID, &r.Goal, &request, &created, &until, &r.Size, &r.Planned, &madeUp,
-		&r.State, &cancelled, &r.CancelledBy, &r.CancelReason, &r.GivenUp, &ended, &told,
+func runFields(r *ktrdr.Run) []any {
+	return []any{
+		&r.ID, &r.Goal, (*document)(&r.Request), (*moment)(&r.CreatedAt), (*moment)(&r.Until), &r.Size, &r.Planned, fromBit(&r.MadeUp),
+		&r.State, (*moment)(&r.CancelledAt), &r.CancelledBy, &r.CancelReason, &r.GivenUp, (*moment)(&r.EndedAt), (*moment)(&r.ToldAt),
 		&r.Generations, &r.Closed, &r.Created, &r.Open, &r.Completed, &r.Rejected, &r.Failed, &r.Cancelled, &r.Finalists, &r.Looks, &r.Claims,
 	}
-	err = row.Scan(append(dest, more...)...)
-	r.Request, r.CreatedAt, r.Until = json.RawMessage(request), instant(created), instant(until)
-	r.MadeUp = optionalBool(madeUp)
-	r.CancelledAt, r.EndedAt, r.ToldAt = instant(cancelled), instant(ended), instant(told)
-	return r, err
 }
 
 func noRun(id string) error {
@@ -99,7 +88,7 @@ func makeRun(ctx context.Context, t *tx, id string, n *ktrdr.NewRun) error {
 	if !n.Until.IsZero() {
 		until = sql.NullInt64{Int64: micros(n.Until), Valid: true}
 	}
-	return t.later(ctx, insertRun, id, n.Goal, orObject(n.Request), until, max(n.Size, 1), n.Planned, optionalBit(n.MadeUp))
+	return t.later(ctx, insertRun, id, n.Goal, string(orObject(n.Request)), until, max(n.Size, 1), n.Planned, optionalBit(n.MadeUp))
 }
 
 // runCancelled says whether the run of an operation was cancelled. lock is
@@ -150,12 +139,7 @@ func (s *Store) runBeginning(ctx context.Context, id string) (ktrdr.Run, error) 
 	}
 	end := []byte(id)
 	end[len(end)-1]++
-	var found []ktrdr.Run
-	err := s.readOne(ctx, func(r queryer) error {
-		rows, err := r.rows(ctx, selectRunsBetween, id, string(end))
-		found, err = gather(rows, err, scanRun)
-		return err
-	})
+	found, err := readAll(ctx, s, scanRun, selectRunsBetween, id, string(end))
 	switch {
 	case err != nil:
 		return ktrdr.Run{}, err
@@ -174,16 +158,10 @@ func (s *Store) Runs(ctx context.Context, q ktrdr.RunQuery) (ktrdr.RunPage, erro
 	if err != nil {
 		return ktrdr.RunPage{}, err
 	}
-	page := ktrdr.RunPage{Runs: []ktrdr.Run{}}
-	err = s.readOne(ctx, func(r queryer) error {
-		rows, err := r.rows(ctx, text, args...)
-		found, err := gather(rows, err, scanRun)
-		page.Runs = append([]ktrdr.Run{}, found...)
-		return err
-	})
-	if len(page.Runs) > q.Limit {
-		page.Runs = page.Runs[:q.Limit]
-		last := page.Runs[q.Limit-1]
+	found, err := readAll(ctx, s, scanRun, text, args...)
+	page := ktrdr.RunPage{}
+	var last *ktrdr.Run
+	if page.Runs, last = pageOf(found, q.Limit); last != nil {
 		at := last.CreatedAt
 		if q.Sort == ktrdr.Ended {
 			at = last.EndedAt
@@ -204,10 +182,7 @@ func runsQuery(q ktrdr.RunQuery) (query, []any, error) {
 	}
 	var where []string
 	var args []any
-	arg := func(v any) string {
-		args = append(args, v)
-		return "$" + strconv.Itoa(len(args))
-	}
+	arg := adder(&args)
 	for _, state := range q.State {
 		if !slices.Contains(ktrdr.RunStates, state) {
 			return "", nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not a state of a run; the states are %s", clip(string(state)), list(ktrdr.RunStates))
@@ -234,18 +209,10 @@ func runsQuery(q ktrdr.RunQuery) (query, []any, error) {
 }
 
 // OpenRuns implements ktrdr.Runs.
-func (s *Store) OpenRuns(ctx context.Context) (all []ktrdr.OpenRun, err error) {
-	err = s.readOne(ctx, func(r queryer) error {
-		rows, err := r.rows(ctx, selectOpenRuns)
-		all, err = gather(rows, err, func(row scanner) (o ktrdr.OpenRun, err error) {
-			var newest int64
-			o.Run, err = scanRunAnd(row, &o.OldestOpen, &newest)
-			o.NewestAdded = instant(newest)
-			return o, err
-		})
-		return err
-	})
-	return all, err
+func (s *Store) OpenRuns(ctx context.Context) ([]ktrdr.OpenRun, error) {
+	return readAll(ctx, s, fields(func(o *ktrdr.OpenRun) []any {
+		return append(runFields(&o.Run), &o.OldestOpen, (*moment)(&o.NewestAdded))
+	}), selectOpenRuns)
 }
 
 const (
@@ -331,8 +298,7 @@ func (s *Store) CancelBatch(ctx context.Context, id string) (more bool, err erro
 // cancelStarted cancels the researches of a run that have started, and its
 // confirmations. more says that there may be others.
 func (s *Store) cancelStarted(ctx context.Context, t *tx, run string) (more bool, err error) {
-	rows, err := t.rows(ctx, selectOpenRoots, run, cancelledAtOnce)
-	roots, err := gather(rows, err, scanID)
+	roots, err := collect(ctx, t, scanID, selectOpenRoots, run, cancelledAtOnce)
 	if err != nil || len(roots) == 0 {
 		return false, err
 	}
@@ -413,8 +379,7 @@ func (s *Store) SettleRun(ctx context.Context, id string) error {
 
 // RunToTell implements ktrdr.Runs.
 func (s *Store) RunToTell(ctx context.Context, lease time.Duration) (*ktrdr.Run, error) {
-	var due int
-	err := s.readOne(ctx, func(r queryer) error { return r.row(ctx, selectUntold).Scan(&due) }) // looking costs no transaction
+	due, err := readRow(ctx, s, scanNumber, selectUntold) // looking costs no transaction
 	if err != nil || due == 0 {
 		return nil, err
 	}
@@ -433,8 +398,6 @@ func (s *Store) RunToTell(ctx context.Context, lease time.Duration) (*ktrdr.Run,
 
 // RunTold implements ktrdr.Runs.
 func (s *Store) RunTold(ctx context.Context, id string) error {
-	return s.write(ctx, normal, func(t *tx) error {
-		_, err := t.exec(ctx, markTold, id)
-		return err
-	})
+	_, err := s.exec(ctx, markTold, id)
+	return err
 }

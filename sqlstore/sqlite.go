@@ -35,10 +35,11 @@ const (
 	busyStep    = 100 * time.Millisecond
 )
 
-// sqlite is a database in a file of this process's own. One connection writes;
-// a few others read and cannot write.
+// sqlite is a database that only this process uses. One connection writes; a few
+// others read and cannot write. A database in memory is one connection, which
+// reads and writes.
 type sqlite struct {
-	path    string
+	path    string // "" in memory
 	version string
 	file    os.FileInfo // of the file that was opened
 	schema  int64
@@ -49,20 +50,19 @@ type sqlite struct {
 }
 
 func openSQLite(ctx context.Context, path string, log *slog.Logger, news *news, steps fs.FS) (_ *sqlite, err error) {
-	if path == "" || strings.HasPrefix(path, ":") {
-		return nil, errors.New("the SQLite database must be a file: give its path")
-	}
-	db := &sqlite{idle: make(chan *session, readers)}
+	db := &sqlite{}
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("database %s: %w", path, sqliteError(err)), db.closePools())
+			err = errors.Join(fmt.Errorf("database %s: %w", cmp.Or(path, "in memory"), sqliteError(err)), db.closePools())
 		}
 	}()
-	if db.path, err = filepath.Abs(path); err != nil {
-		return nil, err
-	}
-	if err := db.createFile(); err != nil {
-		return nil, err
+	if path != "" {
+		if db.path, err = filepath.Abs(path); err != nil {
+			return nil, err
+		}
+		if err := db.createFile(); err != nil {
+			return nil, err
+		}
 	}
 	if err := db.openPools(); err != nil {
 		return nil, err
@@ -100,6 +100,9 @@ func (db *sqlite) createFile() error {
 // SQLite would keep writing to a file without a name, and all of it would be
 // gone with the process.
 func (db *sqlite) intact() error {
+	if db.inMemory() {
+		return nil
+	}
 	now, err := os.Stat(db.path)
 	if err == nil && os.SameFile(now, db.file) {
 		return nil
@@ -107,16 +110,23 @@ func (db *sqlite) intact() error {
 	return ktrdr.Errorf(ktrdr.CodeUnavailable, "database %s was moved, deleted or replaced while it was open; put it back, or stop and start again", db.path)
 }
 
+// inMemory says whether the database is the writer's connection and nothing else.
+func (db *sqlite) inMemory() bool { return db.path == "" }
+
 func (db *sqlite) openPools() (err error) {
 	if db.writes, err = sql.Open("sqlite", dsn(db.path, "query_only(0)")); err != nil {
 		return err
 	}
 	db.writes.SetMaxOpenConns(1)
+	if db.inMemory() {
+		return nil
+	}
 	if db.reads, err = sql.Open("sqlite", dsn(db.path, "query_only(1)")); err != nil {
 		return err
 	}
 	db.reads.SetMaxOpenConns(readers)
 	db.reads.SetMaxIdleConns(readers)
+	db.idle = make(chan *session, readers)
 	for range readers {
 		db.idle <- &session{pool: db.reads}
 	}
@@ -146,6 +156,9 @@ func dsn(path string, more string) string {
 func fileURL(path string, pragmas ...string) string {
 	v := url.Values{"_dqs": {"0"}, "_defensive": {"1"}, "_pragma": pragmas}
 	u := url.URL{Scheme: "file", Path: path, RawQuery: v.Encode()}
+	if path == "" {
+		u.Opaque = ":memory:"
+	}
 	return u.String()
 }
 
@@ -197,8 +210,12 @@ func (db *sqlite) writeOnce(ctx context.Context, body func(t *tx) error) error {
 }
 
 // read runs body in a deferred transaction, whose snapshot is taken by the
-// first statement and blocks no writer.
+// first statement and blocks no writer. In memory it takes its turn among the
+// writes.
 func (db *sqlite) read(ctx context.Context, body func(r queryer) error) error {
+	if db.inMemory() {
+		return db.write(ctx, normal, func(t *tx) error { return body(t) })
+	}
 	return db.withReader(ctx, func(r *session) error {
 		if err := r.control(ctx, "BEGIN"); err != nil {
 			return err
@@ -215,12 +232,18 @@ func (db *sqlite) read(ctx context.Context, body func(r queryer) error) error {
 }
 
 func (db *sqlite) readOnce(ctx context.Context, body func(r queryer) error) error {
+	if db.inMemory() {
+		return db.writeOnce(ctx, func(t *tx) error { return body(t) })
+	}
 	return db.read(ctx, body)
 }
 
 // readOne does not let ctx interrupt the statement: it is short, and to watch
 // over it costs about as much.
 func (db *sqlite) readOne(ctx context.Context, body func(r queryer) error) error {
+	if db.inMemory() {
+		return db.read(ctx, body)
+	}
 	return db.withReader(ctx, func(r *session) error { return body(autonomous{r}) })
 }
 
@@ -268,7 +291,7 @@ func (db *sqlite) info(ctx context.Context) (ktrdr.StoreInfo, error) {
 	if err != nil {
 		return ktrdr.StoreInfo{}, err
 	}
-	i := ktrdr.StoreInfo{Kind: "sqlite", Version: db.version, Schema: db.schema, Location: db.path, Detail: text}
+	i := ktrdr.StoreInfo{Kind: "sqlite", Version: db.version, Schema: db.schema, Location: cmp.Or(db.path, "memory"), Detail: text}
 	if err := db.intact(); err != nil {
 		return i, err
 	}
@@ -281,7 +304,7 @@ func (db *sqlite) info(ctx context.Context) (ktrdr.StoreInfo, error) {
 // close waits for the batch that is being written, then for the readers.
 func (db *sqlite) close() error {
 	db.writer.stop()
-	for range readers {
+	for range cap(db.idle) {
 		r := <-db.idle
 		r.discard()
 	}

@@ -22,10 +22,7 @@ type found struct {
 	root ktrdr.OperationID
 }
 
-func scanFound(row scanner) (f found, err error) {
-	err = row.Scan(&f.Operation, &f.Epoch, &f.kind, &f.root)
-	return f, err
-}
+var scanFound = fields(func(f *found) []any { return []any{&f.Operation, &f.Epoch, &f.kind, &f.root} })
 
 // treatQuery finds the next batch of those that satisfy where, which has n
 // arguments; the last argument is the id to go on from.
@@ -39,12 +36,7 @@ func treatQuery(where string, n int) query {
 func (s *Store) treat(ctx context.Context, where string, args []any, r *ktrdr.Recovered, do func(t *tx, all []found) (ktrdr.Recovered, error)) error {
 	text := treatQuery(where, len(args))
 	for after := ktrdr.OperationID(""); ; {
-		var all []found
-		err := s.readOne(ctx, func(q queryer) error {
-			rows, err := q.rows(ctx, text, append(slices.Clone(args), after)...)
-			all, err = gather(rows, err, scanFound)
-			return err
-		})
+		all, err := readAll(ctx, s, scanFound, text, append(slices.Clone(args), after)...)
 		if err != nil || len(all) == 0 {
 			return err
 		}
@@ -87,8 +79,8 @@ func update(ctx context.Context, t *tx, set string, args []any, where func(from 
 	condition, more := where(len(args) + 1)
 	args = slices.Concat(args, more)
 	values, pairs := epochs(len(args)+1, claims)
-	text := set + condition + ` AND (id, epoch) IN (` + values + `) RETURNING ` + operationColumns
-	rows, err := scanOperations(t.rows(ctx, query(text), slices.Concat(args, pairs)...))
+	text := set + condition + ` AND (id, epoch) IN (` + values + `) RETURNING {operation}`
+	rows, err := collect(ctx, t, scanOperation, query(text), slices.Concat(args, pairs)...)
 	slices.SortFunc(rows, func(a, b operationRow) int { return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.ID, b.ID)) })
 	return rows, err
 }

@@ -8,10 +8,10 @@ import (
 	"strconv"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/saver"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
-// threads is ktrdr.Saver over the store's tables.
+// threads is a thread.Saver over the store's tables.
 //
 // A checkpoint's row holds its slots: for each channel the version and the
 // hash of the value. The values themselves are in thread_values, once for each
@@ -21,14 +21,14 @@ import (
 // over cannot go meanwhile.
 type threads struct{ store *Store }
 
-// Saver implements ktrdr.Store.
-func (s *Store) Saver() ktrdr.Saver { return threads{s} }
+// Saver keeps the checkpoints of other programs.
+func (s *Store) Saver() thread.Saver { return threads{s} }
 
 // slots is what a row keeps of its channels.
-type slots = saver.Slots[ktrdr.Hash]
+type slots = thread.Slots[ktrdr.Hash]
 
 // contentHash names a value. The length keeps type and bytes apart.
-func contentHash(v ktrdr.Value) ktrdr.Hash {
+func contentHash(v thread.Value) ktrdr.Hash {
 	var (
 		h    = sha256.New()
 		head = make([]byte, 0, 64)
@@ -75,11 +75,11 @@ const (
 			WHERE EXCLUDED.idx < 0`
 )
 
-// Put implements ktrdr.Saver.
-func (s threads) Put(ctx context.Context, p ktrdr.ThreadPut) (ktrdr.ThreadRef, error) {
-	d, err := saver.ReadPut(p)
+// Put implements thread.Saver.
+func (s threads) Put(ctx context.Context, p thread.Put) (thread.Ref, error) {
+	d, err := thread.ParsePut(p)
 	if err != nil {
-		return ktrdr.ThreadRef{}, err
+		return thread.Ref{}, err
 	}
 	own := ownHashes(d) // hashing is not for the writer's time
 	if err := s.store.write(ctx, normal, func(t *tx) error { return putThread(ctx, t, d, own, p) }); err != nil {
@@ -91,7 +91,7 @@ func (s threads) Put(ctx context.Context, p ktrdr.ThreadPut) (ktrdr.ThreadRef, e
 	return d.Ref, nil
 }
 
-func ownHashes(d saver.Draft) map[string]ktrdr.Hash {
+func ownHashes(d thread.ParsedPut) map[string]ktrdr.Hash {
 	own := make(map[string]ktrdr.Hash)
 	for channel, c := range d.Channels {
 		if c.Value != nil {
@@ -101,7 +101,7 @@ func ownHashes(d saver.Draft) map[string]ktrdr.Hash {
 	return own
 }
 
-func putThread(ctx context.Context, t *tx, d saver.Draft, own map[string]ktrdr.Hash, p ktrdr.ThreadPut) error {
+func putThread(ctx context.Context, t *tx, d thread.ParsedPut, own map[string]ktrdr.Hash, p thread.Put) error {
 	parent, err := enterThread(ctx, t, d, p.Lease)
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func putThread(ctx context.Context, t *tx, d saver.Draft, own map[string]ktrdr.H
 	if err := insertValues(ctx, t, d, own); err != nil {
 		return err
 	}
-	all, left := saver.Inherit(d, own, parent)
+	all, left := thread.InheritSlots(d, own, parent)
 	if err := adopt(ctx, t, d, all, left); err != nil {
 		return err
 	}
@@ -123,14 +123,14 @@ func putThread(ctx context.Context, t *tx, d saver.Draft, own map[string]ktrdr.H
 
 // enterThread locks the thread, making it when it is new, and returns the
 // slots of the put's parent, unless a lease forbids the put.
-func enterThread(ctx context.Context, t *tx, d saver.Draft, given *ktrdr.LeaseToken) (slots, error) {
+func enterThread(ctx context.Context, t *tx, d thread.ParsedPut, given *thread.LeaseToken) (slots, error) {
 	r := d.Ref
 	if d.NeedsParent() && d.TTL == 0 {
 		var text string
-		held, err := scanHolding(t.row(ctx, selectParentLocked, r.Tenant, r.Thread, r.NS, d.Parent), &text)
+		held, err := scanLease(t.row(ctx, selectParentLocked, r.Tenant, r.Thread, r.NS, d.Parent), &text)
 		switch {
 		case err == nil:
-			if err := saver.Admit(r.Thread, given, held); err != nil {
+			if err := thread.CheckLease(r.Thread, given, held); err != nil {
 				return nil, err
 			}
 			return decodeSlots(text)
@@ -138,9 +138,9 @@ func enterThread(ctx context.Context, t *tx, d saver.Draft, given *ktrdr.LeaseTo
 			return nil, err
 		}
 	}
-	held, err := scanHolding(t.row(ctx, lockThread, r.Tenant, r.Thread, d.TTL.Microseconds()))
+	held, err := scanLease(t.row(ctx, lockThread, r.Tenant, r.Thread, d.TTL.Microseconds()))
 	if err == nil {
-		err = saver.Admit(r.Thread, given, held)
+		err = thread.CheckLease(r.Thread, given, held)
 	}
 	if err != nil || !d.NeedsParent() {
 		return nil, err
@@ -149,7 +149,7 @@ func enterThread(ctx context.Context, t *tx, d saver.Draft, given *ktrdr.LeaseTo
 }
 
 // expectLatest refuses a put that was made for another newest checkpoint.
-func expectLatest(ctx context.Context, t *tx, d saver.Draft) error {
+func expectLatest(ctx context.Context, t *tx, d thread.ParsedPut) error {
 	if d.Latest == nil {
 		return nil
 	}
@@ -158,7 +158,7 @@ func expectLatest(ctx context.Context, t *tx, d saver.Draft) error {
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	return d.Expected(latest)
+	return d.CheckLatest(latest)
 }
 
 // scanSlots reads the slots of one row; nil when there is no row.
@@ -175,7 +175,7 @@ func scanSlots(row scanner) (slots, error) {
 }
 
 // adopt fills the channels that neither the put nor its parent knows.
-func adopt(ctx context.Context, t *tx, d saver.Draft, all slots, left []string) error {
+func adopt(ctx context.Context, t *tx, d thread.ParsedPut, all slots, left []string) error {
 	if len(left) == 0 {
 		return nil
 	}
@@ -201,16 +201,16 @@ func adopt(ctx context.Context, t *tx, d saver.Draft, all slots, left []string) 
 	return err
 }
 
-// PutWrites implements ktrdr.Saver.
-func (s threads) PutWrites(ctx context.Context, w ktrdr.ThreadWrites) error {
-	if err := saver.CheckWrites(w); err != nil {
+// PutWrites implements thread.Saver.
+func (s threads) PutWrites(ctx context.Context, w thread.Writes) error {
+	if err := thread.CheckWrites(w); err != nil {
 		return err
 	}
 	if len(w.Writes) == 0 {
 		return nil
 	}
 	return s.store.write(ctx, normal, func(t *tx) error {
-		if err := admit(ctx, t, w.Tenant, w.Thread, w.Lease); err != nil {
+		if err := lockForWrite(ctx, t, w.Tenant, w.Thread, w.Lease); err != nil {
 			return err
 		}
 		for _, one := range w.Writes {

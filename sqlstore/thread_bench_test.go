@@ -8,6 +8,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/savertest"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 // benchStores runs a benchmark on each database.
@@ -32,7 +33,7 @@ func benchStores(b *testing.B, bench func(b *testing.B, open func(b *testing.B) 
 
 func BenchmarkSaver(b *testing.B) {
 	benchStores(b, func(b *testing.B, open func(b *testing.B) *Store) {
-		savertest.Bench(b, func(b *testing.B) ktrdr.Saver { return open(b).Saver() })
+		savertest.Bench(b, func(b *testing.B) thread.Saver { return open(b).Saver() })
 	})
 }
 

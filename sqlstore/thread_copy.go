@@ -4,8 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/saver"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 const (
@@ -38,19 +37,19 @@ const (
 			WHERE EXCLUDED.idx < 0`
 )
 
-// CopyThread implements ktrdr.Saver. It is one transaction, so that the copy
+// CopyThread implements thread.Saver. It is one transaction, so that the copy
 // is the thread as it was at one moment.
 func (s threads) CopyThread(ctx context.Context, tenant, src, dst string) error {
-	if err := saver.CheckThread(tenant, src); err != nil {
+	if err := thread.CheckThread(tenant, src); err != nil {
 		return err
 	}
-	if err := saver.CheckWritable(tenant, dst); err != nil {
+	if err := thread.CheckWritable(tenant, dst); err != nil {
 		return err
 	}
 	if src == dst {
 		return nil
 	}
-	if saver.OfOperation(tenant, src) {
+	if thread.IsOperation(tenant, src) {
 		return s.copyOperation(ctx, src, dst)
 	}
 	return s.store.write(ctx, normal, func(t *tx) error {
@@ -60,9 +59,9 @@ func (s threads) CopyThread(ctx context.Context, tenant, src, dst string) error 
 		if _, err := firstColumn(ctx, t, lockBoth, tenant, src, dst); err != nil {
 			return err
 		}
-		held, _, err := holding(ctx, t, tenant, dst)
+		held, _, err := lockLease(ctx, t, tenant, dst)
 		if err == nil {
-			err = saver.Admit(dst, nil, held)
+			err = thread.CheckLease(dst, nil, held)
 		}
 		if err != nil {
 			return err
@@ -78,20 +77,20 @@ func (s threads) CopyThread(ctx context.Context, tenant, src, dst string) error 
 
 // copyOperation puts what can be read of an operation's thread into another.
 func (s threads) copyOperation(ctx context.Context, src, dst string) error {
-	tuples, err := s.List(ctx, ktrdr.ThreadQuery{Thread: &src})
+	tuples, err := s.List(ctx, thread.Query{Thread: &src})
 	if err != nil {
 		return err
 	}
 	return s.store.write(ctx, normal, func(t *tx) error {
 		for _, one := range tuples {
-			p := ktrdr.ThreadPut{
+			p := thread.Put{
 				Thread: dst, Parent: one.Parent, Checkpoint: one.Checkpoint, Metadata: one.Metadata,
 				Values: one.Values, NewVersions: make(map[string]json.RawMessage),
 			}
 			for channel := range one.Values {
 				p.NewVersions[channel] = json.RawMessage("0") // the checkpoint's own version counts
 			}
-			d, err := saver.ReadPut(p)
+			d, err := thread.ParsePut(p)
 			if err != nil {
 				return err
 			}

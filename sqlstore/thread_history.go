@@ -5,8 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/saver"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 // climbAtOnce is how many ancestors one statement reads.
@@ -59,8 +58,8 @@ func pointsAt(ctx context.Context, q queryer, tenant string, where space, ids []
 		return nil, nil
 	}
 	list, args := padded(4, ids, func(id string) any { return id })
-	rows, err := q.rows(ctx, query(pointAt+` AND c.id IN (`+list+`)`), slices.Concat([]any{tenant, where.thread, where.ns}, args)...)
-	found, err := gather(rows, err, scanPoint)
+	args = slices.Concat([]any{tenant, where.thread, where.ns}, args)
+	found, err := collect(ctx, q, scanPoint, query(pointAt+` AND c.id IN (`+list+`)`), args...)
 	if err != nil {
 		return nil, err
 	}
@@ -78,9 +77,9 @@ func pointsAt(ctx context.Context, q queryer, tenant string, where space, ids []
 	return points, nil
 }
 
-// History implements ktrdr.Saver.
-func (s threads) History(ctx context.Context, ref ktrdr.ThreadRef, channels []string) (histories map[string]ktrdr.ChannelHistory, err error) {
-	if err := saver.CheckHistory(ref, channels); err != nil {
+// History implements thread.Saver.
+func (s threads) History(ctx context.Context, ref thread.Ref, channels []string) (histories map[string]thread.ChannelHistory, err error) {
+	if err := thread.CheckHistory(ref, channels); err != nil {
 		return nil, err
 	}
 	err = s.store.read(ctx, func(r queryer) (err error) {
@@ -90,26 +89,26 @@ func (s threads) History(ctx context.Context, ref ktrdr.ThreadRef, channels []st
 	return histories, err
 }
 
-func historyOf(ctx context.Context, r queryer, ref ktrdr.ThreadRef, channels []string) (map[string]ktrdr.ChannelHistory, error) {
+func historyOf(ctx context.Context, r queryer, ref thread.Ref, channels []string) (map[string]thread.ChannelHistory, error) {
 	target, err := findPoint(ctx, r, ref)
 	if err != nil {
 		return nil, err
 	}
-	trail := saver.NewTrail(channels)
-	seeds := make(map[*ktrdr.Value]seenValue) // found on the way, read when all are known
+	walk := thread.NewHistoryWalk(channels)
+	seeds := make(map[*thread.Value]seenValue) // found on the way, read when all are known
 	err = climb(ctx, r, ref.Tenant, target, func(some []point) (bool, error) {
 		ids := make([]string, len(some))
 		for i, p := range some {
 			ids[i] = p.id
 		}
-		writes := make(map[at][]ktrdr.PendingWrite)
+		writes := make(map[at][]thread.PendingWrite)
 		if err := readWrites(ctx, r, replayWrites, ref.Tenant, target.space(), ids, writes); err != nil {
 			return false, err
 		}
 		for _, p := range some {
-			trail.Step(writes[at{p.space(), p.id}], func(channel string) *ktrdr.Value { return p.seed(channel, seeds) })
+			walk.Visit(writes[at{p.space(), p.id}], func(channel string) *thread.Value { return p.seed(channel, seeds) })
 		}
-		return len(trail.Open()) > 0, nil
+		return len(walk.Missing()) > 0, nil
 	})
 	if err != nil {
 		return nil, err
@@ -124,14 +123,14 @@ func historyOf(ctx context.Context, r queryer, ref ktrdr.ThreadRef, channels []s
 		if !ok {
 			return nil, lostValue(key.hash)
 		}
-		*v = ktrdr.Value{Type: found.Type, Bytes: slices.Clone(found.Bytes)}
+		*v = thread.Value{Type: found.Type, Bytes: slices.Clone(found.Bytes)}
 	}
-	return trail.Histories(), nil
+	return walk.Histories(), nil
 }
 
 // seed returns the value a point holds of a channel, still empty when it must
 // be read, and then noted in unread.
-func (p point) seed(channel string, unread map[*ktrdr.Value]seenValue) *ktrdr.Value {
+func (p point) seed(channel string, unread map[*thread.Value]seenValue) *thread.Value {
 	if v, ok := p.inline[channel]; ok {
 		return &v
 	}
@@ -139,7 +138,7 @@ func (p point) seed(channel string, unread map[*ktrdr.Value]seenValue) *ktrdr.Va
 	if !slot.Held {
 		return nil
 	}
-	v := new(ktrdr.Value)
+	v := new(thread.Value)
 	unread[v] = seenValue{channel, slot.Version, slot.Value}
 	return v
 }
@@ -148,7 +147,7 @@ func (p point) seed(channel string, unread map[*ktrdr.Value]seenValue) *ktrdr.Va
 // channels are rebuilt.
 func needed(ctx context.Context, q queryer, tenant string, of point) (map[string]bool, error) {
 	keep := map[string]bool{of.id: true}
-	open := slices.DeleteFunc(saver.DeltaChannels(of.metadata), func(channel string) bool { return of.slots[channel].Held })
+	open := slices.DeleteFunc(thread.DeltaChannels(of.metadata), func(channel string) bool { return of.slots[channel].Held })
 	if len(open) == 0 {
 		return keep, nil
 	}

@@ -5,26 +5,25 @@ import (
 	"database/sql"
 	"errors"
 
-	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/saver"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 // A lease is three columns of the thread's row, which every writer locks
 // anyway: what is read there is still so when the writer commits.
 //
-// A token is the time at which it was given out, or one more than the last one
-// of the row. It only has to be another than every earlier one, also of a
-// thread of the same name that was deleted since.
+// A token is the time at which it was given out, or one more than the last token
+// of the row or of this store. It must differ from every earlier one, also of a
+// deleted thread of the same name, and the clock of SQLite counts milliseconds.
 const (
-	// liveLease is read by scanHolding.
+	// liveLease is read by scanLease.
 	liveLease = `CASE WHEN lease_until > {now} THEN lease_token END, lease_holder, lease_until`
 
-	selectHolding query = `SELECT ` + liveLease + ` FROM threads WHERE tenant = $1 AND thread_id = $2 {lock}`
+	selectLease query = `SELECT ` + liveLease + ` FROM threads WHERE tenant = $1 AND thread_id = $2 {lock}`
 
 	openThread query = `INSERT INTO threads (tenant, thread_id) VALUES ($1, $2) ON CONFLICT (tenant, thread_id) DO NOTHING`
 
 	takeLease query = `INSERT INTO threads AS t (tenant, thread_id, lease_holder, lease_token, lease_until)
-		VALUES ($1, $2, $3, {now}, {now} + CAST($4 AS BIGINT))
+		VALUES ($1, $2, $3, CASE WHEN {now} > CAST($5 AS BIGINT) THEN {now} ELSE CAST($5 AS BIGINT) + 1 END, {now} + CAST($4 AS BIGINT))
 		ON CONFLICT (tenant, thread_id) DO UPDATE SET lease_holder = EXCLUDED.lease_holder, lease_until = EXCLUDED.lease_until,
 			lease_token = CASE WHEN t.lease_token >= EXCLUDED.lease_token THEN t.lease_token + 1 ELSE EXCLUDED.lease_token END
 			WHERE t.lease_until IS NULL OR t.lease_until <= {now} OR t.lease_holder = EXCLUDED.lease_holder
@@ -37,55 +36,58 @@ const (
 	endLease query = `UPDATE threads SET lease_until = NULL WHERE tenant = $1 AND thread_id = $2 AND lease_token = $3`
 )
 
-// scanHolding reads liveLease, and before it what else the row has.
-func scanHolding(row scanner, before ...any) (saver.Holding, error) {
+// scanLease reads liveLease, and before it what else the row has.
+func scanLease(row scanner, before ...any) (thread.Lease, error) {
 	var token, until sql.NullInt64
 	var holder sql.NullString
 	if err := row.Scan(append(before, &token, &holder, &until)...); err != nil || !token.Valid {
-		return saver.Holding{}, err
+		return thread.Lease{}, err
 	}
-	return saver.Holding{Token: token.Int64, Holder: holder.String, Until: instant(until.Int64)}, nil
+	return thread.Lease{Token: token.Int64, Holder: holder.String, Expires: instant(until.Int64)}, nil
 }
 
-// holding locks a thread and returns its live lease; false when there is no
+// lockLease locks a thread and returns its live lease; false when there is no
 // such thread.
-func holding(ctx context.Context, t *tx, tenant, thread string) (held saver.Holding, known bool, err error) {
-	held, err = scanHolding(t.row(ctx, selectHolding, tenant, thread))
+func lockLease(ctx context.Context, t *tx, tenant, threadID string) (held thread.Lease, known bool, err error) {
+	held, err = scanLease(t.row(ctx, selectLease, tenant, threadID))
 	if errors.Is(err, sql.ErrNoRows) {
 		return held, false, nil
 	}
 	return held, true, err
 }
 
-// admit locks a thread, making it when it is new, unless a lease forbids it.
-func admit(ctx context.Context, t *tx, tenant, thread string, given *ktrdr.LeaseToken) error {
-	held, known, err := holding(ctx, t, tenant, thread)
+// lockForWrite locks a thread, making it when it is new, unless a lease forbids it.
+func lockForWrite(ctx context.Context, t *tx, tenant, threadID string, given *thread.LeaseToken) error {
+	held, known, err := lockLease(ctx, t, tenant, threadID)
 	if err == nil && !known { // somebody may lease it at this moment, so it is looked at again
-		if _, err := t.exec(ctx, openThread, tenant, thread); err != nil {
+		if _, err := t.exec(ctx, openThread, tenant, threadID); err != nil {
 			return err
 		}
-		held, _, err = holding(ctx, t, tenant, thread)
+		held, _, err = lockLease(ctx, t, tenant, threadID)
 	}
 	if err != nil {
 		return err
 	}
-	return saver.Admit(thread, given, held)
+	return thread.CheckLease(threadID, given, held)
 }
 
-// Lease implements ktrdr.Saver.
-func (s threads) Lease(ctx context.Context, r ktrdr.LeaseRequest) (ktrdr.Lease, error) {
-	ttl, err := saver.ReadLease(r)
+// Lease implements thread.Saver.
+func (s threads) Lease(ctx context.Context, r thread.LeaseRequest) (thread.Lease, error) {
+	ttl, err := thread.LeaseTTL(r)
 	if err != nil {
-		return ktrdr.Lease{}, err
+		return thread.Lease{}, err
 	}
-	lease := ktrdr.Lease{Holder: r.Holder}
+	lease := thread.Lease{Holder: r.Holder}
 	err = s.store.write(ctx, normal, func(t *tx) error {
 		var until int64
 		var err error
 		if r.Token != 0 {
 			err = t.row(ctx, renewLease, r.Tenant, r.Thread, r.Holder, r.Token, ttl.Microseconds()).Scan(&lease.Token, &until)
 		} else {
-			err = t.row(ctx, takeLease, r.Tenant, r.Thread, r.Holder, ttl.Microseconds()).Scan(&lease.Token, &until)
+			err = t.row(ctx, takeLease, r.Tenant, r.Thread, r.Holder, ttl.Microseconds(), s.store.token.Load()).Scan(&lease.Token, &until)
+		}
+		if err == nil && lease.Token > s.store.token.Load() {
+			s.store.token.Store(lease.Token)
 		}
 		if errors.Is(err, sql.ErrNoRows) {
 			return refuseLease(ctx, t, r)
@@ -94,30 +96,28 @@ func (s threads) Lease(ctx context.Context, r ktrdr.LeaseRequest) (ktrdr.Lease, 
 		return err
 	})
 	if err != nil {
-		return ktrdr.Lease{}, err
+		return thread.Lease{}, err
 	}
 	return lease, nil
 }
 
 // refuseLease says why there is no lease to be had.
-func refuseLease(ctx context.Context, t *tx, r ktrdr.LeaseRequest) error {
+func refuseLease(ctx context.Context, t *tx, r thread.LeaseRequest) error {
 	if r.Token != 0 {
-		return saver.Over(r.Thread, r.Token)
+		return thread.LeaseEnded(r.Thread, r.Token)
 	}
-	held, _, err := holding(ctx, t, r.Tenant, r.Thread)
+	held, _, err := lockLease(ctx, t, r.Tenant, r.Thread)
 	if err != nil {
 		return err
 	}
-	return saver.Taken(r.Thread, held)
+	return thread.LeaseTaken(r.Thread, held)
 }
 
-// Release implements ktrdr.Saver.
-func (s threads) Release(ctx context.Context, r ktrdr.LeaseRelease) error {
-	if err := saver.CheckWritable(r.Tenant, r.Thread); err != nil {
+// Release implements thread.Saver.
+func (s threads) Release(ctx context.Context, r thread.LeaseRelease) error {
+	if err := thread.CheckWritable(r.Tenant, r.Thread); err != nil {
 		return err
 	}
-	return s.store.write(ctx, normal, func(t *tx) error {
-		_, err := t.exec(ctx, endLease, r.Tenant, r.Thread, r.Token)
-		return err
-	})
+	_, err := s.store.exec(ctx, endLease, r.Tenant, r.Thread, r.Token)
+	return err
 }

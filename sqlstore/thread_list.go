@@ -4,11 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"strconv"
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/saver"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 const (
@@ -26,9 +25,9 @@ const (
 )
 
 // findPoint reads the checkpoint that ref means; CodeNotFound.
-func findPoint(ctx context.Context, q queryer, ref ktrdr.ThreadRef) (p point, err error) {
+func findPoint(ctx context.Context, q queryer, ref thread.Ref) (p point, err error) {
 	byID, latest, scan := selectForeign, latestForeign, scanForeign
-	if saver.OfOperation(ref.Tenant, ref.Thread) {
+	if thread.IsOperation(ref.Tenant, ref.Thread) {
 		byID, latest, scan = selectPoint, latestPoint, scanPoint
 	}
 	if ref.Checkpoint != "" {
@@ -37,21 +36,21 @@ func findPoint(ctx context.Context, q queryer, ref ktrdr.ThreadRef) (p point, er
 		p, err = scan(q.row(ctx, latest, ref.Tenant, ref.Thread, ref.NS))
 	}
 	if errors.Is(err, sql.ErrNoRows) {
-		return point{}, saver.NotFound(ref)
+		return point{}, thread.NotFound(ref)
 	}
 	p.thread, p.ns = ref.Thread, ref.NS
 	return p, err
 }
 
-// GetTuple implements ktrdr.Saver.
-func (s threads) GetTuple(ctx context.Context, ref ktrdr.ThreadRef) (ktrdr.ThreadTuple, error) {
-	if err := saver.CheckRef(ref); err != nil {
-		return ktrdr.ThreadTuple{}, err
+// GetTuple implements thread.Saver.
+func (s threads) GetTuple(ctx context.Context, ref thread.Ref) (thread.Tuple, error) {
+	if err := thread.CheckRef(ref); err != nil {
+		return thread.Tuple{}, err
 	}
 	if tuple, ok, err := s.getAlone(ctx, ref); ok || err != nil {
 		return tuple, err
 	}
-	var tuples []ktrdr.ThreadTuple
+	var tuples []thread.Tuple
 	err := s.store.read(ctx, func(r queryer) error {
 		p, err := findPoint(ctx, r, ref)
 		if err != nil {
@@ -61,10 +60,10 @@ func (s threads) GetTuple(ctx context.Context, ref ktrdr.ThreadRef) (ktrdr.Threa
 		return err
 	})
 	if err != nil {
-		return ktrdr.ThreadTuple{}, err
+		return thread.Tuple{}, err
 	}
 	if why := tuples[0].Damaged; why != "" {
-		return ktrdr.ThreadTuple{}, ktrdr.Errorf(ktrdr.CodeCorrupt, "%s", why)
+		return thread.Tuple{}, ktrdr.Errorf(ktrdr.CodeCorrupt, "%s", why)
 	}
 	return tuples[0], nil
 }
@@ -73,10 +72,10 @@ func (s threads) GetTuple(ctx context.Context, ref ktrdr.ThreadRef) (ktrdr.Threa
 // statements and no transaction. They need no common snapshot: a value never
 // changes, it can only be gone meanwhile. Then, and when there are writes, it
 // is not ok.
-func (s threads) getAlone(ctx context.Context, ref ktrdr.ThreadRef) (tuple ktrdr.ThreadTuple, ok bool, err error) {
+func (s threads) getAlone(ctx context.Context, ref thread.Ref) (tuple thread.Tuple, ok bool, err error) {
 	err = s.store.readOne(ctx, func(r queryer) error {
 		p, err := findPoint(ctx, r, ref)
-		if err != nil || p.written || saver.WantsSends(p.format, p.parent) {
+		if err != nil || p.written || thread.NeedsSends(p.format, p.parent) {
 			return err
 		}
 		values, err := s.valuesOf(ctx, r, ref.Tenant, p)
@@ -92,8 +91,8 @@ func (s threads) getAlone(ctx context.Context, ref ktrdr.ThreadRef) (tuple ktrdr
 
 // valuesOf reads the values of one checkpoint, as far as they are not
 // remembered.
-func (s threads) valuesOf(ctx context.Context, r queryer, tenant string, p point) (map[valueAt]ktrdr.Value, error) {
-	known := make(map[valueAt]ktrdr.Value, len(p.slots))
+func (s threads) valuesOf(ctx context.Context, r queryer, tenant string, p point) (map[valueAt]thread.Value, error) {
+	known := make(map[valueAt]thread.Value, len(p.slots))
 	var unknown []seenValue
 	for channel, slot := range p.slots {
 		if !slot.Held {
@@ -119,21 +118,21 @@ func (s threads) valuesOf(ctx context.Context, r queryer, tenant string, p point
 // listPage is how many rows a list reads at a time.
 const listPage = 100
 
-// List implements ktrdr.Saver. A filter is judged here, not in SQL: the two
+// List implements thread.Saver. A filter is judged here, not in SQL: the two
 // databases do not agree on when JSON values are equal. What does not match is
 // not kept.
-func (s threads) List(ctx context.Context, q ktrdr.ThreadQuery) ([]ktrdr.ThreadTuple, error) {
-	filter, err := saver.ReadQuery(q)
+func (s threads) List(ctx context.Context, q thread.Query) ([]thread.Tuple, error) {
+	filter, err := thread.ParseFilter(q)
 	if err != nil {
 		return nil, err
 	}
-	tuples := []ktrdr.ThreadTuple{}
+	tuples := []thread.Tuple{}
 	if q.Limit != nil && *q.Limit == 0 {
 		return tuples, nil
 	}
 	err = s.store.read(ctx, func(r queryer) error {
 		tuples = tuples[:0]
-		budget := saver.NewBudget(q.MaxBytes)
+		budget := thread.NewBudget(q.MaxBytes)
 		var after *point
 		if a := q.After; a != nil {
 			after = &point{thread: a.Thread, ns: a.NS, id: a.ID}
@@ -166,7 +165,7 @@ func (s threads) List(ctx context.Context, q ktrdr.ThreadQuery) ([]ktrdr.ThreadT
 // nextPoints reads the page after a row, or the first, and returns what of it
 // matches, and its last row when there may be more after it. It stops where
 // rows alone exceed the budget.
-func nextPoints(ctx context.Context, r queryer, q ktrdr.ThreadQuery, filter saver.Filter, after *point, budget saver.Budget) (last *point, matching []point, err error) {
+func nextPoints(ctx context.Context, r queryer, q thread.Query, filter thread.Filter, after *point, budget thread.Budget) (last *point, matching []point, err error) {
 	text, args := pointsQuery(q, filter, after)
 	rows, err := r.rows(ctx, text, args...)
 	if err != nil {
@@ -183,7 +182,7 @@ func nextPoints(ctx context.Context, r queryer, q ktrdr.ThreadQuery, filter save
 			matching = append(matching, p)
 			size += p.ownSize()
 		}
-		if read == listPage || budget.Over(size) {
+		if read == listPage || budget.Exceeds(size) {
 			return &point{thread: p.thread, ns: p.ns, id: p.id}, matching, nil
 		}
 	}
@@ -192,12 +191,9 @@ func nextPoints(ctx context.Context, r queryer, q ktrdr.ThreadQuery, filter save
 
 // pointsQuery writes the statement for one page. Values are arguments; of the
 // query only its shape gets into the text.
-func pointsQuery(q ktrdr.ThreadQuery, filter saver.Filter, after *point) (query, []any) {
+func pointsQuery(q thread.Query, filter thread.Filter, after *point) (query, []any) {
 	args := []any{q.Tenant}
-	arg := func(v any) string {
-		args = append(args, v)
-		return "$" + strconv.Itoa(len(args))
-	}
+	arg := adder(&args)
 	where := []string{"c.tenant = $1"}
 	if q.Thread != nil {
 		where = append(where, "c.thread_id = "+arg(*q.Thread))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 // stepsUpTo are the migrations of an older binary.
@@ -30,9 +31,9 @@ func stepsUpTo(t *testing.T, last string) fs.FS {
 }
 
 func TestOpen_MovesTheValuesOfOlderThreads(t *testing.T) {
-	value := func(text string) ktrdr.Value { return ktrdr.Value{Type: "json", Bytes: []byte(text)} }
+	value := func(text string) thread.Value { return thread.Value{Type: "json", Bytes: []byte(text)} }
 	shared, own := value(`"shared"`), value(`"own"`)
-	blob := ktrdr.BlobValue("json", ktrdr.Artifact{Name: "value", SHA256: ktrdr.Hash{7}, Size: 70_000})
+	blob := thread.BlobValue("json", ktrdr.Artifact{Name: "value", SHA256: ktrdr.Hash{7}, Size: 70_000})
 	lost := value("nobody has it any more")
 	for name, url := range map[string]func(testing.TB) string{"SQLite": sqlitePath, "PostgreSQL": pgtest.URL} {
 		t.Run(name, func(t *testing.T) {
@@ -42,39 +43,39 @@ func TestOpen_MovesTheValuesOfOlderThreads(t *testing.T) {
 				t.Fatal(err)
 			}
 			x := &saved{T: t, s: old}
-			for _, v := range []ktrdr.Value{shared, own, blob} {
+			for _, v := range []thread.Value{shared, own, blob} {
 				h := contentHash(v)
 				x.sql(`INSERT INTO contents (hash, used_at, type, bytes) VALUES ($1, 1, $2, $3)`, h[:], v.Type, v.Bytes)
 			}
-			for thread, held := range map[string]map[string]ktrdr.Value{
+			for threadID, held := range map[string]map[string]thread.Value{
 				"t": {"a": shared, "b": own}, "u": {"a": shared, "b": blob}, "v": {"a": shared, "b": lost},
 			} {
-				x.sql(`INSERT INTO threads (tenant, thread_id) VALUES ('', $1)`, thread)
+				x.sql(`INSERT INTO threads (tenant, thread_id) VALUES ('', $1)`, threadID)
 				kept := map[string]storedSlot{}
 				for channel, v := range held {
 					h := contentHash(v)
 					kept[channel] = storedSlot{Version: "1", Hash: h.String()}
-					x.sql(`INSERT INTO thread_values (tenant, thread_id, ns, channel, version, hash, place) VALUES ('', $1, '', $2, '1', $3, 0)`, thread, channel, h[:])
+					x.sql(`INSERT INTO thread_values (tenant, thread_id, ns, channel, version, hash, place) VALUES ('', $1, '', $2, '1', $3, 0)`, threadID, channel, h[:])
 				}
 				text, err := json.Marshal(kept)
 				if err != nil {
 					t.Fatal(err)
 				}
 				x.sql(`INSERT INTO checkpoints (tenant, thread_id, ns, id, put_at, format, slots, checkpoint)
-					VALUES ('', $1, '', '1', 1, 4, $2, '{"id":"1","v":4,"channel_versions":{"a":1,"b":1}}')`, thread, string(text))
+					VALUES ('', $1, '', '1', 1, 4, $2, '{"id":"1","v":4,"channel_versions":{"a":1,"b":1}}')`, threadID, string(text))
 			}
 			if err := old.Close(); err != nil {
 				t.Fatal(err)
 			}
 
 			now := openStore(t, where, nil)
-			for thread, want := range map[string]ktrdr.Value{"t": own, "u": blob} {
-				got, err := now.Saver().GetTuple(t.Context(), ktrdr.ThreadRef{Thread: thread})
+			for threadID, want := range map[string]thread.Value{"t": own, "u": blob} {
+				got, err := now.Saver().GetTuple(t.Context(), thread.Ref{Thread: threadID})
 				if err != nil || string(got.Values["a"].Bytes) != string(shared.Bytes) || got.Values["b"].Type != want.Type || string(got.Values["b"].Bytes) != string(want.Bytes) {
-					t.Errorf("thread %s = %+v, %v", thread, got.Values, err)
+					t.Errorf("thread %s = %+v, %v", threadID, got.Values, err)
 				}
 			}
-			if _, err := now.Saver().GetTuple(t.Context(), ktrdr.ThreadRef{Thread: "v"}); ktrdr.CodeOf(err) != ktrdr.CodeCorrupt {
+			if _, err := now.Saver().GetTuple(t.Context(), thread.Ref{Thread: "v"}); ktrdr.CodeOf(err) != ktrdr.CodeCorrupt {
 				t.Errorf("a value that was lost before: %v, want code corrupt", err)
 			}
 			var refs []ktrdr.Hash

@@ -6,8 +6,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/saver"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 const (
@@ -19,23 +18,23 @@ const (
 
 // pruneThread deletes some of what is older than the latest checkpoint of each
 // namespace and not needed by it.
-func pruneThread(ctx context.Context, t *tx, tenant, thread string) (done bool, err error) {
-	if known, err := firstColumn(ctx, t, touchThread, tenant, thread); err != nil || len(known) == 0 {
+func pruneThread(ctx context.Context, t *tx, tenant, threadID string) (done bool, err error) {
+	if known, err := firstColumn(ctx, t, touchThread, tenant, threadID); err != nil || len(known) == 0 {
 		return true, err
 	}
-	spaces, err := firstColumn(ctx, t, selectSpaces, tenant, thread)
+	spaces, err := firstColumn(ctx, t, selectSpaces, tenant, threadID)
 	if err != nil {
 		return false, err
 	}
 	for _, ns := range spaces {
-		if done, err := pruneSpace(ctx, t, ktrdr.ThreadRef{Tenant: tenant, Thread: thread, NS: ns}); err != nil || !done {
+		if done, err := pruneSpace(ctx, t, thread.Ref{Tenant: tenant, Thread: threadID, NS: ns}); err != nil || !done {
 			return false, err
 		}
 	}
 	return true, nil
 }
 
-func pruneSpace(ctx context.Context, t *tx, ref ktrdr.ThreadRef) (done bool, err error) {
+func pruneSpace(ctx context.Context, t *tx, ref thread.Ref) (done bool, err error) {
 	latest, err := findPoint(ctx, t, ref)
 	if err != nil {
 		return false, err
@@ -57,7 +56,7 @@ func pruneSpace(ctx context.Context, t *tx, ref ktrdr.ThreadRef) (done bool, err
 }
 
 // someOlder finds ids below the latest that need not be kept.
-func someOlder(ctx context.Context, q queryer, older query, ref ktrdr.ThreadRef, latest string, keep map[string]bool) (gone []string, err error) {
+func someOlder(ctx context.Context, q queryer, older query, ref thread.Ref, latest string, keep map[string]bool) (gone []string, err error) {
 	for last := ""; ; {
 		page, err := firstColumn(ctx, q, older, ref.Tenant, ref.Thread, ref.NS, last, latest, removeAtOnce)
 		if err != nil {
@@ -78,7 +77,7 @@ func someOlder(ctx context.Context, q queryer, older query, ref ktrdr.ThreadRef,
 }
 
 // deletePoints deletes checkpoints of a namespace with their writes.
-func deletePoints(ctx context.Context, t *tx, ref ktrdr.ThreadRef, ids []string) error {
+func deletePoints(ctx context.Context, t *tx, ref thread.Ref, ids []string) error {
 	for some := range slices.Chunk(ids, keysAtOnce) {
 		list, args := padded(4, some, func(id string) any { return id })
 		args = slices.Concat([]any{ref.Tenant, ref.Thread, ref.NS}, args)
@@ -108,7 +107,7 @@ const (
 
 // trimValues forgets some of the values that no checkpoint of the namespace
 // holds. The thread is locked.
-func trimValues(ctx context.Context, t *tx, ref ktrdr.ThreadRef) (done bool, err error) {
+func trimValues(ctx context.Context, t *tx, ref thread.Ref) (done bool, err error) {
 	texts, err := firstColumn(ctx, t, selectSpaceSlots, ref.Tenant, ref.Thread, ref.NS, trimAtMost+1)
 	if err != nil || len(texts) > trimAtMost {
 		return true, err
@@ -126,13 +125,12 @@ func trimValues(ctx context.Context, t *tx, ref ktrdr.ThreadRef) (done bool, err
 		}
 	}
 	most := len(held) + removeAtOnce // among so many there are enough, or all, that nobody holds
-	rows, err := t.rows(ctx, selectSpaceValues, ref.Tenant, ref.Thread, ref.NS, most)
-	values, err := gather(rows, err, func(row scanner) (v seenValue, err error) {
+	values, err := collect(ctx, t, func(row scanner) (v seenValue, err error) {
 		var hash []byte
 		err = row.Scan(&v.channel, &v.version, &hash)
 		copy(v.hash[:], hash)
 		return v, err
-	})
+	}, selectSpaceValues, ref.Tenant, ref.Thread, ref.NS, most)
 	if err != nil {
 		return false, err
 	}
@@ -147,9 +145,9 @@ func trimValues(ctx context.Context, t *tx, ref ktrdr.ThreadRef) (done bool, err
 	return len(values) < most, nil
 }
 
-// DeleteRuns implements ktrdr.Saver.
+// DeleteRuns implements thread.Saver.
 func (s threads) DeleteRuns(ctx context.Context, tenant string, runs []string) error {
-	if err := saver.CheckRuns(tenant, runs); err != nil {
+	if err := thread.CheckRuns(tenant, runs); err != nil {
 		return err
 	}
 	for _, run := range distinct(runs) {
@@ -164,7 +162,7 @@ func (s threads) DeleteRuns(ctx context.Context, tenant string, runs []string) e
 // deletions never hold one thread each and wait for the other's.
 func (s threads) deleteRun(ctx context.Context, tenant, run string) error {
 	for {
-		var ref ktrdr.ThreadRef
+		var ref thread.Ref
 		var found bool
 		err := s.store.write(ctx, normal, func(t *tx) (err error) {
 			ref, found, err = deleteSomeOfRun(ctx, t, tenant, run)
@@ -191,7 +189,7 @@ const (
 )
 
 // deleteSomeOfRun says of which namespace it deleted, if the run had any.
-func deleteSomeOfRun(ctx context.Context, t *tx, tenant, run string) (ref ktrdr.ThreadRef, found bool, err error) {
+func deleteSomeOfRun(ctx context.Context, t *tx, tenant, run string) (ref thread.Ref, found bool, err error) {
 	ref.Tenant = tenant
 	err = t.row(ctx, selectRunSpace, tenant, run).Scan(&ref.Thread, &ref.NS)
 	if errors.Is(err, sql.ErrNoRows) {

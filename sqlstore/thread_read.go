@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,7 +9,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/saver"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 // pointColumns is what scanPoint reads, in its order.
@@ -26,44 +25,40 @@ type point struct {
 	thread, ns, id, parent string
 	format                 int
 	slots                  slots
-	inline                 map[string]ktrdr.Value // of an operation
+	inline                 map[string]thread.Value // of an operation
 	metadata, checkpoint   json.RawMessage
 	written                bool // it may have pending writes
 }
 
 func scanPoint(row scanner) (point, error) {
 	var (
-		p                                                    = point{written: true}
-		format, epoch, seq, step                             sql.NullInt64
-		putAt                                                int64
-		held, metadata, doc, kind, artifacts, blobbed, state sql.NullString
+		p                         = point{written: true}
+		format                    nullInt
+		slots                     nullText
+		info                      ktrdr.CheckpointInfo
+		artifacts, blobbed, state json.RawMessage
 	)
-	err := row.Scan(&p.thread, &p.ns, &p.id, &p.parent, &format, &held, &metadata, &doc,
-		&putAt, &kind, &epoch, &seq, &step, &artifacts, &blobbed, &state)
+	err := row.Scan(&p.thread, &p.ns, &p.id, &p.parent, &format, &slots, (*document)(&p.metadata), (*document)(&p.checkpoint),
+		(*moment)(&info.CreatedAt), (*nullText)(&info.Type), (*nullInt)(&info.Epoch), (*nullInt)(&info.Seq), (*nullInt)(&info.Step),
+		(*document)(&artifacts), (*document)(&blobbed), (*document)(&state))
 	if err != nil {
 		return point{}, err
 	}
-	p.format, p.metadata, p.checkpoint = int(format.Int64), rawJSON(metadata), rawJSON(doc)
-	if !kind.Valid {
-		p.slots, err = decodeSlots(held.String)
+	p.format, info.ID = int(format), p.id
+	if info.Type == "" {
+		p.slots, err = decodeSlots(string(slots))
 		return p, err
 	}
-	info := ktrdr.CheckpointInfo{
-		ID: p.id, Type: ktrdr.CheckpointType(kind.String), Epoch: ktrdr.Epoch(epoch.Int64), Seq: seq.Int64,
-		Step: step.Int64, CreatedAt: instant(putAt),
-	}
-	err = p.ofOperation(info, rawJSON(artifacts), rawJSON(blobbed), rawJSON(state))
+	err = p.ofOperation(info, artifacts, blobbed, state)
 	return p, err
 }
 
 // scanForeign reads a checkpoint that is no operation's, all but where it is.
 func scanForeign(row scanner) (p point, err error) {
 	var slots string
-	var metadata sql.NullString
-	if err := row.Scan(&p.id, &p.parent, &p.format, &slots, &metadata, (*[]byte)(&p.checkpoint), &p.written); err != nil {
+	if err := row.Scan(&p.id, &p.parent, &p.format, &slots, (*document)(&p.metadata), (*[]byte)(&p.checkpoint), &p.written); err != nil {
 		return point{}, err
 	}
-	p.metadata = rawJSON(metadata)
 	p.slots, err = decodeSlots(slots)
 	return p, err
 }
@@ -101,9 +96,9 @@ func (p *point) ofOperation(info ktrdr.CheckpointInfo, artifacts, blobbed, state
 	}{"loop", info.Step, info.Type, info.Epoch, info.Seq, artifacts})
 	switch {
 	case blobbed != nil:
-		p.inline = map[string]ktrdr.Value{operationChannel: {Type: "blob", Bytes: blobbed}}
+		p.inline = map[string]thread.Value{operationChannel: {Type: "blob", Bytes: blobbed}}
 	case state != nil:
-		p.inline = map[string]ktrdr.Value{operationChannel: {Type: "json", Bytes: state}}
+		p.inline = map[string]thread.Value{operationChannel: {Type: "json", Bytes: state}}
 	}
 	return err
 }
@@ -124,19 +119,19 @@ func (p point) valueAt(channel, version string, hash ktrdr.Hash) valueAt {
 }
 
 // tuplesOf adds values and writes to points: a few statements for all of them.
-func tuplesOf(ctx context.Context, q queryer, tenant string, points []point) ([]ktrdr.ThreadTuple, error) {
+func tuplesOf(ctx context.Context, q queryer, tenant string, points []point) ([]thread.Tuple, error) {
 	wanted, written := needs(points)
 	values, err := valuesOf(ctx, q, tenant, wanted)
 	if err != nil {
 		return nil, err
 	}
-	writes := make(map[at][]ktrdr.PendingWrite)
+	writes := make(map[at][]thread.PendingWrite)
 	for where, ids := range written {
 		if err := readWrites(ctx, q, selectWrites, tenant, where, ids, writes); err != nil {
 			return nil, err
 		}
 	}
-	tuples := make([]ktrdr.ThreadTuple, 0, len(points))
+	tuples := make([]thread.Tuple, 0, len(points))
 	lent := make(map[valueAt]bool, len(values))
 	for _, p := range points {
 		tuples = append(tuples, p.tuple(values, lent, writes))
@@ -146,10 +141,10 @@ func tuplesOf(ctx context.Context, q queryer, tenant string, points []point) ([]
 
 // tuple joins what was read. Each value that it takes is lent: whoever takes it
 // after that gets a copy.
-func (p point) tuple(values map[valueAt]ktrdr.Value, lent map[valueAt]bool, writes map[at][]ktrdr.PendingWrite) ktrdr.ThreadTuple {
-	t := ktrdr.ThreadTuple{
+func (p point) tuple(values map[valueAt]thread.Value, lent map[valueAt]bool, writes map[at][]thread.PendingWrite) thread.Tuple {
+	t := thread.Tuple{
 		Thread: p.thread, NS: p.ns, ID: p.id, Parent: p.parent, Checkpoint: p.checkpoint, Metadata: p.metadata,
-		Values: make(map[string]ktrdr.Value, len(p.slots)+len(p.inline)), PendingWrites: []ktrdr.PendingWrite{},
+		Values: make(map[string]thread.Value, len(p.slots)+len(p.inline)), PendingWrites: []thread.PendingWrite{},
 	}
 	maps.Copy(t.Values, p.inline)
 	for channel, slot := range p.slots {
@@ -157,7 +152,7 @@ func (p point) tuple(values map[valueAt]ktrdr.Value, lent map[valueAt]bool, writ
 			key := p.valueAt(channel, slot.Version, slot.Value)
 			v, ok := values[key]
 			if !ok {
-				return t.Spoilt(lostValue(slot.Value))
+				return t.WithDamage(lostValue(slot.Value))
 			}
 			if lent[key] {
 				v.Bytes = slices.Clone(v.Bytes)
@@ -167,9 +162,9 @@ func (p point) tuple(values map[valueAt]ktrdr.Value, lent map[valueAt]bool, writ
 		}
 	}
 	t.PendingWrites = append(t.PendingWrites, writes[at{p.space(), p.id}]...)
-	if saver.WantsSends(p.format, p.parent) {
+	if thread.NeedsSends(p.format, p.parent) {
 		for _, w := range writes[at{p.space(), p.parent}] {
-			if w.Channel == saver.SendsChannel {
+			if w.Channel == thread.SendsChannel {
 				t.PendingSends = append(t.PendingSends, w.Value)
 			}
 		}
@@ -200,18 +195,15 @@ const (
 )
 
 // readWrites adds the pending writes of some checkpoints of a namespace.
-func readWrites(ctx context.Context, q queryer, text, tenant string, where space, ids []string, into map[at][]ktrdr.PendingWrite) error {
+func readWrites(ctx context.Context, q queryer, text, tenant string, where space, ids []string, into map[at][]thread.PendingWrite) error {
 	for some := range slices.Chunk(distinct(ids), keysAtOnce) {
 		list, args := padded(4, some, func(id string) any { return id })
 		rows, err := q.rows(ctx, query(fmt.Sprintf(text, list)), slices.Concat([]any{tenant, where.thread, where.ns}, args)...)
 		type one struct {
 			id string
-			ktrdr.PendingWrite
+			thread.PendingWrite
 		}
-		writes, err := gather(rows, err, func(row scanner) (w one, err error) {
-			err = row.Scan(&w.id, &w.Task, &w.Channel, &w.Value.Type, &w.Value.Bytes)
-			return w, err
-		})
+		writes, err := gather(rows, err, fields(func(w *one) []any { return []any{&w.id, &w.Task, &w.Channel, &w.Value.Type, &w.Value.Bytes} }))
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 const (
@@ -21,12 +22,12 @@ const (
 // becomes the older, and the older is forgotten.
 type recent struct {
 	mu           sync.Mutex
-	young, older map[ktrdr.Hash]ktrdr.Value
+	young, older map[ktrdr.Hash]thread.Value
 	size         int // of the young
 }
 
 // keep remembers a copy of a value.
-func (r *recent) keep(h ktrdr.Hash, v ktrdr.Value) {
+func (r *recent) keep(h ktrdr.Hash, v thread.Value) {
 	if len(v.Bytes) > recentLargest {
 		return
 	}
@@ -36,25 +37,25 @@ func (r *recent) keep(h ktrdr.Hash, v ktrdr.Value) {
 	r.store(h, v)
 }
 
-func (r *recent) store(h ktrdr.Hash, v ktrdr.Value) {
+func (r *recent) store(h ktrdr.Hash, v thread.Value) {
 	if _, there := r.young[h]; there {
 		return
 	}
 	if size := len(h) + len(v.Type) + len(v.Bytes); r.young == nil || r.size+size > recentBytes {
-		r.young, r.older, r.size = map[ktrdr.Hash]ktrdr.Value{h: v}, r.young, size
+		r.young, r.older, r.size = map[ktrdr.Hash]thread.Value{h: v}, r.young, size
 	} else {
 		r.young[h], r.size = v, r.size+size
 	}
 }
 
 // find returns a copy of a value that is remembered.
-func (r *recent) find(h ktrdr.Hash) (ktrdr.Value, bool) {
+func (r *recent) find(h ktrdr.Hash) (thread.Value, bool) {
 	v, ok := r.look(h)
 	v.Bytes = notNil(bytes.Clone(v.Bytes))
 	return v, ok
 }
 
-func (r *recent) look(h ktrdr.Hash) (ktrdr.Value, bool) {
+func (r *recent) look(h ktrdr.Hash) (thread.Value, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if v, ok := r.young[h]; ok {

@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 func TestRecent_ForgetsWhatIsOldAndUnused(t *testing.T) {
 	var r recent
-	value := func(i int) (ktrdr.Hash, ktrdr.Value) {
-		v := ktrdr.Value{Type: "s", Bytes: bytes.Repeat(fmt.Appendf(nil, "%08d", i), 512)}
+	value := func(i int) (ktrdr.Hash, thread.Value) {
+		v := thread.Value{Type: "s", Bytes: bytes.Repeat(fmt.Appendf(nil, "%08d", i), 512)}
 		return contentHash(v), v
 	}
 	used, first := value(0)
@@ -31,7 +32,7 @@ func TestRecent_ForgetsWhatIsOldAndUnused(t *testing.T) {
 		t.Error("a value that nobody asked for is kept for ever")
 	}
 	held := 0
-	for _, generation := range []map[ktrdr.Hash]ktrdr.Value{r.young, r.older} {
+	for _, generation := range []map[ktrdr.Hash]thread.Value{r.young, r.older} {
 		for _, v := range generation {
 			held += len(v.Bytes)
 		}
@@ -39,7 +40,7 @@ func TestRecent_ForgetsWhatIsOldAndUnused(t *testing.T) {
 	if held > 2*recentBytes {
 		t.Errorf("%d bytes are held, want at most %d", held, 2*recentBytes)
 	}
-	large := ktrdr.Value{Type: "s", Bytes: make([]byte, recentLargest+1)}
+	large := thread.Value{Type: "s", Bytes: make([]byte, recentLargest+1)}
 	r.keep(contentHash(large), large)
 	if _, ok := r.find(contentHash(large)); ok {
 		t.Error("a large value is kept")
@@ -50,9 +51,9 @@ func TestRecent_ForgetsWhatIsOldAndUnused(t *testing.T) {
 func TestRecent_LendsNothing(t *testing.T) {
 	eachStore(t, nil, func(t *testing.T, s *Store) {
 		given := []byte("as it was")
-		ref, err := s.Saver().Put(t.Context(), ktrdr.ThreadPut{
+		ref, err := s.Saver().Put(t.Context(), thread.Put{
 			Thread: "t", Checkpoint: json.RawMessage(`{"v":4,"id":"1","channel_versions":{"c":1}}`),
-			Values: map[string]ktrdr.Value{"c": {Type: "s", Bytes: given}}, NewVersions: map[string]json.RawMessage{"c": json.RawMessage(`1`)},
+			Values: map[string]thread.Value{"c": {Type: "s", Bytes: given}}, NewVersions: map[string]json.RawMessage{"c": json.RawMessage(`1`)},
 		})
 		if err != nil {
 			t.Fatal(err)

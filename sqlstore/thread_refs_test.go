@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 func TestBlobRefs_NameTheValuesThatAreBlobs(t *testing.T) {
@@ -14,23 +15,23 @@ func TestBlobRefs_NameTheValuesThatAreBlobs(t *testing.T) {
 		const each = refsPage + 3 // so that there is more than a page of both
 		saver := s.Saver()
 		var want []ktrdr.Hash
-		blob := func(kind byte, i int) ktrdr.Value {
+		blob := func(kind byte, i int) thread.Value {
 			h := ktrdr.Hash{kind, byte(i >> 8), byte(i)}
 			want = append(want, h)
-			return ktrdr.BlobValue("msgpack", ktrdr.Artifact{Name: "value", SHA256: h, Size: 70_000})
+			return thread.BlobValue("msgpack", ktrdr.Artifact{Name: "value", SHA256: h, Size: 70_000})
 		}
-		put := ktrdr.ThreadPut{
+		put := thread.Put{
 			Thread: "t", Checkpoint: json.RawMessage(`{"v":4,"id":"1","channel_versions":{}}`),
-			Values: map[string]ktrdr.Value{}, NewVersions: map[string]json.RawMessage{},
+			Values: map[string]thread.Value{}, NewVersions: map[string]json.RawMessage{},
 		}
 		versions := map[string]int{"plain": 1}
-		put.Values["plain"] = ktrdr.Value{Type: `{"name":"a","sha256":"` + ktrdr.Hash{9}.String() + `","size":1}`, Bytes: []byte("x")}
+		put.Values["plain"] = thread.Value{Type: `{"name":"a","sha256":"` + ktrdr.Hash{9}.String() + `","size":1}`, Bytes: []byte("x")}
 		put.NewVersions["plain"] = json.RawMessage("1")
-		writes := ktrdr.ThreadWrites{Thread: "t", Checkpoint: "1", Task: "task"}
+		writes := thread.Writes{Thread: "t", Checkpoint: "1", Task: "task"}
 		for i := range each {
 			channel := fmt.Sprintf("c%d", i)
 			put.Values[channel], put.NewVersions[channel], versions[channel] = blob(1, i), json.RawMessage("1"), 1
-			writes.Writes = append(writes.Writes, ktrdr.ThreadWrite{Idx: i, Channel: channel, Value: blob(2, i)})
+			writes.Writes = append(writes.Writes, thread.Write{Idx: i, Channel: channel, Value: blob(2, i)})
 		}
 		text, err := json.Marshal(map[string]any{"v": 4, "id": "1", "channel_versions": versions})
 		if err != nil {

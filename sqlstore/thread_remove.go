@@ -6,7 +6,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/ktrdr/ktrdr/saver"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 // removeAtOnce is how many rows one transaction deletes at most: nobody waits
@@ -27,24 +27,24 @@ func (s threads) untilDone(ctx context.Context, body func(t *tx) (done bool, err
 	}
 }
 
-// DeleteThread implements ktrdr.Saver.
-func (s threads) DeleteThread(ctx context.Context, tenant, thread string) error {
-	return s.Prune(ctx, tenant, []string{thread}, false)
+// DeleteThread implements thread.Saver.
+func (s threads) DeleteThread(ctx context.Context, tenant, threadID string) error {
+	return s.Prune(ctx, tenant, []string{threadID}, false)
 }
 
-// Prune implements ktrdr.Saver.
+// Prune implements thread.Saver.
 func (s threads) Prune(ctx context.Context, tenant string, all []string, keepLatest bool) error {
-	for _, thread := range all {
-		if err := saver.CheckWritable(tenant, thread); err != nil {
+	for _, threadID := range all {
+		if err := thread.CheckWritable(tenant, threadID); err != nil {
 			return err
 		}
 	}
-	for _, thread := range all {
+	for _, threadID := range all {
 		err := s.untilDone(ctx, func(t *tx) (bool, error) {
 			if keepLatest {
-				return pruneThread(ctx, t, tenant, thread)
+				return pruneThread(ctx, t, tenant, threadID)
 			}
-			removed, err := removeThread(ctx, t, tenant, thread, removeAtOnce)
+			removed, err := removeThread(ctx, t, tenant, threadID, removeAtOnce)
 			return removed < removeAtOnce, err
 		})
 		if err != nil {
@@ -72,34 +72,34 @@ var threadTables = []struct {
 
 // removeThread deletes at most so many rows of a thread, in each namespace the
 // oldest checkpoints first, and says how many; fewer than allowed means all.
-func removeThread(ctx context.Context, t *tx, tenant, thread string, most int64) (removed int64, err error) {
-	if _, err := firstColumn(ctx, t, touchThread, tenant, thread); err != nil {
+func removeThread(ctx context.Context, t *tx, tenant, threadID string, most int64) (removed int64, err error) {
+	if _, err := firstColumn(ctx, t, touchThread, tenant, threadID); err != nil {
 		return 0, err
 	}
 	for _, table := range threadTables {
-		n, err := removeFrom(ctx, t, table.name, table.key, tenant, thread, most-removed)
+		n, err := removeFrom(ctx, t, table.name, table.key, tenant, threadID, most-removed)
 		if removed += n; err != nil || removed == most {
 			return removed, err
 		}
 	}
-	_, err = t.exec(ctx, deleteThreadRow, tenant, thread)
+	_, err = t.exec(ctx, deleteThreadRow, tenant, threadID)
 	return removed, err
 }
 
 // removeFrom deletes the first rows of a thread from one table: up to the last
 // key that is allowed, which is found first, so that both databases walk along
 // the index and nothing else.
-func removeFrom(ctx context.Context, t *tx, table string, key []string, tenant, thread string, most int64) (int64, error) {
+func removeFrom(ctx context.Context, t *tx, table string, key []string, tenant, threadID string, most int64) (int64, error) {
 	columns := strings.Join(key, ", ")
 	where := ` WHERE tenant = $1 AND thread_id = $2`
-	args := []any{tenant, thread}
+	args := []any{tenant, threadID}
 
 	bound := make([]any, len(key))
 	into := make([]any, len(key))
 	for i := range bound {
 		into[i] = &bound[i]
 	}
-	err := t.row(ctx, query(`SELECT `+columns+` FROM `+table+where+` ORDER BY `+columns+` LIMIT 1 OFFSET $3`), tenant, thread, most-1).Scan(into...)
+	err := t.row(ctx, query(`SELECT `+columns+` FROM `+table+where+` ORDER BY `+columns+` LIMIT 1 OFFSET $3`), tenant, threadID, most-1).Scan(into...)
 	switch {
 	case err == nil:
 		where += ` AND (` + columns + `) <= (` + placeholders(3, len(key)) + `)`

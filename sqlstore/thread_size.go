@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/saver"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 // needs is what points lack to be tuples: values and writes, by where they are.
@@ -20,7 +19,7 @@ func needs(points []point) (values map[space][]seenValue, written map[space][]st
 			}
 		}
 		written[where] = append(written[where], p.id)
-		if saver.WantsSends(p.format, p.parent) {
+		if thread.NeedsSends(p.format, p.parent) {
 			written[where] = append(written[where], p.parent)
 		}
 	}
@@ -32,15 +31,15 @@ func needs(points []point) (values map[space][]seenValue, written map[space][]st
 
 // ownSize is what a point costs before its values and writes.
 func (p point) ownSize() int64 {
-	size := saver.DocumentSize(p.checkpoint, p.metadata)
+	size := thread.DocumentSize(p.checkpoint, p.metadata)
 	for _, v := range p.inline {
-		size += saver.ValueSize(v)
+		size += thread.ValueSize(v)
 	}
 	return size
 }
 
 // afford takes points from the budget before anything is read for them.
-func afford(ctx context.Context, q queryer, tenant string, points []point, b *saver.Budget) error {
+func afford(ctx context.Context, q queryer, tenant string, points []point, b *thread.Budget) error {
 	if !b.Bounded() {
 		return nil
 	}
@@ -62,10 +61,10 @@ func afford(ctx context.Context, q queryer, tenant string, points []point, b *sa
 				size += values[p.valueAt(channel, slot.Version, slot.Value)]
 			}
 		}
-		if saver.WantsSends(p.format, p.parent) {
+		if thread.NeedsSends(p.format, p.parent) {
 			size += sends[at{p.space(), p.parent}]
 		}
-		if err := b.Take(size); err != nil {
+		if err := b.Spend(size); err != nil {
 			return err
 		}
 	}
@@ -75,8 +74,8 @@ func afford(ctx context.Context, q queryer, tenant string, points []point, b *sa
 // sizeOf is the size of a value of which only the type, and of an ordinary one
 // the length, was read.
 func sizeOf(kind string, length int64) int64 {
-	size := saver.ValueSize(ktrdr.Value{Type: kind})
-	if _, _, isBlob := (ktrdr.Value{Type: kind}).Blob(); !isBlob {
+	size := thread.ValueSize(thread.Value{Type: kind})
+	if _, _, isBlob := (thread.Value{Type: kind}).Blob(); !isBlob {
 		size += length
 	}
 	return size
@@ -90,19 +89,18 @@ const sizesOfWrites = `SELECT checkpoint_id, channel, type, LENGTH(bytes) FROM c
 func writeSizes(ctx context.Context, q queryer, tenant string, where space, ids []string, writes, sends map[at]int64) error {
 	for some := range slices.Chunk(distinct(ids), keysAtOnce) {
 		list, args := padded(4, some, func(id string) any { return id })
-		rows, err := q.rows(ctx, query(fmt.Sprintf(sizesOfWrites, list)), slices.Concat([]any{tenant, where.thread, where.ns}, args)...)
-		_, err = gather(rows, err, func(row scanner) (none struct{}, err error) {
+		_, err := collect(ctx, q, func(row scanner) (none struct{}, err error) {
 			var id, channel, kind string
 			var length int64
 			if err = row.Scan(&id, &channel, &kind, &length); err != nil {
 				return none, err
 			}
 			writes[at{where, id}] += sizeOf(kind, length)
-			if channel == saver.SendsChannel {
+			if channel == thread.SendsChannel {
 				sends[at{where, id}] += sizeOf(kind, length)
 			}
 			return none, nil
-		})
+		}, query(fmt.Sprintf(sizesOfWrites, list)), slices.Concat([]any{tenant, where.thread, where.ns}, args)...)
 		if err != nil {
 			return err
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/saver"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 // storedSlot is a slot as it is written in the row.
@@ -53,7 +53,7 @@ func decodeSlots(text string) (slots, error) {
 	}
 	out := make(slots, len(in))
 	for channel, one := range in {
-		slot := saver.Slot[ktrdr.Hash]{Version: one.Version, Held: one.Hash != ""}
+		slot := thread.Slot[ktrdr.Hash]{Version: one.Version, Held: one.Hash != ""}
 		if slot.Held {
 			h, err := ktrdr.ParseHash(one.Hash)
 			if err != nil {

@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/saver"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 func TestSlots_AreReadAsTheyWereWritten(t *testing.T) {
-	slot := func(version string, held bool) saver.Slot[ktrdr.Hash] {
-		s := saver.Slot[ktrdr.Hash]{Version: version, Held: held}
+	slot := func(version string, held bool) thread.Slot[ktrdr.Hash] {
+		s := thread.Slot[ktrdr.Hash]{Version: version, Held: held}
 		if held {
 			s.Value = ktrdr.Hash{1, 2, 255}
 		}

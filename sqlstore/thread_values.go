@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/saver"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 // seenValue names one value that a namespace has seen of a channel.
@@ -32,7 +32,7 @@ type valueAt struct {
 const valuesAtOnce = 16
 
 // insertValues stores what the put brought.
-func insertValues(ctx context.Context, t *tx, d saver.Draft, own map[string]ktrdr.Hash) error {
+func insertValues(ctx context.Context, t *tx, d thread.ParsedPut, own map[string]ktrdr.Hash) error {
 	if len(own) == 0 {
 		return nil
 	}
@@ -107,15 +107,14 @@ func lookUp[T any](ctx context.Context, q queryer, texts *[7]query, tenant strin
 			for len(args) < cap(args) { // no channel has this name
 				args = append(args, "", "", []byte{})
 			}
-			rows, err := q.rows(ctx, texts[size], args...)
-			_, err = gather(rows, err, func(row scanner) (none struct{}, err error) {
+			_, err := collect(ctx, q, func(row scanner) (none struct{}, err error) {
 				var n int
 				one, err := scan(row, &n)
 				if err == nil {
 					found[valueAt{where, some[n]}] = one
 				}
 				return none, err
-			})
+			}, texts[size], args...)
 			if err != nil {
 				return nil, err
 			}
@@ -128,13 +127,13 @@ var selectValues, selectValueSizes = keyed(`type, bytes`), keyed(`type, LENGTH(b
 
 // valuesOf reads values and proves them. Those that are lost are not among
 // what it returns.
-func valuesOf(ctx context.Context, q queryer, tenant string, wanted map[space][]seenValue) (map[valueAt]ktrdr.Value, error) {
-	found, err := lookUp(ctx, q, &selectValues, tenant, wanted, func(row scanner, n *int) (v ktrdr.Value, err error) {
+func valuesOf(ctx context.Context, q queryer, tenant string, wanted map[space][]seenValue) (map[valueAt]thread.Value, error) {
+	found, err := lookUp(ctx, q, &selectValues, tenant, wanted, func(row scanner, n *int) (v thread.Value, err error) {
 		err = row.Scan(n, &v.Type, &v.Bytes)
 		v.Bytes = notNil(v.Bytes)
 		return v, err
 	})
-	maps.DeleteFunc(found, func(k valueAt, v ktrdr.Value) bool { return contentHash(v) != k.hash })
+	maps.DeleteFunc(found, func(k valueAt, v thread.Value) bool { return contentHash(v) != k.hash })
 	return found, err
 }
 

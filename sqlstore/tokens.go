@@ -39,13 +39,7 @@ func (s *Store) AddToken(ctx context.Context, k ktrdr.Token) error {
 
 // Tokens implements ktrdr.Store; the revoked ones are among them.
 func (s *Store) Tokens(ctx context.Context) ([]ktrdr.Token, error) {
-	var tokens []ktrdr.Token
-	err := s.readOne(ctx, func(r queryer) (err error) {
-		rows, err := r.rows(ctx, selectTokens)
-		tokens, err = gather(rows, err, scanToken)
-		return err
-	})
-	return tokens, err
+	return readAll(ctx, s, scanToken, selectTokens)
 }
 
 // RevokeToken implements ktrdr.Store. CodeNotFound; a second time changes
@@ -67,23 +61,13 @@ func (s *Store) RevokeToken(ctx context.Context, id string) error {
 // TokenByHash implements ktrdr.Store. CodeNotFound when there is none, or it
 // is revoked.
 func (s *Store) TokenByHash(ctx context.Context, h ktrdr.Hash) (k ktrdr.Token, err error) {
-	err = s.readOne(ctx, func(r queryer) error {
-		k, err = scanToken(r.row(ctx, selectTokenByHash, h.String()))
-		if errors.Is(err, sql.ErrNoRows) {
-			return ktrdr.Errorf(ktrdr.CodeNotFound, "there is no such token, or it was revoked")
-		}
-		return err
-	})
+	k, err = readRow(ctx, s, scanToken, selectTokenByHash, h.String())
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ktrdr.Errorf(ktrdr.CodeNotFound, "there is no such token, or it was revoked")
+	}
 	return k, err
 }
 
-func scanToken(row scanner) (k ktrdr.Token, err error) {
-	var hash string
-	var created, revoked int64
-	if err := row.Scan(&k.ID, &k.Name, &k.Scope, &hash, &created, &revoked); err != nil {
-		return ktrdr.Token{}, err
-	}
-	k.CreatedAt, k.RevokedAt = instant(created), instant(revoked)
-	k.Hash, err = ktrdr.ParseHash(hash)
-	return k, err
-}
+var scanToken = fields(func(k *ktrdr.Token) []any {
+	return []any{&k.ID, &k.Name, &k.Scope, (*digest)(&k.Hash), (*moment)(&k.CreatedAt), (*moment)(&k.RevokedAt)}
+})

@@ -35,8 +35,7 @@ func (s *Store) lockTrees(ctx context.Context, t *tx, roots []ktrdr.OperationID)
 		return nil
 	}
 	values, args := rowsOf(1, distinct(roots), []string{"TEXT"}, func(id ktrdr.OperationID) []any { return []any{id} })
-	rows, err := t.rows(ctx, query(strings.Replace(string(lockRoots), "{ids}", values, 1)), args...)
-	_, err = gather(rows, err, scanID)
+	_, err := collect(ctx, t, scanID, query(strings.Replace(string(lockRoots), "{ids}", values, 1)), args...)
 	return err
 }
 
@@ -70,13 +69,13 @@ const cancelTree query = `WITH RECURSIVE tree(id, level) AS (
 		ended_by = CASE WHEN status = 'PENDING' THEN 'cancel' ELSE ended_by END,
 		status = CASE WHEN status = 'PENDING' THEN 'CANCELLED' ELSE status END, not_before = NULL
 	WHERE id IN (SELECT id FROM tree WHERE level >= $2) AND ` + isOpen + `
-	RETURNING ` + operationColumns
+	RETURNING {operation}`
 
 // cancelFrom makes Step's Cancel transition for every open operation of the
 // tree below id, with or without id itself, and returns what it reached, the
 // deepest first, and whom to ask about it.
 func cancelFrom(ctx context.Context, t *tx, id ktrdr.OperationID, belowOnly bool, reason string) ([]operationRow, []ask, error) {
-	reached, err := scanOperations(t.rows(ctx, cancelTree, id, bit(belowOnly), ktrdr.CleanText(reason), cancelledFailure))
+	reached, err := collect(ctx, t, scanOperation, cancelTree, id, bit(belowOnly), ktrdr.CleanText(reason), cancelledFailure)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -26,32 +26,14 @@ const (
 )
 
 func scanTrial(row scanner) (t ktrdr.Trial, err error) {
-	var created, looked int64
-	var cheap, unaided, claim int
-	var madeUp sql.NullBool
-	var hash string
-	var sharpe, sharpeZ, alpha, alphaZ, net, drawdown, adjusted sql.NullFloat64
-	err = row.Scan(&t.Market, &t.Key, &t.Operation, &t.Type, &t.Run, &t.Generation, &t.Index, &t.Symbols, &t.Timeframes, &madeUp, &created,
-		&t.Status, &t.Rung, &t.Strategy, &sharpe, &sharpeZ, &alpha, &alphaZ, &net, &drawdown, &t.Trades, &cheap, &unaided, &hash,
-		&t.MarketTrials, &t.MarketLooks, &t.Look, &looked, &claim, &adjusted)
-	if err != nil {
-		return t, err
-	}
-	t.CreatedAt, t.CheapCosts, t.Unaided, t.LookEnded, t.Claim = instant(created), cheap == 1, unaided == 1, looked != 0, claim == 1
-	t.Sharpe, t.SharpeZ, t.Alpha, t.AlphaZ = optionalFloat(sharpe), optionalFloat(sharpeZ), optionalFloat(alpha), optionalFloat(alphaZ)
-	t.MadeUp = optionalBool(madeUp)
-	t.NetReturn, t.MaxDrawdown, t.Adjusted = optionalFloat(net), optionalFloat(drawdown), optionalFloat(adjusted)
-	if hash != "" {
-		t.Hash, err = ktrdr.ParseHash(hash)
-	}
+	var looked int64
+	err = row.Scan(&t.Market, &t.Key, &t.Operation, &t.Type, &t.Run, &t.Generation, &t.Index, &t.Symbols, &t.Timeframes,
+		fromBit(&t.MadeUp), (*moment)(&t.CreatedAt), &t.Status, &t.Rung, &t.Strategy,
+		&t.Sharpe, &t.SharpeZ, &t.Alpha, &t.AlphaZ, &t.NetReturn, &t.MaxDrawdown, &t.Trades,
+		(*boolean)(&t.CheapCosts), (*boolean)(&t.Unaided), (*digest)(&t.Hash),
+		&t.MarketTrials, &t.MarketLooks, &t.Look, &looked, (*boolean)(&t.Claim), &t.Adjusted)
+	t.LookEnded = looked != 0
 	return t, err
-}
-
-func optionalFloat(x sql.NullFloat64) *float64 {
-	if !x.Valid {
-		return nil
-	}
-	return &x.Float64
 }
 
 func optionalBool(x sql.NullBool) *bool {
@@ -90,16 +72,10 @@ func (s *Store) Trials(ctx context.Context, q ktrdr.TrialQuery) (ktrdr.TrialPage
 	if err != nil {
 		return ktrdr.TrialPage{}, err
 	}
+	found, err := readAll(ctx, s, scanTrial, text, args...)
 	page := ktrdr.TrialPage{}
-	err = s.readOne(ctx, func(r queryer) error {
-		rows, err := r.rows(ctx, text, args...)
-		found, err := gather(rows, err, scanTrial)
-		page.Trials = append([]ktrdr.Trial{}, found...)
-		return err
-	})
-	if len(page.Trials) > q.Limit {
-		page.Trials = page.Trials[:q.Limit]
-		last := page.Trials[q.Limit-1]
+	var last *ktrdr.Trial
+	if page.Trials, last = pageOf(found, q.Limit); last != nil {
 		page.Next = placeCursor(micros(last.CreatedAt), last.Market+" "+last.Key)
 	}
 	return page, err
@@ -109,10 +85,7 @@ func (s *Store) Trials(ctx context.Context, q ktrdr.TrialQuery) (ktrdr.TrialPage
 // them is looked up for the page alone.
 func trialsQuery(q ktrdr.TrialQuery) (query, []any, error) {
 	var args []any
-	arg := func(v any) string {
-		args = append(args, v)
-		return "$" + strconv.Itoa(len(args))
-	}
+	arg := adder(&args)
 	where := append([]string{"t.main = 1"}, trialConditions(q, "t", arg)...)
 	if q.Cursor != "" {
 		at, name, err := parsePlace(q.Cursor)

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"strconv"
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
@@ -22,8 +21,7 @@ func (s *Store) bestTrials(ctx context.Context, q ktrdr.TrialQuery) ([]ktrdr.Tri
 				return nil
 			}
 			text, args := bestQuery(left, sharpe, s.isPostgres())
-			rows, err := r.rows(ctx, text, args...)
-			found, err := gather(rows, err, scanTrial)
+			found, err := collect(ctx, r, scanTrial, text, args...)
 			if err != nil {
 				return err
 			}
@@ -43,10 +41,7 @@ const (
 
 func bestQuery(q ktrdr.TrialQuery, sharpe string, postgres bool) (query, []any) {
 	var args []any
-	arg := func(v any) string {
-		args = append(args, v)
-		return "$" + strconv.Itoa(len(args))
-	}
+	arg := adder(&args)
 	if sharpe == earned {
 		return query(bestOfMarkets(q, postgres, arg)), args
 	}

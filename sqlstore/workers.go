@@ -2,9 +2,7 @@ package sqlstore
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -93,8 +91,7 @@ func (s *Store) RemoveWorker(ctx context.Context, id ktrdr.WorkerID, heldBy ktrd
 		return nil // no such worker can be known
 	}
 	return s.write(ctx, normal, func(t *tx) error {
-		rows, err := t.rows(ctx, deleteWorker, id, heldBy)
-		removed, err := gather(rows, err, scanWorkerEvent)
+		removed, err := collect(ctx, t, scanWorkerEvent, deleteWorker, id, heldBy)
 		if err != nil || len(removed) > 0 {
 			return errors.Join(err, tellWorkers(ctx, t, ktrdr.EventWorkerLeft, removed))
 		}
@@ -108,26 +105,12 @@ func (s *Store) RemoveWorker(ctx context.Context, id ktrdr.WorkerID, heldBy ktrd
 
 // Workers implements ktrdr.Store.
 func (s *Store) Workers(ctx context.Context, timeout time.Duration) ([]ktrdr.Worker, error) {
-	var workers []ktrdr.Worker
-	err := s.readOne(ctx, func(r queryer) (err error) {
-		rows, err := r.rows(ctx, selectWorkers, timeout.Microseconds())
-		workers, err = gather(rows, err, scanWorker)
-		return err
-	})
-	return workers, err
+	return readAll(ctx, s, scanWorker, selectWorkers, timeout.Microseconds())
 }
 
-func scanWorker(row scanner) (w ktrdr.Worker, err error) {
-	var types string
-	var registered, seen int64
-	var live int
-	if err := row.Scan(&w.ID, &w.Name, &types, &w.Slots, &w.HeldBy, &w.Host, &w.PID, &w.Version,
-		&registered, &seen, &live, &w.Running); err != nil {
-		return w, err
+var scanWorker = fields(func(w *ktrdr.Worker) []any {
+	return []any{
+		&w.ID, &w.Name, fromJSON(&w.Types), &w.Slots, &w.HeldBy, &w.Host, &w.PID, &w.Version,
+		(*moment)(&w.RegisteredAt), (*moment)(&w.SeenAt), (*boolean)(&w.Live), &w.Running,
 	}
-	w.RegisteredAt, w.SeenAt, w.Live = instant(registered), instant(seen), live == 1
-	if err := json.Unmarshal([]byte(types), &w.Types); err != nil {
-		return w, fmt.Errorf("types of worker %s: %w", w.ID, err)
-	}
-	return w, nil
-}
+})

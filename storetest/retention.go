@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 var retention = map[string]func(*lab){
@@ -91,9 +92,9 @@ var retention = map[string]func(*lab){
 	},
 
 	"ExpireTouchesForeignThreadsOnlyByTheirTTL": func(l *lab) {
-		put := func(thread string, ttl float64) {
-			_, err := l.Saver().Put(l.ctx(), ktrdr.ThreadPut{
-				Thread: thread, TTLSeconds: ttl, Metadata: json.RawMessage(`{}`),
+		put := func(threadID string, ttl float64) {
+			_, err := l.Saver().Put(l.ctx(), thread.Put{
+				Thread: threadID, TTLSeconds: ttl, Metadata: json.RawMessage(`{}`),
 				Checkpoint: json.RawMessage(`{"v":4,"id":"1","ts":"2026-01-01T00:00:00Z","channel_versions":{},"versions_seen":{}}`),
 			})
 			l.must(err)
@@ -101,8 +102,8 @@ var retention = map[string]func(*lab){
 		put("kept", 0)
 		put("young", 3600)
 		put("expired", 0.001)
-		has := func(thread string) bool {
-			_, err := l.Saver().GetTuple(l.ctx(), ktrdr.ThreadRef{Thread: thread})
+		has := func(threadID string) bool {
+			_, err := l.Saver().GetTuple(l.ctx(), thread.Ref{Thread: threadID})
 			if err != nil {
 				l.refused(err, ktrdr.CodeNotFound)
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 var settings = map[string]func(*lab){
@@ -120,7 +121,7 @@ var settings = map[string]func(*lab){
 	"TheSaverSharesTheStore": func(l *lab) {
 		task := l.running()
 		l.save(task, 1, 1)
-		tuple, err := l.Saver().GetTuple(l.ctx(), ktrdr.ThreadRef{Thread: string(task.Operation)})
+		tuple, err := l.Saver().GetTuple(l.ctx(), thread.Ref{Thread: string(task.Operation)})
 		l.must(err)
 		same(l, "checkpoint", tuple.ID, ktrdr.CheckpointID(1, 1))
 	},

@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 // Capability is something that not every store can do.
@@ -65,6 +66,9 @@ type lab struct {
 	names  atomic.Int64
 	remote bool // the store is a server that others use too
 }
+
+// Saver is the store's saver of threads.
+func (l *lab) Saver() thread.Saver { return l.Store.(interface{ Saver() thread.Saver }).Saver() }
 
 func (l *lab) ctx() context.Context { return l.T.Context() }
 

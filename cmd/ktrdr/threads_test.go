@@ -12,6 +12,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 // threads posts to /threads and returns the data of the answer.
@@ -21,18 +22,18 @@ func (l *lab) threads(what string, body any) json.RawMessage {
 }
 
 func TestThreads_InTheMainDatabaseByAnotherNameAreTheMainOnes(t *testing.T) {
-	large := ktrdr.Value{Type: "s", Bytes: bytes.Repeat([]byte("x"), ktrdr.InlineValue+1)}
+	large := thread.Value{Type: "s", Bytes: bytes.Repeat([]byte("x"), thread.InlineValue+1)}
 	check := func(t *testing.T, l *lab, env ...string) {
 		p, _ := l.serve("--workers", "0")
-		l.threads("put", ktrdr.ThreadPut{
+		l.threads("put", thread.Put{
 			Thread: "t", Checkpoint: json.RawMessage(`{"v":4,"id":"1","channel_versions":{"c":1}}`),
-			Values: map[string]ktrdr.Value{"c": large}, NewVersions: map[string]json.RawMessage{"c": json.RawMessage("1")},
+			Values: map[string]thread.Value{"c": large}, NewVersions: map[string]json.RawMessage{"c": json.RawMessage("1")},
 		})
 		p.stop(syscall.SIGTERM)
 
 		l.env = append(l.env, env...)
 		l.serve("--workers", "0")
-		tuple := decode[ktrdr.ThreadTuple](t, string(l.threads("get", ktrdr.ThreadRef{Thread: "t"})))
+		tuple := decode[thread.Tuple](t, string(l.threads("get", thread.Ref{Thread: "t"})))
 		if got := tuple.Values["c"]; got.Type != large.Type || !bytes.Equal(got.Bytes, large.Bytes) {
 			t.Errorf("the value came back as %.100q with %d bytes", got.Type, len(got.Bytes))
 		}
@@ -48,6 +49,23 @@ func TestThreads_InTheMainDatabaseByAnotherNameAreTheMainOnes(t *testing.T) {
 		url := pgtest.URL(t)
 		check(t, newLab(t, "KTRDR_DB="+url), "CHECKPOINTING_BACKEND=postgres", "CHECKPOINTING_PATH="+url+"&application_name=threads")
 	})
+}
+
+func TestThreads_InMemoryEndWithTheBackend(t *testing.T) {
+	l := newLab(t, "CHECKPOINTING_BACKEND=memory")
+	p, _ := l.serve("--workers", "0")
+	large := thread.Value{Type: "s", Bytes: bytes.Repeat([]byte("x"), thread.InlineValue+1)}
+	l.threads("put", thread.Put{
+		Thread: "t", Checkpoint: json.RawMessage(`{"v":4,"id":"1","channel_versions":{"c":1}}`),
+		Values: map[string]thread.Value{"c": large}, NewVersions: map[string]json.RawMessage{"c": json.RawMessage("1")},
+	})
+	tuple := decode[thread.Tuple](t, string(l.threads("get", thread.Ref{Thread: "t"})))
+	if got := tuple.Values["c"]; !bytes.Equal(got.Bytes, large.Bytes) {
+		t.Errorf("the value came back with %d bytes", len(got.Bytes))
+	}
+	p.stop(syscall.SIGTERM)
+	l.serve("--workers", "0")
+	l.post("/api/v1/threads/get", http.StatusNotFound, thread.Ref{Thread: "t"})
 }
 
 func TestRestore_SaysHowToStartWhatItMade(t *testing.T) {

@@ -1,6 +1,7 @@
-package saver
+package thread
 
 import (
+	"cmp"
 	"strings"
 	"unicode/utf8"
 
@@ -18,10 +19,10 @@ const (
 	maxTaskPath   = 1024
 	maxChannel    = 512
 	maxVersion    = 256
-	maxType       = 256
+	MaxType       = 256 // of a value
 )
 
-// name refuses text that some database cannot store or index.
+// name refuses text that a database cannot store or index.
 func name(what, s string, longest int) error {
 	switch {
 	case len(s) > longest:
@@ -32,7 +33,7 @@ func name(what, s string, longest int) error {
 	return nil
 }
 
-// required is name for what may not be empty.
+// required is name for text that must not be empty.
 func required(what, s string, longest int) error {
 	if s == "" {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "%s is missing", what)
@@ -42,39 +43,34 @@ func required(what, s string, longest int) error {
 
 // CheckThread refuses a tenant or thread id that could not be stored.
 func CheckThread(tenant, thread string) error {
-	if err := name("tenant", tenant, maxTenant); err != nil {
-		return err
-	}
-	return required("thread_id", thread, maxThread)
+	return cmp.Or(name("tenant", tenant, maxTenant), required("thread_id", thread, maxThread))
 }
 
 // CheckRef refuses a reference that could not be stored; the checkpoint id may
 // be empty.
-func CheckRef(ref ktrdr.ThreadRef) error {
-	if err := CheckThread(ref.Tenant, ref.Thread); err != nil {
-		return err
-	}
-	if err := name("checkpoint_ns", ref.NS, maxNS); err != nil {
-		return err
-	}
-	return name("checkpoint_id", ref.Checkpoint, maxCheckpoint)
+func CheckRef(ref Ref) error {
+	return cmp.Or(
+		CheckThread(ref.Tenant, ref.Thread),
+		name("checkpoint_ns", ref.NS, maxNS),
+		name("checkpoint_id", ref.Checkpoint, maxCheckpoint),
+	)
 }
 
-// CheckWritable refuses what CheckThread refuses, and the threads of
-// operations: their checkpoints change only with the operation, under its
-// epoch.
+// CheckWritable is CheckThread, and refuses the threads of operations: their
+// checkpoints change only with the operation, under its epoch.
 func CheckWritable(tenant, thread string) error {
 	if err := CheckThread(tenant, thread); err != nil {
 		return err
 	}
-	if OfOperation(tenant, thread) {
-		return ktrdr.Errorf(ktrdr.CodeForbidden, "thread %s belongs to an operation and is read-only here; use another thread_id or a tenant", thread)
+	if IsOperation(tenant, thread) {
+		return ktrdr.Errorf(ktrdr.CodeForbidden, "thread %s belongs to an operation and is read-only here; use another thread_id or a tenant",
+			thread)
 	}
 	return nil
 }
 
-// OfOperation says whether the thread is an operation's.
-func OfOperation(tenant, thread string) bool {
+// IsOperation says whether the thread belongs to an operation.
+func IsOperation(tenant, thread string) bool {
 	return tenant == "" && strings.HasPrefix(thread, "op_")
 }
 
@@ -91,9 +87,8 @@ func CheckRuns(tenant string, runs []string) error {
 	return nil
 }
 
-// CheckHistory refuses what CheckRef refuses, and channels that could not be
-// stored.
-func CheckHistory(ref ktrdr.ThreadRef, channels []string) error {
+// CheckHistory is CheckRef, and refuses channels that could not be stored.
+func CheckHistory(ref Ref, channels []string) error {
 	for _, channel := range channels {
 		if err := name("a channel's name", channel, maxChannel); err != nil {
 			return err
@@ -103,27 +98,23 @@ func CheckHistory(ref ktrdr.ThreadRef, channels []string) error {
 }
 
 // CheckWrites refuses pending writes that could not be stored.
-func CheckWrites(w ktrdr.ThreadWrites) error {
-	if err := CheckWritable(w.Tenant, w.Thread); err != nil {
-		return err
-	}
-	if err := name("checkpoint_ns", w.NS, maxNS); err != nil {
-		return err
-	}
-	if err := required("checkpoint_id", w.Checkpoint, maxCheckpoint); err != nil {
-		return err
-	}
-	if err := required("task_id", w.Task, maxTask); err != nil {
-		return err
-	}
-	if err := name("task_path", w.TaskPath, maxTaskPath); err != nil {
+func CheckWrites(w Writes) error {
+	err := cmp.Or(
+		CheckWritable(w.Tenant, w.Thread),
+		name("checkpoint_ns", w.NS, maxNS),
+		required("checkpoint_id", w.Checkpoint, maxCheckpoint),
+		required("task_id", w.Task, maxTask),
+		name("task_path", w.TaskPath, maxTaskPath),
+	)
+	if err != nil {
 		return err
 	}
 	for _, one := range w.Writes {
-		if err := required("the channel of a write", one.Channel, maxChannel); err != nil {
-			return err
-		}
-		if err := name("the type of a written value", one.Value.Type, maxType); err != nil {
+		err := cmp.Or(
+			required("the channel of a write", one.Channel, maxChannel),
+			name("the type of a written value", one.Value.Type, MaxType),
+		)
+		if err != nil {
 			return err
 		}
 		if int64(one.Idx) != int64(int32(one.Idx)) {
@@ -134,11 +125,9 @@ func CheckWrites(w ktrdr.ThreadWrites) error {
 }
 
 // NotFound says that there is no such checkpoint.
-func NotFound(ref ktrdr.ThreadRef) error {
-	switch {
-	case ref.Checkpoint != "":
+func NotFound(ref Ref) error {
+	if ref.Checkpoint != "" {
 		return ktrdr.Errorf(ktrdr.CodeNotFound, "thread %q has no checkpoint %q in namespace %q", ref.Thread, ref.Checkpoint, ref.NS)
-	default:
-		return ktrdr.Errorf(ktrdr.CodeNotFound, "thread %q has no checkpoint in namespace %q", ref.Thread, ref.NS)
 	}
+	return ktrdr.Errorf(ktrdr.CodeNotFound, "thread %q has no checkpoint in namespace %q", ref.Thread, ref.NS)
 }

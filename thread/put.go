@@ -1,6 +1,7 @@
-package saver
+package thread
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"math"
@@ -15,64 +16,59 @@ const (
 	runKey      = "run_id"
 	countersKey = "counters_since_delta_snapshot"
 
-	// SendsChannel is where tasks to come were written before format 4.
+	// SendsChannel holds the tasks of the next step in formats before 4.
 	SendsChannel = "__pregel_tasks"
 	sendsFormat  = 4
 
 	longestTTL = 100 * 365 * 24 * time.Hour
 )
 
-// Draft is a put that was understood and may be stored.
-type Draft struct {
-	Ref      ktrdr.ThreadRef // the new checkpoint
-	Parent   string          // may be empty, and need not exist
-	Format   int             // the checkpoint's v
-	Run      string          // the metadata's run_id, when HasRun
+// ParsedPut is a valid put.
+type ParsedPut struct {
+	Ref      Ref    // the new checkpoint
+	Parent   string // may be empty, and need not exist
+	Format   int    // the checkpoint's v
+	Run      string // the metadata's run_id, when HasRun
 	HasRun   bool
 	TTL      time.Duration // 0 keeps the thread
-	Latest   *string       // the newest checkpoint that there must be; nil: any
+	Latest   *string       // the newest checkpoint that the put expects; nil: any
 	Channels map[string]Channel
 }
 
-// Channel is what a put says of one channel.
+// Channel is one channel of a put.
 type Channel struct {
-	Version string       // canonical JSON
-	New     bool         // named in new_versions: Value is all there is, nothing is carried over
-	Value   *ktrdr.Value // nil when the put brought none
+	Version string // canonical JSON
+	New     bool   // named in new_versions: its value is not carried over
+	Value   *Value // nil when the put has none
 }
 
-// ReadPut understands a put, or says with CodeInvalid or CodeForbidden what is
-// wrong with it.
-func ReadPut(p ktrdr.ThreadPut) (Draft, error) {
+// ParsePut validates and parses a put; CodeInvalid, or CodeForbidden for the
+// thread of an operation.
+func ParsePut(p Put) (ParsedPut, error) {
 	if err := CheckWritable(p.Tenant, p.Thread); err != nil {
-		return Draft{}, err
+		return ParsedPut{}, err
 	}
-	d := Draft{Ref: ktrdr.ThreadRef{Tenant: p.Tenant, Thread: p.Thread, NS: p.NS}, Parent: p.Parent, Latest: p.Latest}
+	d := ParsedPut{Ref: Ref{Tenant: p.Tenant, Thread: p.Thread, NS: p.NS}, Parent: p.Parent, Latest: p.Latest}
 	versions, err := d.readCheckpoint(p.Checkpoint)
 	if err != nil {
-		return Draft{}, err
+		return ParsedPut{}, err
 	}
-	if err := CheckRef(d.Ref); err != nil {
-		return Draft{}, err
-	}
-	if err := name("parent_checkpoint_id", p.Parent, maxCheckpoint); err != nil {
-		return Draft{}, err
-	}
-	if err := d.readMetadata(p.Metadata); err != nil {
-		return Draft{}, err
-	}
-	if err := d.readTTL(p.TTLSeconds); err != nil {
-		return Draft{}, err
-	}
-	if err := d.readChannels(versions, p); err != nil {
-		return Draft{}, err
+	err = cmp.Or(
+		CheckRef(d.Ref),
+		name("parent_checkpoint_id", p.Parent, maxCheckpoint),
+		d.readMetadata(p.Metadata),
+		d.readTTL(p.TTLSeconds),
+		d.readChannels(versions, p),
+	)
+	if err != nil {
+		return ParsedPut{}, err
 	}
 	return d, nil
 }
 
-// readCheckpoint reads what the server needs of the client's checkpoint and
-// returns its channel_versions.
-func (d *Draft) readCheckpoint(raw json.RawMessage) (map[string]json.RawMessage, error) {
+// readCheckpoint reads id and v of the client's checkpoint and returns its
+// channel_versions.
+func (d *ParsedPut) readCheckpoint(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	if !utf8.Valid(raw) {
 		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "checkpoint must be valid UTF-8")
 	}
@@ -114,7 +110,7 @@ func (d *Draft) readCheckpoint(raw json.RawMessage) (map[string]json.RawMessage,
 	return versions, nil
 }
 
-func (d *Draft) readMetadata(raw json.RawMessage) error {
+func (d *ParsedPut) readMetadata(raw json.RawMessage) error {
 	if len(raw) == 0 {
 		return nil
 	}
@@ -140,7 +136,7 @@ func (d *Draft) readMetadata(raw json.RawMessage) error {
 	return name("metadata.run_id", d.Run, maxThread)
 }
 
-func (d *Draft) readTTL(seconds float64) error {
+func (d *ParsedPut) readTTL(seconds float64) error {
 	if math.IsNaN(seconds) || seconds < 0 || seconds > longestTTL.Seconds() {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "ttl_seconds must be between 0 and 100 years")
 	}
@@ -149,7 +145,7 @@ func (d *Draft) readTTL(seconds float64) error {
 }
 
 // readChannels joins channel_versions, new_versions and the values.
-func (d *Draft) readChannels(versions map[string]json.RawMessage, p ktrdr.ThreadPut) error {
+func (d *ParsedPut) readChannels(versions map[string]json.RawMessage, p Put) error {
 	d.Channels = make(map[string]Channel, len(versions))
 	add := func(channel string, raw json.RawMessage, c Channel) error {
 		if err := required("a channel's name", channel, maxChannel); err != nil {
@@ -171,15 +167,15 @@ func (d *Draft) readChannels(versions map[string]json.RawMessage, p ktrdr.Thread
 	for channel, raw := range p.NewVersions {
 		c := Channel{New: true}
 		if v, ok := p.Values[channel]; ok {
-			if err := name("the type of a channel's value", v.Type, maxType); err != nil {
+			if err := name("the type of a channel's value", v.Type, MaxType); err != nil {
 				return err
 			}
 			c.Value = &v
 		}
 		if own, ok := versions[channel]; ok {
-			raw = own // what later checkpoints will be compared with
+			raw = own // later checkpoints are compared with it
 		} else if c.Value == nil {
-			continue // gone from the checkpoint altogether
+			continue // no longer a channel of the checkpoint
 		}
 		if err := add(channel, raw, c); err != nil {
 			return err
@@ -193,8 +189,8 @@ func (d *Draft) readChannels(versions map[string]json.RawMessage, p ktrdr.Thread
 	return nil
 }
 
-// NeedsParent says whether some value may have to be carried over.
-func (d Draft) NeedsParent() bool {
+// NeedsParent says whether a value may have to be carried over.
+func (d ParsedPut) NeedsParent() bool {
 	for _, c := range d.Channels {
 		if !c.New {
 			return d.Parent != ""
@@ -203,11 +199,11 @@ func (d Draft) NeedsParent() bool {
 	return false
 }
 
-// WantsSends says whether a checkpoint of this format, read back, is given its
-// parent's writes on SendsChannel.
-func WantsSends(format int, parent string) bool { return format < sendsFormat && parent != "" }
+// NeedsSends says whether a tuple of this format includes its parent's writes on
+// SendsChannel.
+func NeedsSends(format int, parent string) bool { return format < sendsFormat && parent != "" }
 
-// DeltaChannels names the channels whose value must be rebuilt from writes on
+// DeltaChannels names the channels whose value must be rebuilt from the writes on
 // the parent chain since the last snapshot, as the metadata counts them.
 func DeltaChannels(metadata json.RawMessage) []string {
 	var fields map[string]json.RawMessage

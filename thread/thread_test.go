@@ -1,4 +1,4 @@
-package saver
+package thread
 
 import (
 	"encoding/json"
@@ -44,8 +44,8 @@ func TestCheckThread_TakesAnyNameOfABoundedLength(t *testing.T) {
 }
 
 // Whether the one who holds the lease has written is not known here.
-func TestAdmit_SaysWhoseTheLeaseIs(t *testing.T) {
-	err := Admit("t", &ktrdr.LeaseToken{Token: 3}, Holding{Token: 4, Holder: "bob"})
+func TestCheckLease_NamesTheHolder(t *testing.T) {
+	err := CheckLease("t", &LeaseToken{Token: 3}, Lease{Token: 4, Holder: "bob"})
 	if want := `thread "t" has no live lease 3: its lease is 4, of "bob", so stop writing`; ktrdr.CodeOf(err) != ktrdr.CodeStaleEpoch || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
@@ -99,16 +99,16 @@ func FuzzMembers(f *testing.F) {
 	})
 }
 
-func FuzzReadPut(f *testing.F) {
+func FuzzParsePut(f *testing.F) {
 	f.Add([]byte(`{"id":"1","v":4,"channel_versions":{"a":1}}`), []byte(`{"a":1}`), []byte(`{"run_id":"r"}`))
 	f.Add([]byte(`{"id":1}`), []byte(`null`), []byte(`{"counters_since_delta_snapshot":{"a":[1,1]}}`))
 	f.Fuzz(func(t *testing.T, checkpoint, news, metadata []byte) {
-		p := ktrdr.ThreadPut{Thread: "t", Checkpoint: checkpoint, Metadata: metadata}
+		p := Put{Thread: "t", Checkpoint: checkpoint, Metadata: metadata}
 		if json.Unmarshal(news, &p.NewVersions) != nil {
 			return
 		}
 		DeltaChannels(metadata)
-		d, err := ReadPut(p)
+		d, err := ParsePut(p)
 		switch {
 		case err != nil && ktrdr.CodeOf(err) != ktrdr.CodeInvalid:
 			t.Errorf("error %v has code %s, want invalid", err, ktrdr.CodeOf(err))
@@ -120,11 +120,11 @@ func FuzzReadPut(f *testing.F) {
 
 func TestFilter_FindsTheRunItAsksFor(t *testing.T) {
 	for text, want := range map[string]string{`{"run_id":"r"}`: "r", `{"run_id":""}`: "", `{"run_id":7}`: "none", `{"run_id":null}`: "none", `{}`: "none", `{"run_id":"\u0000"}`: "none"} {
-		var q ktrdr.ThreadQuery
+		var q Query
 		if err := json.Unmarshal([]byte(text), &q.Filter); err != nil {
 			t.Fatal(err)
 		}
-		f, err := ReadQuery(q)
+		f, err := ParseFilter(q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,29 +138,29 @@ func TestFilter_FindsTheRunItAsksFor(t *testing.T) {
 	}
 }
 
-func TestTrail_TakesTheWritesOfTheCheckpointThatHoldsTheSeed(t *testing.T) {
-	trail := NewTrail([]string{"a", "b"})
-	write := func(channel, value string) ktrdr.PendingWrite {
-		return ktrdr.PendingWrite{Task: "t", Channel: channel, Value: ktrdr.Value{Bytes: []byte(value)}}
+func TestHistoryWalk_TakesTheWritesOfTheCheckpointThatHoldsTheSeed(t *testing.T) {
+	walk := NewHistoryWalk([]string{"a", "b"})
+	write := func(channel, value string) PendingWrite {
+		return PendingWrite{Task: "t", Channel: channel, Value: Value{Bytes: []byte(value)}}
 	}
-	none := func(string) *ktrdr.Value { return nil }
-	seed := &ktrdr.Value{Bytes: []byte("seed")}
-	trail.Step([]ktrdr.PendingWrite{write("a", "a3"), write("a", "a4"), write("b", "b2")}, none)
-	trail.Step([]ktrdr.PendingWrite{write("a", "a1"), write("a", "a2"), write("c", "c1"), write("b", "b1")}, func(channel string) *ktrdr.Value {
+	none := func(string) *Value { return nil }
+	seed := &Value{Bytes: []byte("seed")}
+	walk.Visit([]PendingWrite{write("a", "a3"), write("a", "a4"), write("b", "b2")}, none)
+	walk.Visit([]PendingWrite{write("a", "a1"), write("a", "a2"), write("c", "c1"), write("b", "b1")}, func(channel string) *Value {
 		if channel == "a" {
 			return seed
 		}
 		return nil
 	})
-	if diff := cmp.Diff([]string{"b"}, trail.Open()); diff != "" {
+	if diff := cmp.Diff([]string{"b"}, walk.Missing()); diff != "" {
 		t.Errorf("open channels (-want +got):\n%s", diff)
 	}
-	trail.Step([]ktrdr.PendingWrite{write("a", "older than the seed"), write("b", "b0")}, none)
-	want := map[string]ktrdr.ChannelHistory{
-		"a": {Seed: seed, Writes: []ktrdr.PendingWrite{write("a", "a1"), write("a", "a2"), write("a", "a3"), write("a", "a4")}},
-		"b": {Writes: []ktrdr.PendingWrite{write("b", "b0"), write("b", "b1"), write("b", "b2")}},
+	walk.Visit([]PendingWrite{write("a", "older than the seed"), write("b", "b0")}, none)
+	want := map[string]ChannelHistory{
+		"a": {Seed: seed, Writes: []PendingWrite{write("a", "a1"), write("a", "a2"), write("a", "a3"), write("a", "a4")}},
+		"b": {Writes: []PendingWrite{write("b", "b0"), write("b", "b1"), write("b", "b2")}},
 	}
-	if diff := cmp.Diff(want, trail.Histories()); diff != "" {
+	if diff := cmp.Diff(want, walk.Histories()); diff != "" {
 		t.Errorf("histories (-want +got):\n%s", diff)
 	}
 }

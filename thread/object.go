@@ -1,4 +1,4 @@
-package saver
+package thread
 
 import (
 	"bytes"

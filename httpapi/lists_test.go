@@ -209,8 +209,8 @@ func TestLists_LeadersAndMemoryAreSmallRows(t *testing.T) {
 	}
 	for path, says := range map[string]string{
 		"/leaderboard?sort=shrpe": "did you mean sharpe?", "/leaderboard?symbl=EURUSD": "did you mean symbol?",
-		"/memory?kind=trails": "did you mean trials?", "/operations?status=runing": "did you mean RUNNING?",
-		"/operations?sort=newst": "did you mean newest?", "/runs?state=runing": "did you mean RUNNING?",
+		"/memory?kind=trails": "did you mean trials?", "/operations?status=runnin": "did you mean RUNNING?",
+		"/operations?sort=newst": "did you mean newest?", "/runs?state=runnin": "did you mean RUNNING?",
 	} {
 		if a := st.send(t, http.MethodGet, "/api/v1"+path, ""); a.status != http.StatusBadRequest || !strings.Contains(string(a.body), says) {
 			t.Errorf("%s: %d %s, want %q", path, a.status, a.body, says)

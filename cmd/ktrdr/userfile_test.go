@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,12 +67,7 @@ func TestFiles_OfUsersAreRefusedInOurWords(t *testing.T) {
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			name, _ := pflag.UnquoteUsage(f)
-			for _, all := range inAll {
-				if "--"+f.Name == all {
-					return
-				}
-			}
-			if name == "FILE" {
+			if name == "FILE" && !slices.Contains(inAll, "--"+f.Name) {
 				known(path + " --" + f.Name)
 			}
 		})

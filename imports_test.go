@@ -31,6 +31,7 @@ var arrows = map[string]rule{
 	".":        {},
 	"fault":    {},
 	"spelling": {},
+	"docs":     {}, // the guide, embedded
 
 	// pure compute
 	"num": {},
@@ -97,7 +98,7 @@ var arrows = map[string]rule{
 	"cmd/ktrdr": {
 		ours: []string{
 			".", "fault", "engine", "worker", "dummy", "blob", "memsaver", "sqlstore", "httpapi", "jobs", "research", "agent", "evidence", "designer", "llm", "resilience",
-			"market", "instrument", "indicator", "neural", "strategy", "feature", "train", "backtest", "spelling",
+			"market", "instrument", "indicator", "neural", "strategy", "feature", "train", "backtest", "spelling", "docs",
 		},
 		modules: []string{
 			"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "github.com/spf13/cobra", "github.com/spf13/pflag",

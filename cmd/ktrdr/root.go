@@ -93,26 +93,6 @@ func newRoot(a *app) *cobra.Command {
 	return root
 }
 
-// strictHelp lets the help command refuse what it cannot explain.
-func strictHelp(root *cobra.Command) {
-	root.InitDefaultHelpCmd()
-	help, _, err := root.Find([]string{"help"})
-	if err != nil {
-		return
-	}
-	help.Run = nil
-	help.RunE = func(_ *cobra.Command, args []string) error {
-		cmd, rest, err := root.Find(args)
-		if err != nil || len(rest) > 0 {
-			if cmd == nil || cmd == root {
-				return unknownCommand(root, args)
-			}
-			return unknownBelow(cmd, rest[0])
-		}
-		return cmd.Help()
-	}
-}
-
 // unknownCommand is what the root says to a word that is no command.
 func unknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
@@ -154,13 +134,7 @@ func names[T ~string](words []T) []string {
 
 // nearCommand is the subcommand that a misspelt one is nearest to.
 func nearCommand(cmd *cobra.Command, word string) string {
-	var names []string
-	for _, c := range cmd.Commands() {
-		if c.IsAvailableCommand() {
-			names = append(names, c.Name())
-		}
-	}
-	return spelling.Nearest(word, names)
+	return spelling.Nearest(word, commandNames(cmd))
 }
 
 // nearFlag names the flag that an unknown one is nearest to.

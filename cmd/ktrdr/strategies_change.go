@@ -88,10 +88,10 @@ func newStrategiesDelete(a *app) *cobra.Command {
 	return cmd
 }
 
-const instrumentsHelp = `Show, set or delete the lab's file of instruments (asset classes and costs of symbols;
-see docs/costs.md). Every backend of the lab uses it, and a backup holds it. A file
-instruments.yaml in the data folder of a backend counts more for that backend. The lab
-gets a copy of it when the backend starts.`
+const instrumentsHelp = `Show, set or delete the instruments file of the lab: asset classes and costs of
+symbols. "ktrdr help research.md" describes it. Every backend of the lab uses it, and a
+backup contains it. A file instruments.yaml in the data folder of a backend wins for
+that backend. The lab gets a copy of it when the backend starts.`
 
 func newInstruments(a *app) *cobra.Command {
 	show := &cobra.Command{Use: "show", Short: "Print the file of instruments that counts, and where it is from", Args: noArgs}

@@ -27,7 +27,7 @@ Each series belongs to a market, on which trials and looks at the holdout are co
 The market is recognised by its prices: see "ktrdr data market --help".`
 
 func newData(a *app) *cobra.Command {
-	cmd := group("data", "Import, check, list, show, rename, delete, resample, export and make up prices",
+	cmd := group("data", "Prices: import, list, check, resample, export, make up",
 		newDataImport(a), newDataList(a), newDataMarket(a), newDataShow(a), newDataCheck(a), newDataSynth(a), newDataResample(a), newDataExport(a),
 		newDataRename(a), newDataDelete(a))
 	cmd.Long = dataHelp

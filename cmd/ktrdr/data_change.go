@@ -118,7 +118,7 @@ bars. Strategies that name the old symbol must be changed by hand.`
 
 func newDataRename(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "rename SYMBOL NEW", Short: "Give the series of a symbol another symbol", Long: renameDataHelp,
+		Use: "rename SYMBOL NEW", Short: "Rename the series of a symbol", Long: renameDataHelp,
 		Args: exactly(2, "a SYMBOL and its NEW name"), ValidArgsFunction: a.completeRename,
 	}
 	storageFlags(cmd)

@@ -48,8 +48,8 @@ func newDataMarket(a *app) *cobra.Command {
 
 // choiceFlags adds the flags with which a user decides on a market.
 func choiceFlags(cmd *cobra.Command, c *jobs.Choice) {
-	cmd.Flags().StringVar(&c.SameAs, "same-market-as", "", "it is the market of `SYMBOL` (or a market's id)")
-	cmd.Flags().BoolVar(&c.New, "new-market", false, "it is a market of its own, where its prices do not decide")
+	cmd.Flags().StringVar(&c.SameAs, "same-market-as", "", "same market as `SYMBOL` (or the id of a market)")
+	cmd.Flags().BoolVar(&c.New, "new-market", false, "new market, if the prices do not decide")
 }
 
 func (a *app) decideMarket(cmd *cobra.Command, s series, c jobs.Choice) error {

@@ -18,10 +18,10 @@ out. Markets whose day ends at another hour have other daily bars: import those.
 func newDataResample(a *app) *cobra.Command {
 	var replace bool
 	cmd := &cobra.Command{
-		Use: "resample SYMBOL FROM TO", Short: "Make longer bars of shorter ones", Long: resampleHelp,
+		Use: "resample SYMBOL FROM TO", Short: "Make longer bars from shorter ones", Long: resampleHelp,
 		Args: exactly(3, "a SYMBOL and two timeframes, such as EURUSD 1h 4h"), ValidArgsFunction: a.completeSeries,
 	}
-	cmd.Flags().BoolVar(&replace, "replace", false, "take the place of a series that is there")
+	cmd.Flags().BoolVar(&replace, "replace", false, "replace a series that exists")
 	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		from, err := seriesNamed(args[:2])

@@ -229,8 +229,8 @@ func newLeaderboard(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&q.Symbol, "symbol", "", "only those that trade this `SYMBOL`")
 	cmd.Flags().StringVar(&q.Timeframe, "timeframe", "", "only those that use bars of this `TIMEFRAME`")
 	cmd.Flags().StringVar(&q.Sort, "sort", "rank", "`ORDER`: "+strings.Join(httpapi.LeaderSorts, ", "))
-	cmd.Flags().IntVar(&q.Limit, "limit", 20, "how many at most")
-	cmd.Flags().StringVar(&q.Cursor, "cursor", "", "where the page begins: as the page before said")
+	cmd.Flags().IntVar(&q.Limit, "limit", 20, "largest number of rows")
+	cmd.Flags().StringVar(&q.Cursor, "cursor", "", "start of the page, as the page before printed it")
 	_ = cmd.RegisterFlagCompletionFunc("timeframe", completeTimeframes)
 	return cmd
 }

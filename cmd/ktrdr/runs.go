@@ -120,8 +120,8 @@ func newRuns(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringSliceVar(&states, "state", nil, "only runs in this `STATE`: running, completed, cancelled, given_up")
 	addSort(cmd, &q.Sort)
-	cmd.Flags().IntVar(&q.Limit, "limit", 20, "how many at most")
-	cmd.Flags().StringVar(&q.Cursor, "cursor", "", "where the page begins: as the page before said")
+	cmd.Flags().IntVar(&q.Limit, "limit", 20, "largest number of rows")
+	cmd.Flags().StringVar(&q.Cursor, "cursor", "", "start of the page, as the page before printed it")
 	return cmd
 }
 

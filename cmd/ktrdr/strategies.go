@@ -152,7 +152,7 @@ func frames(list []market.Timeframe) string {
 func newStrategiesShow(a *app) *cobra.Command {
 	var yaml bool
 	cmd := &cobra.Command{
-		Use: "show NAME", Short: "Show what a strategy means: features, size, cost",
+		Use: "show NAME", Short: "Show the features, size and training time of a strategy",
 		Args: exactly(1, "one NAME, or a file"), ValidArgsFunction: a.completeStrategies,
 	}
 	cmd.Flags().BoolVar(&yaml, "yaml", false, "print it with every default spelled out")
@@ -202,7 +202,7 @@ func newStrategiesExample(a *app) *cobra.Command {
 		names = append(names, e.Name)
 	}
 	return &cobra.Command{
-		Use: "example NAME", Short: "Print a strategy that comes with the program, to begin with",
+		Use: "example NAME", Short: "Print an example strategy",
 		Args: exactly(1, "one NAME: "+strings.Join(names, ", ")), ValidArgs: names,
 		RunE: func(_ *cobra.Command, args []string) error {
 			for _, e := range strategy.Examples() {

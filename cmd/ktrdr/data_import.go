@@ -71,7 +71,7 @@ func newDataImport(a *app) *cobra.Command {
 		Use: "import FILE…", Short: "Read price files into the library", Long: importHelp,
 		Args: atLeastOne("FILE to read"),
 	}
-	cmd.Flags().StringVar(&f.symbol, "symbol", "", "`SYMBOL` of the bars (default: the file's name tells it)")
+	cmd.Flags().StringVar(&f.symbol, "symbol", "", "`SYMBOL` of the bars (default: from the file name)")
 	f.add(cmd)
 	cmd.Flags().BoolVar(&f.normalise, "normalise", false, "repair errors instead of refusing the file")
 	cmd.Flags().BoolVar(&f.checkOnly, "check-only", false, "read and report, import nothing")

@@ -16,10 +16,10 @@ import (
 
 const marketHelp = `Show the market of a series, or decide it.
 
-A market is its prices, whatever they are called: trials and looks at the holdout are
-counted on it. Two series are one market when their returns correlate by 0.98 or more,
-in either sign, over 2,000 shared returns. With fewer shared returns you decide:
---same-market-as joins the market of another symbol, --new-market begins a new one.
+Trials and looks at the holdout are counted on a market. A market is its prices, under
+any name. Two series are one market when their returns correlate by 0.98 or more, in
+either sign, over 2,000 shared returns. With fewer shared returns you decide:
+--same-market-as joins the market of another symbol, --new-market makes a new one.
 Until then no research, training or backtest uses the series.
 
 --same-market-as also merges two markets that the prices do not show to be one. Their

@@ -11,9 +11,9 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-const resampleHelp = `Make longer bars of shorter ones and store them beside those, on the UTC calendar:
-weeks begin on Monday, months on the first. A last bar that is not finished is left
-out. Markets whose day ends at another hour have other daily bars: import those.`
+const resampleHelp = `Make longer bars from shorter ones, on the UTC calendar: weeks begin on Monday, months
+on the first. An unfinished last bar is left out. If the day of your market ends at
+another hour, import its daily bars instead.`
 
 func newDataResample(a *app) *cobra.Command {
 	var replace bool

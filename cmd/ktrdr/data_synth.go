@@ -12,12 +12,12 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-const synthHelp = `Make up a market with the habits of a currency: volatility in clusters, fat tails,
+const synthHelp = `Make up a market with the properties of a currency: volatility clusters, fat tails,
 weekends, a few gaps. The same seed gives the same bars on every machine.
 
-Without an edge nothing can be earned from it: whatever earns there is mistaken.
---edge plants a rule that can be learnt: after a close far from the mean of the
-last 48, the next bar drifts back by EDGE times its volatility.`
+Without --edge nothing can be earned on it. --edge plants a rule that can be learnt:
+after a close far from the mean of the last 48 closes, the next bar drifts back by
+EDGE times its volatility.`
 
 // What a market that is made up may be.
 const (

@@ -19,10 +19,10 @@ const strategiesHelp = `List the strategies that can be named, in the order in w
 
   a file    NAME.yaml in the folder strategies of the data folder; only the backend on
             that folder has it. The lab gets a copy when the backend starts.
-  lab       given to the lab with "ktrdr strategies add"; every backend has it
-  built-in  comes with the program
+  lab       added with "ktrdr strategies add"; every backend has it
+  built-in  an example of the program
 
-To write your own, begin with one that is there:
+To write your own, start with an example. "ktrdr help strategies.md" explains the file:
 
   ktrdr strategies example rsi_mean_reversion > mine.yaml
   ktrdr validate mine.yaml`

@@ -26,7 +26,7 @@ func newStrategiesAdd(a *app) *cobra.Command {
 		Args: exactly(1, "one FILE with a strategy"),
 	}
 	cmd.Flags().StringVar(&n.Name, "name", "", "`NAME` of the strategy in the lab (default: the name in its text)")
-	cmd.Flags().BoolVar(&n.Replace, "replace", false, "take the place of a strategy with the same name")
+	cmd.Flags().BoolVar(&n.Replace, "replace", false, "replace a strategy with the same name")
 	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		text, err := strategyText(args[0])

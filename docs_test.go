@@ -3,9 +3,12 @@ package ktrdr_test
 import (
 	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 var (
@@ -76,4 +79,76 @@ func testsOfTheTree(t *testing.T) (tests, cases map[string]bool) {
 		t.Fatal(err)
 	}
 	return tests, cases
+}
+
+var (
+	docLink = regexp.MustCompile(`\[[^\]\n]*\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	noFence = regexp.MustCompile("(?ms)^```.*?^```")
+)
+
+// Every link of a page leads to a file that is there, and to a heading that the
+// file has.
+func TestDocs_LinksLeadSomewhere(t *testing.T) {
+	pages := []string{"README.md", "CHANGELOG.md", "clients/langgraph/README.md"}
+	for _, pattern := range []string{"docs/*.md", "docs/adr/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, found...)
+	}
+	links := 0
+	for _, page := range pages {
+		for _, m := range docLink.FindAllStringSubmatch(read(t, page), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			links++
+			name, anchor, _ := strings.Cut(m[1], "#")
+			target := page
+			if name != "" {
+				target = filepath.Join(filepath.Dir(page), name)
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: there is no %s", page, m[1])
+			} else if anchor != "" && !slices.Contains(anchors(read(t, target)), anchor) {
+				t.Errorf("%s: %s has no heading #%s", page, target, anchor)
+			}
+		}
+	}
+	if links < 50 {
+		t.Errorf("%d links were found", links)
+	}
+}
+
+// anchors are the names of the headings of a page, as GitHub makes them.
+func anchors(page string) (names []string) {
+	for _, m := range heading.FindAllStringSubmatch(noFence.ReplaceAllString(page, ""), -1) {
+		names = append(names, strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, m[1]))
+	}
+	return names
+}
+
+func TestDocs_TheReadmeIsShort(t *testing.T) {
+	if n := len(strings.Fields(read(t, "README.md"))); n > 1200 {
+		t.Errorf("README.md has %d words; move what is over 1,200 into docs/", n)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

@@ -31,6 +31,7 @@ var arrows = map[string]rule{
 	".":        {},
 	"fault":    {},
 	"spelling": {},
+	"docs":     {}, // the guide, embedded
 
 	// pure compute
 	"num": {},
@@ -105,7 +106,7 @@ var arrows = map[string]rule{
 	"cmd/ktrdr": {
 		ours: []string{
 			".", "backend", "worker", "dummy", "blob", "sqlstore", "httpapi", "jobs", "research", "report", "agent", "llm", "resilience", "evidence", "designer",
-			"market", "instrument", "indicator", "neural", "strategy", "train", "backtest", "spelling",
+			"market", "instrument", "indicator", "neural", "strategy", "train", "backtest", "spelling", "docs",
 		},
 		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys", "golang.org/x/term"},
 	},

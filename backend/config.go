@@ -36,7 +36,7 @@ type Config struct {
 	Webhook       string              // told of every run that ended; empty means nobody
 
 	NoAuth      bool
-	Hosts       []string // names besides loopback under which the API may be called
+	Hosts       []string // host names, besides loopback, under which the API may be called
 	TLSCert     string
 	TLSKey      string
 	TLSUpstream bool // a proxy in front of us speaks TLS
@@ -47,7 +47,7 @@ type Config struct {
 	Threads ThreadStore
 
 	NoAutoCheckpoint bool          // checkpoints only where the work itself asks for them
-	CheckpointEvery  time.Duration // between periodic checkpoints, asked of every worker
+	CheckpointEvery  time.Duration // time between periodic checkpoints
 
 	Engine engine.Settings
 	Models Models

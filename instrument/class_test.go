@@ -58,7 +58,7 @@ func TestClasses_HaveCostsThatABacktestAccepts(t *testing.T) {
 
 // The reader of the docs must see the numbers that are used.
 func TestDocs_ListTheDefaultOfEveryClass(t *testing.T) {
-	text, err := os.ReadFile("../docs/costs.md")
+	text, err := os.ReadFile("../docs/research.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestDocs_ListTheDefaultOfEveryClass(t *testing.T) {
 		x := c.Costs()
 		want := strings.Join([]string{string(c), Points(x.Commission), Points(x.Slippage), Points(x.Spread), Points(x.PerSide())}, "|")
 		if !slices.Contains(rows, want) {
-			t.Errorf("docs/costs.md has no row that begins with %s", want)
+			t.Errorf("docs/research.md has no row that begins with %s", want)
 		}
 	}
 }

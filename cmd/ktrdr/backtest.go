@@ -20,21 +20,21 @@ import (
 	"github.com/ktrdr/ktrdr/train"
 )
 
-const backtestHelp = `Trade what a model decides on past bars, with all costs: a durable operation whose
-result is figures, trades and the equity at each bar. MODEL is a training (its id
-or enough of it), the sha256 of a model, or a model's file.
+const backtestHelp = `Trade the decisions of a model on past bars, with all costs. The result of this
+durable operation is figures, trades and the equity at each bar. MODEL is the id of a
+training (or its beginning), the sha256 of a model, or a model file.
 
-Only bars that the model was not trained on are traded: those from the beginning
-of its test part on. --scope all trades its training too, which the result says in
-so many words, because it is evidence of nothing.
+Only bars are traded that the model was not trained on, from the start of its test
+part. --scope all trades its training part too. That is no evidence, and the result
+says so.
 
 Several symbols are traded with one account each: every account has the same
 share of the capital, and the figures are those of the sum.
 
-Trading stops where the holdout of the market begins: the bars after it are kept
-to confirm strategies on. --open-holdout trades them too. That is a look: it is
-counted, and every later confirmation on this market must be stronger because of
-it. A model that a research made is traded on the bars that the research searched.
+Trading stops where the holdout of the market begins. Those bars are reserved for
+confirming strategies. --open-holdout trades them too. That is a look: it is counted,
+and every later claim on this market needs stronger evidence. A model of a research is
+traded on the bars that the research searched.
 
 A model is one trial on a market, however often it is backtested. Trials count in
 later verdicts: see ` + "`ktrdr memory trials`" + `.`
@@ -47,7 +47,7 @@ func newBacktest(a *app) *cobra.Command {
 		follow                                bool
 	)
 	cmd := &cobra.Command{
-		Use: "backtest MODEL", Short: "Trade a model on past bars", Long: backtestHelp,
+		Use: "backtest MODEL", Short: "Backtest a model on past bars", Long: backtestHelp,
 		Args: exactly(1, "one MODEL: a training, a sha256 or a file"), ValidArgsFunction: a.completeModels,
 	}
 	f := cmd.Flags()

@@ -20,16 +20,16 @@ import (
 )
 
 const backupHelp = `Write everything (operations, events, checkpoints, tokens, bars, strategies,
-instruments, blobs) into one file, while the backend runs. Files in the folder strategies
-and instruments.yaml of the data folder are copied into the lab first. The file is the same for SQLite and PostgreSQL, so that a
-lab can move from one to the other with restore. "-" writes to standard output.
-The file is as private as the database: it is readable by you only. A blob that is
-missing or damaged keeps nothing else from being saved; the exit code is then 1.`
+instruments, blobs) into one file. The backend may run. Files in the folder
+strategies and instruments.yaml of the data folder are copied into the lab first. A
+backup of SQLite can be restored into PostgreSQL, and back. "-" writes to standard
+output. The file is readable by its owner only. If a blob is missing or damaged,
+everything else is saved and the exit code is 1.`
 
 func newBackup(a *app) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
-		Use: "backup FILE", Short: "Write everything into one file, online", Long: backupHelp,
+		Use: "backup FILE", Short: "Write the whole lab into one file, while the backend runs", Long: backupHelp,
 		Args: exactly(1, "one FILE to write"),
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "replace an existing file")

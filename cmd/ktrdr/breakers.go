@@ -16,11 +16,10 @@ import (
 	"github.com/ktrdr/ktrdr/spelling"
 )
 
-const breakersHelp = `Show the circuit breakers: of agents, of providers of language models, and of
-clusters, which are providers that share a host and fail together. An open one
-lets nothing through until it is time for a probe; probes that succeed close it.
-A person can close one (reset), or hold it open or closed (force) until it is
-set back to automatic; who and why go into its history.`
+const breakersHelp = `Show the circuit breakers of agents, of model providers, and of clusters: providers
+that share a host. An open breaker refuses all calls until the time of its next
+probe. Successful probes close it. "reset" closes a breaker now. "force" holds it
+open or closed until "force NAME auto". The history keeps who did it and why.`
 
 func newBreakers(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -29,14 +28,14 @@ func newBreakers(a *app) *cobra.Command {
 	}
 	var limit int
 	history := &cobra.Command{
-		Use: "history [NAME]", Short: "What changed, newest first", Args: atMostOne("NAME of a breaker"),
+		Use: "history [NAME]", Short: "Changes of breakers, newest first", Args: atMostOne("NAME of a breaker"),
 		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
 			return a.breakerHistory(ctx, c, strings.Join(args, ""), limit)
 		}),
 	}
-	history.Flags().IntVar(&limit, "limit", 50, "how many at most")
+	history.Flags().IntVar(&limit, "limit", 50, "largest number of rows")
 	cmd.AddCommand(
-		&cobra.Command{Use: "list", Short: "Every breaker and what it has seen", Args: noArgs, RunE: a.asking(a.listBreakers)},
+		&cobra.Command{Use: "list", Short: "List all breakers with their calls and failures", Args: noArgs, RunE: a.asking(a.listBreakers)},
 		history, newBreakerReset(a), newBreakerForce(a),
 	)
 	return cmd
@@ -58,7 +57,7 @@ func newBreakerReset(a *app) *cobra.Command {
 func newBreakerForce(a *app) *cobra.Command {
 	var d resilience.Decision
 	cmd := &cobra.Command{
-		Use: "force NAME open|closed|auto --by WHO --why WHY", Short: "Hold a breaker open or closed, or back to automatic",
+		Use: "force NAME open|closed|auto --by WHO --why WHY", Short: "Hold a breaker open or closed, or set it back to automatic",
 		Args: exactly(2, "the NAME of a breaker, and open, closed or auto"),
 		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
 			switch d.State = ktrdr.BreakerState(strings.ToUpper(args[1])); d.State {

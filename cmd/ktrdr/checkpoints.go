@@ -14,7 +14,7 @@ import (
 )
 
 func newCheckpoints(a *app) *cobra.Command {
-	return group("checkpoints", "What operations left behind to be resumed from",
+	return group("checkpoints", "Checkpoints of operations: list, show, delete, clean up",
 		newCheckpointsList(a), newCheckpointsShow(a), newCheckpointsDelete(a), newCheckpointsStats(a), newCheckpointsCleanup(a))
 }
 
@@ -115,7 +115,7 @@ func newCheckpointsDelete(a *app) *cobra.Command {
 
 func newCheckpointsStats(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "stats", Short: "Sum up all checkpoints", Args: noArgs,
+		Use: "stats", Short: "Count all checkpoints and their size", Args: noArgs,
 		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
 			s, err := c.CheckpointStats(ctx)
 			if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // costLegend explains the mark of a cost in a table.
-const costLegend = "* The cost is below the default for the asset class: see docs/costs.md."
+const costLegend = "* The cost is below the default for the asset class: see `ktrdr help research.md`."
 
 // costText is the cost of one side of a trade in a table, marked where it is
 // below the default of the asset class.

@@ -17,17 +17,16 @@ import (
 	"github.com/ktrdr/ktrdr/spelling"
 )
 
-const dataHelp = `Prices belong to the lab: one series for each symbol and timeframe, listed in the
-database, with their bytes in the blob store. Every backend of the lab has them.
-These commands work on the database and the blobs: no backend is needed, and one that
-runs is not disturbed. A series that exists is never replaced unless you say so. Work
-that was pinned to the old series still finds it.
+const dataHelp = `Prices belong to the lab: one series for each symbol and timeframe. The database lists
+them, and the blob store holds the bytes. Every backend of the lab has them. These
+commands need no backend, and a running one is not disturbed. A series that exists is
+never replaced without a flag. Operations that started with the old series keep it.
 
 Each series belongs to a market, on which trials and looks at the holdout are counted.
 The market is recognised by its prices: see "ktrdr data market --help".`
 
 func newData(a *app) *cobra.Command {
-	cmd := group("data", "Import, check, list, show, rename, delete, resample, export and make up prices",
+	cmd := group("data", "Prices: import, list, check, resample, export, make up",
 		newDataImport(a), newDataList(a), newDataMarket(a), newDataShow(a), newDataCheck(a), newDataSynth(a), newDataResample(a), newDataExport(a),
 		newDataRename(a), newDataDelete(a))
 	cmd.Long = dataHelp
@@ -90,7 +89,7 @@ func shortHash(hash string) string { return hash[:min(len(hash), 12)] }
 func newDataList(a *app) *cobra.Command {
 	var old bool
 	cmd := &cobra.Command{Use: "list", Short: "List the series of the library and their markets", Args: noArgs}
-	cmd.Flags().BoolVar(&old, "all", false, "also series that were replaced; they stay readable for what was pinned to them")
+	cmd.Flags().BoolVar(&old, "all", false, "also series that were replaced; operations that started with them keep them")
 	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		list := []stored{} // an empty list in JSON, not null

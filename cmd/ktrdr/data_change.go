@@ -14,10 +14,9 @@ import (
 	"github.com/ktrdr/ktrdr/spelling"
 )
 
-const deleteDataHelp = `Delete a series, and the series that it replaced before. Without a TIMEFRAME all series
-of the symbol are deleted. Work that was pinned to a series still finds it. Its market
-keeps every trial and every look: they count again when the prices come back, under
-whatever name.`
+const deleteDataHelp = `Delete a series, and the series that it replaced. Without a TIMEFRAME all series of the
+symbol are deleted. Operations that started with a series keep it. The market keeps
+every trial and every look: they count again when the prices return, under any name.`
 
 func newDataDelete(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -112,13 +111,13 @@ func noneOf(all []stored, symbol string, tf market.Timeframe) error {
 	return usagef("there are no bars of %s: `ktrdr data list` shows what there is", symbol)
 }
 
-const renameDataHelp = `Give all series of a symbol another symbol. They stay in their markets, so that every
-trial and every look still counts. Work that was pinned to the old name still finds its
-bars. Strategies that name the old symbol must be changed by hand.`
+const renameDataHelp = `Rename all series of a symbol. They stay in their markets, so every trial and every
+look still counts. Operations that started with the old name keep their bars. Change
+strategies that name the old symbol by hand.`
 
 func newDataRename(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "rename SYMBOL NEW", Short: "Give the series of a symbol another symbol", Long: renameDataHelp,
+		Use: "rename SYMBOL NEW", Short: "Rename the series of a symbol", Long: renameDataHelp,
 		Args: exactly(2, "a SYMBOL and its NEW name"), ValidArgsFunction: a.completeRename,
 	}
 	storageFlags(cmd)

@@ -17,7 +17,7 @@ import (
 
 const checkDataHelp = `Check a series of the library, to its last byte and by the rules of an import; or
 a price file, as ` + "`ktrdr data import --check-only`" + ` does; or a bars file.
-The exit code is 1 when something is wrong. Gaps are told, and are not wrong.`
+The exit code is 1 when something is wrong. Gaps are reported, but are not an error.`
 
 func newDataCheck(a *app) *cobra.Command {
 	var f readFlags

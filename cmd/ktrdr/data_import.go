@@ -22,28 +22,26 @@ const importHelp = `Read price files (CSV, gzipped or not, or Parquet) into the 
 
 Symbol and timeframe come from a plain file name (EURUSD_1h.csv, EURUSDh1.csv.gz,
 EURUSD-1h.parquet), or from --symbol and --timeframe. A file with anything wrong in
-it is refused, and each finding is named with its line and the rule it breaks.
---normalise mends instead what can be mended and says what it did: it leaves out rows that
-cannot be read or are not positive, sorts, keeps the last of several rows with one
-time, and widens high and low to hold open and close. It never invents a bar.
+it is refused, and each finding is printed with its line and rule. --normalise repairs
+instead and reports it: it leaves out rows that cannot be read or are not positive,
+sorts, keeps the last of several rows with one time, and widens high and low to
+include open and close. It adds no bar.
 
-With --zone the hour that comes twice when clocks are set back is told apart by the
-order of the rows. Where that does not decide, the rows are a finding; --normalise
-leaves them out. A file whose rows need more than 512 MiB (some 10 million rows) is
-refused: split it.
+With --zone the hour that a clock change repeats is resolved by the order of the rows.
+Where the order does not decide, the rows are a finding; --normalise leaves them out. A
+file whose rows need more than 512 MiB (about 10 million rows) is refused: split it.
 
-A series that exists is refused, unless the bars are the same: --append adds the new bars to it, --replace lets them
-take its place. Files of one series in one command are merged with each other first.
-Where two of them have a bar of the same time, the later file counts, and what differs
-is shown. The series before stays readable for work that was pinned to it; see
+A series that exists is refused, unless the bars are the same. --append adds the new
+bars. --replace replaces the series. Several files of one series are merged first.
+Where two have a bar of the same time, the later file wins, and the differences are
+shown. The old series stays readable for operations that started with it; see
 "ktrdr data list --all".
 
-A series is imported whole or not at all; the exit code is 1 when one was not.
+A series is imported completely or not at all. The exit code is 1 when one was not.
 
-Prices that are known under another name, time zone, length or timeframe belong to
-the same market: its trials and looks count for them too. Where too few returns are
-shared to decide, --same-market-as or --new-market does, now or later with
-"ktrdr data market".`
+Prices that are known under another name, time zone, length or timeframe belong to the
+same market, with the same trials and looks. If too few returns are shared to decide,
+use --same-market-as or --new-market, now or later with "ktrdr data market".`
 
 type importFlags struct {
 	readFlags
@@ -72,11 +70,11 @@ func newDataImport(a *app) *cobra.Command {
 		Use: "import FILE…", Short: "Read price files into the library", Long: importHelp,
 		Args: atLeastOne("FILE to read"),
 	}
-	cmd.Flags().StringVar(&f.symbol, "symbol", "", "`SYMBOL` of the bars (default: the file's name tells it)")
+	cmd.Flags().StringVar(&f.symbol, "symbol", "", "`SYMBOL` of the bars (default: from the file name)")
 	f.add(cmd)
-	cmd.Flags().BoolVar(&f.normalise, "normalise", false, "mend what is wrong instead of refusing the file")
+	cmd.Flags().BoolVar(&f.normalise, "normalise", false, "repair errors instead of refusing the file")
 	cmd.Flags().BoolVar(&f.checkOnly, "check-only", false, "read and report, import nothing")
-	cmd.Flags().BoolVar(&f.replace, "replace", false, "take the place of a series that exists")
+	cmd.Flags().BoolVar(&f.replace, "replace", false, "replace a series that exists")
 	cmd.Flags().BoolVar(&f.append, "append", false, "add the bars to a series that exists")
 	choiceFlags(cmd, &f.choice)
 	storageFlags(cmd)

@@ -16,10 +16,10 @@ import (
 
 const marketHelp = `Show the market of a series, or decide it.
 
-A market is its prices, whatever they are called: trials and looks at the holdout are
-counted on it. Two series are one market when their returns correlate by 0.98 or more,
-in either sign, over 2,000 shared returns. With fewer shared returns you decide:
---same-market-as joins the market of another symbol, --new-market begins a new one.
+Trials and looks at the holdout are counted on a market. A market is its prices, under
+any name. Two series are one market when their returns correlate by 0.98 or more, in
+either sign, over 2,000 shared returns. With fewer shared returns you decide:
+--same-market-as joins the market of another symbol, --new-market makes a new one.
 Until then no research, training or backtest uses the series.
 
 --same-market-as also merges two markets that the prices do not show to be one. Their
@@ -48,8 +48,8 @@ func newDataMarket(a *app) *cobra.Command {
 
 // choiceFlags adds the flags with which a user decides on a market.
 func choiceFlags(cmd *cobra.Command, c *jobs.Choice) {
-	cmd.Flags().StringVar(&c.SameAs, "same-market-as", "", "it is the market of `SYMBOL` (or a market's id)")
-	cmd.Flags().BoolVar(&c.New, "new-market", false, "it is a market of its own, where its prices do not decide")
+	cmd.Flags().StringVar(&c.SameAs, "same-market-as", "", "same market as `SYMBOL` (or the id of a market)")
+	cmd.Flags().BoolVar(&c.New, "new-market", false, "new market, if the prices do not decide")
 }
 
 func (a *app) decideMarket(cmd *cobra.Command, s series, c jobs.Choice) error {

@@ -22,9 +22,9 @@ type readFlags struct {
 }
 
 func (f *readFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.timeframe, "timeframe", "", "`TIMEFRAME` of the bars, such as 1h (default: the file's name tells it, or its times do)")
-	cmd.Flags().StringVar(&f.zone, "zone", "UTC", "time `ZONE` of times that name none, such as Europe/Athens")
-	cmd.Flags().Float64Var(&f.divide, "divide", 0, "prices are points, so `MANY` to a unit: 100000 for most currencies, 1000 for those of the yen")
+	cmd.Flags().StringVar(&f.timeframe, "timeframe", "", "`TIMEFRAME` of the bars, such as 1h (default: from the file name or the times)")
+	cmd.Flags().StringVar(&f.zone, "zone", "UTC", "time `ZONE` of times without one, such as Europe/Athens")
+	cmd.Flags().Float64Var(&f.divide, "divide", 0, "divide prices by this `NUMBER`, for files in points: 100000 for most currencies, 1000 for the yen")
 	_ = cmd.RegisterFlagCompletionFunc("timeframe", completeTimeframes)
 }
 

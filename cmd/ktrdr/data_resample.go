@@ -11,17 +11,17 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-const resampleHelp = `Make longer bars of shorter ones and store them beside those, on the UTC calendar:
-weeks begin on Monday, months on the first. A last bar that is not finished is left
-out. Markets whose day ends at another hour have other daily bars: import those.`
+const resampleHelp = `Make longer bars from shorter ones, on the UTC calendar: weeks begin on Monday, months
+on the first. An unfinished last bar is left out. If the day of your market ends at
+another hour, import its daily bars instead.`
 
 func newDataResample(a *app) *cobra.Command {
 	var replace bool
 	cmd := &cobra.Command{
-		Use: "resample SYMBOL FROM TO", Short: "Make longer bars of shorter ones", Long: resampleHelp,
+		Use: "resample SYMBOL FROM TO", Short: "Make longer bars from shorter ones", Long: resampleHelp,
 		Args: exactly(3, "a SYMBOL and two timeframes, such as EURUSD 1h 4h"), ValidArgsFunction: a.completeSeries,
 	}
-	cmd.Flags().BoolVar(&replace, "replace", false, "take the place of a series that is there")
+	cmd.Flags().BoolVar(&replace, "replace", false, "replace a series that exists")
 	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		from, err := seriesNamed(args[:2])

@@ -21,8 +21,8 @@ func newDataShow(a *app) *cobra.Command {
 		Use: "show SYMBOL TIMEFRAME", Short: "Show a series: span, gaps, figures, some of its bars",
 		Args: exactly(2, seriesArgs), ValidArgsFunction: a.completeSeries,
 	}
-	cmd.Flags().IntVar(&head, "head", 3, "`NUMBER` of first bars to show")
-	cmd.Flags().IntVar(&tail, "tail", 3, "`NUMBER` of last bars to show")
+	cmd.Flags().IntVar(&head, "head", 3, "`NUMBER` of bars to show from the start")
+	cmd.Flags().IntVar(&tail, "tail", 3, "`NUMBER` of bars to show from the end")
 	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if head < 0 || tail < 0 {

@@ -12,12 +12,12 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-const synthHelp = `Make up a market with the habits of a currency: volatility in clusters, fat tails,
+const synthHelp = `Make up a market with the properties of a currency: volatility clusters, fat tails,
 weekends, a few gaps. The same seed gives the same bars on every machine.
 
-Without an edge nothing can be earned from it: whatever earns there is mistaken.
---edge plants a rule that can be learnt: after a close far from the mean of the
-last 48, the next bar drifts back by EDGE times its volatility.`
+Without --edge nothing can be earned on it. --edge plants a rule that can be learnt:
+after a close far from the mean of the last 48 closes, the next bar drifts back by
+EDGE times its volatility.`
 
 // What a market that is made up may be.
 const (
@@ -34,14 +34,14 @@ type synthFlags struct {
 
 func newDataSynth(a *app) *cobra.Command {
 	var f synthFlags
-	cmd := &cobra.Command{Use: "synth", Short: "Make up a series, to try things on", Long: synthHelp, Args: noArgs}
+	cmd := &cobra.Command{Use: "synth", Short: "Make up a series for experiments", Long: synthHelp, Args: noArgs}
 	cmd.Flags().StringVar(&f.Symbol, "symbol", "SYNTH", "`SYMBOL` to store it as")
 	cmd.Flags().StringVar(&f.timeframe, "timeframe", "1h", "`TIMEFRAME` of the bars")
 	cmd.Flags().IntVar(&f.Bars, "bars", 5000, "how many")
 	cmd.Flags().Uint64Var(&f.Seed, "seed", 1, "the same seed gives the same bars")
 	cmd.Flags().Float64Var(&f.Edge, "edge", 0, "strength of the rule that can be learnt, 0 to 1; 0 plants none")
 	cmd.Flags().StringVar(&f.start, "start", "2015-01-05", "`DATE` of the first bar")
-	cmd.Flags().BoolVar(&f.replace, "replace", false, "take the place of a series that is there")
+	cmd.Flags().BoolVar(&f.replace, "replace", false, "replace a series that exists")
 	_ = cmd.RegisterFlagCompletionFunc("timeframe", completeTimeframes)
 	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

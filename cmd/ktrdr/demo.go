@@ -21,15 +21,14 @@ import (
 	"github.com/ktrdr/ktrdr/httpapi"
 )
 
-const demoHelp = `See it work. A market is made up, with a rule planted in it that can be learnt; a
-real backend researches it: strategies are designed, trained, backtested and
-judged, and a table shows what survived. On a terminal the backend stays up
-afterwards, to be looked at, until Ctrl-C; piped or with --exit the demo ends with
-the result. It leaves nothing behind unless --data names a folder.
+const demoHelp = `Run eight researches on a made-up market that has a known edge. A real backend
+designs, trains, backtests and judges strategies, and a table shows the results. On a
+terminal the backend runs until Ctrl-C. With --exit, or when piped, the demo ends
+with the result. It leaves no files unless --data names a folder.
 
---kill shows something else: a backend and two workers run a tree of operations
-while one worker is killed with kill -9, then the backend. What they held is
-recovered, and the result compared with the one that nothing had disturbed.`
+--kill shows crash recovery instead: a backend and two workers run a tree of
+operations. One worker is killed with kill -9, then the backend. The work is
+recovered, and the result is compared with that of an undisturbed run.`
 
 // What the environment of the demo's processes is besides the user's: nothing
 // that would make it another demo, and times scaled down so that a recovery that
@@ -46,7 +45,7 @@ func newDemo(a *app) *cobra.Command {
 		f    researchDemo
 		kill bool
 	)
-	cmd := &cobra.Command{Use: "demo", Short: "See researches of a market with an edge in it; or --kill", Long: demoHelp, Args: noArgs}
+	cmd := &cobra.Command{Use: "demo", Short: "Run eight researches on a made-up market, or show crash recovery with --kill", Long: demoHelp, Args: noArgs}
 	cmd.Flags().IntVar(&f.researches, "researches", 8, "how many")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "another seed is another market")
 	cmd.Flags().Float64Var(&f.edge, "edge", demoEdge, "how strong the planted rule is, 0 to 1; 0 plants none")

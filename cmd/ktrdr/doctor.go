@@ -20,11 +20,10 @@ import (
 	"github.com/ktrdr/ktrdr/blob"
 )
 
-const doctorHelp = `Check everything that can be checked: folder and permissions, free disk, the
-database, the blobs in both directions, the server, that it serves this lab, its
-clock, and operations that do not move. Everything for which ktrdr serve would refuse to start is found
-without changing anything. It looks at the database and the blobs themselves and
-needs no running backend. Each ✗ says what to do; the exit code is 1 when there is one.`
+const doctorHelp = `Check the installation: folder and permissions, free disk, database, blobs, server
+(that it serves this lab), clock, and operations without progress. It finds every reason for which ktrdr serve
+would refuse to start, and changes nothing. It needs no running backend. Each ✗ says
+what to do. The exit code is 1 when there is one.`
 
 // finding is one thing the doctor looked at.
 type finding struct {

@@ -11,9 +11,9 @@ import (
 	"github.com/ktrdr/ktrdr/httpapi"
 )
 
-const dummyHelp = `Start an operation that counts steps and sleeps between them. Its result is a
-hash over the steps, so that a lost or a doubled step shows. It is the engine's
-own test subject, and yours: kill what runs it and see it come back.`
+const dummyHelp = `Start a test operation that counts steps and sleeps between them. Its result is a hash
+over the steps, so that a lost or repeated step is visible. Kill the process that runs
+it and watch the recovery.`
 
 func newDummy(a *app) *cobra.Command {
 	var (

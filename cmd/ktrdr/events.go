@@ -11,10 +11,9 @@ import (
 	"github.com/ktrdr/ktrdr/httpapi"
 )
 
-const eventsHelp = `Print events as they happen, until Ctrl-C. With an OPERATION only its own, from
-the beginning of its life, until it has ended. --kind shows only events of some
-kinds, such as backend_started, backend_died, worker_registered, worker_left and
-worker_lost.`
+const eventsHelp = `Print events as they happen, until Ctrl-C. With an OPERATION: all its events from its
+creation to its end. --kind shows only some kinds, such as backend_started,
+backend_died, worker_registered, worker_left and worker_lost.`
 
 func newEvents(a *app) *cobra.Command {
 	var (
@@ -47,7 +46,7 @@ func newEvents(a *app) *cobra.Command {
 			return a.stream(ctx, c, id, cursor, kinds)
 		}),
 	}
-	cmd.Flags().StringVar(&after, "after", "", "begin after the event with this `ID`, as --json shows it; 0-0 begins with the oldest that is kept")
+	cmd.Flags().StringVar(&after, "after", "", "start after the event with this `ID`, as --json shows it; 0-0: start with the oldest event")
 	cmd.Flags().StringSliceVar(&given, "kind", nil, "only events of these `KINDS`")
 	_ = cmd.RegisterFlagCompletionFunc("kind", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return kindNames(), cobra.ShellCompDirectiveNoFileComp

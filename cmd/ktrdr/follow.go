@@ -13,11 +13,11 @@ import (
 	"github.com/ktrdr/ktrdr/httpapi"
 )
 
-const followHelp = `Follow a run or an operation to its end. Of a run: its counts, and the phases of
-the researches that are active. Of an operation: its events and, on a terminal, a
-live bar for it and each of its children. The exit code is the result: 0
-COMPLETED, 1 FAILED, 3 CANCELLED; of a run, 1 if a research failed. A backend that
-restarts meanwhile is waited for. Ctrl-C stops the watching, not the work.`
+const followHelp = `Follow a run or an operation to its end. A run shows its counts and the phases of its
+active researches. An operation shows its events and, on a terminal, a progress bar for
+it and each of its children. The exit code is the result: 0 COMPLETED, 1 FAILED,
+3 CANCELLED; for a run, 1 if a research failed. If the backend restarts, follow waits
+for it. Ctrl-C stops following, not the work.`
 
 func newFollow(a *app) *cobra.Command {
 	cmd := a.onRunOrOperation("follow", "Follow a run or an operation to its end; the exit code is its result",

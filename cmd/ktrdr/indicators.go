@@ -10,8 +10,8 @@ import (
 	"github.com/ktrdr/ktrdr/indicator"
 )
 
-const indicatorsHelp = `List the indicators that strategies are made of; or, of one, its parameters with
-their bounds, its outputs, its definition and how many bars it takes to warm up.`
+const indicatorsHelp = `List the indicators that strategies may use. With a NAME: its parameters with their
+bounds, its outputs, its definition and its warm-up in bars.`
 
 func newIndicators(a *app) *cobra.Command {
 	var names []string

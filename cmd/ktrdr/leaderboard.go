@@ -15,11 +15,11 @@ import (
 )
 
 const leaderboardHelp = `Rank researches: claims first, then by the deflated Sharpe ratio on the test part.
-The Sharpe ratio is deflated by the number of trials on the market today, for
-every row alike. ALPHA is the return per year that the market does not explain (the intercept
-of a regression on buy-and-hold). TRIALS and LOOKS
-are those of the market now. PRICES are imported, made up (by "ktrdr data synth" or
-the demo), or unknown.`
+The Sharpe ratio of every row is deflated by the number of trials on the market today.
+ALPHA is the return per year that the market does not explain: the intercept of a
+regression on buy-and-hold. TRIALS and LOOKS are those of the market today. PRICES are
+imported, made up (by "ktrdr data synth" or the demo), or unknown. "ktrdr help
+research.md" defines each figure.`
 
 func newLeaderboard(a *app) *cobra.Command {
 	var q report.LeaderboardQuery
@@ -56,8 +56,8 @@ func newLeaderboard(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&q.Symbol, "symbol", "", "only those that trade this `SYMBOL`")
 	cmd.Flags().StringVar(&q.Timeframe, "timeframe", "", "only those that use bars of this `TIMEFRAME`")
 	cmd.Flags().StringVar(&q.Sort, "sort", "rank", "`ORDER`: "+strings.Join(report.Sorts, ", "))
-	cmd.Flags().IntVar(&q.Limit, "limit", 20, "how many at most")
-	cmd.Flags().StringVar(&q.Cursor, "cursor", "", "where the page begins: as the page before said")
+	cmd.Flags().IntVar(&q.Limit, "limit", 20, "largest number of rows")
+	cmd.Flags().StringVar(&q.Cursor, "cursor", "", "start of the page, as the page before printed it")
 	_ = cmd.RegisterFlagCompletionFunc("timeframe", completeTimeframes)
 	return cmd
 }

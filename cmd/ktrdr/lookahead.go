@@ -17,23 +17,23 @@ import (
 	"github.com/ktrdr/ktrdr/train"
 )
 
-const lookaheadHelp = `Hold a strategy to the order of time. Everything is computed once, and again with
-other prices from some instant on; whatever lies before that instant has to stay
-the same, to the bit:
+const lookaheadHelp = `Check that a strategy uses no future prices. Everything is computed twice: once, and
+again with other prices after some instant. Everything before that instant must be
+identical:
 
   preparation  inputs, labels and weights of the samples before each part of the split
-  signals      what a model says of each bar
-  fills        trades and equity of a backtest, within the bar too
+  signals      the answer of a model at each bar
+  fills        trades and equity of a backtest, also within a bar
 
 It runs on a synthetic market, or with --symbol on the first of the library's bars:
 never on the second half, which the holdout is part of. Without --model a network
 that was trained for one epoch is asked.
 
---plant puts a known cheat in, which has to be found: a look at whether the check
-is worth anything. The exit code is 1 when something looks ahead, planted or not.`
+--plant adds a known error that the check must find, to prove that the check works.
+The exit code is 1 when something looks ahead, planted or not.`
 
 func newCheck(a *app) *cobra.Command {
-	return group("check", "Check what can be checked of a strategy", newCheckLookahead(a))
+	return group("check", "Checks of a strategy", newCheckLookahead(a))
 }
 
 type lookaheadFlags struct {
@@ -54,7 +54,7 @@ const (
 func newCheckLookahead(a *app) *cobra.Command {
 	var f lookaheadFlags
 	cmd := &cobra.Command{
-		Use: "lookahead STRATEGY", Short: "Look for decisions that know the future", Long: lookaheadHelp,
+		Use: "lookahead STRATEGY", Short: "Find decisions that use future prices", Long: lookaheadHelp,
 		Args: exactly(1, "one STRATEGY: its name, or a file"), ValidArgsFunction: a.completeStrategies,
 	}
 	cmd.Flags().StringSliceVar(&f.symbols, "symbol", nil, "check on the library's bars of these `SYMBOLS` (default: a synthetic market)")

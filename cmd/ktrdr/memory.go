@@ -15,19 +15,19 @@ import (
 	"github.com/ktrdr/ktrdr/research"
 )
 
-const memoryHelp = `Show what researches left: experiments (how each ended), hypotheses (what is to be
-found out, and what was), and trials (the ledger: every strategy that ever met the
-data, which all count against luck).`
+const memoryHelp = `Show what researches found: experiments (the result of each research), hypotheses
+(open and tested ideas) and trials (the ledger of every strategy that was tried;
+verdicts are adjusted for their number).`
 
 func newMemory(a *app) *cobra.Command {
 	var f memoryFlags
 	cmd := &cobra.Command{
-		Use: "memory", Short: "What researches left: experiments, hypotheses, trials", Long: memoryHelp, Args: noSuchPart,
+		Use: "memory", Short: "Results of researches: experiments, hypotheses, trials", Long: memoryHelp, Args: noSuchPart,
 		RunE: a.remember("experiments", &f),
 	}
 	list := &cobra.Command{Use: "list", Short: "Experiments, newest first", Args: noArgs, RunE: a.remember("experiments", &f)}
-	hypotheses := &cobra.Command{Use: "hypotheses", Short: "What is to be found out, and what was", Args: noArgs, RunE: a.remember("hypotheses", &f)}
-	trials := &cobra.Command{Use: "trials", Short: "The ledger: every strategy that met the data", Args: noArgs, RunE: a.remember("trials", &f)}
+	hypotheses := &cobra.Command{Use: "hypotheses", Short: "Hypotheses, open and tested", Args: noArgs, RunE: a.remember("hypotheses", &f)}
+	trials := &cobra.Command{Use: "trials", Short: "The ledger: every strategy that was tried", Args: noArgs, RunE: a.remember("trials", &f)}
 	for _, c := range []*cobra.Command{cmd, list, hypotheses, trials} {
 		f.add(c)
 	}
@@ -44,8 +44,8 @@ type memoryFlags struct {
 
 func (f *memoryFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.run, "run", "", "only those of this `RUN`")
-	cmd.Flags().IntVar(&f.limit, "limit", 50, "how many at most")
-	cmd.Flags().StringVar(&f.cursor, "cursor", "", "where the page begins: as the page before said")
+	cmd.Flags().IntVar(&f.limit, "limit", 50, "largest number of rows")
+	cmd.Flags().StringVar(&f.cursor, "cursor", "", "start of the page, as the page before printed it")
 }
 
 func (a *app) remember(kind string, f *memoryFlags) func(*cobra.Command, []string) error {
@@ -136,17 +136,16 @@ func hundredths(x *float64) string {
 	return fmt.Sprintf("%.2f", *x)
 }
 
-const memoryShowHelp = `Show all that is remembered of a research: how it ended, what it tested, what to try
-next, and its strategy.
+const memoryShowHelp = `Show one research: its result, its hypothesis, what to try next, and its strategy.
 
---conversation shows instead what the research and models said to each other: the
-prompt, each answer, each tool that the model used and what the tool gave back,
-with tokens and costs. What was asked is kept with the newest checkpoint of the
-design and of the assessment; once that is deleted, only the answers are left.`
+--conversation shows the conversation with language models instead: the prompt, each
+answer, each tool call and its result, with tokens and costs. Prompts are stored with
+the newest checkpoint of design and assessment. When it is deleted, only the answers
+are left.`
 
 func newMemoryShow(a *app) *cobra.Command {
 	var conversation bool
-	cmd := a.onOperation("show", "All that is remembered of a research", func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+	cmd := a.onOperation("show", "Show one research: result, hypothesis, strategy", func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
 		if conversation {
 			t, err := c.Conversation(ctx, id)
 			if err != nil {
@@ -161,7 +160,7 @@ func newMemoryShow(a *app) *cobra.Command {
 		return a.showExperiment(e)
 	})
 	cmd.Long = memoryShowHelp
-	cmd.Flags().BoolVar(&conversation, "conversation", false, "show what the research and models said to each other")
+	cmd.Flags().BoolVar(&conversation, "conversation", false, "show the conversation with language models")
 	return cmd
 }
 

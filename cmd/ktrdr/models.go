@@ -26,7 +26,7 @@ func newModels(a *app) *cobra.Command {
 			return a.listModels(ctx, c, limit)
 		}),
 	}
-	cmd.Flags().IntVar(&limit, "limit", 20, "how many at most")
+	cmd.Flags().IntVar(&limit, "limit", 20, "largest number of rows")
 	cmd.AddCommand(newModelsSave(a))
 	return cmd
 }

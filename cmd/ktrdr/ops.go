@@ -54,7 +54,7 @@ func newOpsList(a *app, use string) *cobra.Command {
 	cmd.Flags().StringVar(&f.parent, "parent", "", "only children of this `OPERATION`")
 	cmd.Flags().StringVar(&f.run, "run", "", "only the researches of this `RUN`")
 	addSort(cmd, &f.sort)
-	cmd.Flags().IntVar(&f.limit, "limit", 50, "how many at most")
+	cmd.Flags().IntVar(&f.limit, "limit", 50, "largest number of rows")
 	cmd.Flags().BoolVar(&f.all, "all", false, "all of them, page by page")
 	_ = cmd.RegisterFlagCompletionFunc("parent", a.completeIDs)
 	cmd.RunE = a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error { return a.listOps(ctx, c, f) })

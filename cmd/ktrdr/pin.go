@@ -11,13 +11,13 @@ import (
 	"github.com/ktrdr/ktrdr/httpapi"
 )
 
-const pinHelp = `Keep the files of a research: its model, trades and equity curve. ID is the
+const pinHelp = `Keep the files of a research: its model, trades and equity curve. OPERATION is the
 research or one of its operations.
 
-A research that claims nothing keeps its figures and daily returns once its
-generation is closed. Its files are computed again when they are asked for. A
-pinned research keeps them. Files that are not kept any more are computed again
-and stored first. Finalists and claims are always kept.`
+A research without a claim keeps only its figures and daily returns after its
+generation has ended. Its other files are computed again on demand. A pinned research
+keeps them; missing files are computed again first. Finalists and claims always keep
+their files.`
 
 func newPin(a *app) *cobra.Command {
 	cmd := a.onOperation("pin", "Keep the files of a research", func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
@@ -32,7 +32,7 @@ func newPin(a *app) *cobra.Command {
 }
 
 func newUnpin(a *app) *cobra.Command {
-	return a.onOperation("unpin", "Let a research that claims nothing keep only its figures", func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+	return a.onOperation("unpin", "Stop keeping the files of a research", func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
 		r, err := c.Unpin(ctx, id)
 		if err != nil {
 			return err

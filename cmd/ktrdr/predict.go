@@ -12,28 +12,28 @@ import (
 	"github.com/ktrdr/ktrdr/jobs"
 )
 
-const predictHelp = `Ask a model about the newest bars of a symbol: what it decides at each close.
-MODEL is a training (its id or enough of it), the sha256 of a model, or a model
-file, which is uploaded. The bars are those of the server's library.
+const predictHelp = `Show the decisions of a model at the newest closes of a symbol. MODEL is the id of a
+training (or its beginning), the sha256 of a model, or a model file, which is
+uploaded. The bars are those of the server's library.
 
 The bars end where the holdout of the market begins. --open-holdout shows the
-decisions in the holdout too. That is a look: it is counted, and every later
-confirmation on this market must be stronger because of it. The same model on the
-same bars is counted once. See ` + "`ktrdr data list`" + ` for the markets and their looks.
+decisions in the holdout too. That is a look: it is counted, and every later claim on
+this market needs stronger evidence. The same model on the same bars is counted once.
+See ` + "`ktrdr data list`" + ` for the markets and their looks.
 
-The last bar is computed twice, at once and bar by bar as live trading would, and
-both must agree to the bit.`
+The last bar is computed twice: at once, and bar by bar as in live trading. Both
+results must be identical.`
 
 func newPredict(a *app) *cobra.Command {
 	var r jobs.PredictionRequest
 	cmd := &cobra.Command{
-		Use: "predict MODEL", Short: "Ask a model about the newest bars", Long: predictHelp,
+		Use: "predict MODEL", Short: "Show the decisions of a model at the newest bars", Long: predictHelp,
 		Args: exactly(1, "one MODEL: a training, a sha256 or a file"), ValidArgsFunction: a.completeModels,
 	}
 	f := cmd.Flags()
 	f.StringVar(&r.Symbol, "symbol", "", "`SYMBOL` (default: the one that the model was trained on)")
 	f.IntVar(&r.Last, "last", 5, "how many bars")
-	f.BoolVar(&r.OpenHoldout, "open-holdout", false, "go on into the holdout; it is counted as a look")
+	f.BoolVar(&r.OpenHoldout, "open-holdout", false, "read into the holdout; this is counted as a look")
 	_ = cmd.RegisterFlagCompletionFunc("symbol", a.completeSymbols)
 	ask := a.asking(func(ctx context.Context, c *httpapi.Client, args []string) (err error) {
 		if r.Model, err = modelFor(ctx, c, args[0]); err != nil {

@@ -12,13 +12,13 @@ import (
 	"github.com/ktrdr/ktrdr/httpapi"
 )
 
-const reportHelp = `Tell on one screen what happened while nobody watched: how the researches ended
-and what they claim, the best of them, what failed and how to go on with it, what
-happened to backends and workers, and what was spent on models.
+const reportHelp = `Show on one screen what happened overnight: results and claims of the researches, the
+best of them, failures with the command to continue, deaths of backends and workers,
+and the money spent on models.
 
 --since says how far back: a duration (12h, 7d), a local time (22:00,
-2026-11-14T22:00), or last, which is since the newest spell of research began.
-With --run it is that run, from its beginning.`
+2026-11-14T22:00), or last: since the latest period of research began.
+--run shows one run from its start.`
 
 type reportFlags struct {
 	since, run string
@@ -28,7 +28,7 @@ type reportFlags struct {
 func newReport(a *app) *cobra.Command {
 	var f reportFlags
 	cmd := &cobra.Command{
-		Use: "report", Short: "What happened in the night", Long: reportHelp, Args: noArgs,
+		Use: "report", Short: "What happened overnight: results, failures, machines, money", Long: reportHelp, Args: noArgs,
 		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error { return a.report(ctx, c, f) }),
 	}
 	cmd.Flags().StringVar(&f.since, "since", "", "how far back: `TIME`, a duration, or last (default 12h)")

@@ -18,9 +18,9 @@ import (
 
 const researchHelp = `Research a goal: design strategies, train their networks, backtest them on bars
 that they have not seen, and judge what is left after costs. The best finalist of
-each generation is then confirmed once on the holdout. The goal is words: symbols,
-timeframes, indicators and a style that are named in it are used. The built-in
-designer needs no model, costs nothing and learns from what was tried before.
+each generation is then confirmed once on the holdout. The goal is words: it may name
+symbols, timeframes, indicators and a style. The built-in designer needs no language
+model, costs nothing and learns from earlier trials.
 
 Several symbols ("EURGBP or USDCAD", --symbol given twice) are researched
 together: one network is trained on all of them and trades each with its own
@@ -30,9 +30,9 @@ twice): decisions are made at the shortest, and designs may also read the others
 A symbol or timeframe without bars is refused.
 
 Words of the goal without an effect are listed as "not understood". A goal of which
-nothing is understood is refused; --ignore-unknown researches all the same. A goal
-that names trend, mean reversion, momentum, breakout, volatility or volume gets it
-in at least half of its designs.
+nothing is understood is refused; --ignore-unknown starts it anyway. If a goal names
+trend, mean reversion, momentum, breakout, volatility or volume, at least half of the
+designs belong to that family.
 
 --count starts several researches, in generations that learn from each other.
 --until HH:MM keeps starting generations until that time of day; it survives
@@ -74,18 +74,18 @@ func newResearch(a *app) *cobra.Command {
 		return a.research(ctx, c, f)
 	})
 	flags := cmd.Flags()
-	flags.IntVar(&f.Count, "count", 0, "how many researches (default 1; with --until the size of a generation, as the server is set)")
-	flags.StringVar(&f.until, "until", "", "keep starting generations until this local `TIME`, such as 07:00")
+	flags.IntVar(&f.Count, "count", 0, "number of researches (default 1; with --until: the size of a generation)")
+	flags.StringVar(&f.until, "until", "", "keep starting generations until this `TIME`, HH:MM on this machine; survives restarts; running researches finish")
 	flags.BoolVarP(&f.follow, "follow", "f", false, "follow the run to its end")
 	flags.StringSliceVar(&f.Symbols, "symbol", nil, "`SYMBOL` to research; several are researched together, with one account each")
 	flags.StringSliceVar(&f.Timeframes, "timeframe", nil, "`TIMEFRAME` of the bars, such as 1h; of several, decisions are made at the shortest")
 	flags.StringVar(&f.Costs, "costs", "", "cost floors of this run in basis points: `SYMBOL=COMMISSION/SLIPPAGE/SPREAD,…`, such as EURUSD=0.5/0.5/1 (default: instruments.yaml, KTRDR_COSTS, else that of the asset class)")
-	flags.Uint64Var(&f.seed, "seed", 0, "the same seed, goal, bars and memory give the same results (default: one more than the researches before)")
+	flags.Uint64Var(&f.seed, "seed", 0, "the same seed, goal, bars and memory give the same results (default: made from the id of the run)")
 	flags.StringVar(&f.file, "strategy", "", "`STRATEGY` to research instead of designing one: a file or a name")
 	flags.StringVar(&f.Model, "model", "", "`MODEL` that designs and assesses (default builtin)")
-	flags.BoolVar(&f.BypassGates, "bypass-gates", false, "go on whatever the gates say")
-	flags.BoolVar(&f.ignore, "ignore-unknown", false, "go on although nothing of the goal is understood")
-	flags.BoolVar(&f.Force, "force", false, "wait in line where there is no room, instead of being refused")
+	flags.BoolVar(&f.BypassGates, "bypass-gates", false, "continue when a gate rejects")
+	flags.BoolVar(&f.ignore, "ignore-unknown", false, "start even if nothing of the goal is understood")
+	flags.BoolVar(&f.Force, "force", false, "wait in the queue if it is full, instead of being refused")
 	flags.StringVar(&f.key, "key", "", "idempotency `KEY`: the same key again starts nothing new")
 	_ = cmd.RegisterFlagCompletionFunc("timeframe", completeTimeframes)
 	return cmd

@@ -17,8 +17,8 @@ import (
 const restoreHelp = `Load a backup into a new SQLite file or an empty PostgreSQL database, of the same or
 the other kind. No backend may be running on them. "-" reads standard input.
 
-The backup is read to its end and proved before anything is changed. A restore that
-was stopped leaves a folder and a database that no other command takes; repeat it.`
+The backup is verified before anything is changed. If a restore is interrupted, no
+other command accepts the folder and the database: repeat the restore.`
 
 func newRestore(a *app) *cobra.Command {
 	cmd := &cobra.Command{

@@ -15,18 +15,17 @@ import (
 	"github.com/ktrdr/ktrdr/research"
 )
 
-const resultsHelp = `Show what an operation ended with: its figures and the files that it made; of a
-backtest also the return of every month, the five deepest drawdowns, and where
-the Sharpe ratio lies with 95 % confidence. --include
-trades,equity,positions,returns shows a page of those columns too (returns are
-net, of each day); --limit and --cursor choose which.
+const resultsHelp = `Show the result of an operation: its figures and files. For a backtest also the return
+of every month, the five deepest drawdowns, and the 95 % interval of the Sharpe ratio.
+--include trades,equity,positions,returns shows a page of these columns too (returns
+are daily and net); --limit and --cursor choose the page.
 
-A research that claims nothing keeps its figures and daily returns. Its other
-files are computed again when they are asked for. "ktrdr pin ID" keeps them.
+A research without a claim keeps its figures and daily returns. Its other files are
+computed again on demand. "ktrdr pin ID" keeps them.
 
-A backtest of several symbols shows the figures of the sum and those of each
-symbol. A research shows every check of its verdict, or why a gate refused it, and
-what to try next.`
+A backtest of several symbols shows the figures of the sum and of each symbol. A
+research shows every check of its verdict, or why a gate rejected it, and what to try
+next.`
 
 func newResults(a *app) *cobra.Command {
 	var (
@@ -34,7 +33,7 @@ func newResults(a *app) *cobra.Command {
 		limit   int
 		cursor  string
 	)
-	cmd := a.onOperation("results", "Show what an operation ended with", func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+	cmd := a.onOperation("results", "Show the result of an operation", func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
 		r, next, err := c.Results(ctx, id, include, limit, cursor)
 		if err != nil {
 			return err
@@ -56,7 +55,7 @@ func newResults(a *app) *cobra.Command {
 	cmd.Flags().StringSliceVar(&include, "include", nil, "`COLUMNS` of a backtest: trades, equity, positions, returns")
 	cmd.Flags().IntVar(&limit, "limit", 0, "entries of each column (default 100)")
 	notZero(cmd.Flags(), "limit")
-	cmd.Flags().StringVar(&cursor, "cursor", "", "where the page begins: as the page before said")
+	cmd.Flags().StringVar(&cursor, "cursor", "", "start of the page, as the page before printed it")
 	return cmd
 }
 

@@ -22,6 +22,7 @@ const (
 	count                  // a whole number
 	rounded                // shown as a whole number
 	barCount               // a number of bars
+	hourCount              // a number of hours
 	ratioUnit              // a ratio
 	perYear                // a ratio per year
 	basisPoints            // a fraction, shown in basis points
@@ -49,6 +50,8 @@ func (u figureUnit) show(x *float64) string {
 		return fmt.Sprintf("%.0f", *x)
 	case barCount:
 		return fmt.Sprintf("%.4g bars", *x)
+	case hourCount:
+		return fmt.Sprintf("%.4g hours", *x)
 	case ratioUnit:
 		return cents(*x)
 	case perYear:
@@ -111,9 +114,9 @@ var backtestFigures = []figureGroup{
 		{"largest_win", "largest win", money},
 		{"largest_loss", "largest loss", money},
 		{"trade_t_stat", "t-statistic of trades", ratioUnit},
-		{"avg_holding_period", "average holding", barCount},
-		{"avg_win_holding_period", "holding of wins", barCount},
-		{"avg_loss_holding_period", "holding of losses", barCount},
+		{"avg_holding_period", "average holding", hourCount},
+		{"avg_win_holding_period", "holding of wins", hourCount},
+		{"avg_loss_holding_period", "holding of losses", hourCount},
 		{"exposure", "time in the market", fraction},
 		{"turnover", "turnover", times},
 		{"unfilled_orders", "unfilled orders", count},

@@ -25,7 +25,7 @@ func TestResults_FiguresHaveGroupsAndUnits(t *testing.T) {
 		"trades                     99\n", "cost per side              1.5 basis points\n", "Evidence\n  alpha                      52.00 % a year\n",
 		"deflated Sharpe ratio      0.994\n", "unheard_of                 1.5\n",
 		"Return\n  net return                 0.58 %\n  costs paid                 120.77\n", "maximum drawdown           1.10 %\n", "win rate                   87.50 %\n",
-		"average holding            188.6 bars\n", "bars a year                6303\n",
+		"average holding            188.6 hours\n", "bars a year                6303\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, b.String())

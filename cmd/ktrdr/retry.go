@@ -14,7 +14,7 @@ func newRetry(a *app) *cobra.Command {
 		follow bool
 		key    string
 	)
-	cmd := a.onOperation("retry", "Start an ended operation over, as a new one", func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+	cmd := a.onOperation("retry", "Repeat an ended operation as a new one", func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
 		started, err := c.Retry(ctx, id, key)
 		if err != nil {
 			return err

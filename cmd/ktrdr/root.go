@@ -33,23 +33,22 @@ type app struct {
 	data    string
 }
 
-const rootHelp = `ktrdr researches trading strategies overnight: it designs, trains, backtests and
-judges them, many at once. Whatever dies meanwhile, work goes on where it was and
-ends with the same result.
+const rootHelp = `ktrdr is a research lab for trading strategies. It designs, trains, backtests and
+judges strategies, many at once. Work survives crashes and ends with the same result.
 
   ktrdr serve                     start a backend with two workers inside
-  ktrdr demo                      see eight researches on a market with an edge in it
+  ktrdr demo                      eight researches on a made-up market with an edge
+  ktrdr data import FILE          import your prices
   ktrdr research "a goal" -f      design, train, backtest and judge
-  ktrdr train STRATEGY -f         train a network; ktrdr backtest trades it
-  ktrdr ops                       list operations
-  ktrdr demo --kill               see a worker killed and its work recovered
+  ktrdr report                    what happened overnight
+  ktrdr help getting-started      the guide; ktrdr help topics lists its pages
 
 Exit codes: 0 done (or the followed operation COMPLETED), 1 failed (or FAILED),
 2 wrong usage or settings, 3 the followed operation was CANCELLED, 4 the server
 cannot be reached, 130 interrupted.
 
-Environment: KTRDR_URL, KTRDR_TOKEN, KTRDR_DATA, NO_COLOR; for the backend's see
-` + "`ktrdr serve --help`."
+Environment: KTRDR_URL, KTRDR_TOKEN, KTRDR_DATA, NO_COLOR. ` + "`ktrdr serve --help`" + `
+lists the settings of the backend.`
 
 func newRoot(a *app) *cobra.Command {
 	var showVersion bool
@@ -76,7 +75,7 @@ func newRoot(a *app) *cobra.Command {
 	root.Flags().BoolVar(&showVersion, "version", false, "print the version")
 	f := root.PersistentFlags()
 	f.BoolVar(&a.json, "json", false, "print JSON")
-	f.BoolVarP(&a.verbose, "verbose", "v", false, "say more")
+	f.BoolVarP(&a.verbose, "verbose", "v", false, "print more")
 	f.StringVar(&a.url, "url", "", "`URL` of the server (KTRDR_URL; default "+defaultURL+")")
 	f.StringVar(&a.token, "token", "", "`TOKEN`; other users can see it in the process list, so prefer KTRDR_TOKEN")
 	f.StringVar(&a.ca, "ca", "", "certificate `FILE` that the server's certificate is checked against (KTRDR_CA)")
@@ -93,26 +92,6 @@ func newRoot(a *app) *cobra.Command {
 	)
 	strictHelp(root)
 	return root
-}
-
-// strictHelp lets the help command refuse what it cannot explain.
-func strictHelp(root *cobra.Command) {
-	root.InitDefaultHelpCmd()
-	help, _, err := root.Find([]string{"help"})
-	if err != nil {
-		return
-	}
-	help.Run = nil
-	help.RunE = func(_ *cobra.Command, args []string) error {
-		cmd, rest, err := root.Find(args)
-		if err != nil || len(rest) > 0 {
-			if cmd == nil || cmd == root {
-				return unknownCommand(root, args)
-			}
-			return unknownBelow(cmd, rest[0])
-		}
-		return cmd.Help()
-	}
 }
 
 // unknownCommand is what the root says to a word that is no command.
@@ -152,13 +131,7 @@ func names[T ~string](words []T) []string {
 
 // nearCommand is the subcommand that a misspelt one is nearest to.
 func nearCommand(cmd *cobra.Command, word string) string {
-	var names []string
-	for _, c := range cmd.Commands() {
-		if c.IsAvailableCommand() {
-			names = append(names, c.Name())
-		}
-	}
-	return spelling.Nearest(word, names)
+	return spelling.Nearest(word, commandNames(cmd))
 }
 
 // nearFlag names the flag that an unknown one is nearest to.

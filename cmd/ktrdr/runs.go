@@ -85,10 +85,9 @@ func (a *app) completeRunsAndIDs(cmd *cobra.Command, args []string, typed string
 	return append(runs, offers...), directive
 }
 
-const runsHelp = `List runs, newest first. A run is what one ` + "`ktrdr research`" + ` started: a goal and
-its researches. OPEN counts researches that have not ended; FINALISTS passed every
-check on the test part; LOOKS are confirmations on the holdout; CLAIMS are looks
-that confirmed an edge.`
+const runsHelp = `List runs, newest first. A run is all researches that one ` + "`ktrdr research`" + ` started.
+OPEN counts researches that have not ended. FINALISTS passed every check on the test
+part. LOOKS are confirmations on the holdout. CLAIMS are looks that confirmed an edge.`
 
 func newRuns(a *app) *cobra.Command {
 	var (
@@ -120,8 +119,8 @@ func newRuns(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringSliceVar(&states, "state", nil, "only runs in this `STATE`: running, completed, cancelled, given_up")
 	addSort(cmd, &q.Sort)
-	cmd.Flags().IntVar(&q.Limit, "limit", 20, "how many at most")
-	cmd.Flags().StringVar(&q.Cursor, "cursor", "", "where the page begins: as the page before said")
+	cmd.Flags().IntVar(&q.Limit, "limit", 20, "largest number of rows")
+	cmd.Flags().StringVar(&q.Cursor, "cursor", "", "start of the page, as the page before printed it")
 	return cmd
 }
 

@@ -14,12 +14,13 @@ import (
 )
 
 const serveHelp = `Start a backend: the API, the engine, and workers inside the process. The data
-folder is made on first use and holds the database, the blobs and the first
+folder is created on first use. It holds the database, the blobs and the first
 token. Ctrl-C or SIGTERM stops it gracefully: its workers save checkpoints and
-give their operations back; a second signal stops it at once.
+give their operations back. A second signal stops it at once.
 
-A configuration file (--config, YAML or JSON) may hold every setting; flags win
-over the environment, the environment over the file.`
+Every setting may also be in a configuration file (--config, YAML or JSON). Flags win
+over the environment, the environment wins over the file. "ktrdr help configuration"
+explains each setting.`
 
 // serve opens a backend, runs it until ctx ends, and closes it.
 func (a *app) serve(ctx context.Context, cfg backend.Config) error {

@@ -19,10 +19,10 @@ const strategiesHelp = `List the strategies that can be named, in the order in w
 
   a file    NAME.yaml in the folder strategies of the data folder; only the backend on
             that folder has it. The lab gets a copy when the backend starts.
-  lab       given to the lab with "ktrdr strategies add"; every backend has it
-  built-in  comes with the program
+  lab       added with "ktrdr strategies add"; every backend has it
+  built-in  an example of the program
 
-To write your own, begin with one that is there:
+To write your own, start with an example. "ktrdr help strategies.md" explains the file:
 
   ktrdr strategies example rsi_mean_reversion > mine.yaml
   ktrdr validate mine.yaml`
@@ -152,7 +152,7 @@ func frames(list []market.Timeframe) string {
 func newStrategiesShow(a *app) *cobra.Command {
 	var yaml bool
 	cmd := &cobra.Command{
-		Use: "show NAME", Short: "Show what a strategy means: features, size, cost",
+		Use: "show NAME", Short: "Show the features, size and training time of a strategy",
 		Args: exactly(1, "one NAME, or a file"), ValidArgsFunction: a.completeStrategies,
 	}
 	cmd.Flags().BoolVar(&yaml, "yaml", false, "print it with every default spelled out")
@@ -202,7 +202,7 @@ func newStrategiesExample(a *app) *cobra.Command {
 		names = append(names, e.Name)
 	}
 	return &cobra.Command{
-		Use: "example NAME", Short: "Print a strategy that comes with the program, to begin with",
+		Use: "example NAME", Short: "Print an example strategy",
 		Args: exactly(1, "one NAME: "+strings.Join(names, ", ")), ValidArgs: names,
 		RunE: func(_ *cobra.Command, args []string) error {
 			for _, e := range strategy.Examples() {

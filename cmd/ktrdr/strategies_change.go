@@ -16,18 +16,18 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-const addStrategyHelp = `Give the lab a strategy, under the name that its text says or --name. Every backend of
-the lab has it then, and a backup holds it. A strategy that exists is replaced only with
---replace. What was researched before keeps the text that it was pinned to.`
+const addStrategyHelp = `Add a strategy to the lab, under the name in its file or --name. Every backend of the
+lab can use it, and a backup contains it. An existing strategy is replaced only with
+--replace. Earlier operations keep the text that they started with.`
 
 func newStrategiesAdd(a *app) *cobra.Command {
 	var n jobs.NewStrategy
 	cmd := &cobra.Command{
-		Use: "add FILE", Short: "Give the lab a strategy, for every backend", Long: addStrategyHelp,
+		Use: "add FILE", Short: "Add a strategy to the lab, for every backend", Long: addStrategyHelp,
 		Args: exactly(1, "one FILE with a strategy"),
 	}
 	cmd.Flags().StringVar(&n.Name, "name", "", "`NAME` of the strategy in the lab (default: the name in its text)")
-	cmd.Flags().BoolVar(&n.Replace, "replace", false, "take the place of a strategy with the same name")
+	cmd.Flags().BoolVar(&n.Replace, "replace", false, "replace a strategy with the same name")
 	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		text, err := strategyText(args[0])
@@ -89,15 +89,15 @@ func newStrategiesDelete(a *app) *cobra.Command {
 	return cmd
 }
 
-const instrumentsHelp = `Show, set or delete the lab's file of instruments (asset classes and costs of symbols;
-see docs/costs.md). Every backend of the lab uses it, and a backup holds it. A file
-instruments.yaml in the data folder of a backend counts more for that backend. The lab
-gets a copy of it when the backend starts.`
+const instrumentsHelp = `Show, set or delete the instruments file of the lab: asset classes and costs of
+symbols. "ktrdr help research.md" describes it. Every backend of the lab uses it, and a
+backup contains it. A file instruments.yaml in the data folder of a backend wins for
+that backend. The lab gets a copy of it when the backend starts.`
 
 func newInstruments(a *app) *cobra.Command {
-	show := &cobra.Command{Use: "show", Short: "Print the file of instruments that counts, and where it is from", Args: noArgs}
-	set := &cobra.Command{Use: "set FILE", Short: "Give the lab a file of instruments", Args: exactly(1, "one FILE of instruments")}
-	remove := &cobra.Command{Use: "delete", Short: "Delete the lab's file of instruments", Args: noArgs}
+	show := &cobra.Command{Use: "show", Short: "Print the instruments file in use, and where it comes from", Args: noArgs}
+	set := &cobra.Command{Use: "set FILE", Short: "Set the instruments file of the lab", Args: exactly(1, "one FILE of instruments")}
+	remove := &cobra.Command{Use: "delete", Short: "Delete the instruments file of the lab", Args: noArgs}
 	for _, cmd := range []*cobra.Command{show, set, remove} {
 		storageFlags(cmd)
 	}
@@ -134,7 +134,7 @@ func newInstruments(a *app) *cobra.Command {
 		}
 		return err
 	}
-	cmd := group("instruments", "Show, set and delete the lab's file of instruments", show, set, remove)
+	cmd := group("instruments", "Asset classes and costs of symbols: show, set, delete", show, set, remove)
 	cmd.Long = instrumentsHelp
 	return cmd
 }

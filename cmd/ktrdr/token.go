@@ -13,7 +13,7 @@ import (
 )
 
 func newToken(a *app) *cobra.Command {
-	return group("token", "Who may use the API", newTokenCreate(a), newTokenList(a), newTokenRevoke(a))
+	return group("token", "Tokens of the API: create, list, revoke", newTokenCreate(a), newTokenList(a), newTokenRevoke(a))
 }
 
 func newTokenCreate(a *app) *cobra.Command {

@@ -13,15 +13,14 @@ import (
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-const trainHelp = `Train the network of a strategy: a durable operation whose result is a model and
-how it does on bars that it has not seen. STRATEGY is a file, which is sent as it
-is, or the name of one that the server has (` + "`ktrdr strategies`" + ` lists those that come
+const trainHelp = `Train the network of a strategy. The result of this durable operation is a model and
+its figures on bars that it has not seen. STRATEGY is a file, which is sent to the
+server, or the name of a strategy that the server has (` + "`ktrdr strategies`" + ` lists those that come
 with the program). Bars come from the server's library: see ` + "`ktrdr data`" + `.
 
-The samples end where the holdout of their market begins: the bars after it are
-kept to confirm strategies on. --open-holdout trains on them too. That is a look:
-it is counted, and every later confirmation on this market must be stronger
-because of it.
+The samples end where the holdout of their market begins. Those bars are reserved for
+confirming strategies. --open-holdout trains on them too. That is a look: it is
+counted, and every later claim on this market needs stronger evidence.
 
 The same strategy, bars and seed give the same model, bit for bit, however often
 the training is stopped, killed and resumed, and on whatever machine. It is counted

@@ -4,7 +4,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -46,7 +45,7 @@ func TestCLI_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 		{"misspelt level of the log", "--log-level=wran: there is no such value; did you mean warn? there are debug, ", []string{"serve", "--log-level", "wran"}},
 		{"misspelt flag of import", "unknown flag: --apend; did you mean --append? see `ktrdr data import --help`", []string{"data", "import", "--apend", "x"}},
 		{"misspelt subcommand of help", "did you mean `ktrdr token create`?", []string{"help", "token", "craete"}},
-		{"misspelt command of help", "did you mean `ktrdr research`?", []string{"help", "reserch"}},
+		{"misspelt command of help", "did you mean `ktrdr help research`?", []string{"help", "reserch"}},
 		{"misspelt strategy", "did you mean rsi_mean_reversion?", []string{"strategies", "show", "rsi_mean_revrsion"}},
 		{"strategy file that is not there", "there is no strategy file none.yaml", []string{"train", "none.yaml"}},
 		{"model file that is not there", "there is no model file none.safetensors", []string{"backtest", "none.safetensors"}},
@@ -72,7 +71,9 @@ func TestCLI_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 		{"bad cursor", "--after", []string{"events", "--after", "yesterday"}},
 		{"not a number of days", "--days 0: must be a positive number", []string{"checkpoints", "cleanup", "--days", "0"}},
 		{"more days than there are", "--days 1e+300: must be at most 36500", []string{"checkpoints", "cleanup", "--days", "1e300"}},
-		{"help on nothing there is", "there is no command `ktrdr nosuch`", []string{"help", "nosuch"}},
+		{"help on nothing there is", "there is no command and no topic \"nosuch\"; `ktrdr help topics`", []string{"help", "nosuch"}},
+		{"misspelt topic of help", "did you mean `ktrdr help glossary`?", []string{"help", "glosary"}},
+		{"help on two topics", "takes a command or one topic", []string{"help", "glossary", "security"}},
 		{"help on no subcommand", "there is no command `ktrdr token nosuch`", []string{"help", "token", "nosuch"}},
 		{"seed below zero", "for \"--seed\" flag: it must be a whole number, 0 or more; see", []string{"research", "--seed", "-1"}},
 		{"seed of too many digits", "it must be a number with fewer digits", []string{"research", "--seed", "99999999999999999999"}},
@@ -170,20 +171,6 @@ func TestCLI_HelpKnowsEveryCommand(t *testing.T) {
 	}
 	if a, b := l.must("--version", "--json"), l.must("version", "--json"); a != b || a == "" {
 		t.Errorf("--version says %q, version %q", a, b)
-	}
-}
-
-func TestCLI_TheReadmeHasEveryCommand(t *testing.T) {
-	text, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(text), "## The command line")
-	section, _, _ := strings.Cut(rest, "\n## ")
-	for _, cmd := range newRoot(&app{getenv: os.Getenv}).Commands() {
-		if cmd.IsAvailableCommand() && !regexp.MustCompile("`"+cmd.Name()+"[` ]").MatchString(section) {
-			t.Errorf("README's table of commands lacks %s", cmd.Name())
-		}
 	}
 }
 

@@ -13,10 +13,9 @@ import (
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-const validateHelp = `Read strategies and say everything that is wrong with them, each problem with file,
-line and column. "-" reads standard input. Warnings are about what is allowed and
-probably not meant. The exit code is 1 when a strategy is not valid,
-and 2 when a file cannot be read.`
+const validateHelp = `Check strategy files. Each problem is printed with file, line and column. "-" reads
+standard input. A warning is about something that is allowed but probably not meant.
+The exit code is 1 when a strategy is not valid, and 2 when a file cannot be read.`
 
 func newValidate(a *app) *cobra.Command {
 	return &cobra.Command{

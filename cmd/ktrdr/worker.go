@@ -23,16 +23,15 @@ import (
 	"github.com/ktrdr/ktrdr/worker"
 )
 
-const workerHelp = `Start a worker: it needs only the backend's URL and a token. It goes on computing
-while the backend is away and delivers afterwards. Ctrl-C or SIGTERM stops it
+const workerHelp = `Start a worker. It needs the URL of the backend and a token, nothing else. While the
+backend is away it goes on computing, and delivers later. Ctrl-C or SIGTERM stops it
 gracefully: it saves checkpoints and gives its operations back.
 
-KTRDR_KERNEL chooses the arithmetic of networks. An operation asks for a class of
-it, and every worker computes the same bits: one that cannot do it with the kernel
-chosen takes the fastest that can.
+KTRDR_KERNEL chooses the arithmetic of networks. Every worker computes the same bits,
+with any kernel.
 
-Its folder (--data) holds what is not delivered yet; a new worker on the same
-folder delivers what a dead one left.`
+Results that are not delivered yet are in the folder of the worker (--data). A new
+worker on the same folder delivers the results of a dead one.`
 
 type workerFlags struct {
 	types     []string

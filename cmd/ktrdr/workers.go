@@ -17,7 +17,7 @@ func newWorkers(a *app) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use: "workers", Short: "List the workers that are alive", Args: noArgs,
-		Long: "List the workers that are alive. --all also lists those of the last day that are not.",
+		Long: "List the workers that are alive. --all also lists the dead workers of the last day.",
 		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
 			known, err := c.Workers(ctx)
 			if err != nil {

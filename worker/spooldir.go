@@ -17,6 +17,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/fault"
+	"github.com/ktrdr/ktrdr/internal/backoff"
 )
 
 // unreadable is the folder for entries that could not be read back. It is
@@ -44,7 +45,7 @@ func openSpool(ctx context.Context, root string, id ktrdr.WorkerID, log *slog.Lo
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // gone: the empty folder was taken for a dead worker's
 			return nil, fmt.Errorf("spool: %w", err)
 		}
-		if !pause(ctx, lockPause) {
+		if !backoff.Sleep(ctx, lockPause) {
 			return nil, fmt.Errorf("spool: lock %s: %w", s.dir, context.Cause(ctx))
 		}
 	}

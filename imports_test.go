@@ -28,16 +28,16 @@ type rule struct {
 // know adapters, adapters know the domain, the domain knows nobody; adapters
 // do not know each other. A new package is added here on purpose or not at all.
 var arrows = map[string]rule{
-	".":        {},
-	"fault":    {},
-	"spelling": {},
+	".":     {},
+	"fault": {},
 
 	// helpers, which every package but the root may use
-	"internal/backoff": {},
+	"internal/backoff":    {},
+	"internal/text":       {},
 
 	// pure compute
 	"num": {},
-	"market": {ours: []string{"num", "spelling"}, modules: []string{
+	"market": {ours: []string{"num"}, modules: []string{
 		"github.com/parquet-go/parquet-go", "github.com/klauspost/compress", "golang.org/x/sys",
 	}},
 	"indicator": {ours: []string{"num", "market"}},
@@ -47,20 +47,20 @@ var arrows = map[string]rule{
 
 	"neural/internal/asmgen": {}, // writes neural's assembly
 	"backtest":               {ours: []string{"num", "market"}},
-	"instrument":             {ours: []string{"spelling"}, modules: []string{"github.com/goccy/go-yaml"}},
+	"instrument":             {modules: []string{"github.com/goccy/go-yaml"}},
 
 	// built on compute
-	"strategy": {ours: []string{"market", "indicator", "fuzzy", "label", "spelling"}, modules: []string{"github.com/goccy/go-yaml"}},
+	"strategy": {ours: []string{"market", "indicator", "fuzzy", "label"}, modules: []string{"github.com/goccy/go-yaml"}},
 	"feature":  {ours: []string{"market", "indicator", "strategy"}},
 	"train": {ours: []string{
 		"num", "market", "indicator", "fuzzy", "label", "neural", "strategy", "feature", "backtest",
 	}},
-	"evidence": {ours: []string{"num", "market", "backtest", "spelling"}},
-	"designer": {ours: []string{"num", "market", "indicator", "strategy", "instrument", "spelling"}},
-	"jobs":     {ours: []string{".", "worker", "market", "strategy", "neural", "train", "backtest", "evidence", "spelling"}},
+	"evidence": {ours: []string{"num", "market", "backtest"}},
+	"designer": {ours: []string{"num", "market", "indicator", "strategy", "instrument"}},
+	"jobs":     {ours: []string{".", "worker", "market", "strategy", "neural", "train", "backtest", "evidence"}},
 
 	// what this product is about
-	"research": {ours: []string{".", "num", "market", "instrument", "neural", "strategy", "train", "backtest", "evidence", "designer", "jobs", "llm", "spelling"}},
+	"research": {ours: []string{".", "num", "market", "instrument", "neural", "strategy", "train", "backtest", "evidence", "designer", "jobs", "llm"}},
 	"agent": {ours: []string{
 		".", "fault", "worker", "market", "instrument", "indicator", "strategy", "train", "backtest", "evidence", "designer", "jobs", "research", "llm", "resilience",
 	}},
@@ -79,7 +79,7 @@ var arrows = map[string]rule{
 	"sqlstore": {ours: []string{".", "fault", "saver"}, modules: []string{
 		"github.com/jackc/pgx/v5", "github.com/pressly/goose/v3", "modernc.org/sqlite", "golang.org/x/sys",
 	}},
-	"httpapi": {ours: []string{".", "fault", "dummy", "spelling"}, modules: []string{
+	"httpapi": {ours: []string{".", "fault", "dummy"}, modules: []string{
 		"github.com/google/jsonschema-go", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
 	}},
 
@@ -100,7 +100,7 @@ var arrows = map[string]rule{
 	"cmd/ktrdr": {
 		ours: []string{
 			".", "fault", "engine", "worker", "dummy", "blob", "memsaver", "sqlstore", "httpapi", "jobs", "research", "agent", "evidence", "designer", "llm", "resilience",
-			"market", "instrument", "indicator", "neural", "strategy", "feature", "train", "backtest", "spelling",
+			"market", "instrument", "indicator", "neural", "strategy", "feature", "train", "backtest",
 		},
 		modules: []string{
 			"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "github.com/spf13/cobra", "github.com/spf13/pflag",

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // memoryKinds are what may be asked of memory; the first is meant by who names
@@ -151,7 +152,7 @@ func (s *Server) memory(c *call, _ none) (Memory, error) {
 	q := MemoryQuery{Kind: memoryKinds[0], Limit: c.query.count("limit", maxPage), Cursor: c.query.Get("cursor")}
 	if kind := c.query.Get("kind"); kind != "" {
 		if !slices.Contains(memoryKinds, kind) {
-			c.query.fail("kind", "is one of %s, not %.40q", join(memoryKinds), kind)
+			c.query.fail("kind", "is one of %s, not %.40q", text.Join(memoryKinds), kind)
 		}
 		q.Kind = kind
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/spelling"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // kind is a parameter's JSON Schema type.
@@ -35,8 +35,8 @@ type param struct {
 var (
 	paramLimit  = param{name: "limit", kind: kindInteger, doc: "entries of a page, 1 to 1000"}
 	paramCursor = param{name: "cursor", kind: kindString, doc: "next_cursor of the page before"}
-	paramSort   = param{name: "sort", kind: kindString, doc: "the order: " + join(ktrdr.Sorts) + "; by default newest"}
-	paramKind   = param{name: "kind", kind: kindString, doc: "only events of these kinds: " + join(ktrdr.EventKinds), many: true}
+	paramSort   = param{name: "sort", kind: kindString, doc: "the order: " + text.Join(ktrdr.Sorts) + "; by default newest"}
+	paramKind   = param{name: "kind", kind: kindString, doc: "only events of these kinds: " + text.Join(ktrdr.EventKinds), many: true}
 	paramAfter  = param{name: "after", kind: kindString, doc: "an event's id: only what came after it; the header Last-Event-ID wins"}
 )
 
@@ -81,7 +81,7 @@ func knownNames(name string, known []param) string {
 		names[i] = p.name
 	}
 	all := "there are " + strings.Join(names, ", ")
-	if near := spelling.Nearest(name, names); near != "" {
+	if near := text.Nearest(name, names); near != "" {
 		return fmt.Sprintf("; did you mean %s? Here %s", near, all)
 	}
 	return "; " + all
@@ -146,7 +146,7 @@ func (v *values) statuses(name string) (all []ktrdr.Status) {
 	for _, given := range v.several(name) {
 		status := ktrdr.Status(strings.ToUpper(given))
 		if !status.Known() {
-			v.fail(name, "is one of %s, not %.40q", join(ktrdr.Statuses), given)
+			v.fail(name, "is one of %s, not %.40q", text.Join(ktrdr.Statuses), given)
 		}
 		all = append(all, status)
 	}
@@ -158,7 +158,7 @@ func (v *values) kinds(name string) (all []ktrdr.Type) {
 	for _, given := range v.several(name) {
 		t := ktrdr.Type(strings.ToLower(given))
 		if !t.Known() {
-			v.fail(name, "is one of %s, not %.40q", join(ktrdr.Types), given)
+			v.fail(name, "is one of %s, not %.40q", text.Join(ktrdr.Types), given)
 		}
 		all = append(all, t)
 	}
@@ -170,7 +170,7 @@ func (v *values) eventKinds(name string) (all []ktrdr.EventKind) {
 	for _, given := range v.several(name) {
 		kind := ktrdr.EventKind(strings.ToLower(given))
 		if !kind.Known() {
-			v.fail(name, "is one of %s, not %.40q", join(ktrdr.EventKinds), given)
+			v.fail(name, "is one of %s, not %.40q", text.Join(ktrdr.EventKinds), given)
 		}
 		all = append(all, kind)
 	}
@@ -181,7 +181,7 @@ func (v *values) eventKinds(name string) (all []ktrdr.EventKind) {
 func (v *values) sort() ktrdr.Sort {
 	given := ktrdr.Sort(strings.ToLower(v.Get("sort")))
 	if v.Has("sort") && !slices.Contains(ktrdr.Sorts, given) {
-		v.fail("sort", "is one of %s, not %.40q", join(ktrdr.Sorts), string(given))
+		v.fail("sort", "is one of %s, not %.40q", text.Join(ktrdr.Sorts), string(given))
 	}
 	return given
 }
@@ -191,12 +191,4 @@ func (v *values) several(name string) (all []string) {
 		all = append(all, strings.Split(given, ",")...)
 	}
 	return all
-}
-
-func join[T ~string](names []T) string {
-	texts := make([]string, len(names))
-	for i, n := range names {
-		texts[i] = string(n)
-	}
-	return strings.Join(texts, ", ")
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // Results is what an operation ended with; Results is null until it has. The
@@ -119,7 +120,7 @@ func (c *call) columns() (q ColumnsQuery, wanted bool) {
 		case "returns":
 			q.Returns = true
 		default:
-			c.query.fail("include", "is one of %s, not %.40q", join(columnNames), name)
+			c.query.fail("include", "is one of %s, not %.40q", text.Join(columnNames), name)
 		}
 	}
 	if q.Limit = c.query.count("limit", maxPage); q.Limit == 0 {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"github.com/ktrdr/ktrdr/spelling"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // FileName is the name of the file in the data folder.
@@ -172,18 +172,11 @@ func classNames() string {
 
 // nearest suggests the key that a misspelt one is nearest to, or lists all.
 func nearest(name string, known []key) string {
-	best, distance := "", len(name)/2+1
 	var all []string
 	for _, k := range known {
 		all = append(all, k.name)
-		if len(name) > 60 {
-			continue
-		}
-		if d := spelling.Edits(strings.ToLower(name), k.name); d < distance {
-			best, distance = k.name, d
-		}
 	}
-	if best != "" {
+	if best := text.Nearest(name, all); best != "" {
 		return "; did you mean " + best + "?"
 	}
 	return "; the keys here are " + strings.Join(all, ", ")

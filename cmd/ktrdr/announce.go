@@ -12,6 +12,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // announcement is what serve prints once it is ready.
@@ -85,7 +86,7 @@ func (a *app) checklist(w io.Writer, s announcement) {
 		fmt.Fprintf(w, "%s %s\n", p.bad("⚠"), plain(warning))
 	}
 	if n := len(s.Requeued); n > 0 {
-		fmt.Fprintf(w, "%s %s ran in a backend that died without a stop; each runs next in a child process:\n", p.bad("⚠"), numbered(n, "operation", "operations"))
+		fmt.Fprintf(w, "%s %s ran in a backend that died without a stop; each runs next in a child process:\n", p.bad("⚠"), text.Counted(n, "operation"))
 		for _, id := range s.Requeued {
 			fmt.Fprintf(w, "    %s\n", id)
 		}

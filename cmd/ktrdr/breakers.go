@@ -12,7 +12,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
-	"github.com/ktrdr/ktrdr/spelling"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 const breakersHelp = `Show the circuit breakers: of agents, of providers of language models, and of
@@ -190,7 +190,7 @@ func noBreaker(name string, breakers []httpapi.BreakerStatus) error {
 	for i, b := range breakers {
 		list[i] = b.Name
 	}
-	if near := spelling.Nearest(name, list); near != "" {
+	if near := text.Nearest(name, list); near != "" {
 		hint = fmt.Sprintf("did you mean %s? ", near)
 	}
 	return usagef("there is no breaker %s; %sthere are %s", name, hint, strings.Join(list, ", "))

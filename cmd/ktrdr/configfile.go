@@ -12,7 +12,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
-	"github.com/ktrdr/ktrdr/spelling"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // Bounds of a configuration file. The parser is recursive and would follow any
@@ -187,17 +187,15 @@ func (r *configReader) value(key string, n ast.Node) (string, bool) {
 
 // didYouMean suggests the setting that a misspelt name is closest to.
 func didYouMean(key string) string {
-	best, distance := "", min(4, len(key)/2+1)
+	var keys []string
 	for _, s := range settings() {
-		if d := spelling.Edits(key, s.key); d < distance {
-			best, distance = s.key, d
-		}
 		if strings.EqualFold(key, s.env) {
-			best, distance = s.key, 0
+			return "; did you mean " + s.key + "?"
 		}
+		keys = append(keys, s.key)
 	}
-	if best == "" {
-		return "; `ktrdr serve --help` lists them"
+	if near := text.Nearest(key, keys); near != "" {
+		return "; did you mean " + near + "?"
 	}
-	return fmt.Sprintf("; did you mean %s?", best)
+	return "; `ktrdr serve --help` lists them"
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/research"
-	"github.com/ktrdr/ktrdr/spelling"
 )
 
 // mostRanked bounds how many rows and claims are ranked at once.
@@ -81,7 +81,7 @@ func (d researchDesk) spellSymbol(ctx context.Context, q *httpapi.LeaderboardQue
 		q.Symbol = known[i]
 		return nil
 	}
-	if near := spelling.Nearest(q.Symbol, known); near != "" {
+	if near := text.Nearest(q.Symbol, known); near != "" {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "no market has the symbol %.60s; did you mean %s?", q.Symbol, near)
 	}
 	return nil
@@ -176,7 +176,7 @@ func claimsOnMarkets(claims, markets int) string {
 	if markets == 0 {
 		return "No market was researched yet."
 	}
-	return fmt.Sprintf("%s on %s; luck alone gives up to %.3g.", numbered(claims, "claim", "claims"), numbered(markets, "market", "markets"),
+	return fmt.Sprintf("%s on %s; luck alone gives up to %.3g.", text.Counted(claims, "claim"), text.Counted(markets, "market"),
 		evidence.Rules{}.WithDefaults().MaxLuck*float64(markets))
 }
 
@@ -251,7 +251,7 @@ func leaderCells(l httpapi.Leader) []any {
 		l.Standing += " *"
 	}
 	return []any{
-		tail(l.Operation), shorten(dash(l.Strategy), 16), l.Symbols + " " + l.Timeframes, pricesText(l.MadeUp), dash(shortRun(l.Run)),
+		tail(l.Operation), text.Fit(dash(l.Strategy), 16), l.Symbols + " " + l.Timeframes, pricesText(l.MadeUp), dash(shortRun(l.Run)),
 		hundredths(l.Sharpe), percentOf(l.Alpha), hundredths(l.Deflated), percentOf(l.NetReturn), l.MarketTrials, l.MarketLooks, l.Standing,
 	}
 }

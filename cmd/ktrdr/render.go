@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
-	"github.com/ktrdr/ktrdr/spelling"
 )
 
 // plain makes text from outside safe to print: a worker's error must not move
@@ -146,7 +146,7 @@ func progressText(p ktrdr.Progress) string {
 		add("validation %.4f", *f.ValLoss)
 	}
 	if f.Trades > 0 {
-		add("%s", spelling.Counted(f.Trades, "trade"))
+		add("%s", text.Counted(f.Trades, "trade"))
 	}
 	if f.RowsPerSecond > 0 {
 		add("%s rows/s", thousands(f.RowsPerSecond))

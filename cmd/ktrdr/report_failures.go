@@ -10,6 +10,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 const (
@@ -48,7 +49,7 @@ type reasons map[string]*httpapi.ReportFailure
 var anyID = regexp.MustCompile(`op_[a-z_]+_\d{8}_\d{6}_[0-9a-f]{8}(: )?`)
 
 func (r reasons) add(op *ktrdr.FailedOperation) {
-	text := shorten(anyID.ReplaceAllString(plain(op.Message), ""), longestReason)
+	text := text.Fit(anyID.ReplaceAllString(plain(op.Message), ""), longestReason)
 	key := string(op.Code) + "\n" + text
 	f := r[key]
 	if f == nil {

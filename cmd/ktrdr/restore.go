@@ -16,6 +16,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/fault"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/sqlstore"
 )
 
@@ -186,7 +187,7 @@ func (c Config) hidden() string {
 	if c.Blobs != "" && withoutQuery(c.Blobs) != c.Blobs {
 		names = append(names, "CHECKPOINT_DIR")
 	}
-	return strings.Join(names, " and ")
+	return text.List(names, "and")
 }
 
 // shellWord is text as a shell takes it for one word.

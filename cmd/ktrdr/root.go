@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/spelling"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // app is what every command shares: where it prints, what it was told
@@ -137,7 +137,7 @@ func unknownBelow(cmd *cobra.Command, word string) error {
 // noneSuch is what a flag says to a word that is not one of its values.
 func noneSuch(flag, word string, names []string) error {
 	hint := ""
-	if near := spelling.Nearest(word, names); near != "" {
+	if near := text.Nearest(word, names); near != "" {
 		hint = fmt.Sprintf("did you mean %s? ", near)
 	}
 	return usagef("%s %s: %sthere are %s", flag, word, hint, strings.Join(names, ", "))
@@ -160,7 +160,7 @@ func nearCommand(cmd *cobra.Command, word string) string {
 			names = append(names, c.Name())
 		}
 	}
-	return spelling.Nearest(word, names)
+	return text.Nearest(word, names)
 }
 
 // nearFlag names the flag that an unknown one is nearest to.
@@ -175,7 +175,7 @@ func nearFlag(cmd *cobra.Command, err error) string {
 			names = append(names, f.Name)
 		}
 	})
-	if near := spelling.Nearest(e.GetSpecifiedName(), names); near != "" {
+	if near := text.Nearest(e.GetSpecifiedName(), names); near != "" {
 		return fmt.Sprintf("did you mean --%s? ", near)
 	}
 	return ""

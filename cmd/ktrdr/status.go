@@ -13,7 +13,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
-	"github.com/ktrdr/ktrdr/spelling"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 func newStatus(a *app) *cobra.Command {
@@ -136,7 +136,7 @@ func printResearches(w io.Writer, st httpapi.ResearchStatus) {
 					}
 				}
 				row(fmt.Sprintf("  %d", r.Session), tail(r.Operation), r.Phase, fmt.Sprintf("%.0f%%", 100*partOf(r)),
-					brief(time.Duration(r.Seconds*float64(time.Second))), dash(r.Strategy), shorten(plain(r.Brief), 40))
+					brief(time.Duration(r.Seconds*float64(time.Second))), dash(r.Strategy), text.Fit(plain(r.Brief), 40))
 			}
 		})
 		if more := st.Capacity.Waiting - shownWaiting; more > 0 {
@@ -192,7 +192,7 @@ func (a *app) describe(w io.Writer, op ktrdr.Operation) {
 	if n := note(op); n != "" {
 		line("note", n)
 	}
-	line("epoch", fmt.Sprintf("%d after %s, worker %s", op.Epoch, spelling.Counted(op.Attempts, "attempt"), dash(string(op.Worker))))
+	line("epoch", fmt.Sprintf("%d after %s, worker %s", op.Epoch, text.Counted(op.Attempts, "attempt"), dash(string(op.Worker))))
 	line("created", when(op.CreatedAt))
 	line("started", when(op.StartedAt))
 	if !op.Status.Terminal() {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -243,8 +244,8 @@ func (w *runWatcher) printLines() {
 
 // progress says how the run stands.
 func (w *runWatcher) progress() string {
-	return fmt.Sprintf("%s: %d of %s ended, %s, %s", shortRun(w.run.ID), w.run.Ended(), numbered(w.run.Created, "research", "researches"),
-		numbered(w.run.Finalists, "finalist", "finalists"), numbered(w.run.Looks, "look", "looks"))
+	return fmt.Sprintf("%s: %d of %s ended, %s, %s", shortRun(w.run.ID), w.run.Ended(), text.Counted(w.run.Created, "research", "researches"),
+		text.Counted(w.run.Finalists, "finalist"), text.Counted(w.run.Looks, "look"))
 }
 
 // lines are the counts, what is active, and the last ends: where a terminal is
@@ -314,8 +315,8 @@ func printOutcome(w io.Writer, out runOutcome) {
 		fmt.Fprintf(w, "%s failed: %s\n", tail(op.ID), plain(op.ErrorMessage))
 	}
 	r := out.Run
-	fmt.Fprintf(w, "%s %s: %s; %s, %s, %s.\n", shortRun(r.ID), r.State, runCounts(r), numbered(r.Finalists, "finalist", "finalists"),
-		numbered(r.Looks, "look", "looks"), numbered(r.Claims, "claim", "claims"))
+	fmt.Fprintf(w, "%s %s: %s; %s, %s, %s.\n", shortRun(r.ID), r.State, runCounts(r), text.Counted(r.Finalists, "finalist"),
+		text.Counted(r.Looks, "look"), text.Counted(r.Claims, "claim"))
 	for _, why := range []string{r.CancelReason, r.GivenUp} {
 		if why != "" {
 			fmt.Fprintf(w, "Reason: %s\n", plain(why))

@@ -32,6 +32,7 @@ var arrows = map[string]rule{
 	"fault": {},
 
 	// helpers, which every package but the root may use
+	"internal/atomicfile": {},
 	"internal/backoff":    {},
 	"internal/text":       {},
 

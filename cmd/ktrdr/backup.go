@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/atomicfile"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/sqlstore"
 )
@@ -71,7 +72,7 @@ func (a *app) backup(ctx context.Context, cfg Config, name string, force bool) e
 		}
 		return damage("backup written", damaged)
 	}
-	size, err := writeWhole(name, write)
+	size, err := atomicfile.WriteFile(name, write)
 	if err := errors.Join(err, st.close()); err != nil {
 		return err
 	}

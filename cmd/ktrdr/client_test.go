@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -63,61 +62,6 @@ func TestReadToken_RefusesWhatOthersCanRead(t *testing.T) {
 		if _, err := readToken(name); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 			t.Errorf("mode %04o: err = %v, want one that says chmod 600", mode, err)
 		}
-	}
-}
-
-func TestWriteWhole_KeepsTheOldFileWhenItFails(t *testing.T) {
-	dir := t.TempDir()
-	name := filepath.Join(dir, "f")
-	if err := writeOnce(name, "old"); err != nil {
-		t.Fatal(err)
-	}
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer full.Close()
-	if _, err := writeWhole(name, func(w io.Writer) error {
-		if _, err := w.Write([]byte("half of the new")); err != nil {
-			return err
-		}
-		_, err := full.Write([]byte("x"))
-		return err
-	}); err == nil {
-		t.Fatal("no error although the writer failed")
-	}
-	text, err := os.ReadFile(name)
-	entries, _ := os.ReadDir(dir)
-	if err != nil || string(text) != "old" || len(entries) != 1 {
-		t.Errorf("file holds %q (%v), folder %v; want the old file alone", text, err, entries)
-	}
-}
-
-func TestWriteWhole_RemovesWhatAKilledWriterLeft(t *testing.T) {
-	dir := t.TempDir()
-	dead, alive := filepath.Join(dir, "monday.tar"+partialSuffix), filepath.Join(dir, "tuesday.tar"+partialSuffix)
-	if err := os.WriteFile(dead, []byte("half"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f, err := createPartial(alive)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if err := writeOnce(filepath.Join(dir, "wednesday.tar"), "whole"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(dead); !os.IsNotExist(err) {
-		t.Errorf("the leftover is still there: %v", err)
-	}
-	if _, err := os.Stat(alive); err != nil {
-		t.Errorf("what another process is writing was removed: %v", err)
-	}
-	if err := writeOnce(filepath.Join(dir, "tuesday.tar"), "other"); err == nil || !strings.Contains(err.Error(), "another process") {
-		t.Errorf("err = %v, want one that tells of the other writer", err)
-	}
-	if _, err := os.Stat(alive); err != nil {
-		t.Errorf("what another process is writing was removed: %v", err)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr/internal/atomicfile"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -60,7 +61,7 @@ func (a *app) export(cmd *cobra.Command, s series, file string) error {
 	if file == "-" {
 		return writeCSV(a.out, b)
 	}
-	size, err := writeWhole(file, func(w io.Writer) error { return writeCSV(w, b) })
+	size, err := atomicfile.WriteFile(file, func(w io.Writer) error { return writeCSV(w, b) })
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/atomicfile"
 )
 
 // The files of a data folder, besides the database and the blobs.
@@ -67,7 +68,7 @@ func readToken(name string) (ktrdr.Secret, error) {
 // writeOnce writes a small file durably and whole, for its user only, or not
 // at all.
 func writeOnce(name, text string) error {
-	_, err := writeWhole(name, func(w io.Writer) error {
+	_, err := atomicfile.WriteFile(name, func(w io.Writer) error {
 		_, err := io.WriteString(w, text)
 		return err
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/atomicfile"
 )
 
 func newModels(a *app) *cobra.Command {
@@ -68,7 +69,7 @@ func newModelsSave(a *app) *cobra.Command {
 				return err
 			}
 			defer blob.Close()
-			size, err := writeWhole(args[1], func(w io.Writer) error {
+			size, err := atomicfile.WriteFile(args[1], func(w io.Writer) error {
 				_, err := io.Copy(w, blob)
 				return err
 			})

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/fault"
+	"github.com/ktrdr/ktrdr/internal/atomicfile"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/sqlstore"
 )
@@ -120,7 +121,7 @@ func proved(ctx context.Context, in *os.File, dir string) (again *os.File, done 
 	}
 	var from io.Reader = in
 	if again = in; !info.Mode().IsRegular() {
-		if again, err = os.CreateTemp(dir, "*"+partialSuffix); err != nil {
+		if again, err = os.CreateTemp(dir, "*"+atomicfile.PartialSuffix); err != nil {
 			return nil, nil, err
 		}
 		done = again.Close

@@ -18,6 +18,7 @@ import (
 	"github.com/ktrdr/ktrdr/fault"
 	"github.com/ktrdr/ktrdr/internal/atomicfile"
 	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/resilience"
 	"github.com/ktrdr/ktrdr/sqlstore"
 )
 
@@ -78,24 +79,25 @@ func (a *app) restore(ctx context.Context, cfg Config, name string) (err error) 
 	if err != nil {
 		return err
 	}
+	var undo resilience.Undo
+	undo.Did("marking the folder", func(context.Context) error { return unmark() })
 	fault.Hit(fault.RestoreMarked)
 	in, done, err := proved(ctx, in, cfg.Data)
 	if err != nil {
-		return errors.Join(err, unmark())
+		return undo.Rollback(ctx, err)
 	}
 	defer func() { err = errors.Join(err, done()) }()
 	fault.Hit(fault.RestoreProved)
 	if err := beginRestore(cfg, left); err != nil {
 		return err
 	}
+	undo.Did("the restore", func(context.Context) error { return undoRestore(cfg.Data) })
 	fault.Hit(fault.RestoreBegun)
 	damaged, err := load(ctx, cfg, in)
-	switch {
-	case err == nil:
-	case ktrdr.CodeOf(err) == ktrdr.CodeConflict || used(cfg.Data):
-		// There is something in the database or in the folder that is whole
-		// without us. A new folder, in contrast, must not be taken for a lab.
-		err = errors.Join(err, undoRestore(cfg.Data))
+	if err != nil && (ktrdr.CodeOf(err) == ktrdr.CodeConflict || used(cfg.Data)) {
+		// The database or the folder is complete without this restore. A new
+		// folder, in contrast, must not be taken for a lab.
+		return undo.Rollback(ctx, err)
 	}
 	if err != nil {
 		return err

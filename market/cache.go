@@ -162,14 +162,20 @@ func OpenVerified(path string) (*Bars, io.Closer, error) {
 		return nil, nil, err
 	}
 	defer f.Close()
-	b, c, h, err := open(f)
-	if err == nil {
-		if err = verify(b, h, path); err != nil {
-			err = errors.Join(err, c.Close())
-		}
-	}
+	b, c, err := openVerified(f)
 	if err != nil {
 		return nil, nil, fmt.Errorf("bars file %s: %w", path, err)
+	}
+	return b, c, nil
+}
+
+func openVerified(f *os.File) (*Bars, io.Closer, error) {
+	b, c, h, err := open(f)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := verify(b, h, f.Name()); err != nil {
+		return nil, nil, errors.Join(err, c.Close())
 	}
 	return b, c, nil
 }

@@ -59,21 +59,11 @@ func store(root *os.Root, dir string, b *Bars) (header, error) {
 	name := path.Join(dir, fileName(h.hash))
 	if f, err := root.Open(name); err == nil {
 		defer f.Close()
-		if intact(f) {
-			return h, nil
+		if _, c, err := openVerified(f); err == nil {
+			return h, c.Close()
 		}
 	}
 	return h, replace(root, name, func(w io.Writer) error { return b.write(w, h) })
-}
-
-// intact tells whether the bars file f holds what its header says.
-func intact(f *os.File) bool {
-	b, c, h, err := open(f)
-	if err != nil {
-		return false
-	}
-	defer c.Close()
-	return b.Hash() == h.hash
 }
 
 // tempPrefix begins the names of files that are being written.

@@ -28,47 +28,51 @@ type rule struct {
 // know adapters, adapters know the domain, the domain knows nobody; adapters
 // do not know each other. A new package is added here on purpose or not at all.
 var arrows = map[string]rule{
-	".":        {},
-	"fault":    {},
-	"spelling": {},
-	"docs":     {}, // the guide, embedded
+	".":     {},
+	"fault": {},
+	"docs":  {}, // the guide, embedded
+
+	// helpers, which every package but the root may use
+	"internal/atomicfile": {},
+	"internal/backoff":    {},
+	"internal/text":       {},
 
 	// pure compute
 	"num": {},
-	"market": {ours: []string{"num", "spelling"}, modules: []string{
+	"market": {ours: []string{"num"}, modules: []string{
 		"github.com/parquet-go/parquet-go", "github.com/klauspost/compress", "golang.org/x/sys",
 	}},
 	"indicator": {ours: []string{"num", "market"}},
 	"fuzzy":     {ours: []string{"num"}},
 	"label":     {ours: []string{"num", "market"}},
-	"neural":    {ours: []string{"num", "spelling"}, modules: []string{"golang.org/x/sys"}},
+	"neural":    {ours: []string{"num"}, modules: []string{"golang.org/x/sys"}},
 
 	"neural/internal/asmgen": {}, // writes neural's assembly
 	"backtest":               {ours: []string{"num", "market"}},
-	"instrument":             {ours: []string{"spelling"}, modules: []string{"github.com/goccy/go-yaml"}},
+	"instrument":             {modules: []string{"github.com/goccy/go-yaml"}},
 
 	// built on compute
-	"strategy": {ours: []string{"market", "indicator", "fuzzy", "label", "spelling"}, modules: []string{"github.com/goccy/go-yaml"}},
+	"strategy": {ours: []string{"market", "indicator", "fuzzy", "label"}, modules: []string{"github.com/goccy/go-yaml"}},
 	"feature":  {ours: []string{"market", "indicator", "strategy"}},
 	"train": {ours: []string{
 		"num", "market", "indicator", "fuzzy", "label", "neural", "strategy", "feature", "backtest",
 	}},
-	"evidence": {ours: []string{"num", "market", "backtest", "spelling"}},
-	"designer": {ours: []string{"num", "market", "indicator", "strategy", "instrument", "spelling"}},
-	"jobs":     {ours: []string{".", "fault", "worker", "market", "indicator", "strategy", "neural", "train", "backtest", "evidence", "spelling"}},
+	"evidence": {ours: []string{"num", "market", "backtest"}},
+	"designer": {ours: []string{"num", "market", "indicator", "strategy", "instrument"}},
+	"jobs":     {ours: []string{".", "fault", "worker", "market", "indicator", "strategy", "neural", "train", "backtest", "evidence"}},
 
 	// what this product is about
-	"research": {ours: []string{".", "num", "market", "instrument", "neural", "strategy", "train", "backtest", "evidence", "designer", "jobs", "llm", "spelling"}},
+	"research": {ours: []string{".", "num", "market", "instrument", "neural", "strategy", "train", "backtest", "evidence", "designer", "jobs", "llm"}},
 	"agent": {ours: []string{
 		".", "fault", "worker", "market", "instrument", "indicator", "strategy", "train", "backtest", "evidence", "designer", "jobs", "research", "llm", "resilience",
 	}},
 
-	"report": {ours: []string{".", "research", "evidence", "spelling"}},
+	"report": {ours: []string{".", "research", "evidence"}},
 
 	// mechanisms
-	"resilience": {ours: []string{".", "spelling"}},
+	"resilience": {ours: []string{"."}},
 	"llm":        {ours: []string{".", "resilience"}, modules: []string{"github.com/goccy/go-yaml"}},
-	"engine":     {ours: []string{".", "spelling", "thread"}, modules: []string{"golang.org/x/sync"}},
+	"engine":     {ours: []string{".", "thread"}, modules: []string{"golang.org/x/sync"}},
 	"worker":     {ours: []string{".", "fault"}, modules: []string{"golang.org/x/sys"}},
 	"dummy":      {ours: []string{".", "worker"}},
 	"thread":     {ours: []string{"."}}, // contract and rules of LangGraph threads
@@ -78,7 +82,7 @@ var arrows = map[string]rule{
 	"sqlstore": {ours: []string{".", "fault", "thread"}, modules: []string{
 		"github.com/jackc/pgx/v5", "github.com/pressly/goose/v3", "modernc.org/sqlite", "golang.org/x/sys",
 	}},
-	"httpapi": {ours: []string{".", "fault", "thread", "dummy", "spelling", "jobs", "research", "report", "agent", "evidence", "indicator", "llm", "resilience"}, modules: []string{
+	"httpapi": {ours: []string{".", "fault", "thread", "dummy", "jobs", "research", "report", "agent", "evidence", "indicator", "llm", "resilience"}, modules: []string{
 		"github.com/google/jsonschema-go", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
 	}},
 
@@ -99,14 +103,14 @@ var arrows = map[string]rule{
 	"backend": {
 		ours: []string{
 			".", "fault", "engine", "worker", "dummy", "blob", "sqlstore", "thread", "httpapi", "jobs", "research", "report", "agent", "llm", "resilience",
-			"instrument", "neural", "spelling",
+			"instrument", "neural",
 		},
 		modules: []string{"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "golang.org/x/sync", "golang.org/x/sys"},
 	},
 	"cmd/ktrdr": {
 		ours: []string{
 			".", "backend", "worker", "dummy", "blob", "sqlstore", "httpapi", "jobs", "research", "report", "agent", "llm", "resilience", "evidence", "designer",
-			"market", "instrument", "indicator", "neural", "strategy", "train", "backtest", "spelling", "docs",
+			"market", "instrument", "indicator", "neural", "strategy", "train", "backtest", "docs",
 		},
 		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys", "golang.org/x/term"},
 	},
@@ -123,7 +127,7 @@ func TestImports_FollowTheArrows(t *testing.T) {
 			continue
 		}
 		for _, imp := range importsOf(t, file) {
-			if !allowed(imp, r) {
+			if !allowed(pkg, imp, r) {
 				t.Errorf("%s imports %s, which package %s may not know", file, imp, pkg)
 			}
 		}
@@ -145,9 +149,12 @@ func TestImports_NobodyKnowsACommand(t *testing.T) {
 	}
 }
 
-func allowed(imp string, r rule) bool {
+func allowed(pkg, imp string, r rule) bool {
 	if imp == module {
 		return slices.Contains(r.ours, ".")
+	}
+	if strings.HasPrefix(imp, module+"/internal/") {
+		return pkg != "." && !strings.HasPrefix(pkg, "internal/")
 	}
 	if ours, ok := strings.CutPrefix(imp, module+"/"); ok {
 		return slices.Contains(r.ours, ours)

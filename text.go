@@ -29,6 +29,16 @@ func Printable(r rune) bool {
 	return true
 }
 
+// ToPrintable returns s with a space for each character that is not Printable.
+func ToPrintable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !Printable(r) {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
 // PlainText says whether s is UTF-8 and all of it Printable.
 func PlainText(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !Printable(r) })

@@ -66,7 +66,7 @@ func figures(spec research.AssessmentSpec, a research.Assessment) (string, error
 		Strengths  []string                 `json:"checks_passed"`
 		Weaknesses []string                 `json:"checks_failed"`
 	}{spec.Strategy, spec.Hypothesis, spec.Gates, spec.Training, string(a.Verdict), a.Summary, a.Strengths, a.Weaknesses})
-	return "The research:\n" + shorten(text, maxToolText), err
+	return "The research:\n" + toolText(text), err
 }
 
 // opinionTools is the one tool of an assessor.

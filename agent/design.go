@@ -10,6 +10,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/designer"
+	"github.com/ktrdr/ktrdr/internal/backoff"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/resilience"
@@ -152,18 +153,14 @@ func measure(ctx context.Context, t *worker.Task, spec research.DesignSpec) (des
 // insist asks memory. While it cannot be reached there is nothing to go on with,
 // so it is asked again.
 func insist[T any](ctx context.Context, ask func() (T, error)) (T, error) {
-	const first, longest = 100 * time.Millisecond, 5 * time.Second
-	for pause := first; ; pause = min(2*pause, longest) {
+	wait := backoff.Policy{First: 100 * time.Millisecond, Most: 5 * time.Second}
+	for try := 0; ; try++ {
 		told, err := ask()
 		if err == nil || !ktrdr.CodeOf(err).Retryable() {
 			return told, err
 		}
-		t := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			t.Stop()
+		if !wait.Wait(ctx, try) {
 			return told, context.Cause(ctx)
-		case <-t.C:
 		}
 	}
 }

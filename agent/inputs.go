@@ -50,10 +50,7 @@ func (in *inputs) bars(ctx context.Context, want jobs.Bars) (*market.Bars, error
 		return nil, ktrdr.Errorf(ktrdr.CodeCorrupt, "%s: %w", want.Name, err)
 	}
 	in.closers = append(in.closers, c)
-	if b.Symbol != want.Symbol || b.Timeframe != want.Timeframe || ktrdr.Hash(b.Hash()) != want.Hash {
-		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%s holds %s %s and not the series that the spec names", want.Name, b.Symbol, b.Timeframe)
-	}
-	return b, nil
+	return b, want.Verify(b)
 }
 
 // mapped opens bars as a file that has lost its name before they are in it.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/llm"
 	"github.com/ktrdr/ktrdr/resilience"
 	"github.com/ktrdr/ktrdr/worker"
@@ -155,9 +156,9 @@ func (k *talk) heard(a llm.Answer) (done bool, err error) {
 		if end && err == nil {
 			return true, nil
 		}
-		result := llm.ToolResult{ID: call.ID, Text: shorten(text, maxToolText)}
+		result := llm.ToolResult{ID: call.ID, Text: toolText(text)}
 		if err != nil {
-			result.Text, result.Error = shorten(err.Error(), maxToolText), true
+			result.Text, result.Error = toolText(err.Error()), true
 		} else {
 			useful = true
 		}
@@ -189,14 +190,5 @@ func (k *talk) answeredBy() string {
 	return k.ask.Preferred
 }
 
-// shorten bounds a text by bytes, at a whole letter, and makes it storable.
-func shorten(s string, most int) string {
-	s = ktrdr.CleanText(s)
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && s[most]&0xC0 == 0x80 {
-		most--
-	}
-	return s[:most] + "…"
-}
+// toolText is a text as short as a model is told it, and storable.
+func toolText(s string) string { return text.Cut(ktrdr.CleanText(s), maxToolText) }

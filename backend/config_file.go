@@ -11,7 +11,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
-	"github.com/ktrdr/ktrdr/spelling"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // Bounds of a configuration file. The parser is recursive and would follow any
@@ -186,17 +186,15 @@ func (r *configReader) value(key string, n ast.Node) (string, bool) {
 
 // didYouMean suggests the setting that a misspelt name is closest to.
 func didYouMean(key string) string {
-	best, distance := "", min(4, len(key)/2+1)
+	var keys []string
 	for _, s := range Settings() {
-		if d := spelling.Edits(key, s.Key); d < distance {
-			best, distance = s.Key, d
-		}
 		if strings.EqualFold(key, s.Env) {
-			best, distance = s.Key, 0
+			return "; did you mean " + s.Key + "?"
 		}
+		keys = append(keys, s.Key)
 	}
-	if best == "" {
-		return "; `ktrdr serve --help` lists them"
+	if near := text.Nearest(key, keys); near != "" {
+		return "; did you mean " + near + "?"
 	}
-	return fmt.Sprintf("; did you mean %s?", best)
+	return "; `ktrdr serve --help` lists them"
 }

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/llm"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/resilience"
@@ -38,20 +39,31 @@ type Models struct {
 	Breaker    resilience.BreakerConfig
 }
 
-// The providers that need no address.
-const (
-	anthropic = "anthropic"
-	openAI    = "openai"
-)
+// ownProviders are the providers that need no address.
+func ownProviders() (names []string) {
+	for _, f := range llm.Formats {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// keyNames lists the variables that hold keys.
+func keyNames() string {
+	var names []string
+	for _, provider := range append(ownProviders(), "name") {
+		names = append(names, keyName(provider))
+	}
+	return text.Join(names)
+}
 
 func modelSettings() []Setting {
 	m := func(field func(*Models) *time.Duration) func(*Config) *time.Duration {
 		return func(c *Config) *time.Duration { return field(&c.Models) }
 	}
 	return []Setting{
-		{"models", "KTRDR_MODELS", "", "PROVIDER/MODEL,…", "", "language models in order of preference (default: none; keys: ANTHROPIC_API_KEY, OPENAI_API_KEY, NAME_API_KEY)", setModels},
+		{"models", "KTRDR_MODELS", "", "PROVIDER/MODEL,…", "", "language models in order of preference (default: none; keys: " + keyNames() + ")", setModels},
 		{"model", "KTRDR_MODEL", "", "NAME", research.Builtin, "model of researches that name none", setText(func(c *Config) *string { return &c.Models.Default })},
-		{"providers", "KTRDR_PROVIDERS", "", "NAME=URL,…", "", "OpenAI-compatible servers, or other addresses of anthropic and openai", setProviders},
+		{"providers", "KTRDR_PROVIDERS", "", "NAME=URL,…", "", "OpenAI-compatible servers, or other addresses of " + text.List(ownProviders(), "and"), setProviders},
 		{"model_prices", "KTRDR_MODEL_PRICES", "", "PROVIDER/MODEL=IN/OUT,…", "", "US dollars per million input and output tokens; 0/0 for your own server", setPrices},
 		{"budget_daily_usd", "KTRDR_BUDGET_DAILY_USD", "", "USD", "5", "budget for models per day (UTC)", setMoney(func(c *Config) *ktrdr.MicroUSD { return &c.Models.Daily })},
 		{"budget_research_usd", "KTRDR_BUDGET_RESEARCH_USD", "", "USD", "1", "budget for models per research", setMoney(func(c *Config) *ktrdr.MicroUSD { return &c.Models.Research })},
@@ -177,7 +189,7 @@ func keyName(provider string) string {
 // keys are those of all providers that have one.
 func (m Models) keys(getenv func(string) string) llm.Keys {
 	var all []ktrdr.Secret
-	for _, provider := range append(slices.Sorted(maps.Keys(m.Providers)), anthropic, openAI) {
+	for _, provider := range append(slices.Sorted(maps.Keys(m.Providers)), ownProviders()...) {
 		all = append(all, ktrdr.Secret(getenv(keyName(provider))))
 	}
 	return llm.NewKeys(all...)
@@ -240,7 +252,8 @@ func (m Models) validate() []error {
 	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	for _, name := range m.Chain {
 		provider, _, _ := strings.Cut(name, "/")
-		if _, known := m.Providers[provider]; !known && provider != anthropic && provider != openAI {
+		_, known := m.Providers[provider]
+		if _, own := llm.FormatOf(provider); !known && !own {
 			bad("models names %s, and there is no provider %s: give its address with providers, as %s=URL", name, provider, provider)
 		}
 	}

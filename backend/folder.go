@@ -65,7 +65,7 @@ func ReadToken(name string) (ktrdr.Secret, error) {
 		return "", err
 	}
 	token := strings.TrimSpace(string(text))
-	if token == "" || !visible(token) {
+	if token == "" || !Visible(token) {
 		return "", fmt.Errorf("token file %s %w: the next start of a backend makes a new one", name, ErrNoToken)
 	}
 	return ktrdr.Secret(token), nil
@@ -74,7 +74,7 @@ func ReadToken(name string) (ktrdr.Secret, error) {
 // WriteOnce writes a small file durably and whole, for its user only, or not
 // at all.
 func WriteOnce(name, text string) error {
-	_, err := WriteWhole(name, func(w io.Writer) error {
+	_, err := WriteFile(name, func(w io.Writer) error {
 		_, err := io.WriteString(w, text)
 		return err
 	})
@@ -109,4 +109,9 @@ func FreeDisk(dir string) (int64, error) {
 		return 0, fmt.Errorf("free disk of %s: %w", dir, err)
 	}
 	return int64(st.Bavail) * int64(st.Bsize), nil //nolint:unconvert // the fields' types differ by system
+}
+
+// Visible says whether text has only visible ASCII characters, as tokens do.
+func Visible(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }

@@ -106,12 +106,8 @@ func (m Models) open(getenv func(string) string) (all []llm.Model, err error) {
 		at, id, _ := strings.Cut(name, "/")
 		if providers[at] == nil {
 			cfg := llm.ClientConfig{Name: at, BaseURL: m.Providers[at], Key: ktrdr.Secret(getenv(keyName(at))), Total: m.Timeout}
-			if at == anthropic {
-				providers[at], err = llm.NewAnthropic(cfg)
-			} else {
-				providers[at], err = llm.NewOpenAI(cfg)
-			}
-			if err != nil {
+			format, _ := llm.FormatOf(at)
+			if providers[at], err = format.New(cfg); err != nil {
 				return nil, fmt.Errorf("provider %s, whose key is in %s: %w", at, keyName(at), err)
 			}
 		}

@@ -13,6 +13,9 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/fault"
+	"github.com/ktrdr/ktrdr/internal/atomicfile"
+	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/resilience"
 	"github.com/ktrdr/ktrdr/sqlstore"
 )
 
@@ -41,24 +44,25 @@ func Restore(ctx context.Context, cfg Config, in *os.File) (damaged []ktrdr.Hash
 	if err != nil {
 		return nil, err
 	}
+	var undo resilience.Undo
+	undo.Did("marking the folder", func(context.Context) error { return unmark() })
 	fault.Hit(fault.RestoreMarked)
 	in, done, err := proved(ctx, in, cfg.Data)
 	if err != nil {
-		return nil, errors.Join(err, unmark())
+		return nil, undo.Rollback(ctx, err)
 	}
 	defer func() { err = errors.Join(err, done()) }()
 	fault.Hit(fault.RestoreProved)
 	if err := beginRestore(cfg, left); err != nil {
 		return nil, err
 	}
+	undo.Did("the restore", func(context.Context) error { return undoRestore(cfg.Data) })
 	fault.Hit(fault.RestoreBegun)
 	damaged, err = load(ctx, cfg, in)
-	switch {
-	case err == nil:
-	case ktrdr.CodeOf(err) == ktrdr.CodeConflict || used(cfg.Data):
-		// There is something in the database or in the folder that is whole
-		// without us. A new folder, in contrast, must not be taken for a lab.
-		err = errors.Join(err, undoRestore(cfg.Data))
+	if err != nil && (ktrdr.CodeOf(err) == ktrdr.CodeConflict || used(cfg.Data)) {
+		// The database or the folder is complete without this restore. A new
+		// folder, in contrast, must not be taken for a lab.
+		err = undo.Rollback(ctx, err)
 	}
 	return damaged, err
 }
@@ -74,7 +78,7 @@ func proved(ctx context.Context, in *os.File, dir string) (again *os.File, done 
 	}
 	var from io.Reader = in
 	if again = in; !info.Mode().IsRegular() {
-		if again, err = os.CreateTemp(dir, "*"+PartialSuffix); err != nil {
+		if again, err = os.CreateTemp(dir, "*"+atomicfile.PartialSuffix); err != nil {
 			return nil, nil, err
 		}
 		done = again.Close
@@ -141,7 +145,7 @@ func (c Config) HiddenSettings() string {
 	if c.Blobs != "" && WithoutQuery(c.Blobs) != c.Blobs {
 		names = append(names, "CHECKPOINT_DIR")
 	}
-	return strings.Join(names, " and ")
+	return text.List(names, "and")
 }
 
 // ShellWord is text as a shell takes it for one word.

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/ktrdr/ktrdr/fault"
+	"github.com/ktrdr/ktrdr/internal/atomicfile"
 	"github.com/ktrdr/ktrdr/sqlstore"
 )
 
@@ -172,7 +173,7 @@ func endRestore(dir string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	return errors.Join(err, syncFolder(dir))
+	return errors.Join(err, atomicfile.Paths{}.SyncDir(dir))
 }
 
 // absolute is the whole path of a file; false when it cannot be told.

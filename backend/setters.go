@@ -11,8 +11,8 @@ import (
 
 	"github.com/ktrdr/ktrdr/blob"
 	"github.com/ktrdr/ktrdr/engine"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/neural"
-	"github.com/ktrdr/ktrdr/spelling"
 )
 
 // What one value alone can be wrong about is refused here, where it is known
@@ -160,5 +160,5 @@ func setReserve(c *Config, text string) error {
 
 // noSuchValue is what a setting says to a word that is none of its values.
 func noSuchValue(word string, names ...string) error {
-	return fmt.Errorf("there is no such value; %s", spelling.Choices(word, names))
+	return fmt.Errorf("there is no such value; %s", text.Choices(word, names))
 }

@@ -4,12 +4,14 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/atomicfile"
 )
 
 // UserFile is a file that the user named to be read, and what to do when it cannot be.
@@ -69,6 +71,22 @@ func (c *Config) Certificate() (tls.Certificate, error) {
 		return cert, wrong("%s and %s are no certificate and its key, both in PEM form: %w; %s", c.TLSCert, c.TLSKey, err, next)
 	}
 	return cert, nil
+}
+
+// WriteFile replaces a file that the user named, and returns its size.
+func WriteFile(name string, write func(io.Writer) error) (size int64, err error) {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return 0, wrong("%s is a directory; name a file in it", name)
+	}
+	var failed error
+	size, err = atomicfile.WriteFile(name, func(w io.Writer) error {
+		failed = write(w)
+		return failed
+	})
+	if failed == nil {
+		err = unwritable(name, err)
+	}
+	return size, err
 }
 
 // unwritable says why a file that the user named cannot be written.

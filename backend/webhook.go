@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/backoff"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -21,7 +22,6 @@ import (
 // the API.
 const (
 	hookTries   = 5
-	hookPause   = time.Second // before the second try; doubled each time
 	hookTimeout = 10 * time.Second
 
 	// hookLease is for how long one backend alone tells of a run. It is longer
@@ -34,6 +34,8 @@ const (
 	// did not tell of.
 	hookLook = 5 * time.Second
 )
+
+var hookRetries = backoff.Policy{First: time.Second}
 
 // toldRuns is what the webhook needs of the engine.
 type toldRuns interface {
@@ -143,19 +145,13 @@ func (h *webhook) deliver(ctx context.Context, r RunEnded) (again bool, err erro
 	if err != nil {
 		return false, err
 	}
-	pause := hookPause
 	for try := 1; ; try++ {
 		if again, err = h.post(ctx, body); !again || try == hookTries {
 			return again, err
 		}
-		wait := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			wait.Stop()
+		if !hookRetries.Wait(ctx, try-1) {
 			return true, err
-		case <-wait.C:
 		}
-		pause *= 2
 	}
 }
 

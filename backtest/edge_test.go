@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/num"
 )
 
 // The least and the greatest accepted value of each field, and the first one
@@ -194,7 +195,7 @@ func TestMeasure_ByHand(t *testing.T) {
 // Deviations are rounding below a billionth of the mean.
 func TestMoments_VaryByMoreThanRounding(t *testing.T) {
 	for deviation, want := range map[float64]bool{1e-9: true, 2e-11: true, 0.5e-11: false} {
-		m := moments{n: 2, mean: 0.01, m2: deviation * deviation}
+		m := moments{Moments: num.Moments{N: 2, Mean: 0.01, M2: deviation * deviation}}
 		if m.vary() != want {
 			t.Errorf("returns of 0.01 with a deviation of %v vary: %v, want %v", deviation, !want, want)
 		}

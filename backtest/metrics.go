@@ -83,7 +83,7 @@ func Measure(equity []float64, trades []Trade, barsPerYear float64) (Metrics, er
 		}
 	}
 	r := newMoments(equity)
-	if math.IsNaN(r.mean) || math.IsInf(r.mean, 0) {
+	if math.IsNaN(r.Mean) || math.IsInf(r.Mean, 0) {
 		return Metrics{}, fmt.Errorf("metrics: the equity at %s is not a number; check the bars there", firstBad(equity))
 	}
 	m := Metrics{Bars: len(equity), InitialCapital: equity[0], FinalEquity: equity[len(equity)-1]}
@@ -117,11 +117,11 @@ func firstBad(equity []float64) string {
 
 // returns sets what follows from the returns per bar.
 func (m *Metrics) returns(r moments, barsPerYear float64) {
-	if r.n < 1 {
+	if r.N < 1 {
 		return
 	}
 	if barsPerYear > 0 {
-		years := float64(r.n) / barsPerYear
+		years := float64(r.N) / barsPerYear
 		switch growth := m.FinalEquity / m.InitialCapital; {
 		case growth <= 0:
 			m.AnnualizedReturn = figure(-1)
@@ -129,23 +129,23 @@ func (m *Metrics) returns(r moments, barsPerYear float64) {
 			m.AnnualizedReturn = figure(num.Exp(num.Log(growth)/years) - 1)
 		}
 	}
-	if r.n < 2 {
+	if r.N < 2 {
 		return
 	}
-	sd, year := r.deviation(), math.Sqrt(barsPerYear)
+	sd, year := r.Deviation(), math.Sqrt(barsPerYear)
 	if barsPerYear > 0 {
 		m.Volatility = figure(sd * year)
 	}
 	if !r.vary() {
 		return
 	}
-	m.Skew, m.Kurtosis = figure(r.skew()), figure(r.kurtosis())
+	m.Skew, m.Kurtosis = figure(r.Skew()), figure(r.Kurtosis())
 	if barsPerYear <= 0 {
 		return
 	}
-	m.Sharpe = figure(r.mean / sd * year)
+	m.Sharpe = figure(r.Mean / sd * year)
 	if down := r.downside(); down > 0 {
-		m.Sortino = figure(r.mean / down * year)
+		m.Sortino = figure(r.Mean / down * year)
 	}
 }
 

@@ -4,22 +4,20 @@ import (
 	"math"
 
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/num"
 )
 
 // moments are those of a curve's returns from one close to the next.
 type moments struct {
-	n          int
-	mean       float64
-	m2, m3, m4 float64 // sums of powers of the deviations from the mean
-	negative   float64 // sum of squares of the negative returns
+	num.Moments
+
+	negative float64 // sum of squares of the negative returns
 }
 
-// newMoments goes through the curve twice: moments about a mean that is known
-// lose nothing to cancellation, which sums of plain powers would. Each sum has
-// its own chain of additions, so the passes run at the pace of the division.
-func newMoments(equity []float64) moments {
-	r := moments{n: len(equity) - 1}
-	if r.n < 1 {
+// newMoments goes through the curve twice, first for the mean. Both passes run
+// at the pace of the division.
+func newMoments(equity []float64) (r moments) {
+	if len(equity) < 2 {
 		return r
 	}
 	var sum, negative float64
@@ -31,18 +29,12 @@ func newMoments(equity []float64) moments {
 		negative += float64(loss * loss)
 		last = x
 	}
-	r.mean, r.negative = sum/float64(r.n), negative
-	mean, m2, m3, m4 := r.mean, 0.0, 0.0, 0.0
+	r.Mean, r.negative = sum/float64(len(equity)-1), negative
 	last = equity[0]
 	for _, x := range equity[1:] {
-		d := change(last, x) - mean
-		d2 := float64(d * d)
-		m2 += d2
-		m3 += float64(d2 * d)
-		m4 += float64(d2 * d2)
+		r.Add(change(last, x))
 		last = x
 	}
-	r.m2, r.m3, r.m4 = m2, m3, m4
 	return r
 }
 
@@ -60,21 +52,9 @@ func change(from, to float64) float64 {
 const noise = 1e-9
 
 // vary says whether the returns differ by more than rounding.
-func (r *moments) vary() bool { return r.n > 1 && r.deviation() > noise*math.Abs(r.mean) }
+func (r *moments) vary() bool { return r.N > 1 && r.Deviation() > noise*math.Abs(r.Mean) }
 
-func (r *moments) deviation() float64 { return math.Sqrt(r.m2 / float64(r.n-1)) }
-
-func (r *moments) downside() float64 { return math.Sqrt(r.negative / float64(r.n-1)) }
-
-func (r *moments) skew() float64 {
-	n, v := float64(r.n), r.m2/float64(r.n)
-	return r.m3 / n / (v * math.Sqrt(v))
-}
-
-func (r *moments) kurtosis() float64 {
-	n, v := float64(r.n), r.m2/float64(r.n)
-	return r.m4 / n / (v * v)
-}
+func (r *moments) downside() float64 { return math.Sqrt(r.negative / float64(r.N-1)) }
 
 const (
 	yearSeconds = 365.25 * 24 * 3600

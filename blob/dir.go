@@ -57,7 +57,7 @@ func OpenDir(dir string, c Config) (*Dir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("blob directory: %w", err)
 	}
-	d := newDir(rootDisk{root}, c)
+	d := newDir(newRootDisk(root), c)
 	if err := d.sweepTemp(time.Now().Add(-tempAge)); err != nil {
 		return nil, errors.Join(fmt.Errorf("blob directory %s: %w", dir, err), root.Close())
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/fault"
+	"github.com/ktrdr/ktrdr/internal/atomicfile"
 )
 
 // maxKnown bounds what is remembered of durable blobs; to forget one costs a
@@ -37,44 +38,33 @@ func (d *Dir) PutAny(ctx context.Context, r io.Reader) (ktrdr.Hash, int64, error
 
 // put writes a temporary file, makes it durable, and only then gives it its
 // name and makes the name durable: after a crash at any instant there is the
-// whole blob or none.
+// whole blob or none. What stays of a temporary file is removed at a later start.
 func (d *Dir) put(ctx context.Context, r io.Reader, accept func(ktrdr.Hash) error) (h ktrdr.Hash, size int64, err error) {
-	temp := path.Join(tempDir, rand.Text())
-	defer func() {
-		if err != nil {
-			_ = d.disk.Remove(temp) // what stays is swept at a later start
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			d.settled.Clear() // somebody removed directories; make them anew next time
-		}
-	}()
-	if err := d.settle(tempDir); err != nil {
+	if err = d.settle(tempDir); err == nil {
+		err = atomicfile.Write(d.disk, path.Join(tempDir, rand.Text()), func(w io.Writer) (string, error) {
+			var err error
+			if h, size, err = receive(ctx, w, r, d.maxSize); err == nil {
+				err = accept(h)
+			}
+			if err == nil {
+				err = d.settle(shard(h))
+			}
+			return blobName(h), err
+		}, func(s atomicfile.Step) { fault.Hit(blobPoints[s]) })
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		d.settled.Clear() // directories were removed; make them again next time
+	}
+	if err != nil {
 		return h, 0, diskError(err)
 	}
-	if h, size, err = d.write(ctx, temp, r, accept); err != nil {
-		return h, 0, err
-	}
-	if err := d.place(temp, h); err != nil {
-		return h, 0, diskError(err)
-	}
+	d.remember(h)
 	return h, size, nil
 }
 
-// place gives a durable file the name of its blob, durably.
-func (d *Dir) place(temp string, h ktrdr.Hash) error {
-	if err := d.settle(shard(h)); err != nil {
-		return err
-	}
-	if err := d.disk.Rename(temp, blobName(h)); err != nil {
-		return err
-	}
-	fault.Hit(fault.BlobRenamed)
-	if err := d.disk.SyncDir(shard(h)); err != nil {
-		return err
-	}
-	fault.Hit(fault.BlobDurable)
-	d.remember(h)
-	return nil
+var blobPoints = [...]fault.Point{
+	atomicfile.Created: fault.BlobCreated, atomicfile.Written: fault.BlobWritten, atomicfile.Synced: fault.BlobSynced,
+	atomicfile.Renamed: fault.BlobRenamed, atomicfile.Durable: fault.BlobDurable,
 }
 
 // secure makes a blob's name durable, unless it is known to be. Whoever gave it
@@ -110,31 +100,6 @@ func (d *Dir) forget(h ktrdr.Hash) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.known, h)
-}
-
-// write fills a new file with what r holds and, if its hash is accepted, syncs
-// it.
-func (d *Dir) write(ctx context.Context, name string, r io.Reader, accept func(ktrdr.Hash) error) (ktrdr.Hash, int64, error) {
-	f, err := d.disk.Create(name)
-	if err != nil {
-		return ktrdr.Hash{}, 0, diskError(err)
-	}
-	fault.Hit(fault.BlobCreated)
-	h, size, err := receive(ctx, f, r, d.maxSize)
-	if err == nil {
-		fault.Hit(fault.BlobWritten)
-		err = accept(h)
-	}
-	if err == nil {
-		err = diskError(f.Sync())
-	}
-	if closed := f.Close(); err == nil {
-		err = diskError(closed)
-	}
-	if err == nil {
-		fault.Hit(fault.BlobSynced)
-	}
-	return h, size, err
 }
 
 // settle makes a directory and those above it, durably. One that is there

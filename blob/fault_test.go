@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/atomicfile"
 )
 
 // faultyDisk fails the k-th call, and with dead every one after it.
@@ -42,12 +43,12 @@ func (d *faultyDisk) do(call func() error) error {
 	return call()
 }
 
-func (d *faultyDisk) Create(name string) (diskFile, error) {
+func (d *faultyDisk) Create(name string) (atomicfile.File, error) {
 	if d.fails() {
 		return nil, d.err
 	}
 	f, err := d.disk.Create(name)
-	return &faultyFile{diskFile: f, disk: d}, err
+	return &faultyFile{File: f, disk: d}, err
 }
 
 func (d *faultyDisk) Open(name string) (*os.File, error) {
@@ -96,26 +97,26 @@ func (d *faultyDisk) Touch(name string, at time.Time) error {
 }
 
 type faultyFile struct {
-	diskFile
+	atomicfile.File
 	disk *faultyDisk
 }
 
 func (f *faultyFile) Write(p []byte) (int, error) {
 	if !f.disk.fails() {
-		return f.diskFile.Write(p)
+		return f.File.Write(p)
 	}
 	if !f.disk.short {
 		return 0, f.disk.err
 	}
-	n, _ := f.diskFile.Write(p[:len(p)/2])
+	n, _ := f.File.Write(p[:len(p)/2])
 	return n, f.disk.err
 }
 
-func (f *faultyFile) Sync() error { return f.disk.do(f.diskFile.Sync) }
+func (f *faultyFile) Sync() error { return f.disk.do(f.File.Sync) }
 
 func (f *faultyFile) Close() error {
 	failed := f.disk.do(func() error { return nil })
-	return errors.Join(failed, f.diskFile.Close())
+	return errors.Join(failed, f.File.Close())
 }
 
 var faults = map[string]faultyDisk{
@@ -139,7 +140,7 @@ func atEveryCall(t *testing.T, scenario func(t *testing.T, dir string, k *faulty
 					t.Fatal(err)
 				}
 				d := fault
-				d.disk, d.k = rootDisk{root}, k
+				d.disk, d.k = newRootDisk(root), k
 				scenario(t, dir, &d)
 				root.Close()
 				if t.Failed() {

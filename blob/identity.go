@@ -15,6 +15,7 @@ import (
 	"github.com/minio/minio-go/v7"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/atomicfile"
 )
 
 func newIdentity() string {
@@ -70,17 +71,10 @@ func (d *Dir) makeIdentity() error {
 	}
 	temp := path.Join(tempDir, rand.Text())
 	defer func() { _ = d.disk.Remove(temp) }() // what stays is swept at a later start
-	f, err := d.disk.Create(temp)
-	if err != nil {
-		return diskError(err)
-	}
-	_, err = io.WriteString(f, newIdentity())
-	if err == nil {
-		err = f.Sync()
-	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
+	err := atomicfile.Create(d.disk, temp, func(w io.Writer) error {
+		_, err := io.WriteString(w, newIdentity())
+		return err
+	})
 	if err == nil {
 		err = d.disk.Link(temp, identityName)
 	}

@@ -63,7 +63,7 @@ func lookAtDir(ctx context.Context, dir string) (Found, error) {
 	if err != nil {
 		return Found{}, fmt.Errorf("blob directory: %w", err)
 	}
-	d := newDir(rootDisk{root}, Config{})
+	d := newDir(newRootDisk(root), Config{})
 	defer func() { _ = d.Close() }()
 	found := Found{There: true}
 	found.Identity, err = d.readIdentity()

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/ktrdr/ktrdr/internal/atomicfile"
 )
 
 // journal remembers what a disk was told and was not yet told to keep. A power
@@ -63,7 +65,7 @@ type journaledDisk struct {
 var errDead = errors.New("process is dead")
 
 func newJournaledDisk(root *os.Root, j *journal, k int) *journaledDisk {
-	return &journaledDisk{faultyDisk: faultyDisk{disk: unsynced{rootDisk{root}}, k: k, err: errDead, dead: true}, journal: j}
+	return &journaledDisk{faultyDisk: faultyDisk{disk: unsynced{newRootDisk(root)}, k: k, err: errDead, dead: true}, journal: j}
 }
 
 // unsynced is the real disk but for the syncs, which here are only noted.
@@ -71,20 +73,20 @@ type unsynced struct{ rootDisk }
 
 func (unsynced) SyncDir(string) error { return nil }
 
-func (d unsynced) Create(name string) (diskFile, error) {
+func (d unsynced) Create(name string) (atomicfile.File, error) {
 	f, err := d.rootDisk.Create(name)
 	return unsyncedFile{f}, err
 }
 
-type unsyncedFile struct{ diskFile }
+type unsyncedFile struct{ atomicfile.File }
 
 func (unsyncedFile) Sync() error { return nil }
 
 func (d *journaledDisk) path(name string) string { return filepath.Join(d.journal.dir, name) }
 
-func (d *journaledDisk) Create(name string) (diskFile, error) {
+func (d *journaledDisk) Create(name string) (atomicfile.File, error) {
 	f, err := d.faultyDisk.Create(name)
-	return &journaledFile{diskFile: f, name: name, journal: d.journal}, err
+	return &journaledFile{File: f, name: name, journal: d.journal}, err
 }
 
 func (d *journaledDisk) Mkdir(name string) error {
@@ -141,18 +143,18 @@ func (d *journaledDisk) SyncDir(name string) error {
 }
 
 type journaledFile struct {
-	diskFile
+	atomicfile.File
 	name    string
 	journal *journal
 }
 
 func (f *journaledFile) Write(p []byte) (int, error) {
 	f.journal.dirty[f.name] = true
-	return f.diskFile.Write(p)
+	return f.File.Write(p)
 }
 
 func (f *journaledFile) Sync() error {
-	err := f.diskFile.Sync()
+	err := f.File.Sync()
 	if err == nil {
 		delete(f.journal.dirty, f.name)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/strategy"
 )
@@ -142,25 +143,25 @@ func (r *briefReader) sentences() []string {
 	case n == 1:
 		say("Research %s on %s bars.", b.Symbols[0], b.Timeframe)
 	case n > 1:
-		say("Research %s together on %s bars: one account each with 1/%d of the capital, judged on the sum.", listed(b.Symbols), b.Timeframe, n)
+		say("Research %s together on %s bars: one account each with 1/%d of the capital, judged on the sum.", text.List(b.Symbols, "and"), b.Timeframe, n)
 	}
 	if len(b.Longer) > 0 {
-		say("Decide at %s bars; designs may also read %s bars.", b.Timeframe, listed(b.Longer))
+		say("Decide at %s bars; designs may also read %s bars.", b.Timeframe, text.List(b.Longer, "and"))
 	}
 	if len(b.Families) > 0 {
-		say("Look first for %s.", join(b.Families))
+		say("Look first for %s.", text.Join(b.Families))
 	}
 	if len(b.Readings) > 0 {
 		say("Look first at %s.", strings.Join(b.Readings, ", "))
 	}
 	if len(b.AvoidFamilies)+len(b.AvoidReadings) > 0 {
-		say("Do without %s.", strings.Join(append(texts(b.AvoidFamilies), b.AvoidReadings...), ", "))
+		say("Do without %s.", strings.Join(append(text.Strings(b.AvoidFamilies), b.AvoidReadings...), ", "))
 	}
 	if len(b.Models) > 0 {
-		say("Use networks of the kind %s.", join(b.Models))
+		say("Use networks of the kind %s.", text.Join(b.Models))
 	}
 	if rest := without(slices.Clone(r.unwanted), b.Models); len(rest) > 0 {
-		say("Use no network of the kind %s.", join(rest))
+		say("Use no network of the kind %s.", text.Join(rest))
 	}
 	if h := b.Style.horizons(); b.Style != "" {
 		say("Trade in the style of %s: look %d to %d bars ahead.", b.Style, h[0], h[1])
@@ -198,22 +199,3 @@ func (r *briefReader) sayExit(say func(string, ...any), name string, e Exit) {
 		say("Every design has a %s; its distance is a part of the design.", name)
 	}
 }
-
-func texts[T ~string](list []T) []string {
-	out := make([]string, len(list))
-	for i, x := range list {
-		out[i] = string(x)
-	}
-	return out
-}
-
-// listed reads as "A, B and C".
-func listed[T ~string](list []T) string {
-	if len(list) < 2 {
-		return join(list)
-	}
-	last := len(list) - 1
-	return join(list[:last]) + " and " + string(list[last])
-}
-
-func join[T ~string](list []T) string { return strings.Join(texts(list), ", ") }

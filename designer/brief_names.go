@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr/indicator"
-	"github.com/ktrdr/ktrdr/spelling"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // mostListed is how many series a sentence lists.
@@ -40,7 +40,7 @@ func (k Known) Nearest(symbol string) string {
 		names = append(names, s.Symbol)
 	}
 	slices.Sort(names)
-	return spelling.Nearest(symbol, names)
+	return text.Nearest(symbol, names)
 }
 
 // misspelt says whether a word is nearly a symbol of the library, and no other word.
@@ -61,7 +61,7 @@ func (k Known) misspelt(word string, expected bool) bool {
 	if expected {
 		most++
 	}
-	return spelling.Edits(squash(word), squash(near)) <= most
+	return text.Edits(squash(word), squash(near)) <= most
 }
 
 // spot is a word of a text where a symbol may stand.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -59,7 +60,7 @@ func (r *briefReader) readSeries(known Known, chosen Chosen) {
 	if len(frames) == 0 {
 		symbols, frames = known.longestCommon(symbols)
 		if lost := slices.Concat(certain, possible); len(lost) > 0 {
-			b.understand("There is no %s data of %s; %s is used.", join(lost), listed(symbols), frames[0])
+			b.understand("There is no %s data of %s; %s is used.", text.Join(lost), text.List(symbols, "and"), frames[0])
 		}
 	}
 	slices.SortFunc(frames, func(x, y market.Timeframe) int { return cmp.Compare(length(x), length(y)) })
@@ -165,18 +166,18 @@ func (r *briefReader) certify() {
 // chosen. To research less than what is named is not what was meant: a text that
 // names a symbol or a timeframe of which there are no bars is refused, with what
 // there is. What a text names beside what was chosen is a warning.
-func CheckBrief(text string, known Known, chosen Chosen) (warnings []string, err error) {
-	text = text[:min(len(text), longest)]
-	r := newReader(text, &Brief{})
+func CheckBrief(goal string, known Known, chosen Chosen) (warnings []string, err error) {
+	goal = goal[:min(len(goal), longest)]
+	r := newReader(goal, &Brief{})
 	named := r.namedSymbols(known)
 	certain, _ := r.named()
-	warnings, err = checkStrangers(text, known, named, chosen)
+	warnings, err = checkStrangers(goal, known, named, chosen)
 	if err != nil {
 		return nil, err
 	}
 	if len(chosen.Symbols) > 0 {
 		if other := without(slices.Clone(named), chosen.Symbols); len(other) > 0 {
-			warnings = append(warnings, fmt.Sprintf("The goal names %s, and the request chooses %s: only what it chooses is researched.", listed(other), listed(chosen.Symbols)))
+			warnings = append(warnings, fmt.Sprintf("The goal names %s, and the request chooses %s: only what it chooses is researched.", text.List(other, "and"), text.List(chosen.Symbols, "and")))
 		}
 		named = chosen.Symbols
 	}
@@ -184,7 +185,7 @@ func CheckBrief(text string, known Known, chosen Chosen) (warnings []string, err
 	if len(chosen.Timeframes) > 0 {
 		who = "the request"
 		if other := without(slices.Clone(certain), chosen.Timeframes); len(other) > 0 {
-			warnings = append(warnings, fmt.Sprintf("The goal names %s bars, and the request chooses %s: only what it chooses is read.", listed(other), listed(chosen.Timeframes)))
+			warnings = append(warnings, fmt.Sprintf("The goal names %s bars, and the request chooses %s: only what it chooses is read.", text.List(other, "and"), text.List(chosen.Timeframes, "and")))
 		}
 		certain = chosen.Timeframes
 	}
@@ -195,19 +196,19 @@ func CheckBrief(text string, known Known, chosen Chosen) (warnings []string, err
 }
 
 // Contradicts says where a text names other symbols or timeframes than were chosen.
-func (c Chosen) Contradicts(text string, known Known) error {
-	text = text[:min(len(text), longest)]
-	r := newReader(text, &Brief{})
-	named := append(r.namedSymbols(known), strangers(text, known)...)
+func (c Chosen) Contradicts(goal string, known Known) error {
+	goal = goal[:min(len(goal), longest)]
+	r := newReader(goal, &Brief{})
+	named := append(r.namedSymbols(known), strangers(goal, known)...)
 	other := slices.DeleteFunc(named, func(s string) bool {
 		return slices.ContainsFunc(c.Symbols, func(own string) bool { return squash(own) == squash(s) })
 	})
 	if len(other) > 0 {
-		return fmt.Errorf("the goal names %s, and it is written for %s: leave the symbol out of the goal, or change the strategy's training_data", listed(other), listed(c.Symbols))
+		return fmt.Errorf("the goal names %s, and it is written for %s: leave the symbol out of the goal, or change the strategy's training_data", text.List(other, "and"), text.List(c.Symbols, "and"))
 	}
 	certain, _ := r.named()
 	if frames := without(certain, c.Timeframes); len(frames) > 0 {
-		return fmt.Errorf("the goal names %s bars, and it is written for %s: leave the timeframe out of the goal, or change the strategy's training_data", listed(frames), listed(c.Timeframes))
+		return fmt.Errorf("the goal names %s bars, and it is written for %s: leave the timeframe out of the goal, or change the strategy's training_data", text.List(frames, "and"), text.List(c.Timeframes, "and"))
 	}
 	return nil
 }
@@ -277,7 +278,7 @@ func (k Known) lacks(who string, symbols []string, frames []market.Timeframe) er
 	if len(frames) == 0 {
 		if s, tf := k.longestCommon(symbols); len(symbols) > 1 && len(s) < len(symbols) {
 			return fmt.Errorf("%s have no timeframe in common, and only %s has %s bars; the library has %s: import bars of one timeframe for all, make them of shorter ones with `ktrdr data resample`, or name other symbols",
-				listed(symbols), listed(s), tf[0], k.text())
+				text.List(symbols, "and"), text.List(s, "and"), tf[0], k.text())
 		}
 		return nil
 	}
@@ -309,10 +310,10 @@ func (k Known) lacks(who string, symbols []string, frames []market.Timeframe) er
 	}
 	todo := "import them"
 	if len(commands) > 0 {
-		todo = "make them with " + listed(commands) + ", import them"
+		todo = "make them with " + text.List(commands, "and") + ", import them"
 	}
 	return fmt.Errorf("%s names %s bars, and the library has no %s; it has %s: %s, or leave the timeframe out",
-		who, listed(frames), listed(missing), k.text(), todo)
+		who, text.List(frames, "and"), text.List(missing, "and"), k.text(), todo)
 }
 
 // Resample is the command that makes bars of a symbol of its shorter ones: of those

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ktrdr/ktrdr/spelling"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // grammar are words that say nothing by themselves.
@@ -59,9 +59,9 @@ func Nearest(word string) string {
 	if len(word) < fewest {
 		return ""
 	}
-	near := spelling.Nearest(word, vocabulary())
+	near := text.Nearest(word, vocabulary())
 	// Most words of English are near to one of ours, and a word of ours is not misspelt.
-	if edits := spelling.Edits(strings.ToLower(word), near); edits == 0 || edits > len(word)/fewest {
+	if edits := text.Edits(strings.ToLower(word), near); edits == 0 || edits > len(word)/fewest {
 		return ""
 	}
 	return near

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/backoff"
 	"github.com/ktrdr/ktrdr/worker"
 )
 
@@ -140,15 +141,5 @@ func (s Spec) progress(st state) ktrdr.Progress {
 
 // wait takes the time of a step; false means that ctx ended.
 func wait(ctx context.Context, ms float64) bool {
-	if ms <= 0 {
-		return ctx.Err() == nil
-	}
-	t := time.NewTimer(time.Duration(ms * float64(time.Millisecond)))
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
+	return backoff.Sleep(ctx, time.Duration(ms*float64(time.Millisecond)))
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/spelling"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 const (
@@ -200,7 +200,7 @@ func checkClaim(req ktrdr.ClaimRequest) error {
 }
 
 func unknownType(t ktrdr.Type) error {
-	return ktrdr.Errorf(ktrdr.CodeInvalid, "%.40q is not an operation type; %s", string(t), spelling.Choices(string(t), ktrdr.Types))
+	return ktrdr.Errorf(ktrdr.CodeInvalid, "%.40q is not an operation type; %s", string(t), text.Choices(string(t), ktrdr.Types))
 }
 
 // soundCheckpoint makes sure that what the task starts from is there. A

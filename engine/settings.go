@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/spelling"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // RestartPolicy says what happens to work that a dead backend ran in process.
@@ -85,7 +85,7 @@ func (s Settings) Validate() error {
 			s.OrphanTimeout.Seconds(), s.HeartbeatInterval.Seconds())
 	}
 	if s.RestartPolicy != RestartResume && s.RestartPolicy != RestartFail {
-		bad("RESTART_POLICY %q: %s", s.RestartPolicy, spelling.Choices(string(s.RestartPolicy), []RestartPolicy{RestartResume, RestartFail}))
+		bad("RESTART_POLICY %q: %s", s.RestartPolicy, text.Choices(string(s.RestartPolicy), []RestartPolicy{RestartResume, RestartFail}))
 	}
 	if s.Retention < 0 || s.EventRetention < 0 || s.CleanupInterval < 0 || s.StalledAfter < 0 || s.CompactInterval < 0 || s.TrashTime < 0 {
 		bad("retention, cleanup, compaction and stall intervals must be positive")

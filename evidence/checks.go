@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ktrdr/ktrdr/spelling"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // checks are the reasons collected so far.
@@ -48,7 +48,7 @@ func (j *judge) strategy() {
 	j.check(NotCollapsed, oneIf(j.c.Collapsed), 0, atMost,
 		say(j.c.Collapsed, "the model gives almost always the same answer", "the model gives different answers"), "")
 	j.check(EnoughTrades, count(len(test.Trades)), float64(r.MinTrades), atLeast,
-		fmt.Sprintf("%s on the test part; at least %d are needed", spelling.Counted(len(test.Trades), "trade"), r.MinTrades), "")
+		fmt.Sprintf("%s on the test part; at least %d are needed", text.Counted(len(test.Trades), "trade"), r.MinTrades), "")
 
 	s := &f.Test.Sharpe
 	j.check(PositiveSharpe, s.Ratio(), 0, above,
@@ -81,7 +81,7 @@ func (j *judge) luck() {
 		"buy-and-hold cannot be compared: "+f.Test.Undefined)
 	j.check(BeatsLuck, f.Deflated, r.MinDeflated, atLeast,
 		fmt.Sprintf("the deflated Sharpe ratio is %s on the test part (adjusted for %s); at least %v is needed",
-			show(f.Deflated), spelling.Counted(f.Trials, "trial"), r.MinDeflated),
+			show(f.Deflated), text.Counted(f.Trials, "trial"), r.MinDeflated),
 		"the deflated Sharpe ratio is unknown: "+f.Test.Undefined)
 }
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/ktrdr/ktrdr/spelling"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // Confirmation is the result of one look: one strategy on one holdout.
@@ -47,7 +47,7 @@ func Confirm(holdout Part, before int, rules Rules) Confirmation {
 	c.Reasons, c.Claim = made, made.passed()
 	if c.Claim {
 		c.estimate(selectionOf(&holdout, &c.Holdout, rules.MaxLuck/float64(c.Cost)), c.unit(holdout.BarsPerYear))
-		c.Summary = fmt.Sprintf("Edge claimed (p = %s after adjustment for %s).", show(c.Adjusted), spelling.Counted(c.Before+1, "look"))
+		c.Summary = fmt.Sprintf("Edge claimed (p = %s after adjustment for %s).", show(c.Adjusted), text.Counted(c.Before+1, "look"))
 		return c
 	}
 	c.plainInterval(&holdout)
@@ -60,13 +60,13 @@ func (c *Confirmation) check(trades int, rules Rules) checks {
 	var made checks
 	s := &c.Holdout.Sharpe
 	made.check(HoldoutTrades, count(trades), float64(rules.HoldoutTrades), atLeast,
-		fmt.Sprintf("%s on the holdout; at least %d are needed", spelling.Counted(trades, "trade"), rules.HoldoutTrades), "")
+		fmt.Sprintf("%s on the holdout; at least %d are needed", text.Counted(trades, "trade"), rules.HoldoutTrades), "")
 	made.check(HoldoutEarns, s.Ratio(), 0, above,
 		fmt.Sprintf("the Sharpe ratio after costs is %s on the holdout; it must be above 0", show(s.Ratio())),
 		"the holdout has no Sharpe ratio: "+s.Undefined)
 	made.check(HoldoutConfirms, c.Adjusted, rules.MaxLuck, atMost,
 		fmt.Sprintf("p = %s on the holdout after adjustment for %s; at most %v is allowed",
-			show(c.Adjusted), spelling.Counted(c.Before+1, "look"), rules.MaxLuck),
+			show(c.Adjusted), text.Counted(c.Before+1, "look"), rules.MaxLuck),
 		"the holdout has no p-value: "+c.Holdout.Undefined)
 	return made
 }

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr/backtest"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/num"
-	"github.com/ktrdr/ktrdr/spelling"
 )
 
 func TestQuantile_ByHand(t *testing.T) {
@@ -341,7 +341,7 @@ func TestTradesOf_ByHand(t *testing.T) {
 
 func TestPlural_AndShow(t *testing.T) {
 	for n, want := range map[int]string{0: "0 looks", 1: "1 look", 2: "2 looks"} {
-		if got := spelling.Counted(n, "look"); got != want {
+		if got := text.Counted(n, "look"); got != want {
 			t.Errorf("%d is written %q, want %q", n, got, want)
 		}
 	}

@@ -3,7 +3,7 @@ package evidence
 import (
 	"fmt"
 
-	"github.com/ktrdr/ktrdr/spelling"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // Case is the evidence on the test part of one strategy.
@@ -88,7 +88,7 @@ func (j *judge) conclude() {
 		v.Level = Neutral
 	}
 	if v.Finalist {
-		v.Summary = fmt.Sprintf("Finalist: every check on the test part passed (adjusted for %s).", spelling.Counted(v.Figures.Trials, "trial"))
+		v.Summary = fmt.Sprintf("Finalist: every check on the test part passed (adjusted for %s).", text.Counted(v.Figures.Trials, "trial"))
 		return
 	}
 	v.Summary = "No edge claimed: " + j.firstFailure() + "."

@@ -34,22 +34,16 @@ func measure(returns []float64) (sample, error) {
 		}
 		largest = max(largest, math.Abs(v))
 	}
-	s.mean = num.Sum(returns) / s.n
-	var m2, m3, m4 float64
+	m := num.Moments{Mean: num.Sum(returns) / s.n}
 	for _, v := range returns {
-		d := v - s.mean
-		d2 := float64(d * d)
-		m2 += d2
-		m3 += float64(d2 * d)
-		m4 += float64(d2 * d2)
+		m.Add(v)
 	}
-	s.deviation = math.Sqrt(m2 / (s.n - 1))
-	v := m2 / s.n
-	if !(s.deviation > noise*largest) || v*v == 0 || math.IsInf(m4, 0) {
+	s.mean, s.deviation = m.Mean, m.Deviation()
+	v := m.M2 / s.n
+	if !(s.deviation > noise*largest) || v*v == 0 || math.IsInf(m.M4, 0) {
 		return s, fmt.Errorf("the %d returns do not vary, so nothing can be said per unit of risk", len(returns))
 	}
-	s.skew = m3 / s.n / (v * math.Sqrt(v))
-	s.kurtosis = m4 / s.n / (v * v)
+	s.skew, s.kurtosis = m.Skew(), m.Kurtosis()
 	return s, nil
 }
 

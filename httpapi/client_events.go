@@ -14,15 +14,16 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/backoff"
 )
 
 const (
 	followSilence  = 3 * streamBeat  // a server that is there says so more often
 	followPatience = 2 * time.Minute // how long a lost server is waited for
-	followPause    = 250 * time.Millisecond
-	followMaxPause = 5 * time.Second
 	maxEventLine   = 4 << 20
 )
+
+var followRetries = backoff.Policy{First: 250 * time.Millisecond, Most: 5 * time.Second}
 
 // FromBeginning is the cursor before the oldest event that is kept.
 var FromBeginning = ktrdr.Cursor{Tx: -1}
@@ -78,18 +79,16 @@ func (cl *Client) FollowRun(ctx context.Context, id string) iter.Seq2[ktrdr.Run,
 // that the consumer or ctx asked for is no error.
 func (cl *Client) follow(ctx context.Context, r *streamReader) error {
 	err := r.once(ctx, cl)
-	lost, pause := time.Now(), followPause
+	lost, failed := time.Now(), 0
 	for err != nil && r.connected && ktrdr.CodeOf(err).Retryable() && time.Since(lost) < followPatience {
-		select {
-		case <-ctx.Done():
+		if !followRetries.Wait(ctx, failed) {
 			return nil
-		case <-time.After(pause):
 		}
 		seen := r.received
 		if err = r.once(ctx, cl); r.received > seen {
-			lost, pause = time.Now(), followPause
+			lost, failed = time.Now(), 0
 		} else {
-			pause = min(2*pause, followMaxPause)
+			failed++
 		}
 	}
 	if errors.Is(err, errStopped) || ctx.Err() != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // guard decides whether a request may reach its handler. It stands before the
@@ -37,7 +38,7 @@ func (s *Server) guard(c *call) error {
 		return err
 	}
 	if !c.spec.admits(c.token.Scope) {
-		return ktrdr.Errorf(ktrdr.CodeForbidden, "a token of scope %s may not do this; use one of scope %s", c.token.Scope, strings.Join(c.spec.scopeNames(), " or "))
+		return ktrdr.Errorf(ktrdr.CodeForbidden, "a token of scope %s may not do this; use one of scope %s", c.token.Scope, text.List(c.spec.scopeNames(), "or"))
 	}
 	return nil
 }

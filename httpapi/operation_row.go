@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"time"
-	"unicode/utf8"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // OperationRow is an operation in a list: what tells it apart and how it stands.
@@ -69,7 +69,7 @@ func rowOf(op *ktrdr.Operation) OperationRow {
 		ID: op.ID, Type: op.Type, Status: op.Status, Phase: op.Phase, Epoch: op.Epoch, Attempts: op.Attempts,
 		Parent: op.Parent, Root: cmp.Or(op.Root, op.ID), Ordinal: op.Ordinal, HasPlan: op.HasPlan, Run: op.Run, Session: op.Session, Worker: op.Worker,
 		CancelRequested: op.CancelRequested, Progress: RowProgress{Percentage: op.Progress.Percentage, CurrentStep: op.Progress.CurrentStep},
-		Rung: op.Rung, ErrorMessage: beginning(op.ErrorMessage, mostRowError),
+		Rung: op.Rung, ErrorMessage: text.Cut(op.ErrorMessage, mostRowError),
 		CreatedAt: op.CreatedAt, StartedAt: op.StartedAt, CompletedAt: op.CompletedAt, NotBefore: op.NotBefore,
 		Unschedulable: op.Unschedulable, StalledSeconds: op.StalledSeconds,
 	}
@@ -87,17 +87,6 @@ func rowOf(op *ktrdr.Operation) OperationRow {
 // runRow is a run in a list or a stream: without the request, which may hold a
 // whole strategy.
 func runRow(r ktrdr.Run) ktrdr.Run {
-	r.Request, r.Goal = nil, beginning(r.Goal, mostRowGoal)
+	r.Request, r.Goal = nil, text.Cut(r.Goal, mostRowGoal)
 	return r
-}
-
-// beginning is as much of a text as a row shows, at a whole letter.
-func beginning(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most] + "…"
 }

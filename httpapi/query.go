@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/spelling"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // kind is a parameter's JSON Schema type.
@@ -35,8 +35,8 @@ type param struct {
 var (
 	paramLimit  = param{name: "limit", kind: kindInteger, doc: "entries of a page, 1 to 1000"}
 	paramCursor = param{name: "cursor", kind: kindString, doc: "next_cursor of the page before"}
-	paramSort   = param{name: "sort", kind: kindString, doc: "the order: " + join(ktrdr.Sorts) + "; by default newest"}
-	paramKind   = param{name: "kind", kind: kindString, doc: "only events of these kinds: " + join(ktrdr.EventKinds), many: true}
+	paramSort   = param{name: "sort", kind: kindString, doc: "the order: " + text.Join(ktrdr.Sorts) + "; by default newest"}
+	paramKind   = param{name: "kind", kind: kindString, doc: "only events of these kinds: " + text.Join(ktrdr.EventKinds), many: true}
 	paramAfter  = param{name: "after", kind: kindString, doc: "an event's id: only what came after it; the header Last-Event-ID wins"}
 )
 
@@ -81,7 +81,7 @@ func knownNames(name string, known []param) string {
 		names[i] = p.name
 	}
 	all := "there are " + strings.Join(names, ", ")
-	if near := spelling.Nearest(name, names); near != "" {
+	if near := text.Nearest(name, names); near != "" {
 		return fmt.Sprintf("; did you mean %s? Here %s", near, all)
 	}
 	return "; " + all
@@ -95,7 +95,7 @@ func (v *values) fail(name, format string, args ...any) {
 
 // unknown refuses a value that is none of the names that a parameter takes.
 func unknown[T ~string](v *values, name, given string, names []T) {
-	v.fail(name, "cannot be %.40q; %s", given, spelling.Choices(given, names))
+	v.fail(name, "cannot be %.40q; %s", given, text.Choices(given, names))
 }
 
 func (v *values) flag(name string) bool {
@@ -196,12 +196,4 @@ func (v *values) several(name string) (all []string) {
 		all = append(all, strings.Split(given, ",")...)
 	}
 	return all
-}
-
-func join[T ~string](names []T) string {
-	texts := make([]string, len(names))
-	for i, n := range names {
-		texts[i] = string(n)
-	}
-	return strings.Join(texts, ", ")
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // runPoll is how often a stream reads its run when no hint says that something
@@ -27,7 +28,7 @@ func runRoutes() []row {
 	events.stream, events.produces = true, contentEvents
 	return []row{
 		on(get(base, "Runs, newest first, with the counts of their researches",
-			param{name: "state", kind: kindString, doc: "states, in either case: " + join(ktrdr.RunStates), many: true},
+			param{name: "state", kind: kindString, doc: "states, in either case: " + text.Join(ktrdr.RunStates), many: true},
 			paramSort, paramLimit, paramCursor), (*Server).runs),
 		on(get(base+"/{id}", "One run with its request; the id may be shortened as long as it names one run"), (*Server).run),
 		on(del(base+"/{id}", "Cancel a run: nothing of it starts afterwards, and its open operations are cancelled in batches",

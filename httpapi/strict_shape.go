@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/ktrdr/ktrdr/spelling"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // shape is what a Go type says about the JSON it is read from. A nil shape
@@ -52,7 +52,7 @@ func (sh *shape) member(name []byte) (reflect.Type, bool) {
 
 // near names the field that a misspelt name is nearest to.
 func (sh *shape) near(name []byte) string {
-	if near := spelling.Nearest(string(name), slices.Sorted(maps.Keys(sh.fields))); near != "" {
+	if near := text.Nearest(string(name), slices.Sorted(maps.Keys(sh.fields))); near != "" {
 		return "; did you mean " + near + "?"
 	}
 	return ""

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/spelling"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 const (
@@ -144,7 +144,7 @@ func (s *Server) createToken(c *call, in NewTokenRequest) (NewTokenReply, error)
 	case in.Name == "" || len(in.Name) > 128:
 		return NewTokenReply{}, ktrdr.Errorf(ktrdr.CodeInvalid, "a token's name has 1 to 128 characters, so that you know later whose it is")
 	case in.Scope != ktrdr.ScopeAdmin && in.Scope != ktrdr.ScopeWorker && in.Scope != ktrdr.ScopeRead:
-		return NewTokenReply{}, ktrdr.Errorf(ktrdr.CodeInvalid, "a token has no scope %.40q; %s", string(in.Scope), spelling.Choices(string(in.Scope), []ktrdr.Scope{ktrdr.ScopeAdmin, ktrdr.ScopeWorker, ktrdr.ScopeRead}))
+		return NewTokenReply{}, ktrdr.Errorf(ktrdr.CodeInvalid, "a token has no scope %.40q; %s", string(in.Scope), text.Choices(string(in.Scope), []ktrdr.Scope{ktrdr.ScopeAdmin, ktrdr.ScopeWorker, ktrdr.ScopeRead}))
 	}
 	secret, token := NewToken(in.Name, in.Scope)
 	if err := s.engine.AddToken(c.Context(), token); err != nil {

@@ -1,8 +1,9 @@
 package indicator
 
 import (
-	"slices"
 	"strings"
+
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // Nearest is the name of the indicator whose name or alias is the most like
@@ -12,7 +13,7 @@ func Nearest(name string) string {
 	for _, d := range Definitions() {
 		all = append(append(all, d.Name), d.Aliases...)
 	}
-	return names[nearest(strings.ToLower(name), all)]
+	return names[text.Nearest(name, all)]
 }
 
 // hint names the parameter most like name, or all of them.
@@ -24,7 +25,7 @@ func (d Definition) hint(name string) string {
 	for i, p := range d.Params {
 		all[i] = p.Name
 	}
-	if best := nearest(strings.ToLower(name), all); best != "" {
+	if best := text.Nearest(name, all); best != "" {
 		return hint(best)
 	}
 	return "; it takes " + strings.Join(all, ", ")
@@ -35,49 +36,4 @@ func hint(nearest string) string {
 		return ""
 	}
 	return "; did you mean " + nearest + "?"
-}
-
-// nearest is the candidate that name is a slip of, or else a part of (fast of
-// fast_period), or "".
-func nearest(name string, candidates []string) string {
-	best, fewest := "", len(name)
-	for _, c := range candidates {
-		if n := distance(name, c); n < fewest && 2*n <= max(len(name), len(c)) {
-			best, fewest = c, n
-		}
-	}
-	if best != "" || len(name) < 3 {
-		return best
-	}
-	i := slices.IndexFunc(candidates, func(c string) bool { return strings.Contains(c, name) })
-	if i < 0 {
-		return ""
-	}
-	return candidates[i]
-}
-
-// distance counts the letters to add, drop, change or swap with their
-// neighbour to make b of a.
-func distance(a, b string) int {
-	before := make([]int, len(b)+1)
-	last := make([]int, len(b)+1)
-	row := make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := range len(a) {
-		row[0] = i + 1
-		for j := range len(b) {
-			change := last[j]
-			if a[i] != b[j] {
-				change++
-			}
-			row[j+1] = min(change, last[j+1]+1, row[j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
-		}
-		before, last, row = last, row, before
-	}
-	return last[len(b)]
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"github.com/ktrdr/ktrdr/spelling"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // FileName is the name of the file in the data folder.
@@ -121,9 +121,9 @@ func (p *fileParser) instrument(symbol string, n ast.Node, path string) Instrume
 	x := Instrument{Symbol: symbol}
 	p.keys(n, path, []key{
 		{"class", func(n ast.Node, path string) {
-			text, ok := textOf(n)
-			if x.Class = Class(text); !ok || !x.Class.Valid() {
-				p.bad(n, "%sit must be a class, not %s; %s", where(path), shown(n), spelling.Choices(text, Classes()))
+			class, ok := textOf(n)
+			if x.Class = Class(class); !ok || !x.Class.Valid() {
+				p.bad(n, "%sit must be a class, not %s; %s", where(path), shown(n), text.Choices(class, Classes()))
 			}
 		}},
 		{"costs", func(n ast.Node, path string) { x.Costs = p.costs(n, path) }},
@@ -164,18 +164,11 @@ func (p *fileParser) costs(n ast.Node, path string) *Costs {
 
 // nearest suggests the key that a misspelt one is nearest to, or lists all.
 func nearest(name string, known []key) string {
-	best, distance := "", len(name)/2+1
 	var all []string
 	for _, k := range known {
 		all = append(all, k.name)
-		if len(name) > 60 {
-			continue
-		}
-		if d := spelling.Edits(strings.ToLower(name), k.name); d < distance {
-			best, distance = k.name, d
-		}
 	}
-	if best != "" {
+	if best := text.Nearest(name, all); best != "" {
 		return "; did you mean " + best + "?"
 	}
 	return "; the keys here are " + strings.Join(all, ", ")

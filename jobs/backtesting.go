@@ -10,9 +10,9 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backtest"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/neural"
-	"github.com/ktrdr/ktrdr/spelling"
 	"github.com/ktrdr/ktrdr/strategy"
 	"github.com/ktrdr/ktrdr/train"
 	"github.com/ktrdr/ktrdr/worker"
@@ -333,7 +333,7 @@ func quiet(h train.Holds, trades int) string {
 // sentence is the result for people.
 func (r BacktestResult) sentence() string {
 	text := fmt.Sprintf("%s on %s, %s to %s: %s, %+.2f %% after costs", r.Strategy, r.market(),
-		r.Start.Format(time.DateOnly), r.End.Format(time.DateOnly), spelling.Counted(r.Trades, "trade"), r.Metrics.TotalReturnPct)
+		r.Start.Format(time.DateOnly), r.End.Format(time.DateOnly), text.Counted(r.Trades, "trade"), r.Metrics.TotalReturnPct)
 	if p := r.Metrics.BuyAndHoldReturnPct; p != nil {
 		text += fmt.Sprintf(" (buy and hold over the same time %+.2f %%", *p)
 		if x := r.Metrics.Exposure; x != nil {

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/spelling"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/train"
 )
 
@@ -97,7 +97,7 @@ func (r BacktestRequest) spec(file ktrdr.Artifact, model *train.Model) (spec Bac
 		spec.Scope = Scope(r.Scope)
 	}
 	if spec.Scope != ScopeTest && spec.Scope != ScopeAll {
-		return spec, wrong("there is no scope %.40q; %s (test: bars that the model has not seen)", r.Scope, spelling.Choices(r.Scope, []Scope{ScopeTest, ScopeAll}))
+		return spec, wrong("there is no scope %.40q; %s (test: bars that the model has not seen)", r.Scope, text.Choices(r.Scope, []Scope{ScopeTest, ScopeAll}))
 	}
 	if spec.Start, spec.End, err = dates(r.StartDate, r.EndDate); err != nil {
 		return spec, err

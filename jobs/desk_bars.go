@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/market"
-	"github.com/ktrdr/ktrdr/spelling"
 	"github.com/ktrdr/ktrdr/strategy"
 	"github.com/ktrdr/ktrdr/train"
 )
@@ -153,7 +153,7 @@ func (d *Desk) noData(ctx context.Context, symbol string, tf market.Timeframe) e
 	if len(others) > 0 {
 		note = fmt.Sprintf(" (there are bars of %s, but none is made of another unasked)", words(others))
 	}
-	if near := spelling.Nearest(symbol, symbols); len(others) == 0 && near != "" {
+	if near := text.Nearest(symbol, symbols); len(others) == 0 && near != "" {
 		note = fmt.Sprintf("; did you mean %s? If not", near)
 	}
 	otherwise := fmt.Sprintf("make some up with `ktrdr data synth --symbol %s --timeframe %s --bars 5000 --seed 7`", symbol, tf)

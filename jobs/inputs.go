@@ -49,10 +49,15 @@ func decodeBars(r io.Reader, want Bars) (*market.Bars, error) {
 	if err != nil {
 		return nil, ktrdr.Errorf(ktrdr.CodeCorrupt, "%s: %w", want.Name, err)
 	}
+	return b, want.Verify(b)
+}
+
+// Verify checks that b is the series that a spec names. CodeInvalid.
+func (want Bars) Verify(b *market.Bars) error {
 	if b.Symbol != want.Symbol || b.Timeframe != want.Timeframe || ktrdr.Hash(b.Hash()) != want.Hash {
-		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%s holds %s %s and not the series that the spec names", want.Name, b.Symbol, b.Timeframe)
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "%s holds %s %s and not the series that the spec names", want.Name, b.Symbol, b.Timeframe)
 	}
-	return b, nil
+	return nil
 }
 
 // whole reads a blob to its end and compares its hash: only then are the bytes

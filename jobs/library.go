@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/market"
-	"github.com/ktrdr/ktrdr/spelling"
 )
 
 // Library is the bars that the lab holds. Which there are stands in the store,
@@ -390,7 +390,7 @@ func (l *Library) renameOnce(ctx context.Context, m *Markets, all []Entry, from,
 		renamed = append(renamed, n)
 	}
 	if len(renamed) == 0 {
-		if near := spelling.Nearest(from, symbols); near != "" {
+		if near := text.Nearest(from, symbols); near != "" {
 			return nil, ktrdr.Errorf(ktrdr.CodeNotFound, "there are no bars of %s; did you mean %s?", from, near)
 		}
 		return nil, ktrdr.Errorf(ktrdr.CodeNotFound, "there are no bars of %s; `ktrdr data list` shows what there is", from)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/fault"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/market"
-	"github.com/ktrdr/ktrdr/spelling"
 	"github.com/ktrdr/ktrdr/worker"
 )
 
@@ -96,15 +96,15 @@ func readPrices(ctx context.Context, t *worker.Task, source ktrdr.Artifact, opt 
 func loaded(done Imported, r market.Report) string {
 	e, p := done.Entry, done.Placement
 	day := func(t int64) string { return time.Unix(t, 0).UTC().Format(time.DateOnly) }
-	text := fmt.Sprintf("%d bars of %s %s, %s to %s", e.Bars, e.Symbol, e.Timeframe, day(e.First), day(e.Last))
+	told := fmt.Sprintf("%d bars of %s %s, %s to %s", e.Bars, e.Symbol, e.Timeframe, day(e.First), day(e.Last))
 	if r.Dropped > 0 {
-		text += fmt.Sprintf("; %s left out", spelling.Counted(r.Dropped, "row"))
+		told += fmt.Sprintf("; %s left out", text.Counted(r.Dropped, "row"))
 	}
 	if m := done.Merged; m != nil {
-		text += fmt.Sprintf("; %d added, %d changed, %d as before", m.Added, m.Changed, m.Same+m.Kept)
+		told += fmt.Sprintf("; %d added, %d changed, %d as before", m.Added, m.Changed, m.Same+m.Kept)
 	}
 	if p.Question != "" {
-		return text + "; market undecided: " + p.Question
+		return told + "; market undecided: " + p.Question
 	}
-	return text + "; market " + p.Market.ID + ": " + p.Reason
+	return told + "; market " + p.Market.ID + ": " + p.Reason
 }

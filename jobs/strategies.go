@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/spelling"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
@@ -78,7 +78,7 @@ func (d *Desk) byName(ctx context.Context, name string) ([]byte, string, error) 
 		known = append(known, s.Name)
 	}
 	hint := ""
-	if near := spelling.Nearest(name, known); near != "" {
+	if near := text.Nearest(name, known); near != "" {
 		hint = fmt.Sprintf("; did you mean %s? If not", near)
 	}
 	return nil, "", wrong("there is no strategy %q%s: add it with `ktrdr strategies add %s.yaml`, put the file into %s/ of the data folder of this backend, or use one of those that come with the program: %s",

@@ -9,14 +9,14 @@ import (
 	"net/http"
 )
 
-// Anthropic speaks the Messages API.
-type Anthropic struct{ client *client }
+// anthropic speaks the Messages API.
+type anthropic struct{ client *client }
 
 const anthropicVersion = "2023-06-01"
 
 // NewAnthropic makes a provider for https://api.anthropic.com or a server that
 // speaks its language. CodeInvalid when the base URL is none, or the key no key.
-func NewAnthropic(cfg ClientConfig) (*Anthropic, error) {
+func NewAnthropic(cfg ClientConfig) (Provider, error) {
 	cfg.Name = cmp.Or(cfg.Name, "anthropic")
 	cfg.BaseURL = cmp.Or(cfg.BaseURL, "https://api.anthropic.com")
 	c, err := newClient(cfg, "/v1/messages")
@@ -27,14 +27,14 @@ func NewAnthropic(cfg ClientConfig) (*Anthropic, error) {
 	if key := c.cfg.Key.Reveal(); key != "" {
 		c.header.Set("X-Api-Key", key)
 	}
-	return &Anthropic{client: c}, nil
+	return &anthropic{client: c}, nil
 }
 
 // Name is the provider's.
-func (a *Anthropic) Name() string { return a.client.cfg.Name }
+func (a *anthropic) Name() string { return a.client.cfg.Name }
 
 // Complete asks once. Errors are *resilience.Error.
-func (a *Anthropic) Complete(ctx context.Context, model string, r Request) (Answer, error) {
+func (a *anthropic) Complete(ctx context.Context, model string, r Request) (Answer, error) {
 	if err := r.check(); err != nil {
 		return Answer{}, a.client.notSent(err)
 	}

@@ -20,7 +20,7 @@ import (
 
 // ClientConfig says how a server is reached.
 type ClientConfig struct {
-	Name    string       // of the provider, in prices, breakers and the journal; "" means anthropic or openai
+	Name    string       // of the provider, in prices, breakers and the journal; "" means that of the format
 	BaseURL string       // "" means the maker's own server
 	Key     ktrdr.Secret // "" for a server that asks for none
 	HTTP    *http.Client // nil means one of its own; redirects are not followed in either case

@@ -6,14 +6,13 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/resilience"
+	"github.com/ktrdr/ktrdr/internal/backoff"
 )
 
-// How long a store that is away is waited for.
-const (
-	storeTime = 10 * time.Second
-	storeWait = 100 * time.Millisecond
-)
+// storeTime is how long an unavailable store is retried.
+const storeTime = 10 * time.Second
+
+var storeRetries = backoff.Policy{First: 100 * time.Millisecond}
 
 // book reserves, and waits a little for a store that is away. A reservation of
 // which nobody knows whether it was made is made again: the first, if there is
@@ -21,12 +20,12 @@ const (
 func (p *purchase) book(ctx context.Context) (ktrdr.Call, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
-	for wait := storeWait; ; wait *= 2 {
+	for try := 0; ; try++ {
 		call, err := p.chain.cfg.Journal.ReserveCall(ctx, ktrdr.NewCall{
 			Operation: p.ask.Operation, Epoch: p.ask.Epoch, Key: p.trace.Key, Model: p.model.full(),
 			Most: p.most, Daily: p.chain.cfg.Daily, Research: p.ask.Research,
 		})
-		if !away(err) || !resilience.Sleep(ctx, wait) {
+		if !away(err) || !storeRetries.Wait(ctx, try) {
 			return call, err
 		}
 	}
@@ -58,9 +57,9 @@ func (p *purchase) tell(ctx context.Context, end ktrdr.CallEnd) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 	defer cancel()
 	end.ID = p.held.ID
-	for wait := storeWait; ; wait *= 2 {
+	for try := 0; ; try++ {
 		err := p.chain.cfg.Journal.SettleCall(ctx, end)
-		if err == nil || !ktrdr.CodeOf(err).Retryable() || !resilience.Sleep(ctx, wait) {
+		if err == nil || !ktrdr.CodeOf(err).Retryable() || !storeRetries.Wait(ctx, try) {
 			return err
 		}
 	}

@@ -10,9 +10,9 @@ import (
 	"net/http"
 )
 
-// OpenAI speaks the chat completions that OpenAI, OpenRouter, vLLM, Ollama and
+// openAI speaks the chat completions that OpenAI, OpenRouter, vLLM, Ollama and
 // others have in common.
-type OpenAI struct {
+type openAI struct {
 	client *client
 	ours   bool // the maker's own server, which wants its newer names
 }
@@ -22,7 +22,7 @@ const openAIHost = "api.openai.com"
 // NewOpenAI makes a provider for https://api.openai.com/v1 or, by base URL, any
 // server that speaks its language. The key may be empty. CodeInvalid when the
 // base URL is none, or the key no key.
-func NewOpenAI(cfg ClientConfig) (*OpenAI, error) {
+func NewOpenAI(cfg ClientConfig) (Provider, error) {
 	cfg.Name = cmp.Or(cfg.Name, "openai")
 	cfg.BaseURL = cmp.Or(cfg.BaseURL, "https://"+openAIHost+"/v1")
 	c, err := newClient(cfg, "/chat/completions")
@@ -32,14 +32,14 @@ func NewOpenAI(cfg ClientConfig) (*OpenAI, error) {
 	if key := c.cfg.Key.Reveal(); key != "" {
 		c.header.Set("Authorization", "Bearer "+key)
 	}
-	return &OpenAI{client: c, ours: c.endpoint.Hostname() == openAIHost}, nil
+	return &openAI{client: c, ours: c.endpoint.Hostname() == openAIHost}, nil
 }
 
 // Name is the provider's.
-func (o *OpenAI) Name() string { return o.client.cfg.Name }
+func (o *openAI) Name() string { return o.client.cfg.Name }
 
 // Complete asks once. Errors are *resilience.Error.
-func (o *OpenAI) Complete(ctx context.Context, model string, r Request) (Answer, error) {
+func (o *openAI) Complete(ctx context.Context, model string, r Request) (Answer, error) {
 	if err := r.check(); err != nil {
 		return Answer{}, o.client.notSent(err)
 	}

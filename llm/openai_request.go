@@ -47,7 +47,7 @@ type (
 // body writes a request. The bound of the answer goes by its new name only
 // where that is known to be understood: a server that does not know the name
 // would answer without any bound.
-func (o *OpenAI) body(model string, r Request) openAIRequest {
+func (o *openAI) body(model string, r Request) openAIRequest {
 	body := openAIRequest{
 		Model: model, Temperature: r.Temperature, Stream: true, StreamOptions: streamOptions{IncludeUsage: true},
 		ToolChoice: openAIToolChoice(r),

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/resilience"
 )
 
@@ -256,9 +257,5 @@ const maxReason = 500
 
 // reasonOf is an error as a trace and the journal keep it.
 func reasonOf(err error) string {
-	text := ktrdr.CleanText(err.Error())
-	if len(text) > maxReason {
-		text = ktrdr.CleanText(text[:maxReason]) + "…"
-	}
-	return text
+	return text.Cut(ktrdr.CleanText(err.Error()), maxReason)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // Keys finds keys in texts that are to be kept or shown, in any spelling that
@@ -81,22 +82,19 @@ const maxShown = 300
 
 // shown makes the words of others fit for an error: one line, short, and
 // without what is secret.
-func (c *client) shown(text string) string {
-	text = c.kept(text)
+func (c *client) shown(said string) string {
+	said = c.kept(said)
 	if c.secret.path != nil {
-		text = c.secret.path.ReplaceAllLiteralString(text, "/…")
+		said = c.secret.path.ReplaceAllLiteralString(said, "/…")
 	}
-	text = strings.Join(strings.Fields(text), " ")
-	text = strings.Map(func(r rune) rune {
+	said = strings.Join(strings.Fields(said), " ")
+	said = strings.Map(func(r rune) rune {
 		if control(r) {
 			return -1
 		}
 		return r
-	}, text)
-	if len(text) > maxShown {
-		text = strings.ToValidUTF8(text[:maxShown], "") + "…"
-	}
-	return text
+	}, said)
+	return text.Cut(said, maxShown)
 }
 
 // kept is a text that a server sent as the journal may keep it: storable, and

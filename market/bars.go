@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ktrdr/ktrdr/spelling"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // Bar is one bar: what happened between Time and the next bar's Time.
@@ -85,7 +85,7 @@ func ParseTimeframe(s string) (Timeframe, error) {
 	if _, ok := lengths[Timeframe(s)]; ok {
 		return Timeframe(s), nil
 	}
-	return "", fmt.Errorf("timeframe %q is not one of ours; %s", s, spelling.Choices(s, Timeframes))
+	return "", fmt.Errorf("timeframe %q is not one of ours; %s", s, text.Choices(s, Timeframes))
 }
 
 // End is when the bar that opens at t closes, Unix seconds: the first instant

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // role is what a column holds.
@@ -226,10 +228,4 @@ func unquoted(cell []byte) []byte {
 }
 
 // clip shortens a text for a message.
-func clip(b []byte) string {
-	const most = 60
-	if len(b) > most {
-		return strings.ToValidUTF8(string(b[:most]), "") + "…"
-	}
-	return string(b)
-}
+func clip(b []byte) string { return text.Cut(b, 60) }

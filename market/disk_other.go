@@ -18,7 +18,3 @@ func mapFile(f *os.File, size int64) ([]byte, io.Closer, error) {
 	}
 	return b, io.NopCloser(nil), nil
 }
-
-// syncDir does nothing: these systems keep the names in a folder without being
-// asked.
-func syncDir(*os.Root, string) error { return nil }

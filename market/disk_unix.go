@@ -3,7 +3,6 @@
 package market
 
 import (
-	"errors"
 	"io"
 	"os"
 
@@ -23,13 +22,4 @@ func mapFile(f *os.File, size int64) ([]byte, io.Closer, error) {
 		return nil, nil, os.NewSyscallError("mmap", err)
 	}
 	return b, mapping(b), nil
-}
-
-// syncDir makes the names in a folder outlive a power cut.
-func syncDir(root *os.Root, name string) error {
-	d, err := root.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

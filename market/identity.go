@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // A market is recognised by its returns, since names, lengths, quotations and
@@ -238,7 +240,7 @@ func (d Decision) String() string {
 		for i, m := range d.Same {
 			names[i] = m.Series
 		}
-		return fmt.Sprintf("%v; it shows that %s are one market", d.Same[0], strings.Join(names, " and "))
+		return fmt.Sprintf("%v; it shows that %s are one market", d.Same[0], text.List(names, "and"))
 	case len(d.Same) == 1:
 		return d.Same[0].String()
 	case len(d.Ask) > 0:

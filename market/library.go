@@ -11,6 +11,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/ktrdr/ktrdr/internal/atomicfile"
 )
 
 // Library is a folder of series.
@@ -141,7 +143,7 @@ func (l *Library) makeFolder(dir string) error {
 	if err := l.root.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return syncDir(l.root, ".")
+	return atomicfile.Root{Root: l.root}.SyncDir(".")
 }
 
 // current is the hash of the current series in a folder.

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/ktrdr/ktrdr/internal/atomicfile"
 )
 
 // Write stores a series in a folder as {hash}.bars and gives the file's path.
@@ -57,21 +59,11 @@ func store(root *os.Root, dir string, b *Bars) (header, error) {
 	name := path.Join(dir, fileName(h.hash))
 	if f, err := root.Open(name); err == nil {
 		defer f.Close()
-		if intact(f) {
-			return h, nil
+		if _, c, err := MapVerified(f); err == nil {
+			return h, c.Close()
 		}
 	}
 	return h, replace(root, name, func(w io.Writer) error { return b.write(w, h) })
-}
-
-// intact tells whether the bars file f holds what its header says.
-func intact(f *os.File) bool {
-	b, c, h, err := open(f)
-	if err != nil {
-		return false
-	}
-	defer c.Close()
-	return b.Hash() == h.hash
 }
 
 // tempPrefix begins the names of files that are being written.
@@ -79,32 +71,12 @@ const tempPrefix = ".tmp-"
 
 // replace gives name the content that write writes. Readers see the old file
 // or the new one, and so does whoever starts after a crash.
-func replace(root *os.Root, name string, write func(io.Writer) error) (err error) {
+func replace(root *os.Root, name string, write func(io.Writer) error) error {
 	temp := path.Join(path.Dir(name), tempPrefix+rand.Text())
-	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, root.Remove(temp))
-		}
-	}()
-	w := bufio.NewWriterSize(f, 64<<10)
-	err = write(w)
-	if err == nil {
-		err = w.Flush()
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := root.Rename(temp, name); err != nil {
-		return err
-	}
-	return syncDir(root, path.Dir(name))
+	return atomicfile.Write(atomicfile.Root{Root: root, Perm: 0o644}, temp, func(f io.Writer) (string, error) {
+		w := bufio.NewWriterSize(f, 64<<10)
+		return name, errors.Join(write(w), w.Flush())
+	}, nil)
 }
 
 // sweep removes what writers that died left in a folder.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ktrdr/ktrdr/spelling"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // The classes of kernel. Kernels of one class give the same bits; see the
@@ -45,7 +45,7 @@ func KernelByName(name string) (Kernel, error) {
 		}
 		names = append(names, k.Name())
 	}
-	return Kernel{}, fmt.Errorf("kernel %q is not one of those that this CPU runs; %s", name, spelling.Choices(name, names))
+	return Kernel{}, fmt.Errorf("kernel %q is not one of those that this CPU runs; %s", name, text.Choices(name, names))
 }
 
 // KernelFor returns the fastest kernel that gives the bits of a class, so that

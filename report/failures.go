@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 const (
@@ -47,11 +48,11 @@ type reasons map[string]*Failure
 var anyID = regexp.MustCompile(`op_[a-z_]+_\d{8}_\d{6}_[0-9a-f]{8}(: )?`)
 
 func (r reasons) add(op *ktrdr.FailedOperation) {
-	text := shorten(anyID.ReplaceAllString(plain(op.Message), ""), longestReason)
-	key := string(op.Code) + "\n" + text
+	said := text.Fit(anyID.ReplaceAllString(ktrdr.ToPrintable(op.Message), ""), longestReason)
+	key := string(op.Code) + "\n" + said
 	f := r[key]
 	if f == nil {
-		f = &Failure{Reason: cmp.Or(text, "it did not say why"), Code: op.Code}
+		f = &Failure{Reason: cmp.Or(said, "it did not say why"), Code: op.Code}
 		r[key] = f
 	}
 	f.Count++

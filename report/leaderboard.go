@@ -12,8 +12,8 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/evidence"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/research"
-	"github.com/ktrdr/ktrdr/spelling"
 )
 
 // LeaderboardQuery selects what is ranked; empty fields select all.
@@ -121,7 +121,7 @@ func (r Reporter) spellSymbol(ctx context.Context, q *LeaderboardQuery) error {
 		q.Symbol = known[i]
 		return nil
 	}
-	if near := spelling.Nearest(q.Symbol, known); near != "" {
+	if near := text.Nearest(q.Symbol, known); near != "" {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "no market has the symbol %.60s; did you mean %s?", q.Symbol, near)
 	}
 	return nil
@@ -216,7 +216,7 @@ func claimsOnMarkets(claims, markets int) string {
 	if markets == 0 {
 		return "No market was researched yet."
 	}
-	return fmt.Sprintf("%s on %s; luck alone gives up to %.3g.", numbered(claims, "claim", "claims"), numbered(markets, "market", "markets"),
+	return fmt.Sprintf("%s on %s; luck alone gives up to %.3g.", text.Counted(claims, "claim"), text.Counted(markets, "market"),
 		evidence.Rules{}.WithDefaults().MaxLuck*float64(markets))
 }
 

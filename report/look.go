@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -200,12 +199,4 @@ func (l *lookback) summary() string {
 		return "No research has ended yet."
 	}
 	return "Nothing was researched."
-}
-
-// numbered puts a number before its noun.
-func numbered(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/jobs"
-	"github.com/ktrdr/ktrdr/spelling"
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
@@ -155,12 +154,7 @@ func (d *Desk) unusedCosts(ctx context.Context, run instrument.Table, symbols []
 // nearestSymbol suggests the symbol of the library that a misspelt one is
 // nearest to.
 func nearestSymbol(name string, known designer.Known) string {
-	best, distance := "", len(name)/2+1
-	for _, s := range known.Series {
-		if d := spelling.Edits(name, strings.ToUpper(s.Symbol)); len(name) <= 60 && d < distance {
-			best, distance = s.Symbol, d
-		}
-	}
+	best := known.Nearest(name)
 	if best == "" {
 		return ": `ktrdr data list` shows the symbols"
 	}

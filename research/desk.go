@@ -17,11 +17,11 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/instrument"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/num"
-	"github.com/ktrdr/ktrdr/spelling"
 )
 
 // QueueName is the queue that researches stand in.
@@ -272,7 +272,7 @@ func (d *Desk) budget(ctx context.Context, model string) (float64, error) {
 	if !slices.Contains(d.cfg.Models, model) {
 		known := append([]string{Builtin}, d.cfg.Models...)
 		return 0, wrong("there is no model %.60q; %s. %s needs no key; others are set where the backend runs, as KTRDR_MODELS=anthropic/MODEL with the key in ANTHROPIC_API_KEY",
-			model, spelling.Choices(model, known), Builtin)
+			model, text.Choices(model, known), Builtin)
 	}
 	var left float64
 	if d.cfg.Budget != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/backoff"
 )
 
 // Injection makes work go wrong on purpose, to see what comes of it. It is
@@ -152,12 +153,8 @@ func (i Injection) Do(ctx context.Context) error {
 		}
 		return context.Cause(ctx)
 	case ActionDelay:
-		t := time.NewTimer(i.Delay)
-		defer t.Stop()
-		select {
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, i.Delay) {
 			return context.Cause(ctx)
-		case <-t.C:
 		}
 	}
 	return nil

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"time"
-	"unicode/utf8"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/instrument"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/llm"
 )
@@ -251,16 +251,7 @@ func encode(v any) (json.RawMessage, error) {
 	return bytes.TrimSpace(b.Bytes()), nil
 }
 
-// clip shortens a text for a place where only so much of it is wanted, and makes
-// it storable.
+// clip shortens a text to a number of bytes and makes it storable.
 func clip(s string, most int) string {
-	s = ktrdr.CleanText(s)
-	if len(s) <= most {
-		return s
-	}
-	s = s[:most]
-	for len(s) > 0 && !utf8.ValidString(s) {
-		s = s[:len(s)-1]
-	}
-	return s + "…"
+	return text.Cut(ktrdr.CleanText(s), most)
 }

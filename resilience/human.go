@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/spelling"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 const (
@@ -134,5 +134,5 @@ func (r *Registry) notFound(name string) error {
 	if len(names) == 0 {
 		return ktrdr.Errorf(ktrdr.CodeNotFound, "there is no breaker %q, and no other yet: each appears with its first call", name)
 	}
-	return ktrdr.Errorf(ktrdr.CodeNotFound, "there is no breaker %q; %s", name, spelling.Choices(name, names))
+	return ktrdr.Errorf(ktrdr.CodeNotFound, "there is no breaker %q; %s", name, text.Choices(name, names))
 }

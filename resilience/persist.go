@@ -8,15 +8,16 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/backoff"
 )
 
 const (
 	maxUnsaved   = 100 // lines of history kept while the store is away, per breaker
 	writeTimeout = 10 * time.Second
 	lastWrites   = 5 * time.Second // what a stop may take
-	firstRetry   = time.Second
-	longestRetry = 30 * time.Second
 )
+
+var writeRetries = backoff.Policy{First: time.Second, Most: 30 * time.Second}
 
 // Run writes changes as they happen and adopts what other backends changed,
 // until ctx ends; then it writes what is left. A store that is away is tried
@@ -30,7 +31,7 @@ func (r *Registry) Run(ctx context.Context) error {
 	defer reload.Stop()
 	retry := time.NewTimer(0)
 	defer retry.Stop()
-	wait := firstRetry
+	failed := 0 // writes in a row
 	for {
 		select {
 		case <-ctx.Done():
@@ -50,14 +51,15 @@ func (r *Registry) Run(ctx context.Context) error {
 		}
 		err := r.write(ctx)
 		if err == nil {
-			wait = firstRetry
+			failed = 0
 			continue
 		}
+		wait := writeRetries.Delay(failed)
+		failed++
 		if ctx.Err() == nil {
 			r.log.WarnContext(ctx, "breaker changes could not be stored", "err", err, "retry_in", wait)
 		}
 		retry.Reset(wait)
-		wait = min(2*wait, longestRetry)
 	}
 }
 

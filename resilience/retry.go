@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/backoff"
 )
 
 // RetryPolicy says which calls are made again, how often and after how long.
@@ -53,9 +53,6 @@ func (p RetryPolicy) withDefaults() RetryPolicy {
 	if p.On == nil {
 		p.On = Kind.Retryable
 	}
-	if p.Rand == nil {
-		p.Rand = rand.Float64
-	}
 	return p
 }
 
@@ -94,7 +91,7 @@ func (p RetryPolicy) Do(ctx context.Context, fn func(ctx context.Context, attemp
 		if stop != nil {
 			return stop
 		}
-		if !Sleep(ctx, wait) {
+		if !backoff.Sleep(ctx, wait) {
 			return interrupted(ctx, err)
 		}
 	}
@@ -132,12 +129,8 @@ func (p RetryPolicy) next(ctx context.Context, attempt int, elapsed time.Duratio
 // spread, and only then cut, so that the cap is one. What the provider asks
 // for is the least.
 func (p RetryPolicy) wait(attempt int, err error) time.Duration {
-	d := p.Most
-	if shift := attempt - 1; p.First <= p.Most>>shift {
-		d = p.First << shift
-	}
-	d = min(time.Duration(float64(d)*(1+p.Jitter*(2*p.Rand()-1))), p.Most)
-	return max(d, retryAfter(err))
+	d := backoff.Policy{First: p.First, Most: p.Most, Jitter: p.Jitter, Rand: p.Rand}.Delay(attempt - 1)
+	return max(min(d, p.Most), retryAfter(err))
 }
 
 // retryAfter is how long the one called asked us to wait; 0 for nothing said.
@@ -163,16 +156,4 @@ func interrupted(ctx context.Context, err error) error {
 		kind = KindTimeout
 	}
 	return &Error{Kind: kind, Err: fmt.Errorf("%w, before another try after: %w", context.Cause(ctx), err)}
-}
-
-// Sleep waits for d, and says whether it could.
-func Sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/backoff"
 )
 
 // state is what a breaker is in one era.
@@ -77,10 +78,7 @@ func (b *Breaker) install(row ktrdr.Breaker, until time.Time) {
 // each time, spread upwards, and at least what the provider asked for.
 func (b *Breaker) openTime(trips int, err error) time.Duration {
 	c := b.config
-	d := c.MaxRecovery
-	if shift := trips - 1; c.Recovery <= c.MaxRecovery>>shift {
-		d = c.Recovery << shift
-	}
+	d := backoff.Policy{First: c.Recovery, Most: c.MaxRecovery}.Delay(trips - 1)
 	d = time.Duration(float64(d) * (1 + max(c.Jitter, 0)*b.owner.config.Rand()))
 	return min(max(d, retryAfter(err)), c.MaxRecovery)
 }

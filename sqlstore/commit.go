@@ -11,6 +11,7 @@ import (
 	sqlitelib "modernc.org/sqlite/lib"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/backoff"
 )
 
 // A COMMIT whose answer is an error, or does not come, may have committed.
@@ -137,10 +138,12 @@ type transaction struct {
 // much of it a transaction that is still open is ended: its connection is cut,
 // and the server may not notice for minutes.
 const (
-	resolveTime  = 10 * time.Second
-	openTooLong  = 500 * time.Millisecond
-	resolvePause = 20 * time.Millisecond
+	resolveTime = 10 * time.Second
+	openTooLong = 500 * time.Millisecond
 )
+
+// statusChecks paces the questions about one transaction: every 20 ms or so.
+var statusChecks = backoff.Policy{First: 20 * time.Millisecond, Jitter: 0.5}
 
 const (
 	// sqlStatus knows a transaction, and whether the witness is there.
@@ -180,7 +183,7 @@ func (p *postgres) resolve(ctx context.Context, tr transaction, cause error) err
 			_, err = p.normal.ExecContext(ctx, sqlTerminate, int64(tr.pid), tr.id)
 			terminated = err == nil
 		}
-		if !pause(ctx, jitter(resolvePause)) {
+		if !statusChecks.Wait(ctx, 0) {
 			return unknownResult(errors.Join(cause, err))
 		}
 	}

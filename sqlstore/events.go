@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 const (
@@ -86,21 +87,21 @@ func (s *Store) Events(ctx context.Context, q ktrdr.EventQuery) ([]ktrdr.Event, 
 	if q.Limit < 1 || q.Limit > mostEvents {
 		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "limit must be 1 to %d, not %d", mostEvents, q.Limit)
 	}
-	text, args := s.eventTexts().all, []any{q.After.Tx, q.After.ID, q.Limit}
+	asked, args := s.eventTexts().all, []any{q.After.Tx, q.After.ID, q.Limit}
 	if q.Operation != "" {
 		if !q.Operation.Valid() {
 			return nil, notFound(q.Operation)
 		}
-		text, args = s.eventTexts().ofOne, append(args, q.Operation)
+		asked, args = s.eventTexts().ofOne, append(args, q.Operation)
 	}
 	if len(q.Kinds) > 0 {
 		var kinds string
 		if kinds, args = ofKinds(q.Kinds, args); kinds == "" {
-			return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%v: one of them is not a kind of event; the kinds are %s", q.Kinds, list(ktrdr.EventKinds))
+			return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%v: one of them is not a kind of event; the kinds are %s", q.Kinds, text.Join(ktrdr.EventKinds))
 		}
-		text = query(strings.Replace(string(text), " ORDER BY", kinds+" ORDER BY", 1))
+		asked = query(strings.Replace(string(asked), " ORDER BY", kinds+" ORDER BY", 1))
 	}
-	return readAll(ctx, s, scanEvent, text, args...)
+	return readAll(ctx, s, scanEvent, asked, args...)
 }
 
 // ofKinds is the condition of events of some kinds, with their arguments after

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/backoff"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
@@ -95,7 +96,7 @@ func TestPostgres_AHalfOpenConnectionThatWasIdleIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.loseTouch()
-	pause(t.Context(), trusted+trusted/10)
+	backoff.Sleep(t.Context(), trusted+trusted/10)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // half of what a call may take
 	defer cancel()
 	if _, err := s.Paused(ctx); err != nil {

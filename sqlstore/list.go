@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 const (
@@ -134,12 +135,12 @@ func checkQuery(q ktrdr.OperationQuery) error {
 	}
 	for _, status := range q.Status {
 		if !status.Known() {
-			return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not a status; the statuses are %s", clip(string(status)), list(ktrdr.Statuses))
+			return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not a status; the statuses are %s", clip(string(status)), text.Join(ktrdr.Statuses))
 		}
 	}
 	for _, kind := range q.Type {
 		if !kind.Known() {
-			return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation type; the types are %s", clip(string(kind)), list(ktrdr.Types))
+			return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation type; the types are %s", clip(string(kind)), text.Join(ktrdr.Types))
 		}
 	}
 	if q.Parent != "" && !q.Parent.Valid() {

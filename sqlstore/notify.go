@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"log/slog"
-	mathrand "math/rand/v2"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/ktrdr/ktrdr/internal/backoff"
 )
 
 // audience is whom news is for.
@@ -63,11 +63,8 @@ const channel = "ktrdr"
 // writes: PostgreSQL commits those with a NOTIFY one after the other.
 const notifyPause = 5 * time.Millisecond
 
-// The listener's connection is tried again after these pauses, doubling.
-const (
-	minReconnect = 50 * time.Millisecond
-	maxReconnect = 5 * time.Second
-)
+// reconnects paces the tries to open the listener's connection again.
+var reconnects = backoff.Policy{First: 50 * time.Millisecond, Most: 5 * time.Second, Jitter: 0.5}
 
 const maxSilence = 30 * time.Second
 
@@ -133,7 +130,7 @@ func (b *bus) speak(ctx context.Context) {
 		if _, err := b.pool.ExecContext(ctx, `SELECT pg_notify($1, $2)`, channel, payload); err != nil && ctx.Err() == nil {
 			b.log.WarnContext(ctx, "other backends were not notified", "err", err)
 		}
-		if !pause(ctx, notifyPause) {
+		if !backoff.Sleep(ctx, notifyPause) {
 			return
 		}
 	}
@@ -167,19 +164,19 @@ func (b *bus) hear(ctx context.Context, conn *pgx.Conn) {
 			_ = conn.Close(ctx)
 		}
 	}()
-	wait := minReconnect
+	failed := 0
 	for ctx.Err() == nil {
 		if conn == nil {
-			if !pause(ctx, jitter(wait)) {
+			if !reconnects.Wait(ctx, failed) {
 				return
 			}
-			wait = min(2*wait, maxReconnect)
+			failed++
 			var err error
 			if conn, err = b.listen(ctx); err != nil {
 				continue
 			}
 			b.log.InfoContext(ctx, "listening for other backends again")
-			wait = minReconnect
+			failed = 0
 			b.news.tell(forWorkers) // whatever was said meanwhile was not heard
 		}
 		who, err := b.await(ctx, conn)
@@ -225,20 +222,4 @@ func (b *bus) whomFor(payload string) audience {
 		return audience(n)
 	}
 	return forWorkers
-}
-
-// jitter is about d, so that those who failed together do not come back
-// together.
-func jitter(d time.Duration) time.Duration {
-	return d/2 + mathrand.N(d) //nolint:gosec // nobody gains by guessing it
-}
-
-// pause waits and is false when ctx ended meanwhile.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

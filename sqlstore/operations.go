@@ -6,11 +6,11 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // errTaken says that a made-up id exists already: try another.
@@ -203,7 +203,7 @@ func orObject(text json.RawMessage) json.RawMessage {
 func (s *Store) checkNew(n ktrdr.NewOperation) error {
 	switch {
 	case !n.Type.Known():
-		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation type; the types are %s", clip(string(n.Type)), list(ktrdr.Types))
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation type; the types are %s", clip(string(n.Type)), text.Join(ktrdr.Types))
 	case n.ID != "" && !n.ID.Valid():
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation id", clip(string(n.ID)))
 	case n.RetryOf != "" && !n.RetryOf.Valid():
@@ -228,14 +228,6 @@ func validJSON(text json.RawMessage) bool { return json.Valid(text) && utf8.Vali
 
 // storable says whether a caller's text can be stored as it is.
 func storable(s string, most int) bool { return len(s) <= most && ktrdr.CleanText(s) == s }
-
-func list[T ~string](all []T) string {
-	words := make([]string, len(all))
-	for i, one := range all {
-		words[i] = string(one)
-	}
-	return strings.Join(words, ", ")
-}
 
 // Operation implements ktrdr.Operations.
 func (s *Store) Operation(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operation, error) {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/fault"
+	"github.com/ktrdr/ktrdr/internal/backoff"
 )
 
 // oldestPostgres is the first with the 64-bit transaction ids of commit.go.
@@ -43,10 +44,9 @@ const urgentConns = 2
 
 // maxTries bounds how often a transaction that surely changed nothing is run
 // again: after a deadlock, a serialization failure or a lost connection.
-const (
-	maxTries  = 5
-	retryWait = 10 * time.Millisecond // doubled each time, with jitter
-)
+const maxTries = 5
+
+var retries = backoff.Policy{First: 10 * time.Millisecond, Jitter: 0.5}
 
 // postgres is a database on a server.
 type postgres struct {
@@ -187,17 +187,15 @@ func final(err error) error {
 func (p *postgres) retry(ctx context.Context, attempt func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	wait := retryWait
 	for try := 1; ; try++ {
 		err := attempt(ctx)
 		if err != nil && ctx.Err() != nil && !coded(err) {
 			return ctx.Err() // pgx cuts the connection then, and only that is in err
 		}
 		_, repeatable := errors.AsType[again](err)
-		if !repeatable || try == maxTries || !pause(ctx, jitter(wait)) {
+		if !repeatable || try == maxTries || !retries.Wait(ctx, try-1) {
 			return postgresError(final(err))
 		}
-		wait *= 2
 	}
 }
 

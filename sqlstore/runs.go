@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // runColumns is what scanRun reads, in its order.
@@ -185,7 +186,7 @@ func runsQuery(q ktrdr.RunQuery) (query, []any, error) {
 	arg := adder(&args)
 	for _, state := range q.State {
 		if !slices.Contains(ktrdr.RunStates, state) {
-			return "", nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not a state of a run; the states are %s", clip(string(state)), list(ktrdr.RunStates))
+			return "", nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not a state of a run; the states are %s", clip(string(state)), text.Join(ktrdr.RunStates))
 		}
 	}
 	if len(q.State) > 0 {

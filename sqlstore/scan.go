@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // The sets of statuses, spelled as the partial indexes spell them: SQLite uses
@@ -105,22 +106,11 @@ func notFound(id ktrdr.OperationID) error {
 }
 
 // clip shortens what a caller sent before it is quoted back.
-func clip(s string) string {
-	if len(s) > 100 {
-		s = s[:100] + "…"
-	}
-	return ktrdr.CleanText(s)
-}
+func clip(s string) string { return text.Cut(ktrdr.CleanText(s), 100) }
 
 // shortened makes what a provider or a person said fit to be stored: it must
 // not be why something else cannot be.
-func shortened(s string) string {
-	const most = 2048
-	if len(s) > most {
-		s = s[:most]
-	}
-	return ktrdr.CleanText(s)
-}
+func shortened(s string) string { return text.Cut(ktrdr.CleanText(s), 2048) }
 
 func rawJSON(s sql.NullString) json.RawMessage {
 	if !s.Valid {

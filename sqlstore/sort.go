@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // An order of a list: the column of its instants, the direction, and the
@@ -24,7 +25,7 @@ func orderOf(s ktrdr.Sort, ended string) (order, error) {
 	case ktrdr.Ended:
 		return order{column: ended, direction: "DESC", after: "<", only: ended + " IS NOT NULL"}, nil
 	}
-	return order{}, ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an order; the orders are %s", clip(string(s)), list(ktrdr.Sorts))
+	return order{}, ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an order; the orders are %s", clip(string(s)), text.Join(ktrdr.Sorts))
 }
 
 // follows is the condition of what comes after a place in the order.

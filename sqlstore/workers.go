@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 const (
@@ -60,7 +61,7 @@ func (s *Store) RegisterWorker(ctx context.Context, r ktrdr.Registration) (ktrdr
 	}
 	for _, kind := range w.Types {
 		if !kind.Known() {
-			return ktrdr.Orders{}, ktrdr.Errorf(ktrdr.CodeInvalid, "worker %s offers %q, which is not an operation type; the types are %s", w.ID, clip(string(kind)), list(ktrdr.Types))
+			return ktrdr.Orders{}, ktrdr.Errorf(ktrdr.CodeInvalid, "worker %s offers %q, which is not an operation type; the types are %s", w.ID, clip(string(kind)), text.Join(ktrdr.Types))
 		}
 	}
 	types, err := marshal(distinct(w.Types))

@@ -13,9 +13,9 @@ const idRule = "a name of letters, digits, _ and -, at most 64 of them"
 // grammar is the whole grammar, bound to s.
 func (s *Strategy) grammar() fields {
 	return fields{
-		{name: "name", required: true, shape: text{&s.Name, namePattern, "a name of letters, digits, _ and -, at most 100 of them", 100}, doc: "name of the strategy and of its models"},
+		{name: "name", required: true, shape: phrase{&s.Name, namePattern, "a name of letters, digits, _ and -, at most 100 of them", 100}, doc: "name of the strategy and of its models"},
 		{name: "version", shape: version{}, doc: "version of the grammar"},
-		{name: "description", shape: text{into: &s.Description, max: 8192}, doc: "what the strategy is about; nothing reads it"},
+		{name: "description", shape: phrase{into: &s.Description, max: 8192}, doc: "what the strategy is about; nothing reads it"},
 		{name: "training_data", required: true, shape: s.Data.grammar()},
 		{name: "context_data", shape: noContext{}},
 		{name: "deployment", shape: s.Deployment.grammar()},

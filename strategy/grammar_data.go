@@ -28,7 +28,7 @@ func (d *Data) grammar() fields {
 func never() bool { return false }
 
 func symbol(into *string) shape {
-	return text{into, symbolPattern, "a symbol: letters, digits, '.', '_' and '-', at most 32 of them", 32}
+	return phrase{into, symbolPattern, "a symbol: letters, digits, '.', '_' and '-', at most 32 of them", 32}
 }
 
 func timeframe(into *market.Timeframe) shape {

@@ -1,34 +1,20 @@
 package strategy
 
-import (
-	"strings"
+import "github.com/ktrdr/ktrdr/internal/text"
 
-	"github.com/ktrdr/ktrdr/spelling"
-)
-
-// suggest ends a message about a name that is not known: with the nearest one
-// that is, or with all of them when none is near and they are few.
+// suggest ends a message about an unknown name: with the nearest known one, or
+// with all of them when none is near and they are few.
 func suggest(name string, known []string) string {
-	if len(name) > 64 {
-		return ""
+	if hint := near(name, known); hint != "" || len(known) == 0 || len(known) > 16 {
+		return hint
 	}
-	best, least := "", len(name)
-	for _, k := range known {
-		if d := spelling.Edits(strings.ToLower(name), strings.ToLower(k)); d < least {
-			best, least = k, d
-		}
-	}
-	// A name inside the other is near too: "params" means parameters.
-	for _, k := range known {
-		if 2*least > max(len(name), len(best)) && len(name) > 2 && (strings.Contains(k, name) || strings.Contains(name, k)) {
-			return "; did you mean " + k + "?"
-		}
-	}
-	switch {
-	case best != "" && 2*least <= max(len(name), len(best)):
-		return "; did you mean " + best + "?"
-	case len(known) > 0 && len(known) <= 16:
-		return "; there is " + strings.Join(known, ", ")
+	return "; there is " + text.Join(known)
+}
+
+// near suggests the nearest known name, if one is near.
+func near[T ~string](name string, known []T) string {
+	if nearest := text.Nearest(name, text.Strings(known)); nearest != "" {
+		return "; did you mean " + nearest + "?"
 	}
 	return ""
 }

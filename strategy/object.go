@@ -3,6 +3,8 @@ package strategy
 import (
 	"fmt"
 	"slices"
+
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // object is a mapping as it is written, in order.
@@ -144,7 +146,7 @@ func (v variant[T]) read(r *reader, n node) {
 		}
 	}
 	if tag == "" {
-		r.problemAt(n.at, child(n.path, v.tag), fmt.Sprintf("it is missing; there is %s", join(v.names())))
+		r.problemAt(n.at, child(n.path, v.tag), fmt.Sprintf("it is missing; there is %s", text.Join(v.names())))
 		return
 	}
 	*v.into = tag
@@ -182,7 +184,7 @@ func (v variant[T]) elsewhere(key string) string {
 	if where == nil {
 		return ""
 	}
-	return fmt.Sprintf(" with %s: %s; it belongs to %s", v.tag, *v.into, join(where))
+	return fmt.Sprintf(" with %s: %s; it belongs to %s", v.tag, *v.into, text.Join(where))
 }
 
 func (v variant[T]) tree() any {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // position is a place in the text, from 1.
@@ -223,13 +224,7 @@ func kindOf(n ast.Node) string {
 	return "something that a strategy does not use"
 }
 
-func shorten(s string) string {
-	const most = 40
-	if r := []rune(s); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return s
-}
+func shorten(s string) string { return text.Cut(s, 40) }
 
 // positionOf is where a value begins. A block mapping begins at its first key,
 // not at the colon behind it.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr/indicator"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -64,7 +65,7 @@ func (s *Strategy) resolveDeployment(r *reader) {
 	}
 	for _, tf := range d.Timeframes {
 		if !slices.Contains(s.Data.Timeframes, tf) {
-			r.problemOn("deployment.target_timeframes", "%s is not a training timeframe (%s); the network knows no other", tf, join(s.Data.Timeframes))
+			r.problemOn("deployment.target_timeframes", "%s is not a training timeframe (%s); the network knows no other", tf, text.Join(s.Data.Timeframes))
 			return
 		}
 	}
@@ -144,7 +145,7 @@ func (s *Strategy) resolveTimeframes(r *reader, in *Input, path string) {
 	}
 	for _, tf := range in.Timeframes {
 		if !slices.Contains(s.Data.Timeframes, tf) && len(s.Data.Timeframes) > 0 {
-			r.problemOn(path, "%s is not a training timeframe (%s)", tf, join(s.Data.Timeframes))
+			r.problemOn(path, "%s is not a training timeframe (%s)", tf, text.Join(s.Data.Timeframes))
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 func (s *Strategy) resolveLabels(r *reader) {
@@ -87,7 +89,7 @@ func (t *Training) resolveLoss(r *reader) {
 		right, decay = []Loss{Huber, MSE}, 0
 	}
 	if t.Loss = cmp.Or(t.Loss, right[0]); !slices.Contains(right, t.Loss) {
-		r.problemOn("training.loss", "%s does not fit %s labels; use %s", t.Loss, t.Labels.Source, join(right))
+		r.problemOn("training.loss", "%s does not fit %s labels; use %s", t.Loss, t.Labels.Source, text.Join(right))
 	}
 	if !r.given("training.weight_decay") {
 		t.WeightDecay = decay
@@ -109,7 +111,7 @@ func (t *Training) resolveWeights(r *reader) {
 		r.idle("training.class_weights", "a regression has no classes")
 		t.WeightMode, t.ClassWeights = NoWeights, nil
 	case t.WeightMode == SetWeights && len(t.ClassWeights) != len(classes):
-		r.problemOn("training.class_weights", "there are %d, and %d classes: %s", len(t.ClassWeights), len(classes), join(classes))
+		r.problemOn("training.class_weights", "there are %d, and %d classes: %s", len(t.ClassWeights), len(classes), text.Join(classes))
 	}
 }
 

@@ -5,7 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
+
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // shape is how one kind of value is read from a document, written back and
@@ -112,15 +113,15 @@ func (s always) read(r *reader, n node) {
 func (always) tree() any       { return true }
 func (always) schema() *schema { return &schema{Const: true} }
 
-// text is text, of a pattern if there is one.
-type text struct {
+// phrase is text, of a pattern if there is one.
+type phrase struct {
 	into    *string
 	pattern *regexp.Regexp
 	what    string // what the pattern demands, for the message
 	max     int    // bytes
 }
 
-func (s text) read(r *reader, n node) {
+func (s phrase) read(r *reader, n node) {
 	t, ok := r.text(n)
 	switch {
 	case !ok:
@@ -133,14 +134,14 @@ func (s text) read(r *reader, n node) {
 	}
 }
 
-func (s text) tree() any {
+func (s phrase) tree() any {
 	if *s.into == "" {
 		return nil
 	}
 	return *s.into
 }
 
-func (s text) schema() *schema {
+func (s phrase) schema() *schema {
 	out := &schema{Type: "string", MaxLength: s.max}
 	if s.pattern != nil {
 		out.Pattern = s.pattern.String()
@@ -160,7 +161,7 @@ func (s oneOf[T]) read(r *reader, n node) {
 		return
 	}
 	if !slices.Contains(s.of, T(t)) {
-		r.problem(n, "%q is not one of %s%s", shorten(t), join(s.of), near(t, s.of))
+		r.problem(n, "%q is not one of %s%s", shorten(t), text.Join(s.of), near(t, s.of))
 		return
 	}
 	*s.into = T(t)
@@ -173,25 +174,7 @@ func (s oneOf[T]) tree() any {
 	return string(*s.into)
 }
 
-func (s oneOf[T]) schema() *schema { return &schema{Type: "string", Enum: stringsOf(s.of)} }
-
-func stringsOf[T ~string](list []T) []string {
-	out := make([]string, len(list))
-	for i, x := range list {
-		out[i] = string(x)
-	}
-	return out
-}
-
-func join[T ~string](list []T) string { return strings.Join(stringsOf(list), ", ") }
-
-// near suggests a name only when one is near: the others were just listed.
-func near[T ~string](name string, known []T) string {
-	if s := suggest(name, stringsOf(known)); strings.HasPrefix(s, "; did") {
-		return s
-	}
-	return ""
-}
+func (s oneOf[T]) schema() *schema { return &schema{Type: "string", Enum: text.Strings(s.of)} }
 
 // list is a list of values of one shape.
 type list[T comparable] struct {

@@ -36,7 +36,7 @@ func (w *Worker) deliver(ctx context.Context, e *entry) (acknowledged bool, err 
 		if w.own != nil {
 			return false, w.toSpool(e)
 		}
-		if !pause(ctx, delay(try, w.patience())) {
+		if !retries(w.patience()).Wait(ctx, try) {
 			return false, fmt.Errorf("%s not delivered: %w", e.kind(), err)
 		}
 	}

@@ -10,10 +10,9 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // claim is the key of everything a worker does: an operation and the epoch of
@@ -187,14 +186,4 @@ func insteadOf(e *entry, why error) *entry {
 	return &entry{Finished: failed(e.claim(), ktrdr.Errorf(ktrdr.CodeFailed, "the work ended %s, but the backend refused that: %w", f.Outcome, why))}
 }
 
-func shorten(s string) string {
-	s = ktrdr.CleanText(s)
-	if len(s) <= maxMessage {
-		return s
-	}
-	cut := maxMessage
-	for !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return strings.TrimSpace(s[:cut]) + " …"
-}
+func shorten(s string) string { return text.Cut(ktrdr.CleanText(s), maxMessage) }

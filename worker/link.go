@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"net"
 	"sync"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/backoff"
 )
 
 // verdict is what a worker makes of the backend's answer to a write.
@@ -105,21 +105,7 @@ const (
 	longestDelay = 5 * time.Second
 )
 
-// delay is how long to wait before the next try: doubling, at most longest,
-// give or take a half, so that a fleet does not return in step.
-func delay(try int, longest time.Duration) time.Duration {
-	d := min(firstDelay<<min(try, 16), longest)
-	return d/2 + rand.N(d) //nolint:gosec // spreads load; guards nothing
-}
-
-// pause waits; false means that ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
+// retries has a large jitter, so that many workers do not return together.
+func retries(longest time.Duration) backoff.Policy {
+	return backoff.Policy{First: firstDelay, Most: longest, Jitter: 0.5}
 }

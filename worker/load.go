@@ -51,7 +51,7 @@ func (j *job) load(ctx context.Context) (*Checkpoint, error) {
 		switch judge(err) {
 		case away, later:
 			j.log.Warn("checkpoint cannot be read yet", "err", err)
-			if !pause(ctx, delay(try, j.w.patience())) {
+			if !retries(j.w.patience()).Wait(ctx, try) {
 				return nil, context.Cause(ctx)
 			}
 			try++

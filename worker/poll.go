@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/backoff"
 )
 
 const (
@@ -37,7 +38,7 @@ func (w *Worker) poll(ctx, life context.Context) {
 			unsure = unsure || asked
 			if !w.outOfTouch(ctx, at, err) {
 				idle++
-				pause(ctx, delay(idle, longestDelay))
+				retries(longestDelay).Wait(ctx, idle)
 			}
 			continue
 		case reply.Task != nil:
@@ -49,7 +50,7 @@ func (w *Worker) poll(ctx, life context.Context) {
 		// next poll does not name their claims again, obeyed or ended as they are.
 		if reply.Task == nil && reply.Empty() && time.Since(began) < firstDelay {
 			idle++ // answered at once with nothing to do: do not spin
-			pause(ctx, delay(idle, longestDelay))
+			retries(longestDelay).Wait(ctx, idle)
 		} else {
 			idle = 0
 		}
@@ -68,7 +69,7 @@ func (w *Worker) claim(ctx context.Context, key string) (reply ktrdr.ClaimReply,
 	call, cancel := context.WithTimeout(ctx, pollWait+w.cfg.CallTimeout)
 	defer cancel()
 	free := w.freeSlots(cancel)
-	if free > 0 || pause(call, listenAfter) {
+	if free > 0 || backoff.Sleep(call, listenAfter) {
 		reply, err = w.backend.Claim(call, ktrdr.ClaimRequest{
 			Worker: w.cfg.ID, Key: key, Types: w.types, Free: free,
 			Running: w.claims((*job).undisturbed), Wait: pollWait.Seconds(),

@@ -2,8 +2,10 @@ package worker
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -17,6 +19,8 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/fault"
+	"github.com/ktrdr/ktrdr/internal/atomicfile"
+	"github.com/ktrdr/ktrdr/internal/backoff"
 )
 
 // unreadable is the folder for entries that could not be read back. It is
@@ -39,12 +43,12 @@ func openSpool(ctx context.Context, root string, id ktrdr.WorkerID, log *slog.Lo
 		}
 		ok, err := s.acquire(os.O_CREATE)
 		if ok {
-			return s, syncDir(root)
+			return s, atomicfile.Paths{}.SyncDir(root)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // gone: the empty folder was taken for a dead worker's
 			return nil, fmt.Errorf("spool: %w", err)
 		}
-		if !pause(ctx, lockPause) {
+		if !backoff.Sleep(ctx, lockPause) {
 			return nil, fmt.Errorf("spool: lock %s: %w", s.dir, context.Cause(ctx))
 		}
 	}
@@ -187,40 +191,16 @@ func (s *spool) setAside(name string, why error) {
 
 // writeFile makes data durable under dir/name before it returns: all of it or,
 // after a crash at any point, nothing under that name.
-func writeFile(dir, name string, data []byte) (err error) {
-	f, err := os.CreateTemp(dir, "tmp-")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
-	_, werr := f.Write(data)
-	fault.Hit(fault.SpoolWritten)
-	serr := f.Sync()
-	fault.Hit(fault.SpoolSynced)
-	if err := errors.Join(werr, serr, f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), filepath.Join(dir, name)); err != nil {
-		return err
-	}
-	fault.Hit(fault.SpoolRenamed)
-	if err := syncDir(dir); err != nil {
-		return err
-	}
-	fault.Hit(fault.SpoolDurable)
-	return nil
+func writeFile(dir, name string, data []byte) error {
+	return atomicfile.Write(atomicfile.Paths{}, filepath.Join(dir, "tmp-"+rand.Text()), func(w io.Writer) (string, error) {
+		_, err := w.Write(data)
+		return filepath.Join(dir, name), err
+	}, func(s atomicfile.Step) { fault.Hit(spoolPoints[s]) })
 }
 
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+var spoolPoints = [...]fault.Point{
+	atomicfile.Written: fault.SpoolWritten, atomicfile.Synced: fault.SpoolSynced,
+	atomicfile.Renamed: fault.SpoolRenamed, atomicfile.Durable: fault.SpoolDurable,
 }
 
 // validName says whether an id can be the name of a folder.

@@ -85,7 +85,7 @@ func (t *Task) Open(ctx context.Context, a ktrdr.Artifact) (io.ReadCloser, error
 			return nil, fmt.Errorf("%s: %w", a.Name, err)
 		}
 		t.job.log.Warn("input cannot be read yet", "name", a.Name, "err", err)
-		if !pause(ctx, delay(try, t.job.w.patience())) {
+		if !retries(t.job.w.patience()).Wait(ctx, try) {
 			return nil, context.Cause(ctx)
 		}
 	}

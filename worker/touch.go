@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/backoff"
 )
 
 // These are used when the backend names no interval.
@@ -50,7 +51,7 @@ func (w *Worker) register(life context.Context, first bool) (bool, error) {
 		} else {
 			w.log.Debug("backend is still out of reach", "err", err)
 		}
-		if !pause(life, delay(try, w.patience())) {
+		if !retries(w.patience()).Wait(life, try) {
 			return false, nil
 		}
 	}
@@ -144,7 +145,7 @@ func (w *Worker) beat(life context.Context) {
 			return
 		}
 		wait := at.every/2 + rand.N(at.every/2+1) //nolint:gosec // workers admitted together must not beat together
-		for pause(life, wait) && w.link.state().life == at.life && w.beatOnce(life, at) {
+		for backoff.Sleep(life, wait) && w.link.state().life == at.life && w.beatOnce(life, at) {
 			wait = at.every
 		}
 	}
@@ -207,7 +208,7 @@ func (w *Worker) deliverSpool(life context.Context) bool {
 		at := w.link.state()
 		var again <-chan time.Time
 		if w.drain(life) {
-			again = time.After(delay(try, longestDelay))
+			again = time.After(retries(longestDelay).Delay(try))
 			try++
 		} else {
 			try = 0

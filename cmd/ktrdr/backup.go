@@ -73,7 +73,7 @@ func (a *app) backup(ctx context.Context, cfg backend.Config, name string, force
 		}
 		return damage("backup written", damaged)
 	}
-	size, err := backend.WriteWhole(name, write)
+	size, err := backend.WriteFile(name, write)
 	if err := errors.Join(err, st.Close()); err != nil {
 		return err
 	}

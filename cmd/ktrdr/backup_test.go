@@ -227,7 +227,11 @@ func TestRestore_ThatFailedLeavesAnOldLabAsItWas(t *testing.T) {
 	l.refused(exitFailed, "there is a database", "restore", file)
 	failing := *l
 	failing.env = append([]string{"CHECKPOINT_DIR=" + filepath.Join(file, "blobs")}, l.env...)
-	failing.refused(exitFailed, "blobs:", "restore", file, "--db", filepath.Join(t.TempDir(), "new.db"))
+	db := filepath.Join(t.TempDir(), "new.db")
+	failing.refused(exitFailed, "blobs:", "restore", file, "--db", db)
+	if left, err := filepath.Glob(db + "*"); err != nil || len(left) > 0 {
+		t.Errorf("the restore left %v (%v), want nothing of its database", left, err)
+	}
 	l.serve("--workers", "0")
 	if op := l.op(id); op.Status != ktrdr.Failed {
 		t.Errorf("the old lab's operation: %s, want FAILED", op.Status)

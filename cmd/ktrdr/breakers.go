@@ -12,8 +12,8 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/resilience"
-	"github.com/ktrdr/ktrdr/spelling"
 )
 
 const breakersHelp = `Show the circuit breakers of agents, of model providers, and of clusters: providers
@@ -65,7 +65,7 @@ func newBreakerForce(a *app) *cobra.Command {
 				d.State = ""
 			case ktrdr.BreakerOpen, ktrdr.BreakerClosed:
 			default:
-				return usagef("a breaker is not held %q; %s", args[1], spelling.Choices(args[1], []string{"open", "closed", "auto"}))
+				return usagef("a breaker is not held %q; %s", args[1], text.Choices(args[1], []string{"open", "closed", "auto"}))
 			}
 			b, err := c.ForceBreaker(ctx, args[0], d)
 			return a.decided(b, err)
@@ -190,5 +190,5 @@ func noBreaker(name string, breakers []resilience.Status) error {
 	for i, b := range breakers {
 		list[i] = b.Name
 	}
-	return usagef("there is no breaker %s; %s", name, spelling.Choices(name, list))
+	return usagef("there is no breaker %s; %s", name, text.Choices(name, list))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 const cancelHelp = `Cancel a run, or one operation and everything below it. A cancelled run
@@ -64,7 +65,7 @@ func (a *app) cancelRun(ctx context.Context, c *httpapi.Client, id, reason strin
 	return a.print(run, func(w io.Writer) {
 		fmt.Fprintf(w, "%s is %s: it starts nothing more.", run.ID, run.State)
 		if run.Open > 0 {
-			fmt.Fprintf(w, " %s open and will be cancelled.", numbered(run.Open, "research is", "researches are"))
+			fmt.Fprintf(w, " %s open and will be cancelled.", text.Counted(run.Open, "research is", "researches are"))
 		}
 		fmt.Fprintln(w)
 	})

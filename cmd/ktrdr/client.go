@@ -43,7 +43,7 @@ func (a *app) secret(to *url.URL) (token ktrdr.Secret, from string, err error) {
 		if given.Text == "" {
 			continue
 		}
-		if !visible(given.Text) {
+		if !backend.Visible(given.Text) {
 			return "", "", usagef("%s holds a space or another character that no token has: copy it again", given.Where)
 		}
 		return ktrdr.Secret(given.Text), given.Where, nil
@@ -57,11 +57,6 @@ func (a *app) secret(to *url.URL) (token ktrdr.Secret, from string, err error) {
 		return "", "", nil // the server will say whether it wants one
 	}
 	return token, from, err
-}
-
-// visible says whether text has only visible ASCII characters, as tokens do.
-func visible(text string) bool {
-	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // connect makes a client of the server. It does not call it yet.

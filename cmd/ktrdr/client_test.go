@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -65,33 +64,6 @@ func TestReadToken_RefusesWhatOthersCanRead(t *testing.T) {
 		if _, err := backend.ReadToken(name); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 			t.Errorf("mode %04o: err = %v, want one that says chmod 600", mode, err)
 		}
-	}
-}
-
-func TestWriteWhole_KeepsTheOldFileWhenItFails(t *testing.T) {
-	dir := t.TempDir()
-	name := filepath.Join(dir, "f")
-	if err := backend.WriteOnce(name, "old"); err != nil {
-		t.Fatal(err)
-	}
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer full.Close()
-	if _, err := backend.WriteWhole(name, func(w io.Writer) error {
-		if _, err := w.Write([]byte("half of the new")); err != nil {
-			return err
-		}
-		_, err := full.Write([]byte("x"))
-		return err
-	}); err == nil {
-		t.Fatal("no error although the writer failed")
-	}
-	text, err := os.ReadFile(name)
-	entries, _ := os.ReadDir(dir)
-	if err != nil || string(text) != "old" || len(entries) != 1 {
-		t.Errorf("file holds %q (%v), folder %v; want the old file alone", text, err, entries)
 	}
 }
 

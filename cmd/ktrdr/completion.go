@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/ktrdr/ktrdr/spelling"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 const completionHelp = `Print a script that teaches your shell to complete ktrdr's commands, flags and
@@ -30,7 +30,7 @@ func newCompletion(a *app) *cobra.Command {
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(a.out)
 			}
-			return usagef("no completion for %q; %s", args[0], spelling.Choices(args[0], []string{"bash", "zsh", "fish", "powershell"}))
+			return usagef("no completion for %q; %s", args[0], text.Choices(args[0], []string{"bash", "zsh", "fish", "powershell"}))
 		},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr/agent"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // printConversation prints what a research and models said to each other.
@@ -21,7 +22,7 @@ func printConversation(w io.Writer, p palette, c agent.Conversation) {
 			fmt.Fprintln(w)
 		}
 		fmt.Fprintf(w, "%s %s: %s to %s, %d tokens in, %d out, $%.4f", t.Type, tail(t.Operation),
-			numbered(t.Calls, "call", "calls"), plain(strings.Join(t.Models, ", ")), t.Input, t.Output, t.USD)
+			text.Counted(t.Calls, "call"), plain(strings.Join(t.Models, ", ")), t.Input, t.Output, t.USD)
 		if t.Failed > 0 {
 			fmt.Fprintf(w, ", %d failed", t.Failed)
 		}

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
-	"github.com/ktrdr/ktrdr/spelling"
 )
 
 const dataHelp = `Prices belong to the lab: one series for each symbol and timeframe. The database lists
@@ -207,7 +207,7 @@ func missing(list []stored, s series) error {
 			frames = append(frames, string(e.Timeframe))
 		}
 	}
-	spelt := spelling.Nearest(s.symbol, symbols)
+	spelt := text.Nearest(s.symbol, symbols)
 	switch {
 	case frames != nil:
 		return usagef("there are no bars of %s, only of %s %s: import them with `ktrdr data import`", s, s.symbol, strings.Join(frames, ", "))

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
-	"github.com/ktrdr/ktrdr/spelling"
 )
 
 const deleteDataHelp = `Delete a series, and the series that it replaced. Without a TIMEFRAME all series of the
@@ -90,7 +90,7 @@ func (a *app) deleteSeries(cmd *cobra.Command, symbol string, only market.Timefr
 		for _, s := range gone.Deleted {
 			fmt.Fprintf(w, "%s %s deleted: %d bars, %s, hash %s\n", s.Symbol, s.Timeframe, s.Bars, s.span(), shortHash(s.Hash))
 			if s.Market != "" && s.Current {
-				fmt.Fprintf(w, "  market %s keeps its %s and %s\n", s.Market, numbered(s.Trials, "trial", "trials"), numbered(s.Looks, "look", "looks"))
+				fmt.Fprintf(w, "  market %s keeps its %s and %s\n", s.Market, text.Counted(s.Trials, "trial"), text.Counted(s.Looks, "look"))
 			}
 		}
 	})
@@ -105,7 +105,7 @@ func noneOf(all []stored, symbol string, tf market.Timeframe) error {
 	for i, s := range all {
 		symbols[i] = s.Symbol
 	}
-	if near := spelling.Nearest(symbol, symbols); near != "" {
+	if near := text.Nearest(symbol, symbols); near != "" {
 		return usagef("there are no bars of %s; did you mean %s?", symbol, near)
 	}
 	return usagef("there are no bars of %s: `ktrdr data list` shows what there is", symbol)

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/market"
-	"github.com/ktrdr/ktrdr/spelling"
 )
 
 const checkDataHelp = `Check a series of the library, to its last byte and by the rules of an import; or
@@ -96,7 +96,7 @@ func checkFile(ctx context.Context, file string, opt market.ImportOptions) check
 	_, invalid := errors.AsType[*market.InvalidError](err)
 	switch {
 	case invalid:
-		r.Error = fmt.Sprintf("%s: %s in %s", file, spelling.Counted(rep.Wrong(), "finding"), spelling.Counted(rep.Rows, "row"))
+		r.Error = fmt.Sprintf("%s: %s in %s", file, text.Counted(rep.Wrong(), "finding"), text.Counted(rep.Rows, "row"))
 	case err != nil:
 		r.Error, r.fix = fileOfPrices(file).Trouble(err).Error(), ""
 	default:

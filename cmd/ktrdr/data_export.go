@@ -62,7 +62,7 @@ func (a *app) export(cmd *cobra.Command, s series, file string) error {
 	if file == "-" {
 		return writeCSV(a.out, b)
 	}
-	size, err := backend.WriteWhole(file, func(w io.Writer) error { return writeCSV(w, b) })
+	size, err := backend.WriteFile(file, func(w io.Writer) error { return writeCSV(w, b) })
 	if err != nil {
 		return err
 	}

@@ -13,9 +13,9 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
-	"github.com/ktrdr/ktrdr/spelling"
 )
 
 const importHelp = `Read price files (CSV, gzipped or not, or Parquet) into the library.
@@ -332,7 +332,7 @@ func (a *app) printImported(r imported) {
 	w, p := a.out, a.palette()
 	switch {
 	case r.refused:
-		fmt.Fprintf(w, "%s %s: refused: %s in %s\n", p.bad("✗"), plain(r.File), spelling.Counted(r.Report.Wrong(), "finding"), spelling.Counted(r.Report.Rows, "row"))
+		fmt.Fprintf(w, "%s %s: refused: %s in %s\n", p.bad("✗"), plain(r.File), text.Counted(r.Report.Wrong(), "finding"), text.Counted(r.Report.Rows, "row"))
 	case !r.OK:
 		fmt.Fprintf(w, "%s %s\n", p.bad("✗"), plain(r.Error))
 	case r.Stored == nil:
@@ -368,7 +368,7 @@ const printedChanges = 5
 
 // printMerged tells what a merge did, and which bars it changed.
 func printMerged(w io.Writer, what string, m *market.Merged, verbose bool) {
-	fmt.Fprintf(w, "  %s: %s, %d as they were, %d changed\n", plain(what), numbered(m.Added, "new bar", "new bars"), m.Same, m.Changed)
+	fmt.Fprintf(w, "  %s: %s, %d as they were, %d changed\n", plain(what), text.Counted(m.Added, "new bar"), m.Same, m.Changed)
 	most := printedChanges
 	if verbose {
 		most = len(m.First)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/market"
-	"github.com/ktrdr/ktrdr/spelling"
 )
 
 // readFlags say what a price file does not say itself.
@@ -87,7 +87,7 @@ func mended(r *market.Report) string {
 	var done []string
 	say := func(n int, format string) {
 		if n > 0 {
-			done = append(done, fmt.Sprintf(format, spelling.Counted(n, "row")))
+			done = append(done, fmt.Sprintf(format, text.Counted(n, "row")))
 		}
 	}
 	say(r.Dropped, "left out %s")
@@ -115,6 +115,6 @@ func gaps(r *market.Report) string {
 	if holes > len(r.Holes) {
 		atLeast = "at least "
 	}
-	return fmt.Sprintf("%s while the market trades, %s%s in all; closed %s", numbered(holes, "gap", "gaps"), atLeast,
-		numbered(bars, "bar", "bars"), numbered(r.Closed, "time", "times"))
+	return fmt.Sprintf("%s while the market trades, %s%s in all; closed %s", text.Counted(holes, "gap"), atLeast,
+		text.Counted(bars, "bar"), text.Counted(r.Closed, "time"))
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // The markets on which the demo is held to its word, named before it ever ran on
@@ -33,7 +35,7 @@ func claims(t *testing.T, seed uint64, flags ...string) (n int) {
 			n++
 		}
 	}
-	if want := fmt.Sprintf("%s.", numbered(n, "claim", "claims")); n > 1 || !strings.Contains(said, "8 created") || !strings.HasSuffix(said, want) {
+	if want := fmt.Sprintf("%s.", text.Counted(n, "claim")); n > 1 || !strings.Contains(said, "8 created") || !strings.HasSuffix(said, want) {
 		t.Errorf("market %d: the demo ends with %q, want 8 researches and %q", seed, said, want)
 	}
 	t.Logf("market %d %v: %s", seed, flags, said)

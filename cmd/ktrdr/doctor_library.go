@@ -12,6 +12,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/instrument"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
@@ -62,7 +63,7 @@ func (d *doctor) series(ctx context.Context, l *ledger) {
 		if d.deep {
 			how = "read and as listed"
 		}
-		d.good("bars", "%s, %s", numbered(len(entries), "series", "series"), how)
+		d.good("bars", "%s, %s", text.Counted(len(entries), "series", "series"), how)
 	}
 }
 
@@ -102,7 +103,7 @@ func (d *doctor) strategies(ctx context.Context, l *ledger) {
 		}
 	}
 	if wrong == 0 {
-		d.good("strategies", "%s of the lab; %s here, %s", numbered(len(documents), "strategy", "strategies"), numbered(len(files), "file", "files"), notCopied(fresh))
+		d.good("strategies", "%s of the lab; %s here, %s", text.Counted(len(documents), "strategy", "strategies"), text.Counted(len(files), "file"), notCopied(fresh))
 	}
 }
 
@@ -141,7 +142,7 @@ func (d *doctor) instruments(ctx context.Context, l *ledger) {
 		}
 	}
 	if len(file) > 0 {
-		d.good(instrument.FileName, "%s, from %s", numbered(len(file), "instrument", "instruments"), from)
+		d.good(instrument.FileName, "%s, from %s", text.Counted(len(file), "instrument"), from)
 	}
 }
 

@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,37 +26,27 @@ func newFollow(a *app) *cobra.Command {
 	return cmd
 }
 
-// patience is how long a follower waits for a server that is out of reach.
-const patience = 10 * time.Minute
-
 // follower watches one operation.
 type follower struct {
-	a      *app
-	c      *httpapi.Client
-	id     ktrdr.OperationID
-	screen *screen // nil when nothing can be redrawn
+	watcher
 
+	id       ktrdr.OperationID
 	op       ktrdr.Operation
 	children []ktrdr.Operation
 	told     map[ktrdr.OperationID]ktrdr.Status // of children, where lines are printed
 	tenths   int                                // of the progress last printed as a line
-	away     time.Time                          // since when the server is out of reach
+	over     time.Time                          // since when it is known to have ended
 }
 
 // follow shows an operation until it has ended and returns its outcome as an
 // exit code.
 func (a *app) follow(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
-	f := &follower{a: a, c: c, id: id, told: map[ktrdr.OperationID]ktrdr.Status{}}
-	if terminal(a.out) && !a.json {
-		f.screen = &screen{w: a.out}
-	}
+	f := &follower{watcher: newWatcher(a, c), id: id, told: map[ktrdr.OperationID]ktrdr.Status{}}
 	if err := f.look(ctx); err != nil {
 		return err
 	}
 	if err := f.watch(ctx); err != nil {
-		if errors.Is(context.Cause(ctx), errStopped) && !a.json {
-			fmt.Fprintf(a.err, "The operation goes on. Watch it again with `ktrdr follow %s`.\n", id)
-		}
+		f.stopped(ctx, "operation", string(id))
 		return err
 	}
 	return f.outcome()
@@ -65,64 +55,35 @@ func (a *app) follow(ctx context.Context, c *httpapi.Client, id ktrdr.OperationI
 // watch prints what happens until the operation has ended. Events tell the
 // story; looking at the row tells the progress, and the end.
 func (f *follower) watch(ctx context.Context) error {
-	streaming, stop := context.WithCancel(ctx)
-	events := make(chan ktrdr.Event)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for e, err := range f.c.FollowEvents(streaming, f.id, ktrdr.Cursor{}) {
-			if err != nil {
-				continue // it reconnects by itself, and the row tells the rest
-			}
-			select {
-			case events <- e:
-			case <-streaming.Done():
-				return
-			}
+	return watch(ctx, f.pace(), f.events, func(e ktrdr.Event) (bool, error) {
+		f.tell(e)
+		if !ended(e.Kind) {
+			return false, nil
 		}
-	}()
-	defer func() { stop(); <-done }()
-
-	tick := time.NewTicker(f.pace())
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case e := <-events:
-			f.tell(e)
-			if ended(e.Kind) {
-				if err := f.look(ctx); err == nil && f.op.Status.Terminal() {
-					return nil
-				}
-			}
-		case <-tick.C:
-			if err := f.lookAgain(ctx); err != nil {
-				return err
-			}
-			if f.op.Status.Terminal() {
-				return f.lastWords(ctx, events)
-			}
+		if !f.over.IsZero() {
+			return e.Epoch == f.op.Epoch, nil
 		}
-	}
+		err := f.look(ctx)
+		return err == nil && f.op.Status.Terminal(), nil
+	}, func() (bool, error) {
+		if f.over.IsZero() {
+			if err := f.reached(ctx, f.look(ctx)); err != nil || !f.op.Status.Terminal() {
+				return false, err
+			}
+			f.over = time.Now() // the closing event was committed before; it gets a moment to arrive
+		}
+		return time.Since(f.over) >= time.Second, nil
+	})
 }
 
-// lastWords gives the closing event, which was committed before the row was
-// seen, a moment to arrive.
-func (f *follower) lastWords(ctx context.Context, events <-chan ktrdr.Event) error {
-	late := time.NewTimer(time.Second)
-	defer late.Stop()
-	for {
-		select {
-		case e := <-events:
-			f.tell(e)
-			if ended(e.Kind) && e.Epoch == f.op.Epoch {
-				return nil
+// events yields what happens to the operation. An error ends it: the row tells
+// the rest.
+func (f *follower) events(ctx context.Context) iter.Seq[ktrdr.Event] {
+	return func(yield func(ktrdr.Event) bool) {
+		for e, err := range f.c.FollowEvents(ctx, f.id, ktrdr.Cursor{}) {
+			if err == nil && !yield(e) {
+				return
 			}
-		case <-late.C:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
 		}
 	}
 }
@@ -137,26 +98,6 @@ func (f *follower) pace() time.Duration {
 		return 250 * time.Millisecond
 	}
 	return time.Second
-}
-
-// lookAgain looks at the row, and bears with a server that is out of reach.
-func (f *follower) lookAgain(ctx context.Context) error {
-	err := f.look(ctx)
-	switch {
-	case err == nil:
-		f.away = time.Time{}
-		return nil
-	case ktrdr.CodeOf(err) != ktrdr.CodeUnavailable || ctx.Err() != nil:
-		return err
-	case f.away.IsZero():
-		f.away = time.Now()
-		if !f.a.json {
-			fmt.Fprintln(f.a.err, "The server is out of reach; waiting for it.")
-		}
-	case time.Since(f.away) > patience:
-		return err
-	}
-	return nil
 }
 
 // look reads the operation and its children and shows them.

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr/docs"
-	"github.com/ktrdr/ktrdr/spelling"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 const helpHelp = `Print the help of a command, or a page of the guide.
@@ -69,7 +69,7 @@ func printTopic(root *cobra.Command, args []string) error {
 		return nil
 	}
 	hint := ""
-	if near := spelling.Nearest(topic, append(commandNames(root), docs.Topics...)); near != "" {
+	if near := text.Nearest(topic, append(commandNames(root), docs.Topics...)); near != "" {
 		hint = fmt.Sprintf("did you mean `ktrdr help %s`? ", near)
 	}
 	return usagef("there is no command and no topic %q; %s`ktrdr help topics` lists the topics, `ktrdr --help` the commands", args[0], hint)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 const leaderboardHelp = `Rank researches: claims first, then by the deflated Sharpe ratio on the test part.
@@ -78,7 +79,7 @@ func leaderCells(l report.Leader) []any {
 		l.Standing += " *"
 	}
 	return []any{
-		tail(l.Operation), shorten(dash(l.Strategy), 16), l.Symbols + " " + l.Timeframes, pricesText(l.MadeUp), dash(shortRun(l.Run)),
+		tail(l.Operation), text.Fit(dash(l.Strategy), 16), l.Symbols + " " + l.Timeframes, pricesText(l.MadeUp), dash(shortRun(l.Run)),
 		hundredths(l.Sharpe), percentOf(l.Alpha), hundredths(l.Deflated), percentOf(l.NetReturn), l.MarketTrials, l.MarketLooks, l.Standing,
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/ktrdr/ktrdr/backtest"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/market"
-	"github.com/ktrdr/ktrdr/spelling"
 	"github.com/ktrdr/ktrdr/strategy"
 	"github.com/ktrdr/ktrdr/train"
 )
@@ -87,13 +87,13 @@ func (c *timeChecker) fills(ctx context.Context) (heldToTime, error) {
 	if err != nil {
 		return heldToTime{Check: name}, err
 	}
-	detail := spelling.Counted(len(own.Trades), "trade")
+	detail := text.Counted(len(own.Trades), "trade")
 	if len(own.Trades) < fewTrades {
 		r.restless = true
 		if own, err = r.run(bars); err != nil {
 			return heldToTime{Check: name}, err
 		}
-		detail = spelling.Counted(len(own.Trades), "trade") + ", made whenever an answer rises or falls since the model itself makes few"
+		detail = text.Counted(len(own.Trades), "trade") + ", made whenever an answer rises or falls since the model itself makes few"
 	}
 	if len(own.Trades) == 0 {
 		return heldToTime{Check: name}, fmt.Errorf("no trade was made in %d bars, so that nothing can be said: use more --bars, another --seed or a trained --model", bars.Len())

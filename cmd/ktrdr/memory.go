@@ -12,6 +12,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -107,7 +108,7 @@ func nothingYet(w io.Writer, what, run string) {
 func printTrials(w io.Writer, list []ktrdr.Trial) {
 	table(w, "OPERATION\tSTRATEGY\tMARKET\tPRICES\tRUN\tSHARPE\tALPHA\tRETURN\tTRADES\tTRIALS\tLOOKS\tAT\tRESULT", func(row func(...any)) {
 		for _, t := range list {
-			row(tail(t.Operation), shorten(dash(t.Strategy), 20), t.Symbols+" "+t.Timeframes, pricesText(t.MadeUp), dash(shortRun(t.Run)), hundredths(t.Sharpe), percentOf(t.Alpha),
+			row(tail(t.Operation), text.Fit(dash(t.Strategy), 20), t.Symbols+" "+t.Timeframes, pricesText(t.MadeUp), dash(shortRun(t.Run)), hundredths(t.Sharpe), percentOf(t.Alpha),
 				percentOf(t.NetReturn), t.Trades, t.MarketTrials, t.MarketLooks, ago(t.CreatedAt), research.Standing(&t))
 		}
 	})

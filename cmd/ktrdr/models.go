@@ -70,7 +70,7 @@ func newModelsSave(a *app) *cobra.Command {
 				return err
 			}
 			defer blob.Close()
-			size, err := backend.WriteWhole(args[1], func(w io.Writer) error {
+			size, err := backend.WriteFile(args[1], func(w io.Writer) error {
 				_, err := io.Copy(w, blob)
 				return err
 			})

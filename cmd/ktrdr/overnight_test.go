@@ -8,6 +8,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 )
@@ -40,7 +41,7 @@ func TestReport_TellsOfANight(t *testing.T) {
 	if n := r.Researches; n.Outcomes["completed"] != 1 || n.Outcomes["failed"] != 1 || n.Trials != 2 {
 		t.Errorf("researches %+v, want one of each and two trials", n)
 	}
-	if want := fmt.Sprintf("%s on 1 market; luck alone gives up to 0.02.", numbered(r.Researches.Claims, "claim", "claims")); r.Summary != want {
+	if want := fmt.Sprintf("%s on 1 market; luck alone gives up to 0.02.", text.Counted(r.Researches.Claims, "claim")); r.Summary != want {
 		t.Errorf("summary %q, want %q", r.Summary, want)
 	}
 	if len(r.Leaders) != 1 || r.Leaders[0].Operation != made.Operation {

@@ -8,20 +8,13 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
-	"github.com/ktrdr/ktrdr/spelling"
 )
 
 // plain makes text from outside safe to print: a worker's error must not move
 // the cursor, rename the terminal or turn the text around it.
-func plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		if !ktrdr.Printable(r) {
-			return ' '
-		}
-		return r
-	}, s)
-}
+func plain(s string) string { return ktrdr.ToPrintable(s) }
 
 // jsonPlain is a JSON text in which what may not reach a terminal is written as
 // \u and digits; it says the same.
@@ -50,14 +43,6 @@ func plainLines(s string) string {
 		}
 	}
 	return strings.Join(lines, "")
-}
-
-// numbered puts a number before its noun.
-func numbered(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // brief is a duration as people say it: two digits matter.
@@ -154,7 +139,7 @@ func progressText(p ktrdr.Progress) string {
 		add("validation %.4f", *f.ValLoss)
 	}
 	if f.Trades > 0 {
-		add("%s", spelling.Counted(f.Trades, "trade"))
+		add("%s", text.Counted(f.Trades, "trade"))
 	}
 	if f.RowsPerSecond > 0 {
 		add("%s rows/s", thousands(f.RowsPerSecond))

@@ -11,8 +11,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"pgregory.net/rapid"
-
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/dummy"
 	"github.com/ktrdr/ktrdr/evidence"
@@ -48,28 +46,6 @@ func TestComplain_SaysNothingTwice(t *testing.T) {
 	if got, want := b.String(), "ktrdr: one\n       two\n"; got != want {
 		t.Errorf("complaint = %q, want %q", got, want)
 	}
-}
-
-func TestClip_NeverWrapsAndNeverCutsAColour(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		parts := rapid.SliceOf(rapid.OneOf(
-			rapid.SampledFrom([]string{"\x1b[32m", "\x1b[0m", "█", "é"}), rapid.StringN(0, 5, -1),
-		)).Draw(rt, "parts")
-		line := strings.ReplaceAll(strings.Join(parts, ""), "\x1b", "")
-		coloured := palette(true).paint("31", line)
-		columns := rapid.IntRange(0, 40).Draw(rt, "columns")
-		got := clip(coloured, columns)
-		visible := strings.ReplaceAll(strings.ReplaceAll(got, "\x1b[31m", ""), "\x1b[0m", "")
-		if strings.ContainsRune(visible, 0x1b) {
-			rt.Fatalf("half an escape sequence in %q", got)
-		}
-		if n := utf8.RuneCountInString(visible); n > columns {
-			rt.Fatalf("%d columns in %q, want at most %d", n, got, columns)
-		}
-		if !strings.HasPrefix(line, visible) {
-			rt.Fatalf("%q is not the beginning of %q", visible, line)
-		}
-	})
 }
 
 func TestBar_IsAlwaysAsWideAsAsked(t *testing.T) {

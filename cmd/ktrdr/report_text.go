@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 )
@@ -61,22 +62,22 @@ func headSection(r report.Report, zone *time.Location) section {
 		}
 	}
 	if len(parts) > 0 {
-		s.add("%s: %s.", numbered(n.Ended, "research ended", "researches ended"), strings.Join(parts, ", "))
+		s.add("%s: %s.", text.Counted(n.Ended, "research ended", "researches ended"), strings.Join(parts, ", "))
 	}
 	if n.Unaided > 0 {
 		s.add("In %d of them the built-in designer or assessor replaced the model; `ktrdr results RESEARCH` says why.", n.Unaided)
 	}
 	switch {
 	case r.Run != "" && n.Active > 0:
-		s.add("%s still open.", numbered(n.Active, "research is", "researches are"))
+		s.add("%s still open.", text.Counted(n.Active, "research is", "researches are"))
 	case n.Active+n.Waiting > 0:
 		s.add("%d are active and %d wait.", n.Active, n.Waiting)
 	}
 	if n.Finalists > 0 {
-		s.add("%s passed every check on the test part.", numbered(n.Finalists, "finalist", "finalists"))
+		s.add("%s passed every check on the test part.", text.Counted(n.Finalists, "finalist"))
 	}
 	if n.Markets > 0 {
-		s.add("So far %s and %s at holdouts are counted on %s.", numbered(n.Trials, "trial", "trials"), numbered(n.Looks, "look", "looks"), numbered(n.Markets, "market", "markets"))
+		s.add("So far %s and %s at holdouts are counted on %s.", text.Counted(n.Trials, "trial"), text.Counted(n.Looks, "look"), text.Counted(n.Markets, "market"))
 	}
 	var others []string
 	for _, c := range r.Others {
@@ -139,7 +140,7 @@ func machineSection(m report.Machine, zone *time.Location) section {
 	var parts []string
 	count := func(n int, one, many string) {
 		if n > 0 {
-			parts = append(parts, numbered(n, one, many))
+			parts = append(parts, text.Counted(n, one, many))
 		}
 	}
 	flush := func() {
@@ -181,7 +182,7 @@ func modelSection(m *report.ModelCalls) section {
 		return section{}
 	}
 	s := section{title: "Models"}
-	s.add("%s, %d failed, %d not settled: $%.4f.", numbered(m.Calls, "call", "calls"), m.Failed, m.InFlight, m.USD)
+	s.add("%s, %d failed, %d not settled: $%.4f.", text.Counted(m.Calls, "call"), m.Failed, m.InFlight, m.USD)
 	if len(m.ByModel) > 1 {
 		s.head = []string{"MODEL", "CALLS", "FAILED", "USD"}
 		for _, x := range m.ByModel {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 )
@@ -17,7 +18,7 @@ import (
 func printLedger(w io.Writer, r httpapi.Results) {
 	if t := r.Trial; t != nil {
 		fmt.Fprintf(w, "%s %s, prices %s: %s and %s at the holdout so far; this one: %s\n", plain(t.Symbols), plain(t.Timeframes), pricesText(t.MadeUp),
-			numbered(t.MarketTrials, "trial", "trials"), numbered(t.MarketLooks, "look", "looks"), research.Standing(t))
+			text.Counted(t.MarketTrials, "trial"), text.Counted(t.MarketLooks, "look"), research.Standing(t))
 	}
 	for i := range r.Looks {
 		printLook(w, &r.Looks[i])

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -45,7 +46,7 @@ func printVerdict(w io.Writer, p palette, a *research.Assessment) {
 			failed++
 		}
 	}
-	fmt.Fprintf(w, "Verdict: %s, %d of %s failed%s\n", a.Verdict, failed, numbered(len(a.Reasons), "check", "checks"), ofMadeUp("", a.MadeUp))
+	fmt.Fprintf(w, "Verdict: %s, %d of %s failed%s\n", a.Verdict, failed, text.Counted(len(a.Reasons), "check"), ofMadeUp("", a.MadeUp))
 	for _, passed := range []bool{false, true} {
 		for _, r := range a.Reasons {
 			switch {

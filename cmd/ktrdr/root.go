@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/spelling"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // app is what every command shares: where it prints, what it was told
@@ -117,7 +117,7 @@ func unknownBelow(cmd *cobra.Command, word string) error {
 
 // noneSuch is what a flag says to a word that is not one of its values.
 func noneSuch(flag, word string, names []string) error {
-	return usagef("%s %s: %s", flag, word, spelling.Choices(word, names))
+	return usagef("%s %s: %s", flag, word, text.Choices(word, names))
 }
 
 // names are words as flags take them.
@@ -131,7 +131,7 @@ func names[T ~string](words []T) []string {
 
 // nearCommand is the subcommand that a misspelt one is nearest to.
 func nearCommand(cmd *cobra.Command, word string) string {
-	return spelling.Nearest(word, commandNames(cmd))
+	return text.Nearest(word, commandNames(cmd))
 }
 
 // nearFlag names the flag that an unknown one is nearest to.
@@ -146,7 +146,7 @@ func nearFlag(cmd *cobra.Command, err error) string {
 			names = append(names, f.Name)
 		}
 	})
-	if near := spelling.Nearest(e.GetSpecifiedName(), names); near != "" {
+	if near := text.Nearest(e.GetSpecifiedName(), names); near != "" {
 		return fmt.Sprintf("did you mean --%s? ", near)
 	}
 	return ""

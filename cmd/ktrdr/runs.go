@@ -12,6 +12,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // runPrefix begins the id of every run.
@@ -135,7 +136,7 @@ func printRuns(w io.Writer, page ktrdr.RunPage, q ktrdr.RunQuery) {
 	}
 	table(w, "RUN\tSTATE\tPRICES\tCREATED\tRESEARCHES\tOPEN\tFAILED\tFINALISTS\tLOOKS\tCLAIMS\tGOAL", func(row func(...any)) {
 		for _, r := range page.Runs {
-			row(shortRun(r.ID), r.State, pricesText(r.MadeUp), ago(r.CreatedAt), r.Created, r.Open, r.Failed, r.Finalists, r.Looks, r.Claims, shorten(dash(r.Goal), 24))
+			row(shortRun(r.ID), r.State, pricesText(r.MadeUp), ago(r.CreatedAt), r.Created, r.Open, r.Failed, r.Finalists, r.Looks, r.Claims, text.Fit(dash(r.Goal), 24))
 		}
 	})
 	if page.Next != "" {
@@ -151,7 +152,7 @@ func describeRun(w io.Writer, r ktrdr.Run) {
 	}
 	line("researches", "%s", runCounts(r))
 	line("generations", "%d of %d closed%s", r.Closed, r.Generations, eachGeneration(r))
-	line("holdout", "%s, %s, %s", numbered(r.Finalists, "finalist", "finalists"), numbered(r.Looks, "look", "looks"), numbered(r.Claims, "claim", "claims"))
+	line("holdout", "%s, %s, %s", text.Counted(r.Finalists, "finalist"), text.Counted(r.Looks, "look"), text.Counted(r.Claims, "claim"))
 	line("prices", "%s", pricesText(r.MadeUp))
 	line("created", "%s", when(r.CreatedAt))
 	if !r.Until.IsZero() {
@@ -177,7 +178,7 @@ func eachGeneration(r ktrdr.Run) string {
 	if r.Until.IsZero() && r.Planned <= r.Size {
 		return ""
 	}
-	return fmt.Sprintf(", up to %s each", numbered(r.Size, "research", "researches"))
+	return fmt.Sprintf(", up to %s each", text.Counted(r.Size, "research", "researches"))
 }
 
 func because(reason string) string {

@@ -13,8 +13,8 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/research"
-	"github.com/ktrdr/ktrdr/spelling"
 )
 
 func newStatus(a *app) *cobra.Command {
@@ -137,7 +137,7 @@ func printResearches(w io.Writer, st research.Status) {
 					}
 				}
 				row(fmt.Sprintf("  %d", r.Session), tail(r.Operation), r.Phase, fmt.Sprintf("%.0f%%", 100*partOf(r)),
-					brief(time.Duration(r.Seconds*float64(time.Second))), dash(r.Strategy), shorten(plain(r.Brief), 40))
+					brief(time.Duration(r.Seconds*float64(time.Second))), dash(r.Strategy), text.Fit(plain(r.Brief), 40))
 			}
 		})
 		if more := st.Capacity.Waiting - shownWaiting; more > 0 {
@@ -193,7 +193,7 @@ func (a *app) describe(w io.Writer, op ktrdr.Operation) {
 	if n := note(op); n != "" {
 		line("note", n)
 	}
-	line("epoch", fmt.Sprintf("%d after %s, worker %s", op.Epoch, spelling.Counted(op.Attempts, "attempt"), dash(string(op.Worker))))
+	line("epoch", fmt.Sprintf("%d after %s, worker %s", op.Epoch, text.Counted(op.Attempts, "attempt"), dash(string(op.Worker))))
 	line("created", when(op.CreatedAt))
 	line("started", when(op.StartedAt))
 	if !op.Status.Terminal() {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/market"
-	"github.com/ktrdr/ktrdr/spelling"
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
@@ -121,7 +121,7 @@ func (a *app) listStrategies(cmd *cobra.Command) error {
 		v := validateText(src.text, src.where())
 		list[i].Valid, list[i].Strategy = v.Valid, v.Strategy
 		if !v.Valid {
-			list[i].Error = spelling.Counted(len(v.Problems), "problem") + ": see `ktrdr validate " + src.named() + "`"
+			list[i].Error = text.Counted(len(v.Problems), "problem") + ": see `ktrdr validate " + src.named() + "`"
 		}
 	}
 	return a.print(list, func(w io.Writer) {
@@ -211,7 +211,7 @@ func newStrategiesExample(a *app) *cobra.Command {
 					return err
 				}
 			}
-			return usagef("there is no example %q; %s", args[0], spelling.Choices(args[0], names))
+			return usagef("there is no example %q; %s", args[0], text.Choices(args[0], names))
 		},
 	}
 }

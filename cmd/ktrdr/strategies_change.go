@@ -12,6 +12,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/instrument"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 )
@@ -111,17 +112,17 @@ func newInstruments(a *app) *cobra.Command {
 		if err != nil {
 			return named.Trouble(err)
 		}
-		text, err := os.ReadFile(args[0])
+		content, err := os.ReadFile(args[0])
 		if err != nil {
 			return named.Trouble(err)
 		}
 		err = a.withNewLedger(cmd, func(l *ledger) error {
-			return l.library.SetInstruments(cmd.Context(), instrument.FileName, string(text), filepath.Base(args[0]))
+			return l.library.SetInstruments(cmd.Context(), instrument.FileName, string(content), filepath.Base(args[0]))
 		})
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(a.out, "the lab's file of instruments names %s\n", numbered(len(file), "instrument", "instruments"))
+		fmt.Fprintf(a.out, "the lab's file of instruments names %s\n", text.Counted(len(file), "instrument"))
 		return nil
 	}
 	remove.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/market"
-	"github.com/ktrdr/ktrdr/spelling"
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
@@ -157,7 +157,7 @@ func (a *app) strategyNamed(cmd *cobra.Command, name string) (strategySource, er
 		names[i] = s.name
 	}
 	hint := "`ktrdr strategies` lists those there are; a file is named with its suffix, as mine.yaml"
-	if near := spelling.Nearest(name, names); near != "" {
+	if near := text.Nearest(name, names); near != "" {
 		hint = fmt.Sprintf("did you mean %s?", near)
 	}
 	return strategySource{}, usagef("there is no strategy %q; %s", name, hint)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // table prints rows in columns. On a terminal it fits the width: the widest
@@ -71,7 +73,7 @@ func layOut(all [][]string, room int) (lines []string) {
 	for _, row := range all {
 		var b strings.Builder
 		for i, cell := range row {
-			text := shorten(cell, max(widths[i], 1))
+			text := text.Fit(cell, max(widths[i], 1))
 			b.WriteString(text)
 			if i < len(row)-1 {
 				b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text)+columnGap))
@@ -79,12 +81,12 @@ func layOut(all [][]string, room int) (lines []string) {
 		}
 		line := strings.TrimRight(b.String(), " ")
 		if room >= noCutsBelow-1 {
-			line = shorten(line, room)
+			line = text.Fit(line, room)
 		}
 		lines = append(lines, line+"\n")
 	}
 	if len(dropped) > 0 {
-		lines = append(lines, shorten("Not shown for lack of room: "+strings.Join(dropped, ", "), room)+"\n")
+		lines = append(lines, text.Fit("Not shown for lack of room: "+strings.Join(dropped, ", "), room)+"\n")
 	}
 	return lines
 }

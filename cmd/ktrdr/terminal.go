@@ -6,11 +6,11 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"golang.org/x/term"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // terminal says whether w is one that can be redrawn.
@@ -100,9 +100,9 @@ func (s *screen) draw(lines []string) {
 	}
 	s.drawn = s.drawn[:0]
 	for _, l := range lines {
-		cut := clip(l, columns-1)
+		cut := text.Fit(l, columns-1)
 		b.WriteString(cut + "\n")
-		s.drawn = append(s.drawn, shown(cut))
+		s.drawn = append(s.drawn, text.Width(cut))
 	}
 	_, _ = io.WriteString(s.w, b.String())
 }
@@ -127,53 +127,4 @@ func (s *screen) wipe(b *strings.Builder, columns, rows int) {
 	if up = min(up, rows-1); up > 0 {
 		fmt.Fprintf(b, "\x1b[%dA\x1b[J", up)
 	}
-}
-
-// shown is how many columns a line takes, without colours.
-func shown(line string) (n int) {
-	for i := 0; i < len(line); {
-		if line[i] == 0x1b {
-			end := strings.IndexByte(line[i:], 'm')
-			if end < 0 {
-				return n
-			}
-			i += end + 1
-			continue
-		}
-		_, size := utf8.DecodeRuneInString(line[i:])
-		i, n = i+size, n+1
-	}
-	return n
-}
-
-// shorten cuts a text to n characters; the last one then says that there
-// was more.
-func shorten(text string, most int) string {
-	runes := []rune(text)
-	if len(runes) <= most {
-		return text
-	}
-	return string(runes[:most-1]) + "…"
-}
-
-// clip cuts a line to so many columns without counting colours, because a line
-// that wraps cannot be redrawn.
-func clip(line string, columns int) string {
-	seen := 0
-	for i := 0; i < len(line); {
-		if line[i] == 0x1b {
-			end := strings.IndexByte(line[i:], 'm')
-			if end < 0 {
-				return line[:i]
-			}
-			i += end + 1
-			continue
-		}
-		if seen == columns {
-			return line[:i] + "\x1b[0m"
-		}
-		_, size := utf8.DecodeRuneInString(line[i:])
-		i, seen = i+size, seen+1
-	}
-	return line
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr/backend"
-	"github.com/ktrdr/ktrdr/spelling"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
@@ -136,7 +136,7 @@ func (a *app) printValidated(w io.Writer, r validated) {
 	case !r.Valid && len(r.Problems) == strategyProblems:
 		fmt.Fprintf(w, "%s %s: not valid: the first %d problems are listed\n", p.bad("✗"), plain(r.File), len(r.Problems))
 	case !r.Valid:
-		fmt.Fprintf(w, "%s %s: not valid: %s\n", p.bad("✗"), plain(r.File), spelling.Counted(len(r.Problems), "problem"))
+		fmt.Fprintf(w, "%s %s: not valid: %s\n", p.bad("✗"), plain(r.File), text.Counted(len(r.Problems), "problem"))
 	default:
 		f := r.Strategy
 		fmt.Fprintf(w, "%s %s: %s is valid: %s, %d features, %d weights\n", p.good("✔"), plain(r.File), plain(f.Name), f.Model, len(f.Features), f.Weights)

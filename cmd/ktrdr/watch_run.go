@@ -3,15 +3,17 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/backoff"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 )
@@ -25,35 +27,25 @@ import (
 // What it holds and asks for is bounded by the researches that run at once, not
 // by those of the run.
 type runWatcher struct {
-	a      *app
-	c      *httpapi.Client
-	screen *screen // nil when nothing can be redrawn
+	watcher
 
 	run    ktrdr.Run
 	active map[ktrdr.OperationID]research.Active // of the run, started
 	told   map[ktrdr.OperationID]research.Phase  // the phase last printed as a line, of active ones
 	ended  []string                              // the last ends, for the screen
 	counts string                                // the counts last printed as a line
-	away   time.Time                             // since when the server is out of reach
 }
 
 // followRun shows a run until it has ended and returns its outcome as an exit
 // code.
 func (a *app) followRun(ctx context.Context, c *httpapi.Client, id string) error {
-	w := &runWatcher{
-		a: a, c: c, run: ktrdr.Run{ID: id}, active: map[ktrdr.OperationID]research.Active{}, told: map[ktrdr.OperationID]research.Phase{},
-	}
-	if terminal(a.out) && !a.json {
-		w.screen = &screen{w: a.out}
-	}
+	w := &runWatcher{watcher: newWatcher(a, c), run: ktrdr.Run{ID: id}, told: map[ktrdr.OperationID]research.Phase{}}
 	err := w.watch(ctx)
 	if err == nil {
 		w.screen = nil // what follows stays
 		return w.finish(ctx)
 	}
-	if errors.Is(context.Cause(ctx), errStopped) && !a.json {
-		fmt.Fprintf(a.err, "The run goes on. Watch it again with `ktrdr follow %s`.\n", shortRun(id))
-	}
+	w.stopped(ctx, "run", shortRun(id))
 	return err
 }
 
@@ -63,85 +55,40 @@ type rowOrError struct {
 	err error
 }
 
-// stream sends the rows of the run until it has ended. A server that is out of
-// reach is asked again: watch decides for how long.
-func (w *runWatcher) stream(ctx context.Context, rows chan<- rowOrError) {
-	send := func(r rowOrError) {
-		select {
-		case rows <- r:
-		case <-ctx.Done():
-		}
-	}
-	for ctx.Err() == nil {
-		for run, err := range w.c.FollowRun(ctx, w.run.ID) {
-			if err == nil || !ktrdr.CodeOf(err).Retryable() {
-				send(rowOrError{run, err})
+// rows yields the rows of the run until it has ended. A server that is out of
+// reach is asked again: reached decides for how long.
+func (w *runWatcher) rows(ctx context.Context) iter.Seq[rowOrError] {
+	return func(yield func(rowOrError) bool) {
+		for ctx.Err() == nil {
+			for run, err := range w.c.FollowRun(ctx, w.run.ID) {
+				final := err != nil && !ktrdr.CodeOf(err).Retryable()
+				if (err == nil || final) && !yield(rowOrError{run, err}) {
+					return
+				}
+				if final || err == nil && !run.EndedAt.IsZero() {
+					return
+				}
 			}
-			if err == nil && !run.EndedAt.IsZero() || err != nil && !ktrdr.CodeOf(err).Retryable() {
-				return
-			}
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Second):
+			backoff.Sleep(ctx, time.Second)
 		}
 	}
 }
 
 func (w *runWatcher) watch(ctx context.Context) error {
-	streaming, stop := context.WithCancel(ctx)
-	rows, done := make(chan rowOrError), make(chan struct{})
-	go func() {
-		defer close(done)
-		w.stream(streaming, rows)
-	}()
-	defer func() { stop(); <-done }()
-
 	pace := time.Second
 	if w.screen != nil {
 		pace = 500 * time.Millisecond
 	}
-	tick := time.NewTicker(pace)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case r := <-rows:
-			if r.err != nil {
-				return r.err
-			}
-			w.run = r.run
-			if !w.run.EndedAt.IsZero() {
-				w.lookLast(ctx)
-				return nil
-			}
-		case <-tick.C:
-			if err := w.lookAgain(ctx); err != nil {
-				return err
-			}
+	return watch(ctx, pace, w.rows, func(r rowOrError) (bool, error) {
+		if r.err != nil {
+			return false, r.err
 		}
-	}
-}
-
-// lookAgain waits for a server that is out of reach.
-func (w *runWatcher) lookAgain(ctx context.Context) error {
-	err := w.look(ctx)
-	switch {
-	case err == nil:
-		w.away = time.Time{}
-		return nil
-	case ktrdr.CodeOf(err) != ktrdr.CodeUnavailable || ctx.Err() != nil:
-		return err
-	case w.away.IsZero():
-		w.away = time.Now()
-		if !w.a.json {
-			fmt.Fprintln(w.a.err, "The server is out of reach; waiting for it.")
+		if w.run = r.run; w.run.EndedAt.IsZero() {
+			return false, nil
 		}
-	case time.Since(w.away) > patience:
-		return err
-	}
-	return nil
+		w.lookLast(ctx)
+		return true, nil
+	}, func() (bool, error) { return false, w.reached(ctx, w.look(ctx)) })
 }
 
 // lookLast shows how the last researches ended. The table that follows tells of
@@ -244,8 +191,8 @@ func (w *runWatcher) printLines() {
 
 // progress says how the run stands.
 func (w *runWatcher) progress() string {
-	return fmt.Sprintf("%s: %d of %s ended, %s, %s", shortRun(w.run.ID), w.run.Ended(), numbered(w.run.Created, "research", "researches"),
-		numbered(w.run.Finalists, "finalist", "finalists"), numbered(w.run.Looks, "look", "looks"))
+	return fmt.Sprintf("%s: %d of %s ended, %s, %s", shortRun(w.run.ID), w.run.Ended(), text.Counted(w.run.Created, "research", "researches"),
+		text.Counted(w.run.Finalists, "finalist"), text.Counted(w.run.Looks, "look"))
 }
 
 // lines are the counts, what is active, and the last ends: where a terminal is
@@ -315,8 +262,8 @@ func printOutcome(w io.Writer, out runOutcome) {
 		fmt.Fprintf(w, "%s failed: %s\n", tail(op.ID), plain(op.ErrorMessage))
 	}
 	r := out.Run
-	fmt.Fprintf(w, "%s %s: %s; %s, %s, %s.\n", shortRun(r.ID), r.State, runCounts(r), numbered(r.Finalists, "finalist", "finalists"),
-		numbered(r.Looks, "look", "looks"), numbered(r.Claims, "claim", "claims"))
+	fmt.Fprintf(w, "%s %s: %s; %s, %s, %s.\n", shortRun(r.ID), r.State, runCounts(r), text.Counted(r.Finalists, "finalist"),
+		text.Counted(r.Looks, "look"), text.Counted(r.Claims, "claim"))
 	for _, why := range []string{r.CancelReason, r.GivenUp} {
 		if why != "" {
 			fmt.Fprintf(w, "Reason: %s\n", plain(why))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 func newWorkers(a *app) *cobra.Command {
@@ -42,7 +43,7 @@ func printWorkers(w io.Writer, workers []ktrdr.Worker, gone int) {
 		listedWorkers(w, workers)
 	}
 	if gone > 0 {
-		fmt.Fprintf(w, "%s not alive; `ktrdr workers --all` lists them too.\n", numbered(gone, "more is", "more are"))
+		fmt.Fprintf(w, "%s not alive; `ktrdr workers --all` lists them too.\n", text.Counted(gone, "more is", "more are"))
 	}
 }
 

@@ -1,4 +1,6 @@
-package backend
+//go:build unix
+
+package atomicfile
 
 import (
 	"errors"
@@ -15,32 +17,40 @@ import (
 // holds a lock on it: one without is what a killed process left.
 const PartialSuffix = ".ktrdr-partial"
 
-// WriteWhole writes a file durably and whole, for its user only, or leaves
-// what was there. Leftovers of killed writers in the same folder are removed.
-func WriteWhole(name string, write func(io.Writer) error) (size int64, err error) {
-	if info, err := os.Stat(name); err == nil && info.IsDir() {
-		return 0, wrong("%s is a directory; name a file in it", name)
-	}
-	dir := filepath.Dir(name)
-	removePartials(dir)
-	f, err := createPartial(name + PartialSuffix)
-	if err != nil {
-		return 0, unwritable(name, err)
-	}
-	defer f.Close()
-	err = write(f)
-	if err == nil {
-		size, err = f.Seek(0, io.SeekCurrent)
-	}
-	if err = errors.Join(err, f.Sync()); err == nil {
-		err = os.Rename(f.Name(), name) // while it is locked, so that nobody takes it for a leftover
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-		return 0, err
-	}
-	return size, syncFolder(dir)
+// WriteFile replaces a file, for its user only, and returns its size. It removes
+// what killed writers left in the same folder.
+func WriteFile(name string, write func(io.Writer) error) (size int64, err error) {
+	removePartials(filepath.Dir(name))
+	dir := locking{}
+	defer func() { _ = dir.file.Close() }() // after the rename: nobody takes a locked file for a leftover
+	err = Write(&dir, name+PartialSuffix, func(w io.Writer) (string, error) {
+		err := write(w)
+		if err == nil {
+			size, err = dir.file.Seek(0, io.SeekCurrent)
+		}
+		return name, err
+	}, nil)
+	return size, err
 }
+
+// locking creates files that stay locked until the process that made them
+// closes them.
+type locking struct {
+	Paths
+
+	file *os.File
+}
+
+// Create implements Folder.
+func (l *locking) Create(name string) (_ File, err error) {
+	l.file, err = createPartial(name)
+	return openFile{l.file}, err
+}
+
+// openFile is a file that Write does not close.
+type openFile struct{ *os.File }
+
+func (openFile) Close() error { return nil }
 
 // createPartial makes a file and locks it. Where there are no locks, leftovers
 // are not removed either.
@@ -84,13 +94,4 @@ func removePartials(dir string) {
 		}
 		_ = f.Close()
 	}
-}
-
-// syncFolder makes durable which names a folder holds.
-func syncFolder(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

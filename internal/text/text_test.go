@@ -1,0 +1,125 @@
+package text_test
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/ktrdr/ktrdr/internal/text"
+)
+
+func TestEdits_CountsLetters(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{
+		{"", "", 0},
+		{"", "abc", 3},
+		{"abc", "", 3},
+		{"period", "period", 0},
+		{"perid", "period", 1},
+		{"periodd", "period", 1},
+		{"pariod", "period", 1},
+		{"preiod", "period", 1},
+		{"kitten", "sitting", 3},
+	} {
+		if got := text.Edits(c.a, c.b); got != c.want {
+			t.Errorf("from %q to %q: %d letters, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}
+
+func TestNearest_IsWhatWasMeant(t *testing.T) {
+	names := []string{"status", "EURUSD", "GBPUSD", "data", "demo", "fast_period", "parameters"}
+	for word, want := range map[string]string{
+		"statsu": "status", "STATUS": "status", "eurudsd": "EURUSD", "gbpsud": "GBPUSD", "dat": "data", "dmeo": "demo",
+		"fast": "fast_period", "period": "fast_period", "params": "parameters",
+		"": "", "x": "", "frobnicate": "", "xy": "", "pa": "", strings.Repeat("a", 61): "",
+	} {
+		if got := text.Nearest(word, names); got != want {
+			t.Errorf("nearest to %q is %q, want %q", word, got, want)
+		}
+	}
+}
+
+func TestChoices_NameTheNearestAndAll(t *testing.T) {
+	for _, c := range []struct {
+		word  string
+		names []string
+		want  string
+	}{
+		{"shrpe", []string{"rank", "sharpe"}, "did you mean sharpe? there are rank, sharpe"},
+		{"xyzzy", []string{"rank", "sharpe"}, "there are rank, sharpe"},
+		{"xyzzy", []string{"rank"}, "there is rank"},
+	} {
+		if got := text.Choices(c.word, c.names); got != c.want {
+			t.Errorf("Choices(%q, %q) = %q, want %q", c.word, c.names, got, c.want)
+		}
+	}
+}
+
+func TestCounted_HasTheRightEnding(t *testing.T) {
+	for n, want := range map[int]string{0: "0 rows", 1: "1 row", 2: "2 rows"} {
+		if got := text.Counted(n, "row"); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+	for n, want := range map[int]string{0: "0 entries", 1: "1 entry", 2: "2 entries"} {
+		if got := text.Counted(n, "entry", "entries"); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+}
+
+func TestList_HasAWordBeforeTheLast(t *testing.T) {
+	for want, list := range map[string][]string{"": nil, "a": {"a"}, "a or b": {"a", "b"}, "a, b or c": {"a", "b", "c"}} {
+		if got := text.List(list, "or"); got != want {
+			t.Errorf("%q: %q, want %q", list, got, want)
+		}
+	}
+}
+
+func TestCut_EndsAtAWholeCharacter(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		most int
+		want string
+	}{
+		{"abc", 3, "abc"},
+		{"abcd", 3, "abc…"},
+		{"aé", 2, "a…"}, // é has two bytes, of which one would be left
+		{"é", 1, "…"},
+		{"", 0, ""},
+	} {
+		if got := text.Cut(c.text, c.most); got != c.want {
+			t.Errorf("cut(%q, %d) = %q, want %q", c.text, c.most, got, c.want)
+		}
+	}
+}
+
+func TestFit_NeverWrapsAndNeverCutsAColour(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		parts := rapid.SliceOf(rapid.OneOf(
+			rapid.SampledFrom([]string{"█", "é"}), rapid.StringN(0, 5, -1),
+		)).Draw(rt, "parts")
+		line := strings.ReplaceAll(strings.Join(parts, ""), "\x1b", "")
+		columns := rapid.IntRange(0, 40).Draw(rt, "columns")
+		got := text.Fit("\x1b[31m"+line+"\x1b[0m", columns)
+		visible := strings.ReplaceAll(strings.ReplaceAll(got, "\x1b[31m", ""), "\x1b[0m", "")
+		if strings.ContainsRune(visible, 0x1b) {
+			rt.Fatalf("half an escape sequence in %q", got)
+		}
+		want := min(columns, utf8.RuneCountInString(line))
+		if n := utf8.RuneCountInString(visible); n != want || text.Width(got) != want {
+			rt.Fatalf("%d columns in %q and a width of %d, want %d", n, got, text.Width(got), want)
+		}
+		if short := strings.TrimSuffix(visible, "…"); !strings.HasPrefix(line, short) {
+			rt.Fatalf("%q is not the beginning of %q", short, line)
+		}
+		if visible != line && columns > 0 && !strings.HasSuffix(visible, "…") {
+			rt.Fatalf("%q does not say that there is more of %q", visible, line)
+		}
+	})
+}

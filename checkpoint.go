@@ -79,9 +79,10 @@ type CheckpointInfo struct {
 // its parent; resuming starts from the newest whose blobs are whole.
 type Checkpoint struct {
 	CheckpointInfo
-	Operation   OperationID       `json:"operation_id"`
-	Parent      string            `json:"parent_checkpoint_id,omitempty"`
-	Fingerprint map[string]string `json:"fingerprint,omitempty"` // what it was made from, by name; a resume under another refuses and names which
+	Operation OperationID `json:"operation_id"`
+	Parent    string      `json:"parent_checkpoint_id,omitempty"`
+	// what it was made from, by name; a resume under another refuses and names which
+	Fingerprint map[string]string `json:"fingerprint,omitempty"`
 	State       json.RawMessage   `json:"state"`
 	Artifacts   []Artifact        `json:"artifacts,omitempty"`
 }

@@ -62,9 +62,12 @@ var arrows = map[string]rule{
 	"jobs":     {ours: []string{".", "fault", "worker", "market", "indicator", "strategy", "neural", "train", "backtest", "evidence"}},
 
 	// what this product is about
-	"research": {ours: []string{".", "num", "market", "instrument", "neural", "strategy", "train", "backtest", "evidence", "designer", "jobs", "llm"}},
+	"research": {
+		ours: []string{".", "num", "market", "instrument", "neural", "strategy", "train", "backtest", "evidence", "designer", "jobs", "llm"},
+	},
 	"agent": {ours: []string{
-		".", "fault", "worker", "market", "instrument", "indicator", "strategy", "train", "backtest", "evidence", "designer", "jobs", "research", "llm", "resilience",
+		".", "fault", "worker", "market", "instrument", "indicator", "strategy", "train", "backtest", "evidence", "designer", "jobs", "research",
+		"llm", "resilience",
 	}},
 
 	"report": {ours: []string{".", "research", "evidence"}},
@@ -82,7 +85,9 @@ var arrows = map[string]rule{
 	"sqlstore": {ours: []string{".", "fault", "thread"}, modules: []string{
 		"github.com/jackc/pgx/v5", "github.com/pressly/goose/v3", "modernc.org/sqlite", "golang.org/x/sys",
 	}},
-	"httpapi": {ours: []string{".", "fault", "thread", "dummy", "jobs", "research", "report", "agent", "evidence", "indicator", "llm", "resilience"}, modules: []string{
+	"httpapi": {ours: []string{
+		".", "fault", "thread", "dummy", "jobs", "research", "report", "agent", "evidence", "indicator", "llm", "resilience",
+	}, modules: []string{
 		"github.com/google/jsonschema-go", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
 	}},
 
@@ -96,20 +101,24 @@ var arrows = map[string]rule{
 	"bench":                 {ours: []string{".", "dummy", "engine", "worker"}},
 	"worlds":                {ours: []string{"num", "market"}},
 	"chaos": {
-		ours: []string{".", "dummy", "httpapi", "jobs", "research", "sqlstore", "sqlstore/pgtest", "market"}, modules: []string{"github.com/jackc/pgx/v5", "modernc.org/sqlite"}, // the database, past the backend
+		// the database, past the backend
+		ours:    []string{".", "dummy", "httpapi", "jobs", "research", "sqlstore", "sqlstore/pgtest", "market"},
+		modules: []string{"github.com/jackc/pgx/v5", "modernc.org/sqlite"},
 	},
 
 	// wiring
 	"backend": {
 		ours: []string{
-			".", "fault", "engine", "worker", "dummy", "blob", "sqlstore", "thread", "httpapi", "jobs", "research", "report", "agent", "llm", "resilience",
+			".", "fault", "engine", "worker", "dummy", "blob", "sqlstore", "thread", "httpapi", "jobs", "research", "report", "agent", "llm",
+			"resilience",
 			"instrument", "neural",
 		},
 		modules: []string{"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "golang.org/x/sync", "golang.org/x/sys"},
 	},
 	"cmd/ktrdr": {
 		ours: []string{
-			".", "backend", "worker", "dummy", "blob", "sqlstore", "httpapi", "jobs", "research", "report", "agent", "llm", "resilience", "evidence", "designer",
+			".", "backend", "worker", "dummy", "blob", "sqlstore", "httpapi", "jobs", "research", "report", "agent", "llm", "resilience", "evidence",
+			"designer",
 			"market", "instrument", "indicator", "neural", "strategy", "train", "backtest", "docs",
 		},
 		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys", "golang.org/x/term"},

@@ -8,11 +8,12 @@ import (
 // Market is a series of prices by its content, whatever it is called. Trials and
 // looks are counted on it.
 type Market struct {
-	ID          string         `json:"market"`
-	CreatedAt   time.Time      `json:"created_at"`
-	HoldoutFrom time.Time      `json:"holdout_from,omitzero"` // bars that close after this are the holdout; zero until a research or training fixes it
-	Trials      int            `json:"trials"`                // strategies that were tried on it
-	Looks       int            `json:"looks"`                 // at its holdout
+	ID        string    `json:"market"`
+	CreatedAt time.Time `json:"created_at"`
+	// bars that close after this are the holdout; zero until a research or training fixes it
+	HoldoutFrom time.Time      `json:"holdout_from,omitzero"`
+	Trials      int            `json:"trials"` // strategies that were tried on it
+	Looks       int            `json:"looks"`  // at its holdout
 	Series      []MarketSeries `json:"series,omitempty"`
 }
 

@@ -85,7 +85,8 @@ type message struct {
 // happen.
 type budget struct {
 	crashes, stalls, cancels, resumes, restarts, releases, faults, steps uint8
-	children                                                             uint8 // processes that a worker inside the backend started, and that die
+	// processes that a worker inside the backend started, and that die
+	children uint8
 }
 
 // world is one state of the model. It is comparable: two worlds are the same
@@ -188,7 +189,8 @@ func (m *model) holdEffects(w *world, op uint8, a ktrdr.Act, eff ktrdr.Effects, 
 	switch a.Input {
 	case ktrdr.Report, ktrdr.Save, ktrdr.Finish, ktrdr.Release, ktrdr.LoseChild:
 		if number != 0 && number != o.claims {
-			m.violation("zombie write: %s of operation %d was accepted from claim %d while claim %d (worker %d) is the newest", a.Input, op, number, o.claims, o.holder)
+			m.violation("zombie write: %s of operation %d was accepted from claim %d while claim %d (worker %d) is the newest", a.Input, op, number,
+				o.claims, o.holder)
 		}
 		if a.Input == ktrdr.Finish && o.finished == o.claims {
 			m.violation("operation %d was finished twice in claim %d", op, o.claims)

@@ -37,5 +37,6 @@ type Decision struct {
 
 // Changes says whether the decision asks for anything.
 func (d Decision) Changes() bool {
-	return d.Phase != "" || d.State != nil || len(d.Create) > 0 || len(d.Resume) > 0 || d.Finish != nil || d.Progress != nil || len(d.Notes) > 0
+	return d.Phase != "" || d.State != nil || len(d.Create) > 0 || len(d.Resume) > 0 || d.Finish != nil || d.Progress != nil ||
+		len(d.Notes) > 0
 }

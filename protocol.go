@@ -18,7 +18,8 @@ func CheckProtocol(theirs int) error {
 	case theirs > Protocol:
 		older, newer = newer, older
 	}
-	return Errorf(CodeProtocol, "the worker speaks protocol %d and this backend %d; upgrade the %s to the %s's version", theirs, Protocol, older, newer)
+	return Errorf(CodeProtocol, "the worker speaks protocol %d and this backend %d; upgrade the %s to the %s's version", theirs, Protocol,
+		older, newer)
 }
 
 // WorkerID names one life of a worker process. A restarted worker is another
@@ -67,9 +68,10 @@ type Registration struct {
 // Registered is the answer. Durations cross the wire in seconds; instants do
 // not cross it, because only the database's clock decides.
 type Registered struct {
-	HeartbeatSeconds  float64     `json:"heartbeat_seconds"`
-	TimeoutSeconds    float64     `json:"timeout_seconds"`
-	CheckpointSeconds float64     `json:"checkpoint_seconds,omitempty"` // between periodic checkpoints, unless the worker has its own; negative: none by time
+	HeartbeatSeconds float64 `json:"heartbeat_seconds"`
+	TimeoutSeconds   float64 `json:"timeout_seconds"`
+	// between periodic checkpoints, unless the worker has its own; negative: none by time
+	CheckpointSeconds float64     `json:"checkpoint_seconds,omitempty"`
 	Backend           Incarnation `json:"backend"`
 	Orders
 }

@@ -68,5 +68,6 @@ func (c *Capacity) Error() string {
 
 // AtCapacity is the refusal of a queue that has no room.
 func AtCapacity(c Capacity) *Error {
-	return Errorf(CodeAtCapacity, "the queue %s is at its capacity: %w; wait until one of them ends, or force it to be accepted and to wait for its turn", c.Queue, &c)
+	return Errorf(CodeAtCapacity,
+		"the queue %s is at its capacity: %w; wait until one of them ends, or force it to be accepted and to wait for its turn", c.Queue, &c)
 }

@@ -103,7 +103,8 @@ type Act struct {
 // Effects is what a transition asks of whoever made it, in the same
 // transaction.
 type Effects struct {
-	Advance    bool // the operation ended and its open parent's plan is asked; a parent being cancelled is not asked, it ends with its last child
+	// the operation ended and its open parent's plan is asked; a parent being cancelled is not asked, it ends with its last child
+	Advance    bool
 	AutoResume bool // the operation lost its worker but its open parent still wants it: Resume follows
 	Cascade    bool // cancel the children too
 	Poison     bool // it failed because it keeps losing its workers or child processes

@@ -16,7 +16,9 @@ import (
 
 // comment ends an assessment: as the program words it, or with a model's words
 // where the research names one.
-func (r assessmentRunner) comment(ctx context.Context, t *worker.Task, spec research.AssessmentSpec, final research.Assessment) (json.RawMessage, error) {
+func (r assessmentRunner) comment(ctx context.Context, t *worker.Task, spec research.AssessmentSpec,
+	final research.Assessment,
+) (json.RawMessage, error) {
 	final.Assessor = research.Builtin
 	if spec.Model == research.Builtin {
 		return json.Marshal(final)
@@ -86,11 +88,15 @@ const opinionSchema = `{"type":"object","properties":{` +
 	`"strengths":{"type":"array","maxItems":4,"items":{"type":"string","maxLength":500}},` +
 	`"weaknesses":{"type":"array","maxItems":4,"items":{"type":"string","maxLength":500}},` +
 	`"suggestions":{"type":"array","maxItems":3,"items":{"type":"string","maxLength":500}},` +
-	`"hypotheses":{"type":"array","maxItems":3,"items":{"type":"object","properties":{"text":{"type":"string","maxLength":500},"rationale":{"type":"string","maxLength":500}},"required":["text","rationale"],"additionalProperties":false}}},` +
+	`"hypotheses":{"type":"array","maxItems":3,"items":{"type":"object","properties":{"text":{"type":"string","maxLength":500},` +
+	`"rationale":{"type":"string","maxLength":500}},"required":["text","rationale"],"additionalProperties":false}}},` +
 	`"required":["strengths","weaknesses","suggestions","hypotheses"],"additionalProperties":false}`
 
 func (*opinionTools) list() []llm.Tool {
-	return []llm.Tool{{Name: opinionTool, Description: "Say what the figures mean. This ends the work.", Schema: json.RawMessage(opinionSchema)}}
+	return []llm.Tool{{
+		Name: opinionTool, Description: "Say what the figures mean. This ends the work.",
+		Schema: json.RawMessage(opinionSchema),
+	}}
 }
 
 func (o *opinionTools) use(c llm.ToolCall) (string, bool, error) {

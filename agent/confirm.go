@@ -38,7 +38,10 @@ func (confirmationRunner) Run(ctx context.Context, t *worker.Task) (json.RawMess
 	if err != nil {
 		return nil, stopped(ctx, t, err)
 	}
-	c := research.Confirmation{Strategy: spec.Strategy, MadeUp: jobs.AnyMadeUp(spec.Bars), Look: evidence.Confirm(holdout, t.Look.Before, spec.Rules)}
+	c := research.Confirmation{
+		Strategy: spec.Strategy, MadeUp: jobs.AnyMadeUp(spec.Bars),
+		Look: evidence.Confirm(holdout, t.Look.Before, spec.Rules),
+	}
 	c.Summary, c.Claim = c.Look.Summary, c.Look.Claim
 	if c.LookHash, err = spec.LookHash(&c.Look); err != nil {
 		return nil, err

@@ -18,7 +18,8 @@ import (
 // trading is the small strategy with a backtest section.
 func trading(c instrument.Costs) string {
 	const split = "data_split: {train: 0.6, validation: 0.2, test: 0.2}\n"
-	return strategytest.Small(split, split+fmt.Sprintf("backtest: {commission: %v, slippage: %v, spread: %v}\n", c.Commission, c.Slippage, c.Spread))
+	return strategytest.Small(split,
+		split+fmt.Sprintf("backtest: {commission: %v, slippage: %v, spread: %v}\n", c.Commission, c.Slippage, c.Spread))
 }
 
 // parts are the configuration of a research's backtest, and the figures of its
@@ -76,7 +77,8 @@ func TestCosts_EveryStrategyPaysTheFloor(t *testing.T) {
 		if got := r.Costs[0].Overruled; (got != nil) != x.overruled || got != nil && *got != almostFree {
 			t.Errorf("%s: overruled %v, want it said: %t", name, got, x.overruled)
 		}
-		said := "The strategy's backtest section (0.0001 basis points a side) is below the cost floor of EURUSD, so it was traded at the floor: 5 basis points a side (set for this run)."
+		said := "The strategy's backtest section (0.0001 basis points a side) is below the cost floor of EURUSD, " +
+			"so it was traded at the floor: 5 basis points a side (set for this run)."
 		if strings.Contains(r.Summary, said) != x.overruled {
 			t.Errorf("%s: the summary is %q", name, r.Summary)
 		}
@@ -85,7 +87,8 @@ func TestCosts_EveryStrategyPaysTheFloor(t *testing.T) {
 	for _, r := range model.Requests() {
 		told.Write(r.Body)
 	}
-	if want := "The backtest section (0.0001 basis points a side) is below the cost floor, so the strategy is traded at the floor: 5 basis points a side."; !strings.Contains(told.String(), want) {
+	if want := "The backtest section (0.0001 basis points a side) is below the cost floor, so the strategy is traded at the floor: " +
+		"5 basis points a side."; !strings.Contains(told.String(), want) {
 		t.Errorf("the model was not told %q", want)
 	}
 }
@@ -95,7 +98,9 @@ func TestCosts_EveryStrategyPaysTheFloor(t *testing.T) {
 func TestCosts_TheVerdictTradesAtWhatTheBacktestPaid(t *testing.T) {
 	l := newLab(t, quiet, nil)
 	judge := func(own instrument.Costs) evidence.Figures {
-		id := l.trigger(research.Request{StrategyYAML: trading(own), Costs: "EURUSD=" + set.String(), BypassGates: true, Seed: new(uint64(1)), Force: true})[0]
+		id := l.trigger(research.Request{
+			StrategyYAML: trading(own), Costs: "EURUSD=" + set.String(), BypassGates: true, Seed: new(uint64(1)), Force: true,
+		})[0]
 		l.result(id)
 		_, f, _ := l.parts(id)
 		return f
@@ -122,12 +127,17 @@ func TestCosts_TheVerdictTradesAtWhatTheBacktestPaid(t *testing.T) {
 func TestCosts_BelowTheDefaultTheVerdictIsMarked(t *testing.T) {
 	l := newLab(t, quiet, nil)
 	for costs, marked := range map[string]bool{"EURUSD=0.1/0/0": true, "EURUSD=1.5/0/0": false} {
-		id := l.trigger(research.Request{StrategyYAML: trading(almostFree), Costs: costs, BypassGates: true, Seed: new(uint64(1)), Force: true})[0]
+		id := l.trigger(research.Request{
+			StrategyYAML: trading(almostFree), Costs: costs, BypassGates: true, Seed: new(uint64(1)), Force: true,
+		})[0]
 		r := l.result(id)
 		_, _, verdict := l.parts(id)
-		const said = "The costs of EURUSD (set for this run) are below the default for major FX: 0.1 basis points a side, where the default is 1.5."
-		if r.Figures.CostBelowDefault != marked || strings.Contains(r.Summary, said) != marked || strings.Contains(strings.Join(verdict.Weaknesses, " "), said) != marked {
-			t.Errorf("%s: marked %t, summary %q, weaknesses %q; want marked %t", costs, r.Figures.CostBelowDefault, r.Summary, verdict.Weaknesses, marked)
+		const said = "The costs of EURUSD (set for this run) are below the default for major FX: 0.1 basis points a side, " +
+			"where the default is 1.5."
+		if r.Figures.CostBelowDefault != marked || strings.Contains(r.Summary, said) != marked ||
+			strings.Contains(strings.Join(verdict.Weaknesses, " "), said) != marked {
+			t.Errorf("%s: marked %t, summary %q, weaknesses %q; want marked %t", costs, r.Figures.CostBelowDefault, r.Summary,
+				verdict.Weaknesses, marked)
 		}
 	}
 }

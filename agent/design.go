@@ -91,7 +91,9 @@ func result(d *research.Design, err error) (json.RawMessage, error) {
 const designSteps = 3
 
 // ask has a model design. A design without a strategy says why none could.
-func (r designRunner) ask(ctx context.Context, t *worker.Task, spec research.DesignSpec, stats designer.Stats, past research.Past) (*research.Design, error) {
+func (r designRunner) ask(ctx context.Context, t *worker.Task, spec research.DesignSpec, stats designer.Stats,
+	past research.Past,
+) (*research.Design, error) {
 	if why := r.minds.away(resilience.LLMDesign); why != "" {
 		return &research.Design{Instead: why}, nil
 	}
@@ -124,7 +126,8 @@ func goal(spec research.DesignSpec) string {
 	if brief == "" {
 		brief = "anything that works"
 	}
-	return fmt.Sprintf("The goal: %s\n\nThis is design %d of generation %d, seed %d: designs of one generation do not know of each other, so make yours unlike what comes to mind first when the seed says so.",
+	return fmt.Sprintf("The goal: %s\n\nThis is design %d of generation %d, seed %d: designs of one generation do not know of each other, "+
+		"so make yours unlike what comes to mind first when the seed says so.",
 		brief, spec.Index+1, spec.Generation+1, spec.Seed)
 }
 

@@ -87,7 +87,8 @@ func join(before, after train.Series) (train.Series, error) {
 			return whole, err
 		}
 		if n := a.Len(); n > 0 && b.Time[0] <= a.Time[n-1] {
-			return whole, ktrdr.Errorf(ktrdr.CodeInvalid, "spec: the holdout of %s %s does not come after the bars that research saw", a.Symbol, a.Timeframe)
+			return whole, ktrdr.Errorf(ktrdr.CodeInvalid, "spec: the holdout of %s %s does not come after the bars that research saw",
+				a.Symbol, a.Timeframe)
 		}
 		whole.Bars = append(whole.Bars, &market.Bars{
 			Symbol: a.Symbol, Timeframe: a.Timeframe, Time: slices.Concat(a.Time, b.Time),

@@ -23,7 +23,9 @@ func injected(l *lab, text string) {
 }
 
 func TestResearch_OneFailureStaysOne(t *testing.T) {
-	for _, how := range []string{"fail:training:INJECT_FAILURE", "panic:backtesting:INJECT_FAILURE", "fail:designing:INJECT_FAILURE", "panic:assessing:INJECT_FAILURE"} {
+	for _, how := range []string{
+		"fail:training:INJECT_FAILURE", "panic:backtesting:INJECT_FAILURE", "fail:designing:INJECT_FAILURE", "panic:assessing:INJECT_FAILURE",
+	} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			l := newLab(t, small, func(l *lab) { l.t = t; injected(l, how) })
@@ -36,7 +38,8 @@ func TestResearch_OneFailureStaysOne(t *testing.T) {
 			b := l.await(ids[1], ended)
 			_, phase, _ := strings.Cut(how, ":")
 			phase, _, _ = strings.Cut(phase, ":")
-			if b.Status != ktrdr.Failed || !strings.HasPrefix(b.ErrorMessage, strings.ToUpper(phase)+": op_") || !strings.Contains(b.ErrorMessage, "KTRDR_INJECT") {
+			if b.Status != ktrdr.Failed || !strings.HasPrefix(b.ErrorMessage, strings.ToUpper(phase)+": op_") ||
+				!strings.Contains(b.ErrorMessage, "KTRDR_INJECT") {
 				t.Errorf("B is %s: %s", b.Status, b.ErrorMessage)
 			}
 			c, err := l.store.Checkpoint(t.Context(), b.ID, "")
@@ -104,7 +107,9 @@ func TestResearch_LostBackendRestartsDesignAndAssessment(t *testing.T) {
 			if err := l.SetPaused(t.Context(), true); err != nil {
 				t.Fatal(err)
 			}
-			policy := ktrdr.RecoveryPolicy{Timeout: time.Minute, Late: time.Minute, AutoResume: true, Requeue: []ktrdr.Type{ktrdr.Training, ktrdr.Backtesting}}
+			policy := ktrdr.RecoveryPolicy{
+				Timeout: time.Minute, Late: time.Minute, AutoResume: true, Requeue: []ktrdr.Type{ktrdr.Training, ktrdr.Backtesting},
+			}
 			rec, err := l.store.Start(t.Context(), ktrdr.Backend{ID: "b", Incarnation: "b.next"}, policy)
 			if err != nil || len(rec.Failed) != 1 || rec.Failed[0] != held.ID {
 				t.Fatalf("recovered %+v, %v, want %s failed", rec, err, held.ID)

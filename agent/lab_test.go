@@ -154,7 +154,9 @@ func (l *lab) run(closing func()) {
 	})
 	all.Go(func() { l.keep(ctx) })
 	for name, runners := range map[string]map[ktrdr.Type]worker.Runner{
-		"compute": {ktrdr.Training: agent.Inject(jobs.TrainingRunner(neural.Best())), ktrdr.Backtesting: agent.Inject(jobs.BacktestRunner(neural.Best()))},
+		"compute": {
+			ktrdr.Training: agent.Inject(jobs.TrainingRunner(neural.Best())), ktrdr.Backtesting: agent.Inject(jobs.BacktestRunner(neural.Best())),
+		},
 		"agents": {
 			ktrdr.AgentDesign:     agent.Inject(design),
 			ktrdr.AgentAssessment: agent.Inject(agent.AssessmentRunner(l.minds)),

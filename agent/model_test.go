@@ -69,7 +69,9 @@ func uses(tool string, input any) llmtest.Step {
 	if err != nil {
 		panic(err) // maps of strings
 	}
-	return llmtest.Step{Tools: []llmtest.ToolCall{{ID: "c_" + tool, Name: tool, Input: string(text)}}, Usage: &llmtest.Usage{Input: 2000, Output: 500}}
+	return llmtest.Step{
+		Tools: []llmtest.ToolCall{{ID: "c_" + tool, Name: tool, Input: string(text)}}, Usage: &llmtest.Usage{Input: 2000, Output: 500},
+	}
 }
 
 // saves is an answer that saves a strategy that is valid.
@@ -130,12 +132,15 @@ func (l *lab) asked() (research.Design, research.Assessment) {
 
 func TestModel_DesignsWithToolsAndCommentsOnTheVerdict(t *testing.T) {
 	first := llmtest.New(t, scripted(
-		uses("list_data", map[string]string{}), uses("list_indicators", map[string]string{}), uses("recall_experiments", map[string]int{"limit": 3}),
-		uses("show_example", map[string]string{"name": "rsi_mean_reversion"}), uses("validate_strategy", map[string]string{"yaml": "name: nothing"}), saves(),
+		uses("list_data", map[string]string{}), uses("list_indicators", map[string]string{}),
+		uses("recall_experiments", map[string]int{"limit": 3}),
+		uses("show_example", map[string]string{"name": "rsi_mean_reversion"}),
+		uses("validate_strategy", map[string]string{"yaml": "name: nothing"}), saves(),
 	))
 	l := talkative(t, first, llmtest.New(t, down), nil)
 	d, a := l.asked()
-	if d.Designer != "first" || d.Prompt != "design.v1" || d.Hypothesis != "Small is enough." || d.Strategy != strategytest.Small() || d.Instead != "" {
+	if d.Designer != "first" || d.Prompt != "design.v1" || d.Hypothesis != "Small is enough." ||
+		d.Strategy != strategytest.Small() || d.Instead != "" {
 		t.Errorf("designed %+v", d)
 	}
 	if a.Assessor != "first" || a.Verdict == "" || len(a.Hypotheses) != 1 || a.Hypotheses[0].Text != "Longer bars help." {
@@ -164,14 +169,23 @@ func TestModel_WhereNoneAnswersTheProgramDesignsAndSaysSo(t *testing.T) {
 		calls         int // to the first at most
 	}{
 		"every provider is down": {first: down, second: down, why: "no model can answer", calls: 4},
-		"the model never ends":   {first: scripted(uses("list_data", map[string]string{})), second: down, why: "came to no end within 16 turns", calls: 17},
-		"the model saves rubbish": {
-			first: scripted(uses("save_strategy", map[string]string{"yaml": "x", "hypothesis": "y"})), second: down, why: "answers that were of no use", calls: 6,
+		"the model never ends": {
+			first: scripted(uses("list_data", map[string]string{})), second: down, why: "came to no end within 16 turns", calls: 17,
 		},
-		"it uses a tool that there is not": {first: scripted(uses("open_file", map[string]string{"path": "/etc/passwd"})), second: down, why: "answers that were of no use", calls: 6},
-		"the model only talks":             {first: scripted(llmtest.Step{Text: "I would buy low and sell high."}), second: down, why: "answers that were of no use", calls: 6},
+		"the model saves rubbish": {
+			first: scripted(uses("save_strategy", map[string]string{"yaml": "x", "hypothesis": "y"})), second: down,
+			why: "answers that were of no use", calls: 6,
+		},
+		"it uses a tool that there is not": {
+			first: scripted(uses("open_file", map[string]string{"path": "/etc/passwd"})), second: down, why: "answers that were of no use", calls: 6,
+		},
+		"the model only talks": {
+			first: scripted(llmtest.Step{Text: "I would buy low and sell high."}), second: down, why: "answers that were of no use", calls: 6,
+		},
 		"its words are an abyss": {
-			first:  llmtest.Script(llmtest.Step{Tools: []llmtest.ToolCall{{ID: "c", Name: "list_data", Input: `{"a":` + strings.Repeat("[", 9995) + strings.Repeat("]", 9995) + "}"}}}),
+			first: llmtest.Script(llmtest.Step{
+				Tools: []llmtest.ToolCall{{ID: "c", Name: "list_data", Input: `{"a":` + strings.Repeat("[", 9995) + strings.Repeat("]", 9995) + "}"}},
+			}),
 			second: down, why: "nested deeper than 64 levels", calls: 4,
 		},
 		"there is no money": {first: down, second: down, change: func(c *llm.ChainConfig, _ *agent.Minds) { c.Daily = 10 }, why: "budget"},
@@ -206,7 +220,9 @@ func TestModel_OneThatIsGoneFailsNoResearch(t *testing.T) {
 		why    string // of the program's own design
 	}{
 		"another is left": {func(m []llm.Model) []llm.Model { return m[1:] }, "second", ""},
-		"none is left":    {func([]llm.Model) []llm.Model { return nil }, research.Builtin, "first: this backend has no model of that name any more"},
+		"none is left": {
+			func([]llm.Model) []llm.Model { return nil }, research.Builtin, "first: this backend has no model of that name any more",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, a := talkative(t, up, up, func(c *llm.ChainConfig, _ *agent.Minds) { c.Models = x.models(c.Models) }).asked()
@@ -296,7 +312,8 @@ func TestModel_ALongWaitIsNotSlept(t *testing.T) {
 	if err != nil || !bytes.Contains(saved.State, []byte(`"waiting"`)) {
 		t.Errorf("%v; the checkpoint does not say since when it waits: %.300s", err, saved.State)
 	}
-	if line := <-logged; !strings.Contains(line, "operation waits for a model") || !strings.Contains(line, string(design)) || !strings.Contains(line, "429") {
+	if line := <-logged; !strings.Contains(line, "operation waits for a model") || !strings.Contains(line, string(design)) ||
+		!strings.Contains(line, "429") {
 		t.Errorf("logged %q, want who waits, and why", line)
 	}
 }

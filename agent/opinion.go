@@ -19,10 +19,12 @@ type advice struct {
 // is a question for the next round, not an answer.
 var advices = map[string]advice{
 	string(evidence.NotRuined): {"Trade smaller, and with a stop.", research.Hypothesis{
-		Text: "The same signals survive at a smaller size with a stop.", Rationale: "The account was used up before the end, so nothing else can be told.",
+		Text:      "The same signals survive at a smaller size with a stop.",
+		Rationale: "The account was used up before the end, so nothing else can be told.",
 	}},
 	string(evidence.NotCollapsed): {"Change the labels or weigh their classes.", research.Hypothesis{
-		Text: "Labels with more even classes give a model that tells situations apart.", Rationale: "The model gave almost always the same answer.",
+		Text:      "Labels with more even classes give a model that tells situations apart.",
+		Rationale: "The model gave almost always the same answer.",
 	}},
 	string(evidence.EnoughTrades): {"Lower the confidence threshold or shorten the horizon.", research.Hypothesis{
 		Text: "The same inputs with a shorter horizon trade often enough to be judged.", Rationale: "There were too few trades to tell anything.",
@@ -37,7 +39,8 @@ var advices = map[string]advice{
 		Text: "The same signals held longer earn more than they cost.", Rationale: "Slightly higher costs would have taken the earnings.",
 	}},
 	string(evidence.BoundedDecay): {"Use a smaller network and fewer inputs.", research.Hypothesis{
-		Text: "A smaller network keeps more of what it learns out of sample.", Rationale: "Most of what was earned in sample was gone out of sample.",
+		Text:      "A smaller network keeps more of what it learns out of sample.",
+		Rationale: "Most of what was earned in sample was gone out of sample.",
 	}},
 	string(evidence.BeatsHold): {"Look for what the market itself does not give.", research.Hypothesis{
 		Text: "Trading both sides earns what holding does not.", Rationale: "Holding did as well.",
@@ -118,7 +121,8 @@ func advise(a *research.Assessment, code string) {
 // opinion puts a verdict into words.
 func opinion(spec research.AssessmentSpec, v evidence.Verdict) research.Assessment {
 	a := research.Assessment{
-		Summary: v.Summary, Strategy: spec.Strategy, Verdict: v.Level, Finalist: v.Finalist, Reasons: v.Reasons, Figures: &v.Figures, MadeUp: spec.MadeUp,
+		Summary: v.Summary, Strategy: spec.Strategy, Verdict: v.Level, Finalist: v.Finalist, Reasons: v.Reasons, Figures: &v.Figures,
+		MadeUp:      spec.MadeUp,
 		Suggestions: []string{}, Hypotheses: []research.Hypothesis{},
 	}
 	for _, r := range v.Reasons {

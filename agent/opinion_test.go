@@ -35,8 +35,14 @@ func TestAdvice_ThereIsSomeForEveryRefusal(t *testing.T) {
 }
 
 func TestOpinion_HearsBothSides(t *testing.T) {
-	gates := []research.GateResult{{Gate: "training", Reason: "loss_too_high (9 > 1)", Reasons: research.GateReasons{{Code: "loss_too_high", Text: "loss_too_high (9 > 1)", Value: new(9.0), Limit: new(1.0)}}}}
-	finalist := evidence.Verdict{Level: evidence.Promising, Finalist: true, Reasons: []evidence.Reason{{Code: evidence.BeatsLuck, Text: "more than luck", Passed: true}}}
+	gates := []research.GateResult{{
+		Gate: "training", Reason: "loss_too_high (9 > 1)",
+		Reasons: research.GateReasons{{Code: "loss_too_high", Text: "loss_too_high (9 > 1)", Value: new(9.0), Limit: new(1.0)}},
+	}}
+	finalist := evidence.Verdict{
+		Level: evidence.Promising, Finalist: true,
+		Reasons: []evidence.Reason{{Code: evidence.BeatsLuck, Text: "more than luck", Passed: true}},
+	}
 	for name, a := range map[string]research.Assessment{
 		"a finalist":       opinion(research.AssessmentSpec{}, finalist),
 		"nothing at all":   opinion(research.AssessmentSpec{}, evidence.Judge(evidence.Case{}, evidence.Rules{})),
@@ -46,7 +52,8 @@ func TestOpinion_HearsBothSides(t *testing.T) {
 			t.Errorf("%s: %+v", name, a)
 		}
 	}
-	if a := refused(research.AssessmentSpec{Gates: gates}); a.Verdict != evidence.Poor || a.Finalist || a.Summary == "" || a.Reasons[0].Code != "loss_too_high" ||
+	if a := refused(research.AssessmentSpec{Gates: gates}); a.Verdict != evidence.Poor || a.Finalist || a.Summary == "" ||
+		a.Reasons[0].Code != "loss_too_high" ||
 		a.Reasons[0].Value == nil || *a.Reasons[0].Value != 9 || a.Reasons[0].Limit == nil || *a.Reasons[0].Limit != 1 || a.Reasons[0].Passed {
 		t.Errorf("a refusal is judged %+v", a)
 	}
@@ -110,7 +117,10 @@ func TestAsked_IsWhatTheParentPosedAndTheLessonTests(t *testing.T) {
 }
 
 func TestTools_HypothesesAreListedAndNamed(t *testing.T) {
-	tools := &designTools{past: research.Past{Hypotheses: []research.HypothesisNote{{ID: "a/0/1/1", Text: "older"}, {ID: "a/0/2/1", Text: "newer"}}}}
+	tools := &designTools{past: research.Past{Hypotheses: []research.HypothesisNote{
+		{ID: "a/0/1/1", Text: "older"},
+		{ID: "a/0/2/1", Text: "newer"},
+	}}}
 	text, done, err := tools.use(llm.ToolCall{Name: "list_hypotheses", Input: json.RawMessage(`{}`)})
 	if err != nil || done || !strings.Contains(text, "a/0/1/1") || strings.Index(text, "newer") > strings.Index(text, "older") {
 		t.Errorf("%s, %v, %v, want both, the newer first", text, done, err)

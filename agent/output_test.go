@@ -48,7 +48,8 @@ func TestModel_OutputIsNeverExecutedOpenedOrFetched(t *testing.T) {
 		first := llmtest.New(t, scripted(said...))
 		d, _ := talkative(t, first, llmtest.New(t, down), nil).asked()
 		if d.Designer != "first" || d.Hypothesis != text {
-			t.Errorf("designed by %s, instead: %q, to test %q; want what it saved in the end, letter for letter", d.Designer, d.Instead, d.Hypothesis)
+			t.Errorf("designed by %s, instead: %q, to test %q; want what it saved in the end, letter for letter", d.Designer,
+				d.Instead, d.Hypothesis)
 		}
 		if n := len(first.Requests()); n < len(said) {
 			t.Errorf("%d calls: not everything was said", n)

@@ -48,7 +48,8 @@ func TestResearch_FromTheBriefToTheLook(t *testing.T) {
 			t.Fatal(err)
 		}
 		hidden = spec.Holdout[0].SHA256
-		if r.ResultHash == (ktrdr.Hash{}) || r.StrategyName == "" || r.Verdict == "" || r.Summary == "" || op.Session == 0 || op.Phase != string(research.Done) {
+		if r.ResultHash == (ktrdr.Hash{}) || r.StrategyName == "" || r.Verdict == "" || r.Summary == "" || op.Session == 0 ||
+			op.Phase != string(research.Done) {
 			t.Errorf("%s: %+v", id, r)
 		}
 		if op.Trials != 6 || r.Figures != nil && r.Figures.Trials != 0 && r.Figures.Trials != 6 {

@@ -150,7 +150,9 @@ func TestModel_ItsWordsAreBounded(t *testing.T) {
 
 func TestModel_IsToldTheBoundsOfItsWords(t *testing.T) {
 	for _, tool := range (&designTools{}).list() {
-		if text := string(tool.Schema); tool.Name == saveTool && (!strings.Contains(text, fmt.Sprintf(`"maxLength":%d`, maxSentence)) || !strings.Contains(text, fmt.Sprintf(`"maxLength":%d`, maxNotes))) {
+		if text := string(tool.Schema); tool.Name == saveTool &&
+			(!strings.Contains(text, fmt.Sprintf(`"maxLength":%d`, maxSentence)) ||
+				!strings.Contains(text, fmt.Sprintf(`"maxLength":%d`, maxNotes))) {
 			t.Errorf("schema %s does not name the bounds", text)
 		}
 	}

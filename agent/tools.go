@@ -41,11 +41,29 @@ const noInput = `{"type":"object","properties":{},"additionalProperties":false}`
 var designTable = []tool{
 	{"list_data", "The bars there are: symbols, timeframes, and what their market is like.", noInput, (*designTools).listData},
 	{"list_indicators", "The indicators there are, with their parameters and outputs.", noInput, (*designTools).listIndicators},
-	{"show_example", "A whole valid strategy.", `{"type":"object","properties":{"name":{"type":"string","enum":[` + exampleNames() + `]}},"required":["name"],"additionalProperties":false}`, (*designTools).showExample},
-	{"recall_experiments", "What was tried before, the newest first, and what came of it.", `{"type":"object","properties":{"limit":{"type":"integer","minimum":1,"maximum":20}},"additionalProperties":false}`, (*designTools).recall},
-	{"list_hypotheses", "What earlier researches wanted to know and nobody has tested, the newest first. Name one with save_strategy if the strategy tests it.", noInput, (*designTools).listHypotheses},
-	{"validate_strategy", "Whether a strategy is valid, and if not, what is wrong on which line.", `{"type":"object","properties":{"yaml":{"type":"string"}},"required":["yaml"],"additionalProperties":false}`, (*designTools).validate},
-	{saveTool, "Save the strategy. This ends the work.", `{"type":"object","properties":{"yaml":{"type":"string"},"hypothesis":{"type":"string","maxLength":500,"description":"what the strategy tests, in one sentence"},"notes":{"type":"string","maxLength":2000,"description":"why"},"tests":{"type":"string","description":"id of the listed hypothesis that it tests, if any"}},"required":["yaml","hypothesis"],"additionalProperties":false}`, (*designTools).save},
+	{"show_example", "A whole valid strategy.", `{"type":"object","properties":{"name":{"type":"string","enum":[` + exampleNames() +
+		`]}},"required":["name"],"additionalProperties":false}`, (*designTools).showExample},
+	{
+		"recall_experiments", "What was tried before, the newest first, and what came of it.",
+		`{"type":"object","properties":{"limit":{"type":"integer","minimum":1,"maximum":20}},"additionalProperties":false}`,
+		(*designTools).recall,
+	},
+	{
+		"list_hypotheses",
+		"What earlier researches wanted to know and nobody has tested, the newest first. Name one with save_strategy if the strategy tests it.",
+		noInput, (*designTools).listHypotheses,
+	},
+	{
+		"validate_strategy", "Whether a strategy is valid, and if not, what is wrong on which line.",
+		`{"type":"object","properties":{"yaml":{"type":"string"}},"required":["yaml"],"additionalProperties":false}`, (*designTools).validate,
+	},
+	{
+		saveTool, "Save the strategy. This ends the work.",
+		`{"type":"object","properties":{"yaml":{"type":"string"},"hypothesis":{"type":"string","maxLength":500,"description":"what the ` +
+			`strategy tests, in one ` +
+			`sentence"},"notes":{"type":"string","maxLength":2000,"description":"why"},"tests":{"type":"string","description":"id of the listed ` +
+			`hypothesis that it tests, if any"}},"required":["yaml","hypothesis"],"additionalProperties":false}`, (*designTools).save,
+	},
 }
 
 const saveTool = "save_strategy"

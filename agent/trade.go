@@ -111,7 +111,8 @@ func (t trader) stored(data []train.Series, file []byte) (evidence.Part, error) 
 			return evidence.Part{}, err
 		}
 		if i < len(run.Accounts) && len(data) > 1 && run.Accounts[i].Symbol != d.Symbol {
-			return evidence.Part{}, ktrdr.Errorf(ktrdr.CodeInvalid, "spec: the bars of %s stand where the backtest traded %s", d.Symbol, run.Accounts[i].Symbol)
+			return evidence.Part{}, ktrdr.Errorf(ktrdr.CodeInvalid, "spec: the bars of %s stand where the backtest traded %s", d.Symbol,
+				run.Accounts[i].Symbol)
 		}
 	}
 	return evidence.PartOfPortfolio(bars, run)
@@ -137,7 +138,8 @@ func (in *inputs) symbols(ctx context.Context, bars []jobs.Bars) ([]train.Series
 // joinAll puts what came later behind what came before, symbol by symbol.
 func joinAll(before, after []train.Series) ([]train.Series, error) {
 	if len(before) != len(after) {
-		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "spec: there are bars of %d symbols before the holdout, and of %d in it", len(before), len(after))
+		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "spec: there are bars of %d symbols before the holdout, and of %d in it", len(before),
+			len(after))
 	}
 	whole := make([]train.Series, len(before))
 	for i, b := range before {

@@ -38,7 +38,8 @@ func trained(t *testing.T, data ...train.Series) *train.Model {
 	for _, d := range data {
 		symbols = append(symbols, d.Symbol)
 	}
-	text := strategytest.Small("epochs: 24", "epochs: 2", "{mode: single, symbol: EURUSD}", "{mode: multi_symbol, symbols: ["+strings.Join(symbols, ", ")+"]}")
+	text := strategytest.Small("epochs: 24", "epochs: 2", "{mode: single, symbol: EURUSD}",
+		"{mode: multi_symbol, symbols: ["+strings.Join(symbols, ", ")+"]}")
 	s, _, err := strategy.Parse([]byte(text), "small")
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +86,8 @@ func TestTrader_HoldsOutTheSameInstantOfEverySymbol(t *testing.T) {
 	}
 	union := slices.Concat(sealed[0].Bars[0].Time, sealed[1].Bars[0].Time)
 	slices.Sort(union)
-	if want := len(slices.Compact(union)) - 1; run.Sum.Time[run.Sum.Config.StartBar] != at || len(judged.Returns) != want || judged.Accounts != 2 {
+	if want := len(slices.Compact(union)) - 1; run.Sum.Time[run.Sum.Config.StartBar] != at || len(judged.Returns) != want ||
+		judged.Accounts != 2 {
 		t.Errorf("the holdout begins at %d with %d returns of %d accounts, want %d, %d and 2",
 			run.Sum.Time[run.Sum.Config.StartBar], len(judged.Returns), judged.Accounts, at, want)
 	}
@@ -96,10 +98,12 @@ func TestTrader_HoldsOutTheSameInstantOfEverySymbol(t *testing.T) {
 				account.Symbol, first, account.Config.InitialCapital, len(account.Trades))
 		}
 	}
-	if _, _, err := tr.holdout(seen, []train.Series{sealed[1], sealed[0]}, from); err == nil || !strings.Contains(err.Error(), "the holdout has BBB where the bars before it have AAA") {
+	if _, _, err := tr.holdout(seen, []train.Series{sealed[1], sealed[0]}, from); err == nil ||
+		!strings.Contains(err.Error(), "the holdout has BBB where the bars before it have AAA") {
 		t.Errorf("err = %v, want the symbols in one order", err)
 	}
-	if _, _, err := tr.holdout(seen, sealed[:1], from); err == nil || !strings.Contains(err.Error(), "bars of 2 symbols before the holdout, and of 1 in it") {
+	if _, _, err := tr.holdout(seen, sealed[:1], from); err == nil ||
+		!strings.Contains(err.Error(), "bars of 2 symbols before the holdout, and of 1 in it") {
 		t.Errorf("err = %v, want both symbols", err)
 	}
 }
@@ -117,8 +121,10 @@ func TestTrader_OverridesAreOfTheSymbol(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := run.Accounts[1].Config.Commission; got != dear || run.Accounts[0].Config.Commission == dear || run.Sum.Config.Commission != dear {
-		t.Errorf("commissions %v and %v, of the sum %v; want the dear one for BBB alone, and told", run.Accounts[0].Config.Commission, got, run.Sum.Config.Commission)
+	if got := run.Accounts[1].Config.Commission; got != dear || run.Accounts[0].Config.Commission == dear ||
+		run.Sum.Config.Commission != dear {
+		t.Errorf("commissions %v and %v, of the sum %v; want the dear one for BBB alone, and told", run.Accounts[0].Config.Commission, got,
+			run.Sum.Config.Commission)
 	}
 }
 
@@ -136,9 +142,11 @@ func TestTrader_StoredIsWhatWasTraded(t *testing.T) {
 	}
 	got, err := tr.stored(data, file)
 	if err != nil || !slices.Equal(got.Returns, want.Returns) || !slices.Equal(got.Hold, want.Hold) || !slices.Equal(got.Trades, want.Trades) {
-		t.Errorf("the part that was stored has %d returns and %d trades (%v), want the %d and %d that were traded", len(got.Returns), len(got.Trades), err, len(want.Returns), len(want.Trades))
+		t.Errorf("the part that was stored has %d returns and %d trades (%v), want the %d and %d that were traded", len(got.Returns),
+			len(got.Trades), err, len(want.Returns), len(want.Trades))
 	}
-	if _, err := tr.stored([]train.Series{b, a}, file); err == nil || !strings.Contains(err.Error(), "the bars of BBB stand where the backtest traded AAA") {
+	if _, err := tr.stored([]train.Series{b, a}, file); err == nil ||
+		!strings.Contains(err.Error(), "the bars of BBB stand where the backtest traded AAA") {
 		t.Errorf("err = %v, want bars in the order of the accounts", err)
 	}
 	if _, err := tr.stored(data, file[1:]); err == nil || !strings.Contains(err.Error(), backtest.ErrCorrupt.Error()) {

@@ -45,7 +45,8 @@ func TestTranscript_IsAllThatWasSaid(t *testing.T) {
 				}
 			}
 		}
-		if text, want := strings.Join(said, ", "), "user, assistant list_data, tool, assistant save_strategy"; text != want || !got.Whole || got.System == "" || got.Prompt == "" {
+		if text, want := strings.Join(said, ", "), "user, assistant list_data, tool, assistant save_strategy"; text != want || !got.Whole ||
+			got.System == "" || got.Prompt == "" {
 			t.Errorf("%q was said under the prompt %q, want %q", text, got.Prompt, want)
 		}
 		left := agent.ReadTranscript(nil, calls)

@@ -38,7 +38,8 @@ func (b *Backend) Announce(ctx context.Context) (Announcement, error) {
 		return Announcement{}, fmt.Errorf("database: %w", err)
 	}
 	said := Announcement{
-		URL: b.url(), PID: os.Getpid(), Data: b.cfg.Data, Store: info, Blobs: WithoutQuery(b.cfg.BlobRoot()), Workers: b.cfg.Workers, Agents: b.cfg.Agents,
+		URL: b.url(), PID: os.Getpid(), Data: b.cfg.Data, Store: info, Blobs: WithoutQuery(b.cfg.BlobRoot()), Workers: b.cfg.Workers,
+		Agents: b.cfg.Agents,
 		Models: b.cfg.Models.Chain, Warnings: b.cfg.Models.gaps(b.models.models, b.Getenv),
 		Requeued: b.engine.Requeued(),
 	}

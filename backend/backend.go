@@ -53,7 +53,8 @@ func Plans() map[ktrdr.Type]ktrdr.Plan {
 
 func Runners(k neural.Kernel) map[ktrdr.Type]worker.Runner {
 	return map[ktrdr.Type]worker.Runner{
-		ktrdr.Training: agent.Inject(jobs.TrainingRunner(k)), ktrdr.Backtesting: agent.Inject(jobs.BacktestRunner(k)), ktrdr.Dummy: dummy.Runner(),
+		ktrdr.Training: agent.Inject(jobs.TrainingRunner(k)), ktrdr.Backtesting: agent.Inject(jobs.BacktestRunner(k)),
+		ktrdr.Dummy: dummy.Runner(),
 	}
 }
 
@@ -305,7 +306,8 @@ func (b *Backend) openDesk(ctx context.Context) (err error) {
 		return err
 	}
 	b.desk, err = jobs.OpenDesk(jobs.DeskConfig{
-		Dir: b.cfg.Data, Library: b.library, Blobs: b.blobs, Operations: b.engine, Markets: b.markets, Ledger: b.engine, Pins: b.engine, Holdout: b.cfg.Holdout, Kernel: b.kernel,
+		Dir: b.cfg.Data, Library: b.library, Blobs: b.blobs, Operations: b.engine, Markets: b.markets, Ledger: b.engine, Pins: b.engine,
+		Holdout: b.cfg.Holdout, Kernel: b.kernel,
 	})
 	if err == nil {
 		b.later("desk", b.desk.Close)
@@ -319,7 +321,8 @@ func (b *Backend) makeServer() (err error) {
 		return err
 	}
 	cfg := httpapi.Config{
-		Engine: b.engine, Desk: b.desk, Research: researches, Resilience: b.models, Log: b.Log, Auth: !b.cfg.NoAuth, Hosts: b.hosts(), MaxConns: b.cfg.maxConnections(), Grace: stopServerWithin,
+		Engine: b.engine, Desk: b.desk, Research: researches, Resilience: b.models, Log: b.Log, Auth: !b.cfg.NoAuth, Hosts: b.hosts(),
+		MaxConns: b.cfg.maxConnections(), Grace: stopServerWithin,
 		Metrics: []prometheus.Collector{b.outcomes, b.readStatements(), b.models, b.models.decisions, b.models.spent},
 	}
 	if b.cfg.UsesTLS() {

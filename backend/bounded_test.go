@@ -112,7 +112,8 @@ func TestViews_CostTheSameHoweverManyResearchesThereAre(t *testing.T) {
 				},
 				"report of a span": func() error {
 					r, err := d.Report(t.Context(), report.Query{Since: time.Now().Add(-time.Hour)})
-					if err == nil && (r.Researches.Ended != n || r.Researches.Outcomes["failed"] != n/7 || len(r.Failures) != 1 || r.Failures[0].Count != n/7) {
+					if err == nil && (r.Researches.Ended != n || r.Researches.Outcomes["failed"] != n/7 || len(r.Failures) != 1 ||
+						r.Failures[0].Count != n/7) {
 						err = fmt.Errorf("it counts %+v and %+v", r.Researches, r.Failures)
 					}
 					return err

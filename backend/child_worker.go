@@ -41,7 +41,8 @@ func RunChild(ctx context.Context, in io.Reader, p Process) error {
 		err = json.Unmarshal(line, &at)
 	}
 	if err != nil {
-		return ktrdr.Errorf(ktrdr.CodeInvalid, "`ktrdr %s` is started by `ktrdr serve` only: its standard input must say where the backend is: %w", ChildCommand, err)
+		return ktrdr.Errorf(ktrdr.CodeInvalid,
+			"`ktrdr %s` is started by `ktrdr serve` only: its standard input must say where the backend is: %w", ChildCommand, err)
 	}
 	go func() {
 		_, _ = io.Copy(io.Discard, said)

@@ -147,7 +147,8 @@ func (c Config) validateAddr() []error {
 		bad("KTRDR_AUTH=none is only for a loopback address: %s can be reached by others, so remove it or use --addr 127.0.0.1:%s", c.Addr, port)
 	}
 	if !c.UsesTLS() && !c.TLSUpstream {
-		bad("%s can be reached by others, so it needs TLS: give --tls-cert and --tls-key, or --tls-terminated-upstream when a proxy does it, or use --addr 127.0.0.1:%s", c.Addr, port)
+		bad("%s can be reached by others, so it needs TLS: give --tls-cert and --tls-key, or --tls-terminated-upstream when a proxy does it, "+
+			"or use --addr 127.0.0.1:%s", c.Addr, port)
 	}
 	return problems
 }

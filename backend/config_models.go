@@ -61,23 +61,75 @@ func modelSettings() []Setting {
 		return func(c *Config) *time.Duration { return field(&c.Models) }
 	}
 	return []Setting{
-		{"models", "KTRDR_MODELS", "", "PROVIDER/MODEL,…", "", "language models in order of preference (default: none; keys: " + keyNames() + ")", setModels},
-		{"model", "KTRDR_MODEL", "", "NAME", research.Builtin, "model of researches that name none", setText(func(c *Config) *string { return &c.Models.Default })},
-		{"providers", "KTRDR_PROVIDERS", "", "NAME=URL,…", "", "OpenAI-compatible servers, or other addresses of " + text.List(ownProviders(), "and"), setProviders},
-		{"model_prices", "KTRDR_MODEL_PRICES", "", "PROVIDER/MODEL=IN/OUT,…", "", "US dollars per million input and output tokens; 0/0 for your own server", setPrices},
-		{"budget_daily_usd", "KTRDR_BUDGET_DAILY_USD", "", "USD", "5", "budget for models per day (UTC)", setMoney(func(c *Config) *ktrdr.MicroUSD { return &c.Models.Daily })},
-		{"budget_research_usd", "KTRDR_BUDGET_RESEARCH_USD", "", "USD", "1", "budget for models per research", setMoney(func(c *Config) *ktrdr.MicroUSD { return &c.Models.Research })},
-		{"model_wait", "KTRDR_MODEL_WAIT", "", "bool", "false", "wait for a rate-limited model instead of falling back to the built-in designer", setBool(func(c *Config, v bool) { c.Models.Wait = v })},
-		{"model_timeout_seconds", "KTRDR_MODEL_TIMEOUT_SECONDS", "", "SECONDS", "120", "timeout of one call to a model", setSeconds(m(func(m *Models) *time.Duration { return &m.Timeout }))},
-		{"retry.max_retries", "KTRDR_RETRY_MAX_RETRIES", "", "N", "4", "retries of one call to a model", setCount(0, func(c *Config, n int) { c.Models.Retry.Retries = orNone(n) })},
-		{"retry.first_delay_seconds", "KTRDR_RETRY_FIRST_DELAY_SECONDS", "", "SECONDS", "2", "delay before the first retry, doubled each time", setSeconds(m(func(m *Models) *time.Duration { return &m.Retry.First }))},
-		{"retry.max_delay_seconds", "KTRDR_RETRY_MAX_DELAY_SECONDS", "", "SECONDS", "60", "longest delay before a retry", setSeconds(m(func(m *Models) *time.Duration { return &m.Retry.Most }))},
-		{"circuit_breaker.enabled", "CIRCUIT_BREAKER_ENABLED", "", "bool", "true", "circuit breakers on", setBool(func(c *Config, v bool) { c.Models.NoBreakers = !v })},
-		{"circuit_breaker.failure_threshold", "CIRCUIT_BREAKER_FAILURE_THRESHOLD", "", "N", "5", "consecutive failures that open a breaker", setCount(1, func(c *Config, n int) { c.Models.Breaker.FailureThreshold = n })},
-		{"circuit_breaker.recovery_timeout_seconds", "CIRCUIT_BREAKER_RECOVERY_TIMEOUT_SECONDS", "", "SECONDS", "60", "time before an open breaker lets a probe through", setSeconds(m(func(m *Models) *time.Duration { return &m.Breaker.Recovery }))},
-		{"circuit_breaker.half_open_max_calls", "CIRCUIT_BREAKER_HALF_OPEN_MAX_CALLS", "", "N", "3", "probes, one at a time, that must succeed to close a breaker", setCount(1, func(c *Config, n int) { c.Models.Breaker.Probes = n })},
-		{"circuit_breaker.slow_call_seconds", "CIRCUIT_BREAKER_SLOW_CALL_SECONDS", "", "SECONDS", "60", "duration from which a call is slow; 80 % slow calls open a breaker", setSeconds(m(func(m *Models) *time.Duration { return &m.Breaker.SlowCall }))},
-		{"circuit_breaker.require_human_reset", "CIRCUIT_BREAKER_REQUIRE_HUMAN_RESET", "", "bool", "false", "only a person closes an open breaker", setBool(func(c *Config, v bool) { c.Models.Breaker.RequireHuman = v })},
+		{
+			"models", "KTRDR_MODELS", "", "PROVIDER/MODEL,…", "", "language models in order of preference (default: none; keys: " + keyNames() + ")",
+			setModels,
+		},
+		{
+			"model", "KTRDR_MODEL", "", "NAME", research.Builtin, "model of researches that name none",
+			setText(func(c *Config) *string { return &c.Models.Default }),
+		},
+		{
+			"providers", "KTRDR_PROVIDERS", "", "NAME=URL,…", "", "OpenAI-compatible servers, or other addresses of " +
+				text.List(ownProviders(), "and"), setProviders,
+		},
+		{
+			"model_prices", "KTRDR_MODEL_PRICES", "", "PROVIDER/MODEL=IN/OUT,…", "",
+			"US dollars per million input and output tokens; 0/0 for your own server", setPrices,
+		},
+		{
+			"budget_daily_usd", "KTRDR_BUDGET_DAILY_USD", "", "USD", "5", "budget for models per day (UTC)",
+			setMoney(func(c *Config) *ktrdr.MicroUSD { return &c.Models.Daily }),
+		},
+		{
+			"budget_research_usd", "KTRDR_BUDGET_RESEARCH_USD", "", "USD", "1", "budget for models per research",
+			setMoney(func(c *Config) *ktrdr.MicroUSD { return &c.Models.Research }),
+		},
+		{
+			"model_wait", "KTRDR_MODEL_WAIT", "", "bool", "false", "wait for a rate-limited model instead of falling back to the built-in designer",
+			setBool(func(c *Config, v bool) { c.Models.Wait = v }),
+		},
+		{
+			"model_timeout_seconds", "KTRDR_MODEL_TIMEOUT_SECONDS", "", "SECONDS", "120", "timeout of one call to a model",
+			setSeconds(m(func(m *Models) *time.Duration { return &m.Timeout })),
+		},
+		{
+			"retry.max_retries", "KTRDR_RETRY_MAX_RETRIES", "", "N", "4", "retries of one call to a model",
+			setCount(0, func(c *Config, n int) { c.Models.Retry.Retries = orNone(n) }),
+		},
+		{
+			"retry.first_delay_seconds", "KTRDR_RETRY_FIRST_DELAY_SECONDS", "", "SECONDS", "2", "delay before the first retry, doubled each time",
+			setSeconds(m(func(m *Models) *time.Duration { return &m.Retry.First })),
+		},
+		{
+			"retry.max_delay_seconds", "KTRDR_RETRY_MAX_DELAY_SECONDS", "", "SECONDS", "60", "longest delay before a retry",
+			setSeconds(m(func(m *Models) *time.Duration { return &m.Retry.Most })),
+		},
+		{
+			"circuit_breaker.enabled", "CIRCUIT_BREAKER_ENABLED", "", "bool", "true", "circuit breakers on",
+			setBool(func(c *Config, v bool) { c.Models.NoBreakers = !v }),
+		},
+		{
+			"circuit_breaker.failure_threshold", "CIRCUIT_BREAKER_FAILURE_THRESHOLD", "", "N", "5", "consecutive failures that open a breaker",
+			setCount(1, func(c *Config, n int) { c.Models.Breaker.FailureThreshold = n }),
+		},
+		{
+			"circuit_breaker.recovery_timeout_seconds", "CIRCUIT_BREAKER_RECOVERY_TIMEOUT_SECONDS", "", "SECONDS", "60",
+			"time before an open breaker lets a probe through", setSeconds(m(func(m *Models) *time.Duration { return &m.Breaker.Recovery })),
+		},
+		{
+			"circuit_breaker.half_open_max_calls", "CIRCUIT_BREAKER_HALF_OPEN_MAX_CALLS", "", "N", "3",
+			"probes, one at a time, that must succeed to close a breaker", setCount(1, func(c *Config, n int) { c.Models.Breaker.Probes = n }),
+		},
+		{
+			"circuit_breaker.slow_call_seconds", "CIRCUIT_BREAKER_SLOW_CALL_SECONDS", "", "SECONDS", "60",
+			"duration from which a call is slow; 80 % slow calls open a breaker",
+			setSeconds(m(func(m *Models) *time.Duration { return &m.Breaker.SlowCall })),
+		},
+		{
+			"circuit_breaker.require_human_reset", "CIRCUIT_BREAKER_REQUIRE_HUMAN_RESET", "", "bool", "false",
+			"only a person closes an open breaker", setBool(func(c *Config, v bool) { c.Models.Breaker.RequireHuman = v }),
+		},
 	}
 }
 
@@ -137,7 +189,8 @@ const longestName = 255
 // legible says whether a name can be journaled, and read by people for what it
 // is.
 func legible(name string) bool {
-	return len(name) <= longestName && utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) })
+	return len(name) <= longestName && utf8.ValidString(name) &&
+		!strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) })
 }
 
 func setProviders(c *Config, text string) error {

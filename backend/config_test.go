@@ -129,7 +129,9 @@ checkpointing:
 	want := Config{
 		Addr: "127.0.0.1:9000", Data: "/data", DB: "postgres://lab@db/ktrdr", Workers: 2,
 		Agents: 3, MaxResearches: 4, Holdout: 0.3, Generation: 4,
-		Costs:   instrument.Table{"EURUSD": {Commission: 0.00005, Slippage: 0.000025, Spread: 0.0001}, "*": {Commission: 0.0007, Slippage: 0.0003}},
+		Costs: instrument.Table{
+			"EURUSD": {Commission: 0.00005, Slippage: 0.000025, Spread: 0.0001}, "*": {Commission: 0.0007, Slippage: 0.0003},
+		},
 		Webhook: "https://lab.example/ended",
 		Hosts:   []string{"lab.example", "lab.example:8443"}, LogLevel: -4,
 		Threads:          ThreadStore{ThreadsSQLite, "threads.db"},
@@ -182,7 +184,11 @@ func TestConfig_EachInvalidSettingIsNamed(t *testing.T) {
 		{"timeout not a number", env{"ORPHAN_TIMEOUT_SECONDS": "NaN"}, "ORPHAN_TIMEOUT_SECONDS=NaN"},
 		{"timeout beyond all time", env{"ORPHAN_TIMEOUT_SECONDS": "1e300"}, "ORPHAN_TIMEOUT_SECONDS=1e300: must be at most 31536000"},
 		{"timeout beyond all numbers", env{"ORPHAN_TIMEOUT_SECONDS": "1e999"}, "ORPHAN_TIMEOUT_SECONDS=1e999: must be at most 31536000"},
-		{"heartbeats that overflow", env{"HEARTBEAT_INTERVAL_SECONDS": "3100000000", "ORPHAN_TIMEOUT_SECONDS": "3100000000"}, "HEARTBEAT_INTERVAL_SECONDS=3100000000: must be at most"},
+		{
+			"heartbeats that overflow",
+			env{"HEARTBEAT_INTERVAL_SECONDS": "3100000000", "ORPHAN_TIMEOUT_SECONDS": "3100000000"},
+			"HEARTBEAT_INTERVAL_SECONDS=3100000000: must be at most",
+		},
 		{"retention beyond a century", env{"CHECKPOINT_RETENTION_DAYS": "1e9"}, "CHECKPOINT_RETENTION_DAYS=1e9: must be at most 36500"},
 		{"negative interval", env{"ORPHAN_CHECK_INTERVAL_SECONDS": "-0.5"}, "ORPHAN_CHECK_INTERVAL_SECONDS=-0.5"},
 		{"heartbeat in words", env{"HEARTBEAT_INTERVAL_SECONDS": "often"}, "HEARTBEAT_INTERVAL_SECONDS=often"},
@@ -190,12 +196,20 @@ func TestConfig_EachInvalidSettingIsNamed(t *testing.T) {
 		{"unknown policy", env{"RESTART_POLICY": "shrug"}, "RESTART_POLICY"},
 		{"auto resume in words", env{"AUTO_RESUME": "perhaps"}, "AUTO_RESUME=perhaps: must be true or false"},
 		{"auth in words", env{"KTRDR_AUTH": "password"}, "KTRDR_AUTH=password"},
-		{"no auth on another address", env{"KTRDR_AUTH": "none", "KTRDR_ADDR": "0.0.0.0:8000", "KTRDR_TLS_TERMINATED_UPSTREAM": "true"}, "KTRDR_AUTH=none is only for a loopback"},
+		{
+			"no auth on another address",
+			env{"KTRDR_AUTH": "none", "KTRDR_ADDR": "0.0.0.0:8000", "KTRDR_TLS_TERMINATED_UPSTREAM": "true"},
+			"KTRDR_AUTH=none is only for a loopback",
+		},
 		{"another address without TLS", env{"KTRDR_ADDR": "0.0.0.0:8000"}, "needs TLS"},
 		{"every address without TLS", env{"KTRDR_ADDR": ":8000"}, "needs TLS"},
 		{"a name is not loopback", env{"KTRDR_ADDR": "localhost.example:8000"}, "needs TLS"},
 		{"certificate without key", env{"KTRDR_TLS_CERT": "c.pem"}, "--tls-key"},
-		{"certificate and upstream", env{"KTRDR_TLS_CERT": "c.pem", "KTRDR_TLS_KEY": "k.pem", "KTRDR_TLS_TERMINATED_UPSTREAM": "1"}, "--tls-terminated-upstream"},
+		{
+			"certificate and upstream",
+			env{"KTRDR_TLS_CERT": "c.pem", "KTRDR_TLS_KEY": "k.pem", "KTRDR_TLS_TERMINATED_UPSTREAM": "1"},
+			"--tls-terminated-upstream",
+		},
 		{"address without port", env{"KTRDR_ADDR": "127.0.0.1"}, "KTRDR_ADDR=127.0.0.1: must be HOST:PORT"},
 		{"port out of range", env{"KTRDR_ADDR": "127.0.0.1:70000"}, "KTRDR_ADDR=127.0.0.1:70000: must be HOST:PORT"},
 		{"too many workers", env{"KTRDR_WORKERS": "5000"}, "KTRDR_WORKERS=5000: must be a whole number from 0 to 1024"},
@@ -239,7 +253,8 @@ func TestConfig_EachInvalidSettingIsNamed(t *testing.T) {
 
 func TestConfig_NamesTheSourceAndNoSecret(t *testing.T) {
 	_, err := configOf(t, map[string]Given{"workers": {"-1", "--workers"}}, nil, "db: mysql://root:hunter2@db/x\n")
-	if err == nil || !strings.Contains(err.Error(), "--workers=-1: must be") || !strings.Contains(err.Error(), "ktrdr.yaml:1: db=mysql://…: is no") {
+	if err == nil || !strings.Contains(err.Error(), "--workers=-1: must be") ||
+		!strings.Contains(err.Error(), "ktrdr.yaml:1: db=mysql://…: is no") {
 		t.Errorf("err = %v, want it to name the flag, and the line of the file", err)
 	}
 	for _, secret := range []env{{"KTRDR_DB": "mysql://root:hunter2@db/x"}, {"CHECKPOINT_DIR": "s3://key:hunter2@lab/blobs"}} {
@@ -322,7 +337,10 @@ func TestConfigFile_MissingIsNamed(t *testing.T) {
 // FuzzConfigFile: whatever the file holds, the answer is settings or a
 // sentence, never a panic, and it comes soon.
 func FuzzConfigFile(f *testing.F) {
-	for _, seed := range []string{"", "workers: 2", "{\"workers\": 2}", "hosts: [a, b]", "a: &a [*a]", "? x\n: y", "checkpointing: {backend: memory}", "%YAML 1.2\n---\n!!int 3"} {
+	for _, seed := range []string{
+		"", "workers: 2", "{\"workers\": 2}", "hosts: [a, b]", "a: &a [*a]", "? x\n: y", "checkpointing: {backend: memory}",
+		"%YAML 1.2\n---\n!!int 3",
+	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -26,7 +26,8 @@ func ConnectionLimit() int {
 func setMaxConnections(c *Config, text string) error {
 	n, err := strconv.Atoi(text)
 	if most := ConnectionLimit(); err == nil && n > most {
-		return fmt.Errorf("needs %d open files and this process may have %d: raise that limit (ulimit -n, LimitNOFILE= of a unit), or choose at most %d", 2*n, 2*most, most)
+		return fmt.Errorf("needs %d open files and this process may have %d: raise that limit (ulimit -n, LimitNOFILE= of a unit), "+
+			"or choose at most %d", 2*n, 2*most, most)
 	}
 	if err != nil || n < leastConnections {
 		return fmt.Errorf("must be a whole number of at least %d", leastConnections)

@@ -58,7 +58,8 @@ func ReadToken(name string) (ktrdr.Secret, error) {
 		return "", err
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return "", fmt.Errorf("token file %s can be read by other users (mode %04o): run `chmod 600 %s`, and replace the token if they may have", name, info.Mode().Perm(), name)
+		return "", fmt.Errorf("token file %s can be read by other users (mode %04o): run `chmod 600 %s`, and replace the token if they may have",
+			name, info.Mode().Perm(), name)
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {

@@ -15,7 +15,8 @@ func ListenOn(ctx context.Context, addr string) (net.Listener, error) {
 	l, err := lc.Listen(ctx, "tcp", addr)
 	switch {
 	case errors.Is(err, unix.EADDRINUSE):
-		return nil, fmt.Errorf("%s is in use by another program: stop it, or choose another address, for example --addr 127.0.0.1:0 for any free port", addr)
+		return nil, fmt.Errorf("%s is in use by another program: stop it, or choose another address, "+
+			"for example --addr 127.0.0.1:0 for any free port", addr)
 	case errors.Is(err, unix.EACCES):
 		return nil, fmt.Errorf("%s needs more rights than this user has: choose a port above 1023 with --addr", addr)
 	case err != nil:

@@ -7,7 +7,8 @@ import (
 )
 
 var (
-	descBreaker = prometheus.NewDesc("ktrdr_breaker_state", "Circuit breakers: 0 closed, 1 half open, 2 open; a forced state counts.", []string{"name"}, nil)
+	descBreaker = prometheus.NewDesc("ktrdr_breaker_state", "Circuit breakers: 0 closed, 1 half open, 2 open; a forced state counts.",
+		[]string{"name"}, nil)
 	descRefusal = prometheus.NewDesc("ktrdr_breaker_refused_total", "Calls that a circuit breaker refused.", []string{"name"}, nil)
 	descLevel   = prometheus.NewDesc("ktrdr_service_level", "1 for the level of service given now.", []string{"level"}, nil)
 )

@@ -40,7 +40,9 @@ func modelsOf(t *testing.T, e env) Config {
 // openedModels is a backend that has opened its store and its models.
 func openedModels(t *testing.T, e env) *Backend {
 	t.Helper()
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: filepath.Join(t.TempDir(), "ktrdr.db"), Plans: Plans(), Ledger: research.Ledger()})
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{
+		URL: filepath.Join(t.TempDir(), "ktrdr.db"), Plans: Plans(), Ledger: research.Ledger(),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +76,8 @@ func TestModels_EverythingThatProtectsIsWired(t *testing.T) {
 		}
 		return breaker.Status().State
 	}
-	if agents, providers := slow(ktrdr.ScopeAgent), slow(ktrdr.ScopeProvider); agents != ktrdr.BreakerClosed || providers != ktrdr.BreakerOpen {
+	if agents, providers := slow(ktrdr.ScopeAgent), slow(ktrdr.ScopeProvider); agents != ktrdr.BreakerClosed ||
+		providers != ktrdr.BreakerOpen {
 		t.Errorf("after slow calls the breaker of an agent is %s, of a provider %s; want only the second open", agents, providers)
 	}
 }
@@ -155,7 +158,8 @@ func (o *outlook) want(when string, models resilience.Health, level resilience.L
 	s := o.level.Status()
 	i := slices.IndexFunc(s.Services, func(v resilience.ServiceStatus) bool { return v.Name == serviceModels })
 	if s.Services[i].Health != models || s.Level != level || !slices.Equal(s.Shed, shed) {
-		o.t.Errorf("%s: models %s, level %s, without %v; want %s, %s, without %v", when, s.Services[i].Health, s.Level, s.Shed, models, level, shed)
+		o.t.Errorf("%s: models %s, level %s, without %v; want %s, %s, without %v", when, s.Services[i].Health, s.Level, s.Shed,
+			models, level, shed)
 	}
 }
 

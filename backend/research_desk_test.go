@@ -44,7 +44,9 @@ func answering(t *testing.T) (*Backend, *httpapi.Client) {
 
 func TestModels_NoResearchIsCreatedWhileTheServiceIsOffline(t *testing.T) {
 	b, client := answering(t)
-	if _, err := b.library.Import(t.Context(), jobs.Import{Bars: market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 3000, Seed: 3}), Origin: ktrdr.BarsSynthetic}); err != nil {
+	if _, err := b.library.Import(t.Context(), jobs.Import{
+		Bars: market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 3000, Seed: 3}), Origin: ktrdr.BarsSynthetic,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	operations := func() int {
@@ -61,7 +63,8 @@ func TestModels_NoResearchIsCreatedWhileTheServiceIsOffline(t *testing.T) {
 	before := operations()
 	b.models.look(ktrdr.Health{}) // the store does not answer
 	_, err := client.Trigger(t.Context(), goal, "")
-	if ktrdr.CodeOf(err) != ktrdr.CodeUnavailable || !strings.Contains(err.Error(), "new_research is switched off while the service is OFFLINE (store is down") {
+	if ktrdr.CodeOf(err) != ktrdr.CodeUnavailable ||
+		!strings.Contains(err.Error(), "new_research is switched off while the service is OFFLINE (store is down") {
 		t.Errorf("at OFFLINE: %v, want it refused as %s, with the reason", err, ktrdr.CodeUnavailable)
 	}
 	if after := operations(); before == 0 || after != before {

@@ -44,7 +44,8 @@ func RefuseRestoring(dir string) error {
 	if used(dir) {
 		otherwise = "remove " + name + " to go on with what was there before"
 	}
-	return fmt.Errorf("a restore into %s has not finished, so not everything is there: run `ktrdr restore FILE --data %s` again, which begins anew, or %s", dir, dir, otherwise)
+	return fmt.Errorf("a restore into %s has not finished, so not everything is there: run `ktrdr restore FILE --data %s` again, "+
+		"which begins anew, or %s", dir, dir, otherwise)
 }
 
 // used says whether a backend has ever run on the folder.

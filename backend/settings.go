@@ -29,39 +29,98 @@ func Settings() []Setting { return append(engineSettings(), modelSettings()...) 
 func engineSettings() []Setting {
 	return []Setting{
 		{"addr", "KTRDR_ADDR", "addr", "HOST:PORT", "127.0.0.1:8000", "address to listen on", setAddr},
-		{"data", "KTRDR_DATA", "data", "DIR", "", "data folder (default: ktrdr in the user's data directory)", setText(func(c *Config) *string { return &c.Data })},
+		{
+			"data", "KTRDR_DATA", "data", "DIR", "", "data folder (default: ktrdr in the user's data directory)",
+			setText(func(c *Config) *string { return &c.Data }),
+		},
 		{"db", "KTRDR_DB", "db", "URL", "", "database: a SQLite file or postgres://… (default: DATA/ktrdr.db)", setDB},
 		{"workers", "KTRDR_WORKERS", "workers", "N", "2", "compute workers inside this process", setWorkers},
-		{"agents", "KTRDR_AGENTS", "agents", "N", "2", "designs and assessments at once inside this process; 0: another backend does them", setAgents},
-		{"max_researches", "KTRDR_MAX_RESEARCHES", "", "N", "", "researches active at once (default: slots that train + slots that backtest + 1)", setMaxResearches},
-		{"costs", "KTRDR_COSTS", "", "SYMBOL=C/S/S,…", "", "cost floors of researches in basis points, commission/slippage/spread, such as EURUSD=0.5/0.5/1,*=5/5/0; instruments.yaml wins", setCosts},
+		{
+			"agents", "KTRDR_AGENTS", "agents", "N", "2", "designs and assessments at once inside this process; 0: another backend does them",
+			setAgents,
+		},
+		{
+			"max_researches", "KTRDR_MAX_RESEARCHES", "", "N", "", "researches active at once (default: slots that train + slots that backtest + 1)",
+			setMaxResearches,
+		},
+		{
+			"costs", "KTRDR_COSTS", "", "SYMBOL=C/S/S,…", "",
+			"cost floors of researches in basis points, commission/slippage/spread, such as EURUSD=0.5/0.5/1,*=5/5/0; instruments.yaml wins",
+			setCosts,
+		},
 		{"holdout", "KTRDR_HOLDOUT", "", "SHARE", "0.2", "share of the bars, at their end, that is the holdout of a new market", setHoldout},
 		{"generation", "KTRDR_GENERATION", "", "N", "8", "researches in a generation", setGeneration},
-		{"inject", "KTRDR_INJECT", "", "ACTION:PHASE:TEXT,…", "", "failures on purpose, to test recovery, such as fail:training:INJECT_FAILURE", setInject},
+		{
+			"inject", "KTRDR_INJECT", "", "ACTION:PHASE:TEXT,…", "", "failures on purpose, to test recovery, such as fail:training:INJECT_FAILURE",
+			setInject,
+		},
 		{"webhook", "KTRDR_WEBHOOK", "", "URL", "", "URL that gets a POST for each run that has ended", setWebhook},
 		{"kernel", "KTRDR_KERNEL", "", "NAME", "", "arithmetic of networks: " + kernelNames() + " (default: the fastest of this CPU)", setKernel},
 		{"auth", "KTRDR_AUTH", "", "token|none", "token", "none: no token needed; only on a loopback address", setAuth},
 		{"hosts", "KTRDR_HOSTS", "", "NAME,…", "", "host names, besides loopback, under which the API may be called", setHosts},
-		{"max_connections", "KTRDR_MAX_CONNECTIONS", "", "N", "", "connections open at once, a quarter of them for workers only (default: half of the descriptor limit, at most 16384)", setMaxConnections},
+		{
+			"max_connections", "KTRDR_MAX_CONNECTIONS", "", "N", "",
+			"connections open at once, a quarter of them for workers only (default: half of the descriptor limit, at most 16384)", setMaxConnections,
+		},
 		{"tls_cert", "KTRDR_TLS_CERT", "tls-cert", "FILE", "", "certificate, PEM", setText(func(c *Config) *string { return &c.TLSCert })},
 		{"tls_key", "KTRDR_TLS_KEY", "tls-key", "FILE", "", "its key, PEM", setText(func(c *Config) *string { return &c.TLSKey })},
-		{"tls_terminated_upstream", "KTRDR_TLS_TERMINATED_UPSTREAM", "tls-terminated-upstream", "bool", "false", "a proxy in front speaks TLS", setBool(func(c *Config, v bool) { c.TLSUpstream = v })},
+		{
+			"tls_terminated_upstream", "KTRDR_TLS_TERMINATED_UPSTREAM", "tls-terminated-upstream", "bool", "false", "a proxy in front speaks TLS",
+			setBool(func(c *Config, v bool) { c.TLSUpstream = v }),
+		},
 		{"log_level", "KTRDR_LOG_LEVEL", "log-level", "LEVEL", "info", "debug, info, warn or error", setLevel},
 		{"log_format", "KTRDR_LOG_FORMAT", "log-format", "FORMAT", "text", "text or json", setLogFormat},
-		{"restart_policy", "RESTART_POLICY", "", "resume|fail", "resume", "work that a dead backend ran itself: resume it, or leave it FAILED", setRestartPolicy},
-		{"auto_resume", "AUTO_RESUME", "", "bool", "true", "resume trainings and backtests of a research whose worker died", setBool(func(c *Config, v bool) { c.Engine.NoAutoResume = !v })},
-		{"orphan_timeout_seconds", "ORPHAN_TIMEOUT_SECONDS", "", "SECONDS", "60", "silence after which a worker loses its operations", setSeconds(func(c *Config) *time.Duration { return &c.Engine.OrphanTimeout })},
-		{"orphan_check_interval_seconds", "ORPHAN_CHECK_INTERVAL_SECONDS", "", "SECONDS", "15", "time between two checks of the orphan detector", setSeconds(func(c *Config) *time.Duration { return &c.Engine.CheckInterval })},
-		{"heartbeat_interval_seconds", "HEARTBEAT_INTERVAL_SECONDS", "", "SECONDS", "", "time between heartbeats (default: a sixth of the timeout, at most 10)", setSeconds(func(c *Config) *time.Duration { return &c.Engine.HeartbeatInterval })},
+		{
+			"restart_policy", "RESTART_POLICY", "", "resume|fail", "resume", "work that a dead backend ran itself: resume it, or leave it FAILED",
+			setRestartPolicy,
+		},
+		{
+			"auto_resume", "AUTO_RESUME", "", "bool", "true", "resume trainings and backtests of a research whose worker died",
+			setBool(func(c *Config, v bool) { c.Engine.NoAutoResume = !v }),
+		},
+		{
+			"orphan_timeout_seconds", "ORPHAN_TIMEOUT_SECONDS", "", "SECONDS", "60", "silence after which a worker loses its operations",
+			setSeconds(func(c *Config) *time.Duration { return &c.Engine.OrphanTimeout }),
+		},
+		{
+			"orphan_check_interval_seconds", "ORPHAN_CHECK_INTERVAL_SECONDS", "", "SECONDS", "15", "time between two checks of the orphan detector",
+			setSeconds(func(c *Config) *time.Duration { return &c.Engine.CheckInterval }),
+		},
+		{
+			"heartbeat_interval_seconds", "HEARTBEAT_INTERVAL_SECONDS", "", "SECONDS", "",
+			"time between heartbeats (default: a sixth of the timeout, at most 10)",
+			setSeconds(func(c *Config) *time.Duration { return &c.Engine.HeartbeatInterval }),
+		},
 		{"checkpoint_dir", "CHECKPOINT_DIR", "", "DIR|s3://…", "", "where blobs are stored (default: DATA/blobs)", setBlobs},
-		{"checkpoint_retention_days", "CHECKPOINT_RETENTION_DAYS", "", "DAYS", "30", "age at which checkpoints are deleted", setDays(func(c *Config) *time.Duration { return &c.Engine.Retention })},
-		{"event_retention_days", "EVENT_RETENTION_DAYS", "", "DAYS", "90", "age at which events are deleted", setDays(func(c *Config) *time.Duration { return &c.Engine.EventRetention })},
-		{"compact", "KTRDR_COMPACT", "", "bool", "true", "researches without a claim keep only figures; files are computed again on demand", setBool(func(c *Config, v bool) { c.Engine.NoCompaction = !v })},
+		{
+			"checkpoint_retention_days", "CHECKPOINT_RETENTION_DAYS", "", "DAYS", "30", "age at which checkpoints are deleted",
+			setDays(func(c *Config) *time.Duration { return &c.Engine.Retention }),
+		},
+		{
+			"event_retention_days", "EVENT_RETENTION_DAYS", "", "DAYS", "90", "age at which events are deleted",
+			setDays(func(c *Config) *time.Duration { return &c.Engine.EventRetention }),
+		},
+		{
+			"compact", "KTRDR_COMPACT", "", "bool", "true", "researches without a claim keep only figures; files are computed again on demand",
+			setBool(func(c *Config, v bool) { c.Engine.NoCompaction = !v }),
+		},
 		{"disk_reserve_mb", "KTRDR_DISK_RESERVE_MB", "", "MB", "1024", "free disk below which new work is refused; 0: no reserve", setReserve},
-		{"checkpointing.backend", "CHECKPOINTING_BACKEND", "", "NAME", "", "store of /threads: memory, sqlite or postgres (default: the main store)", setThreads},
-		{"checkpointing.path", "CHECKPOINTING_PATH", "", "FILE|URL", "", "its file or URL", setText(func(c *Config) *string { return &c.Threads.Path })},
-		{"checkpointing.auto_checkpoint", "AUTO_CHECKPOINT", "", "bool", "true", "checkpoint periodically by time", setBool(func(c *Config, v bool) { c.NoAutoCheckpoint = !v })},
-		{"checkpointing.checkpoint_interval_seconds", "CHECKPOINT_INTERVAL_SECONDS", "", "SECONDS", "300", "time between periodic checkpoints", setSeconds(func(c *Config) *time.Duration { return &c.CheckpointEvery })},
+		{
+			"checkpointing.backend", "CHECKPOINTING_BACKEND", "", "NAME", "",
+			"store of /threads: memory, sqlite or postgres (default: the main store)", setThreads,
+		},
+		{
+			"checkpointing.path", "CHECKPOINTING_PATH", "", "FILE|URL", "", "its file or URL",
+			setText(func(c *Config) *string { return &c.Threads.Path }),
+		},
+		{
+			"checkpointing.auto_checkpoint", "AUTO_CHECKPOINT", "", "bool", "true", "checkpoint periodically by time",
+			setBool(func(c *Config, v bool) { c.NoAutoCheckpoint = !v }),
+		},
+		{
+			"checkpointing.checkpoint_interval_seconds", "CHECKPOINT_INTERVAL_SECONDS", "", "SECONDS", "300", "time between periodic checkpoints",
+			setSeconds(func(c *Config) *time.Duration { return &c.CheckpointEvery }),
+		},
 	}
 }
 

@@ -96,8 +96,11 @@ func (s Storage) RefuseForeignBlobs(ctx context.Context, cfg Config) error {
 }
 
 func foreignBlobs(cfg Config) error {
-	return ktrdr.Errorf(ktrdr.CodeMismatch, "%s holds blobs of another database, and the one at %s is new: name the right one with --db or KTRDR_DB, or restore a backup into this one with `ktrdr restore`; "+
-		"to begin anew, name an empty place for blobs with CHECKPOINT_DIR, or remove the old blobs", WithoutQuery(cfg.BlobRoot()), WithoutSecrets(cfg.Database()))
+	return ktrdr.Errorf(ktrdr.CodeMismatch,
+		"%s holds blobs of another database, and the one at %s is new: name the right one with --db or KTRDR_DB, "+
+			"or restore a backup into this one with `ktrdr restore`; "+
+			"to begin anew, name an empty place for blobs with CHECKPOINT_DIR, or remove the old blobs", WithoutQuery(cfg.BlobRoot()),
+		WithoutSecrets(cfg.Database()))
 }
 
 // refuseWrongBlobs refuses a database and blobs that do not belong together. It
@@ -138,7 +141,8 @@ func onlyUnavailable(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-const NameTheBlobs = "name the blobs of this database with CHECKPOINT_DIR, or its database with --db; if they are lost, restore a backup into an empty folder with `ktrdr restore FILE --data DIR`"
+const NameTheBlobs = "name the blobs of this database with CHECKPOINT_DIR, or its database with --db; if they are lost, " +
+	"restore a backup into an empty folder with `ktrdr restore FILE --data DIR`"
 
 // WrongBlobs says why blobs are not those of a database; empty if they may be.
 func WrongBlobs(cfg Config, status sqlstore.Status, found blob.Found) string {

@@ -17,6 +17,8 @@ func (t trash) Put(ctx context.Context, blobs []ktrdr.Hash, at time.Time) error 
 }
 
 // Empty implements engine.Trash.
-func (t trash) Empty(ctx context.Context, blobs []ktrdr.Hash, at time.Time, named func(context.Context, []ktrdr.Hash) (map[ktrdr.Hash]bool, error)) error {
+func (t trash) Empty(ctx context.Context, blobs []ktrdr.Hash, at time.Time,
+	named func(context.Context, []ktrdr.Hash) (map[ktrdr.Hash]bool, error),
+) error {
 	return blob.PurgeAll(ctx, t.store, blobs, at, named)
 }

@@ -96,7 +96,8 @@ func unwritable(name string, err error) error {
 	case !system:
 		return err
 	case errors.Is(err, fs.ErrNotExist):
-		return wrong("there is no directory %s to write %s in; make it with `mkdir -p %s`, or choose another name", dir, filepath.Base(name), ShellWord(dir))
+		return wrong("there is no directory %s to write %s in; make it with `mkdir -p %s`, or choose another name", dir,
+			filepath.Base(name), ShellWord(dir))
 	case errors.Is(err, syscall.ENOTDIR):
 		return wrong("%s cannot be written: a part of its path is a file and no directory; choose another name", name)
 	case errors.Is(err, fs.ErrPermission):

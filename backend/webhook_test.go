@@ -93,7 +93,9 @@ func tellFor(t *testing.T, backends int, l *leases, r *receiver, span time.Durat
 	defer cancel()
 	var all sync.WaitGroup
 	for range backends {
-		h := &webhook{url: "http://hook.example/secret", runs: l, changed: func() <-chan struct{} { return nil }, log: slog.New(slog.DiscardHandler), via: r}
+		h := &webhook{
+			url: "http://hook.example/secret", runs: l, changed: func() <-chan struct{} { return nil }, log: slog.New(slog.DiscardHandler), via: r,
+		}
 		all.Go(func() {
 			if err := h.run(ctx); err != nil {
 				t.Error(err)
@@ -112,8 +114,10 @@ func TestWebhook_OneBackendTellsOfARunOnce(t *testing.T) {
 			t.Fatalf("heard %+v, want one message for each run from five backends", r.heard)
 		}
 		for _, e := range r.heard {
-			if e.Event != "run_ended" || e.ID != e.Run || e.State != ktrdr.RunCancelled || e.Reason != "enough" || e.Researches != 10 || e.Finalists != 2 ||
-				e.Looks != 1 || e.Claims != 1 || e.Outcomes["completed"] != 4 || e.Outcomes["gate_rejected"] != 3 || e.Outcomes["failed"] != 2 || e.Outcomes["cancelled"] != 1 || e.EndedAt.IsZero() {
+			if e.Event != "run_ended" || e.ID != e.Run || e.State != ktrdr.RunCancelled || e.Reason != "enough" || e.Researches != 10 ||
+				e.Finalists != 2 ||
+				e.Looks != 1 || e.Claims != 1 || e.Outcomes["completed"] != 4 || e.Outcomes["gate_rejected"] != 3 || e.Outcomes["failed"] != 2 ||
+				e.Outcomes["cancelled"] != 1 || e.EndedAt.IsZero() {
 				t.Errorf("heard %+v", e)
 			}
 		}

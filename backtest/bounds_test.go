@@ -75,7 +75,9 @@ func TestColumns_SayWhatIsMissing(t *testing.T) {
 	put(w, "time", []int64{1, 2, 3})
 	body := bytes.Clone(w.b)
 	binary.LittleEndian.PutUint32(body[len(magic)+4:], 1) // columns
-	for count, says := range map[uint64]string{3: "", 4: "column time is cut off", 24: "column time is cut off", math.MaxUint64: "column time is cut off"} {
+	for count, says := range map[uint64]string{
+		3: "", 4: "column time is cut off", 24: "column time is cut off", math.MaxUint64: "column time is cut off",
+	} {
 		binary.LittleEndian.PutUint64(body[fileHead+nameSize+8:], count)
 		r := newReader(sealed(body), kindResult)
 		got := take[int64](r, "time")

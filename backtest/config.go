@@ -89,23 +89,28 @@ func (c Config) validate() error {
 			wrong = append(wrong, fmt.Sprintf(format, args...))
 		}
 	}
-	check(c.InitialCapital > 0 && c.InitialCapital <= maxCapital, "initial_capital is %v; it must be above 0 and at most %g", c.InitialCapital, float64(maxCapital))
+	check(c.InitialCapital > 0 && c.InitialCapital <= maxCapital, "initial_capital is %v; it must be above 0 and at most %g", c.InitialCapital,
+		float64(maxCapital))
 	check(c.Commission >= 0 && c.Commission <= maxRate, "commission is %v; it is a rate from 0 to %v", c.Commission, maxRate)
 	check(c.Slippage >= 0 && c.Slippage <= maxRate, "slippage is %v; it is a rate from 0 to %v", c.Slippage, maxRate)
 	check(c.Spread >= 0 && c.Spread <= maxRate, "spread is %v; it is a rate of the price from 0 to %v", c.Spread, maxRate)
 	check(c.Leverage >= 1 && c.Leverage <= maxLeverage, "leverage is %v; it must be 1 to %d", c.Leverage, maxLeverage)
 	check(c.LotSize >= 0 && c.LotSize <= maxCapital, "lot_size is %v; it must be 0, for fractions, or a quantity", c.LotSize)
 	check(c.StopLoss >= 0 && c.StopLoss < 1, "stop_loss is %v; it is a fraction of the entry price from 0 to below 1", c.StopLoss)
-	check(c.TakeProfit >= 0 && c.TakeProfit <= maxTarget, "take_profit is %v; it is a fraction of the entry price from 0 to %d", c.TakeProfit, maxTarget)
-	check(c.MinSeparation >= 0 && c.MinSeparation%time.Second == 0, "min_separation is %v; it must be whole seconds and not negative", c.MinSeparation)
+	check(c.TakeProfit >= 0 && c.TakeProfit <= maxTarget, "take_profit is %v; it is a fraction of the entry price from 0 to %d",
+		c.TakeProfit, maxTarget)
+	check(c.MinSeparation >= 0 && c.MinSeparation%time.Second == 0, "min_separation is %v; it must be whole seconds and not negative",
+		c.MinSeparation)
 	check(c.StartBar >= 0, "start_bar is %d; it must not be negative", c.StartBar)
 	switch c.SizeMode {
 	case Fraction:
-		check(c.PositionSize > 0 && c.PositionSize <= c.Leverage, "position_size is %v; as a fraction of the equity it must be above 0 and at most the leverage, %v", c.PositionSize, c.Leverage)
+		check(c.PositionSize > 0 && c.PositionSize <= c.Leverage,
+			"position_size is %v; as a fraction of the equity it must be above 0 and at most the leverage, %v", c.PositionSize, c.Leverage)
 	case Units:
 		check(c.PositionSize > 0 && c.PositionSize <= maxCapital, "position_size is %v; in units it must be above 0", c.PositionSize)
 	case Risk:
-		check(c.PositionSize > 0 && c.PositionSize <= 1, "position_size is %v; as a share of the equity at risk it must be above 0 and at most 1", c.PositionSize)
+		check(c.PositionSize > 0 && c.PositionSize <= 1, "position_size is %v; as a share of the equity at risk it must be above 0 and at most 1",
+			c.PositionSize)
 		check(c.StopLoss > 0, "size_mode is risk, which needs a stop_loss")
 	default:
 		check(false, "size_mode is %q; it must be %s, %s or %s", c.SizeMode, Fraction, Units, Risk)

@@ -110,7 +110,11 @@ func TestRun_AStopWhereTheEquityEndsIsAStop(t *testing.T) {
 // of 100,000, which is less than a billionth of it.
 func TestRun_AResidueOfRoundingIsRuin(t *testing.T) {
 	for open, ended := range map[float64]Reason{199.99999996: OnRuin, 199.9999: OnEnd} {
-		d := drawn{series(calm, calm, row{open, open, open, open}, calm), []Signal{Sell, Buy, Hold, Hold}, Config{PositionSize: 1, AllowShort: true}}
+		d := drawn{
+			series(calm, calm, row{open, open, open, open}, calm),
+			[]Signal{Sell, Buy, Hold, Hold},
+			Config{PositionSize: 1, AllowShort: true},
+		}
 		if r := d.run(t); r.Ended != ended {
 			t.Errorf("bought back at %v: ended by %v, want %v", open, r.Ended, ended)
 		}
@@ -135,7 +139,8 @@ func TestRun_NamesTheBarWhoseEquityIsNoNumber(t *testing.T) {
 		if err := Run(bars, signals, Config{}, &st, 2); err != nil {
 			t.Fatal(err)
 		}
-		if err := Run(bars, signals, Config{}, &st, 4); err == nil || err.Error() != "the equity at bar 2 is not a number; check the prices there and before" {
+		if err := Run(bars, signals, Config{}, &st, 4); err == nil ||
+			err.Error() != "the equity at bar 2 is not a number; check the prices there and before" {
 			t.Errorf("close %v: error is %v, want one about bar 2", bad, err)
 		}
 	}
@@ -227,7 +232,8 @@ func TestMeasure_Trades(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m.TotalTrades != 4 || m.WinningTrades != 2 || m.LosingTrades != 1 {
-		t.Errorf("%d trades, %d won, %d lost; want 4, 2 and 1: a trade that made nothing is neither", m.TotalTrades, m.WinningTrades, m.LosingTrades)
+		t.Errorf("%d trades, %d won, %d lost; want 4, 2 and 1: a trade that made nothing is neither", m.TotalTrades, m.WinningTrades,
+			m.LosingTrades)
 	}
 	if m.ProfitFactor == nil || *m.ProfitFactor != 5 {
 		t.Errorf("profit factor %s, want 5", show(m.ProfitFactor))
@@ -371,13 +377,28 @@ func TestCompareRuns_SaysWhatDiffers(t *testing.T) {
 		cut       int
 		says      *LookAheadError
 	}{
-		"the same":          {result([]float64{1, 2, 3}), result([]float64{1, 2, 4}), 2, nil},
-		"another equity":    {result([]float64{1, 2, 3}), result([]float64{1, 5, 3}), 3, &LookAheadError{Bar: 1, Cut: 3, Was: "equity 2", Is: "5"}},
-		"no equity":         {result([]float64{1, 2, 3}), result([]float64{1}), 3, &LookAheadError{Bar: 1, Cut: 3, Was: "equity 2", Is: "nothing"}},
-		"a trade more":      {result(nil), result(nil, entry), 1, &LookAheadError{Bar: 1, Cut: 1, Was: "no trade", Is: "a long entry of 2 at 10"}},
-		"a trade less":      {result(nil, entry), result(nil), 4, &LookAheadError{Bar: 1, Cut: 4, Was: "a long trade of 2 from 10 to 12", Is: "no trade"}},
-		"an entry to come":  {result(nil, entry), result(nil), 0, nil},
-		"closed at the cut": {result(nil, entry), result(nil), 3, &LookAheadError{Bar: 1, Cut: 3, Was: "a long trade of 2 from 10 to 12", Is: "no trade"}},
+		"the same": {result([]float64{1, 2, 3}), result([]float64{1, 2, 4}), 2, nil},
+		"another equity": {
+			result([]float64{1, 2, 3}), result([]float64{1, 5, 3}), 3,
+			&LookAheadError{Bar: 1, Cut: 3, Was: "equity 2", Is: "5"},
+		},
+		"no equity": {
+			result([]float64{1, 2, 3}), result([]float64{1}), 3,
+			&LookAheadError{Bar: 1, Cut: 3, Was: "equity 2", Is: "nothing"},
+		},
+		"a trade more": {
+			result(nil), result(nil, entry), 1,
+			&LookAheadError{Bar: 1, Cut: 1, Was: "no trade", Is: "a long entry of 2 at 10"},
+		},
+		"a trade less": {
+			result(nil, entry), result(nil), 4,
+			&LookAheadError{Bar: 1, Cut: 4, Was: "a long trade of 2 from 10 to 12", Is: "no trade"},
+		},
+		"an entry to come": {result(nil, entry), result(nil), 0, nil},
+		"closed at the cut": {
+			result(nil, entry), result(nil), 3,
+			&LookAheadError{Bar: 1, Cut: 3, Was: "a long trade of 2 from 10 to 12", Is: "no trade"},
+		},
 	} {
 		e := compareRuns(c.want, c.got, c.cut)
 		if (e == nil) != (c.says == nil) || e != nil && *e != *c.says {
@@ -412,7 +433,8 @@ func TestFuture_ChangesWhatFollowsTheOpen(t *testing.T) {
 		k := slices.IndexFunc(futures, func(f future) bool { return f.name == c.name })
 		got := futures[k].change(b, 1)
 		for name, pair := range map[string][2][]float64{
-			"open": {got.Open, c.open}, "high": {got.High, c.high}, "low": {got.Low, c.low}, "close": {got.Close, c.closing}, "volume": {got.Volume, c.volume},
+			"open": {got.Open, c.open}, "high": {got.High, c.high}, "low": {got.Low, c.low}, "close": {got.Close, c.closing},
+			"volume": {got.Volume, c.volume},
 		} {
 			for i := range pair[1] {
 				if !near(pair[0][i], pair[1][i], 1e-14, 100) {

@@ -101,7 +101,13 @@ func TestRun_SignalsAndPosition(t *testing.T) {
 		{"Sell opens a short when allowed", []Signal{S, H, B, H, H}, Config{AllowShort: true}, fills{{1, 3}}, []Side{Short}},
 		{"an opposite signal only closes", []Signal{B, S, H, H, H}, Config{AllowShort: true}, fills{{1, 2}}, []Side{Long}},
 		{"the next one opens", []Signal{B, S, S, H, H}, Config{AllowShort: true}, fills{{1, 2}, {3, 4}}, []Side{Long, Short}},
-		{"flip closes and opens at one open", []Signal{B, S, H, B, H}, Config{AllowShort: true, Flip: true}, fills{{1, 2}, {2, 4}, {4, 4}}, []Side{Long, Short, Long}},
+		{
+			"flip closes and opens at one open",
+			[]Signal{B, S, H, B, H},
+			Config{AllowShort: true, Flip: true},
+			fills{{1, 2}, {2, 4}, {4, 4}},
+			[]Side{Long, Short, Long},
+		},
 		{"flip does not go short unless allowed", []Signal{B, S, H, H, H}, Config{Flip: true}, fills{{1, 2}}, []Side{Long}},
 		{"the last bar's signal lapses", []Signal{H, H, H, H, B}, Config{}, nil, nil},
 		{"signals before the start bar do not count", []Signal{B, B, B, H, H}, Config{StartBar: 2}, fills{{3, 4}}, []Side{Long}},
@@ -175,11 +181,43 @@ func TestRun_Ruin(t *testing.T) {
 		price   float64
 		left    float64
 	}{
-		{"a short whose price doubles within a bar", []Signal{Sell, Hold, Hold, Buy}, short, []row{calm, calm, {150, 250, 140, 150}, calm}, OnRuin, 200, 0},
-		{"a short whose bar opens beyond that", []Signal{Sell, Hold, Hold, Buy}, short, []row{calm, calm, {300, 310, 290, 300}, calm}, OnRuin, 300, -100_000},
-		{"a short that a signal leaves at such an open", []Signal{Sell, Buy, Hold, Buy}, short, []row{calm, calm, {300, 310, 290, 300}, calm}, OnSignal, 300, -100_000},
-		{"a short whose stop is jumped", []Signal{Sell, Hold, Hold, Buy}, stopped, []row{calm, calm, {300, 310, 290, 300}, calm}, OnStop, 300, -100_000},
-		{"a geared long that falls by a quarter", []Signal{Buy, Hold, Hold, Buy}, geared, []row{calm, calm, {90, 95, 70, 90}, calm}, OnRuin, 75, 0},
+		{
+			"a short whose price doubles within a bar",
+			[]Signal{Sell, Hold, Hold, Buy},
+			short,
+			[]row{calm, calm, {150, 250, 140, 150}, calm},
+			OnRuin, 200, 0,
+		},
+		{
+			"a short whose bar opens beyond that",
+			[]Signal{Sell, Hold, Hold, Buy},
+			short,
+			[]row{calm, calm, {300, 310, 290, 300}, calm},
+			OnRuin,
+			300, -100_000,
+		},
+		{
+			"a short that a signal leaves at such an open",
+			[]Signal{Sell, Buy, Hold, Buy},
+			short,
+			[]row{calm, calm, {300, 310, 290, 300}, calm},
+			OnSignal, 300, -100_000,
+		},
+		{
+			"a short whose stop is jumped",
+			[]Signal{Sell, Hold, Hold, Buy},
+			stopped,
+			[]row{calm, calm, {300, 310, 290, 300}, calm},
+			OnStop,
+			300, -100_000,
+		},
+		{
+			"a geared long that falls by a quarter",
+			[]Signal{Buy, Hold, Hold, Buy},
+			geared,
+			[]row{calm, calm, {90, 95, 70, 90}, calm},
+			OnRuin, 75, 0,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := drawn{series(c.bars...), c.signals, c.cfg}.run(t)

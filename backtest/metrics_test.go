@@ -84,7 +84,10 @@ func TestMeasure_WhatIsUndefinedIsNull(t *testing.T) {
 		}},
 		{"no losing bar, no Sortino", []float64{100, 101, 103}, nil, 250, func(m Metrics) []*float64 { return []*float64{m.Sortino, m.Calmar} }},
 		{"no trades, no rates of them", []float64{100, 101}, nil, 250, func(m Metrics) []*float64 {
-			return []*float64{m.WinRate, m.ProfitFactor, m.AvgTrade, m.AvgWin, m.AvgLoss, m.LargestWin, m.LargestLoss, m.TradeTStat, m.AvgHoldingPeriod}
+			return []*float64{
+				m.WinRate, m.ProfitFactor, m.AvgTrade, m.AvgWin, m.AvgLoss, m.LargestWin, m.LargestLoss, m.TradeTStat,
+				m.AvgHoldingPeriod,
+			}
 		}},
 		{"no losses, no profit factor", []float64{100, 101}, win, 250, func(m Metrics) []*float64 {
 			return []*float64{m.ProfitFactor, m.AvgLoss, m.LargestLoss, m.AvgLossHoldingPeriod, m.TradeTStat}
@@ -95,7 +98,12 @@ func TestMeasure_WhatIsUndefinedIsNull(t *testing.T) {
 		{"one bar, no returns", []float64{100}, nil, 250, func(m Metrics) []*float64 {
 			return []*float64{m.AnnualizedReturn, m.Volatility, m.Sharpe, m.Exposure}
 		}},
-		{"a gain too steep to be told per year", []float64{100, 200}, nil, 1e6, func(m Metrics) []*float64 { return []*float64{m.AnnualizedReturn} }},
+		{
+			"a gain too steep to be told per year",
+			[]float64{100, 200},
+			nil, 1e6,
+			func(m Metrics) []*float64 { return []*float64{m.AnnualizedReturn} },
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := measure(t, c.equity, c.trades, c.perYear)
@@ -176,7 +184,10 @@ func TestBarsPerYear_CountsTheBarsThatAreThere(t *testing.T) {
 }
 
 func TestFinish_BuyAndHoldBuysAtTheFirstOpenAfterADecision(t *testing.T) {
-	d := drawn{series(row{10, 10, 10, 10}, row{20, 20, 20, 20}, row{40, 40, 40, 40}, row{50, 60, 50, 60}), make([]Signal, 4), Config{StartBar: 1}}
+	d := drawn{
+		series(row{10, 10, 10, 10}, row{20, 20, 20, 20}, row{40, 40, 40, 40}, row{50, 60, 50, 60}), make([]Signal, 4),
+		Config{StartBar: 1},
+	}
 	if got := d.run(t).Metrics.BuyAndHoldReturnPct; got == nil || *got != 50 {
 		t.Errorf("buy and hold made %s %%, want 50, from 40 to 60", show(got))
 	}

@@ -17,7 +17,13 @@ func TestFromProbabilities(t *testing.T) {
 		signals    []Signal
 		confidence []float32
 	}{
-		{"the most likely class wins", []float32{.6, .3, .1, .1, .3, .6, .1, .8, .1}, Decision{}, []Signal{Buy, Sell, Hold}, []float32{.6, .6, .8}},
+		{
+			"the most likely class wins",
+			[]float32{.6, .3, .1, .1, .3, .6, .1, .8, .1},
+			Decision{},
+			[]Signal{Buy, Sell, Hold},
+			[]float32{.6, .6, .8},
+		},
 		{"the first of equals", []float32{.4, .4, .2}, Decision{}, []Signal{Buy}, []float32{.4}},
 		{"below the threshold it is a Hold", []float32{.6, .3, .1}, Decision{Threshold: .7}, []Signal{Hold}, []float32{.6}},
 		{"at the threshold it is not", []float32{.5, .25, .25}, Decision{Threshold: .5}, []Signal{Buy}, []float32{.5}},

@@ -103,7 +103,8 @@ func (st *State) check() error {
 		return corrupt("its configuration is not one that a run uses: %v", err)
 	}
 	h := &st.Holding
-	if !finite(st.Equity...) || !finite(st.Cash, h.Units, h.Quote, h.Price, h.Costs, h.Low, h.High) || math.IsNaN(h.Stop) || math.IsNaN(h.Target) {
+	if !finite(st.Equity...) || !finite(st.Cash, h.Units, h.Quote, h.Price, h.Costs, h.Low, h.High) || math.IsNaN(h.Stop) ||
+		math.IsNaN(h.Target) {
 		return corrupt("it holds what is not a number")
 	}
 	if st.Ruined && (st.Bar == 0 || h.Units != 0 || st.Pending != Hold) {

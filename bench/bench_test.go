@@ -58,7 +58,10 @@ func measure(b *testing.B, name, url, driver, raw string) {
 		b.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	if err := bench.Run(ctx, bench.Config{Name: name, Store: store, OneWriter: driver == "sqlite", Blobs: blobs, Raw: bench.Raw(db), Out: os.Stdout}); err != nil {
+	if err := bench.Run(ctx, bench.Config{
+		Name: name, Store: store, OneWriter: driver == "sqlite", Blobs: blobs, Raw: bench.Raw(db),
+		Out: os.Stdout,
+	}); err != nil {
 		b.Fatal(err)
 	}
 }

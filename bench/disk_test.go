@@ -38,7 +38,8 @@ func BenchmarkDiskOfResearches(b *testing.B) {
 	// same in the trash. There are never more, so that they do not grow with n.
 	const directories = 2 * (256 + 256*256) * 4096
 	gb := (float64(kept)*projected + directories) / 1e9
-	fmt.Printf("disk of a research               %.1f kB kept after %d on %d bars, %.1f kB without compaction: %.3f x; 100,000 are %.2f GB with %.2f GB of directories%s\n",
+	fmt.Printf("disk of a research               %.1f kB kept after %d on %d bars, %.1f kB without compaction: %.3f x; "+
+		"100,000 are %.2f GB with %.2f GB of directories%s\n",
 		float64(kept)/1e3, n, *diskBars, float64(whole)/1e3, float64(kept)/float64(whole), gb, directories/1e9, bench.Aim(gb <= 5, "<= 5 GB"))
 	in.curves()
 	in.stop()
@@ -101,7 +102,8 @@ func (in *installation) halt() {
 	if err := syscall.Kill(in.pid, syscall.SIGTERM); err != nil {
 		in.b.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); size(in.b, filepath.Join(in.dir, "data", "ktrdr.db-wal")) > 0; <-time.After(50 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); size(in.b,
+		filepath.Join(in.dir, "data", "ktrdr.db-wal")) > 0; <-time.After(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			in.b.Fatal("the backend does not stop")
 		}
@@ -137,7 +139,9 @@ func size(b *testing.B, root string) (total int64) {
 // curves prints how long the curves of compacted backtests take.
 func (in *installation) curves() {
 	in.b.Helper()
-	page, err := in.client.List(in.b.Context(), ktrdr.OperationQuery{Type: []ktrdr.Type{ktrdr.Backtesting}, Status: []ktrdr.Status{ktrdr.Completed}, Limit: 20})
+	page, err := in.client.List(in.b.Context(), ktrdr.OperationQuery{
+		Type: []ktrdr.Type{ktrdr.Backtesting}, Status: []ktrdr.Status{ktrdr.Completed}, Limit: 20,
+	})
 	if err != nil {
 		in.b.Fatal(err)
 	}
@@ -157,6 +161,7 @@ func (in *installation) curves() {
 	}
 	slices.Sort(times)
 	most := times[len(times)-1]
-	fmt.Printf("curve that is computed again     p50 %v, at most %v of %d%s\n", times[len(times)/2].Round(time.Millisecond), most.Round(time.Millisecond), len(times),
+	fmt.Printf("curve that is computed again     p50 %v, at most %v of %d%s\n", times[len(times)/2].Round(time.Millisecond),
+		most.Round(time.Millisecond), len(times),
 		bench.Aim(most <= time.Second, "<= 1 s"))
 }

@@ -39,7 +39,8 @@ func beats(b *testing.B, bin, name, url string, n int) {
 	every := max(time.Second, time.Duration(n)*time.Second/aSecond)
 	in := install(b, bin)
 	defer in.stop()
-	in.env = append(in.env, fmt.Sprintf("HEARTBEAT_INTERVAL_SECONDS=%v", every.Seconds()), fmt.Sprintf("ORPHAN_TIMEOUT_SECONDS=%v", (6*every).Seconds()))
+	in.env = append(in.env, fmt.Sprintf("HEARTBEAT_INTERVAL_SECONDS=%v", every.Seconds()),
+		fmt.Sprintf("ORPHAN_TIMEOUT_SECONDS=%v", (6*every).Seconds()))
 	in.serve("--db", url, "--workers", "0")
 
 	ctx, stop := context.WithCancel(b.Context())

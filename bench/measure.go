@@ -51,7 +51,8 @@ func (r *rig) chains(ctx context.Context) error {
 	r.printf("chain of 4, alone                %8v  = %.2f x (%d raw commits)%s\n",
 		latency.Round(time.Microsecond), times, Commits, Aim(times <= 3, "<= 3 x"))
 	transition := time.Duration(used.Seconds() / (many * Commits) * float64(time.Second))
-	r.printf("chains, %d in flight             %8.0f /s = %.2f x (raw/s / %d) on 1 connection, %.2f x on %d; %v CPU of this process per transition%s\n",
+	r.printf("chains, %d in flight             %8.0f /s = %.2f x (raw/s / %d) on 1 connection, %.2f x on %d; %v CPU of this process per "+
+		"transition%s\n",
 		inFlight, many, many/(raw1/Commits), Commits, many/(raw32/Commits), inFlight, transition.Round(time.Microsecond),
 		r.chainAim(many, raw1, raw32, transition))
 	return nil
@@ -161,7 +162,10 @@ func (r *rig) starts(ctx context.Context) error {
 // held claims n operations for a worker that only exists here.
 func (r *rig) held(ctx context.Context, name ktrdr.WorkerID, n int) ([]ktrdr.Claimed, error) {
 	types := []ktrdr.Type{ktrdr.Dummy}
-	if _, err := r.eng.Register(ctx, ktrdr.Registration{Protocol: ktrdr.Protocol, Worker: ktrdr.Worker{ID: name, Types: types, Slots: n}}); err != nil {
+	if _, err := r.eng.Register(ctx, ktrdr.Registration{
+		Protocol: ktrdr.Protocol,
+		Worker:   ktrdr.Worker{ID: name, Types: types, Slots: n},
+	}); err != nil {
 		return nil, err
 	}
 	var claims []ktrdr.Claimed
@@ -203,7 +207,8 @@ func (r *rig) heartbeats(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.printf("heartbeats of 10 operations      %8.0f /s, %v CPU each\n", rate, time.Duration(used.Seconds()/rate*float64(time.Second)).Round(time.Microsecond))
+	r.printf("heartbeats of 10 operations      %8.0f /s, %v CPU each\n", rate,
+		time.Duration(used.Seconds()/rate*float64(time.Second)).Round(time.Microsecond))
 	return nil
 }
 
@@ -220,7 +225,10 @@ func (r *rig) checkpoints(ctx context.Context) error {
 	var turn, seq atomic.Int64
 	put := func(ctx context.Context) error {
 		c := claims[int(turn.Add(1))%len(claims)]
-		_, err := r.eng.Checkpoint(ctx, ktrdr.NewCheckpoint{Operation: c.Operation, Epoch: c.Epoch, Seq: seq.Add(1), Type: ktrdr.CheckpointPeriodic, State: state})
+		_, err := r.eng.Checkpoint(ctx, ktrdr.NewCheckpoint{
+			Operation: c.Operation, Epoch: c.Epoch, Seq: seq.Add(1),
+			Type: ktrdr.CheckpointPeriodic, State: state,
+		})
 		return err
 	}
 	get := func(ctx context.Context) error {
@@ -235,7 +243,8 @@ func (r *rig) checkpoints(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.printf("checkpoint %s of 4 KB          %8.0f /s with %d clients, %v CPU each\n", m.what, rate, inFlight, time.Duration(used.Seconds()/rate*float64(time.Second)).Round(time.Microsecond))
+		r.printf("checkpoint %s of 4 KB          %8.0f /s with %d clients, %v CPU each\n", m.what, rate, inFlight,
+			time.Duration(used.Seconds()/rate*float64(time.Second)).Round(time.Microsecond))
 	}
 	return nil
 }
@@ -272,7 +281,8 @@ func (r *rig) listing(ctx context.Context) error {
 	}
 	sorted(times)
 	p99 := quantile(times, .99)
-	r.printf("first page, 50 of %d        p50 %v, p99 %v%s\n", r.Listing, quantile(times, .5).Round(time.Microsecond), p99.Round(time.Microsecond),
+	r.printf("first page, 50 of %d        p50 %v, p99 %v%s\n", r.Listing, quantile(times, .5).Round(time.Microsecond),
+		p99.Round(time.Microsecond),
 		Aim(p99 <= 20*time.Millisecond, "<= 20ms"))
 	return nil
 }

@@ -88,7 +88,8 @@ func overhead(b *testing.B, name, url, driver, rawURL string) {
 	}
 	perCommit := time.Duration(float64(2*time.Second) / (before + after))
 	times := took.Seconds() / (bench.Commits * perCommit.Seconds())
-	fmt.Printf("research of nothing, %-10s  %8v  = %.2f x (%d raw commits of %v; %s; %v CPU of this process)%s\n", name, took.Round(time.Microsecond),
+	fmt.Printf("research of nothing, %-10s  %8v  = %.2f x (%d raw commits of %v; %s; %v CPU of this process)%s\n", name,
+		took.Round(time.Microsecond),
 		times, bench.Commits, perCommit.Round(time.Microsecond), counted, used.Round(time.Microsecond), bench.Aim(times <= 3, "<= 3 x"))
 }
 

@@ -61,7 +61,8 @@ func (in *installation) queue(n int) (kb int) {
 	}
 	slices.Sort(times)
 	p99 := times[len(times)*99/100]
-	fmt.Printf("%4d researches queued            created in %v; status p50 %v, p99 %v; %d MB anonymous memory at most%s\n", n, trigger.Round(time.Millisecond),
+	fmt.Printf("%4d researches queued            created in %v; status p50 %v, p99 %v; %d MB anonymous memory at most%s\n", n,
+		trigger.Round(time.Millisecond),
 		times[len(times)/2].Round(time.Microsecond), p99.Round(time.Microsecond), kb>>10, bench.Aim(p99 <= 50*time.Millisecond, "p99 <= 50ms"))
 	return kb
 }
@@ -88,7 +89,8 @@ func (in *installation) workOff(n, early int) {
 			late = max(late, kb)
 		}
 	}
-	fmt.Printf("memory of the backend            %d MB at most while the first %d ended, %d MB while the last %d did, after %.0f s: %.2f x%s\n",
+	fmt.Printf("memory of the backend            %d MB at most while the first %d ended, %d MB while the last %d did, "+
+		"after %.0f s: %.2f x%s\n",
 		early>>10, n/5, late>>10, n/5, time.Since(begun).Seconds(), float64(late)/float64(early), bench.Aim(2*late <= 3*early, "<= 1.5 x"))
 }
 

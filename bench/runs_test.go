@@ -83,7 +83,8 @@ func (in *installation) measure(name string, paths []string) {
 	}
 	slices.Sort(times)
 	p50 := times[len(times)/2]
-	fmt.Printf("  %-20s p50 %8v, p95 %8v, %2.0f statements%s\n", name, p50.Round(10*time.Microsecond), times[len(times)*95/100].Round(10*time.Microsecond), least,
+	fmt.Printf("  %-20s p50 %8v, p95 %8v, %2.0f statements%s\n", name, p50.Round(10*time.Microsecond),
+		times[len(times)*95/100].Round(10*time.Microsecond), least,
 		bench.Aim(p50 <= 50*time.Millisecond, "p50 <= 50ms"))
 }
 
@@ -117,7 +118,10 @@ func fill(b *testing.B, url string, n int) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
-	store, err := sqlstore.Open(ctx, sqlstore.Config{URL: url, Plans: map[ktrdr.Type]ktrdr.Plan{ktrdr.AgentResearch: research.Plan()}, Ledger: research.Ledger()})
+	store, err := sqlstore.Open(ctx, sqlstore.Config{
+		URL: url, Plans: map[ktrdr.Type]ktrdr.Plan{ktrdr.AgentResearch: research.Plan()},
+		Ledger: research.Ledger(),
+	})
 	if err != nil {
 		b.Fatal(err)
 	}

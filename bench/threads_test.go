@@ -71,7 +71,8 @@ func measureThreads(b *testing.B, name string, s *threadServer, driver, raw stri
 		verdict = bench.Aim(puts.perSecond >= 3*one, ">= 3 x")
 	}
 	fmt.Printf("== threads over HTTP, %s\n", name)
-	fmt.Printf("raw single-row commits           %8.0f /s on 1 connection (%v each; %.0f before, %.0f after)\n", one, each.Round(time.Microsecond), before, after)
+	fmt.Printf("raw single-row commits           %8.0f /s on 1 connection (%v each; %.0f before, %.0f after)\n", one,
+		each.Round(time.Microsecond), before, after)
 	fmt.Printf("thread puts of 4 KB              %8.0f /s with %d clients = %.2f x raw; %v CPU of the server each%s\n",
 		puts.perSecond, threadClients, puts.perSecond/one, puts.cpu, verdict)
 	if commits, writes := s.commits(b); commits > 0 {
@@ -238,7 +239,9 @@ func (c *threadClient) put(ctx context.Context) error {
 		news, parent = `{"state":1,"brief":1}`, ""
 		values = strings.TrimSuffix(values, "}") + `,"brief":{"t":"json","b":"d2hhdA=="}}`
 	}
-	body := fmt.Sprintf(`{"thread_id":%q,"checkpoint_ns":"",%s"checkpoint":{"v":4,"id":%q,"ts":"2026-01-01T00:00:00Z","channel_versions":{"state":%d,"brief":1},"versions_seen":{"node":{"state":%d}}},"channel_values":%s,"new_versions":%s,"metadata":{"source":"loop","step":%d,"parents":{}}}`,
+	body := fmt.Sprintf(`{"thread_id":%q,"checkpoint_ns":"",%s"checkpoint":{"v":4,"id":%q,"ts":"2026-01-01T00:00:00Z",`+
+		`"channel_versions":{"state":%d,"brief":1},"versions_seen":{"node":{"state":%d}}},"channel_values":%s,"new_versions":%s,`+
+		`"metadata":{"source":"loop","step":%d,"parents":{}}}`,
 		c.thread, parent, c.id(c.step), c.step, c.step-1, values, news, c.step)
 	_, err := c.post(ctx, "put", body)
 	return err

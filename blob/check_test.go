@@ -33,7 +33,8 @@ func refTo(b []byte, op string) ktrdr.BlobRef {
 func TestCheck_FindsWhatIsWrongBothWays(t *testing.T) {
 	onEveryRoot(t, func(t *testing.T, r root) {
 		s := r.open(t, 0)
-		whole, missing, resized, rotten, unnamed, aside := bytesOf(1, 10), bytesOf(2, 20), bytesOf(3, 30), bytesOf(4, 40), bytesOf(5, 50), bytesOf(6, 60)
+		whole, missing, resized, rotten, unnamed, aside := bytesOf(1, 10), bytesOf(2, 20), bytesOf(3, 30), bytesOf(4, 40), bytesOf(5, 50),
+			bytesOf(6, 60)
 		for _, b := range [][]byte{whole, resized, rotten, unnamed, aside} {
 			put(t, s, b)
 		}

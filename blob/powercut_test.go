@@ -184,7 +184,9 @@ func atEveryCut(t *testing.T, first, second func(d *Dir) (answer, error), check 
 }
 
 // cutAt says whether the first process had a k1-th call and the second a k2-th.
-func cutAt(t *testing.T, what loss, k1, k2 int, first, second func(d *Dir) (answer, error), check func(t *testing.T, given []answer, d *Dir)) (bool, bool) {
+func cutAt(t *testing.T, what loss, k1, k2 int, first, second func(d *Dir) (answer, error),
+	check func(t *testing.T, given []answer, d *Dir),
+) (bool, bool) {
 	t.Helper()
 	dir := t.TempDir()
 	root, err := os.OpenRoot(dir)

@@ -87,7 +87,8 @@ func s3Root(t *testing.T) root {
 		},
 		plant: func(t *testing.T, name string, b []byte) {
 			t.Helper()
-			if _, err := srv.backend.PutObject(testBucket, "some/prefix/"+name, map[string]string{}, bytes.NewReader(b), int64(len(b)), nil); err != nil {
+			if _, err := srv.backend.PutObject(testBucket, "some/prefix/"+name, map[string]string{}, bytes.NewReader(b), int64(len(b)),
+				nil); err != nil {
 				t.Fatal(err)
 			}
 		},

@@ -286,7 +286,10 @@ func TestStore_ListsEveryBlobInOrderAndNothingElse(t *testing.T) {
 			t.Fatal(err)
 		}
 		name := blobName(hashOf([]byte("x")))
-		for _, foreign := range []string{"README", "ab/notes.txt", "ab/cd/notes.txt", "trash/note", "ab/cd/" + name[6:], name + ".bak", "zz/" + name} {
+		for _, foreign := range []string{
+			"README", "ab/notes.txt", "ab/cd/notes.txt", "trash/note", "ab/cd/" + name[6:], name + ".bak",
+			"zz/" + name,
+		} {
 			r.plant(t, foreign, []byte("not a blob"))
 		}
 		slices.SortFunc(want, compareHash)

@@ -142,7 +142,8 @@ func (l *Lab) Events(id ktrdr.OperationID) []ktrdr.Event {
 	l.t.Helper()
 	var all []ktrdr.Event
 	for after := ""; ; {
-		status, out, err := call[[]ktrdr.Event](l, http.MethodGet, "/api/v1/operations/"+string(id)+"/events?after="+after, nil, "Accept", "application/json")
+		status, out, err := call[[]ktrdr.Event](l, http.MethodGet, "/api/v1/operations/"+string(id)+"/events?after="+after, nil, "Accept",
+			"application/json")
 		if err != nil || status != http.StatusOK {
 			l.t.Fatalf("events of %s: %d %+v %v", id, status, out.Error, err)
 		}

@@ -17,7 +17,7 @@ func Build(tags string) (bin string, remove func(), err error) {
 	}
 	remove = func() { _ = os.RemoveAll(dir) }
 	bin = filepath.Join(dir, "ktrdr")
-	build := exec.Command("go", "build", "-tags", tags, "-o", bin, "../cmd/ktrdr") //nolint:noctx,gosec // the first step of the tests: our own tags, and go test's own timeout ends it
+	build := exec.Command("go", "build", "-tags", tags, "-o", bin, "../cmd/ktrdr") //nolint:noctx,gosec // go test's own timeout ends it
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		remove()

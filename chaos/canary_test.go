@@ -21,7 +21,9 @@ func parrot(key string) func(n int, r llmtest.Request) llmtest.Step {
 		said := llmtest.Step{}
 		switch {
 		case n == 0:
-			return llmtest.Step{Status: 500, Body: `{"error":{"message":"` + key + ` is fine, we are not"}}`, Header: map[string]string{"Request-Id": key}}
+			return llmtest.Step{
+				Status: 500, Body: `{"error":{"message":"` + key + ` is fine, we are not"}}`, Header: map[string]string{"Request-Id": key},
+			}
 		case bytes.Contains(r.Body, []byte("give_opinion")):
 			said = toolCall("give_opinion", map[string]any{
 				"strengths": []string{key}, "weaknesses": []string{key}, "suggestions": []string{key},
@@ -49,7 +51,8 @@ func TestSecrets_AKeyThatAProviderRepeatsIsKeptNowhere(t *testing.T) {
 
 		const seen = "a-goal-that-is-no-secret"
 		brief := func(text string) (research.Triggered, error) {
-			return lab.Client().Trigger(t.Context(), research.Request{Brief: text, Model: "anthropic/m1", BypassGates: true, Seed: new(uint64(1))}, "")
+			return lab.Client().Trigger(t.Context(), research.Request{Brief: text, Model: "anthropic/m1", BypassGates: true, Seed: new(uint64(1))},
+				"")
 		}
 		for _, key := range []string{canary + "-first", canary + "-second"} {
 			if _, err := brief("trade well, with " + key); ktrdr.CodeOf(err) != ktrdr.CodeInvalid || strings.Contains(err.Error(), canary) {

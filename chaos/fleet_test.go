@@ -40,7 +40,8 @@ func TestFleet_EveryKilledProcessIsTold(t *testing.T) {
 		await(t, "the loss of three workers", func() bool { return machine().WorkersLost >= 3 })
 		backend.Kill()
 		lab.Serve()
-		if m := machine(); m.WorkersLost != 3 || m.WorkersJoined != 3 || m.WorkersLeft != 0 || m.BackendStarts != 2 || m.BackendDeaths != 1 || m.Orphaned != 1 {
+		if m := machine(); m.WorkersLost != 3 || m.WorkersJoined != 3 || m.WorkersLeft != 0 || m.BackendStarts != 2 ||
+			m.BackendDeaths != 1 || m.Orphaned != 1 {
 			t.Errorf("the report counts %+v, want 3 workers joined and lost, 2 starts and 1 death of a backend, 1 orphan", m)
 		}
 	})

@@ -354,7 +354,8 @@ func (l *Lab) Until(id ktrdr.OperationID, within time.Duration, what string, ok 
 			return op
 		}
 		if time.Now().After(deadline) {
-			l.t.Fatalf("after %v %s is not %s: it is %s at step %d, epoch %d (%s); last answer %d %v", within, id, what, op.Status, op.Progress.StepsCompleted, op.Epoch, op.ErrorMessage, status, err)
+			l.t.Fatalf("after %v %s is not %s: it is %s at step %d, epoch %d (%s); last answer %d %v", within, id, what, op.Status,
+				op.Progress.StepsCompleted, op.Epoch, op.ErrorMessage, status, err)
 		}
 		pace()
 	}

@@ -72,7 +72,8 @@ func (l *Lab) eachFile(look func(path string, text []byte)) error {
 // eachTable reads the rows themselves: a file of pages may hold a text in two
 // halves.
 func (l *Lab) eachTable(look func(name string, text []byte)) error {
-	driver, source, names := "sqlite", "file:"+filepath.Join(l.data, "ktrdr.db")+"?mode=ro", `SELECT name FROM sqlite_schema WHERE type = 'table'`
+	driver, source, names := "sqlite", "file:"+filepath.Join(l.data, "ktrdr.db")+"?mode=ro",
+		`SELECT name FROM sqlite_schema WHERE type = 'table'`
 	if l.kind == Postgres {
 		driver, source, names = "pgx", l.db, `SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()`
 	}

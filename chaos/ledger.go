@@ -69,7 +69,8 @@ func (l *Lab) Ledger(run string) map[Place]Entry {
 			l.t.Fatalf("experiment of %s: %d %+v %v", e.Operation, whole, out.Error, err)
 		}
 		if err := json.Unmarshal(out.Data.Note, &note); err != nil || note.Hash == "" {
-			l.t.Errorf("%s: experiment of generation %d, place %d, has no result hash (%v): %s %s", run, at.Generation, at.Index, err, e.Status, e.Error)
+			l.t.Errorf("%s: experiment of generation %d, place %d, has no result hash (%v): %s %s", run, at.Generation, at.Index,
+				err, e.Status, e.Error)
 		}
 		if seen[at] {
 			l.t.Errorf("%s has two experiments in generation %d, place %d", run, at.Generation, at.Index)
@@ -77,7 +78,8 @@ func (l *Lab) Ledger(run string) map[Place]Entry {
 		seen[at] = true
 		entry, tried := entries[at]
 		if !tried || entry.Strategy != e.Strategy {
-			l.t.Errorf("%s: the experiment in generation %d, place %d, is of %s, the trial of %q", run, at.Generation, at.Index, e.Strategy, entry.Strategy)
+			l.t.Errorf("%s: the experiment in generation %d, place %d, is of %s, the trial of %q", run, at.Generation, at.Index,
+				e.Strategy, entry.Strategy)
 		}
 		entry.Result = note.Hash
 		entries[at] = entry
@@ -138,7 +140,8 @@ func (l *Lab) Looks(run string) (all []Look) {
 func memory[T any](l *Lab, kind, run string, of func(research.MemoryPage) []T) (all []T) {
 	l.t.Helper()
 	for cursor := ""; ; {
-		status, out, err := call[research.MemoryPage](l, http.MethodGet, fmt.Sprintf("/api/v1/memory?kind=%s&run=%s&limit=100&cursor=%s", kind, run, cursor), nil)
+		status, out, err := call[research.MemoryPage](l, http.MethodGet,
+			fmt.Sprintf("/api/v1/memory?kind=%s&run=%s&limit=100&cursor=%s", kind, run, cursor), nil)
 		if err != nil || status != http.StatusOK {
 			l.t.Fatalf("%s of %s: %d %+v %v", kind, run, status, out.Error, err)
 		}

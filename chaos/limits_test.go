@@ -42,7 +42,8 @@ func TestModels_ABudgetThatIsUsedUpStopsCallsAndNoResearch(t *testing.T) {
 				return s.Decision == llm.Skipped && s.Kind == resilience.KindBudget && strings.Contains(s.Reason, budget)
 			}
 			if d.Designer != research.Builtin || !slices.ContainsFunc(d.Decisions, refused) {
-				t.Errorf("designed by %q after %+v; want a call refused by the budget %s, and the program's own design", d.Designer, d.Decisions, budget)
+				t.Errorf("designed by %q after %+v; want a call refused by the budget %s, and the program's own design", d.Designer,
+					d.Decisions, budget)
 			}
 			auditMoney(t, lab, made.Run, 0, each)
 		}

@@ -36,7 +36,9 @@ func toolCall(name string, input any) llmtest.Step {
 	if err != nil {
 		panic(err) // maps of strings
 	}
-	return llmtest.Step{Tools: []llmtest.ToolCall{{ID: "c1", Name: name, Input: string(text)}}, Usage: &llmtest.Usage{Input: 1000, Output: 200}}
+	return llmtest.Step{
+		Tools: []llmtest.ToolCall{{ID: "c1", Name: name, Input: string(text)}}, Usage: &llmtest.Usage{Input: 1000, Output: 200},
+	}
 }
 
 // answering is a model that looks at the data once and then saves a strategy.
@@ -94,7 +96,8 @@ func TestModels_WithEveryProviderDownTheProgramDesignsAndBreakersOutliveIt(t *te
 			id := asks(t, lab)
 			op := lab.Ends(id, ktrdr.Completed)
 			d := designOf(t, lab, id)
-			if d.Designer != research.Builtin || !strings.Contains(d.Instead, "no model can answer") || !strings.Contains(d.Summary, "by the program itself") {
+			if d.Designer != research.Builtin || !strings.Contains(d.Instead, "no model can answer") ||
+				!strings.Contains(d.Summary, "by the program itself") {
 				t.Errorf("designed by %q, instead %q: %s", d.Designer, d.Instead, d.Summary)
 			}
 			var told research.Result
@@ -137,7 +140,9 @@ func TestModels_WithEveryProviderDownTheProgramDesignsAndBreakersOutliveIt(t *te
 		if n := len(first.Requests()); n != before {
 			t.Errorf("the dead provider was called %d times by the next life, want none: its breaker is open", n-before)
 		}
-		if _, err := client.ResetBreaker(t.Context(), "provider:anthropic", resilience.Decision{Why: "mended"}); ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
+		if _, err := client.ResetBreaker(t.Context(), "provider:anthropic", resilience.Decision{
+			Why: "mended",
+		}); ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
 			t.Errorf("a reset by nobody: %v, want it refused", err)
 		}
 		b, err := client.ResetBreaker(t.Context(), "provider:anthropic", resilience.Decision{By: "ann", Why: "mended"})

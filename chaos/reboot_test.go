@@ -98,7 +98,9 @@ func TestReboot_EverythingKilledAtOnceEndsAsUndisturbed(t *testing.T) {
 		for range 2 {
 			claimed := lab.Op(work[1]).Root
 			lab.Until(claimed, 30*time.Second, "at work", func(ktrdr.Operation) bool {
-				return slices.ContainsFunc(lab.Children(claimed), func(op ktrdr.Operation) bool { return op.Status == ktrdr.Running && op.Checkpoint != nil })
+				return slices.ContainsFunc(lab.Children(claimed), func(op ktrdr.Operation) bool {
+					return op.Status == ktrdr.Running && op.Checkpoint != nil
+				})
 			})
 			chaos.PowerCut(machine...)
 			machine = boot()

@@ -76,7 +76,8 @@ func (l *Lab) begin(path string, r any) ktrdr.OperationID {
 func (l *Lab) Researcher(env ...string) *Proc {
 	l.t.Helper()
 	l.workers++
-	return start(l.t, "worker", l.bin, join(l.env, env...), "worker", "--types", "training,backtesting", "--checkpoint-interval", "20ms", "--data", l.WorkerDir(l.workers))
+	return start(l.t, "worker", l.bin, join(l.env, env...), "worker", "--types", "training,backtesting", "--checkpoint-interval", "20ms",
+		"--data", l.WorkerDir(l.workers))
 }
 
 // ResultHash waits for an operation to complete and returns what it ended with,

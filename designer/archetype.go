@@ -30,13 +30,33 @@ type input struct {
 var archetypes = []archetype{
 	{"stretched prices come back", Reversion, []input{{"cci", 48, Thirds}, {"rsi", 24, Raw}}, strategy.TripleBarrier, 12, 0},
 	{"trends go on", Trend, []input{{"adx", 16, Thirds}, {"aroon", 24, Thirds}, {"ema_distance", 48, Raw}}, strategy.TripleBarrier, 24, 0},
-	{"oscillators turn at their extremes", Reversion, []input{{"stochastic", 48, Tails}, {"rsi", 16, Thirds}, {"bandwidth", 24, Raw}}, strategy.Context, 8, 1},
+	{
+		"oscillators turn at their extremes", Reversion,
+		[]input{{"stochastic", 48, Tails}, {"rsi", 16, Thirds}, {"bandwidth", 24, Raw}},
+		strategy.Context, 8, 1,
+	},
 	{"what moved moves on", Momentum, []input{{"roc", 24, Thirds}, {"rvi", 12, Thirds}, {"macd", 24, Raw}}, strategy.Context, 12, 0},
 	{"distance from the mean closes", Reversion, []input{{"distance", 48, Fifths}, {"bandwidth", 48, Raw}}, strategy.TripleBarrier, 12, 0},
-	{"narrow ranges break", Breakout, []input{{"squeeze", 24, Thirds}, {"williams", 48, Tails}, {"aroon", 48, Raw}}, strategy.TripleBarrier, 24, 0},
-	{"volume tells who means it", Volume, []input{{"mfi", 24, Thirds}, {"cmf", 24, Thirds}, {"volume_ratio", 24, Raw}, {"cci", 36, Tails}}, strategy.Context, 8, 0},
-	{"calm and turmoil want different trades", Volatility, []input{{"bandwidth", 36, Thirds}, {"fisher", 36, Thirds}, {"adx", 24, Raw}}, strategy.TripleBarrier, 16, 1},
-	{"direction is what the moves agree on", Trend, []input{{"plus_di", 24, Raw}, {"minus_di", 24, Raw}, {"supertrend", 12, Thirds}}, strategy.Zigzag, 24, 0},
+	{
+		"narrow ranges break", Breakout,
+		[]input{{"squeeze", 24, Thirds}, {"williams", 48, Tails}, {"aroon", 48, Raw}},
+		strategy.TripleBarrier, 24, 0,
+	},
+	{
+		"volume tells who means it", Volume,
+		[]input{{"mfi", 24, Thirds}, {"cmf", 24, Thirds}, {"volume_ratio", 24, Raw}, {"cci", 36, Tails}},
+		strategy.Context, 8, 0,
+	},
+	{
+		"calm and turmoil want different trades", Volatility,
+		[]input{{"bandwidth", 36, Thirds}, {"fisher", 36, Thirds}, {"adx", 24, Raw}},
+		strategy.TripleBarrier, 16, 1,
+	},
+	{
+		"direction is what the moves agree on", Trend,
+		[]input{{"plus_di", 24, Raw}, {"minus_di", 24, Raw}, {"supertrend", 12, Thirds}},
+		strategy.Zigzag, 24, 0,
+	},
 	{"the place in the range decides", Breakout, []input{{"williams", 64, Fifths}, {"roc", 8, Raw}}, strategy.ForwardReturn, 8, 0},
 	{"short swings overshoot", Reversion, []input{{"cci", 16, Fifths}, {"stochastic", 24, Thirds}}, strategy.Context, 4, 0.75},
 }

@@ -92,8 +92,8 @@ type Series struct {
 // longest is how much of a text is read.
 const longest = 64 << 10
 
-// ReadBrief reads a goal in English. Words without an effect are listed. Of a text beyond 64 KiB the rest is not read. The symbols and the timeframes
-// are always those of series that are known, unless none is.
+// ReadBrief reads a goal in English. Words without an effect are listed. Of a text beyond 64 KiB the rest is not read. The symbols and the
+// timeframes are always those of series that are known, unless none is.
 func ReadBrief(text string, known Known) Brief { return Chosen{}.Read(text, known) }
 
 // Read reads a goal for symbols and timeframes that were chosen elsewhere: they win
@@ -143,7 +143,8 @@ func (r *briefReader) sentences() []string {
 	case n == 1:
 		say("Research %s on %s bars.", b.Symbols[0], b.Timeframe)
 	case n > 1:
-		say("Research %s together on %s bars: one account each with 1/%d of the capital, judged on the sum.", text.List(b.Symbols, "and"), b.Timeframe, n)
+		say("Research %s together on %s bars: one account each with 1/%d of the capital, judged on the sum.", text.List(b.Symbols, "and"),
+			b.Timeframe, n)
 	}
 	if len(b.Longer) > 0 {
 		say("Decide at %s bars; designs may also read %s bars.", b.Timeframe, text.List(b.Longer, "and"))

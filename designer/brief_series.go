@@ -80,7 +80,8 @@ func (r *briefReader) readSeries(known Known, chosen Chosen) {
 func (k Known) symbolFor(certain, possible []market.Timeframe) string {
 	for _, want := range [][]market.Timeframe{slices.Concat(certain, possible), certain, possible} {
 		for _, s := range k.Series {
-			if len(want) > 0 && slices.Contains(want, s.Timeframe) && !slices.ContainsFunc(want, func(tf market.Timeframe) bool { return !k.has(s.Symbol, tf) }) {
+			if len(want) > 0 && slices.Contains(want, s.Timeframe) &&
+				!slices.ContainsFunc(want, func(tf market.Timeframe) bool { return !k.has(s.Symbol, tf) }) {
 				return s.Symbol
 			}
 		}
@@ -177,7 +178,8 @@ func CheckBrief(goal string, known Known, chosen Chosen) (warnings []string, err
 	}
 	if len(chosen.Symbols) > 0 {
 		if other := without(slices.Clone(named), chosen.Symbols); len(other) > 0 {
-			warnings = append(warnings, fmt.Sprintf("The goal names %s, and the request chooses %s: only what it chooses is researched.", text.List(other, "and"), text.List(chosen.Symbols, "and")))
+			warnings = append(warnings, fmt.Sprintf("The goal names %s, and the request chooses %s: only what it chooses is researched.",
+				text.List(other, "and"), text.List(chosen.Symbols, "and")))
 		}
 		named = chosen.Symbols
 	}
@@ -185,12 +187,14 @@ func CheckBrief(goal string, known Known, chosen Chosen) (warnings []string, err
 	if len(chosen.Timeframes) > 0 {
 		who = "the request"
 		if other := without(slices.Clone(certain), chosen.Timeframes); len(other) > 0 {
-			warnings = append(warnings, fmt.Sprintf("The goal names %s bars, and the request chooses %s: only what it chooses is read.", text.List(other, "and"), text.List(chosen.Timeframes, "and")))
+			warnings = append(warnings, fmt.Sprintf("The goal names %s bars, and the request chooses %s: only what it chooses is read.",
+				text.List(other, "and"), text.List(chosen.Timeframes, "and")))
 		}
 		certain = chosen.Timeframes
 	}
 	if len(named) > MaxSymbols {
-		return nil, fmt.Errorf("%d symbols are named; at most %d are researched together: name fewer, or make several requests", len(named), MaxSymbols)
+		return nil, fmt.Errorf("%d symbols are named; at most %d are researched together: name fewer, or make several requests",
+			len(named), MaxSymbols)
 	}
 	return warnings, known.lacks(who, named, certain)
 }
@@ -204,11 +208,13 @@ func (c Chosen) Contradicts(goal string, known Known) error {
 		return slices.ContainsFunc(c.Symbols, func(own string) bool { return squash(own) == squash(s) })
 	})
 	if len(other) > 0 {
-		return fmt.Errorf("the goal names %s, and it is written for %s: leave the symbol out of the goal, or change the strategy's training_data", text.List(other, "and"), text.List(c.Symbols, "and"))
+		return fmt.Errorf("the goal names %s, and it is written for %s: leave the symbol out of the goal, or change the strategy's training_data",
+			text.List(other, "and"), text.List(c.Symbols, "and"))
 	}
 	certain, _ := r.named()
 	if frames := without(certain, c.Timeframes); len(frames) > 0 {
-		return fmt.Errorf("the goal names %s bars, and it is written for %s: leave the timeframe out of the goal, or change the strategy's training_data", text.List(frames, "and"), text.List(c.Timeframes, "and"))
+		return fmt.Errorf("the goal names %s bars, and it is written for %s: leave the timeframe out of the goal, "+
+			"or change the strategy's training_data", text.List(frames, "and"), text.List(c.Timeframes, "and"))
 	}
 	return nil
 }
@@ -234,10 +240,15 @@ func checkStrangers(text string, known Known, named []string, chosen Chosen) (wa
 		if near := known.Nearest(meant[0]); near != "" {
 			hint = fmt.Sprintf("did you mean %s? If not, ", near)
 		}
-		return nil, fmt.Errorf("the goal names %s, and the library has no such bars; it has %s: %simport them with `ktrdr data import FILE --symbol %s --timeframe 1h`, leave the name out, or write it in small letters if it is no symbol",
+		return nil, fmt.Errorf(
+			"the goal names %s, and the library has no such bars; it has %s: "+
+				"%simport them with `ktrdr data import FILE --symbol %s --timeframe 1h`, leave the name out, "+
+				"or write it in small letters if it is no symbol",
 			strings.Join(meant, ", "), known.text(), hint, meant[0])
 	}
-	return []string{fmt.Sprintf("The goal names %s, and the library has no such bars: that part of it is not used.", strings.Join(lost, ", "))}, nil
+	return []string{
+		fmt.Sprintf("The goal names %s, and the library has no such bars: that part of it is not used.", strings.Join(lost, ", ")),
+	}, nil
 }
 
 // itemsWith are those of the lost that stand in a list with a symbol of the library:
@@ -277,7 +288,8 @@ func itemsWith(text string, known Known, lost []string) (items []string) {
 func (k Known) lacks(who string, symbols []string, frames []market.Timeframe) error {
 	if len(frames) == 0 {
 		if s, tf := k.longestCommon(symbols); len(symbols) > 1 && len(s) < len(symbols) {
-			return fmt.Errorf("%s have no timeframe in common, and only %s has %s bars; the library has %s: import bars of one timeframe for all, make them of shorter ones with `ktrdr data resample`, or name other symbols",
+			return fmt.Errorf("%s have no timeframe in common, and only %s has %s bars; the library has %s: import bars of one timeframe for all, "+
+				"make them of shorter ones with `ktrdr data resample`, or name other symbols",
 				text.List(symbols, "and"), text.List(s, "and"), tf[0], k.text())
 		}
 		return nil

@@ -72,14 +72,19 @@ func TestReadBrief_SaysWhatSeveralMean(t *testing.T) {
 }
 
 func TestChosen_WinsOverTheText(t *testing.T) {
-	b := designer.Chosen{Symbols: []string{"USDCAD", "EURGBP"}, Timeframes: []market.Timeframe{market.H4, market.H1}}.Read("momentum on AUDNZD daily", crosses)
-	if !slices.Equal(b.Symbols, []string{"USDCAD", "EURGBP"}) || b.Timeframe != market.H1 || !slices.Equal(b.Longer, []market.Timeframe{market.H4}) {
+	b := designer.Chosen{
+		Symbols:    []string{"USDCAD", "EURGBP"},
+		Timeframes: []market.Timeframe{market.H4, market.H1},
+	}.Read("momentum on AUDNZD daily", crosses)
+	if !slices.Equal(b.Symbols, []string{"USDCAD", "EURGBP"}) || b.Timeframe != market.H1 ||
+		!slices.Equal(b.Longer, []market.Timeframe{market.H4}) {
 		t.Errorf("%v on %s and %v, want what was chosen, the shortest timeframe first", b.Symbols, b.Timeframe, b.Longer)
 	}
 	if !strings.HasPrefix(b.Understood[0], "Research USDCAD and EURGBP together") {
 		t.Errorf("understood %q, want what was chosen", b.Understood)
 	}
-	if b := (designer.Chosen{Symbols: []string{"EURGBP", "USDCAD"}}).Read("on 4h bars", crosses); b.Timeframe != market.H4 || len(b.Symbols) != 2 {
+	if b := (designer.Chosen{Symbols: []string{"EURGBP", "USDCAD"}}).Read("on 4h bars", crosses); b.Timeframe != market.H4 ||
+		len(b.Symbols) != 2 {
 		t.Errorf("%v on %s, want the timeframe of the text", b.Symbols, b.Timeframe)
 	}
 }

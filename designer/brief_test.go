@@ -31,16 +31,23 @@ func TestReadBrief_UnderstandsGoals(t *testing.T) {
 			"", designer.Brief{Symbols: []string{"GBPUSD"}, Timeframe: market.H1},
 		},
 		"a symbol as traders write it, and a family": {
-			"A mean-reversion idea for EUR/USD", designer.Brief{Symbols: []string{"EURUSD"}, Timeframe: market.H1, Families: []designer.Family{designer.Reversion}},
+			"A mean-reversion idea for EUR/USD", designer.Brief{
+				Symbols: []string{"EURUSD"}, Timeframe: market.H1,
+				Families: []designer.Family{designer.Reversion},
+			},
 		},
 		"symbol and timeframe": {
-			"gbpusd on 4-hour bars, trend following", designer.Brief{Symbols: []string{"GBPUSD"}, Timeframe: market.H4, Families: []designer.Family{designer.Trend}},
+			"gbpusd on 4-hour bars, trend following",
+			designer.Brief{Symbols: []string{"GBPUSD"}, Timeframe: market.H4, Families: []designer.Family{designer.Trend}},
 		},
 		"a timeframe in a word": {
 			"daily EURUSD", designer.Brief{Symbols: []string{"EURUSD"}, Timeframe: market.D1},
 		},
 		"a holding time is no timeframe": {
-			"GBPUSD, hold for 4 hours", designer.Brief{Symbols: []string{"GBPUSD"}, Timeframe: market.H1, NotUnderstood: []string{"hold", "4 hours"}},
+			"GBPUSD, hold for 4 hours", designer.Brief{
+				Symbols: []string{"GBPUSD"}, Timeframe: market.H1,
+				NotUnderstood: []string{"hold", "4 hours"},
+			},
 		},
 		"a symbol with a dash": {
 			"scalping BTC-USD", designer.Brief{Symbols: []string{"BTC-USD"}, Timeframe: market.M15, Style: designer.Scalping},
@@ -62,7 +69,10 @@ func TestReadBrief_UnderstandsGoals(t *testing.T) {
 			"keep a 0.15 drawdown; long only", designer.Brief{Symbols: []string{"GBPUSD"}, Timeframe: market.H1, LongOnly: true, MaxDrawdown: 0.15},
 		},
 		"an upper bound of trades is not a lower one": {
-			"at most 50 trades", designer.Brief{Symbols: []string{"GBPUSD"}, Timeframe: market.H1, NotUnderstood: []string{"50 trades"}, NothingUnderstood: true},
+			"at most 50 trades", designer.Brief{
+				Symbols: []string{"GBPUSD"}, Timeframe: market.H1, NotUnderstood: []string{"50 trades"},
+				NothingUnderstood: true,
+			},
 		},
 		"what to avoid": {
 			"momentum without volume or macd. Use an LSTM but no GRU", designer.Brief{
@@ -71,10 +81,14 @@ func TestReadBrief_UnderstandsGoals(t *testing.T) {
 			},
 		},
 		"a full stop ends a negation": {
-			"no lookahead. trend please", designer.Brief{Symbols: []string{"GBPUSD"}, Timeframe: market.H1, Families: []designer.Family{designer.Trend}},
+			"no lookahead. trend please", designer.Brief{
+				Symbols: []string{"GBPUSD"}, Timeframe: market.H1,
+				Families: []designer.Family{designer.Trend},
+			},
 		},
 		"everything avoided": {
-			"no trend, no momentum, no reversion, no volume, no volatility, no breakout", designer.Brief{Symbols: []string{"GBPUSD"}, Timeframe: market.H1},
+			"no trend, no momentum, no reversion, no volume, no volatility, no breakout",
+			designer.Brief{Symbols: []string{"GBPUSD"}, Timeframe: market.H1},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +105,10 @@ func TestReadBrief_UnderstandsGoals(t *testing.T) {
 
 func TestReadBrief_TellsWhatItUnderstood(t *testing.T) {
 	got := strings.Join(designer.ReadBrief("long only RSI on EURUSD 4h, max drawdown 12%", library).Understood, "\n")
-	for _, want := range []string{"Research EURUSD on 1h bars.", "There is no 4h data of EURUSD; 1h is used.", "Look first at rsi.", "Never go short.", "below 12 %"} {
+	for _, want := range []string{
+		"Research EURUSD on 1h bars.", "There is no 4h data of EURUSD; 1h is used.", "Look first at rsi.",
+		"Never go short.", "below 12 %",
+	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in\n%s", want, got)
 		}

@@ -76,7 +76,8 @@ func Design(b Brief, seed uint64, generation, index int, past []Experiment, cost
 			f.mutate(&g, r)
 		}
 	}
-	return Proposal{}, fmt.Errorf("no design of generation %d at index %d that memory does not have was found in %d attempts: widen the goal", generation, index, mostAttempts)
+	return Proposal{}, fmt.Errorf("no design of generation %d at index %d that memory does not have was found in %d attempts: widen the goal",
+		generation, index, mostAttempts)
 }
 
 func checkPlace(b *Brief, generation, index int, cost instrument.Costs) error {

@@ -38,7 +38,8 @@ func briefOf(text string) designer.Brief {
 
 // goal draws a text of words that mean something, and of some that do not.
 var goal = rapid.Map(rapid.SliceOfN(rapid.SampledFrom([]string{
-	"EURUSD", "GBPUSD", "BTC-USD", "1h", "4h", "daily", "1h and 4h", "hourly and daily bars", "trend", "mean reversion", "momentum", "breakout", "volume", "volatility",
+	"EURUSD", "GBPUSD", "BTC-USD", "1h", "4h", "daily", "1h and 4h", "hourly and daily bars", "trend", "mean reversion", "momentum",
+	"breakout", "volume", "volatility",
 	"rsi", "macd", "adx", "bollinger bands", "ichimoku", "no", "without", ".", "simple", "long only", "no shorts", "lstm", "gru", "mlp",
 	"max drawdown 5 %", "max drawdown 30 %", "at least 200 trades", "scalping", "swing", "position trading", "please", "find", "42",
 	"stop loss 2 %", "take profit 4%", "no stops", "with stops", "risk 1 % per trade",
@@ -49,20 +50,27 @@ var float = rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{math.NaN(),
 // gene and genome may be anything.
 var gene = rapid.Custom(func(t *rapid.T) designer.Gene {
 	return designer.Gene{
-		Reading: rapid.OneOf(rapid.SampledFrom(designer.Catalog()), rapid.String()).Draw(t, "reading"),
-		Period:  rapid.Int().Draw(t, "period"), Partition: designer.Partition(rapid.SampledFrom([]string{"raw", "tails", "fifths", "thirds", "?"}).Draw(t, "partition")),
-		Frame: rapid.IntRange(-1, 3).Draw(t, "frame"),
+		Reading:   rapid.OneOf(rapid.SampledFrom(designer.Catalog()), rapid.String()).Draw(t, "reading"),
+		Period:    rapid.Int().Draw(t, "period"),
+		Partition: designer.Partition(rapid.SampledFrom([]string{"raw", "tails", "fifths", "thirds", "?"}).Draw(t, "partition")),
+		Frame:     rapid.IntRange(-1, 3).Draw(t, "frame"),
 	}
 })
 
 var genome = rapid.Custom(func(t *rapid.T) *designer.Genome {
 	return &designer.Genome{
 		Idea: designer.Family(rapid.String().Draw(t, "idea")), Inputs: rapid.SliceOfN(gene, 0, 9).Draw(t, "inputs"),
-		Label:   strategy.LabelSource(rapid.SampledFrom([]string{"", "zigzag", "forward_return", "triple_barrier", "context", "regime"}).Draw(t, "label")),
-		Horizon: rapid.Int().Draw(t, "horizon"), Width: float.Draw(t, "width"), Model: strategy.ModelType(rapid.SampledFrom([]string{"", "mlp", "gru", "tree"}).Draw(t, "model")),
+		Label: strategy.LabelSource(rapid.SampledFrom([]string{
+			"", "zigzag", "forward_return", "triple_barrier", "context",
+			"regime",
+		}).Draw(t, "label")),
+		Horizon: rapid.Int().Draw(t, "horizon"), Width: float.Draw(t, "width"),
+		Model:  strategy.ModelType(rapid.SampledFrom([]string{"", "mlp", "gru", "tree"}).Draw(t, "model")),
 		Hidden: rapid.SliceOfN(rapid.Int(), 0, 3).Draw(t, "hidden"), Sequence: rapid.Int().Draw(t, "sequence"), Dropout: float.Draw(t, "dropout"),
-		Rate: float.Draw(t, "rate"), Epochs: rapid.Int().Draw(t, "epochs"), Batch: rapid.Int().Draw(t, "batch"), Caution: rapid.IntRange(-99, 99).Draw(t, "caution"),
-		Short: rapid.Bool().Draw(t, "short"), Flip: rapid.Bool().Draw(t, "flip"), Stop: float.Draw(t, "stop"), Target: float.Draw(t, "target"), Size: float.Draw(t, "size"),
+		Rate: float.Draw(t, "rate"), Epochs: rapid.Int().Draw(t, "epochs"), Batch: rapid.Int().Draw(t, "batch"),
+		Caution: rapid.IntRange(-99, 99).Draw(t, "caution"),
+		Short:   rapid.Bool().Draw(t, "short"), Flip: rapid.Bool().Draw(t, "flip"), Stop: float.Draw(t, "stop"), Target: float.Draw(t, "target"),
+		Size: float.Draw(t, "size"),
 	}
 })
 
@@ -79,11 +87,13 @@ var reasons = []designer.Reason{
 
 var experiment = rapid.Custom(func(t *rapid.T) designer.Experiment {
 	e := designer.Experiment{
-		Generation: rapid.IntRange(-1, 9).Draw(t, "generation"), Index: rapid.IntRange(-3, 20).Draw(t, "index"), Earlier: rapid.Bool().Draw(t, "earlier"),
+		Generation: rapid.IntRange(-1, 9).Draw(t, "generation"), Index: rapid.IntRange(-3, 20).Draw(t, "index"),
+		Earlier:  rapid.Bool().Draw(t, "earlier"),
 		Strategy: rapid.OneOf(rapid.Just(string(strategy.Examples()[0].Source)), rapid.String()).Draw(t, "strategy"),
 		Outcome: designer.Outcome{
 			Reasons: rapid.SliceOfN(rapid.SampledFrom(reasons), 0, 2).Draw(t, "reasons"), Trades: rapid.IntRange(-5, 1000).Draw(t, "trades"),
-			Collapsed: rapid.Bool().Draw(t, "collapsed"), Failed: rapid.Bool().Draw(t, "failed"), Drawdown: float.Draw(t, "drawdown"), CostShare: float.Draw(t, "cost share"),
+			Collapsed: rapid.Bool().Draw(t, "collapsed"), Failed: rapid.Bool().Draw(t, "failed"), Drawdown: float.Draw(t, "drawdown"),
+			CostShare: float.Draw(t, "cost share"),
 		},
 	}
 	if rapid.Bool().Draw(t, "has a genome") {
@@ -103,8 +113,12 @@ func TestDesign_IsValidWhateverItIsGiven(t *testing.T) {
 		b := briefOf(goal.Draw(t, "goal"))
 		seed := rapid.Uint64().Draw(t, "seed")
 		generation, index := rapid.IntRange(0, 12).Draw(t, "generation"), rapid.IntRange(0, 70).Draw(t, "index")
-		past := rapid.SliceOfNDistinct(experiment, 0, 6, func(e designer.Experiment) [2]int { return [2]int{e.Generation, e.Index} }).Draw(t, "past")
-		cost := instrument.Costs{Commission: rapid.Float64Range(0, 0.005).Draw(t, "commission"), Spread: rapid.Float64Range(0, 0.001).Draw(t, "spread")}
+		past := rapid.SliceOfNDistinct(experiment, 0, 6,
+			func(e designer.Experiment) [2]int { return [2]int{e.Generation, e.Index} }).Draw(t, "past")
+		cost := instrument.Costs{
+			Commission: rapid.Float64Range(0, 0.005).Draw(t, "commission"),
+			Spread:     rapid.Float64Range(0, 0.001).Draw(t, "spread"),
+		}
 
 		p, err := designer.Design(b, seed, generation, index, past, cost)
 		if err != nil {
@@ -152,7 +166,8 @@ func checkBrief(t *rapid.T, b designer.Brief, s *strategy.Strategy, cost instrum
 			t.Fatalf("%s was to be avoided", x.ID)
 		}
 	}
-	if allowed := b.Timeframes(); slices.ContainsFunc(s.Data.Timeframes, func(tf market.Timeframe) bool { return !slices.Contains(allowed, tf) }) {
+	if allowed := b.Timeframes(); slices.ContainsFunc(s.Data.Timeframes,
+		func(tf market.Timeframe) bool { return !slices.Contains(allowed, tf) }) {
 		t.Fatalf("it reads %v, allowed are %v", s.Data.Timeframes, allowed)
 	}
 	if s.Data.History > b.Stats.Bars/8+50 {
@@ -164,7 +179,8 @@ func checkBrief(t *rapid.T, b designer.Brief, s *strategy.Strategy, cost instrum
 	if s.Backtest.Commission != cost.Commission || s.Backtest.Slippage != 0 || s.Backtest.Spread != cost.Spread {
 		t.Fatal("tested with other costs than it was designed for")
 	}
-	if s.Training.Epochs > 15 || s.Training.BatchSize < 128 || s.Training.BatchSize > 256 || len(s.Model.Hidden) > 2 || s.Model.Weights(32, 3) > 32*32+32*16+16*3+100+4*(16*48+200) {
+	if s.Training.Epochs > 15 || s.Training.BatchSize < 128 || s.Training.BatchSize > 256 || len(s.Model.Hidden) > 2 ||
+		s.Model.Weights(32, 3) > 32*32+32*16+16*3+100+4*(16*48+200) {
 		t.Fatalf("too much to train: %d epochs of %d, network %+v", s.Training.Epochs, s.Training.BatchSize, s.Model)
 	}
 }
@@ -253,7 +269,10 @@ func TestDesign_NeverProposesTwice(t *testing.T) {
 				}
 				keys[p.Key], hashes[s.Hash()] = at, at
 				sharpe := float64(len(p.Genome.Inputs))
-				tried = append(tried, designer.Experiment{Generation: g, Index: i, Key: p.Key, Genome: &p.Genome, Outcome: designer.Outcome{Sharpe: &sharpe, Trades: 100}})
+				tried = append(tried, designer.Experiment{
+					Generation: g, Index: i, Key: p.Key, Genome: &p.Genome,
+					Outcome: designer.Outcome{Sharpe: &sharpe, Trades: 100},
+				})
 			}
 			past = append(past, tried...)
 		}
@@ -326,7 +345,8 @@ func TestDesign_HoldsLongerWhereTradingCostsMore(t *testing.T) {
 		// Thirty basis points there and back, and three of them must fit into a
 		// move of about ten basis points times the root of the horizon.
 		if dear.Genome.Horizon < 48 || cheap.Genome.Horizon > 24 || dear.Genome.Pause < 24 {
-			t.Errorf("design %d looks %d bars ahead when trading is cheap, %d with a pause of %d when it is dear", index, cheap.Genome.Horizon, dear.Genome.Horizon, dear.Genome.Pause)
+			t.Errorf("design %d looks %d bars ahead when trading is cheap, %d with a pause of %d when it is dear", index, cheap.Genome.Horizon,
+				dear.Genome.Horizon, dear.Genome.Pause)
 		}
 		if !strings.Contains(dear.Notes, "do not pay") {
 			t.Errorf("the notes do not tell of the costs: %s", dear.Notes)
@@ -350,8 +370,12 @@ func TestDesign_RefusesWhatItCannotUse(t *testing.T) {
 		"a market that was not measured": {alter(func(b *designer.Brief) { b.Stats = designer.Stats{} }), 0, instrument.Costs{}, "Measure"},
 		"no symbol":                      {alter(func(b *designer.Brief) { b.Symbols = nil }), 0, instrument.Costs{}, "import"},
 		"a timeframe there is not":       {alter(func(b *designer.Brief) { b.Timeframe = "7h" }), 0, instrument.Costs{}, "7h"},
-		"a network there is not":         {alter(func(b *designer.Brief) { b.Models = []strategy.ModelType{"tree"} }), 0, instrument.Costs{}, "tree"},
-		"a symbol with a blank":          {alter(func(b *designer.Brief) { b.Symbols = []string{"a b"} }), 0, instrument.Costs{}, "symbol"},
+		"a network there is not": {
+			alter(func(b *designer.Brief) { b.Models = []strategy.ModelType{"tree"} }), 0,
+			instrument.Costs{},
+			"tree",
+		},
+		"a symbol with a blank": {alter(func(b *designer.Brief) { b.Symbols = []string{"a b"} }), 0, instrument.Costs{}, "symbol"},
 		"statistics of something else": {alter(func(b *designer.Brief) {
 			b.Stats.Columns = []designer.Column{{Name: "moon", Period: 28}}
 		}), 0, instrument.Costs{}, "moon"},

@@ -32,8 +32,12 @@ func TestDesign_GivesTheNamedFamilyHalfOfTheDesigns(t *testing.T) {
 					if p.Genome.Idea != family {
 						sharpe++ // the others are better, and are not followed for it
 					}
-					past = append(past, designer.Experiment{Generation: i / 8, Index: i % 8, Key: p.Key, Genome: &p.Genome, Outcome: designer.Outcome{Sharpe: &sharpe, Trades: 90}})
-					if p.Genome.Idea == family && slices.ContainsFunc(p.Genome.Inputs, func(x designer.Gene) bool { return slices.Contains(readings, x.Reading) }) {
+					past = append(past, designer.Experiment{
+						Generation: i / 8, Index: i % 8, Key: p.Key, Genome: &p.Genome,
+						Outcome: designer.Outcome{Sharpe: &sharpe, Trades: 90},
+					})
+					if p.Genome.Idea == family && slices.ContainsFunc(p.Genome.Inputs,
+						func(x designer.Gene) bool { return slices.Contains(readings, x.Reading) }) {
 						of++
 					}
 				}

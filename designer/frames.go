@@ -24,7 +24,8 @@ func length(tf market.Timeframe) int { return slices.Index(market.Timeframes, tf
 // known.
 func (b *Brief) checkLonger() error {
 	if len(b.LongerStats) != len(b.Longer) {
-		return fmt.Errorf("the goal has %d longer timeframes and the statistics of %d: measure the market again", len(b.Longer), len(b.LongerStats))
+		return fmt.Errorf("the goal has %d longer timeframes and the statistics of %d: measure the market again", len(b.Longer),
+			len(b.LongerStats))
 	}
 	before := b.Timeframe
 	for i, tf := range b.Longer {
@@ -104,7 +105,8 @@ func (f *frame) writeTimeframes(b *strings.Builder, g *Genome) {
 	for i, x := range used {
 		quoted[i] = strconv.Quote(string(f.timeframe(x)))
 	}
-	fmt.Fprintf(b, "  timeframes: {mode: multi_timeframe, timeframes: [%s], base_timeframe: %q}\n", strings.Join(quoted, ", "), string(f.brief.Timeframe))
+	fmt.Fprintf(b, "  timeframes: {mode: multi_timeframe, timeframes: [%s], base_timeframe: %q}\n", strings.Join(quoted, ", "),
+		string(f.brief.Timeframe))
 }
 
 // named is the name of an input's indicator and fuzzy set.

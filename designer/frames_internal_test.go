@@ -39,7 +39,10 @@ func TestMutate_ChangesTheTimeframeOfAnInput(t *testing.T) {
 }
 
 func TestPool_IsTheMeanOfWhatAllHave(t *testing.T) {
-	a := Stats{Bars: 900, Volatility: 0.001, Columns: []Column{{"cci", 24, [7]float64{0, 1, 2, 3, 4, 5, 6}}, {"mfi", 24, [7]float64{1, 2, 3, 4, 5, 6, 7}}}}
+	a := Stats{
+		Bars: 900, Volatility: 0.001,
+		Columns: []Column{{"cci", 24, [7]float64{0, 1, 2, 3, 4, 5, 6}}, {"mfi", 24, [7]float64{1, 2, 3, 4, 5, 6, 7}}},
+	}
 	b := Stats{Bars: 700, Volatility: 0.004, Columns: []Column{{"cci", 24, [7]float64{2, 3, 4, 5, 6, 7, 9}}}}
 	got := pool([]Stats{a, b})
 	if got.Bars != 700 || math.Abs(got.Volatility-0.002) > 1e-9 {

@@ -72,7 +72,9 @@ func TestDesign_ReadsLongerTimeframes(t *testing.T) {
 				alone++
 			}
 			sharpe := float64(index%5) / 2
-			tried = append(tried, designer.Experiment{Generation: generation, Index: index, Key: p.Key, Genome: &p.Genome, Outcome: designer.Outcome{Sharpe: &sharpe, Trades: 60}})
+			tried = append(tried, designer.Experiment{
+				Generation: generation, Index: index, Key: p.Key, Genome: &p.Genome, Outcome: designer.Outcome{Sharpe: &sharpe, Trades: 60},
+			})
 			if generation == 0 && index < 2 {
 				trainable(t, s, all)
 			}
@@ -111,7 +113,11 @@ func trainable(t *testing.T, s *strategy.Strategy, all []*market.Bars) {
 }
 
 func TestDesign_KeepsAGenomeOfMoreTimeframesToTheBriefs(t *testing.T) {
-	parent := designer.Genome{Inputs: []designer.Gene{{Reading: "rsi", Period: 24, Partition: designer.Thirds, Frame: 2}, {Reading: "cci", Period: 96, Partition: designer.Raw, Frame: 1}}}
+	parent := designer.Genome{
+		Inputs: []designer.Gene{
+			{Reading: "rsi", Period: 24, Partition: designer.Thirds, Frame: 2}, {Reading: "cci", Period: 96, Partition: designer.Raw, Frame: 1},
+		},
+	}
 	sharpe := 3.0
 	past := []designer.Experiment{{Earlier: true, Key: "k", Genome: &parent, Outcome: designer.Outcome{Sharpe: &sharpe, Trades: 500}}}
 	one, _ := measured(t, "AAA 1h", 1)
@@ -147,7 +153,9 @@ func TestDesign_RefusesTimeframesWithoutStatistics(t *testing.T) {
 		"must go from short to long: 1h stands after 1h":  func(b *designer.Brief) { b.Longer = []market.Timeframe{market.H1} },
 		"4h: the brief has no statistics of its market":   func(b *designer.Brief) { b.LongerStats = []designer.Stats{{}} },
 		"must go from short to long: odd stands after 1h": func(b *designer.Brief) { b.Longer = []market.Timeframe{"odd"} },
-		"the goal has 1 longer timeframes and the statis": func(b *designer.Brief) { b.LongerStats = append(slices.Clone(b.LongerStats), b.Stats) },
+		"the goal has 1 longer timeframes and the statis": func(b *designer.Brief) {
+			b.LongerStats = append(slices.Clone(b.LongerStats), b.Stats)
+		},
 	} {
 		bad := brief
 		change(&bad)

@@ -40,7 +40,13 @@ func designsOf(t *testing.T, goal string) string {
 			}
 			h.Write(text)
 			sharpe := float64((7*index+3*generation)%11)/4 - 1
-			reasons := [][]designer.Reason{nil, {{Code: "costs"}}, {{Code: "sharpe"}}, {{Code: "decay"}}, {{Code: "too_few_trades"}}}[(index+generation)%5]
+			reasons := [][]designer.Reason{
+				nil,
+				{{Code: "costs"}},
+				{{Code: "sharpe"}},
+				{{Code: "decay"}},
+				{{Code: "too_few_trades"}},
+			}[(index+generation)%5]
 			tried = append(tried, designer.Experiment{
 				Generation: generation, Index: index, Key: p.Key, Genome: &p.Genome,
 				Outcome: designer.Outcome{Sharpe: &sharpe, Trades: 50 + index, Reasons: reasons},

@@ -65,7 +65,8 @@ func research(t *testing.T, p designer.Proposal, b *market.Bars, seed uint64) de
 func night(t *testing.T, edge float64, bars int, seed uint64, generations int) []float64 {
 	t.Helper()
 	b := market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: bars, Seed: seed, Edge: edge})
-	brief := designer.ReadBrief("Find something that works on EURUSD.", designer.Known{Series: []designer.Series{{Symbol: "EURUSD", Timeframe: market.H1, Bars: bars}}})
+	brief := designer.ReadBrief("Find something that works on EURUSD.",
+		designer.Known{Series: []designer.Series{{Symbol: "EURUSD", Timeframe: market.H1, Bars: bars}}})
 	var err error
 	if brief.Stats, err = designer.Measure(b); err != nil {
 		t.Fatal(err)
@@ -85,7 +86,8 @@ func night(t *testing.T, edge float64, bars int, seed uint64, generations int) [
 			if o.Sharpe != nil {
 				sharpe = *o.Sharpe
 			}
-			t.Logf("edge %.2f market %d: generation %d.%d %-28s %-15s h %3d: net Sharpe %5.2f, %4d trades, collapsed %v, %v", edge, seed, g, i, p.Name, p.Genome.Label, p.Genome.Horizon, sharpe, o.Trades, o.Collapsed, time.Since(started).Round(time.Millisecond))
+			t.Logf("edge %.2f market %d: generation %d.%d %-28s %-15s h %3d: net Sharpe %5.2f, %4d trades, collapsed %v, %v", edge, seed, g, i,
+				p.Name, p.Genome.Label, p.Genome.Horizon, sharpe, o.Trades, o.Collapsed, time.Since(started).Round(time.Millisecond))
 			out = append(out, sharpe)
 			tried = append(tried, designer.Experiment{Generation: g, Index: i, Key: p.Key, Genome: &p.Genome, Outcome: o})
 		}

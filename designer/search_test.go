@@ -196,16 +196,37 @@ func TestLessons_AreLearntFromRefusals(t *testing.T) {
 		outcome Outcome
 		learnt  func(g Genome) bool
 	}{
-		"too few trades":          {Outcome{Reasons: []Reason{{Code: "too_few_trades"}}}, func(g Genome) bool { return g.Caution < 3 && g.Horizon < 12 && g.Pause == 0 && g.Short }},
-		"few trades in figures":   {Outcome{Sharpe: new(1.0), Trades: 4}, func(g Genome) bool { return g.Caution < 3 && g.Horizon < 12 }},
-		"costs":                   {Outcome{Reasons: []Reason{{Code: "net_return_negative"}}}, func(g Genome) bool { return g.Caution > 3 && g.Horizon > 12 && g.Pause > 4 }},
-		"costs in figures":        {Outcome{CostShare: 0.8}, func(g Genome) bool { return g.Caution > 3 && g.Horizon > 12 }},
-		"collapse":                {Outcome{Collapsed: true}, func(g Genome) bool { return g.Label != strategy.TripleBarrier && g.Rate > 0.003 }},
-		"nothing learnt":          {Outcome{Reasons: []Reason{{Code: "loss_too_high"}}}, func(g Genome) bool { return g.Label != strategy.TripleBarrier }},
-		"overfitting":             {Outcome{Reasons: []Reason{{Code: "decay"}}}, func(g Genome) bool { return len(g.Hidden) == 1 && g.Dropout > 0.1 && len(g.Inputs) == 1 }},
-		"drawdown":                {Outcome{Reasons: []Reason{{Code: "drawdown_too_high"}}}, func(g Genome) bool { return g.Size < 1 && g.Stop > 0 }},
-		"win rate":                {Outcome{Reasons: []Reason{{Code: "win_rate_too_low"}}}, func(g Genome) bool { return g.Target > 0 && g.Target <= 1 }},
-		"worse than holding":      {Outcome{Reasons: []Reason{{Code: "buy_and_hold"}}}, func(g Genome) bool { return !g.Short && g.Horizon > 12 }},
+		"too few trades": {
+			Outcome{Reasons: []Reason{{Code: "too_few_trades"}}},
+			func(g Genome) bool { return g.Caution < 3 && g.Horizon < 12 && g.Pause == 0 && g.Short },
+		},
+		"few trades in figures": {Outcome{Sharpe: new(1.0), Trades: 4}, func(g Genome) bool { return g.Caution < 3 && g.Horizon < 12 }},
+		"costs": {
+			Outcome{Reasons: []Reason{{Code: "net_return_negative"}}},
+			func(g Genome) bool { return g.Caution > 3 && g.Horizon > 12 && g.Pause > 4 },
+		},
+		"costs in figures": {Outcome{CostShare: 0.8}, func(g Genome) bool { return g.Caution > 3 && g.Horizon > 12 }},
+		"collapse":         {Outcome{Collapsed: true}, func(g Genome) bool { return g.Label != strategy.TripleBarrier && g.Rate > 0.003 }},
+		"nothing learnt": {
+			Outcome{Reasons: []Reason{{Code: "loss_too_high"}}},
+			func(g Genome) bool { return g.Label != strategy.TripleBarrier },
+		},
+		"overfitting": {
+			Outcome{Reasons: []Reason{{Code: "decay"}}},
+			func(g Genome) bool { return len(g.Hidden) == 1 && g.Dropout > 0.1 && len(g.Inputs) == 1 },
+		},
+		"drawdown": {
+			Outcome{Reasons: []Reason{{Code: "drawdown_too_high"}}},
+			func(g Genome) bool { return g.Size < 1 && g.Stop > 0 },
+		},
+		"win rate": {
+			Outcome{Reasons: []Reason{{Code: "win_rate_too_low"}}},
+			func(g Genome) bool { return g.Target > 0 && g.Target <= 1 },
+		},
+		"worse than holding": {
+			Outcome{Reasons: []Reason{{Code: "buy_and_hold"}}},
+			func(g Genome) bool { return !g.Short && g.Horizon > 12 },
+		},
 		"the first that is known": {Outcome{Reasons: []Reason{{Code: "weather"}, {Code: "drawdown"}}}, func(g Genome) bool { return g.Size < 1 }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -255,7 +276,8 @@ func TestRecall_LearnsFromStrategiesOfOthers(t *testing.T) {
 		t.Fatalf("of %d strategies %d are known and %d can be parents", len(past), len(m.keys), len(m.parents))
 	}
 	i := slices.IndexFunc(m.parents, func(k known) bool { return strings.Contains(k.Strategy, "name: rsi_mean_reversion") })
-	if g := m.parents[i].genome; !g.has("rsi", 0) || !g.has("adx", 0) || !g.has("ema_distance", 0) || g.Horizon != 48 || g.Label != strategy.TripleBarrier {
+	if g := m.parents[i].genome; !g.has("rsi", 0) || !g.has("adx", 0) || !g.has("ema_distance", 0) || g.Horizon != 48 ||
+		g.Label != strategy.TripleBarrier {
 		t.Errorf("rsi_mean_reversion is read as %+v", g)
 	}
 }

@@ -65,7 +65,8 @@ func Measure(b *market.Bars) (Stats, error) {
 
 func enough(b *market.Bars) error {
 	if n := b.Len(); n < LeastBars {
-		return fmt.Errorf("%s %s has %d bars for research; at least %d are needed to design for it: import more data", b.Symbol, b.Timeframe, n, LeastBars)
+		return fmt.Errorf("%s %s has %d bars for research; at least %d are needed to design for it: import more data", b.Symbol, b.Timeframe,
+			n, LeastBars)
 	}
 	return nil
 }
@@ -178,7 +179,8 @@ func (s *Stats) check() error {
 	}
 	for _, c := range s.Columns {
 		if _, known := find(c.Name); !known || !slices.Contains(periods, c.Period) {
-			return fmt.Errorf("the statistics of the market have %q over %d bars, which this version does not use: measure the market again", c.Name, c.Period)
+			return fmt.Errorf("the statistics of the market have %q over %d bars, which this version does not use: measure the market again",
+				c.Name, c.Period)
 		}
 	}
 	return nil

@@ -64,7 +64,8 @@ func (b *Brief) pooled(series []*market.Bars, tf market.Timeframe, until int64) 
 			return Stats{}, err
 		}
 		if n := closedBy(bars, until).Len(); float64(n) < least && len(b.Symbols) > 1 {
-			last = fmt.Errorf("%s %s has %d bars before the test part; at least %.0f are needed to design for it: import more data", symbol, tf, n, least)
+			last = fmt.Errorf("%s %s has %d bars before the test part; at least %.0f are needed to design for it: import more data",
+				symbol, tf, n, least)
 			continue
 		}
 		s, err := measure(bars, until, max(mostBars/len(b.Symbols), mostValues))

@@ -62,10 +62,12 @@ var phrases = map[string]meaning{
 	"short only": {unknown: true}, "only short": {unknown: true}, "only shorts": {unknown: true}, "shorts only": {unknown: true},
 	"simple": {simple: true}, "minimal": {simple: true}, "interpretable": {simple: true},
 
-	"stop": {stop: true}, "stops": {stop: true}, "stop loss": {stop: true}, "stop losses": {stop: true}, "stoploss": {stop: true}, "sl": {stop: true},
+	"stop": {stop: true}, "stops": {stop: true}, "stop loss": {stop: true}, "stop losses": {stop: true}, "stoploss": {stop: true},
+	"sl":       {stop: true},
 	"atr stop": {stop: true}, "atr stops": {stop: true}, "trailing stop": {unknown: true}, "trailing stops": {unknown: true},
 	"trailing stop loss": {unknown: true},
-	"take profit":        {target: true}, "take profits": {target: true}, "profit target": {target: true}, "profit targets": {target: true}, "tp": {target: true},
+	"take profit":        {target: true}, "take profits": {target: true}, "profit target": {target: true}, "profit targets": {target: true},
+	"tp":   {target: true},
 	"risk": {risk: true}, "risk per trade": {risk: true},
 }
 

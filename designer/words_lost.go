@@ -43,7 +43,8 @@ func (r *briefReader) lost() (list []string) {
 			continue
 		}
 		text := strings.TrimLeft(r.raw[i], "<>=")
-		if next := r.word(i + 1); plainNumber(text) && next != stop && !r.used[i+1] && !slices.Contains(grammar, next) && strings.Trim(next, "%<>=") != "" {
+		if next := r.word(i + 1); plainNumber(text) && next != stop && !r.used[i+1] && !slices.Contains(grammar, next) &&
+			strings.Trim(next, "%<>=") != "" {
 			text += " " + r.raw[i+1]
 			i++
 		}

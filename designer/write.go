@@ -166,7 +166,8 @@ func (f *frame) writeModel(b *strings.Builder, g *Genome) {
 	for i, n := range g.Hidden {
 		widths[i] = strconv.Itoa(n)
 	}
-	fmt.Fprintf(b, "model: {type: mlp, architecture: {hidden_layers: [%s], activation: relu, dropout: %v}}\n", strings.Join(widths, ", "), g.Dropout)
+	fmt.Fprintf(b, "model: {type: mlp, architecture: {hidden_layers: [%s], activation: relu, dropout: %v}}\n",
+		strings.Join(widths, ", "), g.Dropout)
 }
 
 // barHours is the length of a bar.
@@ -175,14 +176,16 @@ func (f *frame) barHours() float64 { return float64(f.brief.Timeframe.End(0)) / 
 func (f *frame) writeDecisions(b *strings.Builder, g *Genome) {
 	const most = 24 * 365 // hours, by the grammar
 	pause := min(float64(g.Pause)*f.barHours(), most)
-	fmt.Fprintf(b, "decisions:\n  position_awareness: true\n  allow_short_from_flat: %v\n  filters: {min_signal_separation: %v}\n", g.Short, pause)
+	fmt.Fprintf(b, "decisions:\n  position_awareness: true\n  allow_short_from_flat: %v\n  filters: {min_signal_separation: %v}\n",
+		g.Short, pause)
 	if g.Label != strategy.ForwardReturn {
 		fmt.Fprintf(b, "  output_format: classification\n  confidence_threshold: %v\n", confidences[g.Caution])
 		return
 	}
 	// Where trading is free a forecast must still stand out from none at all.
 	roundTrip := max(2*f.cost.PerSide(), f.brief.Stats.Volatility/20)
-	fmt.Fprintf(b, "  output_format: regression\n  cost_model: {round_trip_cost: %s, min_edge_multiplier: %v}\n", number(roundTrip), edges[g.Caution])
+	fmt.Fprintf(b, "  output_format: regression\n  cost_model: {round_trip_cost: %s, min_edge_multiplier: %v}\n", number(roundTrip),
+		edges[g.Caution])
 }
 
 // reach is how far the market typically moves within the horizon.
@@ -204,7 +207,9 @@ func (f *frame) writeTraining(b *strings.Builder, g *Genome) {
 		// The same distance up and down: which is touched first must not hang on
 		// which is nearer.
 		barrier := number(g.Width * math.Sqrt(float64(g.Horizon)))
-		fmt.Fprintf(b, "{source: triple_barrier, pt_multiplier: %s, sl_multiplier: %s, max_holding_period: %d, vol_span: 50, vol_method: ewm, compute_weights: true}\n", barrier, barrier, g.Horizon)
+		fmt.Fprintf(b,
+			"{source: triple_barrier, pt_multiplier: %s, sl_multiplier: %s, max_holding_period: %d, vol_span: 50, vol_method: ewm, "+
+				"compute_weights: true}\n", barrier, barrier, g.Horizon)
 	}
 	fmt.Fprintf(b, "  epochs: %d\n  batch_size: %d\n  learning_rate: %v\n  weight_decay: %v\n", g.Epochs, g.Batch, g.Rate, g.Decay)
 	b.WriteString("  early_stopping: {enabled: true, patience: 5, min_delta: 0, monitor: val_loss}\n")

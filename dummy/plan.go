@@ -103,7 +103,8 @@ func missing(parent ktrdr.Operation, spec Spec, f family) ([]ktrdr.NewOperation,
 }
 
 func failure(child ktrdr.Operation) *ktrdr.Finished {
-	why := ktrdr.Errorf(ktrdr.CodeFailed, "child %d (%s) ended %s: %s", child.Ordinal, child.ID, child.Status, cmp.Or(child.ErrorMessage, "no reason given"))
+	why := ktrdr.Errorf(ktrdr.CodeFailed, "child %d (%s) ended %s: %s", child.Ordinal, child.ID, child.Status,
+		cmp.Or(child.ErrorMessage, "no reason given"))
 	return &ktrdr.Finished{Outcome: ktrdr.Failed, ErrorMessage: why.Message, Error: ktrdr.FailureOf(why).CausedBy(child.Error)}
 }
 

@@ -133,7 +133,8 @@ func TestPlan_OneAfterAnother(t *testing.T) {
 		t.Fatalf("first decision %+v, want the first child", d)
 	}
 	tr.complete(t, 0)
-	if d := tr.ask(t, ktrdr.WhyChild); len(d.Create) != 1 || d.Create[0].Ordinal != 1 || d.Create[0].Priority != 9 || d.Progress.StepsCompleted != 1 {
+	if d := tr.ask(t, ktrdr.WhyChild); len(d.Create) != 1 || d.Create[0].Ordinal != 1 || d.Create[0].Priority != 9 ||
+		d.Progress.StepsCompleted != 1 {
 		t.Errorf("second decision %+v, want the second child and progress 1 of 3", d)
 	}
 }

@@ -72,7 +72,8 @@ func (s Spec) validate(at string, depth int, children *int) error {
 	check(s.StepMS >= 0 && s.StepMS <= MaxStepMS, "step_ms", "is %v; it must be 0 to %d", s.StepMS, MaxStepMS)
 	check(s.CheckpointEvery >= 0, "checkpoint_every", "is %d; it must not be negative", s.CheckpointEvery)
 	check(s.ArtifactBytes >= 0 && s.ArtifactBytes <= MaxArtifact, "artifact_bytes", "is %d; it must be 0 to %d", s.ArtifactBytes, MaxArtifact)
-	check(s.Priority >= -MaxPriority && s.Priority <= MaxPriority, "priority", "is %d; it must be %d to %d", s.Priority, -MaxPriority, MaxPriority)
+	check(s.Priority >= -MaxPriority && s.Priority <= MaxPriority, "priority", "is %d; it must be %d to %d", s.Priority, -MaxPriority,
+		MaxPriority)
 	for _, f := range []struct {
 		name string
 		step int

@@ -21,8 +21,11 @@ func TestSpec_Validate(t *testing.T) {
 		spec Spec
 		want string // part of the sentence; empty when it is valid
 	}{
-		"smallest":             {Spec{Steps: 1}, ""},
-		"largest":              {Spec{Steps: MaxSteps, StepMS: MaxStepMS, ArtifactBytes: MaxArtifact, CrashAt: MaxSteps, Priority: -MaxPriority}, ""},
+		"smallest": {Spec{Steps: 1}, ""},
+		"largest": {Spec{
+			Steps: MaxSteps, StepMS: MaxStepMS, ArtifactBytes: MaxArtifact, CrashAt: MaxSteps,
+			Priority: -MaxPriority,
+		}, ""},
 		"deepest":              {deep, ""},
 		"most children":        {many, ""},
 		"no steps":             {Spec{}, "steps is 0; it must be 1 to 10000000"},

@@ -55,7 +55,8 @@ func TestBackendLocal_UnderThePolicyFailAResearchWaitsToBeResumed(t *testing.T) 
 				}
 				l.remembersAll(op, at)
 				kept := slices.DeleteFunc(l.Children(op.ID), func(c ktrdr.Operation) bool { return c.ID == held.ID })
-				if child := l.Op(held.ID); at != inTraining && (child.Status != ktrdr.Failed || !strings.HasPrefix(child.ErrorMessage, "Backend restarted - ")) {
+				if child := l.Op(held.ID); at != inTraining &&
+					(child.Status != ktrdr.Failed || !strings.HasPrefix(child.ErrorMessage, "Backend restarted - ")) {
 					t.Errorf("what the dead backend ran is %s: %q", child.Status, child.ErrorMessage)
 				}
 
@@ -110,7 +111,8 @@ func TestBackendLocal_UnderThePolicyResumeAResearchGoesOnByItself(t *testing.T) 
 
 				l.completes(before.ID, again(at.child)...)
 				old := l.Op(held.ID)
-				if old.Status != ktrdr.Failed || !strings.HasPrefix(old.ErrorMessage, "Backend restarted - ") || old.Error == nil || old.Error.Code != ktrdr.CodeBackendRestart {
+				if old.Status != ktrdr.Failed || !strings.HasPrefix(old.ErrorMessage, "Backend restarted - ") || old.Error == nil ||
+					old.Error.Code != ktrdr.CodeBackendRestart {
 					t.Errorf("the old %s is %s: %q %+v", old.Type, old.Status, old.ErrorMessage, old.Error)
 				}
 				l.logs(backend, "level=WARN", string(held.ID))
@@ -131,7 +133,8 @@ func TestBackendLocal_ATrainingInsideTheBackendGoesOn(t *testing.T) {
 				backend.Kill()
 				l.ServeWith(1, "RESTART_POLICY="+policy)
 				if policy == "fail" {
-					if op := l.Op(held.ID); op.Status != ktrdr.Failed || op.ErrorMessage != ktrdr.MessageRestartLost { // it hung before its first checkpoint
+					// it hung before its first checkpoint
+					if op := l.Op(held.ID); op.Status != ktrdr.Failed || op.ErrorMessage != ktrdr.MessageRestartLost {
 						t.Errorf("the training is %s: %q", op.Status, op.ErrorMessage)
 					}
 					l.Resume(id)

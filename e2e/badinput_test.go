@@ -200,7 +200,8 @@ func TestBadInput_WithoutABudgetThereIsTheBuiltinModel(t *testing.T) {
 			t.Fatalf("budget %+v, %v, want none", b, err)
 		}
 		_, err := l.client.Trigger(t.Context(), research.Request{Model: "anthropic/claude-sonnet-5"}, "")
-		if ktrdr.CodeOf(err) != ktrdr.CodeBudget || !strings.Contains(err.Error(), "raise the budget") || !strings.Contains(err.Error(), "builtin") {
+		if ktrdr.CodeOf(err) != ktrdr.CodeBudget || !strings.Contains(err.Error(), "raise the budget") ||
+			!strings.Contains(err.Error(), "builtin") {
 			t.Errorf("a model without a budget: %v", err)
 		}
 		if n := l.operations(); n != 0 {

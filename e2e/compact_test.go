@@ -94,7 +94,8 @@ func (l *lab) shows(id ktrdr.OperationID) shown {
 		}
 	}
 	if s.ResultHash == (ktrdr.Hash{}) || len(s.Trades) == 0 || len(s.Equity) == 0 || len(s.Files) != 2 {
-		l.t.Fatalf("%s shows the hash %s, %d trades, %d points of equity, %d files; want some of each, and two files", id, s.ResultHash, len(s.Trades), len(s.Equity), len(s.Files))
+		l.t.Fatalf("%s shows the hash %s, %d trades, %d points of equity, %d files; want some of each, and two files", id, s.ResultHash,
+			len(s.Trades), len(s.Equity), len(s.Files))
 	}
 	return s
 }

@@ -35,7 +35,9 @@ func TestResultHashes_StayWhatTheyWere(t *testing.T) {
 	l.ServeWith(2)
 
 	got := map[string]string{}
-	for _, strategy := range []string{"gru_breakout", "lstm_momentum", "regime_filter", "return_regression", "rsi_mean_reversion", "trend_two_timeframes"} {
+	for _, strategy := range []string{
+		"gru_breakout", "lstm_momentum", "regime_filter", "return_regression", "rsi_mean_reversion", "trend_two_timeframes",
+	} {
 		model := l.Train(jobs.TrainingRequest{StrategyName: strategy, Seed: new(uint64(7))})
 		got["training "+strategy] = l.ResultHash(model)
 		if strategy == "regime_filter" {
@@ -47,9 +49,21 @@ func TestResultHashes_StayWhatTheyWere(t *testing.T) {
 		name    string
 		request research.Request
 	}{
-		{"one-symbol", research.Request{Brief: "find an edge that is left after costs", Count: 10, Symbols: []string{"SYNTH"}, Timeframe: "1h", Costs: "SYNTH=0.5/0/0"}},
-		{"two-symbols", research.Request{Brief: "mean reversion", Count: 2, Symbols: []string{"EURUSD", "GBPUSD"}, Timeframe: "1h", BypassGates: true}},
-		{"two-timeframes", research.Request{Brief: "trend", Count: 2, Symbols: []string{"EURUSD"}, Timeframes: []string{"1h", "4h"}, BypassGates: true}},
+		{
+			"one-symbol", research.Request{
+				Brief: "find an edge that is left after costs", Count: 10, Symbols: []string{"SYNTH"}, Timeframe: "1h", Costs: "SYNTH=0.5/0/0",
+			},
+		},
+		{
+			"two-symbols", research.Request{
+				Brief: "mean reversion", Count: 2, Symbols: []string{"EURUSD", "GBPUSD"}, Timeframe: "1h", BypassGates: true,
+			},
+		},
+		{
+			"two-timeframes", research.Request{
+				Brief: "trend", Count: 2, Symbols: []string{"EURUSD"}, Timeframes: []string{"1h", "4h"}, BypassGates: true,
+			},
+		},
 	} {
 		name, request := run.name, run.request
 		request.Seed, request.Force = new(uint64(1)), true

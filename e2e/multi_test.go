@@ -108,7 +108,8 @@ func TestResearches_OneOfThreeIsCancelledAndStatusShowsAll(t *testing.T) {
 		l.cancel(training)
 		l.endsCancelled(training, held[training])
 		for _, id := range []ktrdr.OperationID{assessment, design} {
-			if op, child := l.Op(id), l.Op(held[id]); op.Status != ktrdr.Running || child.Status != ktrdr.Running || child.Epoch != 1 || op.CancelRequested {
+			if op, child := l.Op(id), l.Op(held[id]); op.Status != ktrdr.Running || child.Status != ktrdr.Running || child.Epoch != 1 ||
+				op.CancelRequested {
 				t.Errorf("beside the cancelled one %s is %s and its child %s", id, op.Status, child.Status)
 			}
 		}
@@ -140,7 +141,8 @@ func TestResearches_PastTheCapacityAreRefusedUnlessForced(t *testing.T) {
 		before := l.operations()
 		status, no := l.post("/api/v1/agent/trigger", `{"brief": "one too many"}`)
 		figures := ktrdr.Capacity{Queue: research.QueueName, Active: 2, Limit: 2}
-		if status != http.StatusConflict || no.Success || no.Error.Code != ktrdr.CodeAtCapacity || no.Error.Capacity == nil || *no.Error.Capacity != figures {
+		if status != http.StatusConflict || no.Success || no.Error.Code != ktrdr.CodeAtCapacity || no.Error.Capacity == nil ||
+			*no.Error.Capacity != figures {
 			t.Errorf("past the capacity: %d %+v, want %d and %+v", status, no.Error, http.StatusConflict, figures)
 		}
 		if said, code := l.Command("research", "one too many"); code == 0 || !strings.Contains(said, "2 of at most 2 are active") {

@@ -103,7 +103,8 @@ func TestRuns_ACancelledRunStartsNothingAfterwards(t *testing.T) {
 			}
 		}
 		run := l.Run(made.Run)
-		if run.State != ktrdr.RunCancelled || run.Open != 0 || run.EndedAt.IsZero() || run.Cancelled == 0 || run.Completed+run.Rejected+run.Failed+run.Cancelled != 60 {
+		if run.State != ktrdr.RunCancelled || run.Open != 0 || run.EndedAt.IsZero() || run.Cancelled == 0 || run.Completed+run.Rejected+
+			run.Failed+run.Cancelled != 60 {
 			t.Errorf("the run is %+v, want all 60 of it ended", run)
 		}
 		l.startsNothingAfter(run)
@@ -171,7 +172,8 @@ func TestRuns_AreListedFollowedAndShown(t *testing.T) {
 				}
 			}
 		}
-		says(l.must("follow", short), "RESEARCH  STRATEGY", "claimed: adjusted p <= 0.02 on the holdout", short+" COMPLETED: 3 created, 3 completed")
+		says(l.must("follow", short), "RESEARCH  STRATEGY", "claimed: adjusted p <= 0.02 on the holdout",
+			short+" COMPLETED: 3 created, 3 completed")
 		run := l.RunEnds(made.Run)
 		says(l.must("runs"), "RUN           STATE      PRICES   CREATED", short+"  COMPLETED", "trend on 1h", "a run before it")
 		says(l.must("runs", "--state", "completed,cancelled"), short)
@@ -189,7 +191,9 @@ func TestRuns_AreListedFollowedAndShown(t *testing.T) {
 			t.Errorf("of another symbol:\n%s", said)
 		}
 		l.oneNumber(board, run)
-		for _, unknown := range [][]string{{"follow", "run_00000000"}, {"cancel", "run_00000000"}, {"leaderboard", "--run", "run_00000000"}, {"report", "--run", "run_00000000"}} {
+		for _, unknown := range [][]string{
+			{"follow", "run_00000000"}, {"cancel", "run_00000000"}, {"leaderboard", "--run", "run_00000000"}, {"report", "--run", "run_00000000"},
+		} {
 			if said, code := l.Command(unknown...); code != 2 || !strings.Contains(said, "there is no run") {
 				t.Errorf("ktrdr %s: exit %d\n%s", strings.Join(unknown, " "), code, said)
 			}
@@ -211,8 +215,10 @@ func (l *lab) oneNumber(board report.Leaderboard, run ktrdr.Run) {
 	}
 	ctx := l.t.Context()
 	report, err := l.client.Report(ctx, "", run.ID)
-	if err != nil || report.Researches.Trials != trials || report.Researches.Looks != looks || report.Researches.Ended != 3 || report.Summary != board.Summary {
-		l.t.Errorf("the report says %q and counts %+v, %v; want %q, %d trials and %d looks", report.Summary, report.Researches, err, board.Summary, trials, looks)
+	if err != nil || report.Researches.Trials != trials || report.Researches.Looks != looks || report.Researches.Ended != 3 ||
+		report.Summary != board.Summary {
+		l.t.Errorf("the report says %q and counts %+v, %v; want %q, %d trials and %d looks", report.Summary, report.Researches, err,
+			board.Summary, trials, looks)
 	}
 	memory, _, err := l.client.Memory(ctx, research.MemoryQuery{Kind: "trials", Run: run.ID})
 	if err != nil || len(memory.Trials) != 3 || memory.Counts["trials"] != int64(trials) || memory.Counts["looks"] != int64(looks) ||
@@ -226,7 +232,8 @@ func (l *lab) oneNumber(board report.Leaderboard, run ktrdr.Run) {
 	if err != nil || result.Trial == nil || result.Trial.MarketTrials != trials || result.Trial.MarketLooks != looks {
 		l.t.Errorf("the result's trial is %+v, %v; want %d trials and %d looks", result.Trial, err, trials, looks)
 	}
-	if said := l.must("results", string(first.Operation)); !strings.Contains(said, fmt.Sprintf("EURUSD 1h, prices made up: %d trials and ", trials)) || !strings.Contains(said, "this one: "+first.Standing) {
+	if said := l.must("results", string(first.Operation)); !strings.Contains(said,
+		fmt.Sprintf("EURUSD 1h, prices made up: %d trials and ", trials)) || !strings.Contains(said, "this one: "+first.Standing) {
 		l.t.Errorf("results do not show the trials, or %q:\n%s", first.Standing, said)
 	}
 }

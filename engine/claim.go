@@ -101,7 +101,9 @@ func (e *Engine) claim(ctx context.Context, req ktrdr.ClaimRequest, heldBy ktrdr
 // nothing. A first look always asks, because its key may name a claim whose
 // answer was lost, and so does a look at the end of a step, because a hint may
 // have been.
-func (e *Engine) look(ctx context.Context, req ktrdr.ClaimRequest, heldBy ktrdr.Incarnation, hint <-chan struct{}, ask bool) (ktrdr.ClaimReply, error) {
+func (e *Engine) look(ctx context.Context, req ktrdr.ClaimRequest, heldBy ktrdr.Incarnation, hint <-chan struct{},
+	ask bool,
+) (ktrdr.ClaimReply, error) {
 	if len(req.Running) > 0 {
 		orders, err := e.store.Orders(ctx, req.Running)
 		if err != nil || !orders.Empty() {
@@ -183,7 +185,8 @@ func checkClaim(req ktrdr.ClaimRequest) error {
 	case req.Worker == "":
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "a claim names its worker_id")
 	case len(req.Key) > 128 || req.Free > 0 && req.Key == "":
-		return ktrdr.Errorf(ktrdr.CodeInvalid, "a claim carries a key of 1 to 128 characters, new for every attempt to get work and the same when the attempt is repeated")
+		return ktrdr.Errorf(ktrdr.CodeInvalid,
+			"a claim carries a key of 1 to 128 characters, new for every attempt to get work and the same when the attempt is repeated")
 	case req.Free < 0:
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "free is the number of free slots, 0 or more, not %d", req.Free)
 	case req.Free > 0 && len(req.Types) == 0:
@@ -212,7 +215,9 @@ func (e *Engine) soundCheckpoint(ctx context.Context, task *ktrdr.Task) error {
 		if missing == nil {
 			return nil
 		}
-		next, err := e.skip(ctx, ktrdr.Skip{Operation: task.Operation, Epoch: task.Epoch, Checkpoint: task.Checkpoint.ID, Reason: missing.Error()})
+		next, err := e.skip(ctx, ktrdr.Skip{
+			Operation: task.Operation, Epoch: task.Epoch, Checkpoint: task.Checkpoint.ID, Reason: missing.Error(),
+		})
 		if err != nil {
 			return err
 		}

@@ -56,7 +56,8 @@ func (e *Engine) stillThere(ctx context.Context, artifacts []ktrdr.Artifact, sta
 	}
 	for _, a := range artifacts {
 		if e.gone(ctx, a.SHA256) {
-			return ktrdr.Errorf(ktrdr.CodeUnavailable, "artifact %q was deleted while its checkpoint was stored; upload it and store the checkpoint again", a.Name)
+			return ktrdr.Errorf(ktrdr.CodeUnavailable,
+				"artifact %q was deleted while its checkpoint was stored; upload it and store the checkpoint again", a.Name)
 		}
 	}
 	return nil
@@ -175,7 +176,8 @@ func (e *Engine) empty(ctx context.Context, out *outgoing) {
 	}
 	named, err := e.store.BlobsNamed(ctx, blobs, out.onlyCheckpoints)
 	for _, b := range old {
-		e.trashed(ctx, e.config.Trash.Empty(ctx, b.blobs, b.at, func(context.Context, []ktrdr.Hash) (map[ktrdr.Hash]bool, error) { return named, err }))
+		e.trashed(ctx,
+			e.config.Trash.Empty(ctx, b.blobs, b.at, func(context.Context, []ktrdr.Hash) (map[ktrdr.Hash]bool, error) { return named, err }))
 	}
 }
 

@@ -41,7 +41,9 @@ func (s *slowTrash) Put(_ context.Context, _ []ktrdr.Hash, at time.Time) error {
 	return nil
 }
 
-func (s *slowTrash) Empty(_ context.Context, _ []ktrdr.Hash, at time.Time, _ func(context.Context, []ktrdr.Hash) (map[ktrdr.Hash]bool, error)) error {
+func (s *slowTrash) Empty(_ context.Context, _ []ktrdr.Hash, at time.Time,
+	_ func(context.Context, []ktrdr.Hash) (map[ktrdr.Hash]bool, error),
+) error {
 	s.purged, s.empty = at, time.Now()
 	return nil
 }

@@ -20,7 +20,9 @@ func (t trash) Put(ctx context.Context, blobs []ktrdr.Hash, at time.Time) error 
 	return blob.TrashAll(ctx, t.Store, blobs, at)
 }
 
-func (t trash) Empty(ctx context.Context, blobs []ktrdr.Hash, at time.Time, named func(context.Context, []ktrdr.Hash) (map[ktrdr.Hash]bool, error)) error {
+func (t trash) Empty(ctx context.Context, blobs []ktrdr.Hash, at time.Time,
+	named func(context.Context, []ktrdr.Hash) (map[ktrdr.Hash]bool, error),
+) error {
 	return blob.PurgeAll(ctx, t.Store, blobs, at, named)
 }
 
@@ -89,7 +91,9 @@ func TestEngine_NobodyWaitsForSupersededBlobs(t *testing.T) {
 	saved := make(chan error, 1)
 	go func() {
 		l.save(task, 4)
-		final := ktrdr.NewCheckpoint{Operation: task.Operation, Epoch: task.Epoch, Seq: 5, Type: ktrdr.CheckpointFinal, Step: 5, State: []byte(`{}`)}
+		final := ktrdr.NewCheckpoint{
+			Operation: task.Operation, Epoch: task.Epoch, Seq: 5, Type: ktrdr.CheckpointFinal, Step: 5, State: []byte(`{}`),
+		}
 		saved <- l.Finish(t.Context(), ktrdr.Finished{Operation: task.Operation, Epoch: task.Epoch, Outcome: ktrdr.Completed, Checkpoint: &final})
 	}()
 	select {
@@ -123,7 +127,8 @@ func TestEngine_SupersededCheckpointsGoWhileTheOperationRuns(t *testing.T) {
 		_, err := os.Stat(l.path(h))
 		return err == nil
 	}
-	for deadline := time.Now().Add(30 * time.Second); there(blobs[0]) || there(blobs[2]) || there(blobs[3]); <-time.After(20 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); there(blobs[0]) || there(blobs[2]) ||
+		there(blobs[3]); <-time.After(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("blobs of superseded checkpoints are still there")
 		}

@@ -52,7 +52,8 @@ func newLabWith(t *testing.T, plan ktrdr.Plan, change func(*engine.Config)) *lab
 	}
 	t.Cleanup(func() { _ = blobs.Close() })
 	config := engine.Config{
-		Store: store, Blobs: blobs, Saver: store.Saver(), Inline: thread.InlineValue, Backend: ktrdr.Backend{ID: "b", Incarnation: "b.1", Version: "test"},
+		Store: store, Blobs: blobs, Saver: store.Saver(), Inline: thread.InlineValue,
+		Backend:     ktrdr.Backend{ID: "b", Incarnation: "b.1", Version: "test"},
 		Fingerprint: map[ktrdr.Type]func([]byte) (map[string]string, error){ktrdr.Dummy: dummy.Fingerprint},
 	}
 	if change != nil {
@@ -328,7 +329,9 @@ func TestResume_RefusesACheckpointOfAnotherMaking(t *testing.T) {
 	op := l.submit()
 	task := l.claimOne()
 	l.save(task, 1)
-	if err := l.Finish(t.Context(), ktrdr.Finished{Operation: op.ID, Epoch: task.Epoch, Outcome: ktrdr.Failed, ErrorMessage: "x"}); err != nil {
+	if err := l.Finish(t.Context(), ktrdr.Finished{
+		Operation: op.ID, Epoch: task.Epoch, Outcome: ktrdr.Failed, ErrorMessage: "x",
+	}); err != nil {
 		t.Fatal(err)
 	}
 	numerics = "dummy/2"
@@ -471,7 +474,9 @@ func TestStepsOutOfRange_AreRefused(t *testing.T) {
 		_, save := l.Checkpoint(t.Context(), ktrdr.NewCheckpoint{
 			Operation: task.Operation, Epoch: task.Epoch, Seq: 1, Type: ktrdr.CheckpointPeriodic, Step: step, State: json.RawMessage(`{}`),
 		})
-		progress := l.Progress(t.Context(), ktrdr.ProgressReport{Operation: task.Operation, Epoch: task.Epoch, Progress: ktrdr.Progress{StepsCompleted: step}})
+		progress := l.Progress(t.Context(), ktrdr.ProgressReport{
+			Operation: task.Operation, Epoch: task.Epoch, Progress: ktrdr.Progress{StepsCompleted: step},
+		})
 		for what, err := range map[string]error{"heartbeat": beat, "checkpoint": save, "progress": progress} {
 			if ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
 				t.Errorf("%s at step %d: %v, want CodeInvalid", what, step, err)

@@ -47,7 +47,8 @@ func TestHealth_AFullDiskIsNotAMissingWorker(t *testing.T) {
 	}()
 	eventually(t, "that nothing is written shows", func() bool { return !l.Health(t.Context()).Store.OK })
 	h := l.Health(t.Context())
-	if told := strings.Join(h.Problems, "\n"); strings.Contains(told, "does not exist") || !strings.Contains(told, "does not take writes") || h.Unschedulable != 0 {
+	if told := strings.Join(h.Problems, "\n"); strings.Contains(told, "does not exist") || !strings.Contains(told, "does not take writes") ||
+		h.Unschedulable != 0 {
 		t.Errorf("problems: %s", told)
 	}
 	if got := reason(); !strings.Contains(got, "does not take writes") {

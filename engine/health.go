@@ -26,7 +26,8 @@ func (e *Engine) Health(ctx context.Context) ktrdr.Health {
 		problem("the orphan detector is not running; restart this backend")
 	}
 	if late := e.detector.overdue(); late > 0 {
-		problem("the orphan detector has not finished a sweep for %v longer than it should; look into this backend's log for why", late.Round(time.Second))
+		problem("the orphan detector has not finished a sweep for %v longer than it should; look into this backend's log for why",
+			late.Round(time.Second))
 	}
 	if free, ok := e.freeDisk(); ok {
 		if h.DiskFreeBytes = free; free < e.settings.DiskReserve {

@@ -117,7 +117,10 @@ func TestStalled_WorkThatBeatsButDoesNotMoveIsShown(t *testing.T) {
 		return now.StalledSeconds > 0, l.Health(t.Context()).Stalled
 	}
 	beat := func() {
-		_, err := l.Heartbeat(t.Context(), ktrdr.Heartbeat{Worker: "w", Running: []ktrdr.Claimed{{Operation: op.ID, Epoch: task.Epoch, Step: step}}})
+		_, err := l.Heartbeat(t.Context(), ktrdr.Heartbeat{
+			Worker:  "w",
+			Running: []ktrdr.Claimed{{Operation: op.ID, Epoch: task.Epoch, Step: step}},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,10 @@ func TestRelease_TheLastDeathOfAChildIsLoggedAsAFailure(t *testing.T) {
 			t.Errorf("after %d deaths:\n%s", death, &log)
 		}
 		task := l.claimOne()
-		if err := l.Release(t.Context(), ktrdr.Released{Operation: op.ID, Epoch: task.Epoch, ChildDied: true, Reason: "signal: killed"}); err != nil {
+		if err := l.Release(t.Context(), ktrdr.Released{
+			Operation: op.ID, Epoch: task.Epoch, ChildDied: true,
+			Reason: "signal: killed",
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -64,7 +64,8 @@ func TestQueue_StartsWhoWaitsAsSoonAsThereIsRoom(t *testing.T) {
 	if err != nil || first.Status != ktrdr.Running || first.Session != 1 {
 		t.Fatalf("the first is %s with session %d, %v", first.Status, first.Session, err)
 	}
-	if _, err := l.Submit(t.Context(), parentIn(t, ktrdr.Queue{Limit: 100}), ktrdr.IdempotencyKey{}); ktrdr.CodeOf(err) != ktrdr.CodeAtCapacity {
+	if _, err := l.Submit(t.Context(), parentIn(t, ktrdr.Queue{Limit: 100}),
+		ktrdr.IdempotencyKey{}); ktrdr.CodeOf(err) != ktrdr.CodeAtCapacity {
 		t.Errorf("the second: %v, want %s whatever limit it names", err, ktrdr.CodeAtCapacity)
 	}
 	second, err := l.Submit(t.Context(), parentIn(t, ktrdr.Queue{Force: true}), ktrdr.IdempotencyKey{})

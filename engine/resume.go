@@ -33,7 +33,8 @@ func (e *Engine) Resume(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operat
 		return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeConflict, "%s is a look at a holdout and has completed: a look is made once", id)
 	}
 	if te, ok := errors.AsType[*ktrdr.TransitionError](err); ok && te.From == ktrdr.Completed {
-		return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeNoCheckpoint, "%s cannot be resumed: it has completed, so there is nothing to go on from; run it again with `ktrdr retry %s`", id, id)
+		return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeNoCheckpoint,
+			"%s cannot be resumed: it has completed, so there is nothing to go on from; run it again with `ktrdr retry %s`", id, id)
 	}
 	if err == nil { // a plan that was asked has saved another meanwhile
 		resumed.Checkpoint = cmp.Or(from, op.Checkpoint)
@@ -69,7 +70,8 @@ func (e *Engine) startingPoint(ctx context.Context, op ktrdr.Operation) (*ktrdr.
 }
 
 func beyondRepair(id ktrdr.OperationID, why error) error {
-	return ktrdr.Errorf(ktrdr.CodeNoCheckpoint, "%s cannot be resumed: none of its checkpoints is whole (%w); begin from nothing with `ktrdr retry %s`", id, why, id)
+	return ktrdr.Errorf(ktrdr.CodeNoCheckpoint,
+		"%s cannot be resumed: none of its checkpoints is whole (%w); begin from nothing with `ktrdr retry %s`", id, why, id)
 }
 
 // sameMaking compares what a checkpoint was made from with what the operation
@@ -90,7 +92,8 @@ func (e *Engine) sameMaking(op ktrdr.Operation, c ktrdr.StoredCheckpoint) error 
 		}
 	}
 	if len(differs) > 0 {
-		return ktrdr.Errorf(ktrdr.CodeMismatch, "%s cannot be resumed: its checkpoint was made with another %s; start over with `ktrdr retry %s`", op.ID, strings.Join(differs, ", "), op.ID)
+		return ktrdr.Errorf(ktrdr.CodeMismatch, "%s cannot be resumed: its checkpoint was made with another %s; start over with `ktrdr retry %s`",
+			op.ID, strings.Join(differs, ", "), op.ID)
 	}
 	return nil
 }

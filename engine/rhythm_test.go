@@ -80,7 +80,9 @@ func TestClaim_TypesAreASetAndTheCallersOwn(t *testing.T) {
 		t.Errorf("a claim changed its caller's types to %v", types)
 	}
 	for n := range 50 {
-		if _, err := l.Claim(t.Context(), ktrdr.ClaimRequest{Worker: "w", Key: strings.Repeat("k", n+2), Types: slices.Repeat(types, n+1), Free: 1}); err != nil {
+		if _, err := l.Claim(t.Context(), ktrdr.ClaimRequest{
+			Worker: "w", Key: strings.Repeat("k", n+2), Types: slices.Repeat(types, n+1), Free: 1,
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}

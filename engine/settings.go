@@ -37,7 +37,10 @@ type Settings struct {
 
 	NoCompaction    bool          // KTRDR_COMPACT=false: researches that claim nothing keep their files
 	CompactInterval time.Duration // between two looks for researches to compact; 10 s
-	TrashTime       time.Duration // between trash and purge of blobs that rows stopped naming: longer than a request takes from finding a blob to the row that names it; 2 min
+
+	// TrashTime is between trash and purge of blobs that rows stopped naming. It is
+	// longer than a request takes from finding a blob to the row that names it; 2 min.
+	TrashTime time.Duration
 }
 
 const (
@@ -81,7 +84,8 @@ func (s Settings) Validate() error {
 		bad("HEARTBEAT_INTERVAL_SECONDS must be positive, not %v; leave it out for a sixth of the timeout", s.HeartbeatInterval.Seconds())
 	}
 	if s.HeartbeatInterval > 0 && s.OrphanTimeout > 0 && s.OrphanTimeout < minHeartbeats*s.HeartbeatInterval {
-		bad("ORPHAN_TIMEOUT_SECONDS=%v is less than three heartbeats of HEARTBEAT_INTERVAL_SECONDS=%v: one lost packet would look like a dead worker; raise the timeout or lower the interval",
+		bad("ORPHAN_TIMEOUT_SECONDS=%v is less than three heartbeats of HEARTBEAT_INTERVAL_SECONDS=%v: "+
+			"one lost packet would look like a dead worker; raise the timeout or lower the interval",
 			s.OrphanTimeout.Seconds(), s.HeartbeatInterval.Seconds())
 	}
 	if s.RestartPolicy != RestartResume && s.RestartPolicy != RestartFail {

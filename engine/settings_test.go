@@ -39,12 +39,18 @@ func TestSettings_InvalidOnesAreNamed(t *testing.T) {
 		settings engine.Settings
 		names    []string
 	}{
-		"negative timeout":         {engine.Settings{OrphanTimeout: -time.Second}, []string{"ORPHAN_TIMEOUT_SECONDS"}},
-		"negative interval":        {engine.Settings{CheckInterval: -1}, []string{"ORPHAN_CHECK_INTERVAL_SECONDS"}},
-		"negative heartbeat":       {engine.Settings{HeartbeatInterval: -1}, []string{"HEARTBEAT_INTERVAL_SECONDS"}},
-		"timeout below 3 beats":    {engine.Settings{OrphanTimeout: 5 * time.Second, HeartbeatInterval: 2 * time.Second}, []string{"ORPHAN_TIMEOUT_SECONDS", "HEARTBEAT_INTERVAL_SECONDS"}},
-		"unknown policy":           {engine.Settings{RestartPolicy: "hope"}, []string{"RESTART_POLICY", "hope"}},
-		"everything wrong at once": {engine.Settings{OrphanTimeout: -1, CheckInterval: -1, RestartPolicy: "x"}, []string{"ORPHAN_TIMEOUT_SECONDS", "ORPHAN_CHECK_INTERVAL_SECONDS", "RESTART_POLICY"}},
+		"negative timeout":   {engine.Settings{OrphanTimeout: -time.Second}, []string{"ORPHAN_TIMEOUT_SECONDS"}},
+		"negative interval":  {engine.Settings{CheckInterval: -1}, []string{"ORPHAN_CHECK_INTERVAL_SECONDS"}},
+		"negative heartbeat": {engine.Settings{HeartbeatInterval: -1}, []string{"HEARTBEAT_INTERVAL_SECONDS"}},
+		"timeout below 3 beats": {
+			engine.Settings{OrphanTimeout: 5 * time.Second, HeartbeatInterval: 2 * time.Second},
+			[]string{"ORPHAN_TIMEOUT_SECONDS", "HEARTBEAT_INTERVAL_SECONDS"},
+		},
+		"unknown policy": {engine.Settings{RestartPolicy: "hope"}, []string{"RESTART_POLICY", "hope"}},
+		"everything wrong at once": {
+			engine.Settings{OrphanTimeout: -1, CheckInterval: -1, RestartPolicy: "x"},
+			[]string{"ORPHAN_TIMEOUT_SECONDS", "ORPHAN_CHECK_INTERVAL_SECONDS", "RESTART_POLICY"},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

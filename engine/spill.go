@@ -185,7 +185,8 @@ func (s spilling) read(ctx context.Context, blob ktrdr.Artifact) ([]byte, error)
 		return nil, fmt.Errorf("blob %s of a value: %w", blob.SHA256, err)
 	}
 	if sha256.Sum256(b) != blob.SHA256 {
-		return nil, ktrdr.Errorf(ktrdr.CodeCorrupt, "blob %s of a value holds other bytes; `ktrdr doctor --deep` lists what is damaged", blob.SHA256)
+		return nil, ktrdr.Errorf(ktrdr.CodeCorrupt, "blob %s of a value holds other bytes; `ktrdr doctor --deep` lists what is damaged",
+			blob.SHA256)
 	}
 	return b, nil
 }

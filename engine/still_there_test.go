@@ -103,7 +103,8 @@ func TestEngine_WhatIsPurgedBesideACheckpointComesBack(t *testing.T) {
 				t.Errorf("the file after the write was repeated: %v", err)
 			}
 			other := sha256.Sum256([]byte("other"))
-			if err := l.Local().PutBlob(t.Context(), claim, other, 5, bytes.NewReader([]byte("other"))); end != "" && ktrdr.CodeOf(err) != ktrdr.CodeStaleEpoch {
+			if err := l.Local().PutBlob(t.Context(), claim, other, 5, bytes.NewReader([]byte("other"))); end != "" &&
+				ktrdr.CodeOf(err) != ktrdr.CodeStaleEpoch {
 				t.Errorf("another blob for a claim that has ended: %v, want CodeStaleEpoch", err)
 			}
 		})

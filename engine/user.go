@@ -45,7 +45,8 @@ func (e *Engine) SubmitAll(ctx context.Context, ops []ktrdr.NewOperation, keys [
 		ops[i].Queue = &q
 	}
 	if free, ok := e.freeDisk(); ok && free < e.settings.DiskReserve {
-		return nil, ktrdr.Errorf(ktrdr.CodeNoSpace, "only %d MB of disk are free, less than the reserve of %d MB; free some space, or run `ktrdr checkpoints cleanup`, and try again",
+		return nil, ktrdr.Errorf(ktrdr.CodeNoSpace,
+			"only %d MB of disk are free, less than the reserve of %d MB; free some space, or run `ktrdr checkpoints cleanup`, and try again",
 			free>>20, e.settings.DiskReserve>>20)
 	}
 	return e.store.CreateAll(ctx, ops, keys)
@@ -92,7 +93,8 @@ func (e *Engine) Retry(ctx context.Context, id ktrdr.OperationID, key ktrdr.Idem
 		return ktrdr.Operation{}, err
 	}
 	if !op.Status.Terminal() {
-		return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeConflict, "%s is %s; only an operation that has ended can be retried (cancel it first with `ktrdr cancel %s`)", id, op.Status, id)
+		return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeConflict,
+			"%s is %s; only an operation that has ended can be retried (cancel it first with `ktrdr cancel %s`)", id, op.Status, id)
 	}
 	if op.Type == ktrdr.AgentConfirm {
 		next := "it has completed"
@@ -102,7 +104,8 @@ func (e *Engine) Retry(ctx context.Context, id ktrdr.OperationID, key ktrdr.Idem
 		return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeConflict, "%s is a look at a holdout, which is made once: %s", id, next)
 	}
 	if op.Compacted && op.Parent != "" {
-		return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeConflict, "the files that %s reads are not kept; `ktrdr pin %s` computes them again, then retry it", id, op.Root)
+		return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeConflict,
+			"the files that %s reads are not kept; `ktrdr pin %s` computes them again, then retry it", id, op.Root)
 	}
 	n := ktrdr.NewOperation{
 		Type: op.Type, Priority: op.Priority, BackendLocal: op.BackendLocal, HasPlan: op.HasPlan,

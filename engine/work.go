@@ -171,7 +171,8 @@ func (e *Engine) prepare(ctx context.Context, c *ktrdr.NewCheckpoint) (*ktrdr.Ar
 	case !c.Type.Known():
 		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%.40q is not a checkpoint type", string(c.Type))
 	case len(c.State) > ktrdr.MaxState:
-		return nil, ktrdr.Errorf(ktrdr.CodeTooLarge, "a checkpoint's state has at most %d bytes, not %d; put the rest into artifacts", ktrdr.MaxState, len(c.State))
+		return nil, ktrdr.Errorf(ktrdr.CodeTooLarge, "a checkpoint's state has at most %d bytes, not %d; put the rest into artifacts",
+			ktrdr.MaxState, len(c.State))
 	case !json.Valid(c.State):
 		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "a checkpoint's state is JSON")
 	case c.Seq < 1:
@@ -186,7 +187,8 @@ func (e *Engine) prepare(ctx context.Context, c *ktrdr.NewCheckpoint) (*ktrdr.Ar
 	for _, a := range c.Artifacts {
 		info, err := e.blobs.Stat(ctx, a.SHA256)
 		if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
-			return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "artifact %q names blob %s, which is not there; upload blobs before the checkpoint that names them", a.Name, a.SHA256)
+			return nil, ktrdr.Errorf(ktrdr.CodeInvalid,
+				"artifact %q names blob %s, which is not there; upload blobs before the checkpoint that names them", a.Name, a.SHA256)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("artifact %q: %w", a.Name, err)
@@ -216,13 +218,16 @@ const (
 // file names, twice the same, or too many.
 func checkArtifacts(all []ktrdr.Artifact) error {
 	if len(all) > maxArtifacts {
-		return ktrdr.Errorf(ktrdr.CodeInvalid, "a checkpoint has at most %d artifacts, not %d; put several things into one", maxArtifacts, len(all))
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "a checkpoint has at most %d artifacts, not %d; put several things into one",
+			maxArtifacts, len(all))
 	}
 	seen := make(map[string]bool, len(all))
 	for _, a := range all {
 		switch {
-		case a.Name == "" || len(a.Name) > maxArtifactName || !ktrdr.PlainText(a.Name) || strings.ContainsAny(a.Name, `/\`) || a.Name == "." || a.Name == "..":
-			return ktrdr.Errorf(ktrdr.CodeInvalid, "an artifact's name has 1 to %d bytes of visible text without / and \\, not %.100q", maxArtifactName, a.Name)
+		case a.Name == "" || len(a.Name) > maxArtifactName || !ktrdr.PlainText(a.Name) || strings.ContainsAny(a.Name, `/\`) ||
+			a.Name == "." || a.Name == "..":
+			return ktrdr.Errorf(ktrdr.CodeInvalid, "an artifact's name has 1 to %d bytes of visible text without / and \\, not %.100q",
+				maxArtifactName, a.Name)
 		case seen[a.Name]:
 			return ktrdr.Errorf(ktrdr.CodeInvalid, "a checkpoint has two artifacts named %q; give each its own name", a.Name)
 		}
@@ -363,7 +368,8 @@ func (e *Engine) PutBlob(ctx context.Context, want ktrdr.Hash, r io.Reader) (int
 func (e *Engine) MayRead(ctx context.Context, h ktrdr.Hash) error {
 	given, err := e.store.BlobGiven(ctx, h)
 	if err == nil && !given {
-		err = ktrdr.Errorf(ktrdr.CodeForbidden, "blob %s belongs to no operation that a worker runs; a worker reads only what its operations were given", h)
+		err = ktrdr.Errorf(ktrdr.CodeForbidden,
+			"blob %s belongs to no operation that a worker runs; a worker reads only what its operations were given", h)
 	}
 	return err
 }

@@ -19,7 +19,8 @@ func TestRegister_SpeaksForNoWorkerInsideABackend(t *testing.T) {
 	if _, err := l.Local().Register(t.Context(), introduce("inside")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Register(t.Context(), introduce("inside")); ktrdr.CodeOf(err) != ktrdr.CodeForbidden || !strings.Contains(err.Error(), "inside") {
+	if _, err := l.Register(t.Context(), introduce("inside")); ktrdr.CodeOf(err) != ktrdr.CodeForbidden ||
+		!strings.Contains(err.Error(), "inside") {
 		t.Errorf("register from outside: %v, want CodeForbidden that names the id", err)
 	}
 	if err := l.Unregister(t.Context(), "inside"); ktrdr.CodeOf(err) != ktrdr.CodeForbidden {

@@ -151,7 +151,9 @@ func TestConfirm_EstimatesAreInTheUnitOfTheRatio(t *testing.T) {
 	year := Confirm(p, 0, Rules{})
 	p.BarsPerYear = 0
 	bar := Confirm(p, 0, Rules{})
-	for name, x := range map[string][2]*float64{"low": {year.Low, bar.Low}, "high": {year.High, bar.High}, "shrunk": {year.Shrunk, bar.Shrunk}} {
+	for name, x := range map[string][2]*float64{
+		"low": {year.Low, bar.Low}, "high": {year.High, bar.High}, "shrunk": {year.Shrunk, bar.Shrunk},
+	} {
 		near(t, name, *x[0], *x[1]*math.Sqrt(6240), 1e-12**x[0])
 	}
 }

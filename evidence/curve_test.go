@@ -101,7 +101,8 @@ func TestCurveOf_AnAccountThatDidNothing(t *testing.T) {
 func TestHoldReturns_PayWhenTheyBuyAndWhenTheySell(t *testing.T) {
 	bars := &market.Bars{
 		Symbol: "X", Timeframe: market.H1, Time: []int64{0, 3600, 7200, 10800},
-		Open: []float64{9, 100, 110, 120}, High: []float64{9, 110, 120, 130}, Low: []float64{9, 100, 110, 120}, Close: []float64{9, 110, 121, 130},
+		Open: []float64{9, 100, 110, 120}, High: []float64{9, 110, 120, 130}, Low: []float64{9, 100, 110, 120},
+		Close:  []float64{9, 110, 121, 130},
 		Volume: make([]float64, 4),
 	}
 	got, err := HoldReturns(bars, backtest.Config{Commission: 0.01, Slippage: 0.02, Spread: 0.06})
@@ -221,7 +222,8 @@ func TestDrawdowns_DoNotOverlapAndSayWhen(t *testing.T) {
 		t.Fatalf("%v, %v", falls, err)
 	}
 	deepest, open := falls[0], falls[2]
-	if deepest.Depth != 0.5 || deepest.Peak.Unix() != 40 || deepest.Trough.Unix() != 50 || deepest.Recovered.Unix() != 70 || deepest.Bars != 3 {
+	if deepest.Depth != 0.5 || deepest.Peak.Unix() != 40 || deepest.Trough.Unix() != 50 || deepest.Recovered.Unix() != 70 ||
+		deepest.Bars != 3 {
 		t.Errorf("deepest: %+v", deepest)
 	}
 	if open.Recovered != nil || open.Peak.Unix() != 70 || open.Bars != 1 {

@@ -58,7 +58,8 @@ func TestMonthly_ByHand(t *testing.T) {
 		}
 		return day.Unix()
 	}
-	years, err := Monthly([]int64{at("2023-12-30"), at("2023-12-31"), at("2024-01-01"), at("2024-01-31"), at("2024-02-01")}, []float64{80, 100, 110, 125, 62.5})
+	years, err := Monthly([]int64{at("2023-12-30"), at("2023-12-31"), at("2024-01-01"), at("2024-01-31"), at("2024-02-01")},
+		[]float64{80, 100, 110, 125, 62.5})
 	if err != nil || len(years) != 2 {
 		t.Fatalf("%d years with %v, want 2", len(years), err)
 	}
@@ -76,7 +77,8 @@ func TestDrawdowns_ByHand(t *testing.T) {
 	times := []int64{10, 20, 30, 40, 50, 60, 70, 80}
 	equity := []float64{100, 90, 90, 100, 100, 80, 75, 90}
 	back := instant(40)
-	deep := Drawdown{Depth: 0.25, Peak: instant(50), Trough: instant(70), Bars: 3}                   // from the later of two equal peaks, not over yet
+	// from the later of two equal peaks, not over yet
+	deep := Drawdown{Depth: 0.25, Peak: instant(50), Trough: instant(70), Bars: 3}
 	first := Drawdown{Depth: 0.1, Peak: instant(10), Trough: instant(20), Recovered: &back, Bars: 3} // the first of two equal lows
 	for top, want := range map[int][]Drawdown{-1: {}, 0: {}, 1: {deep}, 2: {deep, first}, 3: {deep, first}} {
 		got, err := Drawdowns(times, equity, top)
@@ -310,7 +312,9 @@ func TestEstimateSharpe_ByHand(t *testing.T) {
 func TestTradesOf_ByHand(t *testing.T) {
 	var trades []backtest.Trade
 	for i, net := range []float64{1, 2, 0, -1, -2, -3, 6} {
-		trades = append(trades, backtest.Trade{Net: net, Quantity: 2, EntryPrice: 50, EntryBar: int32(10 * i), ExitBar: int32(10*i + 2), Reason: backtest.OnStop})
+		trades = append(trades, backtest.Trade{
+			Net: net, Quantity: 2, EntryPrice: 50, EntryBar: int32(10 * i), ExitBar: int32(10*i + 2), Reason: backtest.OnStop,
+		})
 	}
 	trades[0].Reason = backtest.OnSignal
 	s := TradesOf(trades, 40)

@@ -117,7 +117,8 @@ func TestConfirm_IntervalAndShrunkRatioOfClaims(t *testing.T) {
 		e := c.estimates(t, scale*c.worlds, c.before, uint64(5000+i))
 		n := float64(e.claims)
 		coverage, above, raw, shrunk := float64(e.covered)/n, float64(e.above)/n, e.raw/n, e.shrunk/n
-		t.Logf("%-38s %5d claims of %5d worlds: coverage %.3f, shrunk above the truth %.3f, mean error in standard errors: measured %+.2f, shrunk %+.2f",
+		t.Logf("%-38s %5d claims of %5d worlds: coverage %.3f, shrunk above the truth %.3f, mean error in standard errors: measured %+.2f, "+
+			"shrunk %+.2f",
 			c.name, e.claims, e.worlds, coverage, above, raw, shrunk)
 		if noise := 3 * math.Sqrt(0.95*0.05/n); coverage < 0.945-noise || coverage > 0.98+noise {
 			t.Errorf("%s: coverage %.3f", c.name, coverage)

@@ -188,7 +188,10 @@ func TestRules_ThatMakeNoSenseAreNamed(t *testing.T) {
 	if err := (Rules{}).Validate(); err != nil {
 		t.Errorf("the defaults: %v", err)
 	}
-	err := Rules{MinTrades: -1, HoldoutTrades: -1, MaxDrawdown: 2, CostMultiplier: 0.5, MinRetention: -1, MinDeflated: 1, MaxLuck: math.NaN()}.Validate()
+	err := Rules{
+		MinTrades: -1, HoldoutTrades: -1, MaxDrawdown: 2, CostMultiplier: 0.5, MinRetention: -1, MinDeflated: 1,
+		MaxLuck: math.NaN(),
+	}.Validate()
 	if err == nil || strings.Count(err.Error(), ";") != 13 {
 		t.Errorf("%v", err)
 	}

@@ -326,7 +326,8 @@ func TestConfirm_AtMostTwoPercentOfNightsClaimFalsely(t *testing.T) {
 		})
 	}
 	low, high := binomialInterval(pooled, all)
-	t.Logf("all cases: %d of %d nights claim an edge: %.2f %% (95 %% interval %.2f to %.2f %%)", pooled, all, percent(pooled, all), 100*low, 100*high)
+	t.Logf("all cases: %d of %d nights claim an edge: %.2f %% (95 %% interval %.2f to %.2f %%)", pooled, all, percent(pooled, all),
+		100*low, 100*high)
 	if low > 0.02 || soak() && high > 0.02 {
 		t.Error("the pooled interval is above 2 %")
 	}
@@ -359,7 +360,8 @@ func TestConfirm_NightsSeeABrokenLedger(t *testing.T) {
 				claimed = byRule
 			}
 			low, high := binomialInterval(claimed, nights)
-			t.Logf("%d of %d nights claim an edge: %.1f %% (95 %% interval %.1f to %.1f %%)", claimed, nights, percent(claimed, nights), 100*low, 100*high)
+			t.Logf("%d of %d nights claim an edge: %.1f %% (95 %% interval %.1f to %.1f %%)", claimed, nights, percent(claimed, nights),
+				100*low, 100*high)
 			if low <= 0.02 {
 				t.Error("the simulation does not see it")
 			}
@@ -370,7 +372,8 @@ func TestConfirm_NightsSeeABrokenLedger(t *testing.T) {
 	}
 	claimed, old, _ := night{runs: 200, size: 1}.claims(1000, 2001, kPlus1)
 	low, high := binomialInterval(old, 1000)
-	t.Logf("200 runs of 1 that climb the test part: k+1 claims in %.1f %% of 1,000 nights (95 %% interval %.1f to %.1f %%), (k+1)(k+2) in %.1f %%",
+	t.Logf("200 runs of 1 that climb the test part: k+1 claims in %.1f %% of 1,000 nights (95 %% interval %.1f to %.1f %%), (k+1)(k+2) in "+
+		"%.1f %%",
 		percent(old, 1000), 100*low, 100*high, percent(claimed, 1000))
 	if low <= 0.02 {
 		t.Error("k+1 is not seen to claim too much")

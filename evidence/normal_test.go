@@ -48,7 +48,8 @@ func TestNormQuantile_UndoesTheCDF(t *testing.T) {
 			t.Fatalf("NormQuantile(NormCDF(%v)) = %v", x, got)
 		}
 	}
-	if !math.IsInf(NormQuantile(0), -1) || !math.IsInf(NormQuantile(1), 1) || !math.IsNaN(NormQuantile(1.1)) || !math.IsNaN(NormQuantile(math.NaN())) {
+	if !math.IsInf(NormQuantile(0), -1) || !math.IsInf(NormQuantile(1), 1) || !math.IsNaN(NormQuantile(1.1)) ||
+		!math.IsNaN(NormQuantile(math.NaN())) {
 		t.Error("NormQuantile is wrong at or outside the ends")
 	}
 }

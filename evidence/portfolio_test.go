@@ -10,7 +10,9 @@ import (
 )
 
 // some runs random signals over a part of a synthetic market's bars.
-func some(t *testing.T, symbol string, seed uint64, cfg backtest.Config, keep func(i int, b market.Bar) bool) (*market.Bars, backtest.Account) {
+func some(t *testing.T, symbol string, seed uint64, cfg backtest.Config, keep func(i int, b market.Bar) bool) (*market.Bars,
+	backtest.Account,
+) {
 	t.Helper()
 	all := market.Synth(market.SynthConfig{Symbol: symbol, Bars: 2000, Seed: seed})
 	bars := &market.Bars{Symbol: symbol, Timeframe: all.Timeframe}
@@ -75,7 +77,8 @@ func TestPartOfPortfolio_HoldsByHand(t *testing.T) {
 		}
 		return b
 	}
-	a := bars("AAA", []int64{0, 1, 2, 3, 4, 5}, [2]float64{10, 10}, [2]float64{10, 12}, [2]float64{12, 11}, [2]float64{11, 13}, [2]float64{13, 12}, [2]float64{12, 12})
+	a := bars("AAA", []int64{0, 1, 2, 3, 4, 5}, [2]float64{10, 10}, [2]float64{10, 12}, [2]float64{12, 11}, [2]float64{11, 13},
+		[2]float64{13, 12}, [2]float64{12, 12})
 	b := bars("BBB", []int64{0, 1, 4, 5}, [2]float64{20, 20}, [2]float64{20, 21}, [2]float64{18, 19}, [2]float64{19, 17})
 	account := func(b *market.Bars) backtest.Account {
 		r, err := backtest.Backtest(b, make([]backtest.Signal, b.Len()), backtest.Config{InitialCapital: 500, Commission: 0.01})

@@ -132,7 +132,8 @@ func TestConfirm_PowerBesideTheOldRule(t *testing.T) {
 					t.Errorf("edge %v, world %d, %d generations: the new rule loses more than one look and the factor 2 explain", edge, k, len(run))
 				}
 				if len(run) == 1 && got[2] != got[3] {
-					t.Errorf("edge %v, world %d: a run of one generation: the best finalist at half the level claims %v, the new rule %v", edge, k, got[2], got[3])
+					t.Errorf("edge %v, world %d: a run of one generation: the best finalist at half the level claims %v, the new rule %v", edge, k,
+						got[2], got[3])
 				}
 			}
 		}
@@ -165,7 +166,8 @@ func TestConfirm_PowerOfOneLookIsTheExpected(t *testing.T) {
 		z := c.sharpe * math.Sqrt(float64(p.bars)/yearBars)
 		want := NormCDF(z + NormQuantile(0.02/float64(LookCost(c.before))))
 		got := float64(claimed) / float64(worlds)
-		t.Logf("Sharpe %v over %d bars after %d looks: claimed in %.3f of %d worlds, expected at most %.3f", c.sharpe, p.bars, c.before, got, worlds, want)
+		t.Logf("Sharpe %v over %d bars after %d looks: claimed in %.3f of %d worlds, expected at most %.3f", c.sharpe, p.bars, c.before, got,
+			worlds, want)
 		noise := 3 * math.Sqrt(want*(1-want)/float64(worlds))
 		if got > want+noise || got < want-0.08-noise {
 			t.Errorf("claimed in %.3f, want %.3f or up to 0.08 less", got, want)

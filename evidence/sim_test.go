@@ -213,7 +213,8 @@ func TestConfirm_OnSyntheticMarkets(t *testing.T) {
 				claimed++
 			}
 		}
-		t.Logf("%s: claimed on %d of %d markets; the rule's mean Sharpe ratio on the test part is %.1f", c.name, claimed, markets, sharpes/float64(markets))
+		t.Logf("%s: claimed on %d of %d markets; the rule's mean Sharpe ratio on the test part is %.1f", c.name, claimed, markets,
+			sharpes/float64(markets))
 		if claimed < c.least || claimed > c.most {
 			t.Errorf("%s: claimed on %d of %d markets, want %d to %d", c.name, claimed, markets, c.least, c.most)
 		}

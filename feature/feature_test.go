@@ -339,7 +339,8 @@ func BenchmarkBuild(b *testing.B) {
 		b.Fatal(err)
 	}
 	for name, s := range map[string]*strategy.Strategy{
-		"benchmark_job": parse(b, string(job)), "sigmoids": example(b, "rsi_mean_reversion"), "two_timeframes": example(b, "trend_two_timeframes"),
+		"benchmark_job": parse(b, string(job)), "sigmoids": example(b, "rsi_mean_reversion"),
+		"two_timeframes": example(b, "trend_two_timeframes"),
 	} {
 		b.Run(name, func(b *testing.B) {
 			bars := data(b, s, 50_000, 1)

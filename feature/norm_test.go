@@ -156,7 +156,10 @@ training: {labels: {source: zigzag}}
 	if r.Classes[0].Name != "BUY" || r.Classes[0].Share < 0.99 {
 		t.Errorf("classes = %+v", r.Classes)
 	}
-	for _, says := range []string{"1h_narrow_low has one value", "narrow on 1h says nothing", "of the labels are BUY", "only 4 of 974 labels are HOLD", "only 0 of 974 labels are SELL"} {
+	for _, says := range []string{
+		"1h_narrow_low has one value", "narrow on 1h says nothing", "of the labels are BUY",
+		"only 4 of 974 labels are HOLD", "only 0 of 974 labels are SELL",
+	} {
 		if !strings.Contains(strings.Join(r.Warnings, "\n"), says) {
 			t.Errorf("no warning says %q: %q", says, r.Warnings)
 		}

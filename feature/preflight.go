@@ -111,7 +111,8 @@ func (r *Report) sets(s *strategy.Strategy, m *Matrix, rows []int32) {
 			share := part(dead, len(rows))
 			r.Sets = append(r.Sets, SetReport{string(tf), in.Fuzzy, share})
 			if share > deadShare {
-				r.warn("fuzzy set %s on %s says nothing in %.0f %% of the samples: widen its memberships, or add the raw indicator", in.Fuzzy, tf, 100*share)
+				r.warn("fuzzy set %s on %s says nothing in %.0f %% of the samples: widen its memberships, or add the raw indicator", in.Fuzzy,
+					tf, 100*share)
 			}
 		}
 	}

@@ -25,12 +25,17 @@ const triggerWait = 5 * time.Minute
 // The routes of researches and of what they leave.
 func agentRoutes() []row {
 	run := param{name: "run", kind: kindString, doc: "only those of this run"}
-	trigger := post("/api/v1/agent/trigger", "Research a goal, or a strategy: durable operations that design, train, backtest and assess").makes(http.StatusAccepted)
+	trigger := post("/api/v1/agent/trigger",
+		"Research a goal, or a strategy: durable operations that design, train, backtest and assess").makes(http.StatusAccepted)
 	trigger.wait = triggerWait
 	return append(memoryRoutes(),
 		on(trigger, (*Server).trigger),
 		on(get("/api/v1/agent/status", "Researches that have not ended, who works for them, and how the last one ended",
-			param{name: "waiting", kind: kindInteger, doc: fmt.Sprintf("how many are listed of those that wait for their turn, 1 to %d; %d by default. The capacity counts all", mostWaiting, someWaiting)}),
+			param{
+				name: "waiting", kind: kindInteger,
+				doc: fmt.Sprintf("how many are listed of those that wait for their turn, 1 to %d; %d by default. The capacity counts all",
+					mostWaiting, someWaiting),
+			}),
 			(*Server).researchStatus),
 		on(del("/api/v1/agent/cancel/{id}", "Cancel one research and its children; the others go on",
 			param{name: "reason", kind: kindString, doc: "why, for people"}), (*Server).cancelResearch),
@@ -55,7 +60,9 @@ func (s *Server) trigger(c *call, in research.Request) (research.Triggered, erro
 	if err != nil {
 		return research.Triggered{}, err
 	}
-	out := research.Triggered{Run: order.Run, Seed: order.Seed, Understood: order.Understood, Warnings: order.Warnings, NotUnderstood: order.NotUnderstood}
+	out := research.Triggered{
+		Run: order.Run, Seed: order.Seed, Understood: order.Understood, Warnings: order.Warnings, NotUnderstood: order.NotUnderstood,
+	}
 	replays := 0
 	for i := 0; i < len(order.Operations); i = len(out.Operations) {
 		some := order.Operations[i:min(i+ktrdr.MaxCreate, len(order.Operations))]
@@ -146,7 +153,8 @@ func (s *Server) cancelResearch(c *call, _ none) (CancelReply, error) {
 		return CancelReply{}, err
 	}
 	if op.Type != ktrdr.AgentResearch {
-		return CancelReply{}, ktrdr.Errorf(ktrdr.CodeInvalid, "%s is no research but %s; DELETE /api/v1/operations/%s cancels it", op.ID, op.Type, op.ID)
+		return CancelReply{}, ktrdr.Errorf(ktrdr.CodeInvalid, "%s is no research but %s; DELETE /api/v1/operations/%s cancels it",
+			op.ID, op.Type, op.ID)
 	}
 	return s.cancel(c, none{})
 }

@@ -74,7 +74,9 @@ func ordered(n int) func(research.Request) (research.Order, error) {
 
 func TestTrigger_StartsWhatWasOrdered(t *testing.T) {
 	seed := uint64(7)
-	want := research.Request{Brief: "trend", Model: "builtin", BypassGates: true, Force: true, Count: 3, Seed: &seed, Symbols: []string{"EURUSD"}, Timeframe: "1h"}
+	want := research.Request{
+		Brief: "trend", Model: "builtin", BypassGates: true, Force: true, Count: 3, Seed: &seed, Symbols: []string{"EURUSD"}, Timeframe: "1h",
+	}
 	desk := &fakeResearch{trigger: func(r research.Request) (research.Order, error) {
 		if !reflect.DeepEqual(r, want) {
 			t.Errorf("request %+v, want %+v", r, want)
@@ -94,7 +96,8 @@ func TestTrigger_StartsWhatWasOrdered(t *testing.T) {
 		`{"brief":"trend","model":"builtin","bypass_gates":true,"force":true,"count":3,"seed":7,"symbols":["EURUSD"],"timeframe":"1h"}`)
 	var got research.Triggered
 	mustData(t, a, http.StatusAccepted, &got)
-	if got.Operation != testOp || got.Session != 41 || got.Status != ktrdr.Pending || got.Run != "run_new" || got.Seed != 7 || len(got.Operations) != 3 || got.Operations[2].Session != 43 || len(got.Understood) != 1 {
+	if got.Operation != testOp || got.Session != 41 || got.Status != ktrdr.Pending || got.Run != "run_new" || got.Seed != 7 ||
+		len(got.Operations) != 3 || got.Operations[2].Session != 43 || len(got.Understood) != 1 {
 		t.Errorf("answer %+v, want three researches and the first of them at the top", got)
 	}
 }
@@ -121,7 +124,9 @@ func TestTrigger_UnderAKeyCompletesWhatAnInterruptedRequestBegan(t *testing.T) {
 		}
 		made[key.Key] = ktrdr.Operation{ID: op.ID, Type: op.Type, Status: ktrdr.Pending, Queue: &ktrdr.QueuePlace{Run: runs[0]}, Spec: op.Spec}
 		if len(made) == 1 {
-			made[key.Key] = ktrdr.Operation{ID: op.ID, Type: op.Type, Status: ktrdr.Pending, Queue: &ktrdr.QueuePlace{Run: runs[0]}, Spec: json.RawMessage(`"the first"`)}
+			made[key.Key] = ktrdr.Operation{
+				ID: op.ID, Type: op.Type, Status: ktrdr.Pending, Queue: &ktrdr.QueuePlace{Run: runs[0]}, Spec: json.RawMessage(`"the first"`),
+			}
 		}
 		return made[key.Key], nil
 	}}
@@ -142,7 +147,8 @@ func TestTrigger_UnderAKeyCompletesWhatAnInterruptedRequestBegan(t *testing.T) {
 		}
 	}
 	b := send()
-	if b.status != http.StatusAccepted || b.header.Get(headerReplay) != "true" || string(b.parsed.Data) != string(a.parsed.Data) || len(made) != 3 {
+	if b.status != http.StatusAccepted || b.header.Get(headerReplay) != "true" || string(b.parsed.Data) != string(a.parsed.Data) ||
+		len(made) != 3 {
 		t.Errorf("once more: %d %s, want the same answer as a replay", b.status, b.body)
 	}
 	if runs[0] == "" || runs[0] != runs[1] || runs[1] != runs[2] {
@@ -158,7 +164,9 @@ func TestTrigger_RefusalsCreateNothing(t *testing.T) {
 		status       int
 		code         ktrdr.Code
 	}{
-		"no data":          {desk: ktrdr.Errorf(ktrdr.CodeInvalid, "there are no bars"), body: `{}`, status: http.StatusUnprocessableEntity, code: ktrdr.CodeInvalid},
+		"no data": {
+			desk: ktrdr.Errorf(ktrdr.CodeInvalid, "there are no bars"), body: `{}`, status: http.StatusUnprocessableEntity, code: ktrdr.CodeInvalid,
+		},
 		"no room":          {engine: full, body: `{}`, status: http.StatusConflict, code: ktrdr.CodeAtCapacity},
 		"an unknown field": {body: `{"goal":"x"}`, status: http.StatusBadRequest, code: ktrdr.CodeInvalid},
 		"a broken seed":    {body: `{"seed":-1}`, status: http.StatusBadRequest, code: ktrdr.CodeInvalid},
@@ -238,7 +246,8 @@ func TestMemory_IsReadInPagesOfAKind(t *testing.T) {
 		t.Errorf("kind %q, want experiments where none is named", asked.Kind)
 	}
 	refusedWith(t, "unknown kind", st.send(t, http.MethodGet, "/api/v1/memory?kind=dreams", ""), "", http.StatusBadRequest, ktrdr.CodeInvalid)
-	if a := st.send(t, http.MethodGet, "/api/v1/leaderboard", ""); !strings.Contains(string(a.parsed.Data), `"rows":[]`) || ranked != (report.LeaderboardQuery{Limit: leaders}) {
+	if a := st.send(t, http.MethodGet, "/api/v1/leaderboard", ""); !strings.Contains(string(a.parsed.Data), `"rows":[]`) ||
+		ranked != (report.LeaderboardQuery{Limit: leaders}) {
 		t.Errorf("leaderboard of %+v: %s", ranked, a.body)
 	}
 	st.send(t, http.MethodGet, "/api/v1/leaderboard?run=run_1&symbol=EURUSD&timeframe=1h&limit=3", "")

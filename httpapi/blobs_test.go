@@ -40,7 +40,8 @@ func TestBlobs_AreStoredForALiveClaimOrAnAdmin(t *testing.T) {
 	refusedWith(t, "a bad epoch", put(worker, forClaim(testOp, 3), header(headerEpoch, "x")), "", http.StatusForbidden, ktrdr.CodeForbidden)
 	refusedWith(t, "a stale epoch", put(worker, forClaim(testOp, 2)), "", http.StatusConflict, ktrdr.CodeStaleEpoch)
 	refusedWith(t, "a stale epoch, by an admin", put(forClaim(testOp, 2)), "", http.StatusConflict, ktrdr.CodeStaleEpoch)
-	refusedWith(t, "other bytes", st.send(t, http.MethodPut, blobPath("others"), data, bin), "", http.StatusUnprocessableEntity, ktrdr.CodeCorrupt)
+	refusedWith(t, "other bytes", st.send(t, http.MethodPut, blobPath("others"), data, bin), "",
+		http.StatusUnprocessableEntity, ktrdr.CodeCorrupt)
 	if len(st.engine.blobs) != 0 {
 		t.Fatalf("%d blobs were stored, want none", len(st.engine.blobs))
 	}
@@ -59,7 +60,8 @@ func TestBlobs_AreReadInParts(t *testing.T) {
 	tag := `"` + strings.TrimPrefix(blobPath(data), "/api/v1/blobs/") + `"`
 
 	whole := st.send(t, http.MethodGet, blobPath(data), "")
-	if whole.status != http.StatusOK || string(whole.body) != data || whole.header.Get("ETag") != tag || whole.header.Get("Content-Type") != contentBytes {
+	if whole.status != http.StatusOK || string(whole.body) != data || whole.header.Get("ETag") != tag ||
+		whole.header.Get("Content-Type") != contentBytes {
 		t.Errorf("GET = %d %q %v", whole.status, whole.body, whole.header)
 	}
 	part := st.send(t, http.MethodGet, blobPath(data), "", header("Range", "bytes=3-5"))
@@ -74,7 +76,8 @@ func TestBlobs_AreReadInParts(t *testing.T) {
 	if same.status != http.StatusNotModified {
 		t.Errorf("with the right ETag: status = %d, want 304", same.status)
 	}
-	refusedWith(t, "beyond", st.send(t, http.MethodGet, blobPath(data), "", header("Range", "bytes=20-30")), "", http.StatusRequestedRangeNotSatisfiable, ktrdr.CodeInvalid)
+	refusedWith(t, "beyond", st.send(t, http.MethodGet, blobPath(data), "", header("Range", "bytes=20-30")), "",
+		http.StatusRequestedRangeNotSatisfiable, ktrdr.CodeInvalid)
 	refusedWith(t, "missing", st.send(t, http.MethodGet, blobPath("x"), ""), "", http.StatusNotFound, ktrdr.CodeNotFound)
 	refusedWith(t, "missing", st.send(t, http.MethodHead, blobPath("x"), ""), http.MethodHead, http.StatusNotFound, ktrdr.CodeNotFound)
 	refusedWith(t, "upper case", st.send(t, http.MethodGet, strings.ToUpper(blobPath("x")), ""), "", http.StatusNotFound, ktrdr.CodeNotFound)
@@ -106,7 +109,8 @@ func TestBlobs_AWorkerReadsOnlyWhatItsOperationsWereGiven(t *testing.T) {
 func TestBlobs_ABodyThatBreaksOffStoresNothing(t *testing.T) {
 	st := serve(t, &fakeEngine{})
 	data := bytes.Repeat([]byte("x"), 1<<20)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, st.url+blobPath(string(data)), io.MultiReader(bytes.NewReader(data[:1<<19]), brokenReader{}))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, st.url+blobPath(string(data)),
+		io.MultiReader(bytes.NewReader(data[:1<<19]), brokenReader{}))
 	if err != nil {
 		t.Fatal(err)
 	}

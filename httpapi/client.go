@@ -154,7 +154,8 @@ func (cl *Client) refused(res *http.Response) error {
 	if err == nil && e.Error != nil && e.Error.Code != "" {
 		return &ktrdr.Error{Code: e.Error.Code, Message: e.Error.Message}
 	}
-	return ktrdr.Errorf(ktrdr.CodeUnavailable, "%s answered %s, but not in ktrdr's way; is the address right, and is nothing else between?", cl.URL(), res.Status)
+	return ktrdr.Errorf(ktrdr.CodeUnavailable, "%s answered %s, but not in ktrdr's way; is the address right, and is nothing else between?",
+		cl.URL(), res.Status)
 }
 
 // call sends in as JSON and reads the answer's data into out; either may be

@@ -36,7 +36,9 @@ var FromBeginning = ktrdr.Cursor{Tx: -1}
 // A connection that breaks is made again and goes on where it was, for two
 // minutes. The first connection is not: a server that is away is reported at
 // once. An error ends the sequence.
-func (cl *Client) FollowEvents(ctx context.Context, op ktrdr.OperationID, after ktrdr.Cursor, kinds ...ktrdr.EventKind) iter.Seq2[ktrdr.Event, error] {
+func (cl *Client) FollowEvents(ctx context.Context, op ktrdr.OperationID, after ktrdr.Cursor,
+	kinds ...ktrdr.EventKind,
+) iter.Seq2[ktrdr.Event, error] {
 	return func(yield func(ktrdr.Event, error) bool) {
 		f := &follower{op: op, kinds: kinds, after: after, placed: after != (ktrdr.Cursor{}), yield: yield}
 		if after == FromBeginning {

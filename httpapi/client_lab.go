@@ -51,7 +51,9 @@ func (cl *Client) Models(ctx context.Context, limit int, cursor string) (out []j
 
 // Results returns what an operation ended with and, of a backtest, a page of the
 // columns named; the cursor of the next page is empty on the last.
-func (cl *Client) Results(ctx context.Context, id ktrdr.OperationID, include []string, limit int, cursor string) (out Results, next string, err error) {
+func (cl *Client) Results(ctx context.Context, id ktrdr.OperationID, include []string, limit int, cursor string) (out Results,
+	next string, err error,
+) {
 	query := url.Values{}
 	for _, name := range include {
 		query.Add("include", name)

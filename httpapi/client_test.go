@@ -43,7 +43,9 @@ func clientOf(t *testing.T, url string, token ktrdr.Secret, o ClientOptions) *Cl
 func TestClient_CarriesAWorkersCalls(t *testing.T) {
 	claimed := ktrdr.Claimed{Operation: testOp, Epoch: 2, Step: 9}
 	task := &ktrdr.Task{Operation: testOp, Type: ktrdr.Dummy, Epoch: 2, Attempts: 1, Spec: json.RawMessage(`{"steps":3}`)}
-	older := &ktrdr.StoredCheckpoint{Checkpoint: ktrdr.Checkpoint{CheckpointInfo: ktrdr.CheckpointInfo{ID: "older"}, Operation: testOp, State: json.RawMessage(`{}`)}}
+	older := &ktrdr.StoredCheckpoint{
+		Checkpoint: ktrdr.Checkpoint{CheckpointInfo: ktrdr.CheckpointInfo{ID: "older"}, Operation: testOp, State: json.RawMessage(`{}`)},
+	}
 	var finished ktrdr.Finished
 	var released ktrdr.Released
 	engine := &fakeEngine{
@@ -68,7 +70,8 @@ func TestClient_CarriesAWorkersCalls(t *testing.T) {
 	ctx := t.Context()
 
 	registered, err := client.Register(ctx, ktrdr.Registration{Protocol: ktrdr.Protocol, Running: []ktrdr.Claimed{claimed}})
-	if want := (ktrdr.Registered{HeartbeatSeconds: 0.5, Orders: ktrdr.Orders{Lost: []ktrdr.Claimed{claimed}}}); err != nil || !cmp.Equal(want, registered) {
+	if want := (ktrdr.Registered{HeartbeatSeconds: 0.5, Orders: ktrdr.Orders{Lost: []ktrdr.Claimed{claimed}}}); err != nil ||
+		!cmp.Equal(want, registered) {
 		t.Errorf("Register = %+v, %v", registered, err)
 	}
 	orders, err := client.Heartbeat(ctx, ktrdr.Heartbeat{Worker: "w", Running: []ktrdr.Claimed{claimed}})
@@ -79,7 +82,10 @@ func TestClient_CarriesAWorkersCalls(t *testing.T) {
 	if err != nil || !cmp.Equal(reply.Task, task) {
 		t.Errorf("Claim = %+v, %v", reply, err)
 	}
-	want := ktrdr.Finished{Operation: testOp, Epoch: 2, Outcome: ktrdr.Failed, Result: json.RawMessage(`{"a":1}`), Error: ktrdr.NewFailure(ktrdr.CodePanic, errors.New("x"))}
+	want := ktrdr.Finished{
+		Operation: testOp, Epoch: 2, Outcome: ktrdr.Failed, Result: json.RawMessage(`{"a":1}`),
+		Error: ktrdr.NewFailure(ktrdr.CodePanic, errors.New("x")),
+	}
 	if err := client.Finish(ctx, want); err != nil || !cmp.Equal(want, finished) {
 		t.Errorf("Finish = %v, got %+v", err, finished)
 	}
@@ -125,7 +131,8 @@ func TestClient_ErrorsKeepTheirCodes(t *testing.T) {
 	_, err := client.Heartbeat(ctx, ktrdr.Heartbeat{Worker: "w"})
 	wantCode(t, "heartbeat", err, ktrdr.CodeNotFound)
 	wantCode(t, "finish", client.Finish(ctx, ktrdr.Finished{Operation: testOp, Outcome: ktrdr.Completed}), ktrdr.CodeStaleEpoch)
-	wantCode(t, "blob", client.PutBlob(ctx, ktrdr.Claimed{Operation: testOp}, ktrdr.Hash{}, 5, strings.NewReader("hello")), ktrdr.CodeStaleEpoch)
+	wantCode(t, "blob", client.PutBlob(ctx, ktrdr.Claimed{Operation: testOp}, ktrdr.Hash{}, 5, strings.NewReader("hello")),
+		ktrdr.CodeStaleEpoch)
 	_, err = client.OpenBlob(ctx, ktrdr.Hash{})
 	wantCode(t, "missing blob", err, ktrdr.CodeNotFound)
 	_, err = client.Tokens(ctx)
@@ -236,7 +243,9 @@ func TestClient_CarriesAUsersCalls(t *testing.T) {
 	st := serve(t, &fakeEngine{
 		list: func(q ktrdr.OperationQuery) (ktrdr.OperationPage, error) {
 			query = q
-			return ktrdr.OperationPage{Operations: []ktrdr.Operation{{ID: testOp, Spec: json.RawMessage(`{}`), Metadata: json.RawMessage(`{}`)}}, Next: "n"}, nil
+			return ktrdr.OperationPage{
+				Operations: []ktrdr.Operation{{ID: testOp, Spec: json.RawMessage(`{}`), Metadata: json.RawMessage(`{}`)}}, Next: "n",
+			}, nil
 		},
 		submit: func(op ktrdr.NewOperation, k ktrdr.IdempotencyKey) (ktrdr.Operation, error) {
 			submitted, key = op, k
@@ -250,7 +259,10 @@ func TestClient_CarriesAUsersCalls(t *testing.T) {
 	})
 	client, ctx := newClient(t, st, ktrdr.ScopeAdmin), t.Context()
 
-	want := ktrdr.OperationQuery{Status: []ktrdr.Status{ktrdr.Failed, ktrdr.Running}, Type: []ktrdr.Type{ktrdr.Dummy}, ActiveOnly: true, Roots: true, Resumable: true, Parent: testOp, Brief: true, Sort: ktrdr.Ended, Limit: 3, Cursor: "a b&c"}
+	want := ktrdr.OperationQuery{
+		Status: []ktrdr.Status{ktrdr.Failed, ktrdr.Running}, Type: []ktrdr.Type{ktrdr.Dummy}, ActiveOnly: true, Roots: true, Resumable: true,
+		Parent: testOp, Brief: true, Sort: ktrdr.Ended, Limit: 3, Cursor: "a b&c",
+	}
 	page, err := client.List(ctx, want)
 	if err != nil || len(page.Operations) != 1 || page.Next != "n" || !cmp.Equal(want, query) {
 		t.Errorf("List = %+v, %v; query = %+v", page, err, query)

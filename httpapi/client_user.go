@@ -153,7 +153,8 @@ func (cl *Client) Health(ctx context.Context) (h ktrdr.Health, err error) {
 		return h, cl.away(ctx, err)
 	}
 	if json.Unmarshal(body, &h) != nil || h.Status == "" {
-		return h, ktrdr.Errorf(ktrdr.CodeUnavailable, "%s answered %s, but not with a ktrdr server's health; is the address right?", cl.URL(), res.Status)
+		return h, ktrdr.Errorf(ktrdr.CodeUnavailable, "%s answered %s, but not with a ktrdr server's health; is the address right?",
+			cl.URL(), res.Status)
 	}
 	return h, nil
 }

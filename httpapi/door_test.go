@@ -151,7 +151,8 @@ func TestDoor_LimitsStrangersOfOneAddress(t *testing.T) {
 				}
 				come("10.0.0.1")
 				if !all[0].closed.Load() || all[1].closed.Load() || other.closed.Load() {
-					t.Errorf("closed: oldest %v, next %v, of another address %v; want only the oldest", all[0].closed.Load(), all[1].closed.Load(), other.closed.Load())
+					t.Errorf("closed: oldest %v, next %v, of another address %v; want only the oldest", all[0].closed.Load(), all[1].closed.Load(),
+						other.closed.Load())
 				}
 				time.Sleep(strangerIdle) // all are gone
 				for i := range x.limit + 1 {
@@ -263,7 +264,8 @@ func TestServer_AnswersAmongStrangers(t *testing.T) {
 		}
 		_ = r.Body.Close()
 	}
-	if a := st.send(t, http.MethodPost, "/api/v1/workers/heartbeat", `{"worker_id":"w","running":[]}`, as(st, ktrdr.ScopeWorker)); a.status != http.StatusOK {
+	if a := st.send(t, http.MethodPost, "/api/v1/workers/heartbeat", `{"worker_id":"w","running":[]}`,
+		as(st, ktrdr.ScopeWorker)); a.status != http.StatusOK {
 		t.Errorf("a heartbeat among strangers: status %d %s", a.status, a.body)
 	}
 	eventually(t, "1 worker and at most 12 strangers", func() bool { // a connection that may not stay closes after its answer
@@ -271,7 +273,9 @@ func TestServer_AnswersAmongStrangers(t *testing.T) {
 		return held[fellow] == 1 && held[stranger] <= 12
 	})
 	metrics := string(st.send(t, http.MethodGet, "/api/v1/metrics", "").body)
-	for _, want := range []string{`ktrdr_connections{token="worker"} 1`, "ktrdr_connections_max 16", `ktrdr_connections_closed_total{reason="cap"}`} {
+	for _, want := range []string{
+		`ktrdr_connections{token="worker"} 1`, "ktrdr_connections_max 16", `ktrdr_connections_closed_total{reason="cap"}`,
+	} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("metrics lack %s", want)
 		}

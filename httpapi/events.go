@@ -30,10 +30,17 @@ func eventRoutes() []row {
 		return sp
 	}
 	return []row{
-		&plain{stream(get("/api/v1/operations/{id}/events", "An operation's events from the beginning, as a stream or, with Accept: application/json, as pages",
-			paramAfter, paramKind,
-			param{name: "until_terminal", kind: kindBoolean, doc: "end with an event named end when the operation has ended"})), (*Server).operationEvents},
-		&plain{stream(get("/api/v1/events", "All events from now on unless told from where, as a stream or, with Accept: application/json, as pages", paramAfter, paramKind)), (*Server).allEvents},
+		&plain{
+			stream(get("/api/v1/operations/{id}/events", "An operation's events from the beginning, as a stream or, with Accept: "+
+				"application/json, as pages",
+				paramAfter, paramKind,
+				param{name: "until_terminal", kind: kindBoolean, doc: "end with an event named end when the operation has ended"})),
+			(*Server).operationEvents,
+		},
+		&plain{
+			stream(get("/api/v1/events", "All events from now on unless told from where, as a stream or, with Accept: application/json, as pages",
+				paramAfter, paramKind)), (*Server).allEvents,
+		},
 	}
 }
 
@@ -59,7 +66,9 @@ func (s *Server) operationEvents(c *call) error {
 	if err != nil {
 		return err
 	}
-	st := &eventStream{events: s.engine, c: c, op: op.ID, kinds: c.query.eventKinds("kind"), after: after, until: c.query.flag("until_terminal")}
+	st := &eventStream{
+		events: s.engine, c: c, op: op.ID, kinds: c.query.eventKinds("kind"), after: after, until: c.query.flag("until_terminal"),
+	}
 	if c.query.err != nil {
 		return c.query.err
 	}
@@ -261,7 +270,8 @@ func (st *eventStream) append(buf *bytes.Buffer, e ktrdr.Event) error {
 func (s *Server) openStream() (closed func(), err error) {
 	if s.streams.Add(1) > s.maxStreams {
 		s.streams.Add(-1)
-		return nil, ktrdr.Errorf(ktrdr.CodeUnavailable, "%d event streams are open, which is as many as this server serves; close one or try again later", s.maxStreams)
+		return nil, ktrdr.Errorf(ktrdr.CodeUnavailable,
+			"%d event streams are open, which is as many as this server serves; close one or try again later", s.maxStreams)
 	}
 	return func() { s.streams.Add(-1) }, nil
 }

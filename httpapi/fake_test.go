@@ -95,7 +95,9 @@ func (f *fakeEngine) Submit(_ context.Context, op ktrdr.NewOperation, key ktrdr.
 	return f.submit(op, key)
 }
 
-func (f *fakeEngine) SubmitAll(_ context.Context, ops []ktrdr.NewOperation, keys []ktrdr.IdempotencyKey) (made []ktrdr.Operation, err error) {
+func (f *fakeEngine) SubmitAll(_ context.Context, ops []ktrdr.NewOperation, keys []ktrdr.IdempotencyKey) (made []ktrdr.Operation,
+	err error,
+) {
 	for i, op := range ops {
 		one, err := f.submit(op, keys[i])
 		if err != nil {
@@ -267,7 +269,8 @@ func (f *fakeEngine) Events(_ context.Context, q ktrdr.EventQuery) (page []ktrdr
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, e := range f.log {
-		if e.Cursor.ID > q.After.ID && (q.Operation == "" || e.Operation == q.Operation) && (len(q.Kinds) == 0 || slices.Contains(q.Kinds, e.Kind)) && len(page) < q.Limit {
+		if e.Cursor.ID > q.After.ID && (q.Operation == "" || e.Operation == q.Operation) &&
+			(len(q.Kinds) == 0 || slices.Contains(q.Kinds, e.Kind)) && len(page) < q.Limit {
 			page = append(page, e)
 		}
 	}
@@ -304,7 +307,10 @@ func serve(t testing.TB, engine *fakeEngine, change ...func(*Config)) *site {
 		st.tokens[scope] = secret
 		engine.tokens = append(engine.tokens, token)
 	}
-	c := Config{Engine: engine, Desk: &fakeDesk{}, Research: &fakeResearch{}, Resilience: &fakeResilience{}, Auth: true, Log: slog.New(slog.NewTextHandler(st.logged, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	c := Config{
+		Engine: engine, Desk: &fakeDesk{}, Research: &fakeResearch{}, Resilience: &fakeResilience{}, Auth: true,
+		Log: slog.New(slog.NewTextHandler(st.logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
 	for _, f := range change {
 		f(&c)
 	}

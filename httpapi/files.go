@@ -16,7 +16,8 @@ func fileRoutes() []row {
 	fetch.produces, fetch.wait = contentBytes, transferTime(blobLimit)
 	return []row{
 		&plain{fetch, (*Server).getFile},
-		on(post(base+"/pin", "Keep the files of the research that an operation belongs to; files that are not kept are computed again first"), (*Server).pin),
+		on(post(base+"/pin", "Keep the files of the research that an operation belongs to; files that are not kept are computed again first"),
+			(*Server).pin),
 		on(del(base+"/pin", "Let the research that an operation belongs to be compacted if it claims nothing"), (*Server).unpin),
 	}
 }

@@ -17,7 +17,9 @@ func TestFiles_OfACompactedOperationAreComputedForTheReader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	op := ktrdr.Operation{ID: testOp, Type: ktrdr.Training, Status: ktrdr.Completed, Result: result, Compacted: true, Parent: "op_agent_research_1"}
+	op := ktrdr.Operation{
+		ID: testOp, Type: ktrdr.Training, Status: ktrdr.Completed, Result: result, Compacted: true, Parent: "op_agent_research_1",
+	}
 	engine := &fakeEngine{operation: func(ktrdr.OperationID) (ktrdr.Operation, error) { return op, nil }}
 	desk := &fakeDesk{made: func(of ktrdr.Operation, name string) ([]byte, error) {
 		if of.ID != testOp || name != file.Name {
@@ -59,7 +61,8 @@ func TestPin_IsSetAndTakenBack(t *testing.T) {
 	st := serve(t, &fakeEngine{}, func(c *Config) { c.Desk = desk })
 	on, err := newClient(t, st, ktrdr.ScopeAdmin).Pin(t.Context(), testOp)
 	off, err2 := newClient(t, st, ktrdr.ScopeAdmin).Unpin(t.Context(), testOp)
-	if err != nil || err2 != nil || !on.Pinned || off.Pinned || on.Operation != "op_agent_research_1" || len(asked) != 2 || !asked[0] || asked[1] {
+	if err != nil || err2 != nil || !on.Pinned || off.Pinned || on.Operation != "op_agent_research_1" || len(asked) != 2 ||
+		!asked[0] || asked[1] {
 		t.Errorf("%+v, %+v, %v, %v, %v", on, off, asked, err, err2)
 	}
 }

@@ -29,7 +29,8 @@ func (s *Server) guard(c *call) error {
 	}
 	c.query = values{Values: query}
 	if query.Has("token") || query.Has("access_token") {
-		return ktrdr.Errorf(ktrdr.CodeUnauthorized, "a token does not belong into a URL, where logs and histories keep it; send the header Authorization: Bearer …")
+		return ktrdr.Errorf(ktrdr.CodeUnauthorized,
+			"a token does not belong into a URL, where logs and histories keep it; send the header Authorization: Bearer …")
 	}
 	if c.spec.public {
 		return nil
@@ -38,7 +39,8 @@ func (s *Server) guard(c *call) error {
 		return err
 	}
 	if !c.spec.admits(c.token.Scope) {
-		return ktrdr.Errorf(ktrdr.CodeForbidden, "a token of scope %s may not do this; use one of scope %s", c.token.Scope, text.List(c.spec.scopeNames(), "or"))
+		return ktrdr.Errorf(ktrdr.CodeForbidden, "a token of scope %s may not do this; use one of scope %s", c.token.Scope,
+			text.List(c.spec.scopeNames(), "or"))
 	}
 	return nil
 }

@@ -14,8 +14,10 @@ func labRoutes() []row {
 	return []row{
 		on(post("/api/v1/training/start", start).makes(http.StatusAccepted), (*Server).startTraining),
 		on(post("/api/v1/trainings/start", start+" (the same as /training/start)").makes(http.StatusAccepted), (*Server).startTraining),
-		on(post("/api/v1/backtests/start", "Trade a model's decisions on past bars: none that it was trained on, and none of the holdout, unless asked otherwise").makes(http.StatusAccepted), (*Server).startBacktest),
-		on(post("/api/v1/predictions", "Ask a model about the newest bars before the holdout; with open_holdout about those of the holdout too, which is a look"), (*Server).predict),
+		on(post("/api/v1/backtests/start", "Trade a model's decisions on past bars: none that it was trained on, and none of the holdout, "+
+			"unless asked otherwise").makes(http.StatusAccepted), (*Server).startBacktest),
+		on(post("/api/v1/predictions", "Ask a model about the newest bars before the holdout; with open_holdout about those of the holdout "+
+			"too, which is a look"), (*Server).predict),
 		on(post("/api/v1/data/load", "Import a price file into the library").makes(http.StatusAccepted), (*Server).startDataLoad),
 		on(get("/api/v1/models", "Trained models, newest first", paramLimit, paramCursor), (*Server).models),
 		on(get("/api/v1/strategies", "Strategies that can be named"), (*Server).strategies),

@@ -109,7 +109,8 @@ func TestLab_StartsWhatTheDeskMakesOfARequest(t *testing.T) {
 	for _, path := range []string{"/api/v1/training/start", "/api/v1/trainings/start"} {
 		a := st.send(t, http.MethodPost, path, `{"strategy_name":"rsi","symbol":"EURUSD","start_date":"2020-01-01","seed":7}`)
 		var got Started
-		if err := json.Unmarshal(a.parsed.Data, &got); err != nil || a.status != http.StatusAccepted || got.Operation != testOp || len(got.Warnings) != 1 {
+		if err := json.Unmarshal(a.parsed.Data, &got); err != nil || a.status != http.StatusAccepted || got.Operation != testOp ||
+			len(got.Warnings) != 1 {
 			t.Errorf("%s: %d %s, want 202 with the operation and its warning", path, a.status, a.body)
 		}
 	}
@@ -119,7 +120,12 @@ func TestLab_AsksTheDeskForAPrediction(t *testing.T) {
 	want := jobs.PredictionRequest{Model: "op_x", Symbol: "EURUSD", Last: 2, OpenHoldout: true}
 	said := jobs.Prediction{
 		Strategy: "rsi", Symbol: "EURUSD", Timeframe: "1h", Classes: []string{"buy", "sell"}, Warnings: []string{"it is a look"},
-		Bars: []jobs.PredictedBar{{Time: time.Unix(3600, 0).UTC(), Closed: time.Unix(7200, 0).UTC(), Close: 1.25, Signal: "BUY", Confidence: 0.5, Answers: []float32{0.5, 0.25}}},
+		Bars: []jobs.PredictedBar{
+			{
+				Time: time.Unix(3600, 0).UTC(), Closed: time.Unix(7200, 0).UTC(), Close: 1.25, Signal: "BUY", Confidence: 0.5,
+				Answers: []float32{0.5, 0.25},
+			},
+		},
 		Look: []ktrdr.LookMarket{{Market: "mkt_1", Number: 3}},
 	}
 	st := serve(t, &fakeEngine{}, func(c *Config) {
@@ -144,7 +150,8 @@ func TestLab_AsksTheDeskForAMarket(t *testing.T) {
 	st := serve(t, &fakeEngine{}, func(c *Config) { c.Desk = &fakeDesk{} })
 	a := st.send(t, http.MethodPost, "/api/v1/data/market", `{"symbol":"EURUSD","timeframe":"1h","same_market_as":"X"}`)
 	var got jobs.Series
-	if err := json.Unmarshal(a.parsed.Data, &got); err != nil || a.status != http.StatusOK || got.Market != "mkt_1" || got.MarketReason != "same market as X" {
+	if err := json.Unmarshal(a.parsed.Data, &got); err != nil || a.status != http.StatusOK || got.Market != "mkt_1" ||
+		got.MarketReason != "same market as X" {
 		t.Errorf("%d %s, want the desk's answer", a.status, a.body)
 	}
 }
@@ -186,7 +193,10 @@ func TestResults_TellOfFilesAndPagesOfColumns(t *testing.T) {
 	var asked jobs.Page
 	desk := &fakeDesk{columns: func(_ ktrdr.Operation, q jobs.Page) (jobs.Columns, error) {
 		asked = q
-		return jobs.Columns{Trades: []jobs.Trade{{Side: "long"}}, Equity: []jobs.Point{{Time: time.Unix(0, 0), Value: 1}}, Curve: &evidence.Curve{Years: []evidence.Year{{Year: 2020}}}, More: true}, nil
+		return jobs.Columns{
+			Trades: []jobs.Trade{{Side: "long"}}, Equity: []jobs.Point{{Time: time.Unix(0, 0), Value: 1}},
+			Curve: &evidence.Curve{Years: []evidence.Year{{Year: 2020}}}, More: true,
+		}, nil
 	}}
 	st := serve(t, engine, func(c *Config) { c.Desk = desk })
 	path := "/api/v1/operations/" + string(testOp) + "/results"
@@ -198,7 +208,8 @@ func TestResults_TellOfFilesAndPagesOfColumns(t *testing.T) {
 	if asked != (jobs.Page{Trades: true, Equity: true, Curve: true, From: 4, Limit: 2}) {
 		t.Errorf("asked for %+v, want two entries from 4 on, and the curve", asked)
 	}
-	if a.parsed.Next != "6" || len(got.Trades) != 1 || len(got.Equity) != 1 || got.Positions != nil || got.Curve == nil || got.Curve.Years[0].Year != 2020 {
+	if a.parsed.Next != "6" || len(got.Trades) != 1 || len(got.Equity) != 1 || got.Positions != nil || got.Curve == nil ||
+		got.Curve.Years[0].Year != 2020 {
 		t.Errorf("page %s, next %q, want trades and equity, and 6", a.parsed.Data, a.parsed.Next)
 	}
 	if len(got.Artifacts) != 1 || got.Artifacts[0].URL != "/api/v1/blobs/"+strings.Repeat("ab", 32) {

@@ -13,7 +13,8 @@ import (
 const leaders = 20
 
 func leaderboardRoute() row {
-	return on(get("/api/v1/leaderboard", "The best researches: claims first, then by the deflated Sharpe ratio with the number of trials today",
+	return on(get("/api/v1/leaderboard", "The best researches: claims first, then by the deflated Sharpe ratio with the number "+
+		"of trials today",
 		param{name: "run", kind: kindString, doc: "only those of this run"},
 		param{name: "symbol", kind: kindString, doc: "only those that trade this symbol"},
 		param{name: "timeframe", kind: kindString, doc: "only those that use bars of this timeframe"},

@@ -23,7 +23,8 @@ type LibraryDesk interface {
 // The routes that change the library.
 func libraryRoutes() []row {
 	return []row{
-		on(del("/api/v1/data/{symbol}/{timeframe}", "Delete a series and those that it replaced; its market keeps its trials and looks"), (*Server).deleteSeries),
+		on(del("/api/v1/data/{symbol}/{timeframe}", "Delete a series and those that it replaced; its market keeps its trials and looks"),
+			(*Server).deleteSeries),
 		on(post("/api/v1/data/rename", "Give all series of a symbol another symbol; they stay in their markets"), (*Server).renameSeries),
 		on(post("/api/v1/strategies", "Give the lab a strategy, for every backend").answers(http.StatusCreated), (*Server).addStrategy),
 		on(del("/api/v1/strategies/{name}", "Delete a strategy of the lab"), (*Server).deleteStrategy),

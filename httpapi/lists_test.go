@@ -24,8 +24,9 @@ func TestLists_RowsAreSmallWhateverTheyStandFor(t *testing.T) {
 	at := time.Date(2026, 1, 14, 22, 0, 0, 0, time.UTC)
 	long := strings.Repeat("ä", 5000)
 	op := ktrdr.Operation{
-		ID: testOp, Root: testOp, Type: ktrdr.AgentResearch, Status: ktrdr.Failed, Phase: "TRAINING", Spec: yaml, State: yaml, Metadata: yaml, Result: yaml,
-		Run: testRun, Session: 7, Progress: ktrdr.Progress{Percentage: 40, CurrentStep: "training", Context: yaml}, ErrorMessage: long,
+		ID: testOp, Root: testOp, Type: ktrdr.AgentResearch, Status: ktrdr.Failed, Phase: "TRAINING", Spec: yaml, State: yaml, Metadata: yaml,
+		Result: yaml,
+		Run:    testRun, Session: 7, Progress: ktrdr.Progress{Percentage: 40, CurrentStep: "training", Context: yaml}, ErrorMessage: long,
 		Error: ktrdr.NewFailure(ktrdr.CodeOrphaned, ktrdr.Errorf(ktrdr.CodeOrphaned, "%s", long)), CreatedAt: at, StartedAt: at, CompletedAt: at,
 		Checkpoint: &ktrdr.CheckpointInfo{ID: "c"},
 	}
@@ -41,20 +42,24 @@ func TestLists_RowsAreSmallWhateverTheyStandFor(t *testing.T) {
 			return ktrdr.LookPage{Looks: []ktrdr.Look{{Key: "k", Spans: yaml, LookResult: ktrdr.LookResult{Result: yaml}}}}, nil
 		},
 	})
-	for _, path := range []string{"/operations", "/operations/" + string(testOp) + "/children", "/runs", "/runs/" + testRun + "/events", "/looks"} {
+	for _, path := range []string{
+		"/operations", "/operations/" + string(testOp) + "/children", "/runs", "/runs/" + testRun + "/events", "/looks",
+	} {
 		a := st.send(t, http.MethodGet, "/api/v1"+path, "", header("Accept", "application/json"))
 		if n := len(a.body); a.status != http.StatusOK || n > 1200 || strings.Contains(string(a.body), "YAML") {
 			t.Errorf("%s: %d with %d bytes, want a row of at most 1200 without the strategy: %.300s", path, a.status, n, a.body)
 		}
 	}
 	for _, path := range []string{"/operations/" + string(testOp), "/runs/" + testRun} {
-		if a := st.send(t, http.MethodGet, "/api/v1"+path, ""); !strings.Contains(string(a.body), "YAML") || !strings.Contains(string(a.body), long) {
+		if a := st.send(t, http.MethodGet, "/api/v1"+path, ""); !strings.Contains(string(a.body), "YAML") ||
+			!strings.Contains(string(a.body), long) {
 			t.Errorf("%s: %d %.300s, want all of it", path, a.status, a.body)
 		}
 	}
 	var rows []OperationRow
 	mustData(t, st.send(t, http.MethodGet, "/api/v1/operations", ""), http.StatusOK, &rows)
-	if r := rows[0]; r.ErrorCode != ktrdr.CodeOrphaned || !r.Resumable || !strings.HasSuffix(r.ErrorMessage, "ä…") || r.Progress.Percentage != 40 || r.Run != testRun {
+	if r := rows[0]; r.ErrorCode != ktrdr.CodeOrphaned || !r.Resumable || !strings.HasSuffix(r.ErrorMessage, "ä…") ||
+		r.Progress.Percentage != 40 || r.Run != testRun {
 		t.Errorf("the row is %+v", r)
 	}
 }
@@ -101,7 +106,8 @@ func TestRuns_AShortIdIsResolvedEverywhere(t *testing.T) {
 			t.Errorf("asked for the run %q, want %q", run, testRun)
 		}
 	}
-	refusedWith(t, "unknown run", st.send(t, http.MethodGet, "/api/v1/operations?run=run_ffff", ""), "", http.StatusNotFound, ktrdr.CodeNotFound)
+	refusedWith(t, "unknown run", st.send(t, http.MethodGet, "/api/v1/operations?run=run_ffff", ""), "", http.StatusNotFound,
+		ktrdr.CodeNotFound)
 }
 
 // TestEvents_AreFilteredByKind reads pages and a stream of one kind. The cursor of
@@ -151,7 +157,8 @@ func TestEvents_AreFilteredByKind(t *testing.T) {
 	if n != 1 || ctx.Err() != nil {
 		t.Errorf("%d events of one kind (%v), want one, and that the stream ends with the operation", n, ctx.Err())
 	}
-	refusedWith(t, "unknown kind", st.send(t, http.MethodGet, "/api/v1/events?kind=birthday", ""), "", http.StatusBadRequest, ktrdr.CodeInvalid)
+	refusedWith(t, "unknown kind", st.send(t, http.MethodGet, "/api/v1/events?kind=birthday", ""), "",
+		http.StatusBadRequest, ktrdr.CodeInvalid)
 }
 
 // TestLists_LeadersAndMemoryAreSmallRows fills a page with all that a row can hold.
@@ -162,7 +169,8 @@ func TestLists_LeadersAndMemoryAreSmallRows(t *testing.T) {
 	long := strings.Repeat("YAML ", 4000)
 	trial := ktrdr.Trial{
 		Key: "k", Operation: testOp, Type: ktrdr.AgentResearch, Run: testRun, CreatedAt: time.Date(2026, 1, 14, 22, 0, 0, 0, time.UTC),
-		Market: "mkt_0123456789abcdef", Symbols: "EURUSD GBPUSD", Timeframes: "1h 4h", TrialFigures: ktrdr.TrialFigures{Strategy: "rsi_mean_reversion"},
+		Market: "mkt_0123456789abcdef", Symbols: "EURUSD GBPUSD", Timeframes: "1h 4h",
+		TrialFigures: ktrdr.TrialFigures{Strategy: "rsi_mean_reversion"},
 	}
 	var asked []any
 	desk := &fakeResearch{
@@ -196,7 +204,8 @@ func TestLists_LeadersAndMemoryAreSmallRows(t *testing.T) {
 		"/memory?run=" + testRun + "&kind=trials&limit=50&cursor=c":                                 "next-page",
 	} {
 		a := st.send(t, http.MethodGet, "/api/v1"+path, "")
-		if n := len(a.body) / rows; a.status != http.StatusOK || n > most || strings.Contains(string(a.body), "YAML") || strings.Contains(string(a.body), "history") {
+		if n := len(a.body) / rows; a.status != http.StatusOK || n > most || strings.Contains(string(a.body), "YAML") ||
+			strings.Contains(string(a.body), "history") {
 			t.Errorf("%s: %d with %d bytes a row, want at most %d without strategy and history: %.300s", path, a.status, n, most, a.body)
 		}
 		if a.parsed.Next != next {
@@ -204,7 +213,8 @@ func TestLists_LeadersAndMemoryAreSmallRows(t *testing.T) {
 		}
 	}
 	leaders := report.LeaderboardQuery{Run: testRun, Symbol: "EURUSD", Timeframe: "1h", Sort: "sharpe", Limit: 50, Cursor: "0"}
-	if len(asked) != 4 || !slices.Contains(asked, any(leaders)) || !slices.Contains(asked, any(research.MemoryQuery{Kind: "trials", Run: testRun, Limit: 50, Cursor: "c"})) {
+	if len(asked) != 4 || !slices.Contains(asked, any(leaders)) ||
+		!slices.Contains(asked, any(research.MemoryQuery{Kind: "trials", Run: testRun, Limit: 50, Cursor: "c"})) {
 		t.Errorf("asked for %+v", asked)
 	}
 	for path, says := range map[string]string{

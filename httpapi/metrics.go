@@ -77,22 +77,28 @@ var (
 	descSlots      = prometheus.NewDesc("ktrdr_worker_slots", "Slots of live workers by type.", []string{"type", "state"}, nil)
 	descPotential  = prometheus.NewDesc("ktrdr_potential_orphans", "Live operations that are two heartbeats late.", nil, nil)
 	descWaiting    = prometheus.NewDesc("ktrdr_unschedulable_operations", "Operations that wait for a worker that does not exist.", nil, nil)
-	descQueue      = prometheus.NewDesc("ktrdr_queue_operations", "Operations of a queue that are active or wait for their turn.", []string{"queue", "state"}, nil)
+	descQueue      = prometheus.NewDesc("ktrdr_queue_operations", "Operations of a queue that are active or wait for their turn.",
+		[]string{"queue", "state"}, nil)
 	descQueueLimit = prometheus.NewDesc("ktrdr_queue_limit", "How many operations of a queue may be active.", []string{"queue"}, nil)
 	descStore      = prometheus.NewDesc("ktrdr_store_up", "Whether the store answers and takes writes.", nil, nil)
 	descDisk       = prometheus.NewDesc("ktrdr_disk_free_bytes", "Free disk of the data folder.", nil, nil)
 	descStreams    = prometheus.NewDesc("ktrdr_event_streams", "Event streams that are open.", nil, nil)
-	descConns      = prometheus.NewDesc("ktrdr_connections", "Open connections by the token they showed: of a worker, of another client, or none.", []string{"token"}, nil)
-	descMaxConns   = prometheus.NewDesc("ktrdr_connections_max", "How many connections may be open (KTRDR_MAX_CONNECTIONS).", nil, nil)
-	descDropped    = prometheus.NewDesc("ktrdr_connections_closed_total", "Idle connections without a valid token that were closed: at the cap, for too many of one address, or after a few idle seconds.", []string{"reason"}, nil)
-	descLateness   = prometheus.NewDesc("ktrdr_heartbeat_lateness_seconds", "How far the latest heartbeat of the last minute or two was past its interval.", nil, nil)
-	descOrphans    = prometheus.NewDesc("ktrdr_orphans_total", "Operations that lost their worker.", nil, nil)
-	descRefused    = prometheus.NewDesc("ktrdr_writes_refused_total", "Progress, checkpoints, results and releases from an epoch that was not live.", nil, nil)
-	descLost       = prometheus.NewDesc("ktrdr_heartbeats_lost_total", "Claims that a heartbeat named and that were not live.", nil, nil)
-	descStalled    = prometheus.NewDesc("ktrdr_stalled_operations", "Live operations that do not move although their workers beat.", nil, nil)
-	descBeats      = prometheus.NewDesc("ktrdr_heartbeats_total", "Heartbeats accepted.", nil, nil)
-	descSkipped    = prometheus.NewDesc("ktrdr_checkpoints_skipped_total", "Checkpoints that could not be used.", nil, nil)
-	descRecovered  = prometheus.NewDesc("ktrdr_operations_recovered_total", "Operations taken over from a dead backend.", nil, nil)
+	descConns      = prometheus.NewDesc("ktrdr_connections",
+		"Open connections by the token they showed: of a worker, of another client, or none.", []string{"token"}, nil)
+	descMaxConns = prometheus.NewDesc("ktrdr_connections_max", "How many connections may be open (KTRDR_MAX_CONNECTIONS).", nil, nil)
+	descDropped  = prometheus.NewDesc("ktrdr_connections_closed_total",
+		"Idle connections without a valid token that were closed: at the cap, for too many of one address, or after a few idle seconds.",
+		[]string{"reason"}, nil)
+	descLateness = prometheus.NewDesc("ktrdr_heartbeat_lateness_seconds",
+		"How far the latest heartbeat of the last minute or two was past its interval.", nil, nil)
+	descOrphans = prometheus.NewDesc("ktrdr_orphans_total", "Operations that lost their worker.", nil, nil)
+	descRefused = prometheus.NewDesc("ktrdr_writes_refused_total",
+		"Progress, checkpoints, results and releases from an epoch that was not live.", nil, nil)
+	descLost      = prometheus.NewDesc("ktrdr_heartbeats_lost_total", "Claims that a heartbeat named and that were not live.", nil, nil)
+	descStalled   = prometheus.NewDesc("ktrdr_stalled_operations", "Live operations that do not move although their workers beat.", nil, nil)
+	descBeats     = prometheus.NewDesc("ktrdr_heartbeats_total", "Heartbeats accepted.", nil, nil)
+	descSkipped   = prometheus.NewDesc("ktrdr_checkpoints_skipped_total", "Checkpoints that could not be used.", nil, nil)
+	descRecovered = prometheus.NewDesc("ktrdr_operations_recovered_total", "Operations taken over from a dead backend.", nil, nil)
 )
 
 // Describe sends nothing: an unchecked collector is right for one that lives

@@ -81,8 +81,10 @@ func openAPI(rows []row) ([]byte, error) {
 		Security: []map[string][]string{{bearer: {}}},
 		Paths:    make(map[string]map[string]*apiOperation),
 		Components: apiComponents{
-			Schemas:         book.schemas,
-			SecuritySchemes: map[string]apiSecurity{bearer: {"http", "bearer", "A token made by `ktrdr token create`, or the one in the data folder's file `token`."}},
+			Schemas: book.schemas,
+			SecuritySchemes: map[string]apiSecurity{
+				bearer: {"http", "bearer", "A token made by `ktrdr token create`, or the one in the data folder's file `token`."},
+			},
 		},
 	}
 	for _, row := range rows {
@@ -196,7 +198,9 @@ func (sp *spec) tag() string {
 func (sp *spec) parameters() (all []apiParameter) {
 	for part := range strings.SplitSeq(sp.path, "/") {
 		if name, ok := strings.CutPrefix(part, "{"); ok {
-			all = append(all, apiParameter{Name: strings.TrimSuffix(name, "}"), In: "path", Required: true, Schema: &jsonschema.Schema{Type: "string"}})
+			all = append(all, apiParameter{
+				Name: strings.TrimSuffix(name, "}"), In: "path", Required: true, Schema: &jsonschema.Schema{Type: "string"},
+			})
 		}
 	}
 	for _, p := range sp.query {
@@ -232,15 +236,16 @@ func componentRef(name string) *jsonschema.Schema {
 // knownSchemas describes the types whose JSON their Go kind does not tell.
 func knownSchemas() map[reflect.Type]*jsonschema.Schema {
 	return map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[json.RawMessage]():      {Description: "any JSON"},
-		reflect.TypeFor[[]byte]():               {Type: "string", ContentEncoding: "base64"},
-		reflect.TypeFor[ktrdr.Hash]():           {Type: "string", Pattern: "^[0-9a-f]{64}$"},
-		reflect.TypeFor[ktrdr.OperationID]():    {Type: "string", Pattern: "^op_[0-9a-z_]+$"},
-		reflect.TypeFor[ktrdr.Status]():         enum(ktrdr.Statuses...),
-		reflect.TypeFor[ktrdr.Type]():           enum(ktrdr.Types...),
-		reflect.TypeFor[ktrdr.Scope]():          enum(ktrdr.ScopeAdmin, ktrdr.ScopeWorker, ktrdr.ScopeRead),
-		reflect.TypeFor[ktrdr.CheckpointType](): enum(ktrdr.CheckpointPeriodic, ktrdr.CheckpointPhase, ktrdr.CheckpointCancellation, ktrdr.CheckpointFailure, ktrdr.CheckpointShutdown, ktrdr.CheckpointFinal),
-		reflect.TypeFor[ktrdr.Class]():          enum(ktrdr.Transient, ktrdr.Permanent, ktrdr.BadInput, ktrdr.System),
-		reflect.TypeFor[ktrdr.Severity]():       enum(ktrdr.SeverityInfo, ktrdr.SeverityWarning, ktrdr.SeverityError, ktrdr.SeverityCritical),
+		reflect.TypeFor[json.RawMessage]():   {Description: "any JSON"},
+		reflect.TypeFor[[]byte]():            {Type: "string", ContentEncoding: "base64"},
+		reflect.TypeFor[ktrdr.Hash]():        {Type: "string", Pattern: "^[0-9a-f]{64}$"},
+		reflect.TypeFor[ktrdr.OperationID](): {Type: "string", Pattern: "^op_[0-9a-z_]+$"},
+		reflect.TypeFor[ktrdr.Status]():      enum(ktrdr.Statuses...),
+		reflect.TypeFor[ktrdr.Type]():        enum(ktrdr.Types...),
+		reflect.TypeFor[ktrdr.Scope]():       enum(ktrdr.ScopeAdmin, ktrdr.ScopeWorker, ktrdr.ScopeRead),
+		reflect.TypeFor[ktrdr.CheckpointType](): enum(ktrdr.CheckpointPeriodic, ktrdr.CheckpointPhase, ktrdr.CheckpointCancellation,
+			ktrdr.CheckpointFailure, ktrdr.CheckpointShutdown, ktrdr.CheckpointFinal),
+		reflect.TypeFor[ktrdr.Class]():    enum(ktrdr.Transient, ktrdr.Permanent, ktrdr.BadInput, ktrdr.System),
+		reflect.TypeFor[ktrdr.Severity](): enum(ktrdr.SeverityInfo, ktrdr.SeverityWarning, ktrdr.SeverityError, ktrdr.SeverityCritical),
 	}
 }

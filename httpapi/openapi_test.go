@@ -106,13 +106,30 @@ func TestOpenAPI_SchemasFitWhatIsSent(t *testing.T) {
 	book := newSchemaBook()
 	checkpoint := ktrdr.CheckpointInfo{ID: "1", Type: ktrdr.CheckpointFinal}
 	for _, v := range []any{
-		ktrdr.Operation{ID: testOp, Type: ktrdr.Dummy, Status: ktrdr.Failed, Spec: json.RawMessage(`{}`), Metadata: json.RawMessage(`{}`), Error: &ktrdr.Failure{Class: ktrdr.System, Severity: ktrdr.SeverityError}, Checkpoint: &checkpoint, Root: testOp},
-		ktrdr.ClaimReply{Task: &ktrdr.Task{Operation: testOp, Type: ktrdr.Dummy, Spec: json.RawMessage(`1`), Checkpoint: &ktrdr.StoredCheckpoint{Checkpoint: ktrdr.Checkpoint{CheckpointInfo: checkpoint, Operation: testOp, State: json.RawMessage(`{}`)}, StateBlob: &ktrdr.Artifact{}}}},
+		ktrdr.Operation{
+			ID: testOp, Type: ktrdr.Dummy, Status: ktrdr.Failed, Spec: json.RawMessage(`{}`), Metadata: json.RawMessage(`{}`),
+			Error: &ktrdr.Failure{Class: ktrdr.System, Severity: ktrdr.SeverityError}, Checkpoint: &checkpoint, Root: testOp,
+		},
+		ktrdr.ClaimReply{
+			Task: &ktrdr.Task{
+				Operation: testOp, Type: ktrdr.Dummy, Spec: json.RawMessage(`1`),
+				Checkpoint: &ktrdr.StoredCheckpoint{
+					Checkpoint: ktrdr.Checkpoint{CheckpointInfo: checkpoint, Operation: testOp, State: json.RawMessage(`{}`)},
+					StateBlob:  &ktrdr.Artifact{},
+				},
+			},
+		},
 		ktrdr.Health{Workers: ktrdr.WorkerCounts{ByType: map[ktrdr.Type]ktrdr.WorkerSlots{ktrdr.Dummy: {}}}},
-		Results{Operation: testOp, Type: ktrdr.Backtesting, Status: ktrdr.Completed, Results: json.RawMessage(`{}`), Artifacts: []Download{{Artifact: ktrdr.Artifact{Name: "a"}}}, Trades: []jobs.Trade{{Side: "long"}}, Equity: []jobs.Point{{Value: 1}}, Curve: &evidence.Curve{Years: []evidence.Year{{}}, Drawdowns: []evidence.Drawdown{{}}}},
+		Results{
+			Operation: testOp, Type: ktrdr.Backtesting, Status: ktrdr.Completed, Results: json.RawMessage(`{}`),
+			Artifacts: []Download{{Artifact: ktrdr.Artifact{Name: "a"}}}, Trades: []jobs.Trade{{Side: "long"}}, Equity: []jobs.Point{{Value: 1}},
+			Curve: &evidence.Curve{Years: []evidence.Year{{}}, Drawdowns: []evidence.Drawdown{{}}},
+		},
 		jobs.Prediction{Bars: []jobs.PredictedBar{{Answers: []float32{0.5}}}, Look: []ktrdr.LookMarket{{Market: "m", Number: 1}}},
 		jobs.Model{Operation: testOp, Symbols: []string{"EURUSD"}, Timeframes: []string{"1h"}},
-		indicator.Description{Name: "rsi", Params: []indicator.ParamDescription{{Name: "period", Default: 14}}, Outputs: []indicator.OutputDescription{{Name: "rsi"}}},
+		indicator.Description{
+			Name: "rsi", Params: []indicator.ParamDescription{{Name: "period", Default: 14}}, Outputs: []indicator.OutputDescription{{Name: "rsi"}},
+		},
 		NewTokenReply{Token: ktrdr.Token{Scope: ktrdr.ScopeRead}},
 		CancelReply{Operation: testOp, Status: ktrdr.Running, Children: []ktrdr.OperationID{testOp}},
 		thread.Tuple{Checkpoint: json.RawMessage(`{}`), Values: map[string]thread.Value{"a": {Type: "t", Bytes: []byte{1}}}},

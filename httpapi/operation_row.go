@@ -67,7 +67,8 @@ func operationRows(ops []ktrdr.Operation) []OperationRow {
 func rowOf(op *ktrdr.Operation) OperationRow {
 	r := OperationRow{
 		ID: op.ID, Type: op.Type, Status: op.Status, Phase: op.Phase, Epoch: op.Epoch, Attempts: op.Attempts,
-		Parent: op.Parent, Root: cmp.Or(op.Root, op.ID), Ordinal: op.Ordinal, HasPlan: op.HasPlan, Run: op.Run, Session: op.Session, Worker: op.Worker,
+		Parent: op.Parent, Root: cmp.Or(op.Root, op.ID), Ordinal: op.Ordinal, HasPlan: op.HasPlan, Run: op.Run, Session: op.Session,
+		Worker:          op.Worker,
 		CancelRequested: op.CancelRequested, Progress: RowProgress{Percentage: op.Progress.Percentage, CurrentStep: op.Progress.CurrentStep},
 		Rung: op.Rung, ErrorMessage: text.Cut(op.ErrorMessage, mostRowError),
 		CreatedAt: op.CreatedAt, StartedAt: op.StartedAt, CompletedAt: op.CompletedAt, NotBefore: op.NotBefore,

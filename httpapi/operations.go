@@ -27,9 +27,11 @@ func operationRoutes() []row {
 			paramInclude, paramLimit, paramCursor), (*Server).results),
 		on(del(base+"/{id}", "Cancel an operation and everything below it",
 			param{name: "reason", kind: kindString, doc: "why, for people"}), (*Server).cancel),
-		on(post(base+"/{id}/resume", "Continue a failed or cancelled operation from its newest checkpoint whose blobs are there; should its worker find them damaged, from the one before"), (*Server).resume),
+		on(post(base+"/{id}/resume", "Continue a failed or cancelled operation from its newest checkpoint whose blobs are there; "+
+			"should its worker find them damaged, from the one before"), (*Server).resume),
 		on(post(base+"/{id}/retry", "Make a new operation with the same spec, from the beginning").makes(http.StatusAccepted), (*Server).retry),
-		on(post("/api/v1/dummy/start", "Start a dummy operation: steps and sleeps, with a hash chain as its result").makes(http.StatusAccepted), (*Server).startDummy),
+		on(post("/api/v1/dummy/start", "Start a dummy operation: steps and sleeps, with a hash chain as its result").makes(http.StatusAccepted),
+			(*Server).startDummy),
 		on(post("/api/v1/pause", "Stop or allow new claims everywhere"), (*Server).setPaused),
 		on(get("/api/v1/pause", "Whether claims are stopped"), (*Server).paused),
 	}

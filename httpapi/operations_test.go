@@ -71,7 +71,9 @@ func TestErrors_WhatHappensInsideStaysInside(t *testing.T) {
 
 func TestErrors_ATransitionTellsItsFacts(t *testing.T) {
 	st := serve(t, &fakeEngine{finish: func(f ktrdr.Finished) error {
-		return &ktrdr.TransitionError{ID: f.Operation, Input: ktrdr.Finish, From: ktrdr.Running, Epoch: 7, Given: f.Epoch, Code: ktrdr.CodeStaleEpoch}
+		return &ktrdr.TransitionError{
+			ID: f.Operation, Input: ktrdr.Finish, From: ktrdr.Running, Epoch: 7, Given: f.Epoch, Code: ktrdr.CodeStaleEpoch,
+		}
 	}})
 	a := st.send(t, http.MethodPost, "/api/v1/workers/finish", `{"operation_id":"`+string(testOp)+`","epoch":3,"outcome":"COMPLETED"}`)
 	refusedWith(t, "stale", a, "", http.StatusConflict, ktrdr.CodeStaleEpoch)
@@ -97,7 +99,9 @@ func TestServer_SurvivesAPanic(t *testing.T) {
 
 func TestServer_WhatJSONCannotHoldIsAFailure(t *testing.T) {
 	st := serve(t, &fakeEngine{operation: func(ktrdr.OperationID) (ktrdr.Operation, error) {
-		return ktrdr.Operation{ID: testOp, Spec: json.RawMessage(`{}`), Metadata: json.RawMessage(`{}`), Progress: ktrdr.Progress{Percentage: math.NaN()}}, nil
+		return ktrdr.Operation{
+			ID: testOp, Spec: json.RawMessage(`{}`), Metadata: json.RawMessage(`{}`), Progress: ktrdr.Progress{Percentage: math.NaN()},
+		}, nil
 	}})
 	a := st.send(t, http.MethodGet, "/api/v1/operations/"+string(testOp), "")
 	refusedWith(t, "NaN", a, "", http.StatusInternalServerError, ktrdr.CodeInternal)
@@ -109,7 +113,9 @@ func TestOperations_QueriesReachTheEngineAsMeant(t *testing.T) {
 		got = q
 		return ktrdr.OperationPage{Next: "c2"}, nil
 	}})
-	a := st.send(t, http.MethodGet, "/api/v1/operations?status=running,FAILED&status=pending&type=DUMMY&active_only=1&resumable=true&roots=0&parent="+string(testOp)+"&sort=OLDEST&limit=7&cursor=c1", "")
+	a := st.send(t, http.MethodGet,
+		"/api/v1/operations?status=running,FAILED&status=pending&type=DUMMY&active_only=1&resumable=true&roots=0&parent="+string(testOp)+
+			"&sort=OLDEST&limit=7&cursor=c1", "")
 	var data []ktrdr.Operation
 	mustData(t, a, http.StatusOK, &data)
 	if string(a.parsed.Data) != "[]" || a.parsed.Next != "c2" {
@@ -221,7 +227,8 @@ func TestOperations_AnswersHaveTheirShapes(t *testing.T) {
 
 	var cancelled CancelReply
 	mustData(t, st.send(t, http.MethodDelete, base+"?reason=too+slow", ""), http.StatusOK, &cancelled)
-	if diff := cmp.Diff(CancelReply{Operation: testOp, Status: ktrdr.Cancelled, Children: []ktrdr.OperationID{testOp + "1"}}, cancelled); diff != "" || reason != "too slow" {
+	if diff := cmp.Diff(CancelReply{Operation: testOp, Status: ktrdr.Cancelled, Children: []ktrdr.OperationID{testOp + "1"}},
+		cancelled); diff != "" || reason != "too slow" {
 		t.Errorf("cancel, reason %q (-want +got):\n%s", reason, diff)
 	}
 	var resumed ResumeReply
@@ -275,7 +282,8 @@ func TestCheckpoints_AgesAreDays(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"NaN", "Inf", "-1", "1e300", ""} {
-		refusedWith(t, bad, st.send(t, http.MethodPost, "/api/v1/checkpoints/cleanup?max_age_days="+bad, ""), "", http.StatusBadRequest, ktrdr.CodeInvalid)
+		refusedWith(t, bad, st.send(t, http.MethodPost, "/api/v1/checkpoints/cleanup?max_age_days="+bad, ""), "",
+			http.StatusBadRequest, ktrdr.CodeInvalid)
 	}
 	var one ktrdr.Checkpoint
 	mustData(t, st.send(t, http.MethodGet, "/api/v1/checkpoints/"+string(testOp)+"?id=7", ""), http.StatusOK, &one)
@@ -327,7 +335,8 @@ func TestMetrics_ShowTheEngineAndTheServer(t *testing.T) {
 	for _, path := range []string{"/metrics", "/api/v1/metrics"} {
 		text := string(st.send(t, http.MethodGet, path, "").body)
 		for _, want := range []string{
-			`ktrdr_operations{status="RUNNING",type="dummy"} 2`, "ktrdr_orphans_total 3", "ktrdr_writes_refused_total 5", "ktrdr_heartbeats_lost_total 7",
+			`ktrdr_operations{status="RUNNING",type="dummy"} 2`, "ktrdr_orphans_total 3", "ktrdr_writes_refused_total 5",
+			"ktrdr_heartbeats_lost_total 7",
 			"ktrdr_workers_live 4", "ktrdr_potential_orphans 0", "ktrdr_heartbeat_lateness_seconds 1.5", "go_goroutines",
 			`ktrdr_http_requests_total{code="404",method="other",route="unmatched"} 1`, "ktrdr_http_request_seconds_count",
 		} {

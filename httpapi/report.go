@@ -20,8 +20,13 @@ const reportSpan = 12 * time.Hour
 
 func reportRoutes() []row {
 	return []row{on(get("/api/v1/report", "What happened while nobody watched: researches by outcome, claims, failures, the machine, money",
-		param{name: "since", kind: kindString, doc: "an instant (RFC 3339), a duration before now such as 12h, or last: since the newest spell of research began; 12h if it is left out"},
-		param{name: "run", kind: kindString, doc: "only the researches of this run, from its beginning unless since is given"}), (*Server).report)}
+		param{
+			name: "since", kind: kindString,
+			doc: "an instant (RFC 3339), a duration before now such as 12h, or last: since the newest spell of research began; " +
+				"12h if it is left out",
+		},
+		param{name: "run", kind: kindString, doc: "only the researches of this run, from its beginning unless since is given"}),
+		(*Server).report)}
 }
 
 func (s *Server) report(c *call, _ none) (report.Report, error) {

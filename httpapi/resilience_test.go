@@ -21,7 +21,12 @@ type fakeResilience struct {
 }
 
 func (f *fakeResilience) Breakers() []resilience.Status {
-	return []resilience.Status{{Breaker: ktrdr.Breaker{Name: "provider:x", Scope: ktrdr.ScopeProvider, State: ktrdr.BreakerOpen}, Enabled: true, Figures: resilience.Figures{Calls: 5}}}
+	return []resilience.Status{
+		{
+			Breaker: ktrdr.Breaker{Name: "provider:x", Scope: ktrdr.ScopeProvider, State: ktrdr.BreakerOpen}, Enabled: true,
+			Figures: resilience.Figures{Calls: 5},
+		},
+	}
 }
 
 func (f *fakeResilience) BreakerHistory(_ context.Context, name string, _ int) ([]ktrdr.BreakerChange, error) {
@@ -42,7 +47,10 @@ func (f *fakeResilience) ForceBreaker(ctx context.Context, name string, d resili
 }
 
 func (f *fakeResilience) Degradation() resilience.DegradationStatus {
-	return resilience.DegradationStatus{Level: cmp.Or(f.level, "DEGRADED"), Services: []resilience.ServiceStatus{}, Shed: []resilience.Feature{"llm_assessment"}, History: []resilience.LevelChange{}}
+	return resilience.DegradationStatus{
+		Level: cmp.Or(f.level, "DEGRADED"), Services: []resilience.ServiceStatus{}, Shed: []resilience.Feature{"llm_assessment"},
+		History: []resilience.LevelChange{},
+	}
 }
 
 func (f *fakeResilience) Models() []llm.ModelHealth {
@@ -60,9 +68,15 @@ func TestBreakers_ArePersonsDecisions(t *testing.T) {
 		{"listed", http.MethodGet, "/api/v1/breakers", "", 200, `"state":"OPEN"`},
 		{"history of one", http.MethodGet, "/api/v1/breakers/history?name=provider:x", "", 200, `"data":[]`},
 		{"reset by nobody", http.MethodPost, "/api/v1/breakers/provider:x/reset", `{"why":"mended"}`, 422, "say who"},
-		{"reset with a state", http.MethodPost, "/api/v1/breakers/provider:x/reset", `{"by":"ann","why":"mended","state":"OPEN"}`, 422, "use force"},
+		{
+			"reset with a state", http.MethodPost, "/api/v1/breakers/provider:x/reset", `{"by":"ann","why":"mended","state":"OPEN"}`, 422,
+			"use force",
+		},
 		{"reset", http.MethodPost, "/api/v1/breakers/provider:x/reset", `{"by":"ann","why":"mended"}`, 200, `"state":"CLOSED"`},
-		{"reset, and another is open", http.MethodPost, "/api/v1/breakers/provider:x/reset", `{"by":"ann","why":"mended"}`, 200, `"in_the_way":["cluster:x.example"]`},
+		{
+			"reset, and another is open", http.MethodPost, "/api/v1/breakers/provider:x/reset", `{"by":"ann","why":"mended"}`, 200,
+			`"in_the_way":["cluster:x.example"]`,
+		},
 		{"forced", http.MethodPost, "/api/v1/breakers/provider:x/force", `{"by":"ann","why":"maintenance","state":"OPEN"}`, 200, "provider:x"},
 		{"what is shed", http.MethodGet, "/api/v1/degradation", "", 200, "llm_assessment"},
 		{"a model without a price", http.MethodGet, "/api/v1/agent/models", "", 200, `"usd_per_million_input_tokens":null`},
@@ -74,7 +88,8 @@ func TestBreakers_ArePersonsDecisions(t *testing.T) {
 			}
 		})
 	}
-	if len(f.decided) != 3 || f.decided[2].State != ktrdr.BreakerOpen || strings.Join(f.asked, " ") != "provider:x provider:x provider:x provider:x" {
+	if len(f.decided) != 3 || f.decided[2].State != ktrdr.BreakerOpen ||
+		strings.Join(f.asked, " ") != "provider:x provider:x provider:x provider:x" {
 		t.Errorf("decided %+v of %q", f.decided, f.asked)
 	}
 }

@@ -44,7 +44,10 @@ type Download struct {
 // The columns that may be asked for, and how many entries of each are sent.
 var (
 	columnNames  = []string{"trades", "equity", "positions", "curve", "returns"}
-	paramInclude = param{name: "include", kind: kindString, doc: "what to send of a backtest too: " + strings.Join(columnNames, ", ") + "; a page of each, and what the whole curve shows", many: true}
+	paramInclude = param{
+		name: "include", kind: kindString, doc: "what to send of a backtest too: " + strings.Join(columnNames, ", ") +
+			"; a page of each, and what the whole curve shows", many: true,
+	}
 )
 
 const columnsPage = 100

@@ -100,7 +100,9 @@ func (sp spec) answers(status int) spec {
 // Idempotency-Key.
 func (sp spec) makes(status int) spec {
 	sp.creates, sp.status = true, status
-	sp.headers = append(sp.headers, param{name: headerKey, kind: kindString, doc: "makes the request repeatable: 1 to 200 visible ASCII characters"})
+	sp.headers = append(sp.headers, param{
+		name: headerKey, kind: kindString, doc: "makes the request repeatable: 1 to 200 visible ASCII characters",
+	})
 	return sp
 }
 
@@ -219,7 +221,8 @@ func (c *call) operationID() (ktrdr.OperationID, error) {
 // table is every route there is.
 func table() []row {
 	return slices.Concat(
-		operationRoutes(), labRoutes(), libraryRoutes(), agentRoutes(), runRoutes(), reportRoutes(), checkpointRoutes(), threadRoutes(), workerRoutes(),
+		operationRoutes(), labRoutes(), libraryRoutes(), agentRoutes(), runRoutes(), reportRoutes(), checkpointRoutes(), threadRoutes(),
+		workerRoutes(),
 		blobRoutes(), fileRoutes(), eventRoutes(), tokenRoutes(), resilienceRoutes(), systemRoutes(),
 	)
 }

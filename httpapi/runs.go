@@ -24,7 +24,8 @@ const eventRun = "run"
 // The routes of runs and of the looks at holdouts.
 func runRoutes() []row {
 	const base = "/api/v1/runs"
-	events := get(base+"/{id}/events", "The run now and again whenever it has changed, until it has ended, as a stream or, with Accept: application/json, once")
+	events := get(base+"/{id}/events",
+		"The run now and again whenever it has changed, until it has ended, as a stream or, with Accept: application/json, once")
 	events.stream, events.produces = true, contentEvents
 	return []row{
 		on(get(base, "Runs, newest first, with the counts of their researches",

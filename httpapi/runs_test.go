@@ -90,7 +90,8 @@ func TestRuns_ACancelNamesTheToken(t *testing.T) {
 	if want := []string{testRun, "test", "enough"}; !slices.Equal(said, want) || run.State != ktrdr.RunCancelled {
 		t.Errorf("cancelled with %q, want %q; answered %+v", said, want, run)
 	}
-	refusedWith(t, "long reason", st.send(t, http.MethodDelete, "/api/v1/runs/"+testRun+"?reason="+strings.Repeat("x", maxReason+1), ""), "", http.StatusBadRequest, ktrdr.CodeInvalid)
+	refusedWith(t, "long reason", st.send(t, http.MethodDelete, "/api/v1/runs/"+testRun+"?reason="+strings.Repeat("x", maxReason+1), ""), "",
+		http.StatusBadRequest, ktrdr.CodeInvalid)
 
 	open := serve(t, engine, func(c *Config) { c.Auth = false })
 	mustData(t, open.send(t, http.MethodDelete, "/api/v1/runs/"+testRun, ""), http.StatusOK, &run)

@@ -108,7 +108,8 @@ func TestSecurity_WithoutAProperTokenNothingIsAnswered(t *testing.T) {
 		refusedWith(t, "two headers", st.send(t, sp.method, path, "", twice), sp.method, http.StatusUnauthorized, ktrdr.CodeUnauthorized)
 	})
 	for _, path := range []string{"/", "/api/v1/nothing", "/debug/pprof/", "/api/v1/operations/"} {
-		refusedWith(t, path, st.send(t, http.MethodGet, path, "", header("Authorization", "")), "", http.StatusUnauthorized, ktrdr.CodeUnauthorized)
+		refusedWith(t, path, st.send(t, http.MethodGet, path, "", header("Authorization", "")), "", http.StatusUnauthorized,
+			ktrdr.CodeUnauthorized)
 	}
 }
 
@@ -365,8 +366,10 @@ func TestSecurity_WithoutAuthEverythingIsAdmin(t *testing.T) {
 		t.Errorf("status = %d, paused = %v, want 200 and true", a.status, paused)
 	}
 	// Host and Origin still count: a page of another site needs no token here.
-	refusedWith(t, "origin", st.send(t, http.MethodPost, "/api/v1/pause", `{"paused":true}`, header("Origin", "https://evil.example")), "", http.StatusForbidden, ktrdr.CodeForbidden)
-	refusedWith(t, "host", st.send(t, http.MethodGet, "/api/v1/health", "", func(r *http.Request) { r.Host = "evil.example" }), "", http.StatusMisdirectedRequest, ktrdr.CodeForbidden)
+	refusedWith(t, "origin", st.send(t, http.MethodPost, "/api/v1/pause", `{"paused":true}`, header("Origin", "https://evil.example")), "",
+		http.StatusForbidden, ktrdr.CodeForbidden)
+	refusedWith(t, "host", st.send(t, http.MethodGet, "/api/v1/health", "", func(r *http.Request) { r.Host = "evil.example" }), "",
+		http.StatusMisdirectedRequest, ktrdr.CodeForbidden)
 }
 
 func TestSecurity_UnknownMethodsAndPathsGetTheEnvelope(t *testing.T) {
@@ -396,7 +399,8 @@ func TestTokens_ASecretIsShownOnceAndARevocationCounts(t *testing.T) {
 		t.Fatalf("with the new token: status = %d, want 200", a.status)
 	}
 	listed := st.send(t, http.MethodGet, "/api/v1/tokens", "")
-	if listed.status != http.StatusOK || strings.Contains(string(listed.body), reply.Secret) || !strings.Contains(string(listed.body), reply.ID) {
+	if listed.status != http.StatusOK || strings.Contains(string(listed.body), reply.Secret) ||
+		!strings.Contains(string(listed.body), reply.ID) {
 		t.Errorf("list = %d %s, want the token's id and not its secret", listed.status, listed.body)
 	}
 	if a := st.send(t, http.MethodDelete, "/api/v1/tokens/"+reply.ID, ""); a.status != http.StatusOK {
@@ -406,7 +410,9 @@ func TestTokens_ASecretIsShownOnceAndARevocationCounts(t *testing.T) {
 	if strings.Contains(st.logged.String(), reply.Secret) {
 		t.Error("the log holds the token")
 	}
-	for _, body := range []string{`{"name":"","scope":"read"}`, `{"name":"x","scope":"root"}`, `{"name":"` + strings.Repeat("x", 129) + `","scope":"read"}`} {
+	for _, body := range []string{
+		`{"name":"","scope":"read"}`, `{"name":"x","scope":"root"}`, `{"name":"` + strings.Repeat("x", 129) + `","scope":"read"}`,
+	} {
 		refusedWith(t, body, st.send(t, http.MethodPost, "/api/v1/tokens", body), "", http.StatusUnprocessableEntity, ktrdr.CodeInvalid)
 	}
 }

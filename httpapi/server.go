@@ -181,7 +181,8 @@ func (s *Server) seat(c *call, refused error) error {
 	}
 	c.Header().Set("Connection", "close")
 	if c.spec.stream {
-		return ktrdr.Errorf(ktrdr.CodeUnavailable, "nearly all connections are taken and the rest is kept for workers; try again later, or raise KTRDR_MAX_CONNECTIONS")
+		return ktrdr.Errorf(ktrdr.CodeUnavailable,
+			"nearly all connections are taken and the rest is kept for workers; try again later, or raise KTRDR_MAX_CONNECTIONS")
 	}
 	return nil
 }

@@ -58,7 +58,8 @@ var readable = []string{
 	`{"pointer":"x"}`, `{"pointer":null}`, `{"inner":null}`, `{"raw":null}`, `{"raw_at":null}`, `{"text":null,"int":null,"quoted":null}`,
 	`{"hash":"0000000000000000000000000000000000000000000000000000000000000001"}`, `{"hash":"short"}`, `{"time":"2026-01-02T03:04:05Z"}`,
 	`{"quoted":{"n":"5"}}`, `{"quoted":{"n":5}}`, `{"thread_id":"t","checkpoint_ns":"n"}`,
-	`{"text":1}`, `{"text":{}}`, `{"text":[]}`, `{"int":"1"}`, `{"int":1.5}`, `{"list":{}}`, `{"values":[]}`, `{"inner":1}`, `{"number":"no"}`, `{"text":true,"thread_id":"read on"}`,
+	`{"text":1}`, `{"text":{}}`, `{"text":[]}`, `{"int":"1"}`, `{"int":1.5}`, `{"list":{}}`, `{"values":[]}`, `{"inner":1}`, `{"number":"no"}`,
+	`{"text":true,"thread_id":"read on"}`,
 }
 
 // FuzzReadJSON holds the reader to encoding/json: what the text is apart, both

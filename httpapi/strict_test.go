@@ -17,8 +17,10 @@ func TestStrictJSON_RefusesWhatIsNotPlain(t *testing.T) {
 	st := serve(t, &fakeEngine{})
 	deep := strings.Repeat(`{"children":[`, 40) + strings.Repeat(`]}`, 40)
 	for name, tc := range map[string]struct{ body, want string }{
-		"unknown field":             {`{"steps":1,"stepz":2}`, `"stepz"`},
-		"unknown field inside":      {`{"children":[{"steps":1},{"setps":1}]}`, `no field "setps" here; did you mean steps? (at children[1], line 1`},
+		"unknown field": {`{"steps":1,"stepz":2}`, `"stepz"`},
+		"unknown field inside": {
+			`{"children":[{"steps":1},{"setps":1}]}`, `no field "setps" here; did you mean steps? (at children[1], line 1`,
+		},
 		"name in another case":      {`{"Steps":1}`, `"Steps"`},
 		"name twice":                {`{"steps":1,"steps":2}`, "twice"},
 		"name twice, escaped":       {`{"steps":1,"st\u0065ps":2}`, "twice"},
@@ -62,7 +64,8 @@ func TestStrictJSON_RefusesWhatIsNotPlain(t *testing.T) {
 		})
 	}
 	refusedWith(t, "no body", st.send(t, http.MethodPost, "/api/v1/dummy/start", ""), "", http.StatusBadRequest, ktrdr.CodeInvalid)
-	refusedWith(t, "refused value", st.send(t, http.MethodPost, "/api/v1/dummy/start", `{"steps":-1}`), "", http.StatusUnprocessableEntity, ktrdr.CodeInvalid)
+	refusedWith(t, "refused value", st.send(t, http.MethodPost, "/api/v1/dummy/start", `{"steps":-1}`), "",
+		http.StatusUnprocessableEntity, ktrdr.CodeInvalid)
 }
 
 // strictJSON only asks whether a body fits a type.

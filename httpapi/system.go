@@ -54,7 +54,8 @@ func (s *Server) addLevel(h *ktrdr.Health) {
 	}
 	if d.Level == resilience.Offline {
 		h.Status = "degraded"
-		h.Problems = append(h.Problems, "the degradation level is OFFLINE and new researches are refused; `ktrdr degradation` shows which service is the cause")
+		h.Problems = append(h.Problems,
+			"the degradation level is OFFLINE and new researches are refused; `ktrdr degradation` shows which service is the cause")
 	}
 }
 

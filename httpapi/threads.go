@@ -75,7 +75,8 @@ func writable(threads ...string) error {
 			return err
 		}
 		if strings.HasPrefix(threadID, opThreads) {
-			return ktrdr.Errorf(ktrdr.CodeForbidden, "the thread %.100q belongs to an operation and can only be read here; choose a name that does not begin with %s", threadID, opThreads)
+			return ktrdr.Errorf(ktrdr.CodeForbidden,
+				"the thread %.100q belongs to an operation and can only be read here; choose a name that does not begin with %s", threadID, opThreads)
 		}
 	}
 	return nil

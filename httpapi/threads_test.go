@@ -68,15 +68,19 @@ func TestThreads_AreLeased(t *testing.T) {
 	saver := &fakeSaver{}
 	st := serve(t, &fakeEngine{saver: saver})
 	var lease thread.Lease
-	mustData(t, st.send(t, http.MethodPost, "/api/v1/threads/lease", `{"tenant":"me","thread_id":"t1","holder":"h","ttl_seconds":0.5}`), http.StatusOK, &lease)
+	mustData(t, st.send(t, http.MethodPost, "/api/v1/threads/lease", `{"tenant":"me","thread_id":"t1","holder":"h","ttl_seconds":0.5}`),
+		http.StatusOK, &lease)
 	if want := (thread.LeaseRequest{Tenant: "me", Thread: "t1", Holder: "h", TTLSeconds: .5}); saver.leased != want || lease.Token != 7 {
 		t.Errorf("asked for %+v, got %+v; want %+v and token 7", saver.leased, lease, want)
 	}
-	refusedWith(t, "over", st.send(t, http.MethodPost, "/api/v1/threads/lease", `{"thread_id":"t1","holder":"h","ttl_seconds":1,"token":3}`), "", http.StatusConflict, ktrdr.CodeStaleEpoch)
-	if a := st.send(t, http.MethodPost, "/api/v1/threads/lease/release", `{"thread_id":"t1","token":7}`); a.status != http.StatusOK || saver.ended.Token != 7 {
+	refusedWith(t, "over", st.send(t, http.MethodPost, "/api/v1/threads/lease", `{"thread_id":"t1","holder":"h","ttl_seconds":1,"token":3}`),
+		"", http.StatusConflict, ktrdr.CodeStaleEpoch)
+	if a := st.send(t, http.MethodPost, "/api/v1/threads/lease/release", `{"thread_id":"t1","token":7}`); a.status != http.StatusOK ||
+		saver.ended.Token != 7 {
 		t.Errorf("release = %d %s", a.status, a.body)
 	}
-	st.send(t, http.MethodPost, "/api/v1/threads/put", `{"thread_id":"t1","checkpoint":{"id":"c1"},"new_versions":{},"lease":{"token":7},"expected_latest":""}`)
+	st.send(t, http.MethodPost, "/api/v1/threads/put",
+		`{"thread_id":"t1","checkpoint":{"id":"c1"},"new_versions":{},"lease":{"token":7},"expected_latest":""}`)
 	if p := saver.put; p.Lease == nil || p.Lease.Token != 7 || p.Latest == nil || *p.Latest != "" {
 		t.Errorf("put = %+v, want the token and the expected checkpoint", p)
 	}
@@ -85,7 +89,9 @@ func TestThreads_AreLeased(t *testing.T) {
 func TestThreads_PassToTheSaver(t *testing.T) {
 	saver := &fakeSaver{}
 	st := serve(t, &fakeEngine{saver: saver})
-	a := st.send(t, http.MethodPost, "/api/v1/threads/put", `{"tenant":"me","thread_id":"t1","checkpoint_ns":"","checkpoint":{"id":"c1","v":4},"channel_values":{"Messages":{"t":"msgpack","b":"AQI="},"messages":{"t":"x","b":""}},"new_versions":{"messages":2}}`)
+	a := st.send(t, http.MethodPost, "/api/v1/threads/put",
+		`{"tenant":"me","thread_id":"t1","checkpoint_ns":"","checkpoint":{"id":"c1","v":4},
+			"channel_values":{"Messages":{"t":"msgpack","b":"AQI="},"messages":{"t":"x","b":""}},"new_versions":{"messages":2}}`)
 	var ref thread.Ref
 	mustData(t, a, http.StatusOK, &ref)
 	if diff := cmp.Diff(thread.Ref{Thread: "t1", Checkpoint: "c1"}, ref); diff != "" {
@@ -100,11 +106,14 @@ func TestThreads_PassToTheSaver(t *testing.T) {
 	if saver.most != 32<<20 {
 		t.Errorf("a list may have %d bytes, want 32 MB", saver.most)
 	}
-	refusedWith(t, "missing", st.send(t, http.MethodPost, "/api/v1/threads/get", `{"thread_id":"missing"}`), "", http.StatusNotFound, ktrdr.CodeNotFound)
-	if a := st.send(t, http.MethodDelete, "/api/v1/threads/a%2Fb?tenant=me", ""); a.status != http.StatusOK || saver.deleted != [2]string{"me", "a/b"} {
+	refusedWith(t, "missing", st.send(t, http.MethodPost, "/api/v1/threads/get", `{"thread_id":"missing"}`), "", http.StatusNotFound,
+		ktrdr.CodeNotFound)
+	if a := st.send(t, http.MethodDelete, "/api/v1/threads/a%2Fb?tenant=me", ""); a.status != http.StatusOK ||
+		saver.deleted != [2]string{"me", "a/b"} {
 		t.Errorf("delete = %d, deleted %v", a.status, saver.deleted)
 	}
-	if a := st.send(t, http.MethodPost, "/api/v1/threads/prune", `{"thread_ids":["t1"],"strategy":"keep_latest"}`); a.status != http.StatusOK || !saver.pruned {
+	if a := st.send(t, http.MethodPost, "/api/v1/threads/prune",
+		`{"thread_ids":["t1"],"strategy":"keep_latest"}`); a.status != http.StatusOK || !saver.pruned {
 		t.Errorf("prune = %d %s", a.status, a.body)
 	}
 }
@@ -146,7 +155,9 @@ func TestThreads_APutKeepsNothingOfTheMemoryItWasReadInto(t *testing.T) {
 	st := serve(t, &fakeEngine{saver: saver})
 	put := func(fill string) {
 		long := strings.Repeat(fill, 400)
-		a := st.send(t, http.MethodPost, "/api/v1/threads/put", `{"thread_id":"`+long[:200]+`","checkpoint":{"id":"`+long+`"},"channel_values":{"`+long[:100]+`":{"t":"`+fill+`","b":"`+long+`"}},"new_versions":{"`+long[:100]+`":"`+long+`"},"metadata":{"m":"`+long+`"},"expected_latest":"`+long+`"}`)
+		a := st.send(t, http.MethodPost, "/api/v1/threads/put", `{"thread_id":"`+long[:200]+`","checkpoint":{"id":"`+long+
+			`"},"channel_values":{"`+long[:100]+`":{"t":"`+fill+`","b":"`+long+`"}},"new_versions":{"`+long[:100]+`":"`+long+`"},"metadata":{"m":"`+
+			long+`"},"expected_latest":"`+long+`"}`)
 		if a.status != http.StatusOK {
 			t.Fatalf("status %d: %s", a.status, a.body)
 		}

@@ -92,7 +92,9 @@ func (k *keyring) forget() {
 
 // errNoToken is one sentence for a missing, a wrong and a revoked token: which
 // of them it was is nobody's business.
-var errNoToken = ktrdr.Errorf(ktrdr.CodeUnauthorized, "a valid token is needed: send the header Authorization: Bearer …; it is in the file `token` of the data folder, and `ktrdr token create` makes more")
+var errNoToken = ktrdr.Errorf(ktrdr.CodeUnauthorized,
+	"a valid token is needed: send the header Authorization: Bearer …; it is in the file `token` of the data folder, "+
+		"and `ktrdr token create` makes more")
 
 // authenticate returns whose request it is.
 func (s *Server) authenticate(r *http.Request) (ktrdr.Token, error) {
@@ -120,7 +122,8 @@ func tokenRoutes() []row {
 	list := get("/api/v1/tokens", "Tokens, without their secrets")
 	list.scopes = nil // admin only
 	return []row{
-		on(post("/api/v1/tokens", "Make a token; its secret is in this answer and never again").answers(http.StatusCreated), (*Server).createToken),
+		on(post("/api/v1/tokens", "Make a token; its secret is in this answer and never again").answers(http.StatusCreated),
+			(*Server).createToken),
 		on(list, (*Server).listTokens),
 		on(del("/api/v1/tokens/{id}", "Revoke a token"), (*Server).revokeToken),
 	}
@@ -144,7 +147,8 @@ func (s *Server) createToken(c *call, in NewTokenRequest) (NewTokenReply, error)
 	case in.Name == "" || len(in.Name) > 128:
 		return NewTokenReply{}, ktrdr.Errorf(ktrdr.CodeInvalid, "a token's name has 1 to 128 characters, so that you know later whose it is")
 	case in.Scope != ktrdr.ScopeAdmin && in.Scope != ktrdr.ScopeWorker && in.Scope != ktrdr.ScopeRead:
-		return NewTokenReply{}, ktrdr.Errorf(ktrdr.CodeInvalid, "a token has no scope %.40q; %s", string(in.Scope), text.Choices(string(in.Scope), []ktrdr.Scope{ktrdr.ScopeAdmin, ktrdr.ScopeWorker, ktrdr.ScopeRead}))
+		return NewTokenReply{}, ktrdr.Errorf(ktrdr.CodeInvalid, "a token has no scope %.40q; %s", string(in.Scope),
+			text.Choices(string(in.Scope), []ktrdr.Scope{ktrdr.ScopeAdmin, ktrdr.ScopeWorker, ktrdr.ScopeRead}))
 	}
 	secret, token := NewToken(in.Name, in.Scope)
 	if err := s.engine.AddToken(c.Context(), token); err != nil {

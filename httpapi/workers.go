@@ -23,7 +23,8 @@ func workerRoutes() []row {
 	claim.wait = maxPoll + defaultWait
 	return []row{
 		on(get(base, "Workers by their ids",
-			param{name: "live", kind: kindBoolean, doc: "only those that are alive, or only those that are not"}).allow(workers...), (*Server).listWorkers),
+			param{name: "live", kind: kindBoolean, doc: "only those that are alive, or only those that are not"}).allow(workers...),
+			(*Server).listWorkers),
 		on(register, (*Server).register),
 		on(worker("/heartbeat", "Say what a worker runs; learn what is cancelled or lost"), (*Server).heartbeat),
 		on(claim, (*Server).claim),
@@ -137,7 +138,8 @@ func (s *Server) finish(c *call, in ktrdr.Finished) (none, error) {
 		return none{}, err
 	}
 	if len(in.Result) > bodyLimit {
-		return none{}, ktrdr.Errorf(ktrdr.CodeTooLarge, "a result has at most %d bytes, not %d; put the rest into a checkpoint's artifacts", bodyLimit, len(in.Result))
+		return none{}, ktrdr.Errorf(ktrdr.CodeTooLarge, "a result has at most %d bytes, not %d; put the rest into a checkpoint's artifacts",
+			bodyLimit, len(in.Result))
 	}
 	return none{}, s.engine.Finish(c.Context(), in)
 }

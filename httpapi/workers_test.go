@@ -29,7 +29,8 @@ func TestWorkers_AnotherProtocolIsRefusedBeforeItsFields(t *testing.T) {
 
 func TestWorkers_NobodyOutsideSpeaksForABackend(t *testing.T) {
 	st := serve(t, &fakeEngine{})
-	a := st.send(t, http.MethodPost, "/api/v1/workers/register", `{"protocol":1,"worker":{"worker_id":"w","types":["dummy"],"slots":1,"held_by":"backend-1"}}`)
+	a := st.send(t, http.MethodPost, "/api/v1/workers/register",
+		`{"protocol":1,"worker":{"worker_id":"w","types":["dummy"],"slots":1,"held_by":"backend-1"}}`)
 	refusedWith(t, "held_by", a, "", http.StatusForbidden, ktrdr.CodeForbidden)
 }
 
@@ -62,7 +63,8 @@ func TestWorkers_AStateOfSixteenMegabytesFits(t *testing.T) {
 	if a.status != http.StatusOK || got != ktrdr.MaxState {
 		t.Errorf("status = %d, state of %d bytes, want 200 and %d", a.status, got, ktrdr.MaxState)
 	}
-	a = st.send(t, http.MethodPost, "/api/v1/workers/finish", `{"operation_id":"`+string(testOp)+`","outcome":"COMPLETED","result":`+string(state)+`}`)
+	a = st.send(t, http.MethodPost, "/api/v1/workers/finish", `{"operation_id":"`+string(testOp)+
+		`","outcome":"COMPLETED","result":`+string(state)+`}`)
 	refusedWith(t, "a result as large", a, "", http.StatusRequestEntityTooLarge, ktrdr.CodeTooLarge)
 }
 

@@ -94,10 +94,19 @@ func TestNew_RefusesWithASentenceThatHelps(t *testing.T) {
 		{"not a number", "sma", settings(set("period", math.NaN())), `indicator sma: period is NaN; it must be a whole number between 2 and 500`},
 		{"a broken number", "sma", settings(set("period", 9.5)), `indicator sma: period is 9.5; it must be a whole number between 2 and 500`},
 		{"text for a number", "sma", settings(choose("period", "ten")), `indicator sma: period is "ten"; it must be a number between 2 and 500`},
-		{"a number for a choice", "sma", settings(set("source", 3)), `indicator sma: source is 3; it must be one of close, open, high, low, volume, hl2, hlc3, ohlc4`},
-		{"an unknown choice", "distancefromma", settings(choose("ma_type", "WMA")), `indicator distancefromma: ma_type is "WMA"; it must be one of SMA, EMA`},
+		{
+			"a number for a choice", "sma", settings(set("source", 3)),
+			`indicator sma: source is 3; it must be one of close, open, high, low, volume, hl2, hlc3, ohlc4`,
+		},
+		{
+			"an unknown choice", "distancefromma", settings(choose("ma_type", "WMA")),
+			`indicator distancefromma: ma_type is "WMA"; it must be one of SMA, EMA`,
+		},
 		{"a number for a boolean", "ema", settings(set("adjust", 1)), `indicator ema: adjust is 1; it must be true or false`},
-		{"a fast mean that is slow", "macd", settings(set("fast_period", 26)), `indicator macd: fast_period is 26; it must be below slow_period, which is 26`},
+		{
+			"a fast mean that is slow", "macd", settings(set("fast_period", 26)),
+			`indicator macd: fast_period is 26; it must be below slow_period, which is 26`,
+		},
 		{
 			"a start above the limit", "parabolicsar", settings(set("initial_af", 0.1), set("max_af", 0.05)),
 			`indicator parabolicsar: initial_af is 0.1; it must not be above max_af, which is 0.05`,

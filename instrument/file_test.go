@@ -58,34 +58,71 @@ func TestParse_TakesAFileThatSaysNothing(t *testing.T) {
 func TestParse_SaysWhatIsWrongAndWhere(t *testing.T) {
 	entry := func(body string) string { return "instruments:\n  EURUSD:\n" + body }
 	for name, c := range map[string]struct{ text, want string }{
-		"a key at the top":        {"instrument: {}\n", `instruments.yaml:1:1: there is no key "instrument"; did you mean instruments?`},
-		"a key of an instrument":  {entry("    klass: index\n"), `instruments.yaml:3:5: instruments.EURUSD: there is no key "klass"; did you mean class?`},
-		"a key like no other":     {entry("    tick_size: 3\n"), `instruments.yaml:3:5: instruments.EURUSD: there is no key "tick_size"; the keys here are class, costs`},
-		"a misspelt rate":         {entry("    costs: {commissions: 1, slippage: 1, spread: 1}\n"), `instruments.yaml:3:13: instruments.EURUSD.costs: there is no key "commissions"; did you mean commission?`},
-		"rates that are missing":  {entry("    costs: {slippage: 1}\n"), "instruments.EURUSD.costs: missing: commission, spread; write 0 where nothing is charged"},
-		"a class that is not one": {entry("    class: bonds\n"), `instruments.yaml:3:12: instruments.EURUSD.class: it must be a class, not "bonds"; there are major_fx, minor_fx, metal, index, stock, crypto`},
-		"a misspelt class":        {entry("    class: crpyto\n"), `not "crpyto"; did you mean crypto? there are major_fx`},
-		"a class that is a list":  {entry("    class: [index]\n"), "not a list"},
-		"a negative rate":         {entry("    costs: {commission: -1, slippage: 1, spread: 1}\n"), "instruments.yaml:3:25: instruments.EURUSD.costs.commission: it must be a number of basis points from 0 to 2000, not -1"},
-		"a rate too high":         {entry("    costs: {commission: 1, slippage: 2001, spread: 1}\n"), "costs.slippage: it must be a number of basis points from 0 to 2000, not 2001"},
-		"a rate in quotes":        {entry("    costs: {commission: \"1\", slippage: 1, spread: 1}\n"), `costs.commission: it must be a number of basis points from 0 to 2000, not "1"`},
-		"a rate that is NaN":      {entry("    costs: {commission: .nan, slippage: 1, spread: 1}\n"), "not .nan"},
-		"no costs":                {entry("    costs:\n"), "instruments.EURUSD.costs: it must be a mapping (key: value), not nothing"},
-		"no instrument":           {"instruments:\n  EURUSD: 3\n", "instruments.yaml:2:11: instruments.EURUSD: it must be a mapping (key: value), not 3"},
-		"a list":                  {"instruments: [EURUSD]\n", "instruments.yaml:1:14: instruments: it must be a mapping (key: value), not a list"},
-		"a symbol given twice":    {"instruments:\n  X: {class: index}\n  X: {class: stock}\n", "instruments.yaml:3:3: instruments: X is given twice, first in line 2"},
-		"twice but for capitals":  {"instruments:\n  X: {class: index}\n  x: {class: stock}\n", "instruments.yaml:3:3: instruments: x is given twice, first as X"},
-		"every symbol":            {"instruments:\n  \"*\": {class: index}\n", `"*" is not a symbol; name one, such as EURUSD, and set all others with --costs or KTRDR_COSTS`},
-		"a number as a symbol":    {"instruments:\n  7203: {class: index}\n", "the key 7203 is not text; put it in quotes"},
-		"an alias":                {"instruments:\n  X: &a {class: index}\n  Y: *a\n", "instruments.yaml:2:6: anchors (&) are not allowed; write the value out"},
-		"a tag":                   {"instruments: !x {}\n", "tags (!) are not allowed"},
-		"two documents":           {"instruments: {}\n---\ninstruments: {}\n", "a second document begins here"},
-		"no YAML":                 {"instruments: [\n", "this is not YAML"},
-		"no text":                 {"instruments: \xff\n", "the file is not text in UTF-8"},
-		"nested":                  {"instruments: " + strings.Repeat("[", 40) + "\n", "nested more than 8 deep"},
-		"too large":               {"# " + strings.Repeat("x", maxBytes), "the file is larger than 256 KB"},
-		"too many words":          {"instruments: [" + strings.Repeat("1,", maxTokens) + "]", "words and signs"},
-		"too many symbols":        {"instruments:\n" + many(maxInstruments+1), fmt.Sprintf("there are %d symbols; at most %d are allowed", maxInstruments+1, maxInstruments)},
+		"a key at the top": {"instrument: {}\n", `instruments.yaml:1:1: there is no key "instrument"; did you mean instruments?`},
+		"a key of an instrument": {
+			entry("    klass: index\n"), `instruments.yaml:3:5: instruments.EURUSD: there is no key "klass"; did you mean class?`,
+		},
+		"a key like no other": {
+			entry("    tick_size: 3\n"), `instruments.yaml:3:5: instruments.EURUSD: there is no key "tick_size"; the keys here are class, costs`,
+		},
+		"a misspelt rate": {
+			entry("    costs: {commissions: 1, slippage: 1, spread: 1}\n"),
+			`instruments.yaml:3:13: instruments.EURUSD.costs: there is no key "commissions"; did you mean commission?`,
+		},
+		"rates that are missing": {
+			entry("    costs: {slippage: 1}\n"), "instruments.EURUSD.costs: missing: commission, spread; write 0 where nothing is charged",
+		},
+		"a class that is not one": {
+			entry("    class: bonds\n"),
+			`instruments.yaml:3:12: instruments.EURUSD.class: it must be a class, not "bonds"; ` +
+				`there are major_fx, minor_fx, metal, index, stock, crypto`,
+		},
+		"a misspelt class":       {entry("    class: crpyto\n"), `not "crpyto"; did you mean crypto? there are major_fx`},
+		"a class that is a list": {entry("    class: [index]\n"), "not a list"},
+		"a negative rate": {
+			entry("    costs: {commission: -1, slippage: 1, spread: 1}\n"),
+			"instruments.yaml:3:25: instruments.EURUSD.costs.commission: it must be a number of basis points from 0 to 2000, not -1",
+		},
+		"a rate too high": {
+			entry("    costs: {commission: 1, slippage: 2001, spread: 1}\n"),
+			"costs.slippage: it must be a number of basis points from 0 to 2000, not 2001",
+		},
+		"a rate in quotes": {
+			entry("    costs: {commission: \"1\", slippage: 1, spread: 1}\n"),
+			`costs.commission: it must be a number of basis points from 0 to 2000, not "1"`,
+		},
+		"a rate that is NaN": {entry("    costs: {commission: .nan, slippage: 1, spread: 1}\n"), "not .nan"},
+		"no costs":           {entry("    costs:\n"), "instruments.EURUSD.costs: it must be a mapping (key: value), not nothing"},
+		"no instrument": {
+			"instruments:\n  EURUSD: 3\n", "instruments.yaml:2:11: instruments.EURUSD: it must be a mapping (key: value), not 3",
+		},
+		"a list": {
+			"instruments: [EURUSD]\n", "instruments.yaml:1:14: instruments: it must be a mapping (key: value), not a list",
+		},
+		"a symbol given twice": {
+			"instruments:\n  X: {class: index}\n  X: {class: stock}\n", "instruments.yaml:3:3: instruments: X is given twice, first in line 2",
+		},
+		"twice but for capitals": {
+			"instruments:\n  X: {class: index}\n  x: {class: stock}\n", "instruments.yaml:3:3: instruments: x is given twice, first as X",
+		},
+		"every symbol": {
+			"instruments:\n  \"*\": {class: index}\n",
+			`"*" is not a symbol; name one, such as EURUSD, and set all others with --costs or KTRDR_COSTS`,
+		},
+		"a number as a symbol": {"instruments:\n  7203: {class: index}\n", "the key 7203 is not text; put it in quotes"},
+		"an alias": {
+			"instruments:\n  X: &a {class: index}\n  Y: *a\n", "instruments.yaml:2:6: anchors (&) are not allowed; write the value out",
+		},
+		"a tag":          {"instruments: !x {}\n", "tags (!) are not allowed"},
+		"two documents":  {"instruments: {}\n---\ninstruments: {}\n", "a second document begins here"},
+		"no YAML":        {"instruments: [\n", "this is not YAML"},
+		"no text":        {"instruments: \xff\n", "the file is not text in UTF-8"},
+		"nested":         {"instruments: " + strings.Repeat("[", 40) + "\n", "nested more than 8 deep"},
+		"too large":      {"# " + strings.Repeat("x", maxBytes), "the file is larger than 256 KB"},
+		"too many words": {"instruments: [" + strings.Repeat("1,", maxTokens) + "]", "words and signs"},
+		"too many symbols": {
+			"instruments:\n" + many(maxInstruments+1), fmt.Sprintf("there are %d symbols; at most %d are allowed", maxInstruments+1, maxInstruments),
+		},
 	} {
 		got, err := Parse(FileName, []byte(c.text))
 		if err == nil || !strings.Contains(err.Error(), c.want) || got != nil {

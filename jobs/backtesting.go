@@ -299,7 +299,9 @@ func (j *backtesting) result(p *backtest.Portfolio) BacktestResult {
 		r.Warnings = append(r.Warnings, o.warning())
 	}
 	if s := r.Sample; s.Seen > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of the %d bars were used to train or to choose the model: these figures say nothing about the future; leave out --scope all, or see the test part", s.Seen, s.Seen+s.Unseen))
+		r.Warnings = append(r.Warnings,
+			fmt.Sprintf("%d of the %d bars were used to train or to choose the model: these figures say nothing about the future; "+
+				"leave out --scope all, or see the test part", s.Seen, s.Seen+s.Unseen))
 	}
 	if message := ruined(p); message != "" {
 		r.Warnings = append(r.Warnings, message)
@@ -319,7 +321,8 @@ const unsureShare = 0.9
 // h is of the bars that could be traded: what a model would have said of its own
 // training is nobody's matter here.
 func quiet(h train.Holds, trades int) string {
-	why := fmt.Sprintf("of %d bars, %d lack an input, %d are answered with hold, and at %d the answer to trade is below the confidence threshold or the cost",
+	why := fmt.Sprintf("of %d bars, %d lack an input, %d are answered with hold, and at %d the answer to trade is below the confidence "+
+		"threshold or the cost",
 		h.Undefined+h.Answered+h.Unsure+h.Followed, h.Undefined, h.Answered, h.Unsure)
 	switch {
 	case trades == 0:

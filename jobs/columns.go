@@ -74,7 +74,8 @@ const maxColumns = 512 << 20
 // is none, or has not completed.
 func (d *Desk) Columns(ctx context.Context, op ktrdr.Operation, p Page) (Columns, error) {
 	if op.Type != ktrdr.Backtesting || op.Status != ktrdr.Completed {
-		return Columns{}, wrong("%s is an operation of type %s that is %s: only a COMPLETED backtest has trades, equity and positions", op.ID, op.Type, op.Status)
+		return Columns{}, wrong("%s is an operation of type %s that is %s: only a COMPLETED backtest has trades, equity and positions", op.ID,
+			op.Type, op.Status)
 	}
 	if p.Returns && !p.Trades && !p.Equity && !p.Positions && !p.Curve {
 		var r BacktestResult

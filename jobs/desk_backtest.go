@@ -97,7 +97,8 @@ func (r BacktestRequest) spec(file ktrdr.Artifact, model *train.Model) (spec Bac
 		spec.Scope = Scope(r.Scope)
 	}
 	if spec.Scope != ScopeTest && spec.Scope != ScopeAll {
-		return spec, wrong("there is no scope %.40q; %s (test: bars that the model has not seen)", r.Scope, text.Choices(r.Scope, []Scope{ScopeTest, ScopeAll}))
+		return spec, wrong("there is no scope %.40q; %s (test: bars that the model has not seen)", r.Scope,
+			text.Choices(r.Scope, []Scope{ScopeTest, ScopeAll}))
 	}
 	if spec.Start, spec.End, err = dates(r.StartDate, r.EndDate); err != nil {
 		return spec, err
@@ -136,14 +137,17 @@ func (s BacktestSpec) enough(m *train.Model, f *found) error {
 			newer = "later bars are the holdout; --open-holdout (open_holdout) reads them and counts as a look"
 		}
 		if !span.Start.IsZero() && last < span.Start.Unix() {
-			return wrong("the %s bars of %s end before %s, where %s: %s%s", b.Timeframe, b.Symbol, minute(span.Start.Unix()), begins, newer, otherwise)
+			return wrong("the %s bars of %s end before %s, where %s: %s%s", b.Timeframe, b.Symbol, minute(span.Start.Unix()),
+				begins, newer, otherwise)
 		}
 		if !span.End.IsZero() && b.Timeframe.End(b.Time[0]) > span.End.Unix() {
-			return wrong("the %s bars of %s begin at %s, and the backtest ends at %s: import older ones, or choose a later end_date", b.Timeframe, b.Symbol, minute(b.Time[0]), minute(span.End.Unix()))
+			return wrong("the %s bars of %s begin at %s, and the backtest ends at %s: import older ones, or choose a later end_date", b.Timeframe,
+				b.Symbol, minute(b.Time[0]), minute(span.End.Unix()))
 		}
 	}
 	if !span.End.IsZero() && !span.Start.Before(span.End) {
-		return wrong("the backtest ends at %s, not after %s, where %s: choose a later end_date%s", minute(span.End.Unix()), minute(span.Start.Unix()), begins, otherwise)
+		return wrong("the backtest ends at %s, not after %s, where %s: choose a later end_date%s", minute(span.End.Unix()),
+			minute(span.Start.Unix()), begins, otherwise)
 	}
 	return nil
 }
@@ -227,7 +231,8 @@ func (d *Desk) modelFile(ctx context.Context, r BacktestRequest) (a ktrdr.Artifa
 	case err != nil:
 		return a, training, err
 	case len(named) == 0 && r.StrategyName == "":
-		return a, training, wrong("say which model to test: the id of a training, the sha256 of a model file, or its path in the data folder; `ktrdr models` lists them")
+		return a, training, wrong("say which model to test: the id of a training, the sha256 of a model file, or its path in the data folder; " +
+			"`ktrdr models` lists them")
 	case len(named) == 0:
 		return d.newest(ctx, r.StrategyName)
 	}
@@ -329,5 +334,6 @@ func (d *Desk) newest(ctx context.Context, name string) (ktrdr.Artifact, ktrdr.O
 			return m.File, op, nil
 		}
 	}
-	return ktrdr.Artifact{}, ktrdr.Operation{}, wrong("no training of strategy %s has completed: train it first with `ktrdr train %s`", name, name)
+	return ktrdr.Artifact{}, ktrdr.Operation{}, wrong("no training of strategy %s has completed: train it first with `ktrdr train %s`", name,
+		name)
 }

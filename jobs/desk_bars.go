@@ -87,7 +87,8 @@ func (f *found) enough(base market.Timeframe, span strategy.Span) error {
 			to = sort.Search(to, func(i int) bool { return base.End(b.Time[i]) > span.End.Unix() })
 		}
 		if n := max(0, to-from); n < train.LeastTraining {
-			has = append(has, fmt.Sprintf("%d of %s (of %d from %s to %s)", n, b.Symbol, b.Len(), minute(b.Time[0]), minute(base.End(b.Time[b.Len()-1]))))
+			has = append(has,
+				fmt.Sprintf("%d of %s (of %d from %s to %s)", n, b.Symbol, b.Len(), minute(b.Time[0]), minute(base.End(b.Time[b.Len()-1]))))
 		}
 	}
 	if has == nil {
@@ -100,7 +101,8 @@ func (f *found) enough(base market.Timeframe, span strategy.Span) error {
 	if !span.End.IsZero() {
 		between += " to " + minute(span.End.Unix())
 	}
-	return wrong("a training needs at least %d bars of %s of each symbol%s, and there are %s: choose other dates, import more, or leave the symbol out",
+	return wrong("a training needs at least %d bars of %s of each symbol%s, and there are %s: choose other dates, import more, "+
+		"or leave the symbol out",
 		train.LeastTraining, base, between, strings.Join(has, ", "))
 }
 
@@ -160,7 +162,8 @@ func (d *Desk) noData(ctx context.Context, symbol string, tf market.Timeframe) e
 	if from != "" {
 		otherwise = fmt.Sprintf("make them of those with `ktrdr data resample %s %s %s`", symbol, from, tf)
 	}
-	return fmt.Errorf("there are no %s bars of %s%s: import some with `ktrdr data import FILE --symbol %s --timeframe %s`, or %s", tf, symbol, note, symbol, tf, otherwise)
+	return fmt.Errorf("there are no %s bars of %s%s: import some with `ktrdr data import FILE --symbol %s --timeframe %s`, or %s", tf, symbol,
+		note, symbol, tf, otherwise)
 }
 
 // pin names series for a spec. One that was cut is put into the blob store; the

@@ -75,7 +75,8 @@ func (d *Desk) holdouts(ctx context.Context, bars []*market.Bars) (holdouts, err
 	shortest := map[string]*market.Bars{}
 	for i, b := range bars {
 		if b.Len() == 0 {
-			return nil, wrong("the %s bars of %s are empty: import some with `ktrdr data import FILE --symbol %s --timeframe %s`", b.Timeframe, b.Symbol, b.Symbol, b.Timeframe)
+			return nil, wrong("the %s bars of %s are empty: import some with `ktrdr data import FILE --symbol %s --timeframe %s`", b.Timeframe,
+				b.Symbol, b.Symbol, b.Timeframe)
 		}
 		m, err := d.cfg.Markets.Of(ctx, b)
 		if err != nil {
@@ -106,7 +107,8 @@ func (d *Desk) fix(ctx context.Context, hs holdouts) error {
 			return err
 		}
 		if !from.Equal(h.from) {
-			return ktrdr.Errorf(ktrdr.CodeConflict, "another request has just set the start of the holdout of %s to %s: send this request again", h.symbol, minute(from.Unix()))
+			return ktrdr.Errorf(ktrdr.CodeConflict, "another request has just set the start of the holdout of %s to %s: send this request again",
+				h.symbol, minute(from.Unix()))
 		}
 		hs[i].market.HoldoutFrom = from
 	}
@@ -131,8 +133,10 @@ func (hs holdouts) cut(f *found, end time.Time) (told []string, err error) {
 			continue
 		}
 		if n == 0 {
-			none = append(none, fmt.Errorf("all %d %s bars of %s close after %s, where the holdout of its market begins: import older bars, or read the holdout with --open-holdout (open_holdout), which counts as a look",
-				b.Len(), b.Timeframe, b.Symbol, minute(h.from.Unix())))
+			none = append(none,
+				fmt.Errorf("all %d %s bars of %s close after %s, where the holdout of its market begins: import older bars, "+
+					"or read the holdout with --open-holdout (open_holdout), which counts as a look",
+					b.Len(), b.Timeframe, b.Symbol, minute(h.from.Unix())))
 			continue
 		}
 		f.leave(i, n)
@@ -158,7 +162,8 @@ func (hs holdouts) cut(f *found, end time.Time) (told []string, err error) {
 
 // stops says that bars are left out, from when on and what to do about it.
 func stops(from int64, symbols []string) string {
-	return fmt.Sprintf("the bars after %s are left out: they are the holdout of %s; --open-holdout (open_holdout) reads them and counts as a look", minute(from), words(symbols))
+	return fmt.Sprintf("the bars after %s are left out: they are the holdout of %s; --open-holdout (open_holdout) reads them and "+
+		"counts as a look", minute(from), words(symbols))
 }
 
 // access is how far a request may read the series that were found.
@@ -241,7 +246,8 @@ func (hs holdouts) open(f *found, end time.Time, from origin) (*Opening, *ktrdr.
 		}
 	}
 	if len(spans) == 0 {
-		return nil, nil, wrong("no bar after %s, where the holdout begins, would be read: leave out --open-holdout (open_holdout), choose a later end_date, or import newer bars", minute(latest.Unix()))
+		return nil, nil, wrong("no bar after %s, where the holdout begins, would be read: leave out --open-holdout (open_holdout), "+
+			"choose a later end_date, or import newer bars", minute(latest.Unix()))
 	}
 	text, err := json.Marshal(spans)
 	if err != nil {
@@ -280,7 +286,8 @@ func (o Opening) warning() string {
 	if o.Research != "" {
 		of = "the market that " + string(o.Research) + " searched"
 	}
-	return fmt.Sprintf("the bars after %s are the holdout of %s: reading them is a look, which is counted against every later confirmation on this market", minute(o.From.Unix()), of)
+	return fmt.Sprintf("the bars after %s are the holdout of %s: reading them is a look, which is counted against every later confirmation "+
+		"on this market", minute(o.From.Unix()), of)
 }
 
 func instant(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }

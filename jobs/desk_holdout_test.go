@@ -36,7 +36,8 @@ func (o *office) researchedModel() (id ktrdr.OperationID, ends time.Time) {
 	id = o.run(Order{Operation: order}, once(TrainingRunner(best))).ID
 	o.ended[0].Parent, o.ended[0].Spec = someResearch, order.Spec
 	o.ended = append(o.ended, ktrdr.Operation{
-		ID: someResearch, Type: ktrdr.AgentResearch, Spec: json.RawMessage(`{"brief":"any","markets":[{"symbol":"EURUSD","market":"mkt_EURUSD"}]}`),
+		ID: someResearch, Type: ktrdr.AgentResearch,
+		Spec: json.RawMessage(`{"brief":"any","markets":[{"symbol":"EURUSD","market":"mkt_EURUSD"}]}`),
 	})
 	o.blobs.puts = 0
 	return id, ends
@@ -67,7 +68,11 @@ func (o *office) pinned(b *market.Bars) Bars {
 	if _, err := o.blobs.Put(o.t.Context(), h, bytes.NewReader(data)); err != nil {
 		o.t.Fatal(err)
 	}
-	return Bars{Symbol: b.Symbol, Timeframe: b.Timeframe, Hash: b.Hash(), Artifact: ktrdr.Artifact{Name: fmt.Sprintf("%d.bars", b.Len()), SHA256: h, Size: int64(len(data))}}
+	return Bars{
+		Symbol: b.Symbol, Timeframe: b.Timeframe, Hash: b.Hash(), Artifact: ktrdr.Artifact{
+			Name: fmt.Sprintf("%d.bars", b.Len()), SHA256: h, Size: int64(len(data)),
+		},
+	}
 }
 
 // given are the bars that a worker is given by a spec.
@@ -165,12 +170,14 @@ func TestDesk_OpeningAHoldoutIsALook(t *testing.T) {
 	done := o.run(training, once(TrainingRunner(best)))
 	result := resultOf[TrainingResult](t, done)
 	trained := specOf[TrainingSpec](t, training)
-	if o.given(trained.Bars[0]).Len() != whole.Len() || trained.Opens == nil || result.Opened == nil || !strings.Contains(result.Warnings[0], "is a look") {
+	if o.given(trained.Bars[0]).Len() != whole.Len() || trained.Opens == nil || result.Opened == nil ||
+		!strings.Contains(result.Warnings[0], "is a look") {
 		t.Errorf("opens %+v, opened %+v, warnings %q: want all bars, and the result to say so", trained.Opens, result.Opened, result.Warnings)
 	}
 	backtest := o.backtest(BacktestRequest{Model: string(done.ID), OpenHoldout: true})
 	r := resultOf[BacktestResult](t, o.run(backtest, once(BacktestRunner(best))))
-	if !r.End.After(from) || r.Opened == nil || !strings.Contains(r.Summary, "this was a look") || !strings.Contains(r.Warnings[0], "is a look") {
+	if !r.End.After(from) || r.Opened == nil || !strings.Contains(r.Summary, "this was a look") ||
+		!strings.Contains(r.Warnings[0], "is a look") {
 		t.Errorf("traded to %s, opened %+v, %q, %q: want past %s, and the result to say so", r.End, r.Opened, r.Summary, r.Warnings, from)
 	}
 	for name, order := range map[string]Order{"training": training, "backtest": backtest} {
@@ -182,7 +189,8 @@ func TestDesk_OpeningAHoldoutIsALook(t *testing.T) {
 		if err := json.Unmarshal(l.Spans, &spans); err != nil {
 			t.Fatal(err)
 		}
-		if last := instant(whole.Timeframe.End(whole.Time[whole.Len()-1])); len(spans) != 1 || !spans[0].From.Equal(from) || !spans[0].To.Equal(last) {
+		if last := instant(whole.Timeframe.End(whole.Time[whole.Len()-1])); len(spans) != 1 || !spans[0].From.Equal(from) ||
+			!spans[0].To.Equal(last) {
 			t.Errorf("%s: spans %+v, want the bars from %s to %s", name, spans, from, last)
 		}
 	}
@@ -191,7 +199,8 @@ func TestDesk_OpeningAHoldoutIsALook(t *testing.T) {
 func TestDesk_CountsAModelOnce(t *testing.T) {
 	o := newOffice(t, 2000, "EURUSD")
 	training := o.train(TrainingRequest{StrategyYAML: small("epochs: 24", "epochs: 1")})
-	if tr := training.Operation.Trial; tr == nil || tr.Key != "" || tr.Own != 1 || tr.Markets[0] != (ktrdr.TrialMarket{Market: "mkt_EURUSD", Symbols: "EURUSD", Timeframes: "1h"}) {
+	if tr := training.Operation.Trial; tr == nil || tr.Key != "" || tr.Own != 1 ||
+		tr.Markets[0] != (ktrdr.TrialMarket{Market: "mkt_EURUSD", Symbols: "EURUSD", Timeframes: "1h"}) {
 		t.Errorf("trial %+v, want one under the training's own id", tr)
 	}
 	mine := o.run(training, once(TrainingRunner(best)))
@@ -247,7 +256,8 @@ func TestDesk_AResearchsModelIsTradedOnWhatTheResearchSaw(t *testing.T) {
 		if !got.End.Before(ends) || got.ResultHash != want || got.Opened != nil {
 			t.Errorf("%s: traded to %s with hash %s, want what the research itself has, before %s: %s", name, got.End, got.ResultHash, ends, want)
 		}
-		if len(order.Warnings) != 1 || !strings.Contains(order.Warnings[0], string(someResearch)+" searched are traded: the bars after 2015-04-07 18:00") {
+		if len(order.Warnings) != 1 ||
+			!strings.Contains(order.Warnings[0], string(someResearch)+" searched are traded: the bars after 2015-04-07 18:00") {
 			t.Errorf("%s: warnings %q, want one that says where it stops", name, order.Warnings)
 		}
 	}
@@ -270,17 +280,26 @@ func TestDesk_RefusesDatesInTheHoldout(t *testing.T) {
 	o := newOffice(t, 2000, "EURUSD")
 	id, ends := o.researchedModel()
 	mine := string(o.trained(small("epochs: 24", "epochs: 1")))
-	past := string(o.run(o.train(TrainingRequest{StrategyYAML: small("epochs: 24", "epochs: 1"), StartDate: "2015-04-01", OpenHoldout: true}), once(TrainingRunner(best))).ID)
+	past := string(o.run(o.train(TrainingRequest{StrategyYAML: small("epochs: 24", "epochs: 1"), StartDate: "2015-04-01", OpenHoldout: true}),
+		once(TrainingRunner(best))).ID)
 	later, before := ends.AddDate(0, 0, 3).Format(time.DateOnly), ends.AddDate(0, 0, -2).Format(time.DateOnly)
 	o.blobs.puts = 0
 	for name, c := range map[string]struct {
 		r    BacktestRequest
 		says string
 	}{
-		"a start in the holdout":         {BacktestRequest{Model: mine, StartDate: later}, "end before " + later + " 00:00, where the backtest begins: later bars are the holdout; --open-holdout"},
-		"the same of a research":         {BacktestRequest{Model: string(id), StartDate: later}, "later bars are the holdout; --open-holdout"},
-		"a test part in the holdout":     {BacktestRequest{Model: past}, "where the test part of the model begins: later bars are the holdout"},
-		"opened without reaching it":     {BacktestRequest{Model: mine, EndDate: before, OpenHoldout: true}, "no bar after 2015-04-07 18:00, where the holdout begins, would be read: leave out --open-holdout"},
+		"a start in the holdout": {
+			BacktestRequest{
+				Model: mine, StartDate: later,
+			}, "end before " + later + " 00:00, where the backtest begins: later bars are the holdout; --open-holdout",
+		},
+		"the same of a research":     {BacktestRequest{Model: string(id), StartDate: later}, "later bars are the holdout; --open-holdout"},
+		"a test part in the holdout": {BacktestRequest{Model: past}, "where the test part of the model begins: later bars are the holdout"},
+		"opened without reaching it": {
+			BacktestRequest{
+				Model: mine, EndDate: before, OpenHoldout: true,
+			}, "no bar after 2015-04-07 18:00, where the holdout begins, would be read: leave out --open-holdout",
+		},
 		"of a research, not reaching":    {BacktestRequest{Model: string(id), EndDate: before, OpenHoldout: true}, "leave out --open-holdout"},
 		"a strategy that does not exist": {BacktestRequest{StrategyName: "none", OpenHoldout: true}, "no training of strategy none"},
 	} {

@@ -37,8 +37,9 @@ type Series struct {
 func seriesOf(e Entry, p Placement) Series {
 	return Series{
 		Symbol: e.Symbol, Timeframe: string(e.Timeframe), Hash: e.Hash, Bars: e.Bars,
-		First: instant(e.First), Last: instant(e.Last), Size: e.Size, Origin: string(e.Origin), Source: e.Source, MadeUp: e.MadeUp, AddedAt: e.AddedAt,
-		Market: p.Market.ID, MarketReason: p.Reason, MarketQuestion: p.Question,
+		First: instant(e.First), Last: instant(e.Last), Size: e.Size, Origin: string(e.Origin), Source: e.Source, MadeUp: e.MadeUp,
+		AddedAt: e.AddedAt,
+		Market:  p.Market.ID, MarketReason: p.Reason, MarketQuestion: p.Question,
 		HoldoutFrom: p.Market.HoldoutFrom, Trials: p.Market.Trials, Looks: p.Market.Looks,
 	}
 }

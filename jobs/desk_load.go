@@ -25,7 +25,8 @@ type DataLoadRequest struct {
 // DataLoad makes an import of a request. CodeInvalid says what to change.
 func (d *Desk) DataLoad(ctx context.Context, r DataLoadRequest) (Order, error) {
 	spec := LoadSpec{
-		Symbol: r.Symbol, Zone: r.Zone, Divide: r.Divide, Normalise: r.Normalise, Mode: ImportMode(r.Mode), SameMarketAs: r.SameMarketAs, NewMarket: r.NewMarket,
+		Symbol: r.Symbol, Zone: r.Zone, Divide: r.Divide, Normalise: r.Normalise, Mode: ImportMode(r.Mode), SameMarketAs: r.SameMarketAs,
+		NewMarket: r.NewMarket,
 	}
 	if err := (Choice{SameAs: r.SameMarketAs, New: r.NewMarket}).Validate(); err != nil {
 		return Order{}, err

@@ -58,7 +58,8 @@ func (o origin) stops(hs holdouts) string {
 			first = h.from
 		}
 	}
-	return fmt.Sprintf("only the bars that %s searched are traded: the bars after %s are the holdout; --open-holdout (open_holdout) trades them and counts as a look",
+	return fmt.Sprintf("only the bars that %s searched are traded: the bars after %s are the holdout; "+
+		"--open-holdout (open_holdout) trades them and counts as a look",
 		o.research, minute(first.Unix()))
 }
 
@@ -94,7 +95,9 @@ func (d *Desk) madeBy(ctx context.Context, file ktrdr.Hash) (ktrdr.Operation, er
 
 // tradable finds the bars of a backtest and the holdouts of their markets. They
 // are the library's or, for the model of a research, those that it searched.
-func (d *Desk) tradable(ctx context.Context, symbols []string, frames []market.Timeframe, from origin, opened bool) (*found, holdouts, error) {
+func (d *Desk) tradable(ctx context.Context, symbols []string, frames []market.Timeframe, from origin,
+	opened bool,
+) (*found, holdouts, error) {
 	var searched *found
 	var err error
 	if from.research != "" && !opened {

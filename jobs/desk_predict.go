@@ -84,7 +84,8 @@ func (d *Desk) Predict(ctx context.Context, r PredictionRequest) (Prediction, er
 			return Prediction{}, err
 		}
 		if len(trained) > 1 {
-			return Prediction{}, wrong("the model was trained on %s: say which one to predict with --symbol %s", strings.Join(trained, " and on "), trained[0])
+			return Prediction{}, wrong("the model was trained on %s: say which one to predict with --symbol %s",
+				strings.Join(trained, " and on "), trained[0])
 		}
 		r.Symbol = trained[0]
 	}
@@ -95,7 +96,10 @@ func (d *Desk) Predict(ctx context.Context, r PredictionRequest) (Prediction, er
 	if err != nil {
 		return Prediction{}, err
 	}
-	p := Prediction{Strategy: m.Strategy.Name, Symbol: r.Symbol, Timeframe: m.Strategy.Data.Base, Classes: m.Strategy.Training.Labels.Classes(), Bars: []PredictedBar{}}
+	p := Prediction{
+		Strategy: m.Strategy.Name, Symbol: r.Symbol, Timeframe: m.Strategy.Data.Base, Classes: m.Strategy.Training.Labels.Classes(),
+		Bars: []PredictedBar{},
+	}
 	if err := d.readable(ctx, r, &p, file, from, found); err != nil {
 		return Prediction{}, err
 	}

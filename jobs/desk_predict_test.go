@@ -30,7 +30,8 @@ func TestPredict_StopsWhereTheHoldoutBegins(t *testing.T) {
 	if len(p.Bars) != searchedBars || p.Bars[searchedBars-1].Closed.After(from) {
 		t.Errorf("%d bars until %s, want the %d before %s", len(p.Bars), p.Bars[len(p.Bars)-1].Closed, searchedBars, from)
 	}
-	if len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "the bars after 2015-04-07 18:00 are left out") || p.Look != nil || len(o.looks) != 0 {
+	if len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "the bars after 2015-04-07 18:00 are left out") || p.Look != nil ||
+		len(o.looks) != 0 {
 		t.Errorf("warnings %q, look %v, want one warning and no look", p.Warnings, p.Look)
 	}
 	few := o.predict(PredictionRequest{Model: model})
@@ -39,10 +40,12 @@ func TestPredict_StopsWhereTheHoldoutBegins(t *testing.T) {
 	}
 
 	opened := o.predict(PredictionRequest{Model: model, Last: 4000, OpenHoldout: true})
-	if len(opened.Bars) != whole.Len() || !slices.Equal(opened.Look, []ktrdr.LookMarket{{Market: "mkt_EURUSD", Number: 1}}) || !strings.Contains(opened.Warnings[0], "is a look") {
+	if len(opened.Bars) != whole.Len() || !slices.Equal(opened.Look, []ktrdr.LookMarket{{Market: "mkt_EURUSD", Number: 1}}) ||
+		!strings.Contains(opened.Warnings[0], "is a look") {
 		t.Errorf("%d bars, look %v, warnings %q; want all bars as look 1", len(opened.Bars), opened.Look, opened.Warnings)
 	}
-	if l := o.looks[0]; l.Kind != ktrdr.LookByHand || l.Strategy != "small" || !slices.Equal(l.Markets, []string{"mkt_EURUSD"}) || len(l.Spans) == 0 {
+	if l := o.looks[0]; l.Kind != ktrdr.LookByHand || l.Strategy != "small" || !slices.Equal(l.Markets, []string{"mkt_EURUSD"}) ||
+		len(l.Spans) == 0 {
 		t.Errorf("look %+v, want one by hand at the market", l)
 	}
 	for i, b := range p.Bars {
@@ -85,12 +88,14 @@ func TestPredict_SaysWhatIsWrong(t *testing.T) {
 		r    PredictionRequest
 		says string
 	}{
-		"no model":         {PredictionRequest{}, "say which model"},
-		"too many bars":    {PredictionRequest{Model: model, Last: 10_001}, "last is 10001; it must be 1 to 10000"},
-		"less than none":   {PredictionRequest{Model: model, Last: -1}, "last is -1"},
-		"no bars":          {PredictionRequest{Model: model, Symbol: "USDJPY"}, "no 1h bars of USDJPY"},
-		"no such model":    {PredictionRequest{Model: strings.Repeat("ab", 32)}, "no model with the sha256"},
-		"a foreign symbol": {PredictionRequest{Model: bound, Symbol: "GBPUSD", OpenHoldout: true}, "may be used only on the symbols it was trained on"},
+		"no model":       {PredictionRequest{}, "say which model"},
+		"too many bars":  {PredictionRequest{Model: model, Last: 10_001}, "last is 10001; it must be 1 to 10000"},
+		"less than none": {PredictionRequest{Model: model, Last: -1}, "last is -1"},
+		"no bars":        {PredictionRequest{Model: model, Symbol: "USDJPY"}, "no 1h bars of USDJPY"},
+		"no such model":  {PredictionRequest{Model: strings.Repeat("ab", 32)}, "no model with the sha256"},
+		"a foreign symbol": {
+			PredictionRequest{Model: bound, Symbol: "GBPUSD", OpenHoldout: true}, "may be used only on the symbols it was trained on",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := o.desk.Predict(t.Context(), c.r)

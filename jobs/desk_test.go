@@ -44,7 +44,9 @@ func TestDesk_SaysWhatIsWrongWithATraining(t *testing.T) {
 	seven := uint64(7)
 	o.synth("SHORT", market.H1, 99, 1)
 	o.synth("LATER", market.H1, 500, 1)
-	o.add(market.Synth(market.SynthConfig{Symbol: "LATER", Timeframe: market.H4, Bars: 300, Start: time.Date(2017, 1, 2, 0, 0, 0, 0, time.UTC)}))
+	o.add(market.Synth(market.SynthConfig{
+		Symbol: "LATER", Timeframe: market.H4, Bars: 300, Start: time.Date(2017, 1, 2, 0, 0, 0, 0, time.UTC),
+	}))
 	o.synth("OTHER", market.H1, 500, 1)
 	dear := market.Synth(market.SynthConfig{Symbol: "OTHER", Timeframe: market.H4, Bars: 200})
 	for _, column := range [][]float64{dear.Open, dear.High, dear.Low, dear.Close} {
@@ -58,36 +60,67 @@ func TestDesk_SaysWhatIsWrongWithATraining(t *testing.T) {
 		r    TrainingRequest
 		says string
 	}{
-		"no strategy":              {TrainingRequest{}, "exactly one of strategy_path"},
-		"two strategies":           {TrainingRequest{StrategyName: "mine", StrategyYAML: small()}, "exactly one of strategy_path"},
-		"unknown name":             {TrainingRequest{StrategyName: "nosuch"}, "those that come with the program: gru_breakout"},
-		"a path for a name":        {TrainingRequest{StrategyName: "strategies/mine"}, "use strategy_path"},
-		"a file that is not there": {TrainingRequest{StrategyPath: "strategies/none.yaml"}, "no strategy strategies/none.yaml in the data folder"},
-		"a path out of the folder": {TrainingRequest{StrategyPath: "../secret.yaml"}, "path escapes from parent; paths are relative to the data folder and stay inside it"},
+		"no strategy":       {TrainingRequest{}, "exactly one of strategy_path"},
+		"two strategies":    {TrainingRequest{StrategyName: "mine", StrategyYAML: small()}, "exactly one of strategy_path"},
+		"unknown name":      {TrainingRequest{StrategyName: "nosuch"}, "those that come with the program: gru_breakout"},
+		"a path for a name": {TrainingRequest{StrategyName: "strategies/mine"}, "use strategy_path"},
+		"a file that is not there": {
+			TrainingRequest{StrategyPath: "strategies/none.yaml"}, "no strategy strategies/none.yaml in the data folder",
+		},
+		"a path out of the folder": {
+			TrainingRequest{StrategyPath: "../secret.yaml"}, "path escapes from parent; paths are relative to the data folder and stay inside it",
+		},
 		"an absolute path":         {TrainingRequest{StrategyPath: outside}, "stay inside"},
 		"a link out of the folder": {TrainingRequest{StrategyPath: "strategies/link.yaml"}, "stay inside"},
 		"a folder":                 {TrainingRequest{StrategyPath: "strategies"}, "not a regular file"},
 		"the backend's token":      {TrainingRequest{StrategyPath: "strategies/../Token"}, "is the backend's own"},
-		"too many symbols":         {TrainingRequest{StrategyName: "mine", Symbols: slices.Repeat([]string{"EURUSD"}, 9)}, "EURUSD, and 1 more 1h: "},
-		"an invalid strategy":      {TrainingRequest{StrategyName: "broken"}, "strategies/broken.yaml:1"},
-		"a long text":              {TrainingRequest{StrategyYAML: strings.Repeat("#", maxStrategy+1)}, "at most"},
-		"bars that are not there":  {TrainingRequest{StrategyName: "mine", Symbols: []string{"GBPUSD", "USDJPY"}}, "no 1h bars of GBPUSD: import some with `ktrdr data import FILE --symbol GBPUSD --timeframe 1h`, or make some up with `ktrdr data synth"},
+		"too many symbols": {
+			TrainingRequest{StrategyName: "mine", Symbols: slices.Repeat([]string{"EURUSD"}, 9)}, "EURUSD, and 1 more 1h: ",
+		},
+		"an invalid strategy": {TrainingRequest{StrategyName: "broken"}, "strategies/broken.yaml:1"},
+		"a long text":         {TrainingRequest{StrategyYAML: strings.Repeat("#", maxStrategy+1)}, "at most"},
+		"bars that are not there": {
+			TrainingRequest{StrategyName: "mine", Symbols: []string{"GBPUSD", "USDJPY"}},
+			"no 1h bars of GBPUSD: import some with `ktrdr data import FILE --symbol GBPUSD --timeframe 1h`, or make some up with `ktrdr data synth",
+		},
 		"and all that are missing": {TrainingRequest{StrategyName: "mine", Symbols: []string{"GBPUSD", "USDJPY"}}, "no 1h bars of USDJPY"},
-		"another timeframe":        {TrainingRequest{StrategyName: "mine", Timeframe: "15m"}, "there are bars of 1h, but none is made of another unasked"},
-		"bars it can be made of":   {TrainingRequest{StrategyName: "mine", Timeframe: "1d"}, "or make them of those with `ktrdr data resample EURUSD 1h 1d`"},
-		"two times":                {TrainingRequest{StrategyYAML: two, Symbol: "LATER"}, "the 1h bars reach from 2015-01-05 00:00 to 2015-02-02 22:00, the 4h bars from 2017-01-02 00:00 to"},
-		"two markets":              {TrainingRequest{StrategyYAML: two, Symbol: "OTHER"}, "the 1h and the 4h bars are not the same market"},
-		"dates without bars":       {TrainingRequest{StrategyName: "mine", StartDate: "2014-01-01", EndDate: "2015-01-07"}, "at least 100 bars of 1h of each symbol from 2014-01-01 00:00 to 2015-01-08 00:00, and there are 72 of EURUSD (of 400 from 2015-01-05 00:00 to 2015-01-27 18:00)"},
-		"dates after the bars":     {TrainingRequest{StrategyName: "mine", StartDate: "2020-01-01"}, "from 2020-01-01 00:00, and there are 0 of EURUSD (of 400"},
-		"one symbol of few bars":   {TrainingRequest{StrategyName: "mine", Symbols: []string{"EURUSD", "SHORT"}}, "and there are 80 of SHORT (of 80 from"},
-		"no timeframe":             {TrainingRequest{StrategyName: "mine", Timeframe: "3h"}, "3h"},
-		"a symbol twice":           {TrainingRequest{StrategyName: "mine", Symbol: "EURUSD", Symbols: []string{"GBPUSD"}}, "symbol and symbols are given both"},
+		"another timeframe": {
+			TrainingRequest{StrategyName: "mine", Timeframe: "15m"}, "there are bars of 1h, but none is made of another unasked",
+		},
+		"bars it can be made of": {
+			TrainingRequest{StrategyName: "mine", Timeframe: "1d"}, "or make them of those with `ktrdr data resample EURUSD 1h 1d`",
+		},
+		"two times": {
+			TrainingRequest{
+				StrategyYAML: two, Symbol: "LATER",
+			}, "the 1h bars reach from 2015-01-05 00:00 to 2015-02-02 22:00, the 4h bars from 2017-01-02 00:00 to",
+		},
+		"two markets": {TrainingRequest{StrategyYAML: two, Symbol: "OTHER"}, "the 1h and the 4h bars are not the same market"},
+		"dates without bars": {
+			TrainingRequest{StrategyName: "mine", StartDate: "2014-01-01", EndDate: "2015-01-07"},
+			"at least 100 bars of 1h of each symbol from 2014-01-01 00:00 to 2015-01-08 00:00, and there are 72 of EURUSD (of 400 from 2015-01-05 " +
+				"00:00 to 2015-01-27 18:00)",
+		},
+		"dates after the bars": {
+			TrainingRequest{StrategyName: "mine", StartDate: "2020-01-01"}, "from 2020-01-01 00:00, and there are 0 of EURUSD (of 400",
+		},
+		"one symbol of few bars": {
+			TrainingRequest{StrategyName: "mine", Symbols: []string{"EURUSD", "SHORT"}}, "and there are 80 of SHORT (of 80 from",
+		},
+		"no timeframe": {TrainingRequest{StrategyName: "mine", Timeframe: "3h"}, "3h"},
+		"a symbol twice": {
+			TrainingRequest{StrategyName: "mine", Symbol: "EURUSD", Symbols: []string{"GBPUSD"}}, "symbol and symbols are given both",
+		},
 		"a symbol that is none":    {TrainingRequest{StrategyName: "mine", Symbol: "../x"}, "symbol"},
 		"timeframes it cannot use": {TrainingRequest{StrategyYAML: two, Timeframe: "1h"}, "is written for 1h, 4h and cannot be moved to 1h"},
 		"a date that is none":      {TrainingRequest{StrategyName: "mine", StartDate: "yesterday"}, `start_date "yesterday" is not a date`},
-		"an end before the start":  {TrainingRequest{StrategyName: "mine", StartDate: "2020-02-01", EndDate: "2020-01-01"}, "not after its start"},
-		"a seed beyond JSON":       {TrainingRequest{StrategyName: "mine", Seed: &huge}, "at most 9007199254740992"},
-		"two seeds":                {TrainingRequest{StrategyYAML: small("epochs: 24", "epochs: 24\n  seed: 3"), Seed: &seven}, "fixes its seed to 3, and 7 was asked for"},
+		"an end before the start": {
+			TrainingRequest{StrategyName: "mine", StartDate: "2020-02-01", EndDate: "2020-01-01"}, "not after its start",
+		},
+		"a seed beyond JSON": {TrainingRequest{StrategyName: "mine", Seed: &huge}, "at most 9007199254740992"},
+		"two seeds": {
+			TrainingRequest{StrategyYAML: small("epochs: 24", "epochs: 24\n  seed: 3"), Seed: &seven}, "fixes its seed to 3, and 7 was asked for",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := o.desk.Training(t.Context(), c.r)
@@ -114,13 +147,15 @@ func TestDesk_SaysWhatIsWrongWithABacktest(t *testing.T) {
 		r    BacktestRequest
 		says string
 	}{
-		"no model":                   {BacktestRequest{}, "say which model to test"},
-		"two models":                 {BacktestRequest{Model: model, ModelPath: "x"}, "model and model_path are given both"},
-		"a training that failed":     {BacktestRequest{Model: string(failed.ID)}, "is FAILED"},
-		"no training":                {BacktestRequest{Model: string(dummy.ID)}, "only a training makes a model"},
-		"a hash that is not there":   {BacktestRequest{Model: strings.Repeat("ab", 32)}, "no model with the sha256"},
-		"a file that is not there":   {BacktestRequest{ModelPath: "models/none"}, "no file models/none in the data folder"},
-		"a file that is no model":    {BacktestRequest{ModelPath: "models/broken.safetensors"}, "model models/broken.safetensors: read model: a header of"},
+		"no model":                 {BacktestRequest{}, "say which model to test"},
+		"two models":               {BacktestRequest{Model: model, ModelPath: "x"}, "model and model_path are given both"},
+		"a training that failed":   {BacktestRequest{Model: string(failed.ID)}, "is FAILED"},
+		"no training":              {BacktestRequest{Model: string(dummy.ID)}, "only a training makes a model"},
+		"a hash that is not there": {BacktestRequest{Model: strings.Repeat("ab", 32)}, "no model with the sha256"},
+		"a file that is not there": {BacktestRequest{ModelPath: "models/none"}, "no file models/none in the data folder"},
+		"a file that is no model": {
+			BacktestRequest{ModelPath: "models/broken.safetensors"}, "model models/broken.safetensors: read model: a header of",
+		},
 		"a file out of the folder":   {BacktestRequest{ModelPath: "../none"}, "stay inside"},
 		"a strategy never trained":   {BacktestRequest{StrategyName: "other"}, "no training of strategy other has completed"},
 		"another strategy's model":   {BacktestRequest{Model: model, StrategyName: "other"}, "is one of strategy small, not of other"},
@@ -174,7 +209,9 @@ func TestDesk_SaysWhatIsWrongWithAnImport(t *testing.T) {
 
 func TestDesk_PinsWhatATrainingReads(t *testing.T) {
 	o := newOffice(t, 500, "EURUSD", "GBPUSD")
-	order := o.train(TrainingRequest{StrategyYAML: small(), Symbols: []string{"GBPUSD", "EURUSD"}, StartDate: "2015-01-10", EndDate: "2015-01-20"})
+	order := o.train(TrainingRequest{
+		StrategyYAML: small(), Symbols: []string{"GBPUSD", "EURUSD"}, StartDate: "2015-01-10", EndDate: "2015-01-20",
+	})
 	spec, err := ktrdr.ParseSpec[TrainingSpec](order.Operation.Spec)
 	if err != nil {
 		t.Fatal(err)
@@ -268,7 +305,8 @@ func TestDesk_BacktestsTheNewestModelOfAStrategy(t *testing.T) {
 	if err != nil || len(models) != 2 || models[0].Operation != newest || models[0].File != spec.Model {
 		t.Errorf("models %+v (%v), want the newest first, and it in the spec", models, err)
 	}
-	if m := models[0]; m.Strategy != "small" || m.TestAccuracy == nil || m.Baseline == nil || m.Symbols[0] != "EURUSD" || m.Architecture == "" {
+	if m := models[0]; m.Strategy != "small" || m.TestAccuracy == nil || m.Baseline == nil || m.Symbols[0] != "EURUSD" ||
+		m.Architecture == "" {
 		t.Errorf("listed as %+v", m)
 	}
 	o.file("models/mine.safetensors", string(o.b.Blobs()[spec.Model.SHA256]))

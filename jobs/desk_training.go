@@ -87,7 +87,9 @@ func (d *Desk) Training(ctx context.Context, r TrainingRequest) (Order, error) {
 
 // trainable checks the bars that were found and pins what may be read of them.
 // missing is what to tell about bars that lack beside others.
-func (d *Desk) trainable(ctx context.Context, r TrainingRequest, s *strategy.Strategy, spec *TrainingSpec, found *found) (a access, missing []string, err error) {
+func (d *Desk) trainable(ctx context.Context, r TrainingRequest, s *strategy.Strategy, spec *TrainingSpec, found *found) (a access,
+	missing []string, err error,
+) {
 	markets, err := d.holdouts(ctx, found.bars)
 	if err != nil {
 		return a, nil, err
@@ -150,7 +152,8 @@ func (r TrainingRequest) retarget(s *strategy.Strategy, text []byte) (*strategy.
 		return s, text, nil
 	}
 	if !same && (len(frames) != 1 || len(s.Data.Timeframes) != 1) {
-		return nil, nil, wrong("strategy %s is written for %s and cannot be moved to %s: its inputs name their timeframes; write another strategy", s.Name, words(s.Data.Timeframes), words(frames))
+		return nil, nil, wrong("strategy %s is written for %s and cannot be moved to %s: its inputs name their timeframes; "+
+			"write another strategy", s.Name, words(s.Data.Timeframes), words(frames))
 	}
 	moved := *s
 	if len(symbols) > 0 {
@@ -258,7 +261,8 @@ func backends(file string) bool {
 // refused, through a link too.
 func (d *Desk) open(file string) (*os.File, error) {
 	if backends(file) {
-		return nil, wrong("%s is the backend's own: what is named in a request can be read by others; name a file of strategies/, models/ or a folder of your own", file)
+		return nil, wrong("%s is the backend's own: what is named in a request can be read by others; name a file of strategies/, "+
+			"models/ or a folder of your own", file)
 	}
 	info, err := d.root.Stat(file) // before it is opened: opening a pipe waits for whoever writes it
 	var f *os.File

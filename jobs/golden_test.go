@@ -17,12 +17,18 @@ func TestBacktest_OneSymbolHasTheHashesItAlwaysHad(t *testing.T) {
 	}
 	o := newOffice(t, 3000, "EURUSD")
 	o.desk.cfg.Kernel = portable
-	training := o.run(o.train(TrainingRequest{StrategyYAML: small("epochs: 24", "epochs: 3"), OpenHoldout: true}), once(TrainingRunner(portable)))
+	training := o.run(o.train(TrainingRequest{StrategyYAML: small("epochs: 24", "epochs: 3"), OpenHoldout: true}),
+		once(TrainingRunner(portable)))
 	for scope, want := range map[Scope]struct{ result, columns string }{
-		ScopeTest: {"ea425262755dd0cb69cbd015b9ff4ba7e45442041872e330e175ea1c9b8434d1", "5ae416a17d4a31bb6095c9eefd02f11a14a84b20a4a9a5e2e315521dc0e6b1b0"},
-		ScopeAll:  {"16ad2a9ed444d2672684406174b7036f913bbb0767899beffe9a2e7f9fc4848f", "3088a708ac16415a8212bc689fe9f6740fc3078fd43f0fe96ee15ccdb505caa0"},
+		ScopeTest: {
+			"ea425262755dd0cb69cbd015b9ff4ba7e45442041872e330e175ea1c9b8434d1", "5ae416a17d4a31bb6095c9eefd02f11a14a84b20a4a9a5e2e315521dc0e6b1b0",
+		},
+		ScopeAll: {
+			"16ad2a9ed444d2672684406174b7036f913bbb0767899beffe9a2e7f9fc4848f", "3088a708ac16415a8212bc689fe9f6740fc3078fd43f0fe96ee15ccdb505caa0",
+		},
 	} {
-		op := o.run(o.backtest(BacktestRequest{Model: string(training.ID), Scope: string(scope), OpenHoldout: true}), once(BacktestRunner(portable)))
+		op := o.run(o.backtest(BacktestRequest{Model: string(training.ID), Scope: string(scope), OpenHoldout: true}),
+			once(BacktestRunner(portable)))
 		r := resultOf[BacktestResult](t, op)
 		if got := r.ResultHash.String(); got != want.result {
 			t.Errorf("scope %s: result_hash is %s, want %s", scope, got, want.result)
@@ -35,8 +41,11 @@ func TestBacktest_OneSymbolHasTheHashesItAlwaysHad(t *testing.T) {
 
 // The spec of an operation that an earlier version stored.
 func TestBacktestSpec_ReadsWhatEarlierVersionsStored(t *testing.T) {
-	text := `{"model":{"name":"model.ktm","sha256":"` + ktrdr.Hash{1}.String() + `","size":9},"symbol":"EURUSD","scope":"test","overrides":{},` +
-		`"bars":[{"symbol":"EURUSD","timeframe":"1h","bars_hash":"` + ktrdr.Hash{2}.String() + `","name":"EURUSD_1h.ktb","sha256":"` + ktrdr.Hash{3}.String() + `","size":9}]}`
+	text := `{"model":{"name":"model.ktm","sha256":"` + ktrdr.Hash{
+		1,
+	}.String() + `","size":9},"symbol":"EURUSD","scope":"test","overrides":{},` +
+		`"bars":[{"symbol":"EURUSD","timeframe":"1h","bars_hash":"` + ktrdr.Hash{2}.String() + `","name":"EURUSD_1h.ktb","sha256":"` +
+		ktrdr.Hash{3}.String() + `","size":9}]}`
 	spec, err := ktrdr.ParseSpec[BacktestSpec]([]byte(text))
 	if err != nil {
 		t.Fatal(err)

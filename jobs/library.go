@@ -122,7 +122,9 @@ func (l *Library) Open(ctx context.Context, e Entry) (*market.Bars, error) {
 	case ctx.Err() != nil, code == ktrdr.CodeUnavailable:
 		return nil, err
 	}
-	return nil, ktrdr.Errorf(ktrdr.CodeCorrupt, "the bars of %s %s cannot be read: import them again with `ktrdr data import FILE --replace`, or restore the blob from a backup (`ktrdr doctor` names it): %w", e.Symbol, e.Timeframe, err)
+	return nil, ktrdr.Errorf(ktrdr.CodeCorrupt,
+		"the bars of %s %s cannot be read: import them again with `ktrdr data import FILE --replace`, "+
+			"or restore the blob from a backup (`ktrdr doctor` names it): %w", e.Symbol, e.Timeframe, err)
 }
 
 // Problem says why the file of a series cannot be read, as far as its presence
@@ -135,7 +137,8 @@ func (l *Library) Problem(ctx context.Context, e Entry) (string, error) {
 	case err != nil:
 		return "", err
 	case info.Size != e.file.Size:
-		return fmt.Sprintf("its file has %d bytes instead of %d: import the data again with mode replace, or restore the blob from a backup", info.Size, e.file.Size), nil
+		return fmt.Sprintf("its file has %d bytes instead of %d: import the data again with mode replace, or restore the blob from a backup",
+			info.Size, e.file.Size), nil
 	}
 	return "", nil
 }
@@ -196,7 +199,8 @@ func (m ImportMode) Exists(e Entry) error {
 	if m != ImportNew {
 		return nil
 	}
-	return ktrdr.Errorf(ktrdr.CodeConflict, "the lab has %v already: add the new bars to it with --append (mode append), or let them take its place with --replace (mode replace)", e)
+	return ktrdr.Errorf(ktrdr.CodeConflict,
+		"the lab has %v already: add the new bars to it with --append (mode append), or let them take its place with --replace (mode replace)", e)
 }
 
 // importTries is how often an import is begun anew because another changed the
@@ -370,7 +374,8 @@ func (l *Library) renameOnce(ctx context.Context, m *Markets, all []Entry, from,
 	for _, e := range all {
 		switch {
 		case e.Symbol == to:
-			return nil, ktrdr.Errorf(ktrdr.CodeConflict, "there are %s bars of %s already, %d of them: choose another symbol, or delete them first", e.Timeframe, to, e.Bars)
+			return nil, ktrdr.Errorf(ktrdr.CodeConflict, "there are %s bars of %s already, %d of them: choose another symbol, or delete them first",
+				e.Timeframe, to, e.Bars)
 		case e.Symbol != from:
 			continue
 		}

@@ -50,7 +50,9 @@ func (r loadRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage, e
 }
 
 // store places the bars of an import and stores them.
-func (r loadRunner) store(ctx context.Context, t *worker.Task, spec LoadSpec, bars *market.Bars, report market.Report) (json.RawMessage, error) {
+func (r loadRunner) store(ctx context.Context, t *worker.Task, spec LoadSpec, bars *market.Bars,
+	report market.Report,
+) (json.RawMessage, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

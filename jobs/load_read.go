@@ -37,7 +37,9 @@ func (readRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage, err
 }
 
 // Conclude implements worker.Concluder: it stores what a child process read.
-func (r loadRunner) Conclude(ctx context.Context, t *worker.Task, result json.RawMessage, final *worker.Checkpoint) (json.RawMessage, error) {
+func (r loadRunner) Conclude(ctx context.Context, t *worker.Task, result json.RawMessage,
+	final *worker.Checkpoint,
+) (json.RawMessage, error) {
 	spec, err := ktrdr.ParseSpec[LoadSpec](t.Spec)
 	if err != nil {
 		return nil, err

@@ -157,7 +157,9 @@ func (m *Markets) resolved(ctx context.Context, c Choice) (Choice, error) {
 // again places a series that has a market.
 func (m *Markets) again(ctx context.Context, b *market.Bars, known ktrdr.MarketSeries, c Choice) (Placement, error) {
 	if c.New {
-		return Placement{}, ktrdr.Errorf(ktrdr.CodeConflict, "%s belongs to market %s already (%s): leave --new-market (new_market) out, which only decides where the prices do not", nameOf(b), known.Market, known.Reason)
+		return Placement{}, ktrdr.Errorf(ktrdr.CodeConflict,
+			"%s belongs to market %s already (%s): leave --new-market (new_market) out, which only decides where the prices do not", nameOf(b),
+			known.Market, known.Reason)
 	}
 	if _, err := m.keep(ctx, b); err != nil { // its prices may have been lost
 		return Placement{}, err
@@ -211,7 +213,8 @@ func (m *Markets) assign(ctx context.Context, b *market.Bars, c Choice) (Placeme
 	}
 	switch undecided := len(d.Same) == 0 && len(d.Ask) > 0; {
 	case c.New && len(d.Same) > 0:
-		return Placement{}, ktrdr.Errorf(ktrdr.CodeConflict, "%s cannot be a new market, so leave --new-market (new_market) out: it is the %v", nameOf(b), d)
+		return Placement{}, ktrdr.Errorf(ktrdr.CodeConflict, "%s cannot be a new market, so leave --new-market (new_market) out: it is the %v",
+			nameOf(b), d)
 	case c.New:
 		series.Reason = "new market, as the user said"
 	case c.SameAs != "":

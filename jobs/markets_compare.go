@@ -59,8 +59,10 @@ func (m *Markets) prices(ctx context.Context, s ktrdr.MarketSeries) (*market.Pri
 	if code := ktrdr.CodeOf(err); code == ktrdr.CodeUnavailable || ctx.Err() != nil {
 		return nil, err
 	}
-	return nil, ktrdr.Errorf(ktrdr.CodeCorrupt, "the kept prices of %s %s cannot be read, and without them no new series can be assigned to a market: "+
-		"import %s %s again with `ktrdr data import`, or restore the blob from a backup (`ktrdr doctor` names it): %w", s.Symbol, s.Timeframe, s.Symbol, s.Timeframe, err)
+	return nil, ktrdr.Errorf(ktrdr.CodeCorrupt,
+		"the kept prices of %s %s cannot be read, and without them no new series can be assigned to a market: "+
+			"import %s %s again with `ktrdr data import`, or restore the blob from a backup (`ktrdr doctor` names it): %w", s.Symbol, s.Timeframe,
+		s.Symbol, s.Timeframe, err)
 }
 
 // keep puts the prices of a series into the blob store, unless they are there.

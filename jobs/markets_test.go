@@ -207,12 +207,17 @@ func TestMarkets_AShortOverlapAsks(t *testing.T) {
 		name   string
 		choice Choice
 		same   bool
-	}{{"the same by symbol", Choice{SameAs: "EURUSD"}, true}, {"the same by id", Choice{SameAs: "mkt_1"}, true}, {"new", Choice{New: true}, false}} {
+	}{
+		{"the same by symbol", Choice{SameAs: "EURUSD"}, true},
+		{"the same by id", Choice{SameAs: "mkt_1"}, true},
+		{"new", Choice{New: true}, false},
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRegistry(t)
 			first := r.place(b, Choice{})
 			p := r.place(short, Choice{})
-			if !strings.HasPrefix(p.Question, "SHORT 1h is possibly the same market as EURUSD 1h: returns correlate 0.9") || !strings.HasSuffix(p.Question, commands) {
+			if !strings.HasPrefix(p.Question, "SHORT 1h is possibly the same market as EURUSD 1h: returns correlate 0.9") ||
+				!strings.HasSuffix(p.Question, commands) {
 				t.Errorf("question %q", p.Question)
 			}
 			if again := r.place(short, Choice{}); again.Question != p.Question {
@@ -259,12 +264,14 @@ func TestMarkets_AChoiceMergesAndNeverSeparates(t *testing.T) {
 			t.Errorf("%s: %v, want %s: %s", what, err, code, says)
 		}
 	}
-	refused("a copy as a new market", named("COPY", b), Choice{New: true}, ktrdr.CodeConflict, "COPY 1h cannot be a new market, so leave --new-market (new_market) out: it is the same market as EURUSD 1h: returns correlate 1.0000")
+	refused("a copy as a new market", named("COPY", b), Choice{New: true}, ktrdr.CodeConflict,
+		"COPY 1h cannot be a new market, so leave --new-market (new_market) out: it is the same market as EURUSD 1h: returns correlate 1.0000")
 	refused("a known series as a new market", b, Choice{New: true}, ktrdr.CodeConflict, "EURUSD 1h belongs to market mkt_1 already")
 	refused("both", b, Choice{SameAs: "EURUSD", New: true}, ktrdr.CodeInvalid, "contradict each other")
 	refused("an unknown symbol", made("THIRD", 8000, 3), Choice{SameAs: "EURUSDT"}, ktrdr.CodeInvalid, `no series of "EURUSDT" has a market`)
 	r.place(named("OTHER", made("THIRD", 8000, 3)), Choice{})
-	refused("a symbol of several markets", made("FOURTH", 8000, 4), Choice{SameAs: "OTHER"}, ktrdr.CodeInvalid, "(1h is mkt_2, 1h is mkt_3): give the id of one of them")
+	refused("a symbol of several markets", made("FOURTH", 8000, 4), Choice{SameAs: "OTHER"}, ktrdr.CodeInvalid,
+		"(1h is mkt_2, 1h is mkt_3): give the id of one of them")
 
 	if p := r.place(b, Choice{SameAs: other.Market.ID}); p.Market.ID != first.Market.ID {
 		t.Errorf("merged into %q", p.Market.ID)
@@ -384,9 +391,11 @@ func TestMarkets_ADecoyNeverStandsInForTheTrueSeries(t *testing.T) {
 		decoy  *market.Bars
 		choice Choice
 	}{
-		"by the user's word":               {random, Choice{SameAs: "EURUSD"}},
-		"through a gap":                    {joined("EURUSD", random.Slice(0, 4000), b.Slice(4000, 6300), random.Slice(7000, 12_050)), Choice{}},
-		"through a gap by the user's word": {joined("EURUSD", random.Slice(0, 4000), b.Slice(4000, 6300), random.Slice(6300, 12_050)), Choice{SameAs: "EURUSD"}},
+		"by the user's word": {random, Choice{SameAs: "EURUSD"}},
+		"through a gap":      {joined("EURUSD", random.Slice(0, 4000), b.Slice(4000, 6300), random.Slice(7000, 12_050)), Choice{}},
+		"through a gap by the user's word": {
+			joined("EURUSD", random.Slice(0, 4000), b.Slice(4000, 6300), random.Slice(6300, 12_050)), Choice{SameAs: "EURUSD"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRegistry(t)

@@ -13,7 +13,9 @@ func TestTraining_TheIntervalIsTheLeastTimeBetweenCheckpoints(t *testing.T) {
 	const interval, batch = 150 * time.Millisecond, 2 * time.Millisecond
 	o := newOffice(t, 1500, "EURUSD")
 	o.b.SaveEvery = interval
-	order := o.train(TrainingRequest{StrategyYAML: small("epochs: 24", "epochs: 200", "patience: 12", "patience: 200", "batch_size: 64", "batch_size: 1024")})
+	order := o.train(TrainingRequest{
+		StrategyYAML: small("epochs: 24", "epochs: 200", "patience: 12", "patience: 200", "batch_size: 64", "batch_size: 1024"),
+	})
 	began := time.Now()
 	op := o.run(order, once(trainingRunner{best, func(int64) { <-time.After(batch) }}))
 	took := time.Since(began)

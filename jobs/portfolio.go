@@ -96,7 +96,8 @@ func (j *backtesting) open(data []train.Series) error {
 		symbols[i] = d.Symbol
 	}
 	if want := j.spec.Traded(); !slices.Equal(symbols, want) {
-		return ktrdr.Errorf(ktrdr.CodeInvalid, "spec: a backtest of %s was given the bars of %s", strings.Join(want, ", "), strings.Join(symbols, ", "))
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "spec: a backtest of %s was given the bars of %s", strings.Join(want, ", "),
+			strings.Join(symbols, ", "))
 	}
 	plans, err := train.NewPlans(j.model, data, j.spec.span(j.model), j.spec.overrides)
 	if err != nil {

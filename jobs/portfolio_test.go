@@ -31,7 +31,8 @@ func rests(symbol string, bars int, seed uint64) *market.Bars {
 func pair(t *testing.T) (*office, ktrdr.OperationID) {
 	o := newOffice(t, 3000, "EURUSD")
 	o.add(rests("RESTS", 3600, 9))
-	op := o.run(o.train(TrainingRequest{StrategyYAML: small("epochs: 24", "epochs: 3"), Symbols: []string{"EURUSD", "RESTS"}}), once(TrainingRunner(best)))
+	op := o.run(o.train(TrainingRequest{StrategyYAML: small("epochs: 24", "epochs: 3"), Symbols: []string{"EURUSD", "RESTS"}}),
+		once(TrainingRunner(best)))
 	resultOf[TrainingResult](t, op)
 	return o, op.ID
 }
@@ -66,7 +67,8 @@ func TestBacktest_OfSeveralSymbolsIsTheSumOfBacktestsOfEach(t *testing.T) {
 	op := o.run(o.backtest(BacktestRequest{Model: string(model)}), once(BacktestRunner(best)))
 	r := resultOf[BacktestResult](t, op)
 	if r.Symbol != "" || !slices.Equal(r.Symbols, []string{"EURUSD", "RESTS"}) || len(r.Accounts) != 2 || len(r.Artifacts) != 1 {
-		t.Fatalf("symbol %q, symbols %q, %d accounts and %d files; want both symbols that it was trained on", r.Symbol, r.Symbols, len(r.Accounts), len(r.Artifacts))
+		t.Fatalf("symbol %q, symbols %q, %d accounts and %d files; want both symbols that it was trained on", r.Symbol, r.Symbols,
+			len(r.Accounts), len(r.Artifacts))
 	}
 	p, err := portfolioOf(o.b.Blobs()[r.Artifacts[0].SHA256], r)
 	if err != nil {
@@ -81,11 +83,13 @@ func TestBacktest_OfSeveralSymbolsIsTheSumOfBacktestsOfEach(t *testing.T) {
 	}
 	final, trades := 0.0, 0
 	for i, a := range r.Accounts {
-		one := resultOf[BacktestResult](t, o.run(o.backtest(BacktestRequest{Model: string(model), Symbol: a.Symbol, InitialCapital: &capital}), once(BacktestRunner(best))))
+		one := resultOf[BacktestResult](t, o.run(o.backtest(BacktestRequest{Model: string(model), Symbol: a.Symbol, InitialCapital: &capital}),
+			once(BacktestRunner(best))))
 		if got, want := ktrdr.Hash(mustHash(t, p.Accounts[i])), ktrdr.Hash(mustHash(t, soleAccount(t, o, one))); got != want {
 			t.Errorf("the account of %s has the hash %s, and alone with the same capital %s", a.Symbol, got, want)
 		}
-		if a.Metrics.TotalTrades != one.Trades || a.Trades != one.Trades || !a.Start.Equal(one.Start) || !a.End.Equal(one.End) || a.Holds != one.Holds {
+		if a.Metrics.TotalTrades != one.Trades || a.Trades != one.Trades || !a.Start.Equal(one.Start) || !a.End.Equal(one.End) ||
+			a.Holds != one.Holds {
 			t.Errorf("%s: %+v, want the figures of %+v", a.Symbol, a, one)
 		}
 		final += a.Metrics.FinalEquity
@@ -94,7 +98,8 @@ func TestBacktest_OfSeveralSymbolsIsTheSumOfBacktestsOfEach(t *testing.T) {
 	if trades == 0 || r.Trades != trades || r.Metrics.FinalEquity != final || r.Metrics.InitialCapital != 100_000 {
 		t.Errorf("%d trades from %v to %v, want %d from 100000 to %v", r.Trades, r.Metrics.InitialCapital, r.Metrics.FinalEquity, trades, final)
 	}
-	if r.Config.InitialCapital != 100_000 || !r.Sample.OutOfSample || r.Sample.Unseen != r.Accounts[0].Metrics.Bars+r.Accounts[1].Metrics.Bars {
+	if r.Config.InitialCapital != 100_000 || !r.Sample.OutOfSample || r.Sample.Unseen != r.Accounts[0].Metrics.Bars+
+		r.Accounts[1].Metrics.Bars {
 		t.Errorf("capital %v, sample %+v", r.Config.InitialCapital, r.Sample)
 	}
 	if want := "small on EURUSD, RESTS 1h (one account each with 1/2 of the capital)"; !strings.HasPrefix(r.Summary, want) {
@@ -142,7 +147,8 @@ func TestColumns_OfSeveralSymbolsAddUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(c.Accounts) != 2 || c.Positions != nil || c.Curve == nil {
-			t.Fatalf("%d accounts, %d positions; want those of two symbols in their accounts, and the curve of the sum", len(c.Accounts), len(c.Positions))
+			t.Fatalf("%d accounts, %d positions; want those of two symbols in their accounts, and the curve of the sum",
+				len(c.Accounts), len(c.Positions))
 		}
 		for i, at := range c.Equity {
 			if sum := c.Accounts[0].Equity[i].Value + c.Accounts[1].Equity[i].Value; sum != at.Value {
@@ -161,7 +167,8 @@ func TestColumns_OfSeveralSymbolsAddUp(t *testing.T) {
 		}
 	}
 	if bars != r.Curve || closed == 0 || symbols["EURUSD"] != r.Accounts[0].Trades || symbols["RESTS"] != r.Accounts[1].Trades {
-		t.Errorf("%d bars, %d of them without RESTS, trades %v; want %d bars and %d and %d trades", bars, closed, symbols, r.Curve, r.Accounts[0].Trades, r.Accounts[1].Trades)
+		t.Errorf("%d bars, %d of them without RESTS, trades %v; want %d bars and %d and %d trades", bars, closed, symbols, r.Curve,
+			r.Accounts[0].Trades, r.Accounts[1].Trades)
 	}
 }
 
@@ -239,7 +246,8 @@ func TestBacktestSpec_NamesOneSymbolOrSeveral(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if op := o.run(Order{Operation: order}, once(BacktestRunner(best))); op.Status != ktrdr.Failed || !strings.Contains(op.ErrorMessage, "a backtest of RESTS, EURUSD was given the bars of EURUSD, RESTS") {
+	if op := o.run(Order{Operation: order}, once(BacktestRunner(best))); op.Status != ktrdr.Failed ||
+		!strings.Contains(op.ErrorMessage, "a backtest of RESTS, EURUSD was given the bars of EURUSD, RESTS") {
 		t.Errorf("symbols in another order than their bars: %s, %s", op.Status, op.ErrorMessage)
 	}
 }

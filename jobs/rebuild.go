@@ -87,9 +87,12 @@ func (d *Desk) rebuild(ctx context.Context, op ktrdr.Operation, want ktrdr.Artif
 	runners := map[ktrdr.Type]worker.Runner{ktrdr.Training: TrainingRunner(d.cfg.Kernel), ktrdr.Backtesting: BacktestRunner(d.cfg.Kernel)}
 	runner, ok := runners[op.Type]
 	if !ok {
-		return nil, ktrdr.Errorf(ktrdr.CodeNotFound, "%s of %s is not kept, and an operation of type %s cannot be computed again", want.Name, op.ID, op.Type)
+		return nil, ktrdr.Errorf(ktrdr.CodeNotFound, "%s of %s is not kept, and an operation of type %s cannot be computed again",
+			want.Name, op.ID, op.Type)
 	}
-	result, files, err := worker.Replay(ctx, runner, op, func(ctx context.Context, h ktrdr.Hash) (io.ReadCloser, error) { return d.input(ctx, op, h) })
+	result, files, err := worker.Replay(ctx, runner, op, func(ctx context.Context, h ktrdr.Hash) (io.ReadCloser, error) {
+		return d.input(ctx, op, h)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("%s of %s is not kept and cannot be computed again: %w", want.Name, op.ID, err)
 	}
@@ -103,7 +106,9 @@ func (d *Desk) rebuild(ctx context.Context, op ktrdr.Operation, want ktrdr.Artif
 	}
 	i := slices.IndexFunc(files, func(f worker.File) bool { return f.Name == want.Name })
 	if i < 0 || is != was || ktrdr.Hash(sha256.Sum256(files[i].Bytes)) != want.SHA256 {
-		return nil, ktrdr.Errorf(ktrdr.CodeMismatch, "%s of %s is not kept, and this version of ktrdr computes it differently: result hash %s instead of %s; its figures are those of the version that computed it first",
+		return nil, ktrdr.Errorf(ktrdr.CodeMismatch,
+			"%s of %s is not kept, and this version of ktrdr computes it differently: result hash %s instead of %s; "+
+				"its figures are those of the version that computed it first",
 			want.Name, op.ID, is, was)
 	}
 	d.rebuilt.put(want.SHA256, files[i].Bytes)
@@ -127,7 +132,9 @@ func (d *Desk) input(ctx context.Context, op ktrdr.Operation, h ktrdr.Hash) (io.
 	var trained ktrdr.OperationPage
 	if op.Type == ktrdr.Backtesting && op.Parent != "" {
 		var err error
-		trained, err = d.cfg.Operations.List(ctx, ktrdr.OperationQuery{Parent: op.Parent, Type: []ktrdr.Type{ktrdr.Training}, Status: []ktrdr.Status{ktrdr.Completed}, Limit: 1000})
+		trained, err = d.cfg.Operations.List(ctx, ktrdr.OperationQuery{
+			Parent: op.Parent, Type: []ktrdr.Type{ktrdr.Training}, Status: []ktrdr.Status{ktrdr.Completed}, Limit: 1000,
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -49,7 +49,8 @@ func TestTraining_InterruptedAnywhereEqualsUninterrupted(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a seeded test, not a secret
 	for name, text := range map[string]string{
 		"mlp": small(),
-		"gru": small("type: mlp", "type: gru", "{hidden_layers: [12, 6], activation: tanh, dropout: 0.2}", "{sequence_length: 6, hidden_size: 8, num_layers: 1, dropout: 0.2}", "epochs: 24", "epochs: 8"),
+		"gru": small("type: mlp", "type: gru", "{hidden_layers: [12, 6], activation: tanh, dropout: 0.2}",
+			"{sequence_length: 6, hidden_size: 8, num_layers: 1, dropout: 0.2}", "epochs: 24", "epochs: 8"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := newOffice(t, 2500, "EURUSD")
@@ -161,7 +162,8 @@ func TestTraining_TellsLossRateAndWhenItWillBeDone(t *testing.T) {
 	if err := json.Unmarshal(last.Context, &f); err != nil {
 		t.Fatalf("context %s: %v", last.Context, err)
 	}
-	if f.Loss == nil || f.ValLoss == nil || f.RowsPerSecond <= 0 || f.Epoch == 0 || !strings.HasPrefix(last.CurrentStep, "epoch ") || last.StepsTotal == 0 {
+	if f.Loss == nil || f.ValLoss == nil || f.RowsPerSecond <= 0 || f.Epoch == 0 || !strings.HasPrefix(last.CurrentStep, "epoch ") ||
+		last.StepsTotal == 0 {
 		t.Errorf("progress %+v with %s, want epoch, losses and rate", last, last.Context)
 	}
 }
@@ -258,7 +260,8 @@ func TestBacktest_AnyKernelGoesOnWithTheSameBits(t *testing.T) {
 		}}
 	})
 	if got := resultOf[BacktestResult](t, op); op.Attempts <= len(kernels) || got.ResultHash != want.ResultHash {
-		t.Errorf("over the kernels %v in %d attempts: result hash %s, with the best alone %s", kernels, op.Attempts, got.ResultHash, want.ResultHash)
+		t.Errorf("over the kernels %v in %d attempts: result hash %s, with the best alone %s", kernels, op.Attempts,
+			got.ResultHash, want.ResultHash)
 	}
 }
 
@@ -290,7 +293,8 @@ func TestRunners_DamagedInputsAreFound(t *testing.T) {
 		if op := o.run(c.order, once(c.run)); op.Status != ktrdr.Failed || op.Error.Code != ktrdr.CodeCorrupt {
 			t.Errorf("%s: ended %s (%s), want CodeCorrupt", name, op.Status, op.ErrorMessage)
 		}
-		if _, err := o.desk.Backtest(t.Context(), BacktestRequest{StrategyName: "small"}); name == "model" && ktrdr.CodeOf(err) != ktrdr.CodeCorrupt {
+		if _, err := o.desk.Backtest(t.Context(), BacktestRequest{StrategyName: "small"}); name == "model" &&
+			ktrdr.CodeOf(err) != ktrdr.CodeCorrupt {
 			t.Errorf("the desk says %v of a damaged model, want CodeCorrupt", err)
 		}
 		o.b.SetBlob(c.blob, good)
@@ -306,7 +310,8 @@ func TestBacktest_IsOutOfSampleUnlessAskedOtherwise(t *testing.T) {
 	if !test.Sample.OutOfSample || test.Sample.Seen != 0 || test.Start.Before(test.Sample.UnseenFrom) || len(test.Warnings) != 0 {
 		t.Errorf("by default: %+v from %s, want nothing that the model has seen", test.Sample, test.Start)
 	}
-	if all.Sample.OutOfSample || all.Sample.Seen == 0 || all.Sample.Unseen != test.Sample.Unseen || len(all.Warnings) == 0 || !strings.Contains(all.Summary, "NOT after the bars it was trained on") || len(order.Warnings) == 0 {
+	if all.Sample.OutOfSample || all.Sample.Seen == 0 || all.Sample.Unseen != test.Sample.Unseen || len(all.Warnings) == 0 ||
+		!strings.Contains(all.Summary, "NOT after the bars it was trained on") || len(order.Warnings) == 0 {
 		t.Errorf("scope all: %+v, %q, want it to say that training is in it", all.Sample, all.Summary)
 	}
 	if test.Curve != test.Sample.Unseen || all.Curve != all.Sample.Seen+all.Sample.Unseen {
@@ -340,9 +345,12 @@ func TestBacktestSpec_SpanIsTheRequestsThenTheStrategys(t *testing.T) {
 	at := func(day int) time.Time { return time.Date(2020, 1, day, 0, 0, 0, 0, time.UTC) }
 	m := &train.Model{Strategy: &strategy.Strategy{}, Info: train.Info{Split: train.Split{Test: at(10).Unix(), End: at(30).Unix()}}}
 	for name, c := range map[string]struct{ own, asked, want strategy.Span }{
-		"nothing is said":          {want: strategy.Span{Start: at(10)}},
-		"the strategy says both":   {own: strategy.Span{Start: at(12), End: at(20)}, want: strategy.Span{Start: at(12), End: at(20)}},
-		"the request says both":    {own: strategy.Span{Start: at(12), End: at(20)}, asked: strategy.Span{Start: at(11), End: at(25)}, want: strategy.Span{Start: at(11), End: at(25)}},
+		"nothing is said":        {want: strategy.Span{Start: at(10)}},
+		"the strategy says both": {own: strategy.Span{Start: at(12), End: at(20)}, want: strategy.Span{Start: at(12), End: at(20)}},
+		"the request says both": {
+			own: strategy.Span{Start: at(12), End: at(20)}, asked: strategy.Span{Start: at(11), End: at(25)},
+			want: strategy.Span{Start: at(11), End: at(25)},
+		},
 		"a start that was trained": {own: strategy.Span{Start: at(2)}, want: strategy.Span{Start: at(10)}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -370,7 +378,8 @@ func TestBacktest_CostsOfTheRequestWin(t *testing.T) {
 	cheap := resultOf[BacktestResult](t, o.run(o.backtest(BacktestRequest{Model: model}), once(BacktestRunner(best))))
 	costly := resultOf[BacktestResult](t, o.run(o.backtest(BacktestRequest{Model: model, Commission: &dear}), once(BacktestRunner(best))))
 	if costly.Config.Commission != dear || costly.ResultHash == cheap.ResultHash || costly.Metrics.CostTotal <= cheap.Metrics.CostTotal {
-		t.Errorf("commission %v, costs %v against %v, want the request's", costly.Config.Commission, costly.Metrics.CostTotal, cheap.Metrics.CostTotal)
+		t.Errorf("commission %v, costs %v against %v, want the request's", costly.Config.Commission, costly.Metrics.CostTotal,
+			cheap.Metrics.CostTotal)
 	}
 }
 
@@ -430,7 +439,8 @@ func TestColumns_PagesAddUpToWhatWasStored(t *testing.T) {
 
 func TestLoad_ImportsAndTwiceIsOnce(t *testing.T) {
 	o := newOffice(t, 0)
-	o.file("imports/eur.csv", "time,open,high,low,close,volume\n2024-01-01T00:00:00Z,1,2,0.5,1.5,10\n2024-01-01T01:00:00Z,1.5,2,1,1.2,10\n2024-01-01T02:00:00Z,1.2,2,1,1.2,10\n")
+	o.file("imports/eur.csv", "time,open,high,low,close,volume\n2024-01-01T00:00:00Z,1,2,0.5,1.5,10\n2024-01-01T01:00:00Z,1.5,2,1,1.2,10\n"+
+		"2024-01-01T02:00:00Z,1.2,2,1,1.2,10\n")
 	order, err := o.desk.DataLoad(t.Context(), DataLoadRequest{Path: "imports/eur.csv", Symbol: "EURUSD", Timeframe: "1h"})
 	if err != nil || !order.Operation.BackendLocal {
 		t.Fatalf("order %+v, %v, want one for a backend's own worker", order.Operation, err)

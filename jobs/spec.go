@@ -112,7 +112,8 @@ func (s BacktestSpec) Validate() error {
 	return errors.Join(
 		require(s.Model.SHA256 != ktrdr.Hash{}, "model has no sha256"),
 		require(s.Scope == ScopeTest || s.Scope == ScopeAll, "scope is %q; it is test or all", s.Scope),
-		require((s.Symbol != "") != (len(s.Symbols) > 1), "it names the symbol %q and the symbols %q; it must name one symbol, or several as symbols", s.Symbol, s.Symbols),
+		require((s.Symbol != "") != (len(s.Symbols) > 1),
+			"it names the symbol %q and the symbols %q; it must name one symbol, or several as symbols", s.Symbol, s.Symbols),
 		checkSpan(s.Start, s.End), checkBars(s.Bars),
 	)
 }
@@ -149,7 +150,8 @@ func checkSpan(start, end time.Time) error {
 func checkBars(bars []Bars) error {
 	var errs []error
 	for i, b := range bars {
-		errs = append(errs, require(b.Symbol != "" && b.Timeframe != "" && b.SHA256 != ktrdr.Hash{}, "bars[%d] lacks its symbol, timeframe or sha256", i))
+		errs = append(errs,
+			require(b.Symbol != "" && b.Timeframe != "" && b.SHA256 != ktrdr.Hash{}, "bars[%d] lacks its symbol, timeframe or sha256", i))
 	}
 	return errors.Join(append(errs, require(len(bars) > 0, "there are no bars"))...)
 }

@@ -81,7 +81,8 @@ func (d *Desk) byName(ctx context.Context, name string) ([]byte, string, error) 
 	if near := text.Nearest(name, known); near != "" {
 		hint = fmt.Sprintf("; did you mean %s? If not", near)
 	}
-	return nil, "", wrong("there is no strategy %q%s: add it with `ktrdr strategies add %s.yaml`, put the file into %s/ of the data folder of this backend, or use one of those that come with the program: %s",
+	return nil, "", wrong("there is no strategy %q%s: add it with `ktrdr strategies add %s.yaml`, put the file into %s/ of the data folder "+
+		"of this backend, or use one of those that come with the program: %s",
 		name, hint, name, strategiesDir, strings.Join(names, ", "))
 }
 
@@ -145,7 +146,8 @@ func (d *Desk) strategyFiles() ([]strategyFile, error) {
 			continue
 		}
 		if len(list) == maxStrategies {
-			return nil, wrong("%s/ of the data folder holds more than %d strategies: move some elsewhere, and name them by strategy_path", strategiesDir, maxStrategies)
+			return nil, wrong("%s/ of the data folder holds more than %d strategies: move some elsewhere, and name them by strategy_path",
+				strategiesDir, maxStrategies)
 		}
 		f := strategyFile{name: strings.TrimSuffix(n.Name(), ext), path: path.Join(strategiesDir, n.Name())}
 		f.text, f.err = d.read(f.path)
@@ -196,7 +198,8 @@ func (l *Library) AddStrategy(ctx context.Context, n NewStrategy) (Strategy, err
 		Kind: ktrdr.StrategyDocument, Name: n.Name, Content: n.Text, Origin: ktrdr.DocumentFromUser, Source: n.Source,
 	}, n.Replace)
 	if ktrdr.CodeOf(err) == ktrdr.CodeConflict {
-		err = ktrdr.Errorf(ktrdr.CodeConflict, "the lab has another strategy %s already: replace it with --replace (replace), or choose another name with --name (name)", n.Name)
+		err = ktrdr.Errorf(ktrdr.CodeConflict,
+			"the lab has another strategy %s already: replace it with --replace (replace), or choose another name with --name (name)", n.Name)
 	}
 	o := outline(n.Name, []byte(n.Text))
 	o.From, o.Source = StrategyOfLab, n.Source

@@ -155,7 +155,9 @@ func (l *Library) copyText(ctx context.Context, f Folder, d ktrdr.Document) (did
 	case f.Owner != "" && is.Origin == ktrdr.DocumentFromFolder && is.Owner == f.Owner:
 		return true, l.store.SaveDocument(ctx, d, true)
 	}
-	return false, ktrdr.Errorf(ktrdr.CodeConflict, "the lab has another text of that name: this backend uses the file, the others use the lab's; make them one with `ktrdr strategies add FILE --replace` or `ktrdr instruments set FILE`, or remove the file")
+	return false, ktrdr.Errorf(ktrdr.CodeConflict,
+		"the lab has another text of that name: this backend uses the file, the others use the lab's; "+
+			"make them one with `ktrdr strategies add FILE --replace` or `ktrdr instruments set FILE`, or remove the file")
 }
 
 // readSmall reads a file that fits into a document.

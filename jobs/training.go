@@ -252,7 +252,8 @@ func (r TrainingResult) sentence() string {
 	t := r.Training
 	text := fmt.Sprintf("%s: %d epochs, the model is that of epoch %d", r.Strategy, t.EpochsTrained, t.BestEpoch)
 	if r.Test != nil {
-		text += fmt.Sprintf("; on %d test samples accuracy %.4f (always the most frequent answer: %.4f), loss %.4g", r.Test.Samples, r.Test.Accuracy, r.Test.BaselineAccuracy, r.Test.Loss)
+		text += fmt.Sprintf("; on %d test samples accuracy %.4f (always the most frequent answer: %.4f), loss %.4g", r.Test.Samples,
+			r.Test.Accuracy, r.Test.BaselineAccuracy, r.Test.Loss)
 	}
 	switch n := len(r.Warnings); {
 	case n == 1:

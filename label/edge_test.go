@@ -71,7 +71,8 @@ func TestTripleBarrier_AStandstillHasNoSamples(t *testing.T) {
 // The volatility of returns exists from the third bar on: two returns have a
 // deviation.
 func TestTripleBarrier_ReturnVolatilityBeginsAtTheThirdBar(t *testing.T) {
-	s := labels(t, label.TripleBarrier{Target: 2, Stop: 2, Holding: 1, Span: 2, Volatility: label.ReturnVolatility}, closes(64, 65, 64, 66, 63, 64))
+	s := labels(t, label.TripleBarrier{Target: 2, Stop: 2, Holding: 1, Span: 2, Volatility: label.ReturnVolatility},
+		closes(64, 65, 64, 66, 63, 64))
 	if want := []int32{2, 3, 4}; !slices.Equal(s.Row, want) {
 		t.Errorf("samples at bars %v, want %v", s.Row, want)
 	}

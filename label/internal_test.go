@@ -167,17 +167,36 @@ func TestRegimeLeg_ByHand(t *testing.T) {
 		tolerance float64
 		want      int8
 	}{
-		"half of the lows are higher":              {[]float64{0, 10, 0, 11, 0, 10.5, 0}, []pivot{low(1, 2), high(2, 3), low(3, 4), low(5, 6)}, high(6, 7), 0.5, trendingUp},
-		"half is less than the tolerance":          {[]float64{0, 10, 0, 11, 0, 10.5, 0}, []pivot{low(1, 2), low(3, 4), low(5, 6)}, high(6, 7), 0.51, ranging},
-		"an equal low is no progress":              {[]float64{0, 10, 0, 10, 0, 0, 0}, []pivot{low(1, 2), low(3, 4)}, high(6, 7), 0.5, ranging},
-		"an equal high is no progress":             {[]float64{0, 10, 0, 10, 0, 0, 0}, []pivot{high(1, 2), high(3, 4)}, low(6, 7), 0.5, ranging},
-		"lower highs":                              {[]float64{0, 10, 0, 9, 0, 0, 0}, []pivot{high(1, 2), high(3, 4)}, low(6, 7), 0.5, trendingDown},
-		"one low is a clean move":                  {[]float64{0, 10, 0, 0, 0, 0, 0}, []pivot{low(1, 2)}, high(6, 7), 1, trendingUp},
-		"one high is a clean move":                 {[]float64{0, 10, 0, 0, 0, 0, 0}, []pivot{high(1, 2)}, low(6, 7), 1, trendingDown},
-		"a low known with the end of the leg":      {[]float64{0, 10, 0, 9, 0, 0, 0}, []pivot{low(1, 2), low(3, 7)}, high(6, 7), 0.5, ranging},
-		"a low known only later does not speak":    {[]float64{0, 10, 0, 9, 0, 0, 0}, []pivot{low(1, 2), low(3, 8)}, high(6, 7), 0.5, trendingUp},
-		"a low after the leg's end does not speak": {[]float64{0, 10, 0, 0, 0, 0, 0, 9}, []pivot{low(1, 2), low(7, 7)}, high(6, 7), 0.5, trendingUp},
-		"any tolerance of 0 is a trend":            {[]float64{0, 10, 0, 9, 0, 0, 0}, []pivot{low(1, 2), low(3, 4)}, high(6, 7), 0, trendingUp},
+		"half of the lows are higher": {
+			[]float64{0, 10, 0, 11, 0, 10.5, 0},
+			[]pivot{low(1, 2), high(2, 3), low(3, 4), low(5, 6)},
+			high(6, 7), 0.5, trendingUp,
+		},
+		"half is less than the tolerance": {
+			[]float64{0, 10, 0, 11, 0, 10.5, 0},
+			[]pivot{low(1, 2), low(3, 4), low(5, 6)},
+			high(6, 7),
+			0.51, ranging,
+		},
+		"an equal low is no progress":  {[]float64{0, 10, 0, 10, 0, 0, 0}, []pivot{low(1, 2), low(3, 4)}, high(6, 7), 0.5, ranging},
+		"an equal high is no progress": {[]float64{0, 10, 0, 10, 0, 0, 0}, []pivot{high(1, 2), high(3, 4)}, low(6, 7), 0.5, ranging},
+		"lower highs": {
+			[]float64{0, 10, 0, 9, 0, 0, 0},
+			[]pivot{high(1, 2), high(3, 4)},
+			low(6, 7), 0.5,
+			trendingDown,
+		},
+		"one low is a clean move":               {[]float64{0, 10, 0, 0, 0, 0, 0}, []pivot{low(1, 2)}, high(6, 7), 1, trendingUp},
+		"one high is a clean move":              {[]float64{0, 10, 0, 0, 0, 0, 0}, []pivot{high(1, 2)}, low(6, 7), 1, trendingDown},
+		"a low known with the end of the leg":   {[]float64{0, 10, 0, 9, 0, 0, 0}, []pivot{low(1, 2), low(3, 7)}, high(6, 7), 0.5, ranging},
+		"a low known only later does not speak": {[]float64{0, 10, 0, 9, 0, 0, 0}, []pivot{low(1, 2), low(3, 8)}, high(6, 7), 0.5, trendingUp},
+		"a low after the leg's end does not speak": {
+			[]float64{0, 10, 0, 0, 0, 0, 0, 9},
+			[]pivot{low(1, 2), low(7, 7)},
+			high(6, 7), 0.5,
+			trendingUp,
+		},
+		"any tolerance of 0 is a trend": {[]float64{0, 10, 0, 9, 0, 0, 0}, []pivot{low(1, 2), low(3, 4)}, high(6, 7), 0, trendingUp},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := (Regime{Tolerance: c.tolerance}).leg(c.close, c.micro, c.to); got != c.want {

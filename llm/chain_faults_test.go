@@ -121,9 +121,15 @@ func TestChain_Fault5_EverySettingCounts(t *testing.T) {
 		request llm.Request
 		why     string
 	}{
-		"a model that has no tools":   {func(c *llm.ChainConfig) { c.Models[0].Tools = false }, tool, "it cannot use tools"},
-		"a price that nobody knows":   {func(c *llm.ChainConfig) { c.Models[0].Price = nil }, question("q"), "its price is not known; state it in the config, 0 for a model of your own"},
-		"a price that ends somewhere": {func(c *llm.ChainConfig) { c.Models[0].Price.UpTo = 1000 }, question("q"), "its price is not known for a request of this size"},
+		"a model that has no tools": {func(c *llm.ChainConfig) { c.Models[0].Tools = false }, tool, "it cannot use tools"},
+		"a price that nobody knows": {
+			func(c *llm.ChainConfig) { c.Models[0].Price = nil }, question("q"),
+			"its price is not known; state it in the config, 0 for a model of your own",
+		},
+		"a price that ends somewhere": {
+			func(c *llm.ChainConfig) { c.Models[0].Price.UpTo = 1000 }, question("q"),
+			"its price is not known for a request of this size",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := &fake{name: "a"}
@@ -188,7 +194,8 @@ func TestChain_Fault6_WhereTheOnlyModelIsGoneNoneIsLeft(t *testing.T) {
 	b := setUp(t, nil)
 	b.ask.Preferred = "opus"
 	_, _, err := b.Call(t.Context(), b.ask, question("q"))
-	if e, ok := errors.AsType[*llm.Exhausted](err); !ok || e.Error() != "no model can answer: opus: this backend has no model of that name any more" {
+	if e, ok := errors.AsType[*llm.Exhausted](err); !ok ||
+		e.Error() != "no model can answer: opus: this backend has no model of that name any more" {
 		t.Errorf("err = %v, want *Exhausted that says so", err)
 	}
 }

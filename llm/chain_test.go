@@ -246,7 +246,10 @@ func TestChain_SaysOfEveryModelWhyThereIsNoAnswer(t *testing.T) {
 	if !ok {
 		t.Fatalf("err = %v, want *Exhausted", err)
 	}
-	for _, part := range []string{"a: server (status 500): down", "b: auth (status 401)", "c: its price is not known; state it in the config"} {
+	for _, part := range []string{
+		"a: server (status 500): down", "b: auth (status 401)",
+		"c: its price is not known; state it in the config",
+	} {
 		if !strings.Contains(e.Error(), part) {
 			t.Errorf("error %q does not say %q", e, part)
 		}
@@ -269,7 +272,8 @@ func TestChain_PoisonedQuestionIsAskedOfNobody(t *testing.T) {
 	a, other := &fake{name: "a"}, &fake{name: "b"}
 	b := setUp(t, []*fake{a, other})
 	for range 2 { // two processes died with the call in flight
-		if _, err := b.journal.ReserveCall(t.Context(), ktrdr.NewCall{Operation: operation, Epoch: 1, Key: question("q").Key(), Model: "a/a-1"}); err != nil {
+		if _, err := b.journal.ReserveCall(t.Context(),
+			ktrdr.NewCall{Operation: operation, Epoch: 1, Key: question("q").Key(), Model: "a/a-1"}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -59,7 +59,8 @@ func newClient(cfg ClientConfig, path string) (*client, error) {
 	case err != nil, base.Host == "", base.Scheme != "http" && base.Scheme != "https":
 		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "base_url of %s is not an address like https://host/v1", cfg.Name)
 	case base.User != nil, base.RawQuery != "", base.Fragment != "":
-		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "base_url of %s holds a user, a query or a fragment; put the key in its own setting", cfg.Name)
+		return nil, ktrdr.Errorf(ktrdr.CodeInvalid,
+			"base_url of %s holds a user, a query or a fragment; put the key in its own setting", cfg.Name)
 	}
 	endpoint := base.JoinPath(path)
 	if cfg.Key, err = usable(cfg.Key); err != nil {

@@ -89,7 +89,8 @@ func (m *memory) SettleCall(ctx context.Context, e ktrdr.CallEnd) error {
 	if c.Status != ktrdr.CallReserved {
 		return ktrdr.Errorf(ktrdr.CodeConflict, "call %d is settled", e.ID)
 	}
-	if (e.Status == ktrdr.CallAnswered) != (len(e.Answer) > 0) || (e.Status == ktrdr.CallFailed) != (e.Error != "") || len(e.Answer) > ktrdr.MaxAnswer {
+	if (e.Status == ktrdr.CallAnswered) != (len(e.Answer) > 0) || (e.Status == ktrdr.CallFailed) != (e.Error != "") ||
+		len(e.Answer) > ktrdr.MaxAnswer {
 		m.t.Errorf("end %+v is not one that a store takes", e)
 	}
 	c.Status, c.Charged, c.Input, c.Output, c.Answer, c.Error = e.Status, e.Cost, e.Input, e.Output, e.Answer, e.Error

@@ -52,7 +52,10 @@ func TestRequest_KeyIsThatOfWhatIsSaid(t *testing.T) {
 // An answer goes through the journal and becomes the next turn: what is asked
 // next has the same key as if it had never been stored.
 func TestAnswer_ContinuesAConversationFromTheJournalWithTheSameKey(t *testing.T) {
-	a := llm.Answer{Text: "Grüße <b>", ToolCalls: []llm.ToolCall{{ID: "t", Name: "save", Input: json.RawMessage(`{"x":[1,2.50]}`)}}, Stop: llm.StopTools}
+	a := llm.Answer{
+		Text: "Grüße <b>", ToolCalls: []llm.ToolCall{{ID: "t", Name: "save", Input: json.RawMessage(`{"x":[1,2.50]}`)}},
+		Stop: llm.StopTools,
+	}
 	text, err := json.Marshal(a)
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +88,8 @@ func TestProviders_KnowTheirMakersServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _ = o.Complete(t.Context(), "m", hello())
-	if url != "https://api.openai.com/v1/chat/completions" || !strings.Contains(body, `"max_completion_tokens":4096`) || strings.Contains(body, `"max_tokens"`) {
+	if url != "https://api.openai.com/v1/chat/completions" || !strings.Contains(body, `"max_completion_tokens":4096`) ||
+		strings.Contains(body, `"max_tokens"`) {
 		t.Errorf("%s was sent %s, want the new name of the bound", url, body)
 	}
 	a, err := llm.NewAnthropic(llm.ClientConfig{HTTP: client})

@@ -50,7 +50,10 @@ func TestOpenAI_BoundsAnAnswerThatIsNotStreamed(t *testing.T) {
 }
 
 func TestOpenAI_CutOffAnswerThatIsNotStreamedIsGarbage(t *testing.T) {
-	p := openAIAt(t, llmtest.Step{Body: `{"choices":[{"message":{"content":"half`, Header: map[string]string{"Content-Type": "application/json"}})
+	p := openAIAt(t, llmtest.Step{
+		Body:   `{"choices":[{"message":{"content":"half`,
+		Header: map[string]string{"Content-Type": "application/json"},
+	})
 	if _, err := p.Complete(t.Context(), "m", hello()); resilience.KindOf(err) != resilience.KindGarbage {
 		t.Errorf("err = %v, want garbage", err)
 	}
@@ -77,7 +80,8 @@ func TestOpenAI_KeepsAnAnswerThatIsWholeWithoutItsEnd(t *testing.T) {
 func TestOpenAI_TellsToolsApartThatShareAnIndex(t *testing.T) {
 	body := `data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"one","arguments":"{}"}}]}}]}` + "\n\n" +
 		`data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"b","function":{"name":"two","arguments":"{\"x\":"}}]}}]}` + "\n\n" +
-		`data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"1}"}}]},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n"
+		`data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"1}"}}]},"finish_reason":"tool_calls"}]}` +
+		"\n\ndata: [DONE]\n\n"
 	a, err := openAIAt(t, llmtest.Step{Body: body, Header: stream}).Complete(t.Context(), "m", hello())
 	if err != nil {
 		t.Fatal(err)
@@ -94,14 +98,23 @@ func TestOpenAI_ReadsComplaintsInEveryForm(t *testing.T) {
 		kind   resilience.Kind
 		says   string
 	}{
-		"no money behind a 429":   {429, `{"error":{"message":"quota","type":"insufficient_quota","code":"insufficient_quota"}}`, resilience.KindAuth, "quota"},
-		"a 401 typed as invalid":  {401, `{"error":{"message":"no key","type":"invalid_request_error","code":null}}`, resilience.KindAuth, "no key"},
+		"no money behind a 429": {
+			429, `{"error":{"message":"quota","type":"insufficient_quota","code":"insufficient_quota"}}`,
+			resilience.KindAuth, "quota",
+		},
+		"a 401 typed as invalid": {
+			401, `{"error":{"message":"no key","type":"invalid_request_error","code":null}}`,
+			resilience.KindAuth, "no key",
+		},
 		"a code that is a number": {429, `{"error":{"message":"slow down","code":429}}`, resilience.KindRateLimited, "slow down"},
 		"an error that is a word": {404, `{"error":"model 'x' not found"}`, resilience.KindInvalid, "model 'x' not found"},
-		"fields at the top":       {400, `{"object":"error","message":"too long","type":"BadRequestError","code":400}`, resilience.KindInvalid, "too long"},
-		"no JSON":                 {500, "oh\r\n\tno\x00", resilience.KindServer, "oh no"},
-		"nothing":                 {500, " ", resilience.KindServer, "no reason"},
-		"the policy":              {400, `{"error":{"message":"flagged","code":"content_filter"}}`, resilience.KindRefused, "flagged"},
+		"fields at the top": {
+			400, `{"object":"error","message":"too long","type":"BadRequestError","code":400}`, resilience.KindInvalid,
+			"too long",
+		},
+		"no JSON":    {500, "oh\r\n\tno\x00", resilience.KindServer, "oh no"},
+		"nothing":    {500, " ", resilience.KindServer, "no reason"},
+		"the policy": {400, `{"error":{"message":"flagged","code":"content_filter"}}`, resilience.KindRefused, "flagged"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := openAIAt(t, llmtest.Step{Status: c.status, Body: c.body}).Complete(t.Context(), "m", hello())

@@ -15,7 +15,8 @@ func TestPrices_EveryBuiltInOneIsWhole(t *testing.T) {
 		t.Fatalf("%d prices are built in", len(prices))
 	}
 	for name, p := range prices {
-		if !strings.Contains(name, "/") || p.Input <= 0 || p.Output < p.Input || p.CacheRead == nil || *p.CacheRead > p.Input || p.Date == "" || p.Source == "" {
+		if !strings.Contains(name, "/") || p.Input <= 0 || p.Output < p.Input || p.CacheRead == nil || *p.CacheRead > p.Input || p.Date == "" ||
+			p.Source == "" {
 			t.Errorf("%s: %+v is not whole", name, p)
 		}
 	}
@@ -62,13 +63,17 @@ func TestCost_IsExactAndRoundedUp(t *testing.T) {
 		usage llm.Usage
 		want  ktrdr.MicroUSD
 	}{
-		"whole":                   {llm.Price{Input: 3, Output: 15}, llm.Usage{Input: 1000, Output: 200}, 6000},
-		"a part of a millionth":   {llm.Price{Input: 0.05}, llm.Usage{Input: 1}, 1},
-		"no float's error":        {llm.Price{Input: 0.15, Output: 0.6}, llm.Usage{Input: 1_000_000, Output: 1_000_000}, 750_000},
-		"cache at its own price":  {llm.Price{Input: 1, CacheRead: &tenth}, llm.Usage{CacheRead: 1000}, 100},
-		"cache at input's price":  {llm.Price{Input: 1}, llm.Usage{CacheRead: 1000, CacheWrite: 1000}, 2000},
-		"nothing for a free one":  {llm.Price{}, llm.Usage{Input: 1000, Output: 1000}, 0},
-		"the most that is summed": {llm.Price{Input: 10_000, Output: 10_000}, llm.Usage{Input: 100_000_000, Output: 100_000_000, CacheRead: 100_000_000, CacheWrite: 100_000_000}, 4e12},
+		"whole":                  {llm.Price{Input: 3, Output: 15}, llm.Usage{Input: 1000, Output: 200}, 6000},
+		"a part of a millionth":  {llm.Price{Input: 0.05}, llm.Usage{Input: 1}, 1},
+		"no float's error":       {llm.Price{Input: 0.15, Output: 0.6}, llm.Usage{Input: 1_000_000, Output: 1_000_000}, 750_000},
+		"cache at its own price": {llm.Price{Input: 1, CacheRead: &tenth}, llm.Usage{CacheRead: 1000}, 100},
+		"cache at input's price": {llm.Price{Input: 1}, llm.Usage{CacheRead: 1000, CacheWrite: 1000}, 2000},
+		"nothing for a free one": {llm.Price{}, llm.Usage{Input: 1000, Output: 1000}, 0},
+		"the most that is summed": {
+			llm.Price{Input: 10_000, Output: 10_000},
+			llm.Usage{Input: 100_000_000, Output: 100_000_000, CacheRead: 100_000_000, CacheWrite: 100_000_000},
+			4e12,
+		},
 	} {
 		if got, known := llm.Cost(&c.price, &c.usage); !known || got != c.want {
 			t.Errorf("%s: cost = %d, %v; want %d", name, got, known, c.want)

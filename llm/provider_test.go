@@ -23,7 +23,9 @@ const canary = "sk-canary-0123456789"
 func patient() llm.ClientConfig { return llm.ClientConfig{Key: canary, Total: time.Minute} }
 
 // both runs a test with each provider.
-func both(t *testing.T, cfg llm.ClientConfig, answer func(int, llmtest.Request) llmtest.Step, test func(*testing.T, llm.Provider, *llmtest.Server)) {
+func both(t *testing.T, cfg llm.ClientConfig, answer func(int, llmtest.Request) llmtest.Step,
+	test func(*testing.T, llm.Provider, *llmtest.Server),
+) {
 	t.Helper()
 	t.Run("anthropic", func(t *testing.T) {
 		s, cfg := llmtest.New(t, answer), cfg
@@ -102,7 +104,8 @@ func TestProvider_SendsTheConversationInItsServersWords(t *testing.T) {
 			"tool_choice":{"type":"tool","name":"save"}}`,
 		"openai": `{"model":"m-1","max_tokens":77,"stream":true,"stream_options":{"include_usage":true},
 			"messages":[{"role":"system","content":"be brief"},{"role":"user","content":"hello"},
-				{"role":"assistant","content":"so be it","tool_calls":[{"id":"call_1","type":"function","function":{"name":"save","arguments":"{\"a\":1}"}}]},
+				{"role":"assistant","content":"so be it","tool_calls":[
+					{"id":"call_1","type":"function","function":{"name":"save","arguments":"{\"a\":1}"}}]},
 				{"role":"tool","tool_call_id":"call_1","content":"error: no such name"}],
 			"tools":[{"type":"function","function":{"name":"save","description":"saves","parameters":{"type":"object"}}}],
 			"tool_choice":{"type":"function","function":{"name":"save"}}}`,
@@ -136,14 +139,17 @@ func TestProvider_SaysWhatWentWrong(t *testing.T) {
 		step llmtest.Step
 		want resilience.Error
 	}{
-		"a key that is not accepted":      {llmtest.Step{Status: 401, Code: "authentication_error"}, status(resilience.KindAuth, 401)},
-		"a request that is wrong":         {llmtest.Step{Status: 400, Code: "invalid_request_error"}, status(resilience.KindInvalid, 400)},
-		"too many calls":                  {llmtest.Step{Status: 429, Code: "rate_limit_error"}, status(resilience.KindRateLimited, 429)},
-		"a broken server":                 {llmtest.Step{Status: 500}, status(resilience.KindServer, 500)},
-		"a broken gateway":                {llmtest.Step{Status: 502, Body: "<html>bad gateway</html>"}, status(resilience.KindServer, 502)},
-		"an overloaded server":            {llmtest.Step{Status: 529, Code: "overloaded_error"}, status(resilience.KindOverloaded, 529)},
-		"a server that is away":           {llmtest.Step{Status: 503}, status(resilience.KindOverloaded, 503)},
-		"a redirect":                      {llmtest.Step{Status: 307, Header: map[string]string{"Location": "http://other.example/v1"}}, status(resilience.KindInvalid, 307)},
+		"a key that is not accepted": {llmtest.Step{Status: 401, Code: "authentication_error"}, status(resilience.KindAuth, 401)},
+		"a request that is wrong":    {llmtest.Step{Status: 400, Code: "invalid_request_error"}, status(resilience.KindInvalid, 400)},
+		"too many calls":             {llmtest.Step{Status: 429, Code: "rate_limit_error"}, status(resilience.KindRateLimited, 429)},
+		"a broken server":            {llmtest.Step{Status: 500}, status(resilience.KindServer, 500)},
+		"a broken gateway":           {llmtest.Step{Status: 502, Body: "<html>bad gateway</html>"}, status(resilience.KindServer, 502)},
+		"an overloaded server":       {llmtest.Step{Status: 529, Code: "overloaded_error"}, status(resilience.KindOverloaded, 529)},
+		"a server that is away":      {llmtest.Step{Status: 503}, status(resilience.KindOverloaded, 503)},
+		"a redirect": {
+			llmtest.Step{Status: 307, Header: map[string]string{"Location": "http://other.example/v1"}},
+			status(resilience.KindInvalid, 307),
+		},
 		"a reset before the answer":       {llmtest.Step{Fault: llmtest.Refuse}, kind(resilience.KindUnreachable)},
 		"a reset in the middle":           {llmtest.Step{Fault: llmtest.Reset}, kind(resilience.KindUnreachable)},
 		"a stream that ends in an event":  {llmtest.Step{Fault: llmtest.Truncate}, kind(resilience.KindUnreachable)},
@@ -233,8 +239,11 @@ func TestProvider_ReadsEveryFormOfRetryAfter(t *testing.T) {
 		header map[string]string
 		want   time.Duration
 	}{
-		"seconds":        {map[string]string{"Retry-After": "7"}, 7 * time.Second},
-		"a date":         {map[string]string{"Retry-After": now.Add(90 * time.Second).Format(http.TimeFormat), "Date": now.Format(http.TimeFormat)}, 90 * time.Second},
+		"seconds": {map[string]string{"Retry-After": "7"}, 7 * time.Second},
+		"a date": {map[string]string{
+			"Retry-After": now.Add(90 * time.Second).Format(http.TimeFormat),
+			"Date":        now.Format(http.TimeFormat),
+		}, 90 * time.Second},
 		"milliseconds":   {map[string]string{"Retry-After-Ms": "1500"}, 1500 * time.Millisecond},
 		"days":           {map[string]string{"Retry-After-Ms": "274579000"}, 274579 * time.Second},
 		"a used-up rate": {map[string]string{"X-Ratelimit-Remaining-Requests": "0", "X-Ratelimit-Reset-Requests": "6m0s"}, 6 * time.Minute},
@@ -367,7 +376,9 @@ func TestProvider_UnknownUsageIsNil(t *testing.T) {
 
 func TestProvider_GivesToolCallsIDsThatEveryServerTakes(t *testing.T) {
 	step := llmtest.Step{Tools: []llmtest.ToolCall{
-		{ID: "fine-1_A", Name: "a", Input: "{}"}, {ID: "not fine!", Name: "b", Input: "{}"}, {ID: strings.Repeat("x", 50), Name: "c", Input: "{}"},
+		{ID: "fine-1_A", Name: "a", Input: "{}"},
+		{ID: "not fine!", Name: "b", Input: "{}"},
+		{ID: strings.Repeat("x", 50), Name: "c", Input: "{}"},
 	}}
 	both(t, patient(), llmtest.Script(step), func(t *testing.T, p llm.Provider, _ *llmtest.Server) {
 		first, err := p.Complete(t.Context(), "m", hello())
@@ -438,7 +449,10 @@ func TestProvider_RefusesAWrongRequestUnasked(t *testing.T) {
 }
 
 func TestNewClient_RefusesWhatIsNoAddress(t *testing.T) {
-	for _, base := range []string{"localhost:11434", "ftp://host", "http://", "http://key:" + canary + "@host", "http://host/v1?key=" + canary, "http://host/v1#" + canary, "://"} {
+	for _, base := range []string{
+		"localhost:11434", "ftp://host", "http://", "http://key:" + canary + "@host", "http://host/v1?key=" + canary,
+		"http://host/v1#" + canary, "://",
+	} {
 		for name, err := range map[string]error{
 			"anthropic": second(llm.NewAnthropic(llm.ClientConfig{BaseURL: base})),
 			"openai":    second(llm.NewOpenAI(llm.ClientConfig{BaseURL: base})),

@@ -181,7 +181,8 @@ func (p *purchase) pay(ctx context.Context, attempt int) error {
 	answered := Step{Model: p.model.Name, Decision: Answered, Attempt: attempt, Latency: p.took}
 	counted := known && cost <= p.most
 	if known && !counted {
-		answered.Reason = fmt.Sprintf("the server claims tokens for $%.4f, and a call like this can cost $%.4f at most: that was charged", cost.USD(), p.most.USD())
+		answered.Reason = fmt.Sprintf("the server claims tokens for $%.4f, and a call like this can cost $%.4f at most: that was charged",
+			cost.USD(), p.most.USD())
 		p.chain.cfg.Log.WarnContext(ctx, "server claims more tokens than there can be",
 			"model", p.model.full(), "claimed_micro_usd", cost, "charged_micro_usd", p.most)
 	}

@@ -76,7 +76,8 @@ func TestProvider_HidesItsKeyInErrorsOfTheTransport(t *testing.T) {
 			cfg.BaseURL = raw(t, answer)
 			for _, p := range providers(t, cfg) {
 				_, err := p.Complete(t.Context(), "m", hello())
-				if text := fmt.Sprintf("%v %+v %#v", err, err, err); err == nil || !strings.Contains(text, "[redacted]") || strings.Contains(text, "canary") {
+				if text := fmt.Sprintf("%v %+v %#v", err, err, err); err == nil || !strings.Contains(text, "[redacted]") ||
+					strings.Contains(text, "canary") {
 					t.Errorf("%s: err = %s, want one without the key", p.Name(), text)
 				}
 			}
@@ -103,7 +104,8 @@ func TestProvider_HidesItsKeyInABodyThatItCannotReadHoweverItIsEscaped(t *testin
 			cfg.Key = key
 			both(t, cfg, llmtest.Script(llmtest.Step{Status: 400, Body: body}), func(t *testing.T, p llm.Provider, _ *llmtest.Server) {
 				_, err := p.Complete(t.Context(), "m", hello())
-				if text := fmt.Sprint(err); err == nil || strings.Contains(text, "canary") || strings.Contains(text, `u0063`) || strings.Contains(text, `u0043`) {
+				if text := fmt.Sprint(err); err == nil || strings.Contains(text, "canary") || strings.Contains(text, `u0063`) ||
+					strings.Contains(text, `u0043`) {
 					t.Errorf("err = %v, want one without the key", err)
 				}
 			})

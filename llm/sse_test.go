@@ -52,8 +52,10 @@ func TestEvents_ReadsEveryFormOfAStream(t *testing.T) {
 // Whatever a server says, reading it ends with an answer that can be stored or
 // with an error.
 func FuzzReaders_NeverPanic(f *testing.F) {
-	f.Add([]byte("data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"b\"}}\n\n"))
-	f.Add([]byte("data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":-1,\"function\":{\"arguments\":\"{}\"}}]},\"finish_reason\":\"stop\"}]}\n\n"))
+	f.Add([]byte("data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"tool_use\",\"id\":\"a\"," +
+		"\"name\":\"b\"}}\n\n"))
+	f.Add([]byte("data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":-1,\"function\":{\"arguments\":\"{}\"}}]}," +
+		"\"finish_reason\":\"stop\"}]}\n\n"))
 	f.Add([]byte(`{"error":{"code":[],"message":{}}}`))
 	c := &client{cfg: ClientConfig{Name: "fuzz", Key: "sk-0123456789"}, secret: newSecret("sk-0123456789", "/v1")}
 	f.Fuzz(func(t *testing.T, body []byte) {

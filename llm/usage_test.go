@@ -27,7 +27,8 @@ func anthropicStream(start string, ends ...string) string {
 }
 
 func openAIStream(usage string) string {
-	return `data: {"model":"m","choices":[{"index":0,"delta":{"content":"ok"},"finish_reason":"stop"}],"usage":` + usage + "}\n\ndata: [DONE]\n\n"
+	return `data: {"model":"m","choices":[{"index":0,"delta":{"content":"ok"},"finish_reason":"stop"}],"usage":` + usage +
+		"}\n\ndata: [DONE]\n\n"
 }
 
 // streamed is what both providers make of bodies in their own words.
@@ -49,8 +50,11 @@ func streamed(t *testing.T, anthropic, openAI string, test func(*testing.T, llm.
 func TestProvider_UsageThatIsNoCountIsNotKnown(t *testing.T) {
 	for _, count := range []string{"-1", "-9223372036854775808", "1.5", `"x"`, "1e40", "99999999999999999999", "[1]", `{"n":1}`, "true"} {
 		for name, body := range map[string]struct{ anthropic, openAI string }{
-			"input":       {`{"input_tokens":%s}`, `{"prompt_tokens":%s,"completion_tokens":2}`},
-			"cached":      {`{"input_tokens":10,"cache_read_input_tokens":%s}`, `{"prompt_tokens":10,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":%s}}`},
+			"input": {`{"input_tokens":%s}`, `{"prompt_tokens":%s,"completion_tokens":2}`},
+			"cached": {
+				`{"input_tokens":10,"cache_read_input_tokens":%s}`,
+				`{"prompt_tokens":10,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":%s}}`,
+			},
 			"cache write": {`{"input_tokens":10,"cache_creation_input_tokens":%s}`, `{"prompt_tokens":10,"completion_tokens":%s}`},
 		} {
 			t.Run(name+" "+count, func(t *testing.T) {
@@ -68,10 +72,11 @@ func TestProvider_UsageThatIsNoCountIsNotKnown(t *testing.T) {
 func TestAnthropic_ACountThatWasNoneIsNotMendedByALaterOne(t *testing.T) {
 	good := openAIStream(`{"completion_tokens":2}`)
 	for name, body := range map[string]string{
-		"in an earlier end":        anthropicStream(`{"input_tokens":10}`, `{"output_tokens":-2}`, `{"output_tokens":2}`),
-		"input at the beginning":   anthropicStream(`{"input_tokens":-10}`, `{"input_tokens":10,"output_tokens":2}`),
-		"output at the beginning":  anthropicStream(`{"input_tokens":10,"output_tokens":-1}`, `{"output_tokens":2}`),
-		"a cache at the beginning": anthropicStream(`{"input_tokens":10,"cache_read_input_tokens":-5}`, `{"output_tokens":2,"cache_read_input_tokens":5}`),
+		"in an earlier end":       anthropicStream(`{"input_tokens":10}`, `{"output_tokens":-2}`, `{"output_tokens":2}`),
+		"input at the beginning":  anthropicStream(`{"input_tokens":-10}`, `{"input_tokens":10,"output_tokens":2}`),
+		"output at the beginning": anthropicStream(`{"input_tokens":10,"output_tokens":-1}`, `{"output_tokens":2}`),
+		"a cache at the beginning": anthropicStream(`{"input_tokens":10,"cache_read_input_tokens":-5}`,
+			`{"output_tokens":2,"cache_read_input_tokens":5}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			streamed(t, body, good, func(t *testing.T, a llm.Answer, err error) {
@@ -94,7 +99,8 @@ func TestProvider_NullIsNoCountThatWasStated(t *testing.T) {
 }
 
 func TestAnthropic_AnEndThatOnlyCountsTakesNoReasonBack(t *testing.T) {
-	streamed(t, anthropicStream(`{"input_tokens":10}`, `{"output_tokens":2}`, `{"output_tokens":3}`), openAIStream(`{"prompt_tokens":10,"completion_tokens":3}`),
+	streamed(t, anthropicStream(`{"input_tokens":10}`, `{"output_tokens":2}`, `{"output_tokens":3}`),
+		openAIStream(`{"prompt_tokens":10,"completion_tokens":3}`),
 		func(t *testing.T, a llm.Answer, err error) {
 			if err != nil || a.Stop != llm.StopEnd || a.Usage == nil || a.Usage.Output != 3 {
 				t.Errorf("answer %+v with usage %+v, %v; want one that ended, with the last count", a, a.Usage, err)

@@ -22,7 +22,8 @@ func TestImport_CountsAllFindingsAndKeepsTheFirstHundred(t *testing.T) {
 		t.Errorf("err = %.200v, want it to count %d findings", err, wrong)
 	}
 	if len(rep.Findings) != 100 || rep.Counts[Unreadable] != wrong || rep.Findings[99].Line != 103 {
-		t.Errorf("%d findings are kept of %d, the last of line %d; want the first 100", len(rep.Findings), rep.Counts[Unreadable], rep.Findings[len(rep.Findings)-1].Line)
+		t.Errorf("%d findings are kept of %d, the last of line %d; want the first 100", len(rep.Findings), rep.Counts[Unreadable],
+			rep.Findings[len(rep.Findings)-1].Line)
 	}
 }
 

@@ -88,7 +88,8 @@ func decodeHeader(b []byte, size int64) (h header, err error) {
 	case string(b[:8]) != barsMagic:
 		return h, errors.New("it is not a bars file")
 	case binary.LittleEndian.Uint32(b[8:]) != barsVersion:
-		return h, fmt.Errorf("it is of version %d, and this program reads version %d; import the data again", binary.LittleEndian.Uint32(b[8:]), barsVersion)
+		return h, fmt.Errorf("it is of version %d, and this program reads version %d; import the data again",
+			binary.LittleEndian.Uint32(b[8:]), barsVersion)
 	case sha256.Sum256(b[:headerSum]) != [32]byte(b[headerSum:headerSize]):
 		return h, errors.New("its header is damaged; import the data again")
 	}
@@ -119,7 +120,8 @@ func CheckSymbol(s string) error {
 		ok = ok && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-')
 	}
 	if !ok {
-		return fmt.Errorf("symbol %q is not 1 to %d letters, digits, dots, hyphens and underscores beginning with a letter or digit", s, maxSymbol)
+		return fmt.Errorf("symbol %q is not 1 to %d letters, digits, dots, hyphens and underscores beginning with a letter or digit", s,
+			maxSymbol)
 	}
 	return nil
 }
@@ -277,7 +279,7 @@ func numbers[T int64 | float64](data []byte, n int) []T {
 		return nil
 	}
 	if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
-		return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), n) //nolint:gosec // the length is checked and the address a multiple of 8
+		return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), n) //nolint:gosec // length and alignment are checked
 	}
 	words := make([]uint64, n)
 	for i := range words {

@@ -56,7 +56,8 @@ never,7,7,7,7,7
 }
 
 func TestNormalise_KeepsInstantsOfSeveralZones(t *testing.T) {
-	text := "date,open,high,low,close\n2020-03-05 00:00:00-05:00,1,1,1,1\n2020-03-06 00:00:00-05:00,1,1,1,1\n2020-03-09 00:00:00-04:00,1,1,1,1\n2020-03-10 00:00:00-04:00,1,1,1,1\n"
+	text := "date,open,high,low,close\n2020-03-05 00:00:00-05:00,1,1,1,1\n2020-03-06 00:00:00-05:00,1,1,1,1\n" +
+		"2020-03-09 00:00:00-04:00,1,1,1,1\n2020-03-10 00:00:00-04:00,1,1,1,1\n"
 	b, rep, err := ReadCSV(strings.NewReader(text), CSVOptions{Mode: Normalise})
 	if err != nil || b.Len() != 4 || b.Timeframe != D1 || rep.Counts[MixedZone] != 2 {
 		t.Errorf("%v, %+v", err, rep)

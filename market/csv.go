@@ -113,7 +113,8 @@ func (c *csvReader) read() error {
 		c.rep.Rows++
 		c.row(line)
 		if c.rows.bytes() > c.opt.MaxBytes {
-			return fmt.Errorf("line %d: the rows need more than %d MiB of memory, which is the limit for one import; split the file and import its parts", c.lines.line, c.opt.MaxBytes>>20)
+			return fmt.Errorf("line %d: the rows need more than %d MiB of memory, which is the limit for one import; split the file and import "+
+				"its parts", c.lines.line, c.opt.MaxBytes>>20)
 		}
 	}
 	if c.layout.columns == nil {

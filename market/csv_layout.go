@@ -81,7 +81,9 @@ func layoutOf(line []byte) (l layout, header bool, err error) {
 	case len(cells) == 7 && isClock(unquoted(cells[1])):
 		l.columns = []role{timeRole, clockRole, openRole, highRole, lowRole, closeRole, volumeRole}
 	default:
-		return l, false, fmt.Errorf("%q is neither a header with open, high, low and close nor a row of time, open, high, low, close, volume; add a header", clip(line))
+		return l, false,
+			fmt.Errorf("%q is neither a header with open, high, low and close nor a row of time, open, high, low, close, volume; add a header",
+				clip(line))
 	}
 	return l, false, nil
 }

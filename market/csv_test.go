@@ -23,30 +23,49 @@ var twoBars = &Bars{
 
 func TestReadCSV_KnowsTheUsualLayouts(t *testing.T) {
 	cases := map[string]string{
-		"pandas":                           "timestamp,open,high,low,close,volume\n2020-01-02 00:00:00+00:00,1.1,1.3,1.05,1.2,10\n2020-01-02 01:00:00+00:00,1.2,1.4,1.1,1.3,20\n",
-		"pandas index without a name":      ",open,high,low,close,volume\n2020-01-02 00:00:00,1.1,1.3,1.05,1.2,10\n2020-01-02 01:00:00,1.2,1.4,1.1,1.3,20\n",
-		"capitals and Windows line ends":   "Date,Open,HIGH,Low,Close,Volume\r\n2020-01-02 00:00,1.1,1.3,1.05,1.2,10\r\n2020-01-02 01:00,1.2,1.4,1.1,1.3,20\r\n",
-		"byte order mark":                  "\ufeffdatetime,open,high,low,close,tick_volume\n2020-01-02T00:00:00Z,1.1,1.3,1.05,1.2,10\n2020-01-02T01:00:00Z,1.2,1.4,1.1,1.3,20\n",
-		"quotes":                           "\"time\",\"open\",\"high\",\"low\",\"close\",\"volume\"\n\"2020-01-02 00:00\",\"1.1\",\"1.3\",\"1.05\",\"1.2\",\"10\"\n\"2020-01-02 01:00\",\"1.2\",\"1.4\",\"1.1\",\"1.3\",\"20\"\n",
-		"a separator within quotes":        "note,time,open,high,low,close,volume\n\"a,b\",2020-01-02 00:00,1.1,1.3,1.05,1.2,10\n\"c,d\",2020-01-02 01:00,1.2,1.4,1.1,1.3,20\n",
-		"MetaTrader 5":                     "<DATE>\t<TIME>\t<OPEN>\t<HIGH>\t<LOW>\t<CLOSE>\t<TICKVOL>\t<VOL>\t<SPREAD>\n2020.01.02\t00:00:00\t1.1\t1.3\t1.05\t1.2\t10\t0\t7\n2020.01.02\t01:00:00\t1.2\t1.4\t1.1\t1.3\t20\t0\t7\n",
-		"MetaTrader 4":                     "2020.01.02,00:00,1.1,1.3,1.05,1.2,10\n2020.01.02,01:00,1.2,1.4,1.1,1.3,20\n",
-		"date and time in two columns":     "Date;Time;Open;High;Low;Close;Volume\n2020-01-02;00:00;1.1;1.3;1.05;1.2;10\n2020-01-02;01:00;1.2;1.4;1.1;1.3;20\n",
-		"histdata":                         "20200102 000000;1.1;1.3;1.05;1.2;10\n20200102 010000;1.2;1.4;1.1;1.3;20\n",
-		"digits only":                      "20200102000000,1.1,1.3,1.05,1.2,10\n20200102010000,1.2,1.4,1.1,1.3,20\n",
-		"Unix seconds":                     "1577923200,1.1,1.3,1.05,1.2,10\n1577926800,1.2,1.4,1.1,1.3,20\n",
-		"Unix seconds with a point":        "1577923200.0,1.1,1.3,1.05,1.2,10\n1577926800.0,1.2,1.4,1.1,1.3,20\n",
-		"thousandths":                      "timestamp,open,high,low,close,volume\n1577923200000,1.1,1.3,1.05,1.2,10\n1577926800000,1.2,1.4,1.1,1.3,20\n",
-		"millionths":                       "timestamp,open,high,low,close,volume\n1577923200000000,1.1,1.3,1.05,1.2,10\n1577926800000000,1.2,1.4,1.1,1.3,20\n",
-		"billionths":                       "timestamp,open,high,low,close,volume\n1577923200000000000,1.1,1.3,1.05,1.2,10\n1577926800000000000,1.2,1.4,1.1,1.3,20\n",
-		"a zone two hours east":            "time,open,high,low,close,volume\n2020-01-02T02:00:00+02:00,1.1,1.3,1.05,1.2,10\n2020-01-02T03:00:00+0200,1.2,1.4,1.1,1.3,20\n",
-		"columns in another order":         "close,low,high,open,volume,timestamp\n1.2,1.05,1.3,1.1,10,2020-01-02 00:00:00.000\n1.3,1.1,1.4,1.2,20,2020-01-02 01:00:00.000\n",
-		"exponents, signs and long tails":  "time,open,high,low,close,volume\n2020-01-02 00:00,+1.1,13e-1,1.05000000000000000000,0.12e1,1e1\n2020-01-02 01:00,1.2,1.4,1.1,1.3,2E1\n",
-		"blank lines and no end of line":   "time,open,high,low,close,volume\n\n2020-01-02 00:00,1.1,1.3,1.05,1.2,10\n  \n2020-01-02 01:00,1.2,1.4,1.1,1.3,20",
-		"spaces after separators":          "time, open, high, low, close, volume\n2020-01-02 00:00, 1.1, 1.3, 1.05, 1.2, 10\n2020-01-02 01:00, 1.2, 1.4, 1.1, 1.3, 20\n",
-		"more columns than rows need":      "time,open,high,low,close,adj close,volume,symbol\n2020-01-02 00:00,1.1,1.3,1.05,1.2,9,10,x\n2020-01-02 01:00,1.2,1.4,1.1,1.3,9,20,x\n",
-		"a Unix column beside the date":    "unix,date,symbol,open,high,low,close,volume\n5,2020-01-02 00:00,x,1.1,1.3,1.05,1.2,10\n6,2020-01-02 01:00,x,1.2,1.4,1.1,1.3,20\n",
-		"slashes between parts of the day": "time,open,high,low,close,volume\n2020/01/02 00:00,1.1,1.3,1.05,1.2,10\n2020/01/02 01:00,1.2,1.4,1.1,1.3,20\n",
+		"pandas": "timestamp,open,high,low,close,volume\n2020-01-02 00:00:00+00:00,1.1,1.3,1.05,1.2,10\n" +
+			"2020-01-02 01:00:00+00:00,1.2,1.4,1.1,1.3,20\n",
+		"pandas index without a name": ",open,high,low,close,volume\n2020-01-02 00:00:00,1.1,1.3,1.05,1.2,10\n" +
+			"2020-01-02 01:00:00,1.2,1.4,1.1,1.3,20\n",
+		"capitals and Windows line ends": "Date,Open,HIGH,Low,Close,Volume\r\n2020-01-02 00:00,1.1,1.3,1.05,1.2,10\r\n" +
+			"2020-01-02 01:00,1.2,1.4,1.1,1.3,20\r\n",
+		"byte order mark": "\ufeffdatetime,open,high,low,close,tick_volume\n2020-01-02T00:00:00Z,1.1,1.3,1.05,1.2,10\n" +
+			"2020-01-02T01:00:00Z,1.2,1.4,1.1,1.3,20\n",
+		"quotes": "\"time\",\"open\",\"high\",\"low\",\"close\",\"volume\"\n" +
+			"\"2020-01-02 00:00\",\"1.1\",\"1.3\",\"1.05\",\"1.2\",\"10\"\n\"2020-01-02 01:00\",\"1.2\",\"1.4\",\"1.1\",\"1.3\",\"20\"\n",
+		"a separator within quotes": "note,time,open,high,low,close,volume\n\"a,b\",2020-01-02 00:00,1.1,1.3,1.05,1.2,10\n" +
+			"\"c,d\",2020-01-02 01:00,1.2,1.4,1.1,1.3,20\n",
+		"MetaTrader 5": "<DATE>\t<TIME>\t<OPEN>\t<HIGH>\t<LOW>\t<CLOSE>\t<TICKVOL>\t<VOL>\t<SPREAD>\n" +
+			"2020.01.02\t00:00:00\t1.1\t1.3\t1.05\t1.2\t10\t0\t7\n2020.01.02\t01:00:00\t1.2\t1.4\t1.1\t1.3\t20\t0\t7\n",
+		"MetaTrader 4": "2020.01.02,00:00,1.1,1.3,1.05,1.2,10\n2020.01.02,01:00,1.2,1.4,1.1,1.3,20\n",
+		"date and time in two columns": "Date;Time;Open;High;Low;Close;Volume\n2020-01-02;00:00;1.1;1.3;1.05;1.2;10\n" +
+			"2020-01-02;01:00;1.2;1.4;1.1;1.3;20\n",
+		"histdata":                  "20200102 000000;1.1;1.3;1.05;1.2;10\n20200102 010000;1.2;1.4;1.1;1.3;20\n",
+		"digits only":               "20200102000000,1.1,1.3,1.05,1.2,10\n20200102010000,1.2,1.4,1.1,1.3,20\n",
+		"Unix seconds":              "1577923200,1.1,1.3,1.05,1.2,10\n1577926800,1.2,1.4,1.1,1.3,20\n",
+		"Unix seconds with a point": "1577923200.0,1.1,1.3,1.05,1.2,10\n1577926800.0,1.2,1.4,1.1,1.3,20\n",
+		"thousandths": "timestamp,open,high,low,close,volume\n1577923200000,1.1,1.3,1.05,1.2,10\n" +
+			"1577926800000,1.2,1.4,1.1,1.3,20\n",
+		"millionths": "timestamp,open,high,low,close,volume\n1577923200000000,1.1,1.3,1.05,1.2,10\n" +
+			"1577926800000000,1.2,1.4,1.1,1.3,20\n",
+		"billionths": "timestamp,open,high,low,close,volume\n1577923200000000000,1.1,1.3,1.05,1.2,10\n" +
+			"1577926800000000000,1.2,1.4,1.1,1.3,20\n",
+		"a zone two hours east": "time,open,high,low,close,volume\n2020-01-02T02:00:00+02:00,1.1,1.3,1.05,1.2,10\n" +
+			"2020-01-02T03:00:00+0200,1.2,1.4,1.1,1.3,20\n",
+		"columns in another order": "close,low,high,open,volume,timestamp\n1.2,1.05,1.3,1.1,10,2020-01-02 00:00:00.000\n" +
+			"1.3,1.1,1.4,1.2,20,2020-01-02 01:00:00.000\n",
+		"exponents, signs and long tails": "time,open,high,low,close,volume\n2020-01-02 00:00,+1.1,13e-1,1.05000000000000000000,0.12e1,1e1\n" +
+			"2020-01-02 01:00,1.2,1.4,1.1,1.3,2E1\n",
+		"blank lines and no end of line": "time,open,high,low,close,volume\n\n2020-01-02 00:00,1.1,1.3,1.05,1.2,10\n  \n" +
+			"2020-01-02 01:00,1.2,1.4,1.1,1.3,20",
+		"spaces after separators": "time, open, high, low, close, volume\n2020-01-02 00:00, 1.1, 1.3, 1.05, 1.2, 10\n" +
+			"2020-01-02 01:00, 1.2, 1.4, 1.1, 1.3, 20\n",
+		"more columns than rows need": "time,open,high,low,close,adj close,volume,symbol\n2020-01-02 00:00,1.1,1.3,1.05,1.2,9,10,x\n" +
+			"2020-01-02 01:00,1.2,1.4,1.1,1.3,9,20,x\n",
+		"a Unix column beside the date": "unix,date,symbol,open,high,low,close,volume\n5,2020-01-02 00:00,x,1.1,1.3,1.05,1.2,10\n" +
+			"6,2020-01-02 01:00,x,1.2,1.4,1.1,1.3,20\n",
+		"slashes between parts of the day": "time,open,high,low,close,volume\n2020/01/02 00:00,1.1,1.3,1.05,1.2,10\n" +
+			"2020/01/02 01:00,1.2,1.4,1.1,1.3,20\n",
 	}
 	for name, text := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -106,7 +125,8 @@ func TestReadCSV_TakesTimesWithoutZoneAsOfTheZoneAsked(t *testing.T) {
 }
 
 func TestReadCSV_DividesPointsAfterRounding(t *testing.T) {
-	text := "Date,open,high,low,close,tick_volume\n2012-11-16 10:00:00,97611.00000000001,97613.0,97500.0,97600.99999999999,4912\n2012-11-16 11:00:00,1,1,1,1,1\n"
+	text := "Date,open,high,low,close,tick_volume\n2012-11-16 10:00:00,97611.00000000001,97613.0,97500.0,97600.99999999999,4912\n" +
+		"2012-11-16 11:00:00,1,1,1,1,1\n"
 	b, _, err := ReadCSV(strings.NewReader(text), CSVOptions{Divide: 1e5})
 	if err != nil {
 		t.Fatal(err)
@@ -124,12 +144,27 @@ func TestReadCSV_NamesWhatItRefuses(t *testing.T) {
 		{"infinite", head + row + "2020-01-02 01:00,1.1,1e999,1,1.2,10\n", "f.csv:3: inf: high is +Inf"},
 		{"no price", head + row + "2020-01-02 01:00,1.1,1.2,0,1.2,10\n", "f.csv:3: non-positive: low is 0"},
 		{"negative volume", head + row + "2020-01-02 01:00,1.1,1.2,1,1.2,-10\n", "f.csv:3: negative-volume: volume is -10"},
-		{"open above high", head + row + "2020-01-02 01:00,1.3,1.2,1,1.2,10\n", "f.csv:3: ohlc-inconsistent: open 1.3 and close 1.2 do not both lie between low 1 and high 1.2"},
+		{
+			"open above high", head + row + "2020-01-02 01:00,1.3,1.2,1,1.2,10\n",
+			"f.csv:3: ohlc-inconsistent: open 1.3 and close 1.2 do not both lie between low 1 and high 1.2",
+		},
 		{"a time again", head + row + row, "f.csv:2: duplicate: 2020-01-02 00:00:00 comes again at 3"},
-		{"out of order", head + row + "2020-01-01 23:00,1.1,1.3,1,1.2,10\n", "f.csv:3: out-of-order: 2020-01-01 23:00:00 comes after 2020-01-02 00:00:00"},
-		{"a zone later on", head + row + "2020-01-02 01:00Z,1.1,1.3,1,1.2,10\n", "f.csv:3: mixed-zone: this time has zone +00:00, the first row has no zone"},
-		{"another zone", head + "2020-01-02 00:00+01:00,1,1,1,1,1\n2020-01-02 02:00+02:00,1.1,1.3,1,1.2,10\n", "f.csv:3: mixed-zone: this time has zone +02:00, the first row has zone +01:00"},
-		{"off the hour", head + row + "2020-01-02 01:00,1,1,1,1,1\n2020-01-02 02:07,1.1,1.3,1,1.2,10\n", "f.csv:4: misaligned: 2020-01-02 02:07:00 is not where a 1h bar opens"},
+		{
+			"out of order", head + row + "2020-01-01 23:00,1.1,1.3,1,1.2,10\n",
+			"f.csv:3: out-of-order: 2020-01-01 23:00:00 comes after 2020-01-02 00:00:00",
+		},
+		{
+			"a zone later on", head + row + "2020-01-02 01:00Z,1.1,1.3,1,1.2,10\n",
+			"f.csv:3: mixed-zone: this time has zone +00:00, the first row has no zone",
+		},
+		{
+			"another zone", head + "2020-01-02 00:00+01:00,1,1,1,1,1\n2020-01-02 02:00+02:00,1.1,1.3,1,1.2,10\n",
+			"f.csv:3: mixed-zone: this time has zone +02:00, the first row has zone +01:00",
+		},
+		{
+			"off the hour", head + row + "2020-01-02 01:00,1,1,1,1,1\n2020-01-02 02:07,1.1,1.3,1,1.2,10\n",
+			"f.csv:4: misaligned: 2020-01-02 02:07:00 is not where a 1h bar opens",
+		},
 		{"no number", head + row + "2020-01-02 01:00,1.1,high,1,1.2,10\n", `f.csv:3: unreadable: high "high" is not a number`},
 		{"no price at all", head + row + "2020-01-02 01:00,,1.2,1,1.2,10\n", "f.csv:3: unreadable: open is empty"},
 		{"no time", head + row + "yesterday,1,1,1,1,1\n", `f.csv:3: unreadable: time "yesterday" is none of the known forms`},
@@ -144,7 +179,10 @@ func TestReadCSV_NamesWhatItRefuses(t *testing.T) {
 		{"a header only", head, "f.csv: there are no rows below the header"},
 		{"lines of an old Mac", strings.ReplaceAll(head+row, "\n", "\r"), "f.csv: line 1 has carriage returns in it"},
 		{"UTF-16", "\xff\xfet\x00i\x00", "f.csv: the text is UTF-16"},
-		{"nothing but empty lines", string(zipped(strings.Repeat("\n", maxBlank+1))), "f.csv: line 1000001: there are more than 1000000 empty lines"},
+		{
+			"nothing but empty lines", string(zipped(strings.Repeat("\n", maxBlank+1))),
+			"f.csv: line 1000001: there are more than 1000000 empty lines",
+		},
 		{"a number of Go only", head + row + "2020-01-02 01:00,1,0x1p0,1,1,1\n", `f.csv:3: unreadable: high "0x1p0" is not a number`},
 		{"digits in groups", head + row + "2020-01-02 01:00,1,1,1,1,1_0\n", `f.csv:3: unreadable: volume "1_0" is not a number`},
 		{"a price beyond all", head + row + "2020-01-02 01:00,1,1e31,1,1,1\n", "f.csv:3: extreme: high is 1e+31"},
@@ -173,7 +211,8 @@ func TestReadCSV_NamesWhatItRefuses(t *testing.T) {
 
 func TestReadCSV_StopsAtTheRowLimit(t *testing.T) {
 	text := "time,open,high,low,close\n2020-01-02,1,1,1,1\n2020-01-03,1,1,1,1\n2020-01-06,1,1,1,1\n"
-	if _, _, err := ReadCSV(strings.NewReader(text), CSVOptions{MaxRows: 2}); err == nil || !strings.Contains(err.Error(), "line 4: there are more than 2 rows") {
+	if _, _, err := ReadCSV(strings.NewReader(text), CSVOptions{MaxRows: 2}); err == nil ||
+		!strings.Contains(err.Error(), "line 4: there are more than 2 rows") {
 		t.Errorf("err = %v", err)
 	}
 	if _, _, err := ReadCSV(strings.NewReader(text), CSVOptions{MaxRows: 3}); err != nil {
@@ -185,7 +224,8 @@ func TestReadCSV_RefusesATimeframeThatTheTimesContradict(t *testing.T) {
 	text := "time,open,high,low,close\n2020-01-02 00:00,1,1,1,1\n2020-01-02 04:00,1,1,1,1\n2020-01-02 08:00,1,1,1,1\n"
 	for _, tf := range []Timeframe{H1, D1, M1, Mo1} {
 		_, _, err := ReadCSV(strings.NewReader(text), CSVOptions{Timeframe: tf})
-		if want := fmt.Sprintf("bars are mostly 4h0m0s apart, as of timeframe 4h and not %s as asked", tf); err == nil || !strings.Contains(err.Error(), want) {
+		if want := fmt.Sprintf("bars are mostly 4h0m0s apart, as of timeframe 4h and not %s as asked", tf); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: err = %v, want %q", tf, err, want)
 		}
 	}
@@ -223,8 +263,10 @@ func TestNumbers_AreThoseOfStrconv(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"", ".", "0", "-0", "1.", ".5", "9007199254740992", "9007199254740993", "9007199254740993.0", "0.1", "123456789012345678", "1234567890123456789",
-		"12345678901234567890123", "0.000000000000000001", "0.0000000000000000001", "1e22", "1e23", "1..2", "1.2.3", "0x1p3", "1_000", "inf", "NaN", "103428.00000000001", "4.35", "00001.5",
+		"", ".", "0", "-0", "1.", ".5", "9007199254740992", "9007199254740993", "9007199254740993.0", "0.1", "123456789012345678",
+		"1234567890123456789",
+		"12345678901234567890123", "0.000000000000000001", "0.0000000000000000001", "1e22", "1e23", "1..2", "1.2.3", "0x1p3", "1_000", "inf",
+		"NaN", "103428.00000000001", "4.35", "00001.5",
 	} {
 		check(t, text)
 	}

@@ -149,7 +149,8 @@ func readDate(b []byte) (d date, rest []byte, ok bool) {
 	}
 	d = date{100*year + a, pair(b, month), pair(b, from-2)}
 	switch {
-	case year < 0 || a < 0 || d.year < firstYear || d.year > lastYear || d.month < 1 || d.month > 12 || d.day < 1 || d.day > daysIn(d.year, d.month):
+	case year < 0 || a < 0 || d.year < firstYear || d.year > lastYear || d.month < 1 || d.month > 12 || d.day < 1 ||
+		d.day > daysIn(d.year, d.month):
 		return d, nil, false
 	case from == 8 && !compactEnd(b[8:]):
 		return d, nil, false // a longer number, not a date

@@ -73,7 +73,10 @@ func FuzzReadCSV(f *testing.F) {
 
 func FuzzReadParquet(f *testing.F) {
 	rows := parquetRows(Synth(SynthConfig{Bars: 20}), 1e9)
-	for _, option := range []parquet.WriterOption{parquet.Compression(&parquet.Snappy), parquet.Compression(&parquet.Zstd), parquet.DataPageVersion(1)} {
+	for _, option := range []parquet.WriterOption{
+		parquet.Compression(&parquet.Snappy), parquet.Compression(&parquet.Zstd),
+		parquet.DataPageVersion(1),
+	} {
 		f.Add(asParquet(f, rows, option), true)
 		f.Add(asParquet(f, rows, option), false)
 	}

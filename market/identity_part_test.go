@@ -58,7 +58,8 @@ func TestCompare_AsksAboutAPartThatIsAlmostACopy(t *testing.T) {
 		t.Fatalf("%v: %v", l.Identity(), l)
 	}
 	s := Match{Series: "EURUSD 1h", Likeness: l}.String()
-	if !strings.HasPrefix(s, "possibly the same market as EURUSD 1h: returns correlate 0.") || !strings.Contains(s, " of them in a row") || strings.Contains(s, "too few") {
+	if !strings.HasPrefix(s, "possibly the same market as EURUSD 1h: returns correlate 0.") || !strings.Contains(s, " of them in a row") ||
+		strings.Contains(s, "too few") {
 		t.Error(s)
 	}
 }

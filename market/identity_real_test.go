@@ -63,10 +63,16 @@ func TestCompare_RealPricesOfOneMarketAreOne(t *testing.T) {
 		{name: "EURUSD 4h and by pound", a: all["EURUSDh4"], b: pound},
 		{name: "EURUSD 1d and by yen", a: all["EURUSDd1"], b: yen},
 		{name: "EURUSD 1d and 4h", a: all["EURUSDd1"], b: all["EURUSDh4"]},
-		{name: "EURUSD 4h and USDEUR by yen in New York's time", a: all["EURUSDh4"], b: moved(altered(yen, func(_ int, t int64, c float64) (int64, float64) { return t, 1 / c }), by(-7*time.Hour)), offset: 7 * time.Hour},
+		{
+			name: "EURUSD 4h and USDEUR by yen in New York's time", a: all["EURUSDh4"],
+			b: moved(altered(yen, func(_ int, t int64, c float64) (int64, float64) { return t, 1 / c }), by(-7*time.Hour)), offset: 7 * time.Hour,
+		},
 		{name: "a vendor's copy", a: chf, b: noisy(chf, 0.2, 1)},
 		{name: "a vendor's copy of days", a: days(noisy(chf, 0.2, 1), 0), b: chf},
-		{name: "times 1.0001 and rounded", a: chf, b: altered(chf, func(_ int, t int64, c float64) (int64, float64) { return t, math.Round(c*1.0001*1e5) / 1e5 })},
+		{
+			name: "times 1.0001 and rounded", a: chf,
+			b: altered(chf, func(_ int, t int64, c float64) (int64, float64) { return t, math.Round(c*1.0001*1e5) / 1e5 }),
+		},
 		{name: "one bar shorter", a: chf, b: chf.Slice(0, chf.Len()-1)},
 		{name: "days of Tokyo", a: chf, b: days(chf, 9*time.Hour), offset: -9 * time.Hour},
 		{name: "days of Tokyo and of the broker", a: days(chf, 0), b: days(chf, 9*time.Hour)},

@@ -127,7 +127,8 @@ func TestCompare_RecognisesCopies(t *testing.T) {
 		{name: "renamed", a: base, b: base, want: Same},
 		{name: "one bar shorter", a: base, b: base.Slice(0, base.Len()-1), want: Same},
 		{name: "times 1.0001", a: base, b: altered(base, func(_ int, t int64, c float64) (int64, float64) { return t, c * 1.0001 }), want: Same},
-		{name: "in cents, rounded", a: base, b: altered(base, func(_ int, t int64, c float64) (int64, float64) { return t, math.Round(c*1e4) / 100 }), want: Same},
+		{name: "in cents, rounded", a: base, b: altered(base,
+			func(_ int, t int64, c float64) (int64, float64) { return t, math.Round(c*1e4) / 100 }), want: Same},
 		{name: "inverted", a: base, b: altered(base, func(_ int, t int64, c float64) (int64, float64) { return t, 1 / c }), want: Same},
 		{name: "a tenth of the bars missing", a: base, b: altered(base, func(_ int, t int64, c float64) (int64, float64) {
 			if drop.Float64() < 0.1 {
@@ -169,7 +170,11 @@ func TestCompare_CompoundsTheFinerSeries(t *testing.T) {
 		{name: "1m and 15m", a: minutes, b: resampled(t, minutes, M15), want: Same},
 		{name: "1h and days cut by a broker's clock", a: base, b: days(base, 2*time.Hour), want: Same, offset: -2 * time.Hour},
 		{name: "the same in UTC", a: base, b: moved(days(base, 2*time.Hour), by(-2*time.Hour)), want: Same},
-		{name: "1h and days cut in New York, inverted", a: base, b: altered(days(base, -5*time.Hour), func(_ int, t int64, c float64) (int64, float64) { return t, 1 / c }), want: Same, offset: 5 * time.Hour},
+		{
+			name: "1h and days cut in New York, inverted", a: base,
+			b: altered(days(base, -5*time.Hour), func(_ int, t int64, c float64) (int64, float64) { return t, 1 / c }), want: Same,
+			offset: 5 * time.Hour,
+		},
 		{name: "days cut at different hours", a: days(base, 0), b: days(base, 3*time.Hour), want: Same},
 		{name: "4 hours cut at different hours", a: resampled(t, base, H4), b: resampled(t, moved(base, by(2*time.Hour)), H4), want: Same},
 		{name: "days cut at different hours, with noise", a: days(base, 0), b: days(noisy(base, 5, 6), 3*time.Hour), want: Ask},
@@ -198,12 +203,24 @@ func TestCompare_FindsTheClock(t *testing.T) {
 		{name: "Australian summer time", a: base, b: moved(base, sydney), offset: -10 * time.Hour},
 		{name: "European summer time by minutes", a: minutes, b: moved(minutes, europe), offset: -2 * time.Hour},
 		{name: "days by European summer time", a: resampled(t, moved(base, europe), D1), b: base, offset: 2 * time.Hour},
-		{name: "minutes that carry the time of their close", a: minutes, b: moved(minutes, by(3*time.Hour+time.Minute)), offset: -3*time.Hour - time.Minute},
+		{
+			name: "minutes that carry the time of their close", a: minutes, b: moved(minutes, by(3*time.Hour+time.Minute)),
+			offset: -3*time.Hour - time.Minute,
+		},
 		{name: "a few of them", a: few, b: moved(few, by(time.Minute)), offset: -time.Minute},
-		{name: "5 minutes that carry the time of their close", a: resampled(t, minutes, M5), b: moved(resampled(t, minutes, M5), by(5*time.Minute)), offset: -5 * time.Minute},
+		{
+			name: "5 minutes that carry the time of their close", a: resampled(t, minutes, M5),
+			b: moved(resampled(t, minutes, M5), by(5*time.Minute)), offset: -5 * time.Minute,
+		},
 		{name: "hours that carry the time of their close", a: base, b: moved(base, by(time.Hour)), offset: -time.Hour},
-		{name: "days that carry the time of their close", a: resampled(t, base, D1), b: moved(resampled(t, base, D1), by(24*time.Hour)), offset: -24 * time.Hour},
-		{name: "days that carry the time of their close against hours", a: base, b: moved(resampled(t, base, D1), by(26*time.Hour)), offset: -26 * time.Hour},
+		{
+			name: "days that carry the time of their close", a: resampled(t, base, D1), b: moved(resampled(t, base, D1), by(24*time.Hour)),
+			offset: -24 * time.Hour,
+		},
+		{
+			name: "days that carry the time of their close against hours", a: base, b: moved(resampled(t, base, D1), by(26*time.Hour)),
+			offset: -26 * time.Hour,
+		},
 	}
 	for _, c := range cases {
 		c.want = Same
@@ -238,7 +255,10 @@ func TestCompare_KeepsMarketsApart(t *testing.T) {
 		{name: "a rough copy of 80 bars", a: base, b: noisy(base.Slice(100, 180), 1, 9), want: Different},
 		{name: "a copy of 30 bars", a: base, b: base.Slice(100, 130), want: Different},
 		{name: "before and after", a: base.Slice(0, 10_000), b: base.Slice(12_000, 30_000), want: Different},
-		{name: "prices that never move", a: base, b: altered(base, func(_ int, t int64, _ float64) (int64, float64) { return t, 1 }), want: Different},
+		{
+			name: "prices that never move", a: base, b: altered(base, func(_ int, t int64, _ float64) (int64, float64) { return t, 1 }),
+			want: Different,
+		},
 		{name: "no bars", a: base, b: &Bars{Timeframe: H1}, want: Different},
 	}
 	for _, c := range cases {
@@ -263,7 +283,8 @@ func TestCompare_IsTheSameBothWays(t *testing.T) {
 		if l != back {
 			rt.Fatalf("%v one way and %v the other", l, back)
 		}
-		if want := time.Duration(-quarters) * 15 * time.Minute; l.Identity() != Same || l.Offset != want || math.Signbit(l.Correlation) != (power < 0) {
+		if want := time.Duration(-quarters) * 15 * time.Minute; l.Identity() != Same || l.Offset != want ||
+			math.Signbit(l.Correlation) != (power < 0) {
 			rt.Fatalf("%v, want the same market at %v", l, want)
 		}
 	})
@@ -301,9 +322,23 @@ func TestDecide(t *testing.T) {
 		same, ask []string
 		sentence  string
 	}{
-		{"one market", whole.Slice(0, 9000), []string{"m1"}, nil, "same market as EARLY 1h: returns correlate 1.0000 over 7,999 shared 1h returns"},
-		{"a bridge", whole, []string{"m1", "m2"}, nil, "same market as EARLY 1h: returns correlate 1.0000 over 7,999 shared 1h returns; it shows that EARLY 1h and LATE 4h are one market"},
-		{"a short overlap", noisy(whole.Slice(7500, 9900), 2, 1), nil, []string{"m1"}, "possibly the same market as EARLY 1h: returns correlate 0.9"},
+		{
+			"one market", whole.Slice(0, 9000),
+			[]string{"m1"},
+			nil,
+			"same market as EARLY 1h: returns correlate 1.0000 over 7,999 shared 1h returns",
+		},
+		{
+			"a bridge", whole,
+			[]string{"m1", "m2"},
+			nil,
+			"same market as EARLY 1h: returns correlate 1.0000 over 7,999 shared 1h returns; it shows that EARLY 1h and LATE 4h are one market",
+		},
+		{
+			"a short overlap", noisy(whole.Slice(7500, 9900), 2, 1), nil,
+			[]string{"m1"},
+			"possibly the same market as EARLY 1h: returns correlate 0.9",
+		},
 		{"the finest series of a market decides", noisy(other, 1, 1), []string{"m3"}, nil, "same market as OTHER 1h: "},
 		{"a new market", from2015(H1, 20_000, 3), nil, nil, "new market: no known series has returns like these"},
 	} {
@@ -350,12 +385,34 @@ func TestMatch_Sentences(t *testing.T) {
 		want string
 	}{
 		{Likeness{14_399, -0.98009, H4, 0, "", 0, 0}, "same market as X 1h: returns correlate -0.9800 over 14,399 shared 4h returns"},
-		{Likeness{2100, 0.99, H1, -150 * time.Minute, clocks{1, 0}.String(), 0, 0}, "same market as X 1h: returns correlate 0.9900 over 2,100 shared 1h returns with times shifted by -2h30m (one clock keeps European summer time)"},
-		{Likeness{812, 0.9712, H1, 2 * time.Hour, "", 0, 0}, "possibly the same market as X 1h: returns correlate 0.9712 over 812 shared 1h returns with times shifted by +2h, too few to decide (2,000 are needed)"},
-		{Likeness{5000, 0.97999, M1, time.Minute, clocks{1, 2}.String(), 0, 0}, "not the same market as X 1h: returns correlate 0.9799 over 5,000 shared 1m returns"},
-		{Likeness{5000, 0.98999, M1, time.Minute, clocks{1, 2}.String(), 0, 0}, "same market as X 1h: returns correlate 0.9899 over 5,000 shared 1m returns with times shifted by +1m (one clock keeps European summer time and the other US summer time)"},
-		{Likeness{5000, 0.5, H1, 0, "", 2010, 0.99991}, "same market as X 1h: returns correlate 0.5000 over 5,000 shared 1h returns and 0.9999 over 2,010 of them in a row"},
-		{Likeness{5000, 0.5, H1, 0, "", 2010, -0.985}, "possibly the same market as X 1h: returns correlate 0.5000 over 5,000 shared 1h returns and -0.9850 over 2,010 of them in a row, which may be a copy in part"},
+		{
+			Likeness{2100, 0.99, H1, -150 * time.Minute, clocks{1, 0}.String(), 0, 0},
+			"same market as X 1h: returns correlate 0.9900 over 2,100 shared 1h returns with times shifted by -2h30m (one clock keeps European " +
+				"summer time)",
+		},
+		{
+			Likeness{812, 0.9712, H1, 2 * time.Hour, "", 0, 0},
+			"possibly the same market as X 1h: returns correlate 0.9712 over 812 shared 1h returns with times shifted by +2h, too few to decide " +
+				"(2,000 are needed)",
+		},
+		{
+			Likeness{5000, 0.97999, M1, time.Minute, clocks{1, 2}.String(), 0, 0},
+			"not the same market as X 1h: returns correlate 0.9799 over 5,000 shared 1m returns",
+		},
+		{
+			Likeness{5000, 0.98999, M1, time.Minute, clocks{1, 2}.String(), 0, 0},
+			"same market as X 1h: returns correlate 0.9899 over 5,000 shared 1m returns with times shifted by +1m (one clock keeps European " +
+				"summer time and the other US summer time)",
+		},
+		{
+			Likeness{5000, 0.5, H1, 0, "", 2010, 0.99991},
+			"same market as X 1h: returns correlate 0.5000 over 5,000 shared 1h returns and 0.9999 over 2,010 of them in a row",
+		},
+		{
+			Likeness{5000, 0.5, H1, 0, "", 2010, -0.985},
+			"possibly the same market as X 1h: returns correlate 0.5000 over 5,000 shared 1h returns and -0.9850 over 2,010 of them in a row, " +
+				"which may be a copy in part",
+		},
 		{Likeness{5000, 0.5, H1, 0, "", 2010, 0.9799}, "not the same market as X 1h: returns correlate 0.5000 over 5,000 shared 1h returns"},
 		{Likeness{}, "not the same market as X 1h: they share no returns"},
 	} {

@@ -318,7 +318,8 @@ func (l *Library) ByHash(hash [32]byte) (*Bars, io.Closer, error) {
 			continue
 		}
 		if err == nil && (h.hash != hash || b.Hash() != hash) {
-			err = errors.Join(fmt.Errorf("bars file %s is damaged: its content does not have the hash of its name; import the data again", filepath.Join(l.dir, name)), c.Close())
+			err = errors.Join(fmt.Errorf("bars file %s is damaged: its content does not have the hash of its name; import the data again",
+				filepath.Join(l.dir, name)), c.Close())
 		}
 		if err != nil {
 			return nil, nil, err

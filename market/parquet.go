@@ -64,7 +64,8 @@ func (p *parquetReader) read(r io.ReaderAt, size int64) (err error) {
 		return fmt.Errorf("there are more than %d rows; split the file and import its parts", p.opt.MaxRows)
 	}
 	if need := f.NumRows() * rowBytes; need > p.opt.MaxBytes {
-		return fmt.Errorf("its %d rows need more than %d MiB of memory, which is the limit for one import; split the file and import its parts", f.NumRows(), p.opt.MaxBytes>>20)
+		return fmt.Errorf("its %d rows need more than %d MiB of memory, which is the limit for one import; split the file and import its parts",
+			f.NumRows(), p.opt.MaxBytes>>20)
 	}
 	p.rows.grow(int(min(f.NumRows(), size))) // no more than the file could hold, whatever it says
 	for i, group := range f.RowGroups() {
@@ -101,7 +102,8 @@ func parquetColumns(f *parquet.File) (map[role]*parquet.Column, error) {
 			return nil, errors.New("date and time stand in two columns, which only text files may do; join them")
 		}
 		if !usable(leaves[i].Type(), r) {
-			return nil, fmt.Errorf("column %q is of type %s, which is not one for %s; write times as timestamps and prices as doubles", names[i], leaves[i].Type(), roleNames[r])
+			return nil, fmt.Errorf("column %q is of type %s, which is not one for %s; write times as timestamps and prices as doubles", names[i],
+				leaves[i].Type(), roleNames[r])
 		}
 		columns[r] = leaves[i]
 	}
@@ -168,7 +170,8 @@ func (p *parquetReader) group(g guard, meta *format.RowGroup, group parquet.RowG
 	}
 	for r, column := range p.rows.prices() {
 		if len(column) != len(p.rows.Time) {
-			return fmt.Errorf("the Parquet file is damaged: %d times and %d values of %s", len(p.rows.Time), len(column), roleNames[openRole+role(r)])
+			return fmt.Errorf("the Parquet file is damaged: %d times and %d values of %s", len(p.rows.Time), len(column),
+				roleNames[openRole+role(r)])
 		}
 	}
 	return nil

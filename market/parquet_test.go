@@ -56,7 +56,8 @@ func TestReadParquet_ReadsEveryUnitAndCompression(t *testing.T) {
 	for name, unit := range map[string]int64{"seconds": 1, "thousandths": 1e3, "millionths": 1e6, "billionths": 1e9} {
 		for _, codec := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &parquet.Zstd} {
 			for version := 1; version <= 2; version++ {
-				data := asParquet(t, parquetRows(want, unit), parquet.Compression(codec), parquet.DataPageVersion(version), parquet.PageBufferSize(4096), parquet.MaxRowsPerRowGroup(1100))
+				data := asParquet(t, parquetRows(want, unit), parquet.Compression(codec), parquet.DataPageVersion(version),
+					parquet.PageBufferSize(4096), parquet.MaxRowsPerRowGroup(1100))
 				got, rep, err := fromParquet(data, ImportOptions{Symbol: "EURUSD"})
 				if err != nil {
 					t.Fatalf("%s, %v, pages v%d: %v", name, codec, version, err)
@@ -141,9 +142,15 @@ func TestReadParquet_NamesWhatItRefuses(t *testing.T) {
 		data       []byte
 	}{
 		{"a price that is none", "f:21: nan: close is not a number", spoilt(func(r *parquetRow) { r.Close = math.NaN() })},
-		{"a year that is none", "f:21: unreadable: time 99999999999 lies outside the years", spoilt(func(r *parquetRow) { r.Timestamp = 99999999999 })},
+		{
+			"a year that is none", "f:21: unreadable: time 99999999999 lies outside the years",
+			spoilt(func(r *parquetRow) { r.Timestamp = 99999999999 }),
+		},
 		{"no time", "f:1: unreadable: the time is missing", asParquet(t, []nullTime{{nil, 1, 1, 1, 1}, {&at, 1, 1, 1, 1}})},
-		{"half a second", "f:2: unreadable: time 1577923201500 is no whole second", asParquet(t, []parquetRow{{1577923200000, 1, 1, 1, 1, 1}, {1577923201500, 1, 1, 1, 1, 1}})},
+		{
+			"half a second", "f:2: unreadable: time 1577923201500 is no whole second",
+			asParquet(t, []parquetRow{{1577923200000, 1, 1, 1, 1, 1}, {1577923201500, 1, 1, 1, 1, 1}}),
+		},
 		{"text", `f: column "Time" is of type STRING, which is not one for time`, asParquet(t, []texts{{"2020", 1, 1, 1, 1}})},
 		{"decimals", `column "Close" is of type DECIMAL(12,2), which is not one for close`, asParquet(t, []decimals{{1, 1, 1, 1, 100}})},
 		{"fractions for times", `column "Time" is of type DOUBLE, which is not one for time`, asParquet(t, []fractions{{1, 1, 1, 1, 1}})},
@@ -161,7 +168,8 @@ func TestReadParquet_NamesWhatItRefuses(t *testing.T) {
 			}
 		})
 	}
-	if _, _, err := fromParquet(asParquet(t, good), ImportOptions{MaxRows: 49}); err == nil || !strings.Contains(err.Error(), "more than 49 rows") {
+	if _, _, err := fromParquet(asParquet(t, good), ImportOptions{MaxRows: 49}); err == nil ||
+		!strings.Contains(err.Error(), "more than 49 rows") {
 		t.Errorf("50 rows within a limit of 49: %v", err)
 	}
 }
@@ -202,7 +210,10 @@ func TestReadFile_TellsFormatsApart(t *testing.T) {
 		x := want.At(i)
 		fmt.Fprintf(&text, "%d,%v,%v,%v,%v,%v\n", x.Time, x.Open, x.High, x.Low, x.Close, x.Volume)
 	}
-	for name, data := range map[string][]byte{"a": asParquet(t, parquetRows(want, 1)), "b": []byte(text.String()), "c": zipped(text.String())} {
+	for name, data := range map[string][]byte{
+		"a": asParquet(t, parquetRows(want, 1)), "b": []byte(text.String()),
+		"c": zipped(text.String()),
+	} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)

@@ -113,7 +113,8 @@ type InvalidError struct{ Report Report }
 func (e *InvalidError) Error() string {
 	var b strings.Builder
 	n := e.Report.Wrong()
-	fmt.Fprintf(&b, "%s has %s in %s; correct it, or import it with normalising", e.Report.Source, text.Counted(n, "finding"), text.Counted(e.Report.Rows, "row"))
+	fmt.Fprintf(&b, "%s has %s in %s; correct it, or import it with normalising", e.Report.Source, text.Counted(n, "finding"),
+		text.Counted(e.Report.Rows, "row"))
 	shown := 0
 	for _, f := range e.Report.Findings {
 		if f.Rule == Missing {

@@ -21,10 +21,28 @@ func TestResample_FollowsTheCalendar(t *testing.T) {
 		want     []int64
 		cut      bool // Resample leaves the last one out
 	}{
-		{"hours into days", H1, D1, []int64{instant(2020, 2, 28, 22, 0), instant(2020, 2, 28, 23, 0), instant(2020, 2, 29, 0, 0), instant(2020, 2, 29, 23, 0)}, []int64{instant(2020, 2, 28, 0, 0), instant(2020, 2, 29, 0, 0)}, false},
-		{"a day that is not over", H1, D1, []int64{instant(2020, 2, 28, 23, 0), instant(2020, 2, 29, 0, 0), instant(2020, 2, 29, 22, 0)}, []int64{instant(2020, 2, 28, 0, 0), instant(2020, 2, 29, 0, 0)}, true},
-		{"days into weeks from Monday", D1, W1, []int64{instant(2020, 1, 4, 0, 0), instant(2020, 1, 5, 0, 0), instant(2020, 1, 6, 0, 0), instant(2020, 1, 12, 0, 0)}, []int64{instant(2019, 12, 30, 0, 0), instant(2020, 1, 6, 0, 0)}, false},
-		{"days into months of any length", D1, Mo1, []int64{instant(2020, 1, 31, 0, 0), instant(2020, 2, 1, 0, 0), instant(2020, 2, 29, 0, 0), instant(2020, 3, 1, 0, 0)}, []int64{instant(2020, 1, 1, 0, 0), instant(2020, 2, 1, 0, 0), instant(2020, 3, 1, 0, 0)}, true},
+		{"hours into days", H1, D1, []int64{
+			instant(2020, 2, 28, 22, 0), instant(2020, 2, 28, 23, 0), instant(2020, 2, 29, 0, 0),
+			instant(2020, 2, 29, 23, 0),
+		}, []int64{instant(2020, 2, 28, 0, 0), instant(2020, 2, 29, 0, 0)}, false},
+		{
+			"a day that is not over", H1, D1,
+			[]int64{instant(2020, 2, 28, 23, 0), instant(2020, 2, 29, 0, 0), instant(2020, 2, 29, 22, 0)},
+			[]int64{instant(2020, 2, 28, 0, 0), instant(2020, 2, 29, 0, 0)},
+			true,
+		},
+		{
+			"days into weeks from Monday", D1, W1,
+			[]int64{instant(2020, 1, 4, 0, 0), instant(2020, 1, 5, 0, 0), instant(2020, 1, 6, 0, 0), instant(2020, 1, 12, 0, 0)},
+			[]int64{instant(2019, 12, 30, 0, 0), instant(2020, 1, 6, 0, 0)},
+			false,
+		},
+		{
+			"days into months of any length", D1, Mo1,
+			[]int64{instant(2020, 1, 31, 0, 0), instant(2020, 2, 1, 0, 0), instant(2020, 2, 29, 0, 0), instant(2020, 3, 1, 0, 0)},
+			[]int64{instant(2020, 1, 1, 0, 0), instant(2020, 2, 1, 0, 0), instant(2020, 3, 1, 0, 0)},
+			true,
+		},
 		{"minutes into quarters before 1970", M1, M15, []int64{-900, -60, 0, 840}, []int64{-900, 0}, false},
 	}
 	for _, c := range cases {
@@ -88,7 +106,10 @@ var higherFrames = []Timeframe{H2, H4, D1, W1, Mo1}
 // TestResample_KeepsWhatMatters compares with the definition, bar by bar.
 func TestResample_KeepsWhatMatters(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		b := Synth(SynthConfig{Bars: rapid.IntRange(1, 900).Draw(rt, "bars"), Seed: rapid.Uint64().Draw(rt, "seed"), Start: time.Unix(rapid.Int64Range(0, 1e9).Draw(rt, "start"), 0)})
+		b := Synth(SynthConfig{
+			Bars: rapid.IntRange(1, 900).Draw(rt, "bars"), Seed: rapid.Uint64().Draw(rt, "seed"),
+			Start: time.Unix(rapid.Int64Range(0, 1e9).Draw(rt, "start"), 0),
+		})
 		tf := rapid.SampledFrom(higherFrames).Draw(rt, "timeframe")
 		r, err := ResampleAll(b, tf)
 		if err != nil {

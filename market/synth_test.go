@@ -85,7 +85,8 @@ func TestSynth_HasTheEdgeItAdvertises(t *testing.T) {
 			t.Errorf("edge %v: %.4f in money", edge, raw)
 		}
 		held := n / float64(b.Len())
-		t.Logf("edge %.2f: %.4f per bar held (%.4f in money), %.0f %% of bars held, %.1f a year", edge, got, sharpe(plain), 100*held, got*math.Sqrt(held*24*260))
+		t.Logf("edge %.2f: %.4f per bar held (%.4f in money), %.0f %% of bars held, %.1f a year", edge, got, sharpe(plain), 100*held,
+			got*math.Sqrt(held*24*260))
 	}
 }
 

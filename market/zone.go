@@ -190,7 +190,9 @@ func (p *placer) flush(next int64, hasNext bool) {
 	known := p.held.settle(next, hasNext)
 	for _, t := range p.held.rows {
 		if !known {
-			p.rep.add(t.line, AmbiguousTime, "%s comes twice in %s, when clocks are set back, and the file does not have both hours in order: write its times in UTC", moment(t.local), p.clock.zone)
+			p.rep.add(t.line, AmbiguousTime,
+				"%s comes twice in %s, when clocks are set back, and the file does not have both hours in order: write its times in UTC",
+				moment(t.local), p.clock.zone)
 			p.rep.Dropped++
 			continue
 		}

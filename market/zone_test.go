@@ -84,7 +84,8 @@ func TestZone_AnHourThatIsThereOnceIsRefusedAndNeverMoved(t *testing.T) {
 	const d = "2024-11-03 "
 	text := hours(d+"00:00", d+"01:00", d+"02:00", d+"03:00")
 	_, _, err := ReadCSV(strings.NewReader(text), CSVOptions{Source: "f.csv", Zone: newYork(t)})
-	if want := "f.csv:3: ambiguous-time: 2024-11-03 01:00:00 comes twice in America/New_York"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "f.csv:3: ambiguous-time: 2024-11-03 01:00:00 comes twice in America/New_York"; err == nil ||
+		!strings.Contains(err.Error(), want) {
 		t.Errorf("err = %v, want %q", err, want)
 	}
 	b, rep, err := ReadCSV(strings.NewReader(text), CSVOptions{Zone: newYork(t), Mode: Normalise})
@@ -100,7 +101,8 @@ func TestZone_ASkippedTimeIsRefused(t *testing.T) {
 	const d = "2024-03-10 "
 	text := hours(d+"00:00", d+"01:00", d+"02:00", d+"03:00", d+"04:00")
 	_, _, err := ReadCSV(strings.NewReader(text), CSVOptions{Source: "f.csv", Zone: newYork(t)})
-	if want := "f.csv:4: no-such-time: 2024-03-10 02:00:00 does not come in America/New_York"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "f.csv:4: no-such-time: 2024-03-10 02:00:00 does not come in America/New_York"; err == nil ||
+		!strings.Contains(err.Error(), want) {
 		t.Errorf("err = %v, want %q", err, want)
 	}
 	b, _, err := ReadCSV(strings.NewReader(text), CSVOptions{Zone: newYork(t), Mode: Normalise})

@@ -80,7 +80,8 @@ func (n *Net) Kernel() Kernel { return Kernel{n.kernel} }
 // for bit, so the kernel must be of the same class.
 func (n *Net) On(k Kernel) (*Net, error) {
 	if k.Class() != n.kernel.class {
-		return nil, fmt.Errorf("the network is of kernel class %s, and kernel %s is of class %s: its answers would have other bits", n.kernel.class, k.Name(), k.Class())
+		return nil, fmt.Errorf("the network is of kernel class %s, and kernel %s is of class %s: its answers would have other bits",
+			n.kernel.class, k.Name(), k.Class())
 	}
 	moved := *n
 	moved.kernel = k.use()

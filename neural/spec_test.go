@@ -78,7 +78,11 @@ func TestSchedules(t *testing.T) {
 			[]float64{1, 1, 1, 1, 1},
 			[]float64{1, 0.2 + 0.4*(1+math.Sqrt2/2), 0.6, 0.2 + 0.4*(1-math.Sqrt2/2), 0.2, 0.2},
 		},
-		"plateau":        {ScheduleSpec{Name: SchedulePlateau, Patience: 1, Gamma: 0.1}, []float64{3, 2, 2, 2, 1, 1}, []float64{1, 1, 1, 1, 0.1, 0.1, 0.1}},
+		"plateau": {
+			ScheduleSpec{Name: SchedulePlateau, Patience: 1, Gamma: 0.1},
+			[]float64{3, 2, 2, 2, 1, 1},
+			[]float64{1, 1, 1, 1, 0.1, 0.1, 0.1},
+		},
 		"warmup":         {ScheduleSpec{Warmup: 3}, []float64{1, 1, 1}, []float64{0.25, 0.5, 0.75, 1}},
 		"warmup, step":   {ScheduleSpec{Name: ScheduleStep, StepSize: 1, Warmup: 1}, []float64{1, 1, 1}, []float64{0.5, 1, 0.1, 0.01}},
 		"least of all":   {ScheduleSpec{Name: SchedulePlateau, Patience: 1, MinRate: 0.5}, []float64{1, 1, 1, 1}, []float64{1, 1, 1, 0.5, 0.5}},

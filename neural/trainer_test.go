@@ -42,7 +42,8 @@ func drawTraining(rt *rapid.T, outputs int) TrainSpec {
 			WeightDecay: rapid.SampledFrom([]float64{0, 1e-4}).Draw(rt, "decay"),
 			Clip:        rapid.SampledFrom([]float64{0, 0.1, 1}).Draw(rt, "clip"),
 			Schedule: ScheduleSpec{
-				Name:     rapid.SampledFrom([]string{ScheduleNone, ScheduleStep, ScheduleExponential, ScheduleCosine, SchedulePlateau}).Draw(rt, "schedule"),
+				Name: rapid.SampledFrom([]string{ScheduleNone, ScheduleStep, ScheduleExponential, ScheduleCosine, SchedulePlateau}).Draw(rt,
+					"schedule"),
 				StepSize: 2, Epochs: 5, Patience: 1, Warmup: rapid.IntRange(0, 2).Draw(rt, "warmup"),
 			},
 		},

@@ -8,7 +8,10 @@ import (
 // TestRand_GivesTheStreamOfItsSeed pins the generator: xoshiro256++ from four
 // words of splitmix64.
 func TestRand_GivesTheStreamOfItsSeed(t *testing.T) {
-	if got, want := NewRand(0).State(), ([4]uint64{0xe220a8397b1dcdaf, 0x6e789e6aa1b965f4, 0x06c45d188009454f, 0xf88bb8a8724c81ec}); got != want {
+	if got, want := NewRand(0).State(), ([4]uint64{
+		0xe220a8397b1dcdaf, 0x6e789e6aa1b965f4, 0x06c45d188009454f,
+		0xf88bb8a8724c81ec,
+	}); got != want {
 		t.Errorf("seed 0 gives the state %x, want splitmix64's first outputs %x", got, want)
 	}
 	r := RandFrom([4]uint64{1, 2, 3, 4})

@@ -35,7 +35,8 @@ func (l *lookback) readFailures(ctx context.Context) error {
 	}
 	l.out.Failures = r.list()
 	if len(failed) == mostFailures {
-		l.out.Incomplete = append(l.out.Incomplete, fmt.Sprintf("only the newest %d failures are grouped by reason: ask for a shorter time", mostFailures))
+		l.out.Incomplete = append(l.out.Incomplete,
+			fmt.Sprintf("only the newest %d failures are grouped by reason: ask for a shorter time", mostFailures))
 	}
 	return nil
 }

@@ -24,7 +24,9 @@ func onBothStores(t *testing.T, test func(t *testing.T, s *sqlstore.Store)) {
 		"postgres": func(t *testing.T) string { t.Helper(); return pgtest.URL(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: url(t), Plans: map[ktrdr.Type]ktrdr.Plan{ktrdr.AgentResearch: research.Plan()}, Log: slog.New(slog.DiscardHandler)})
+			s, err := sqlstore.Open(t.Context(), sqlstore.Config{
+				URL: url(t), Plans: map[ktrdr.Type]ktrdr.Plan{ktrdr.AgentResearch: research.Plan()}, Log: slog.New(slog.DiscardHandler),
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -47,9 +49,11 @@ func TestSpellBegan_GoesBackToTheLastQuietHours(t *testing.T) {
 		runs []ktrdr.Run
 		ago  time.Duration
 	}{
-		"no run at all":                  {nil, usualSpan},
-		"one run":                        {[]ktrdr.Run{run(time.Hour, time.Minute)}, time.Hour},
-		"one after the other":            {[]ktrdr.Run{run(time.Hour, time.Minute), run(6*time.Hour, time.Hour), run(20*time.Hour, time.Hour)}, 6 * time.Hour},
+		"no run at all": {nil, usualSpan},
+		"one run":       {[]ktrdr.Run{run(time.Hour, time.Minute)}, time.Hour},
+		"one after the other": {
+			[]ktrdr.Run{run(time.Hour, time.Minute), run(6*time.Hour, time.Hour), run(20*time.Hour, time.Hour)}, 6 * time.Hour,
+		},
 		"a long run before":              {[]ktrdr.Run{run(time.Hour, time.Minute), run(9*time.Hour, 7*time.Hour)}, 9 * time.Hour},
 		"a run that is still open":       {[]ktrdr.Run{run(time.Hour, time.Minute), run(30*time.Hour, 0)}, 30 * time.Hour},
 		"quiet for longer than the rest": {[]ktrdr.Run{run(time.Hour, time.Minute), run(10*time.Hour, time.Hour)}, time.Hour},
@@ -93,7 +97,8 @@ func TestMachineOf_CountsByWhatEventsSayInTheirFields(t *testing.T) {
 		},
 	}, at)
 	want := Machine{
-		BackendStarts: 3, BackendDeaths: 1, WorkersJoined: 4, WorkersLeft: 15, WorkersLost: 2, Orphaned: 5, Poisoned: 6, Interrupted: 7, Requeued: 8, Released: 9, Reported: 10, Resumed: 11,
+		BackendStarts: 3, BackendDeaths: 1, WorkersJoined: 4, WorkersLeft: 15, WorkersLost: 2, Orphaned: 5, Poisoned: 6, Interrupted: 7,
+		Requeued: 8, Released: 9, Reported: 10, Resumed: 11,
 		CheckpointsSkipped: 12, WritesRefused: 13, BreakerChanges: 14,
 		Pauses: []Pause{{From: at, To: at.Add(time.Minute)}, {From: at.Add(time.Hour), To: at.Add(2 * time.Hour)}, {From: at.Add(3 * time.Hour)}},
 	}
@@ -109,7 +114,9 @@ func TestReadCalls_CountsWhatWasChargedInTheSpan(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.RegisterWorker(ctx, ktrdr.Registration{Protocol: ktrdr.Protocol, Worker: ktrdr.Worker{ID: "w", Types: []ktrdr.Type{ktrdr.Dummy}, Slots: 1}}); err != nil {
+		if _, err := s.RegisterWorker(ctx, ktrdr.Registration{
+			Protocol: ktrdr.Protocol, Worker: ktrdr.Worker{ID: "w", Types: []ktrdr.Type{ktrdr.Dummy}, Slots: 1},
+		}); err != nil {
 			t.Fatal(err)
 		}
 		task, err := s.Claim(ctx, ktrdr.ClaimRequest{Worker: "w", Key: "k", Types: []ktrdr.Type{ktrdr.Dummy}, Free: 1}, "")
@@ -168,7 +175,10 @@ func TestReasons_GroupFailuresByWhatTheySay(t *testing.T) {
 	fail("op_3", "TRAINING: op_training_20261115_083804_00000002: the disk is full", true)
 	fail("op_4", "never began", false)
 	want := []Failure{
-		{Reason: "TRAINING: the disk is full", Code: "failed", Count: 3, Resumable: 2, Operations: []ktrdr.OperationID{"op_2", "op_3", "op_1"}, Next: "ktrdr resume op_2"},
+		{
+			Reason: "TRAINING: the disk is full", Code: "failed", Count: 3, Resumable: 2, Operations: []ktrdr.OperationID{"op_2", "op_3", "op_1"},
+			Next: "ktrdr resume op_2",
+		},
 		{Reason: "never began", Code: "failed", Count: 1, Operations: []ktrdr.OperationID{"op_4"}, Next: "ktrdr retry op_4"},
 	}
 	if diff := cmp.Diff(want, r.list()); diff != "" {

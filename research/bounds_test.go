@@ -55,9 +55,13 @@ func TestSeeds_AreKeptByReadersOfJSON(t *testing.T) {
 func TestSpec_TheFirstMarketOfATrialNamesAllSymbols(t *testing.T) {
 	spec := Spec{
 		Markets: []SymbolMarket{{"EURUSD", "m1"}, {"GBPUSD", "m2"}},
-		Bars:    []jobs.Bars{{Symbol: "EURUSD", Timeframe: market.H1}, {Symbol: "EURUSD", Timeframe: market.H4}, {Symbol: "GBPUSD", Timeframe: market.H1}},
+		Bars: []jobs.Bars{
+			{Symbol: "EURUSD", Timeframe: market.H1}, {Symbol: "EURUSD", Timeframe: market.H4}, {Symbol: "GBPUSD", Timeframe: market.H1},
+		},
 	}
-	want := []ktrdr.TrialMarket{{Market: "m1", Symbols: "EURUSD GBPUSD", Timeframes: "1h 4h"}, {Market: "m2", Symbols: "GBPUSD", Timeframes: "1h"}}
+	want := []ktrdr.TrialMarket{
+		{Market: "m1", Symbols: "EURUSD GBPUSD", Timeframes: "1h 4h"}, {Market: "m2", Symbols: "GBPUSD", Timeframes: "1h"},
+	}
 	if got := spec.trial(5); got.Own != 5 || !slices.Equal(got.Markets, want) {
 		t.Errorf("trial %+v, want %+v", got, want)
 	}
@@ -134,7 +138,8 @@ func TestDesk_FindsTheMarketOfEverySymbol(t *testing.T) {
 			}
 			return b.Symbol
 		}}
-		if _, err := d.cut(t.Context(), symbols, frames); ktrdr.CodeOf(err) != ktrdr.CodeInvalid || !strings.Contains(err.Error(), "the bars of "+symbol+" belong to several markets") {
+		if _, err := d.cut(t.Context(), symbols, frames); ktrdr.CodeOf(err) != ktrdr.CodeInvalid ||
+			!strings.Contains(err.Error(), "the bars of "+symbol+" belong to several markets") {
 			t.Errorf("symbol %d of two markets: err = %v, want it refused", i, err)
 		}
 	}
@@ -150,7 +155,8 @@ func TestDesk_NeedsAThousandBars(t *testing.T) {
 	if _, err := d.Trigger(t.Context(), Request{Symbols: []string{"JUST"}}); err != nil {
 		t.Errorf("1000 bars: %v", err)
 	}
-	if _, err := d.Trigger(t.Context(), Request{Symbols: []string{"UNDER"}}); err == nil || !strings.Contains(err.Error(), "only 999 1h bars of UNDER, and a research needs 1000") {
+	if _, err := d.Trigger(t.Context(), Request{Symbols: []string{"UNDER"}}); err == nil ||
+		!strings.Contains(err.Error(), "only 999 1h bars of UNDER, and a research needs 1000") {
 		t.Errorf("999 bars: %v, want them refused", err)
 	}
 }
@@ -159,9 +165,13 @@ func TestDesk_NeedsAThousandBars(t *testing.T) {
 func TestDesk_LongerBarsBeforeTheHoldout(t *testing.T) {
 	d := &Desk{cfg: DeskConfig{Holdout: 0.2}}
 	b := &designer.Brief{Symbols: []string{"EURUSD"}, Timeframe: market.H1, Longer: []market.Timeframe{market.D1}}
-	for bars, says := range map[int]string{375: "", 374: "there are only 299 1d bars of EURUSD before the holdout", 0: "there are only 0 1d bars"} {
+	for bars, says := range map[int]string{
+		375: "", 374: "there are only 299 1d bars of EURUSD before the holdout", 0: "there are only 0 1d bars",
+	} {
 		known := designer.Known{Series: []designer.Series{
-			{Symbol: "EURUSD", Timeframe: market.D1, Bars: bars}, {Symbol: "EURUSD", Timeframe: market.H4, Bars: 1}, {Symbol: "GBPUSD", Timeframe: market.D1, Bars: 1},
+			{Symbol: "EURUSD", Timeframe: market.D1, Bars: bars},
+			{Symbol: "EURUSD", Timeframe: market.H4, Bars: 1},
+			{Symbol: "GBPUSD", Timeframe: market.D1, Bars: 1},
 		}}
 		err := d.enoughBars(known, b)
 		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
@@ -193,7 +203,8 @@ func TestDesk_ResearchesAStrategyByItsName(t *testing.T) {
 	}
 	// The embargo is a share of the bars before the holdout: 960 of 1200.
 	long := strings.Replace(text, "training:", "training:\n  embargo: 0.2", 1)
-	if _, err := d.Trigger(t.Context(), Request{StrategyYAML: long}); ktrdr.CodeOf(err) != ktrdr.CodeInvalid || !strings.Contains(err.Error(), "of 960 bars") {
+	if _, err := d.Trigger(t.Context(), Request{StrategyYAML: long}); ktrdr.CodeOf(err) != ktrdr.CodeInvalid ||
+		!strings.Contains(err.Error(), "of 960 bars") {
 		t.Errorf("err = %v, want a refusal that counts 960 bars", err)
 	}
 }
@@ -276,7 +287,9 @@ func TestGates_LossOfAnAnswerThatKnowsNothing(t *testing.T) {
 
 func TestGateReasons_SurviveStorage(t *testing.T) {
 	value, limit := 9.0, 0.8
-	want := GateReasons{{Code: "loss_too_high", Text: "loss", Value: &value, Limit: &limit}, {Code: "too_few_trades", Text: "few", Value: &value}}
+	want := GateReasons{
+		{Code: "loss_too_high", Text: "loss", Value: &value, Limit: &limit}, {Code: "too_few_trades", Text: "few", Value: &value},
+	}
 	var got GateReasons
 	if err := json.Unmarshal(mustEncode(t, want), &got); err != nil || !cmp.Equal(got, want) {
 		t.Errorf("%v; %s", err, cmp.Diff(want, got))
@@ -448,7 +461,9 @@ func TestKeeper_SettlesAfterAMinute(t *testing.T) {
 
 // Designs and assessments ask models with the backend's keys, so they run there.
 func TestPlan_WhatRunsInTheBackend(t *testing.T) {
-	for typ, want := range map[ktrdr.Type]bool{ktrdr.AgentDesign: true, ktrdr.Training: false, ktrdr.Backtesting: false, ktrdr.AgentAssessment: true} {
+	for typ, want := range map[ktrdr.Type]bool{
+		ktrdr.AgentDesign: true, ktrdr.Training: false, ktrdr.Backtesting: false, ktrdr.AgentAssessment: true,
+	} {
 		if got := reach(t, someSpec(t), typ).newest().BackendLocal; got != want {
 			t.Errorf("%s runs in the backend only: %v, want %v", typ, got, want)
 		}
@@ -503,7 +518,8 @@ func TestReadStrategy_TheLongestText(t *testing.T) {
 	if _, err := readStrategy(text+strings.Repeat("x", room), "long"); err != nil {
 		t.Errorf("a strategy of 32768 bytes: %v", err)
 	}
-	if _, err := readStrategy(text+strings.Repeat("x", room+1), "long"); err == nil || !strings.Contains(err.Error(), "longer than the 32768 bytes") {
+	if _, err := readStrategy(text+strings.Repeat("x", room+1), "long"); err == nil ||
+		!strings.Contains(err.Error(), "longer than the 32768 bytes") {
 		t.Errorf("a strategy of 32769 bytes: %v, want it refused", err)
 	}
 }

@@ -34,7 +34,8 @@ func (s ConfirmSpec) Validate() error {
 	return errors.Join(
 		require(s.Research.Valid(), "research_operation_id is not an operation"),
 		require(len(s.Symbols) > 0, "there are no symbols"),
-		require(len(s.Bars) > 0 && len(s.Holdout) == len(s.Bars), "it names %d series of bars and %d of the holdout", len(s.Bars), len(s.Holdout)),
+		require(len(s.Bars) > 0 && len(s.Holdout) == len(s.Bars), "it names %d series of bars and %d of the holdout",
+			len(s.Bars), len(s.Holdout)),
 		require(!s.From.IsZero(), "from is not set"), s.check(), s.Rules.Validate(),
 	)
 }

@@ -286,7 +286,8 @@ func (r *research) paid(run *jobs.BacktestResult) (all []PaidCosts, err error) {
 		return nil, err
 	}
 	for symbol, c := range run.Configs() {
-		all = append(all, paidOf(costsOf(s.Strategy), r.spec.floor(symbol), instrument.Costs{Commission: c.Commission, Slippage: c.Slippage, Spread: c.Spread}))
+		all = append(all,
+			paidOf(costsOf(s.Strategy), r.spec.floor(symbol), instrument.Costs{Commission: c.Commission, Slippage: c.Slippage, Spread: c.Spread}))
 	}
 	return all, nil
 }

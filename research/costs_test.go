@@ -40,7 +40,8 @@ func instruments(t *testing.T, text string) instrument.File {
 }
 
 func TestCosts_TheFirstSourceThatNamesTheSymbolDecides(t *testing.T) {
-	file := instruments(t, "instruments:\n  EURUSD: {costs: {commission: 2, slippage: 0, spread: 0}}\n  SYNTHETIC: {class: index}\n  AAPL: {class: crypto}\n")
+	file := instruments(t,
+		"instruments:\n  EURUSD: {costs: {commission: 2, slippage: 0, spread: 0}}\n  SYNTHETIC: {class: index}\n  AAPL: {class: crypto}\n")
 	all := costSources{table(t, "EURUSD=1/0/0"), table(t, "EURUSD=3/0/0"), file}
 	every := costSources{run: table(t, "*=1/0/0"), settings: table(t, "*=3/0/0"), file: file}
 	settings := costSources{settings: table(t, "*=3/0/0"), file: file}
@@ -50,16 +51,32 @@ func TestCosts_TheFirstSourceThatNamesTheSymbolDecides(t *testing.T) {
 		symbol string
 		want   SymbolCosts
 	}{
-		"the run":                        {all, "EURUSD", SymbolCosts{"EURUSD", instrument.MajorFX, ClassByName, CostsOfRun, points(1, 0, 0)}},
-		"all symbols of the run":         {every, "EURUSD", SymbolCosts{"EURUSD", instrument.MajorFX, ClassByName, CostsOfRun, points(1, 0, 0)}},
-		"the file before the settings":   {settings, "EURUSD", SymbolCosts{"EURUSD", instrument.MajorFX, ClassByName, CostsOfFile, points(2, 0, 0)}},
-		"the file in other capitals":     {settings, "eurusd", SymbolCosts{"eurusd", instrument.MajorFX, ClassByName, CostsOfFile, points(2, 0, 0)}},
-		"the settings":                   {settings, "GBPUSD", SymbolCosts{"GBPUSD", instrument.MajorFX, ClassByName, CostsOfSettings, points(3, 0, 0)}},
-		"the settings, class of a file":  {settings, "AAPL", SymbolCosts{"AAPL", instrument.Crypto, ClassOfFile, CostsOfSettings, points(3, 0, 0)}},
-		"the default of the name":        {none, "EURGBP", SymbolCosts{"EURGBP", instrument.MinorFX, ClassByName, CostsByDefault, instrument.MinorFX.Costs()}},
-		"the default of the file":        {costSources{file: file}, "SYNTHETIC", SymbolCosts{"SYNTHETIC", instrument.Index, ClassOfFile, CostsByDefault, instrument.Index.Costs()}},
-		"a name that no rule recognises": {none, "SYNTHETIC", SymbolCosts{"SYNTHETIC", instrument.Stock, ClassGuess, CostsByDefault, instrument.Stock.Costs()}},
-		"no source at all":               {costSources{}, "XAUUSD", SymbolCosts{"XAUUSD", instrument.Metal, ClassByName, CostsByDefault, instrument.Metal.Costs()}},
+		"the run":                {all, "EURUSD", SymbolCosts{"EURUSD", instrument.MajorFX, ClassByName, CostsOfRun, points(1, 0, 0)}},
+		"all symbols of the run": {every, "EURUSD", SymbolCosts{"EURUSD", instrument.MajorFX, ClassByName, CostsOfRun, points(1, 0, 0)}},
+		"the file before the settings": {
+			settings, "EURUSD", SymbolCosts{"EURUSD", instrument.MajorFX, ClassByName, CostsOfFile, points(2, 0, 0)},
+		},
+		"the file in other capitals": {
+			settings, "eurusd", SymbolCosts{"eurusd", instrument.MajorFX, ClassByName, CostsOfFile, points(2, 0, 0)},
+		},
+		"the settings": {
+			settings, "GBPUSD", SymbolCosts{"GBPUSD", instrument.MajorFX, ClassByName, CostsOfSettings, points(3, 0, 0)},
+		},
+		"the settings, class of a file": {
+			settings, "AAPL", SymbolCosts{"AAPL", instrument.Crypto, ClassOfFile, CostsOfSettings, points(3, 0, 0)},
+		},
+		"the default of the name": {
+			none, "EURGBP", SymbolCosts{"EURGBP", instrument.MinorFX, ClassByName, CostsByDefault, instrument.MinorFX.Costs()},
+		},
+		"the default of the file": {
+			costSources{file: file}, "SYNTHETIC", SymbolCosts{"SYNTHETIC", instrument.Index, ClassOfFile, CostsByDefault, instrument.Index.Costs()},
+		},
+		"a name that no rule recognises": {
+			none, "SYNTHETIC", SymbolCosts{"SYNTHETIC", instrument.Stock, ClassGuess, CostsByDefault, instrument.Stock.Costs()},
+		},
+		"no source at all": {
+			costSources{}, "XAUUSD", SymbolCosts{"XAUUSD", instrument.Metal, ClassByName, CostsByDefault, instrument.Metal.Costs()},
+		},
 	} {
 		if d := cmp.Diff(c.want, c.from.of(c.symbol)); d != "" {
 			t.Errorf("%s: %s", name, d)
@@ -91,7 +108,8 @@ func TestDesk_PinsCostsWithTheirSource(t *testing.T) {
 		t.Errorf("read again: %+v, %v", again.SymbolCosts, err)
 	}
 	for _, w := range []string{
-		"No costs are set for EURUSD, so it pays the default for major FX: 1.5 basis points a side. Set its costs with --costs EURUSD=0.5/0.5/1, in instruments.yaml or with KTRDR_COSTS.",
+		"No costs are set for EURUSD, so it pays the default for major FX: 1.5 basis points a side. " +
+			"Set its costs with --costs EURUSD=0.5/0.5/1, in instruments.yaml or with KTRDR_COSTS.",
 	} {
 		if said != w {
 			t.Errorf("said %q, want %q", said, w)
@@ -115,13 +133,25 @@ func TestDesk_WarnsOfCosts(t *testing.T) {
 		trigger Request
 		want    string // empty: nothing is said of costs
 	}{
-		"set":                     {Request{Symbols: []string{"EURUSD"}, Costs: "EURUSD=5/0/0"}, ""},
-		"an unknown class":        {Request{Symbols: []string{"SYNTHETIC"}}, "No costs are set for SYNTHETIC, so it pays the default for stocks: 10 basis points a side. Its asset class is not known from its name, so this is a class with the highest default; set the class in instruments.yaml."},
-		"below the default":       {Request{Symbols: []string{"EURUSD"}, Costs: "*=0.01/0/0"}, "The costs of EURUSD (set for this run) are below the default for major FX: 0.01 basis points a side, where the default is 1.5. Its results are marked."},
-		"costs of another symbol": {Request{Symbols: []string{"EURUSD"}, Costs: "EURUSD=5/0/0,SYNTHETIC=1/1/1"}, "costs: SYNTHETIC is not traded in this run, so its costs have no effect."},
+		"set": {Request{Symbols: []string{"EURUSD"}, Costs: "EURUSD=5/0/0"}, ""},
+		"an unknown class": {
+			Request{Symbols: []string{"SYNTHETIC"}},
+			"No costs are set for SYNTHETIC, so it pays the default for stocks: 10 basis points a side. " +
+				"Its asset class is not known from its name, so this is a class with the highest default; set the class in instruments.yaml.",
+		},
+		"below the default": {
+			Request{Symbols: []string{"EURUSD"}, Costs: "*=0.01/0/0"},
+			"The costs of EURUSD (set for this run) are below the default for major FX: 0.01 basis points a side, where the default is 1.5. " +
+				"Its results are marked.",
+		},
+		"costs of another symbol": {
+			Request{Symbols: []string{"EURUSD"}, Costs: "EURUSD=5/0/0,SYNTHETIC=1/1/1"},
+			"costs: SYNTHETIC is not traded in this run, so its costs have no effect.",
+		},
 		"a strategy below the floor": {
 			Request{StrategyYAML: cheapened(text), Costs: "EURUSD=5/0/0"},
-			"The strategy's backtest section (0.0001 basis points a side) is below the cost floor of EURUSD, so it is traded at the floor: 5 basis points a side (set for this run).",
+			"The strategy's backtest section (0.0001 basis points a side) is below the cost floor of EURUSD, so it is traded at the floor: " +
+				"5 basis points a side (set for this run).",
 		},
 	} {
 		_, said := costed(t, d, c.trigger)
@@ -136,7 +166,8 @@ var section = regexp.MustCompile(`(?m)^backtest:.*\n(?:[ \t].*\n)*`)
 
 // with is a strategy with these costs in its backtest section.
 func with(text string, c instrument.Costs) string {
-	return section.ReplaceAllString(text, "") + fmt.Sprintf("\nbacktest: {commission: %v, slippage: %v, spread: %v}\n", c.Commission, c.Slippage, c.Spread)
+	return section.ReplaceAllString(text, "") + fmt.Sprintf("\nbacktest: {commission: %v, slippage: %v, spread: %v}\n", c.Commission,
+		c.Slippage, c.Spread)
 }
 
 // cheapened is a strategy that would trade for almost nothing.
@@ -180,7 +211,8 @@ func TestDesk_ReadsTheFileForEachRequest(t *testing.T) {
 		return instruments(t, fmt.Sprintf("instruments:\n  EURUSD: {costs: {commission: %d, slippage: 0, spread: 0}}\n", commission)), nil
 	}
 	for want := 1; want <= 2; want++ {
-		if spec, _ := costed(t, d, Request{}); spec.SymbolCosts[0].Costs != points(float64(want), 0, 0) || spec.SymbolCosts[0].Source != CostsOfFile {
+		if spec, _ := costed(t, d, Request{}); spec.SymbolCosts[0].Costs != points(float64(want), 0, 0) ||
+			spec.SymbolCosts[0].Source != CostsOfFile {
 			t.Errorf("request %d pays %+v, want what the file says now", want, spec.SymbolCosts)
 		}
 	}
@@ -195,10 +227,24 @@ func TestPlan_ABacktestPaysAtLeastTheFloor(t *testing.T) {
 		dearest instrument.Costs
 		want    instrument.Costs // zero: as the strategy says
 	}{
-		"a strategy below the floor":      {cheapened(text), []SymbolCosts{{Symbol: s.Data.Symbols[0], Class: instrument.MajorFX, Costs: floor}}, floor, floor},
-		"a floor below the strategy":      {text, []SymbolCosts{{Symbol: s.Data.Symbols[0], Class: instrument.MajorFX}}, instrument.Costs{}, instrument.Costs{}},
-		"a strategy at the floor":         {text, []SymbolCosts{{Symbol: s.Data.Symbols[0], Class: instrument.MajorFX, Costs: own}}, own, instrument.Costs{}},
-		"the floor of another symbol":     {cheapened(text), []SymbolCosts{{Symbol: "OTHER", Class: instrument.MajorFX, Costs: floor}, {Symbol: s.Data.Symbols[0], Class: instrument.MajorFX, Costs: points(1, 1, 1)}}, floor, points(1, 1, 1)},
+		"a strategy below the floor": {
+			cheapened(text), []SymbolCosts{{Symbol: s.Data.Symbols[0], Class: instrument.MajorFX, Costs: floor}}, floor, floor,
+		},
+		"a floor below the strategy": {
+			text, []SymbolCosts{{Symbol: s.Data.Symbols[0], Class: instrument.MajorFX}}, instrument.Costs{}, instrument.Costs{},
+		},
+		"a strategy at the floor": {
+			text, []SymbolCosts{{Symbol: s.Data.Symbols[0], Class: instrument.MajorFX, Costs: own}}, own, instrument.Costs{},
+		},
+		"the floor of another symbol": {
+			cheapened(text),
+			[]SymbolCosts{
+				{
+					Symbol: "OTHER", Class: instrument.MajorFX, Costs: floor,
+				}, {Symbol: s.Data.Symbols[0], Class: instrument.MajorFX, Costs: points(1, 1, 1)},
+			},
+			floor, points(1, 1, 1),
+		},
 		"a research of an older version":  {cheapened(text), nil, floor, floor},
 		"a research of tests, which pays": {cheapened(text), nil, instrument.Costs{}, instrument.Costs{}},
 	} {
@@ -250,7 +296,10 @@ func TestResult_SaysWhatWasPaid(t *testing.T) {
 			"The costs of " + symbol + " (KTRDR_COSTS) are below the default for stocks: 4 basis points a side, where the default is 10.", "",
 		},
 		"dearer than the floor": {
-			with(text, usual), SymbolCosts{symbol, instrument.MajorFX, ClassByName, CostsOfRun, points(0.1, 0, 0)}, usual, CostsOfStrategy, false, false, "", "",
+			with(text, usual),
+			SymbolCosts{symbol, instrument.MajorFX, ClassByName, CostsOfRun, points(0.1, 0, 0)},
+			usual, CostsOfStrategy, false,
+			false, "", "",
 		},
 	} {
 		spec := someSpec(t)
@@ -272,8 +321,10 @@ func TestResult_SaysWhatWasPaid(t *testing.T) {
 			t.Fatalf("%s: the result says %+v, and the assessment was given %+v", name, r.Costs, a.Files)
 		}
 		p := r.Costs[0]
-		if p.Costs != c.paid || p.Source != c.source || p.BelowDefault != c.below || r.Figures.CostBelowDefault != c.below || (p.Overruled != nil) != c.raise {
-			t.Errorf("%s: paid %+v (marked %t), want %s of %s, below %t, overruled %t", name, p, r.Figures.CostBelowDefault, c.paid, c.source, c.below, c.raise)
+		if p.Costs != c.paid || p.Source != c.source || p.BelowDefault != c.below || r.Figures.CostBelowDefault != c.below ||
+			(p.Overruled != nil) != c.raise {
+			t.Errorf("%s: paid %+v (marked %t), want %s of %s, below %t, overruled %t", name, p, r.Figures.CostBelowDefault, c.paid,
+				c.source, c.below, c.raise)
 		}
 		if c.summary == "" && r.Summary != "No edge is claimed." || !strings.Contains(r.Summary, c.summary) {
 			t.Errorf("%s: the summary is %q, want %q", name, r.Summary, c.summary)
@@ -304,7 +355,8 @@ func TestCharge_BoundsTheSummary(t *testing.T) {
 		if left != "" {
 			left += " about costs are left out: the result lists the costs of every symbol."
 		}
-		if len(result.Costs) != accounts || strings.Count(result.Summary, "are below the default") != mostSentences || !strings.HasSuffix(result.Summary, left) ||
+		if len(result.Costs) != accounts || strings.Count(result.Summary, "are below the default") != mostSentences ||
+			!strings.HasSuffix(result.Summary, left) ||
 			strings.Contains(result.Summary, "left out") != (left != "") {
 			t.Errorf("%d costs, summary %q, want it to end with %q", len(result.Costs), result.Summary, left)
 		}

@@ -94,9 +94,12 @@ func NewDesk(c DeskConfig) (*Desk, error) {
 	c.KernelClass = cmp.Or(c.KernelClass, neural.Best().Class())
 	c.Holdout, c.Generation = cmp.Or(c.Holdout, 0.2), cmp.Or(c.Generation, 8)
 	err := errors.Join(
-		require(c.Library != nil && c.Blobs != nil && c.Memory != nil && c.Markets != nil && c.Strategy != nil, "a research desk needs a library, blobs, memory, markets and strategies"),
-		require(c.Holdout >= MinHoldout && c.Holdout <= MaxHoldout, "the holdout is %v of the bars; it must be %v to %v", c.Holdout, MinHoldout, MaxHoldout),
-		require(c.Generation >= 1 && c.Generation <= MaxGeneration, "a generation has %d researches; it must have 1 to %d", c.Generation, MaxGeneration),
+		require(c.Library != nil && c.Blobs != nil && c.Memory != nil && c.Markets != nil && c.Strategy != nil,
+			"a research desk needs a library, blobs, memory, markets and strategies"),
+		require(c.Holdout >= MinHoldout && c.Holdout <= MaxHoldout, "the holdout is %v of the bars; it must be %v to %v", c.Holdout,
+			MinHoldout, MaxHoldout),
+		require(c.Generation >= 1 && c.Generation <= MaxGeneration, "a generation has %d researches; it must have 1 to %d",
+			c.Generation, MaxGeneration),
 		c.Gates.Validate(), c.Rules.Validate(),
 	)
 	if err != nil {
@@ -121,7 +124,8 @@ type Request struct {
 	Symbols       []string  `json:"symbols,omitempty"`    // researched together: one account each with the same share of the capital
 	Timeframe     string    `json:"timeframe,omitempty"`  // or timeframes
 	Timeframes    []string  `json:"timeframes,omitempty"` // decisions are made at the shortest; designs may also read the others
-	Costs         string    `json:"costs,omitempty"`      // cost floors of this run in basis points: SYMBOL=COMMISSION/SLIPPAGE/SPREAD, comma separated; * is every other symbol
+	// cost floors of this run in basis points: SYMBOL=COMMISSION/SLIPPAGE/SPREAD, comma separated; * is every other symbol
+	Costs string `json:"costs,omitempty"`
 
 	Run string `json:"-"` // names the run: only a repeated request names it again; empty makes a name
 }
@@ -188,7 +192,8 @@ func (d *Desk) Trigger(ctx context.Context, t Request) (Order, error) {
 			return Order{}, err
 		}
 	}
-	if d.cfg.HoldsAKey != nil && d.cfg.HoldsAKey(t.Brief, t.Strategy, t.StrategyYAML, t.Model, t.TriggerReason, t.Costs) { // people paste more than they mean to
+	// people paste more than they mean to
+	if d.cfg.HoldsAKey != nil && d.cfg.HoldsAKey(t.Brief, t.Strategy, t.StrategyYAML, t.Model, t.TriggerReason, t.Costs) {
 		return Order{}, wrong("the request holds the key of a provider of models, and would be kept and sent to models with it: " +
 			"take it out, and make a new key if others may have seen it")
 	}
@@ -221,7 +226,8 @@ func (d *Desk) Trigger(ctx context.Context, t Request) (Order, error) {
 	}
 	spec := Spec{
 		Brief: t.Brief, Understanding: plan.brief, Strategy: plan.text, Model: t.Model, TriggerReason: clip(t.TriggerReason, maxText),
-		BypassGates: t.BypassGates, KernelClass: d.cfg.KernelClass, Bars: parts.research, Holdout: parts.holdout, Searched: parts.searched, Sealed: parts.sealed,
+		BypassGates: t.BypassGates, KernelClass: d.cfg.KernelClass, Bars: parts.research, Holdout: parts.holdout, Searched: parts.searched,
+		Sealed:      parts.sealed,
 		HoldoutFrom: parts.from, Markets: parts.markets,
 		Costs: dearest(costs), SymbolCosts: costs, Gates: *d.cfg.Gates, Rules: d.cfg.Rules.WithDefaults(), Budget: Budget{budget},
 	}
@@ -271,7 +277,8 @@ func (d *Desk) budget(ctx context.Context, model string) (float64, error) {
 	}
 	if !slices.Contains(d.cfg.Models, model) {
 		known := append([]string{Builtin}, d.cfg.Models...)
-		return 0, wrong("there is no model %.60q; %s. %s needs no key; others are set where the backend runs, as KTRDR_MODELS=anthropic/MODEL with the key in ANTHROPIC_API_KEY",
+		return 0, wrong("there is no model %.60q; %s. %s needs no key; others are set where the backend runs, "+
+			"as KTRDR_MODELS=anthropic/MODEL with the key in ANTHROPIC_API_KEY",
 			model, text.Choices(model, known), Builtin)
 	}
 	var left float64
@@ -282,7 +289,8 @@ func (d *Desk) budget(ctx context.Context, model string) (float64, error) {
 		}
 	}
 	if left <= 0 {
-		return 0, ktrdr.Errorf(CodeBudgetExhausted, "the budget for models is used up or zero, so %s cannot be asked: raise the budget, wait for tomorrow, or use the model %s, which costs nothing", model, Builtin)
+		return 0, ktrdr.Errorf(CodeBudgetExhausted, "the budget for models is used up or zero, so %s cannot be asked: raise the budget, "+
+			"wait for tomorrow, or use the model %s, which costs nothing", model, Builtin)
 	}
 	return left, nil
 }
@@ -332,7 +340,10 @@ func runOf(t Request, spec Spec) (*ktrdr.NewRun, error) {
 	if err != nil {
 		return nil, fmt.Errorf("request of run %s: %w", spec.Run, err)
 	}
-	return &ktrdr.NewRun{Goal: clip(spec.Brief, maxText), Request: request, Until: spec.Until, Size: spec.Size, Planned: t.Count, MadeUp: jobs.AnyMadeUp(spec.Bars)}, nil
+	return &ktrdr.NewRun{
+		Goal: clip(spec.Brief, maxText), Request: request, Until: spec.Until, Size: spec.Size, Planned: t.Count,
+		MadeUp: jobs.AnyMadeUp(spec.Bars),
+	}, nil
 }
 
 // at is the spec of the i-th research of the run.

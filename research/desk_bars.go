@@ -50,7 +50,8 @@ func (d *Desk) cut(ctx context.Context, symbols []string, frames []market.Timefr
 		cuts[k] = sort.Search(b.Len(), func(i int) bool { return b.Timeframe.End(b.Time[i]) > at })
 		traded := b.Time[b.Len()-1] >= p.from.Unix()
 		if cuts[k] == 0 || cuts[k] == b.Len() || !traded {
-			return p, wrong("the %s bars of %s are all on one side of %s, where the holdout begins: import bars from before and after it for every symbol and timeframe",
+			return p, wrong("the %s bars of %s are all on one side of %s, where the holdout begins: import bars from before and after it for "+
+				"every symbol and timeframe",
 				b.Timeframe, b.Symbol, time.Unix(at, 0).UTC().Format("2006-01-02 15:04"))
 		}
 	}
@@ -88,7 +89,8 @@ func (d *Desk) starts(ctx context.Context, p *parts, series []*market.Bars) (ear
 		}
 		i := slices.IndexFunc(p.markets, func(known SymbolMarket) bool { return known.Symbol == b.Symbol })
 		if i >= 0 && p.markets[i].Market != m.ID {
-			return 0, wrong("the bars of %s belong to several markets, one for each timeframe: import them again from one source, or use one timeframe", b.Symbol)
+			return 0, wrong("the bars of %s belong to several markets, one for each timeframe: import them again from one source, "+
+				"or use one timeframe", b.Symbol)
 		}
 		if i >= 0 {
 			continue

@@ -20,8 +20,9 @@ func (d *Desk) enoughBars(known designer.Known, b *designer.Brief) error {
 		switch {
 		case !slices.Contains(b.Symbols, s.Symbol):
 		case slices.Contains(b.Longer, s.Timeframe) && searched < designer.LeastBars:
-			few = append(few, fmt.Errorf("there are only %d %s bars of %s before the holdout, and a design needs %d to read them: import more, or leave %s out",
-				searched, s.Timeframe, s.Symbol, designer.LeastBars, s.Timeframe))
+			few = append(few,
+				fmt.Errorf("there are only %d %s bars of %s before the holdout, and a design needs %d to read them: import more, or leave %s out",
+					searched, s.Timeframe, s.Symbol, designer.LeastBars, s.Timeframe))
 		}
 	}
 	if err := errors.Join(few...); err != nil {

@@ -46,11 +46,17 @@ func TestDesk_ResearchesAllThatIsNamed(t *testing.T) {
 			[]string{"EURGBP 1h", "USDCAD 1h"},
 			"Research EURGBP and USDCAD together on 1h bars: one account each with 1/2 of the capital, judged on the sum.",
 		},
-		"both in the brief":        {Request{Brief: "EURGBP and USDCAD using 1h and 4h"}, both, "Decide at 1h bars; designs may also read 4h bars."},
-		"both in the request":      {Request{Symbols: []string{"EURGBP", "USDCAD"}, Timeframes: []string{"4h", "1h"}}, both, "designs may also read 4h bars"},
+		"both in the brief": {
+			Request{Brief: "EURGBP and USDCAD using 1h and 4h"}, both, "Decide at 1h bars; designs may also read 4h bars.",
+		},
+		"both in the request": {
+			Request{Symbols: []string{"EURGBP", "USDCAD"}, Timeframes: []string{"4h", "1h"}}, both, "designs may also read 4h bars",
+		},
 		"one timeframe of several": {Request{Symbols: []string{"USDCAD"}, Timeframes: []string{"4h"}, Brief: "trend"}, nil, ""},
 		"a single timeframe":       {Request{Symbols: []string{"USDCAD"}, Timeframe: "1h"}, []string{"USDCAD 1h"}, "Research USDCAD on 1h bars."},
-		"a symbol twice, misspelt": {Request{Symbols: []string{"usdcad", "USDCAD"}, Timeframes: []string{"1h", "1h"}}, []string{"USDCAD 1h"}, "Research USDCAD on 1h bars."},
+		"a symbol twice, misspelt": {
+			Request{Symbols: []string{"usdcad", "USDCAD"}, Timeframes: []string{"1h", "1h"}}, []string{"USDCAD 1h"}, "Research USDCAD on 1h bars.",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, _ := pairs(t)
@@ -87,27 +93,41 @@ func TestDesk_RefusesWhatCannotBeDoneTogether(t *testing.T) {
 		trigger Request
 		says    string
 	}{
-		"a timeframe of one symbol":      {Request{Symbols: []string{"EURGBP", "USDCAD"}, Timeframes: []string{"1h", "1d"}}, "there are no 1d bars of USDCAD: make them with `ktrdr data resample USDCAD 1h 1d`"},
-		"a symbol without bars":          {Request{Symbols: []string{"EURGBP", "USDJPY"}}, "bars of USDJPY: import some"},
-		"both ways to say a timeframe":   {Request{Timeframe: "1h", Timeframes: []string{"4h"}}, "timeframe and timeframes are given both"},
-		"an unknown timeframe":           {Request{Timeframes: []string{"1h", "often"}}, `timeframe "often" is not one of`},
-		"a short second symbol":          {Request{Symbols: []string{"EURGBP", "SHORT"}}, "there are only 900 1h bars of SHORT, and a research needs 1000"},
-		"too few longer bars":            {Request{Symbols: []string{"EURGBP"}, Timeframes: []string{"1h", "1d"}}, "1d bars of EURGBP before the holdout, and a design needs 300 to read them"},
-		"a timeframe in the brief":       {Request{Brief: "EURGBP or USDCAD on 1h and 1d"}, "no 1d bars of USDCAD"},
-		"a symbol in the brief":          {Request{Brief: "EURGBP or USDJPY"}, "the goal names USDJPY"},
-		"one symbol of a strategy":       {Request{StrategyYAML: two, Symbols: []string{"EURGBP"}}, "is written for EURGBP, USDCAD together, and the request names only EURGBP"},
+		"a timeframe of one symbol": {
+			Request{Symbols: []string{"EURGBP", "USDCAD"}, Timeframes: []string{"1h", "1d"}},
+			"there are no 1d bars of USDCAD: make them with `ktrdr data resample USDCAD 1h 1d`",
+		},
+		"a symbol without bars":        {Request{Symbols: []string{"EURGBP", "USDJPY"}}, "bars of USDJPY: import some"},
+		"both ways to say a timeframe": {Request{Timeframe: "1h", Timeframes: []string{"4h"}}, "timeframe and timeframes are given both"},
+		"an unknown timeframe":         {Request{Timeframes: []string{"1h", "often"}}, `timeframe "often" is not one of`},
+		"a short second symbol": {
+			Request{Symbols: []string{"EURGBP", "SHORT"}}, "there are only 900 1h bars of SHORT, and a research needs 1000",
+		},
+		"too few longer bars": {
+			Request{Symbols: []string{"EURGBP"}, Timeframes: []string{"1h", "1d"}},
+			"1d bars of EURGBP before the holdout, and a design needs 300 to read them",
+		},
+		"a timeframe in the brief": {Request{Brief: "EURGBP or USDCAD on 1h and 1d"}, "no 1d bars of USDCAD"},
+		"a symbol in the brief":    {Request{Brief: "EURGBP or USDJPY"}, "the goal names USDJPY"},
+		"one symbol of a strategy": {
+			Request{StrategyYAML: two, Symbols: []string{"EURGBP"}}, "is written for EURGBP, USDCAD together, and the request names only EURGBP",
+		},
 		"a longer timeframe of it alone": {Request{StrategyYAML: mixed, Timeframes: []string{"4h"}}, "name 1h alone, all of them, or none"},
 		"another timeframe than it has":  {Request{StrategyYAML: two, Timeframes: []string{"1h", "4h"}}, "is not written for 4h bars"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			order, err := d.Trigger(t.Context(), c.trigger)
 			if ktrdr.CodeOf(err) != ktrdr.CodeInvalid || len(order.Operations) > 0 || len(a.blobs) > 0 || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("err = %v, %d operations and %d blobs; want a sentence with %q and nothing made", err, len(order.Operations), len(a.blobs), c.says)
+				t.Errorf("err = %v, %d operations and %d blobs; want a sentence with %q and nothing made", err, len(order.Operations),
+					len(a.blobs), c.says)
 			}
 		})
 	}
 	for _, trigger := range []Request{
-		{StrategyYAML: two}, {StrategyYAML: two, Symbols: []string{"USDCAD", "EURGBP"}}, {StrategyYAML: mixed, Timeframes: []string{"1h"}}, {StrategyYAML: mixed, Timeframes: []string{"4h", "1h"}},
+		{StrategyYAML: two},
+		{StrategyYAML: two, Symbols: []string{"USDCAD", "EURGBP"}},
+		{StrategyYAML: mixed, Timeframes: []string{"1h"}},
+		{StrategyYAML: mixed, Timeframes: []string{"4h", "1h"}},
 	} {
 		order, err := d.Trigger(t.Context(), trigger)
 		if err != nil || !strings.HasPrefix(order.Understood[0], "Research EURGBP and USDCAD together") {
@@ -141,7 +161,8 @@ func TestDesk_RefusesLongerBarsThatDoNotBelong(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.Trigger(t.Context(), Request{Brief: "EURGBP using 1h and 4h"}); ktrdr.CodeOf(err) != ktrdr.CodeInvalid || !strings.Contains(err.Error(), says) {
+		if _, err := d.Trigger(t.Context(), Request{Brief: "EURGBP using 1h and 4h"}); ktrdr.CodeOf(err) != ktrdr.CodeInvalid ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("err = %v, want a sentence with %q", err, says)
 		}
 	}
@@ -155,7 +176,8 @@ func TestCheckDesign_RefusesADesignForSomeOfTheSymbols(t *testing.T) {
 	if _, err := checkDesign(text, bars); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := checkDesign(text, append(slices.Clone(bars), other)); err == nil || !strings.Contains(err.Error(), "the research trades EURUSD, GBPUSD together: name all of them") {
+	if _, err := checkDesign(text, append(slices.Clone(bars), other)); err == nil ||
+		!strings.Contains(err.Error(), "the research trades EURUSD, GBPUSD together: name all of them") {
 		t.Errorf("err = %v, want all symbols named", err)
 	}
 }

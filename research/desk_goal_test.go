@@ -26,7 +26,8 @@ func TestDesk_AGoalOfWhichNothingIsUnderstood(t *testing.T) {
 		!slices.ContainsFunc(order.Warnings, func(w string) bool { return strings.HasPrefix(w, "Nothing of the goal was understood") }) {
 		t.Errorf("%v; not understood %q, warnings %q; want a warning", err, order.NotUnderstood, order.Warnings)
 	}
-	if order, err = d.Trigger(t.Context(), Request{Brief: "rich trend", RefuseUnknown: true}); err != nil || !slices.Equal(order.NotUnderstood, []string{"rich"}) ||
+	if order, err = d.Trigger(t.Context(), Request{Brief: "rich trend", RefuseUnknown: true}); err != nil ||
+		!slices.Equal(order.NotUnderstood, []string{"rich"}) ||
 		slices.ContainsFunc(order.Warnings, func(w string) bool { return strings.Contains(w, "understood") }) {
 		t.Errorf("%v; not understood %q, warnings %q; want one word listed", err, order.NotUnderstood, order.Warnings)
 	}
@@ -41,12 +42,14 @@ func TestDesk_AGoalBesideAStrategy(t *testing.T) {
 		"better than USDJPY":  "the goal names USDJPY",
 		"trend on 4h candles": "the goal names 4h bars, and it is written for 1h",
 	} {
-		if _, err := d.Trigger(t.Context(), Request{StrategyYAML: text, Brief: goal}); ktrdr.CodeOf(err) != ktrdr.CodeInvalid || !strings.Contains(err.Error(), says) {
+		if _, err := d.Trigger(t.Context(), Request{StrategyYAML: text, Brief: goal}); ktrdr.CodeOf(err) != ktrdr.CodeInvalid ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v, want a refusal with %q", goal, err, says)
 		}
 	}
 	order, err := d.Trigger(t.Context(), Request{StrategyYAML: text, Brief: "see whether EUR/USD 1h trends"})
-	if err != nil || !slices.ContainsFunc(order.Warnings, func(w string) bool { return strings.Contains(w, "the goal is kept as a note") }) || len(order.Understood) != 1 {
+	if err != nil || !slices.ContainsFunc(order.Warnings, func(w string) bool { return strings.Contains(w, "the goal is kept as a note") }) ||
+		len(order.Understood) != 1 {
 		t.Errorf("%v; understood %q, warnings %q; want the goal as a note", err, order.Understood, order.Warnings)
 	}
 }

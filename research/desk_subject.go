@@ -48,9 +48,11 @@ func (d *Desk) subject(ctx context.Context, t Request) (subject, error) {
 	b := chosen.Read(t.Brief, known)
 	if b.NothingUnderstood && t.Model == Builtin {
 		if t.RefuseUnknown {
-			return subject{}, wrong("nothing of the goal was understood: %s. Name symbols, timeframes, indicators, or a style such as trend or mean reversion. --ignore-unknown researches without a goal", unknownWords(b))
+			return subject{}, wrong("nothing of the goal was understood: %s. Name symbols, timeframes, indicators, "+
+				"or a style such as trend or mean reversion. --ignore-unknown researches without a goal", unknownWords(b))
 		}
-		warnings = append(warnings, fmt.Sprintf("Nothing of the goal was understood: %s. It is researched as if there were no goal.", unknownWords(b)))
+		warnings = append(warnings,
+			fmt.Sprintf("Nothing of the goal was understood: %s. It is researched as if there were no goal.", unknownWords(b)))
 	}
 	if err := d.enoughBars(known, &b); err != nil {
 		return subject{}, err
@@ -178,7 +180,8 @@ func fits(chosen designer.Chosen, s *strategy.Strategy) error {
 		}
 	}
 	if n := len(chosen.Timeframes); n > 0 && n < len(s.Data.Timeframes) && !slices.Equal(chosen.Timeframes, []market.Timeframe{s.Data.Base}) {
-		return wrong("strategy %s decides at %s bars and reads %d timeframes: name %s alone, all of them, or none", s.Name, s.Data.Base, len(s.Data.Timeframes), s.Data.Base)
+		return wrong("strategy %s decides at %s bars and reads %d timeframes: name %s alone, all of them, or none", s.Name, s.Data.Base,
+			len(s.Data.Timeframes), s.Data.Base)
 	}
 	return nil
 }
@@ -204,7 +207,8 @@ func available(known designer.Known, chosen designer.Chosen) error {
 		})
 	}
 	if len(known.Series) == 0 && len(chosen.Symbols) == 0 {
-		return wrong("there are no bars to research: import some with `ktrdr data import FILE --symbol EURUSD --timeframe 1h`, or make some up with `ktrdr data synth --symbol EURUSD --timeframe 1h --bars 20000 --seed 7`")
+		return wrong("there are no bars to research: import some with `ktrdr data import FILE --symbol EURUSD --timeframe 1h`, " +
+			"or make some up with `ktrdr data synth --symbol EURUSD --timeframe 1h --bars 20000 --seed 7`")
 	}
 	frames := chosen.Timeframes
 	if len(frames) == 0 {
@@ -213,7 +217,8 @@ func available(known designer.Known, chosen designer.Chosen) error {
 	var missing []error
 	for _, tf := range frames {
 		if len(chosen.Symbols) == 0 && !has("", tf) {
-			missing = append(missing, fmt.Errorf("there are no %s bars in the library: import some with `ktrdr data import FILE --symbol EURUSD --timeframe %s`", tf, tf))
+			missing = append(missing,
+				fmt.Errorf("there are no %s bars in the library: import some with `ktrdr data import FILE --symbol EURUSD --timeframe %s`", tf, tf))
 		}
 		for _, symbol := range chosen.Symbols {
 			if !has(symbol, tf) {
@@ -236,5 +241,6 @@ func noData(known designer.Known, symbol string, tf market.Timeframe) error {
 	} else if near := known.Nearest(symbol); near != "" {
 		todo = fmt.Sprintf("did you mean %s? If not, import some", near)
 	}
-	return fmt.Errorf("there are no %[2]s bars of %[1]s: %[3]s with `ktrdr data import FILE --symbol %[1]s --timeframe %[2]s`, or make some up with `ktrdr data synth --symbol %[1]s --timeframe %[2]s --bars 20000 --seed 7`", symbol, tf, todo)
+	return fmt.Errorf("there are no %[2]s bars of %[1]s: %[3]s with `ktrdr data import FILE --symbol %[1]s --timeframe %[2]s`, "+
+		"or make some up with `ktrdr data synth --symbol %[1]s --timeframe %[2]s --bars 20000 --seed 7`", symbol, tf, todo)
 }

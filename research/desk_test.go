@@ -161,18 +161,26 @@ func TestDesk_RefusesWithASentenceAndCreatesNothing(t *testing.T) {
 		code    ktrdr.Code
 		want    []string
 	}{
-		"unknown strategy":                      {Request{Strategy: "nonesuch"}, ktrdr.CodeInvalid, []string{"nonesuch"}},
-		"invalid YAML":                          {Request{StrategyYAML: "name: [x\n"}, ktrdr.CodeInvalid, []string{"strategy_yaml:"}},
-		"unknown key":                           {Request{StrategyYAML: text + "\nbogus: 1\n"}, ktrdr.CodeInvalid, []string{"bogus"}},
-		"strategy without data":                 {Request{StrategyYAML: strings.ReplaceAll(text, "EURUSD", "GBPUSD")}, ktrdr.CodeInvalid, []string{"GBPUSD", "ktrdr data import"}},
-		"two strategies":                        {Request{Strategy: "a", StrategyYAML: "b"}, ktrdr.CodeInvalid, []string{"give one of them"}},
-		"long brief":                            {Request{Brief: strings.Repeat("x", MaxBrief+1)}, ktrdr.CodeInvalid, []string{"65537 bytes", "65536"}},
-		"brief that is no text":                 {Request{Brief: "a\x00b"}, ktrdr.CodeInvalid, []string{"UTF-8"}},
-		"unknown model":                         {Request{Model: "gpt"}, ktrdr.CodeInvalid, []string{"gpt", "sonnet", Builtin}},
-		"a night that is over":                  {Request{Until: time.Now().Add(-time.Hour)}, ktrdr.CodeInvalid, []string{"until", "7 days"}},
-		"a generation that is too large":        {Request{Until: time.Now().Add(time.Hour), Count: 65}, ktrdr.CodeInvalid, []string{"65", "at most 64"}},
-		"no money for a model":                  {Request{Model: "sonnet"}, CodeBudgetExhausted, []string{"sonnet", "raise the budget", Builtin}},
-		"no data for the symbol":                {Request{Symbols: []string{"USDJPY"}}, ktrdr.CodeInvalid, []string{"USDJPY", "ktrdr data import", "ktrdr data synth"}},
+		"unknown strategy": {Request{Strategy: "nonesuch"}, ktrdr.CodeInvalid, []string{"nonesuch"}},
+		"invalid YAML":     {Request{StrategyYAML: "name: [x\n"}, ktrdr.CodeInvalid, []string{"strategy_yaml:"}},
+		"unknown key":      {Request{StrategyYAML: text + "\nbogus: 1\n"}, ktrdr.CodeInvalid, []string{"bogus"}},
+		"strategy without data": {
+			Request{StrategyYAML: strings.ReplaceAll(text, "EURUSD", "GBPUSD")}, ktrdr.CodeInvalid, []string{"GBPUSD", "ktrdr data import"},
+		},
+		"two strategies": {Request{Strategy: "a", StrategyYAML: "b"}, ktrdr.CodeInvalid, []string{"give one of them"}},
+		"long brief": {
+			Request{Brief: strings.Repeat("x", MaxBrief+1)}, ktrdr.CodeInvalid, []string{"65537 bytes", "65536"},
+		},
+		"brief that is no text": {Request{Brief: "a\x00b"}, ktrdr.CodeInvalid, []string{"UTF-8"}},
+		"unknown model":         {Request{Model: "gpt"}, ktrdr.CodeInvalid, []string{"gpt", "sonnet", Builtin}},
+		"a night that is over":  {Request{Until: time.Now().Add(-time.Hour)}, ktrdr.CodeInvalid, []string{"until", "7 days"}},
+		"a generation that is too large": {
+			Request{Until: time.Now().Add(time.Hour), Count: 65}, ktrdr.CodeInvalid, []string{"65", "at most 64"},
+		},
+		"no money for a model": {Request{Model: "sonnet"}, CodeBudgetExhausted, []string{"sonnet", "raise the budget", Builtin}},
+		"no data for the symbol": {
+			Request{Symbols: []string{"USDJPY"}}, ktrdr.CodeInvalid, []string{"USDJPY", "ktrdr data import", "ktrdr data synth"},
+		},
 		"a pair in the brief that there is not": {Request{Brief: "trend on USD/JPY"}, ktrdr.CodeInvalid, []string{"USDJPY", "ktrdr data import"}},
 		"no such timeframe":                     {Request{Timeframe: "5m"}, ktrdr.CodeInvalid, []string{"5m", "ktrdr data import"}},
 		"no timeframe":                          {Request{Timeframe: "hourly"}, ktrdr.CodeInvalid, []string{"hourly"}},
@@ -180,7 +188,9 @@ func TestDesk_RefusesWithASentenceAndCreatesNothing(t *testing.T) {
 		"no count":                              {Request{Count: -1}, ktrdr.CodeInvalid, []string{"count is -1"}},
 		"a seed too large":                      {Request{Seed: new(uint64(1 << 60))}, ktrdr.CodeInvalid, []string{"seed"}},
 		"a run that is no name":                 {Request{Run: "a/b"}, ktrdr.CodeInvalid, []string{"a/b"}},
-		"a strategy elsewhere":                  {Request{StrategyYAML: text, Symbols: []string{"SHORT"}}, ktrdr.CodeInvalid, []string{"written for EURUSD"}},
+		"a strategy elsewhere": {
+			Request{StrategyYAML: text, Symbols: []string{"SHORT"}}, ktrdr.CodeInvalid, []string{"written for EURUSD"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			order, err := d.Trigger(t.Context(), x.trigger)
@@ -196,7 +206,8 @@ func TestDesk_RefusesWithASentenceAndCreatesNothing(t *testing.T) {
 	}
 	t.Run("an empty library", func(t *testing.T) {
 		d, _ := newDesk(t, nil)
-		if _, err := d.Trigger(t.Context(), Request{}); ktrdr.CodeOf(err) != ktrdr.CodeInvalid || !strings.Contains(err.Error(), "ktrdr data import") {
+		if _, err := d.Trigger(t.Context(), Request{}); ktrdr.CodeOf(err) != ktrdr.CodeInvalid ||
+			!strings.Contains(err.Error(), "ktrdr data import") {
 			t.Errorf("err = %v, want what to do", err)
 		}
 	})
@@ -212,19 +223,23 @@ func TestDesk_PinsARun(t *testing.T) {
 	for i, n := range order.Operations {
 		s := specOf(t, n)
 		q := n.Queue
-		if n.Type != ktrdr.AgentResearch || !n.HasPlan || !n.BackendLocal || q.Name != QueueName || !q.Force || q.Run != "mine" || q.Generation != i/8 || q.Index != i%8 {
+		if n.Type != ktrdr.AgentResearch || !n.HasPlan || !n.BackendLocal || q.Name != QueueName || !q.Force || q.Run != "mine" ||
+			q.Generation != i/8 || q.Index != i%8 {
 			t.Errorf("operation %d: %+v in queue %+v", i, n, q)
 		}
-		if s.Horizon != "42" || s.Place != (Place{"mine", i / 8, i % 8}) || len(s.Markets) != 1 || s.Markets[0] != (SymbolMarket{"EURUSD", "mkt_EURUSD"}) {
+		if s.Horizon != "42" || s.Place != (Place{"mine", i / 8, i % 8}) || len(s.Markets) != 1 ||
+			s.Markets[0] != (SymbolMarket{"EURUSD", "mkt_EURUSD"}) {
 			t.Errorf("spec %d: %+v", i, s)
 		}
 		if s.Rules != (evidence.Rules{}).WithDefaults() || s.Rules.MinTrades == 0 {
 			t.Errorf("rules %d: %+v, want the resolved ones", i, s.Rules)
 		}
-		if n.Trial == nil || n.Trial.Own != 20 || len(n.Trial.Markets) != 1 || n.Trial.Markets[0] != (ktrdr.TrialMarket{Market: "mkt_EURUSD", Symbols: "EURUSD", Timeframes: "1h"}) {
+		if n.Trial == nil || n.Trial.Own != 20 || len(n.Trial.Markets) != 1 ||
+			n.Trial.Markets[0] != (ktrdr.TrialMarket{Market: "mkt_EURUSD", Symbols: "EURUSD", Timeframes: "1h"}) {
 			t.Errorf("trial %d: %+v, want all 20 of the run counted on its market", i, n.Trial)
 		}
-		if r := n.NewRun; r == nil || r.Planned != 20 || r.Size != 8 || r.Goal != "momentum on EURUSD" || !strings.Contains(string(r.Request), `"count":20`) {
+		if r := n.NewRun; r == nil || r.Planned != 20 || r.Size != 8 || r.Goal != "momentum on EURUSD" ||
+			!strings.Contains(string(r.Request), `"count":20`) {
 			t.Errorf("run of %d: %+v", i, r)
 		}
 		seeds[s.Seed] = true
@@ -233,7 +248,8 @@ func TestDesk_PinsARun(t *testing.T) {
 		t.Errorf("%d seeds for 20 researches", len(seeds))
 	}
 	again, err := d.Trigger(t.Context(), Request{Brief: "momentum on EURUSD", Count: 20, Seed: new(uint64(9)), Run: "mine"})
-	if err != nil || !slices.EqualFunc(order.Operations, again.Operations, func(a, b ktrdr.NewOperation) bool { return bytes.Equal(a.Spec, b.Spec) }) {
+	if err != nil ||
+		!slices.EqualFunc(order.Operations, again.Operations, func(a, b ktrdr.NewOperation) bool { return bytes.Equal(a.Spec, b.Spec) }) {
 		t.Errorf("the same request is another run (%v)", err)
 	}
 	one, err := d.Trigger(t.Context(), Request{})
@@ -253,7 +269,8 @@ func TestDesk_RestOfARunIsPinnedAsItsFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	added(t, d.cfg.Library, market.Synth(market.SynthConfig{Symbol: "EURUSD", Bars: 1300, Seed: 4})) // the same request would research other bars now
+	// the same request would research other bars now
+	added(t, d.cfg.Library, market.Synth(market.SynthConfig{Symbol: "EURUSD", Bars: 1300, Seed: 4}))
 	for i, order := range orders {
 		rest, err := d.Rest(asks[i], order.Operations[0].Spec)
 		if err != nil || rest.Run != order.Run || rest.Seed != order.Seed {
@@ -298,7 +315,8 @@ func TestDesk_CutsTheHoldoutOffAndHidesIt(t *testing.T) {
 	tr.ask(ktrdr.WhyCreated)
 	for tr.parent.Status == ktrdr.Running {
 		c := tr.newest()
-		names := strings.Contains(string(c.Spec), hidden.SHA256.String()) || strings.Contains(string(c.Spec), hidden.Hash.String()) || strings.Contains(string(c.Metadata), hidden.SHA256.String())
+		names := strings.Contains(string(c.Spec), hidden.SHA256.String()) || strings.Contains(string(c.Spec), hidden.Hash.String()) ||
+			strings.Contains(string(c.Metadata), hidden.SHA256.String())
 		if names {
 			t.Errorf("the spec of %s names the holdout", c.Type)
 		}

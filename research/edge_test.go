@@ -113,7 +113,9 @@ func TestTrainingFigures_ByHand(t *testing.T) {
 
 func TestFigures_ByHand(t *testing.T) {
 	hold := 30.0
-	f := figuresOf(&backtest.Metrics{MaxDrawdownPct: 25, TotalReturnPct: 50, TotalTrades: 7, BuyAndHoldReturnPct: &hold, TotalReturn: 300, CostTotal: 100})
+	f := figuresOf(&backtest.Metrics{
+		MaxDrawdownPct: 25, TotalReturnPct: 50, TotalTrades: 7, BuyAndHoldReturnPct: &hold, TotalReturn: 300, CostTotal: 100,
+	})
 	if f.MaxDrawdown != 0.25 || f.NetReturn != 0.5 || *f.BuyAndHold != 0.3 || f.Trades != 7 || f.CostShare != 0.25 {
 		t.Errorf("%+v, want 0.25, 0.5, 0.3, 7 and 100 of 400", f)
 	}
@@ -351,7 +353,8 @@ func TestRecent_KeepsTheLongestText(t *testing.T) {
 
 func TestSlots_BusyIsAtMostTheTotal(t *testing.T) {
 	types := []ktrdr.Type{ktrdr.Training}
-	got := slots([]ktrdr.Worker{{Live: true, Slots: 2, Running: 5, Types: types}, {Live: true, Slots: 3, Running: 1, Types: types}}, ktrdr.Training)
+	got := slots([]ktrdr.Worker{{Live: true, Slots: 2, Running: 5, Types: types}, {Live: true, Slots: 3, Running: 1, Types: types}},
+		ktrdr.Training)
 	if want := (ktrdr.WorkerSlots{Total: 5, Busy: 3}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -369,8 +372,12 @@ func TestNearestSymbol_ByHand(t *testing.T) {
 		"the nearest, and the first of two": {"ABCD", known, "; did you mean ABCX?"},
 		"two letters off":                   {"ABCD", designer.Known{Series: known.Series[:1]}, "; did you mean ABXY?"},
 		"three letters off":                 {"WBCD", designer.Known{Series: known.Series[:1]}, ": `ktrdr data list` shows the symbols"},
-		"the longest":                       {long, designer.Known{Series: []designer.Series{{Symbol: long + "B"}}}, "; did you mean " + long + "B?"},
-		"one that is too long":              {long + "A", designer.Known{Series: []designer.Series{{Symbol: long + "B"}}}, ": `ktrdr data list` shows the symbols"},
+		"the longest": {
+			long, designer.Known{Series: []designer.Series{{Symbol: long + "B"}}}, "; did you mean " + long + "B?",
+		},
+		"one that is too long": {
+			long + "A", designer.Known{Series: []designer.Series{{Symbol: long + "B"}}}, ": `ktrdr data list` shows the symbols",
+		},
 	} {
 		if got := nearestSymbol(c.name, c.known); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)

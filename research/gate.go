@@ -157,7 +157,8 @@ func (g Gates) Training(f TrainingFigures) GateResult {
 	case f.Accuracy == nil || f.Loss == nil:
 		c.reasons = GateReasons{{Code: "no_test_part", Text: "no_test_part (nothing was left to test the model on)"}}
 	case f.Regression:
-		c.check(*f.Accuracy > g.MinDirectionalAccuracy, "directional_accuracy_below_threshold", *f.Accuracy, "<=", g.MinDirectionalAccuracy, share)
+		c.check(*f.Accuracy > g.MinDirectionalAccuracy, "directional_accuracy_below_threshold", *f.Accuracy, "<=",
+			g.MinDirectionalAccuracy, share)
 		if f.RMSE != nil && f.BaselineRMSE != nil {
 			limit := float64(clearlyWorse * *f.BaselineRMSE)
 			c.check(*f.RMSE <= limit, "loss_too_high", *f.RMSE, ">", limit, digits)
@@ -180,7 +181,8 @@ func (g Gates) Backtest(m *backtest.Metrics, regression bool) GateResult {
 	c.check(m.TotalTrades >= least, "too_few_trades", float64(m.TotalTrades), "<", float64(least), number)
 	c.check(m.MaxDrawdownPct <= 100*g.MaxDrawdown, "drawdown_too_high", m.MaxDrawdownPct/100, ">", g.MaxDrawdown, share)
 	if regression {
-		c.check(m.TotalReturn >= float64(g.MinNetReturn*m.InitialCapital), "net_return_negative", m.TotalReturnPct/100, "<", g.MinNetReturn, smallShare)
+		c.check(m.TotalReturn >= float64(g.MinNetReturn*m.InitialCapital), "net_return_negative", m.TotalReturnPct/100, "<",
+			g.MinNetReturn, smallShare)
 		return c.result()
 	}
 	if m.WinRate != nil {

@@ -38,10 +38,12 @@ func TestGateReasons_CarryNumbers(t *testing.T) {
 // version wrote.
 func TestGateReasons_OfEarlierVersions(t *testing.T) {
 	var r GateResult
-	if err := json.Unmarshal([]byte(`{"gate":"training","passed":false,"reason":"loss_too_high (9 > 1)","reasons":["loss_too_high (9 > 1)"]}`), &r); err != nil {
+	if err := json.Unmarshal([]byte(`{"gate":"training","passed":false,"reason":"loss_too_high (9 > 1)","reasons":["loss_too_high (9 > 1)"]}`),
+		&r); err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Reasons) != 1 || r.Reasons[0].Code != "loss_too_high" || r.Reasons[0].Text != "loss_too_high (9 > 1)" || r.Reasons[0].Value != nil {
+	if len(r.Reasons) != 1 || r.Reasons[0].Code != "loss_too_high" || r.Reasons[0].Text != "loss_too_high (9 > 1)" ||
+		r.Reasons[0].Value != nil {
 		t.Errorf("read %+v", r.Reasons)
 	}
 	text, err := json.Marshal(DefaultGates().Training(TrainingFigures{Classes: 2, Accuracy: new(0.5), Loss: new(9.0)}))
@@ -52,10 +54,12 @@ func TestGateReasons_OfEarlierVersions(t *testing.T) {
 		t.Errorf("%s is read as %+v, %v", text, r.Reasons, err)
 	}
 	var o designer.Outcome
-	if err := json.Unmarshal([]byte(`{"reasons":["costs (they ate it)","DECAY: half is gone",{"code":"sharpe","value":-1,"limit":0}],"trades":0}`), &o); err != nil {
+	if err := json.Unmarshal(
+		[]byte(`{"reasons":["costs (they ate it)","DECAY: half is gone",{"code":"sharpe","value":-1,"limit":0}],"trades":0}`), &o); err != nil {
 		t.Fatal(err)
 	}
-	if len(o.Reasons) != 3 || o.Reasons[0].Code != "costs" || o.Reasons[1].Code != "decay" || o.Reasons[2].Code != "sharpe" || *o.Reasons[2].Value != -1 {
+	if len(o.Reasons) != 3 || o.Reasons[0].Code != "costs" || o.Reasons[1].Code != "decay" || o.Reasons[2].Code != "sharpe" ||
+		*o.Reasons[2].Value != -1 {
 		t.Errorf("the designer reads %+v", o.Reasons)
 	}
 }

@@ -25,11 +25,14 @@ func TestGates_Training(t *testing.T) {
 		"surer than right":                  {classes(0.40, 1.3, 0.1), "loss_too_high (1.3 > 1.208)"},
 		"hardly ever right":                 {classes(0.09, 0.7, 0.1), "accuracy_below_threshold (9.0% < 10.0%)"},
 		"unlearning":                        {classes(0.40, 0.7, -0.6), "insufficient_loss_decrease (-60.0% < -50.0%)"},
-		"wrong in every way":                {classes(0.01, 9, -2), "accuracy_below_threshold (1.0% < 10.0%); loss_too_high (9 > 1.208); insufficient_loss_decrease (-200.0% < -50.0%)"},
-		"a forecast of the sign":            {regression(0.52, 0.011), "passed"},
-		"a forecast as good as a coin":      {regression(0.50, 0.009), "directional_accuracy_below_threshold (50.0% <= 50.0%)"},
-		"a forecast far off":                {regression(0.52, 0.012), "loss_too_high (0.012 > 0.011)"},
-		"no test part":                      {TrainingFigures{}, "no_test_part (nothing was left to test the model on)"},
+		"wrong in every way": {
+			classes(0.01, 9, -2),
+			"accuracy_below_threshold (1.0% < 10.0%); loss_too_high (9 > 1.208); insufficient_loss_decrease (-200.0% < -50.0%)",
+		},
+		"a forecast of the sign":       {regression(0.52, 0.011), "passed"},
+		"a forecast as good as a coin": {regression(0.50, 0.009), "directional_accuracy_below_threshold (50.0% <= 50.0%)"},
+		"a forecast far off":           {regression(0.52, 0.012), "loss_too_high (0.012 > 0.011)"},
+		"no test part":                 {TrainingFigures{}, "no_test_part (nothing was left to test the model on)"},
 	} {
 		r := DefaultGates().Training(x.figures)
 		if r.Reason != x.want || r.Passed != (x.want == "passed") || r.Gate != "training" {

@@ -157,11 +157,16 @@ func (tr *tree) complete(change func(v any)) {
 func (tr *tree) outcome(t ktrdr.Type) any {
 	switch t {
 	case ktrdr.AgentDesign:
-		return &Design{Name: tr.texts.name, Strategy: tr.texts.strategy, Notes: "as good as any", Hypothesis: "it earns", Key: "k", Genome: &designer.Genome{Idea: designer.Trend}}
+		return &Design{
+			Name: tr.texts.name, Strategy: tr.texts.strategy, Notes: "as good as any", Hypothesis: "it earns", Key: "k",
+			Genome: &designer.Genome{Idea: designer.Trend},
+		}
 	case ktrdr.Training:
 		r := &jobs.TrainingResult{Model: ktrdr.Artifact{Name: jobs.ModelFile, SHA256: mark(40), Size: 4}, ResultHash: mark(41)}
 		r.Training = train.TrainingMetrics{EpochsTrained: 12, History: train.History{TrainLoss: []float64{1.1, 0.9}}}
-		r.Test = &train.TestMetrics{Samples: 100, Accuracy: 0.4, Loss: 1.05, ClassMetrics: &train.ClassMetrics{Classes: make([]train.ClassScore, 3)}}
+		r.Test = &train.TestMetrics{
+			Samples: 100, Accuracy: 0.4, Loss: 1.05, ClassMetrics: &train.ClassMetrics{Classes: make([]train.ClassScore, 3)},
+		}
 		return r
 	case ktrdr.Backtesting:
 		sharpe, rate := 1.5, 0.5

@@ -51,9 +51,11 @@ func TestLedger_ALookByHandEndsWithItsOperation(t *testing.T) {
 		op   ktrdr.Operation
 		look bool
 	}{
-		"a backtest":                      {ended(t, ktrdr.Backtesting, 1, jobs.BacktestSpec{Symbol: "EURUSD"}, jobs.BacktestResult{}), false},
-		"a backtest that opens a holdout": {ended(t, ktrdr.Backtesting, 2, jobs.BacktestSpec{Symbol: "EURUSD", Opens: opens}, jobs.BacktestResult{}), true},
-		"a training":                      {ended(t, ktrdr.Training, 3, jobs.TrainingSpec{}, jobs.TrainingResult{}), false},
+		"a backtest": {ended(t, ktrdr.Backtesting, 1, jobs.BacktestSpec{Symbol: "EURUSD"}, jobs.BacktestResult{}), false},
+		"a backtest that opens a holdout": {
+			ended(t, ktrdr.Backtesting, 2, jobs.BacktestSpec{Symbol: "EURUSD", Opens: opens}, jobs.BacktestResult{}), true,
+		},
+		"a training": {ended(t, ktrdr.Training, 3, jobs.TrainingSpec{}, jobs.TrainingResult{}), false},
 	} {
 		e := Ledger()[c.op.Type](c.op)
 		if e.Trial == nil || (e.Look != nil) != c.look || e.Look != nil && e.Look.Claim {

@@ -42,7 +42,8 @@ func TestMemory_TellsNothingOfExperimentsThatSawTheHoldout(t *testing.T) {
 	} {
 		past, err := m.Recall(t.Context(), c.view)
 		if err != nil || len(past.Experiments) != c.want || (len(past.Hypotheses) > 0) != (c.want > 0) {
-			t.Errorf("%s: %d experiments and %d hypotheses, %v, want %d experiments, and no word of others", name, len(past.Experiments), len(past.Hypotheses), err, c.want)
+			t.Errorf("%s: %d experiments and %d hypotheses, %v, want %d experiments, and no word of others", name, len(past.Experiments),
+				len(past.Hypotheses), err, c.want)
 		}
 	}
 }
@@ -51,7 +52,8 @@ func TestMemory_HypothesesAreOpenUntilSomebodyTestsThem(t *testing.T) {
 	spec := someSpec(t)
 	notes := whole(t, spec, nil).notes
 	past, err := NewMemory(shelf(notes)).Recall(t.Context(), View{Run: "run_a", Generation: 2})
-	if err != nil || len(past.Hypotheses) != 1 || past.Hypotheses[0].Text != "try again" || !slices.Equal(past.Experiments[0].Open, []string{"costs"}) {
+	if err != nil || len(past.Hypotheses) != 1 || past.Hypotheses[0].Text != "try again" ||
+		!slices.Equal(past.Experiments[0].Open, []string{"costs"}) {
 		t.Fatalf("%+v, %v, want the hypothesis of the assessment, and not the one that was tested", past, err)
 	}
 	spec.Generation = 2

@@ -119,7 +119,8 @@ func (r *research) failed(message string) ([]ktrdr.Note, error) {
 
 func (r *research) experiment(status Outcome) Experiment {
 	e := Experiment{
-		Name: r.state.StrategyName, Strategy: r.state.Strategy, Seed: r.spec.Seed, Status: status, Hypothesis: r.state.Hypothesis, Searched: r.spec.Searched,
+		Name: r.state.StrategyName, Strategy: r.state.Strategy, Seed: r.spec.Seed, Status: status, Hypothesis: r.state.Hypothesis,
+		Searched: r.spec.Searched,
 	}
 	for _, b := range r.spec.Bars {
 		if !slices.Contains(e.Symbols, b.Symbol) {

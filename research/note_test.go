@@ -147,7 +147,8 @@ func TestResultHash_KnowsOnlyWhatMatters(t *testing.T) {
 	if without.ResultHash != base {
 		t.Errorf("where models were away it is %s, want %s", without.ResultHash, base)
 	}
-	if want := "Designed by the program itself instead of test/m: it is away. Assessed by the program itself instead of test/m: it is away."; !strings.HasSuffix(without.Summary, want) {
+	if want := "Designed by the program itself instead of test/m: it is away. Assessed by the program itself instead of " +
+		"test/m: it is away."; !strings.HasSuffix(without.Summary, want) {
 		t.Errorf("it says %q, want it to end with %q", without.Summary, want)
 	}
 	longer := someSpec(t)
@@ -197,7 +198,8 @@ type shelf map[string]ktrdr.Note
 func (s shelf) Notes(_ context.Context, q ktrdr.NoteQuery) (page ktrdr.NotePage, err error) {
 	var all []ktrdr.Note
 	for _, n := range s {
-		if n.Kind == q.Kind && (q.Run == "" || n.Run == q.Run) && (q.BeforeGeneration == nil || n.Generation < *q.BeforeGeneration) && (q.Horizon == "" || n.Key <= q.Horizon) {
+		if n.Kind == q.Kind && (q.Run == "" || n.Run == q.Run) && (q.BeforeGeneration == nil || n.Generation < *q.BeforeGeneration) &&
+			(q.Horizon == "" || n.Key <= q.Horizon) {
 			all = append(all, n)
 		}
 	}
@@ -218,11 +220,15 @@ func (s shelf) Notes(_ context.Context, q ktrdr.NoteQuery) (page ktrdr.NotePage,
 func TestMemory_DesignerSeesExactlyEarlierGenerationsAndTheHorizon(t *testing.T) {
 	notes := shelf{}
 	put := func(run string, generation, index int) {
-		data, err := encode(Experiment{Name: fmt.Sprintf("%s.%d.%d", run, generation, index), Key: fmt.Sprintf("%s/%d/%d", run, generation, index)})
+		data, err := encode(Experiment{
+			Name: fmt.Sprintf("%s.%d.%d", run, generation, index), Key: fmt.Sprintf("%s/%d/%d", run, generation, index),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := ktrdr.Note{Kind: NoteExperiment, Key: Place{run, generation, index}.Key(), Run: run, Generation: generation, Index: index, Data: data}
+		n := ktrdr.Note{
+			Kind: NoteExperiment, Key: Place{run, generation, index}.Key(), Run: run, Generation: generation, Index: index, Data: data,
+		}
 		notes[n.Key] = n
 	}
 	for g := range 4 {
@@ -339,7 +345,8 @@ func TestMemory_NewestWordOnAHypothesisCounts(t *testing.T) {
 func TestMemory_RecordsKnowTheirPlace(t *testing.T) {
 	tr := whole(t, someSpec(t), nil)
 	list, next, err := NewMemory(shelf(tr.notes)).Records(t.Context(), ktrdr.NoteQuery{Limit: 10})
-	if err != nil || next != "" || len(list) != 1 || list[0].Place != (Place{"run_a", 1, 2}) || list[0].Name != tr.texts.name || list[0].Seed != 5 {
+	if err != nil || next != "" || len(list) != 1 || list[0].Place != (Place{"run_a", 1, 2}) || list[0].Name != tr.texts.name ||
+		list[0].Seed != 5 {
 		t.Errorf("%+v, %q, %v", list, next, err)
 	}
 }

@@ -104,7 +104,8 @@ func (r *research) first() (ktrdr.Decision, error) {
 	if r.spec.Strategy == "" {
 		return r.begin(ktrdr.AgentDesign, DesignSpec{
 			Brief: r.spec.Brief, Understanding: r.spec.Understanding, Model: r.spec.Model, Seed: r.spec.Seed,
-			Place: r.spec.Place, Horizon: r.spec.Horizon, Bars: r.spec.Bars, Sealed: begin(r.spec.Sealed), Costs: r.spec.Costs, Budget: r.spec.Budget,
+			Place: r.spec.Place, Horizon: r.spec.Horizon, Bars: r.spec.Bars, Sealed: begin(r.spec.Sealed), Costs: r.spec.Costs,
+			Budget: r.spec.Budget,
 		})
 	}
 	s, err := readStrategy(r.spec.Strategy, "given")

@@ -32,15 +32,18 @@ func TestPlan_GoesThroughItsPhases(t *testing.T) {
 	}
 	tr.ask(ktrdr.WhyChild)
 	r := tr.result()
-	if tr.parent.Status != ktrdr.Completed || !r.Success || r.Outcome != OutcomeCompleted || r.ResultHash == (ktrdr.Hash{}) || tr.parent.Phase != string(Done) {
+	if tr.parent.Status != ktrdr.Completed || !r.Success || r.Outcome != OutcomeCompleted || r.ResultHash == (ktrdr.Hash{}) ||
+		tr.parent.Phase != string(Done) {
 		t.Errorf("ended %s in %s with %+v", tr.parent.Status, tr.parent.Phase, r)
 	}
 	if OutcomeOf(tr.parent) != OutcomeCompleted {
 		t.Errorf("counted as %s", OutcomeOf(tr.parent))
 	}
 	s := tr.state()
-	if s.Session != 3 || s.Strategy == "" || s.Notes == "" || s.TrainingOperation == "" || s.TrainingEpoch != 12 || s.BacktestOperation == "" ||
-		s.TriggerReason == "" || s.Brief == "" || s.Seed != 5 || s.Horizon != "17" || s.Run != "run_a" || s.Generation != 1 || s.Index != 2 || len(s.Gates) != 2 {
+	if s.Session != 3 || s.Strategy == "" || s.Notes == "" || s.TrainingOperation == "" || s.TrainingEpoch != 12 ||
+		s.BacktestOperation == "" ||
+		s.TriggerReason == "" || s.Brief == "" || s.Seed != 5 || s.Horizon != "17" || s.Run != "run_a" || s.Generation != 1 || s.Index != 2 ||
+		len(s.Gates) != 2 {
 		t.Errorf("state %+v lacks something", s)
 	}
 	if c := tr.last.Finish.Checkpoint; c == nil || c.Type != ktrdr.CheckpointFinal || !json.Valid(c.State) {
@@ -122,7 +125,8 @@ func TestPlan_EndsOfChildren(t *testing.T) {
 					}
 					return
 				}
-				if d.Finish.Checkpoint.Type != w.last || tr.result().Outcome != w.outcome || OutcomeOf(tr.parent) != w.outcome || tr.parent.Error.Code != x.code {
+				if d.Finish.Checkpoint.Type != w.last || tr.result().Outcome != w.outcome || OutcomeOf(tr.parent) != w.outcome ||
+					tr.parent.Error.Code != x.code {
 					t.Errorf("ended with %+v and %s", d.Finish, d.Finish.Result)
 				}
 				message := tr.parent.ErrorMessage
@@ -199,7 +203,8 @@ func TestPlan_GateRefusalIsAnOutcome(t *testing.T) {
 			}
 			tr.complete(nil)
 			tr.ask(ktrdr.WhyChild)
-			if r := tr.result(); tr.parent.Status != ktrdr.Completed || r.Outcome != OutcomeRejected || !strings.Contains(r.GateReason, x.reason) || OutcomeOf(tr.parent) != OutcomeRejected {
+			if r := tr.result(); tr.parent.Status != ktrdr.Completed || r.Outcome != OutcomeRejected || !strings.Contains(r.GateReason, x.reason) ||
+				OutcomeOf(tr.parent) != OutcomeRejected {
 				t.Errorf("ended %s with %+v", tr.parent.Status, r)
 			}
 			if n := len(tr.notes); n != 4 { // experiment, its hypothesis twice, a new one
@@ -238,7 +243,8 @@ func TestPlan_UnusableAnswerFailsTheResearch(t *testing.T) {
 			tr := reach(t, someSpec(t), x.of)
 			tr.complete(x.change)
 			d := tr.ask(ktrdr.WhyChild)
-			if tr.parent.Status != ktrdr.Failed || !strings.Contains(tr.parent.ErrorMessage, x.want) || d.Finish.Checkpoint.Type != ktrdr.CheckpointFailure {
+			if tr.parent.Status != ktrdr.Failed || !strings.Contains(tr.parent.ErrorMessage, x.want) ||
+				d.Finish.Checkpoint.Type != ktrdr.CheckpointFailure {
 				t.Errorf("%s: %s, want FAILED because %s", tr.parent.Status, tr.parent.ErrorMessage, x.want)
 			}
 		})
@@ -263,7 +269,8 @@ func TestPlan_AFailedResearchCarriesTheChainOfItsChild(t *testing.T) {
 	child.Status, child.ErrorMessage = ktrdr.Failed, "prepare: no samples"
 	child.Error = &ktrdr.Failure{Code: ktrdr.CodeInvalid, Chain: []string{"prepare: no samples", "no samples"}}
 	d := tr.ask(ktrdr.WhyChild)
-	if d.Finish == nil || d.Finish.Error.Code != ktrdr.CodeInvalid || len(d.Finish.Error.Chain) != 3 || !slices.Equal(d.Finish.Error.Chain[1:], child.Error.Chain) {
+	if d.Finish == nil || d.Finish.Error.Code != ktrdr.CodeInvalid || len(d.Finish.Error.Chain) != 3 ||
+		!slices.Equal(d.Finish.Error.Chain[1:], child.Error.Chain) {
 		t.Errorf("%+v, want its own sentence and then those of the child", d.Finish.Error)
 	}
 }
@@ -301,7 +308,8 @@ func TestPlan_CrashesMakeNoSecondChild(t *testing.T) {
 			rt.Fatalf("children %v, want %v", got, want)
 		}
 		if tr.result().ResultHash != undisturbed.result().ResultHash || len(tr.notes) != len(undisturbed.notes) {
-			rt.Fatalf("%d notes and hash %s, want %d and %s", len(tr.notes), tr.result().ResultHash, len(undisturbed.notes), undisturbed.result().ResultHash)
+			rt.Fatalf("%d notes and hash %s, want %d and %s", len(tr.notes), tr.result().ResultHash, len(undisturbed.notes),
+				undisturbed.result().ResultHash)
 		}
 	})
 }

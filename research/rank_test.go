@@ -68,7 +68,8 @@ func TestRank_DeflatesByTheTrialsOfToday(t *testing.T) {
 	old.CreatedAt, young.CreatedAt = time.Unix(1, 0), time.Unix(2, 0)
 	list := Rank([]ktrdr.Trial{young, old})
 	if list[0].Key != "old" || *list[0].Deflated != *list[1].Deflated {
-		t.Errorf("ranked %s %v before %s %v, want the same figure and the older first", list[0].Key, *list[0].Deflated, list[1].Key, *list[1].Deflated)
+		t.Errorf("ranked %s %v before %s %v, want the same figure and the older first", list[0].Key, *list[0].Deflated,
+			list[1].Key, *list[1].Deflated)
 	}
 	before := *list[0].Deflated
 	old.MarketTrials = 1000

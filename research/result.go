@@ -57,11 +57,13 @@ func (r *Result) credit(asked string, d *Design, a *Assessment) {
 	if d != nil {
 		r.Designer = d.Designer
 		if d.Instead != "" {
-			r.Instead = append(r.Instead, clip(fmt.Sprintf("Designed by the program itself instead of %s: %s.", asked, strings.TrimSuffix(d.Instead, ".")), maxLine))
+			r.Instead = append(r.Instead,
+				clip(fmt.Sprintf("Designed by the program itself instead of %s: %s.", asked, strings.TrimSuffix(d.Instead, ".")), maxLine))
 		}
 	}
 	if a.Instead != "" {
-		r.Instead = append(r.Instead, clip(fmt.Sprintf("Assessed by the program itself instead of %s: %s.", asked, strings.TrimSuffix(a.Instead, ".")), maxLine))
+		r.Instead = append(r.Instead,
+			clip(fmt.Sprintf("Assessed by the program itself instead of %s: %s.", asked, strings.TrimSuffix(a.Instead, ".")), maxLine))
 	}
 	r.Summary = strings.Join(append([]string{r.Summary}, r.Instead...), " ")
 }

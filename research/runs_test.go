@@ -101,18 +101,20 @@ func TestKeeper_DoesWhatIsDue(t *testing.T) {
 		change func(*diary)
 		want   []string
 	}{
-		"a generation is open":          {func(d *diary) { d.run.OldestOpen = 0 }, nil},
-		"a generation has ended":        {func(*diary) {}, []string{"close 0", "start 1"}},
-		"two have ended":                {func(d *diary) { d.run.Generations = 2 }, []string{"close 0", "close 1", "start 2"}},
-		"the first has ended":           {func(d *diary) { d.run.Generations, d.run.OldestOpen = 2, 1 }, []string{"close 0"}},
-		"its time is over":              {func(d *diary) { d.run.Until = old }, []string{"close 0", "end"}},
-		"it had a size":                 {func(d *diary) { d.run.Until = time.Time{} }, []string{"close 0", "end"}},
-		"it is paused":                  {func(d *diary) { d.paused = true }, []string{"close 0"}},
-		"a confirmation is open":        {func(d *diary) { d.run.Closed, d.run.OldestOpen = 1, 0 }, nil},
-		"it is being created":           {func(d *diary) { d.run.Planned = 5 }, nil},
-		"its creation was broken off":   {func(d *diary) { d.run.Planned, d.run.NewestAdded = 5, old }, []string{"settle", "close 0", "start 1"}},
-		"its creation ended long ago":   {func(d *diary) { d.run.NewestAdded = old }, []string{"close 0", "start 1"}},
-		"it was cancelled":              {func(d *diary) { d.run.State, d.run.OldestOpen, d.batches = ktrdr.RunCancelled, 0, 3 }, []string{"batch", "batch", "batch", "end"}},
+		"a generation is open":        {func(d *diary) { d.run.OldestOpen = 0 }, nil},
+		"a generation has ended":      {func(*diary) {}, []string{"close 0", "start 1"}},
+		"two have ended":              {func(d *diary) { d.run.Generations = 2 }, []string{"close 0", "close 1", "start 2"}},
+		"the first has ended":         {func(d *diary) { d.run.Generations, d.run.OldestOpen = 2, 1 }, []string{"close 0"}},
+		"its time is over":            {func(d *diary) { d.run.Until = old }, []string{"close 0", "end"}},
+		"it had a size":               {func(d *diary) { d.run.Until = time.Time{} }, []string{"close 0", "end"}},
+		"it is paused":                {func(d *diary) { d.paused = true }, []string{"close 0"}},
+		"a confirmation is open":      {func(d *diary) { d.run.Closed, d.run.OldestOpen = 1, 0 }, nil},
+		"it is being created":         {func(d *diary) { d.run.Planned = 5 }, nil},
+		"its creation was broken off": {func(d *diary) { d.run.Planned, d.run.NewestAdded = 5, old }, []string{"settle", "close 0", "start 1"}},
+		"its creation ended long ago": {func(d *diary) { d.run.NewestAdded = old }, []string{"close 0", "start 1"}},
+		"it was cancelled": {
+			func(d *diary) { d.run.State, d.run.OldestOpen, d.batches = ktrdr.RunCancelled, 0, 3 }, []string{"batch", "batch", "batch", "end"},
+		},
 		"it was cancelled and is empty": {func(d *diary) { d.run.State = ktrdr.RunCancelled }, []string{"end"}},
 		"it was given up":               {func(d *diary) { d.run.State = ktrdr.RunGivenUp }, []string{"end"}},
 		"eight failures": {func(d *diary) { d.tallies = []ktrdr.GenerationTally{failed(0, 8)} }, []string{
@@ -175,7 +177,8 @@ func TestKeeper_ConfirmsTheFinalistOfAGeneration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Research != d.finalist.ID || !c.From.Equal(spec.HoldoutFrom) || c.Holdout[0].Hash != spec.Holdout[0].Hash || c.Model.SHA256 != mark(40) || c.ResultHash == (ktrdr.Hash{}) {
+	if c.Research != d.finalist.ID || !c.From.Equal(spec.HoldoutFrom) || c.Holdout[0].Hash != spec.Holdout[0].Hash ||
+		c.Model.SHA256 != mark(40) || c.ResultHash == (ktrdr.Hash{}) {
 		t.Errorf("spec %+v", c)
 	}
 }
@@ -184,7 +187,8 @@ func TestKeeper_DoesNotConfirmWhatNamesNoMarket(t *testing.T) {
 	spec, _ := spanned(t)
 	spec.Markets = nil // an earlier version created it
 	d := lasting(func(d *diary) { d.run.Until, d.finalist = time.Time{}, finalist(t, spec) })
-	if _, _, err := NewKeeper(d).Keep(t.Context(), time.Now()); err != nil || d.confirmed != nil || !slices.Equal(d.did, []string{"close 0", "end"}) {
+	if _, _, err := NewKeeper(d).Keep(t.Context(), time.Now()); err != nil || d.confirmed != nil ||
+		!slices.Equal(d.did, []string{"close 0", "end"}) {
 		t.Errorf("did %q with %+v, %v", d.did, d.confirmed, err)
 	}
 }
@@ -196,7 +200,8 @@ func TestKeeper_ClosesWithoutALookWhatCannotBeConfirmed(t *testing.T) {
 		d.finalist = &ktrdr.Operation{ID: "op_agent_research_1", Spec: json.RawMessage(`{}`)}
 	})
 	did, _, err := NewKeeper(d).Keep(t.Context(), time.Now())
-	if err != nil || d.confirmed != nil || !slices.Equal(d.did, []string{"close 0", "end"}) || !strings.Contains(did[0].Why, "op_agent_research_1") {
+	if err != nil || d.confirmed != nil || !slices.Equal(d.did, []string{"close 0", "end"}) ||
+		!strings.Contains(did[0].Why, "op_agent_research_1") {
 		t.Errorf("did %q, said %+v, %v", d.did, did, err)
 	}
 }

@@ -72,7 +72,8 @@ func TestPlan_ListsTheFiguresOfEverySymbol(t *testing.T) {
 	if f == nil || len(f.Symbols) != 2 || f.NetReturn != 0.1 {
 		t.Fatalf("figures %+v, want those of the sum and of two symbols", f)
 	}
-	if got := f.Symbols[1]; got.Symbol != "GBPUSD" || got.NetReturn != -0.03 || got.MaxDrawdown != 0.12 || got.Trades != 7 || *got.Sharpe != -0.5 {
+	if got := f.Symbols[1]; got.Symbol != "GBPUSD" || got.NetReturn != -0.03 || got.MaxDrawdown != 0.12 || got.Trades != 7 ||
+		*got.Sharpe != -0.5 {
 		t.Errorf("%+v, want the figures of GBPUSD", got)
 	}
 }
@@ -85,7 +86,8 @@ func TestPlan_RefusesABacktestOfOtherSymbols(t *testing.T) {
 		r.Symbol, r.Symbols = "", []string{r.Symbol, "ELSE"}
 	})
 	tr.ask(ktrdr.WhyChild)
-	if tr.parent.Status != ktrdr.Failed || !strings.Contains(tr.parent.ErrorMessage, "the backtest traded EURUSD, ELSE, and of these only EURUSD were trained on") {
+	if tr.parent.Status != ktrdr.Failed ||
+		!strings.Contains(tr.parent.ErrorMessage, "the backtest traded EURUSD, ELSE, and of these only EURUSD were trained on") {
 		t.Errorf("%s: %s", tr.parent.Status, tr.parent.ErrorMessage)
 	}
 }

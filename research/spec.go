@@ -210,7 +210,8 @@ func (s Spec) Validate() error {
 	return errors.Join(
 		require(len(s.Brief) <= MaxBrief, "the goal has %d bytes; at most %d are allowed", len(s.Brief), MaxBrief),
 		require(s.Model != "", "model is empty"),
-		require(len(s.Bars) > 0 && len(s.Holdout) == len(s.Bars), "it names %d series of bars and %d of the holdout", len(s.Bars), len(s.Holdout)),
+		require(len(s.Bars) > 0 && len(s.Holdout) == len(s.Bars), "it names %d series of bars and %d of the holdout",
+			len(s.Bars), len(s.Holdout)),
 		s.check(), s.checkCosts(), s.Gates.Validate(), s.Rules.Validate(),
 	)
 }

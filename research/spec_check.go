@@ -61,7 +61,8 @@ func checkDesign(text string, bars []jobs.Bars) (reading, error) {
 		return reading{}, err
 	}
 	if want := symbolsOf(bars); len(s.Data.Symbols) < len(want) {
-		return reading{}, fmt.Errorf("strategy %s is written for %s, and the research trades %s together: name all of them in training_data.symbols",
+		return reading{}, fmt.Errorf("strategy %s is written for %s, and the research trades %s together: "+
+			"name all of them in training_data.symbols",
 			s.Name, strings.Join(s.Data.Symbols, ", "), strings.Join(want, ", "))
 	}
 	if err := errors.Join(affordable(s.Strategy, mostBars(bars)), trainable(s.Strategy, leastBars(s.Strategy, bars))); err != nil {
@@ -137,7 +138,8 @@ func trainable(s *strategy.Strategy, bars int) error {
 	}{{"training", t.Split.Train, gap}, {"validation", t.Split.Validation, gap}, {"test", t.Split.Test, 0}} {
 		left := int(part.share*samples) - part.gap
 		if part.share > 0 && left < fewestSamples {
-			return fmt.Errorf("strategy %s has about %d samples left in its %s part, and %d are needed: of %d bars, labels look %d ahead and the embargo is %v of all; use a shorter horizon, a smaller embargo or a larger share",
+			return fmt.Errorf("strategy %s has about %d samples left in its %s part, and %d are needed: of %d bars, "+
+				"labels look %d ahead and the embargo is %v of all; use a shorter horizon, a smaller embargo or a larger share",
 				s.Name, max(left, 0), part.name, fewestSamples, bars, ahead, t.Embargo)
 		}
 	}

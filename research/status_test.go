@@ -35,7 +35,9 @@ func TestStatus_ShowsAllAndThePhaseOfTheNewest(t *testing.T) {
 	older.parent.Session, newer.parent.Session = 1, 2
 	newer.parent.ID = "op_agent_research_20260102_030405_0a0b0c0e"
 	older.parent.StartedAt = now.Add(-time.Minute)
-	waits := ktrdr.Operation{ID: "op_waits", Status: ktrdr.Pending, Session: 3, Metadata: json.RawMessage(`{"brief":"later","seed":4,"run":"r","generation":1}`)}
+	waits := ktrdr.Operation{
+		ID: "op_waits", Status: ktrdr.Pending, Session: 3, Metadata: json.RawMessage(`{"brief":"later","seed":4,"run":"r","generation":1}`),
+	}
 	last := whole(t, someSpec(t), nil)
 	child := *older.newest()
 	child.Progress.Percentage = 40
@@ -44,7 +46,8 @@ func TestStatus_ShowsAllAndThePhaseOfTheNewest(t *testing.T) {
 		Children: map[ktrdr.OperationID]ktrdr.Operation{child.ID: child}, Queue: ktrdr.QueueHealth{Limit: 3, Active: 2, Waiting: 1},
 		Workers: []ktrdr.Worker{{Live: true, Slots: 2, Running: 1, Types: []ktrdr.Type{ktrdr.Training}}},
 	})
-	if st.Status != "active" || st.Phase != Backtesting || len(st.Active) != 3 || st.Capacity != (ktrdr.QueueHealth{Active: 2, Limit: 3, Waiting: 1}) || st.Workers["training"] != (ktrdr.WorkerSlots{Total: 2, Busy: 1}) {
+	if st.Status != "active" || st.Phase != Backtesting || len(st.Active) != 3 ||
+		st.Capacity != (ktrdr.QueueHealth{Active: 2, Limit: 3, Waiting: 1}) || st.Workers["training"] != (ktrdr.WorkerSlots{Total: 2, Busy: 1}) {
 		t.Errorf("%+v", st)
 	}
 	a := st.Active[0]
@@ -70,7 +73,8 @@ func TestStatus_ShowsTheRunsThatLast(t *testing.T) {
 	later := now.Add(time.Hour)
 	st := StatusOf(Snapshot{Now: now, Runs: []ktrdr.OpenRun{
 		run("night", later, ktrdr.RunRunning, 4, 2), run("once", time.Time{}, ktrdr.RunRunning, 1, 1), run("nearly", now, ktrdr.RunRunning, 3, 1),
-		run("stopped", later, ktrdr.RunCancelled, 2, 1), run("hopeless", later, ktrdr.RunGivenUp, 2, 0), run("new", later, ktrdr.RunRunning, 0, 0),
+		run("stopped", later, ktrdr.RunCancelled, 2, 1), run("hopeless", later, ktrdr.RunGivenUp, 2, 0),
+		run("new", later, ktrdr.RunRunning, 0, 0),
 	}})
 	want := []Lasting{{"night", later, 3, 2}, {"new", later, 0, 0}}
 	if !slices.Equal(st.Lasting, want) {

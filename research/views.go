@@ -120,9 +120,10 @@ type ExperimentRow struct {
 // TestEvidence stands beside every figure of the test part, which the search has
 // chosen by. All of it is empty where there was no verdict.
 type TestEvidence struct {
-	TestSharpe  *float64 `json:"test_sharpe"`         // per year, net of costs
-	Alpha       *float64 `json:"alpha"`               // per year: the return that buy-and-hold does not explain
-	Deflated    *float64 `json:"deflated_sharpe"`     // probability that the test part shows more than the luckiest of all trials, when it was judged
+	TestSharpe *float64 `json:"test_sharpe"` // per year, net of costs
+	Alpha      *float64 `json:"alpha"`       // per year: the return that buy-and-hold does not explain
+	// probability that the test part shows more than the luckiest of all trials, when it was judged
+	Deflated    *float64 `json:"deflated_sharpe"`
 	Trials      int      `json:"trials_counted"`      // then
 	BuyAndHold  *float64 `json:"buy_and_hold_return"` // in the time of the test part
 	CostPerSide *float64 `json:"cost_per_side"`       // of a trade's value
@@ -229,7 +230,8 @@ func evidenceOf(f *Figures) TestEvidence {
 		return TestEvidence{}
 	}
 	return TestEvidence{
-		TestSharpe: cmp.Or(f.TestSharpe, f.Sharpe), Alpha: f.Alpha, Deflated: f.Deflated, Trials: f.Trials, BuyAndHold: f.BuyAndHold, CostPerSide: &f.CostPerSide,
+		TestSharpe: cmp.Or(f.TestSharpe, f.Sharpe), Alpha: f.Alpha, Deflated: f.Deflated, Trials: f.Trials, BuyAndHold: f.BuyAndHold,
+		CostPerSide:      &f.CostPerSide,
 		CostBelowDefault: f.CostBelowDefault,
 	}
 }

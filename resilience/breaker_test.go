@@ -48,7 +48,10 @@ func TestBreaker_OneIsNotTheOther(t *testing.T) {
 
 func TestBreaker_CallersOwnTroubleCountsAsNothing(t *testing.T) {
 	b := registry(t, resilience.RegistryConfig{}).Breaker(ktrdr.ScopeProvider, "x")
-	for _, kind := range []resilience.Kind{resilience.KindCancelled, resilience.KindInvalid, resilience.KindRefused, resilience.KindBudget, resilience.KindOpen} {
+	for _, kind := range []resilience.Kind{
+		resilience.KindCancelled, resilience.KindInvalid, resilience.KindRefused, resilience.KindBudget,
+		resilience.KindOpen,
+	} {
 		for range 20 {
 			call(b, &resilience.Error{Kind: kind})
 		}
@@ -78,8 +81,12 @@ func TestBreaker_OpensByRates(t *testing.T) {
 		"all are slow":           {noRow, time.Minute, func(int) error { return nil }, 10},
 		"none is quite slow":     {noRow, time.Minute - 1, func(int) error { return nil }, 0},
 		"none was measured":      {noRow, -1, func(int) error { return nil }, 10},
-		"rates do not matter":    {resilience.BreakerConfig{FailureThreshold: -1, FailureRate: -1, SlowRate: -1}, time.Hour, func(int) error { return timedOut }, 0},
-		"fewer calls matter":     {resilience.BreakerConfig{FailureThreshold: -1, MinCalls: 3}, 0, func(int) error { return timedOut }, 3},
+		"rates do not matter": {
+			resilience.BreakerConfig{FailureThreshold: -1, FailureRate: -1, SlowRate: -1},
+			time.Hour,
+			func(int) error { return timedOut }, 0,
+		},
+		"fewer calls matter": {resilience.BreakerConfig{FailureThreshold: -1, MinCalls: 3}, 0, func(int) error { return timedOut }, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -110,7 +117,10 @@ func every(n, i int) error {
 
 func TestBreaker_ForgetsWhatIsOlderThanItsWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := registry(t, resilience.RegistryConfig{Default: resilience.BreakerConfig{FailureThreshold: -1, Window: time.Minute}}).Breaker(ktrdr.ScopeProvider, "x")
+		b := registry(t, resilience.RegistryConfig{Default: resilience.BreakerConfig{
+			FailureThreshold: -1,
+			Window:           time.Minute,
+		}}).Breaker(ktrdr.ScopeProvider, "x")
 		for range 9 {
 			call(b, timedOut)
 		}
@@ -177,7 +187,8 @@ func wantProbing(t *testing.T, b *resilience.Breaker, probes int) {
 
 func TestBreaker_OpenTimeDoublesWhileProbesFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := registry(t, resilience.RegistryConfig{Default: resilience.BreakerConfig{MaxRecovery: 5 * time.Minute}}).Breaker(ktrdr.ScopeProvider, "x")
+		b := registry(t, resilience.RegistryConfig{Default: resilience.BreakerConfig{MaxRecovery: 5 * time.Minute}}).Breaker(ktrdr.ScopeProvider,
+			"x")
 		trip(t, b)
 		for _, want := range []time.Duration{60, 120, 240, 300, 300} {
 			want *= time.Second
@@ -414,7 +425,10 @@ func TestRegistry_RefusesWhatIsNoLimit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := resilience.NewRegistry(resilience.RegistryConfig{Enabled: true, Default: c})
 			wantCode(t, err, ktrdr.CodeInvalid)
-			_, err = resilience.NewRegistry(resilience.RegistryConfig{Enabled: true, Scopes: map[ktrdr.BreakerScope]resilience.BreakerConfig{ktrdr.ScopeAgent: c}})
+			_, err = resilience.NewRegistry(resilience.RegistryConfig{
+				Enabled: true,
+				Scopes:  map[ktrdr.BreakerScope]resilience.BreakerConfig{ktrdr.ScopeAgent: c},
+			})
 			wantCode(t, err, ktrdr.CodeInvalid)
 		})
 	}

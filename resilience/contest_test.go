@@ -54,8 +54,10 @@ func TestRegistry_WaitsAfterSixConflicts(t *testing.T) {
 			saves, stored := store.saves, store.rows["provider:x"].Trips
 			store.conflicts = 0
 			store.mu.Unlock()
-			if warned := strings.Contains(log.String(), "breaker changes could not be stored"); saves != c.saves || warned != c.warned || (stored == 1) == c.warned {
-				t.Errorf("%d conflicts: tried %d times at once, warned %v, %d trips stored; want %d times, warned %v", c.conflicts, saves, warned, stored, c.saves, c.warned)
+			if warned := strings.Contains(log.String(), "breaker changes could not be stored"); saves != c.saves || warned != c.warned ||
+				(stored == 1) == c.warned {
+				t.Errorf("%d conflicts: tried %d times at once, warned %v, %d trips stored; want %d times, warned %v", c.conflicts, saves, warned,
+					stored, c.saves, c.warned)
 			}
 			time.Sleep(time.Minute)
 			stop()

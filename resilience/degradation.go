@@ -116,7 +116,8 @@ func (c DegradationConfig) validate() error {
 		seen[s.Name] = true
 	}
 	e, l := c.Enter, c.Leave
-	if !(0 < e.Minimal && e.Minimal <= e.Degraded && e.Minimal <= l.Minimal && e.Degraded <= l.Degraded && l.Degraded <= 1 && l.Minimal <= l.Degraded) {
+	if !(0 < e.Minimal && e.Minimal <= e.Degraded && e.Minimal <= l.Minimal && e.Degraded <= l.Degraded && l.Degraded <= 1 &&
+		l.Minimal <= l.Degraded) {
 		return bad("thresholds must lie between 0 and 1, minimal not above degraded, enter not above leave; not enter %v and leave %v", e, l)
 	}
 	return nil

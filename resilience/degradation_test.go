@@ -43,16 +43,25 @@ func TestDegradation_LevelFollowsTheServices(t *testing.T) {
 		health map[string]resilience.Health
 		want   resilience.Level
 	}{
-		"all well":                      {nil, resilience.Full},
-		"one provider has trouble":      {map[string]resilience.Health{"openai": resilience.HealthDegraded}, resilience.Degraded},
-		"one provider down":             {map[string]resilience.Health{"openai": resilience.HealthDown}, resilience.Degraded},
-		"every provider down":           {map[string]resilience.Health{"openai": resilience.HealthDown, "anthropic": resilience.HealthDown}, resilience.Minimal},
-		"store has trouble":             {map[string]resilience.Health{"store": resilience.HealthDegraded}, resilience.Degraded},
-		"store down":                    {map[string]resilience.Health{"store": resilience.HealthDown}, resilience.Offline},
-		"compute down":                  {map[string]resilience.Health{"compute": resilience.HealthDown}, resilience.Offline},
-		"nobody knows of one provider":  {map[string]resilience.Health{"openai": resilience.HealthUnknown}, resilience.Degraded},
-		"everything has trouble":        {map[string]resilience.Health{"store": resilience.HealthDegraded, "compute": resilience.HealthDegraded, "openai": resilience.HealthDegraded, "anthropic": resilience.HealthDegraded}, resilience.Degraded},
-		"everything but critical ailed": {map[string]resilience.Health{"store": resilience.HealthDegraded, "compute": resilience.HealthDegraded, "openai": resilience.HealthDown, "anthropic": resilience.HealthDown}, resilience.Minimal},
+		"all well":                 {nil, resilience.Full},
+		"one provider has trouble": {map[string]resilience.Health{"openai": resilience.HealthDegraded}, resilience.Degraded},
+		"one provider down":        {map[string]resilience.Health{"openai": resilience.HealthDown}, resilience.Degraded},
+		"every provider down": {
+			map[string]resilience.Health{"openai": resilience.HealthDown, "anthropic": resilience.HealthDown},
+			resilience.Minimal,
+		},
+		"store has trouble":            {map[string]resilience.Health{"store": resilience.HealthDegraded}, resilience.Degraded},
+		"store down":                   {map[string]resilience.Health{"store": resilience.HealthDown}, resilience.Offline},
+		"compute down":                 {map[string]resilience.Health{"compute": resilience.HealthDown}, resilience.Offline},
+		"nobody knows of one provider": {map[string]resilience.Health{"openai": resilience.HealthUnknown}, resilience.Degraded},
+		"everything has trouble": {map[string]resilience.Health{
+			"store": resilience.HealthDegraded, "compute": resilience.HealthDegraded,
+			"openai": resilience.HealthDegraded, "anthropic": resilience.HealthDegraded,
+		}, resilience.Degraded},
+		"everything but critical ailed": {map[string]resilience.Health{
+			"store": resilience.HealthDegraded, "compute": resilience.HealthDegraded,
+			"openai": resilience.HealthDown, "anthropic": resilience.HealthDown,
+		}, resilience.Minimal},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := degradation(t, resilience.DegradationConfig{Services: product()})

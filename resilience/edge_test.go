@@ -68,7 +68,10 @@ func TestDegradation_ThresholdsMayBeEqual(t *testing.T) {
 		"left minimal before it is entered": {half, resilience.Thresholds{Degraded: 1, Minimal: 0.4}, false},
 		"below 0":                           {resilience.Thresholds{Degraded: 0.5, Minimal: -0.1}, one, false},
 	} {
-		if _, err := resilience.NewDegradation(resilience.DegradationConfig{Services: services, Enter: c.enter, Leave: c.leave}); (err == nil) != c.ok {
+		if _, err := resilience.NewDegradation(resilience.DegradationConfig{
+			Services: services, Enter: c.enter,
+			Leave: c.leave,
+		}); (err == nil) != c.ok {
 			t.Errorf("%s: error is %v, want it accepted: %v", name, err, c.ok)
 		}
 	}
@@ -123,10 +126,13 @@ func TestBreaker_VersionsCountWithoutAStore(t *testing.T) {
 func TestErrors_SayWhatIsKnown(t *testing.T) {
 	at := time.Date(2024, 1, 2, 3, 4, 5, 0, time.UTC)
 	for want, err := range map[string]error{
-		"timeout":                                      &resilience.Error{Kind: resilience.KindTimeout},
-		"timeout: no answer":                           timedOut,
-		"server (status 500)":                          &resilience.Error{Kind: resilience.KindServer, Status: 500},
-		"auth (status 401, invalid_api_key): no":       &resilience.Error{Kind: resilience.KindAuth, Status: 401, ProviderCode: "invalid_api_key", Err: errors.New("no")},
+		"timeout":             &resilience.Error{Kind: resilience.KindTimeout},
+		"timeout: no answer":  timedOut,
+		"server (status 500)": &resilience.Error{Kind: resilience.KindServer, Status: 500},
+		"auth (status 401, invalid_api_key): no": &resilience.Error{
+			Kind: resilience.KindAuth, Status: 401, ProviderCode: "invalid_api_key",
+			Err: errors.New("no"),
+		},
 		"breaker x is being probed by another call":    &resilience.OpenError{Name: "x", State: ktrdr.BreakerHalfOpen},
 		"breaker x is open until 2024-01-02T03:04:05Z": &resilience.OpenError{Name: "x", State: ktrdr.BreakerOpen, RetryAt: at},
 		"breaker x is to be probed, and the store does not say by whom: down": &resilience.OpenError{
@@ -192,7 +198,10 @@ func TestUndo_AStepHasHalfAMinute(t *testing.T) {
 
 // Run says what it could not read, store or finish, and nothing when all is well.
 func TestRegistry_RunLogsWhatTheStoreRefuses(t *testing.T) {
-	complaints := []string{"breakers of other backends could not be read", "breaker changes could not be stored", "breaker changes are lost with this process"}
+	complaints := []string{
+		"breakers of other backends could not be read", "breaker changes could not be stored",
+		"breaker changes are lost with this process",
+	}
 	for name, broken := range map[string]error{"all is well": nil, "the store is down": errors.New("down")} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

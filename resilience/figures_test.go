@@ -34,7 +34,8 @@ func crowd(call func(i int)) (calls int64) {
 
 // The window is so long that it does not turn meanwhile.
 func TestBreaker_NoCountIsLostAmongManyCallers(t *testing.T) {
-	config := resilience.RegistryConfig{Default: resilience.BreakerConfig{Window: 24 * time.Hour}} // switched off: it counts all and refuses none
+	// switched off: it counts all and refuses none
+	config := resilience.RegistryConfig{Default: resilience.BreakerConfig{Window: 24 * time.Hour}}
 	b := newRegistry(t, config).Breaker(ktrdr.ScopeAgent, "a")
 	calls := crowd(func(i int) {
 		if i%4 == 0 {

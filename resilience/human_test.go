@@ -82,7 +82,10 @@ func TestForce_RefusesWhatIsNoDecision(t *testing.T) {
 func TestReset_OnlyAPersonClosesWhatIsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newStore()
-		r := registry(t, resilience.RegistryConfig{Store: store, Default: resilience.BreakerConfig{RequireHuman: true, HumanCooldown: 10 * time.Minute}})
+		r := registry(t, resilience.RegistryConfig{
+			Store:   store,
+			Default: resilience.BreakerConfig{RequireHuman: true, HumanCooldown: 10 * time.Minute},
+		})
 		stop := running(t, r)
 		defer stop()
 		b := r.Breaker(ktrdr.ScopeProvider, "x")

@@ -171,13 +171,16 @@ func TestParseRetryAfter_EveryForm(t *testing.T) {
 		want   time.Duration
 		ok     bool
 	}{
-		"nothing said":               {http.Header{}, 0, false},
-		"seconds":                    {http.Header{"Retry-After": {"20"}}, 20 * time.Second, true},
-		"fractions of seconds":       {http.Header{"Retry-After": {" 1.5 "}}, 1500 * time.Millisecond, true},
-		"now":                        {http.Header{"Retry-After": {"0"}}, 0, true},
-		"a date":                     {http.Header{"Retry-After": {inThirty}}, 30 * time.Second, true},
-		"a date that is over":        {http.Header{"Retry-After": {now.Add(-time.Hour).Format(http.TimeFormat)}}, 0, true},
-		"a date by their clock":      {http.Header{"Retry-After": {inThirty}, "Date": {now.Add(20 * time.Second).Format(http.TimeFormat)}}, 10 * time.Second, true},
+		"nothing said":         {http.Header{}, 0, false},
+		"seconds":              {http.Header{"Retry-After": {"20"}}, 20 * time.Second, true},
+		"fractions of seconds": {http.Header{"Retry-After": {" 1.5 "}}, 1500 * time.Millisecond, true},
+		"now":                  {http.Header{"Retry-After": {"0"}}, 0, true},
+		"a date":               {http.Header{"Retry-After": {inThirty}}, 30 * time.Second, true},
+		"a date that is over":  {http.Header{"Retry-After": {now.Add(-time.Hour).Format(http.TimeFormat)}}, 0, true},
+		"a date by their clock": {
+			http.Header{"Retry-After": {inThirty}, "Date": {now.Add(20 * time.Second).Format(http.TimeFormat)}},
+			10 * time.Second, true,
+		},
 		"milliseconds win":           {http.Header{"Retry-After": {"20"}, "Retry-After-Ms": {"250"}}, 250 * time.Millisecond, true},
 		"milliseconds of three days": {http.Header{"Retry-After-Ms": {"274579000"}}, 274579000 * time.Millisecond, true},
 		"longer than is sensible":    {http.Header{"Retry-After": {"1e300"}}, resilience.MaxRetryAfter, true},
@@ -189,8 +192,14 @@ func TestParseRetryAfter_EveryForm(t *testing.T) {
 			"X-Ratelimit-Remaining-Requests": {"0"}, "X-Ratelimit-Reset-Requests": {"6m0s"},
 			"X-Ratelimit-Remaining-Tokens": {"9000"}, "X-Ratelimit-Reset-Tokens": {"20h"},
 		}, 6 * time.Minute, true},
-		"a reset in plain seconds":     {http.Header{"X-Ratelimit-Remaining-Tokens": {"0"}, "X-Ratelimit-Reset-Tokens": {"7"}}, 7 * time.Second, true},
-		"a reset that is an instant":   {http.Header{"X-Ratelimit-Remaining-Tokens": {"0"}, "X-Ratelimit-Reset-Tokens": {"1772366400"}}, 0, false},
+		"a reset in plain seconds": {
+			http.Header{"X-Ratelimit-Remaining-Tokens": {"0"}, "X-Ratelimit-Reset-Tokens": {"7"}},
+			7 * time.Second, true,
+		},
+		"a reset that is an instant": {http.Header{
+			"X-Ratelimit-Remaining-Tokens": {"0"},
+			"X-Ratelimit-Reset-Tokens":     {"1772366400"},
+		}, 0, false},
 		"a reset of what is left over": {http.Header{"X-Ratelimit-Remaining-Requests": {"3"}, "X-Ratelimit-Reset-Requests": {"6m0s"}}, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -33,7 +33,10 @@ func TestPeerBug_Breaker1_AHaltHoldsForEveryAsker(t *testing.T) {
 }
 
 func TestPeerBug_Breaker2And8_NoNumberAndNoMeasurementFailClosed(t *testing.T) {
-	if _, err := resilience.NewRegistry(resilience.RegistryConfig{Enabled: true, Default: resilience.BreakerConfig{SlowRate: math.NaN()}}); err == nil {
+	if _, err := resilience.NewRegistry(resilience.RegistryConfig{
+		Enabled: true,
+		Default: resilience.BreakerConfig{SlowRate: math.NaN()},
+	}); err == nil {
 		t.Error("a rate that is no number is accepted: it never opens")
 	}
 	b := registry(t, resilience.RegistryConfig{Default: resilience.BreakerConfig{MinCalls: 1}}).Breaker(ktrdr.ScopeAgent, "a")
@@ -105,7 +108,8 @@ func TestPeerBug_Breaker7_RecoversByItselfWithProbes(t *testing.T) {
 
 func TestPeerBug_Degradation6_OneDegradedServiceOfOneIsNotOffline(t *testing.T) {
 	for _, critical := range []bool{false, true} {
-		d := degradation(t, resilience.DegradationConfig{Services: []resilience.Service{{Name: "llm", Critical: critical, Start: resilience.HealthGood}}})
+		d := degradation(t,
+			resilience.DegradationConfig{Services: []resilience.Service{{Name: "llm", Critical: critical, Start: resilience.HealthGood}}})
 		report(t, d, "llm", resilience.HealthDegraded)
 		if got := d.Level(); got != resilience.Degraded {
 			t.Errorf("%s, want DEGRADED", got)

@@ -60,7 +60,8 @@ func (p RetryPolicy) withDefaults() RetryPolicy {
 func (p RetryPolicy) Validate() error {
 	switch {
 	case p.First < 0 || p.Most < 0 || p.Total < 0 || p.DurableOver < 0:
-		return ktrdr.Errorf(ktrdr.CodeInvalid, "retry: first %v, most %v, total %v and durable_over %v must not be negative; leave them out for the defaults",
+		return ktrdr.Errorf(ktrdr.CodeInvalid,
+			"retry: first %v, most %v, total %v and durable_over %v must not be negative; leave them out for the defaults",
 			p.First, p.Most, p.Total, p.DurableOver)
 	case !(p.Jitter <= 1): // NaN is neither
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "retry: jitter must be a share of at most 1, not %v", p.Jitter)

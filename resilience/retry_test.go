@@ -93,7 +93,8 @@ func TestRetry_LongWaitIsNotSlept(t *testing.T) {
 func TestRetry_OnlyWhatIsWorthIt(t *testing.T) {
 	for kind, want := range map[resilience.Kind]int{
 		resilience.KindOverloaded: 5, resilience.KindServer: 5, resilience.KindUnreachable: 5,
-		resilience.KindUnknown: 1, resilience.KindAuth: 1, resilience.KindInvalid: 1, resilience.KindRefused: 1, resilience.KindBudget: 1, resilience.KindCancelled: 1, resilience.KindOpen: 1,
+		resilience.KindUnknown: 1, resilience.KindAuth: 1, resilience.KindInvalid: 1, resilience.KindRefused: 1, resilience.KindBudget: 1,
+		resilience.KindCancelled: 1, resilience.KindOpen: 1,
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			if at, _ := tries(t.Context(), resilience.RetryPolicy{}, &resilience.Error{Kind: kind}); len(at) != want {
@@ -223,7 +224,8 @@ func TestRetry_BudgetKeepsRetriesAFifthOfCalls(t *testing.T) {
 		}
 		// Nobody has called for longer than the window: three are always allowed.
 		time.Sleep(90 * time.Second)
-		if at, err := tries(t.Context(), resilience.RetryPolicy{Budget: budget, First: time.Millisecond}, timedOut); len(at) != 4 || !strings.Contains(err.Error(), "budget") {
+		if at, err := tries(t.Context(), resilience.RetryPolicy{Budget: budget, First: time.Millisecond}, timedOut); len(at) != 4 ||
+			!strings.Contains(err.Error(), "budget") {
 			t.Errorf("%d tries (%v), want 4 and a word on the budget", len(at), err)
 		}
 	})

@@ -53,7 +53,8 @@ func TestUndo_GoesOnAfterAStepThatCannot(t *testing.T) {
 	if want := (ledger{"third", "first"}); !slices.Equal(did, want) {
 		t.Errorf("took back %v, want %v", did, want)
 	}
-	const want = "train: server (status 500); and 2 steps could not be taken back: undo second: panic: boom; undo first: remove: permission denied"
+	const want = "train: server (status 500); and 2 steps could not be taken back: undo second: panic: boom; undo first: remove: permission " +
+		"denied"
 	if err.Error() != want {
 		t.Errorf("%q, want %q", err, want)
 	}

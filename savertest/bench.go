@@ -63,8 +63,9 @@ func Bench(b *testing.B, open func(b *testing.B) thread.Saver) {
 // not.
 func stateOf(threadID string, i int) thread.Put {
 	p := thread.Put{
-		Thread:      threadID,
-		Checkpoint:  json.RawMessage(fmt.Sprintf(`{"v":4,"id":%q,"ts":"2026-01-01T00:00:00Z","channel_versions":{"state":%d,"brief":1},"versions_seen":{}}`, step(i), i+1)),
+		Thread: threadID,
+		Checkpoint: json.RawMessage(
+			fmt.Sprintf(`{"v":4,"id":%q,"ts":"2026-01-01T00:00:00Z","channel_versions":{"state":%d,"brief":1},"versions_seen":{}}`, step(i), i+1)),
 		NewVersions: map[string]json.RawMessage{"state": json.RawMessage(fmt.Sprint(i + 1))},
 		Values:      map[string]thread.Value{"state": {Type: "json", Bytes: state(threadID, i)}},
 		Metadata:    json.RawMessage(fmt.Sprintf(`{"source":"loop","step":%d}`, i)),

@@ -83,7 +83,8 @@ var lists = map[string]func(*lab){
 		const n = 8
 		for i := range n {
 			id := fmt.Sprint(i)
-			l.put(point{id: id, versions: `{"x":1}`, news: `{"x":1}`, values: map[string]string{"x": strings.Repeat(id, 10_000)}, meta: `{"long":"` + strings.Repeat(id, 10_000) + `"}`})
+			l.put(point{id: id, versions: `{"x":1}`, news: `{"x":1}`, values: map[string]string{"x": strings.Repeat(id, 10_000)}, meta: `{"long":"` +
+				strings.Repeat(id, 10_000) + `"}`})
 			l.write(l.ref("t", "", id), "task", "", "c", strings.Repeat(id, 10_000))
 		}
 		all := l.list(thread.Query{MaxBytes: 1 << 20})
@@ -139,7 +140,9 @@ var lists = map[string]func(*lab){
 	},
 
 	"FilterIsJSONEqualityOnTopLevelKeys": func(l *lab) {
-		l.put(point{id: "1", meta: `{"n":1,"s":"1","null":null,"obj":{"a":[1,2],"b":true},"big":9007199254740993,"run_id":"r1","it's":"x","é":"\u00e9"}`})
+		l.put(point{
+			id: "1", meta: `{"n":1,"s":"1","null":null,"obj":{"a":[1,2],"b":true},"big":9007199254740993,"run_id":"r1","it's":"x","é":"\u00e9"}`,
+		})
 		l.put(point{id: "2", meta: `{"n":1.0,"obj":{ "b":true,"a":[1,2.0] }}`})
 		l.put(point{id: "3", meta: `{"n":2,"run_id":7}`})
 		for filter, want := range map[string][]string{

@@ -52,7 +52,9 @@ func everyForkReadsItsOwnState(l *lab) {
 					n.values[channel], brought[channel] = value, value
 				}
 			}
-			p := point{thread: tree, id: n.id, parent: parent.id, versions: object(n.versions), news: "{" + strings.Join(news, ",") + "}", values: brought}
+			p := point{
+				thread: tree, id: n.id, parent: parent.id, versions: object(n.versions), news: "{" + strings.Join(news, ",") + "}", values: brought,
+			}
 			if _, err := l.Put(l.ctx(), l.request(p)); err != nil {
 				t.Fatal(err)
 			}
@@ -117,7 +119,8 @@ func drawAct(t *rapid.T) func(l *lab) error {
 	ns := rapid.SampledFrom([]string{"", "", "n"}).Draw(t, "ns")
 	id := rapid.StringMatching("[0-3][ab]").Draw(t, "id")
 	run := rapid.SampledFrom([]string{"r1", "r2"}).Draw(t, "run")
-	switch rapid.SampledFrom([]string{"put", "put", "put", "put", "put", "put", "write", "write", "delete", "runs", "copy", "prune"}).Draw(t, "act") {
+	switch rapid.SampledFrom([]string{"put", "put", "put", "put", "put", "put", "write", "write", "delete", "runs", "copy", "prune"}).Draw(t,
+		"act") {
 	case "write":
 		w := thread.Writes{
 			Thread: on, NS: ns, Checkpoint: id, Task: rapid.SampledFrom([]string{"x", "Y"}).Draw(t, "task"),

@@ -24,7 +24,8 @@ var puts = map[string]func(*lab){
 
 	"JSONComesBackByteForByte": func(l *lab) {
 		p := l.request(point{})
-		p.Checkpoint = json.RawMessage("{ \"v\": 4,\n\t\"id\":\"\\u0031\", \"channel_versions\":{\"b\":1.0,\"a\":1e2}, \"big\":123456789012345678901234567890, \"nul\":\"\\u0000\", \"é\":\"\U0001F600\" }")
+		p.Checkpoint = json.RawMessage("{ \"v\": 4,\n\t\"id\":\"\\u0031\", \"channel_versions\":{\"b\":1.0,\"a\":1e2}, " +
+			"\"big\":123456789012345678901234567890, \"nul\":\"\\u0000\", \"é\":\"\U0001F600\" }")
 		p.Metadata = json.RawMessage("{\"z\" : 1,\t\"a\":[ ], \"z2\":1.50}")
 		_, err := l.Put(l.ctx(), p)
 		l.must(err)
@@ -168,7 +169,9 @@ var puts = map[string]func(*lab){
 	},
 
 	"VersionsAreComparedByValue": func(l *lab) {
-		l.put(point{id: "1", versions: `{"n":1,"s":"1","f":2.50}`, news: `{"n":1,"s":"1","f":2.5}`, values: map[string]string{"n": "n", "s": "s", "f": "f"}})
+		l.put(point{
+			id: "1", versions: `{"n":1,"s":"1","f":2.50}`, news: `{"n":1,"s":"1","f":2.5}`, values: map[string]string{"n": "n", "s": "s", "f": "f"},
+		})
 		l.put(point{id: "2", parent: "1", versions: `{"n":1.0,"s":"\u0031","f":25e-1}`})
 		l.holds("2", map[string]string{"n": "n", "s": "s", "f": "f"})
 		l.put(point{id: "3", parent: "1", versions: `{"n":"1","s":1,"f":2.500000000000000000001}`})
@@ -240,7 +243,10 @@ var puts = map[string]func(*lab){
 		for w := range writers {
 			wg.Go(func() {
 				for i := range each {
-					p := point{id: fmt.Sprintf("%d-%d", w, i), versions: `{"a":1,"b":1}`, news: `{"a":1,"b":1}`, values: map[string]string{"a": "shared", "b": fmt.Sprint(w, i)}}
+					p := point{
+						id: fmt.Sprintf("%d-%d", w, i), versions: `{"a":1,"b":1}`, news: `{"a":1,"b":1}`,
+						values: map[string]string{"a": "shared", "b": fmt.Sprint(w, i)},
+					}
 					_, err := l.Put(l.ctx(), l.request(p))
 					errs <- err
 				}
@@ -311,12 +317,14 @@ var refusals = map[string]func(*lab){
 
 	"WritesThatCannotBeUnderstoodAreRefused": func(l *lab) {
 		for name, w := range map[string]thread.Writes{
-			"no thread":        {Checkpoint: "1", Task: "task"},
-			"no checkpoint":    {Thread: "t", Task: "task"},
-			"no task":          {Thread: "t", Checkpoint: "1"},
-			"NUL in the task":  {Thread: "t", Checkpoint: "1", Task: "\x00"},
-			"no channel":       {Thread: "t", Checkpoint: "1", Task: "task", Writes: []thread.Write{{}}},
-			"bad UTF-8 type":   {Thread: "t", Checkpoint: "1", Task: "task", Writes: []thread.Write{{Channel: "c", Value: thread.Value{Type: "\xff"}}}},
+			"no thread":       {Checkpoint: "1", Task: "task"},
+			"no checkpoint":   {Thread: "t", Task: "task"},
+			"no task":         {Thread: "t", Checkpoint: "1"},
+			"NUL in the task": {Thread: "t", Checkpoint: "1", Task: "\x00"},
+			"no channel":      {Thread: "t", Checkpoint: "1", Task: "task", Writes: []thread.Write{{}}},
+			"bad UTF-8 type": {
+				Thread: "t", Checkpoint: "1", Task: "task", Writes: []thread.Write{{Channel: "c", Value: thread.Value{Type: "\xff"}}},
+			},
 			"idx out of range": {Thread: "t", Checkpoint: "1", Task: "task", Writes: []thread.Write{{Channel: "c", Idx: math.MaxInt32 + 1}}},
 		} {
 			w.Tenant = l.tenant

@@ -10,10 +10,16 @@ import (
 // a child of each that carries its fork's value over; each with a write.
 func (l *lab) forked(threadID string) {
 	l.Helper()
-	l.put(point{thread: threadID, id: "1", versions: `{"a":1,"b":1}`, news: `{"a":1,"b":1}`, values: map[string]string{"a": "a1", "b": "b1"}, meta: `{"run_id":"first"}`})
+	l.put(point{
+		thread: threadID, id: "1", versions: `{"a":1,"b":1}`, news: `{"a":1,"b":1}`, values: map[string]string{"a": "a1", "b": "b1"},
+		meta: `{"run_id":"first"}`,
+	})
 	for _, fork := range []string{"x", "y"} {
 		run := fmt.Sprintf(`{"run_id":%q}`, fork)
-		l.put(point{thread: threadID, id: "2" + fork, parent: "1", versions: `{"a":2,"b":1}`, news: `{"a":2}`, values: map[string]string{"a": "a2 of " + fork}, meta: run})
+		l.put(point{
+			thread: threadID, id: "2" + fork, parent: "1", versions: `{"a":2,"b":1}`, news: `{"a":2}`,
+			values: map[string]string{"a": "a2 of " + fork}, meta: run,
+		})
 		l.put(point{thread: threadID, id: "3" + fork, parent: "2" + fork, versions: `{"a":2,"b":1}`, meta: run})
 	}
 	l.put(point{thread: threadID, ns: "child", id: "1", versions: `{"c":1}`, news: `{"c":1}`, values: map[string]string{"c": "c1"}})
@@ -84,7 +90,9 @@ var removals = map[string]func(*lab){
 		l.forked("src")
 		l.put(point{thread: "dst", id: "0", versions: `{"a":2}`, news: `{"a":2}`, values: map[string]string{"a": "own"}})
 		l.must(l.CopyThread(l.ctx(), l.tenant, "src", "dst"))
-		for _, ref := range []thread.Ref{{Checkpoint: "1"}, {Checkpoint: "2x"}, {Checkpoint: "3x"}, {Checkpoint: "2y"}, {Checkpoint: "3y"}, {NS: "child", Checkpoint: "1"}} {
+		for _, ref := range []thread.Ref{
+			{Checkpoint: "1"}, {Checkpoint: "2x"}, {Checkpoint: "3x"}, {Checkpoint: "2y"}, {Checkpoint: "3y"}, {NS: "child", Checkpoint: "1"},
+		} {
 			want := l.get("src", ref.NS, ref.Checkpoint)
 			want.Thread = "dst"
 			same(l, "copy of "+ref.Checkpoint, l.get("dst", ref.NS, ref.Checkpoint), want)

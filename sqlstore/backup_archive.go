@@ -63,7 +63,8 @@ func (a *archive) manifest() (m manifest, err error) {
 		return m, ktrdr.Errorf(ktrdr.CodeInvalid, "the backup's manifest cannot be read: %w", err)
 	}
 	if m.Format != backupFormat {
-		return m, ktrdr.Errorf(ktrdr.CodeInvalid, "the backup is in format %d and this ktrdr knows only %d: use the ktrdr that made it (%s)", m.Format, backupFormat, m.CreatedBy)
+		return m, ktrdr.Errorf(ktrdr.CodeInvalid, "the backup is in format %d and this ktrdr knows only %d: use the ktrdr that made it (%s)",
+			m.Format, backupFormat, m.CreatedBy)
 	}
 	return m, nil
 }
@@ -77,7 +78,8 @@ func (a *archive) proven() error {
 		return unreadable(err)
 	}
 	if strings.TrimSpace(string(text)) != hex.EncodeToString(read) {
-		return ktrdr.Errorf(ktrdr.CodeCorrupt, "the backup was changed or damaged after it was written: its checksum is not that of its contents; use another backup")
+		return ktrdr.Errorf(ktrdr.CodeCorrupt,
+			"the backup was changed or damaged after it was written: its checksum is not that of its contents; use another backup")
 	}
 	if _, err := a.tar.Next(); !errors.Is(err, io.EOF) {
 		return addedTo()

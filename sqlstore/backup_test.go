@@ -87,7 +87,8 @@ func populate(t *testing.T, s *Store) blobMap {
 		exec(tx, `INSERT INTO notes (id, kind, key, run, generation, idx, operation_id, at, data)
 			VALUES (1, 'trial', 'a', 'r', 2, 3, 'op_003', 7, '{}'), (5, 'trial', 'b', 'r', 2, 4, 'op_004', 8, $1)`, `{"plot":`+name("plot")+`}`)
 		exec(tx, `INSERT INTO llm_calls (id, root_id, operation_id, epoch, key, model, status, charged, at, settled_at, answer)
-			VALUES (1, 'op_003', 'op_004', 1, 'k', 'm', 'reserved', 9, 7, NULL, NULL), (2, 'op_003', 'op_004', 1, 'k', 'm', 'answered', 9, 7, 8, '{"é":1}')`)
+			VALUES (1, 'op_003', 'op_004', 1, 'k', 'm', 'reserved', 9, 7, NULL, NULL),
+				(2, 'op_003', 'op_004', 1, 'k', 'm', 'answered', 9, 7, 8, '{"é":1}')`)
 		exec(tx, `INSERT INTO breakers (name, scope, state, forced, retry_at, trips, held, reason, changed_by, changed_at, version)
 			VALUES ('agent:a', 'agent', 'OPEN', '', 9, 1, 0, 'r', '', 8, 2)`)
 		exec(tx, `INSERT INTO breaker_history (name, version, from_state, to_state, reason, changed_by, at, detail)
@@ -96,21 +97,28 @@ func populate(t *testing.T, s *Store) blobMap {
 			VALUES ('op_waits', 'dummy', 'PENDING', 3, 'op_waits', 1, '{}', 1, 4000000000000000)`)
 		exec(tx, `INSERT INTO operations (id, operation_type, status, epoch, root_id, root_created_at, spec, created_at, completed_at,
 				queue, run, generation, idx, session, has_plan, rung, score, trials, look)
-			VALUES ('op_research', 'agent_research', 'COMPLETED', 3, 'op_research', 1, '{}', 1, 2, 'research', 'run', 1, 2, 7, 1, 'finalist', 0.1, 12, 'key')`)
-		exec(tx, `INSERT INTO runs (id, goal, request, created_at, until, generation_size, planned, state, cancelled_at, cancelled_by, cancel_reason, given_up,
-				ended_at, told_at, tell_lease, generations, closed, created, open, completed, rejected, failed, cancelled, finalists, looks, claims)
+			VALUES ('op_research', 'agent_research', 'COMPLETED', 3, 'op_research', 1, '{}', 1, 2,
+				'research', 'run', 1, 2, 7, 1, 'finalist', 0.1, 12, 'key')`)
+		exec(tx, `INSERT INTO runs (id, goal, request, created_at, until, generation_size, planned, state, cancelled_at, cancelled_by,
+				cancel_reason, given_up, ended_at, told_at, tell_lease, generations, closed, created, open, completed, rejected, failed,
+				cancelled, finalists, looks, claims)
 			VALUES ('run', 'goal', '{"é":1}', 1, 2, 8, 9, 'CANCELLED', 3, 'a', 'b', 'c', 4, 5, 6, 11, 10, 21, 22, 23, 24, 25, 26, 27, 28, 29)`)
 		exec(tx, `INSERT INTO markets (id, symbol, created_at, holdout_from, trials, looks, merged_into)
 			VALUES ('mkt_1', 'A', 1, 2, 31, 32, NULL), ('mkt_2', 'B', 1, NULL, 0, 0, 'mkt_1')`)
 		exec(tx, `INSERT INTO market_series (symbol, timeframe, bars_hash, market_id, first_at, last_at, bars, prices, reason, added_at)
-			VALUES ('A', '1h', $1, 'mkt_1', 1, 2, 3, $2, 'first', 4), ('B', '1h', $1, 'mkt_1', 1, 2, 3, '{}', 'the same', 4)`, ktrdr.Hash{1}.String(), name("prices"))
-		exec(tx, `INSERT INTO trials (market_id, key, main, operation_id, run, generation, idx, symbols, timeframes, created_at, ended, strategy, sharpe, score)
-			VALUES ('mkt_1', 'key', 1, 'op_research', 'run', 1, 2, 'A', '1h', 1, 1, 's', 0.30000000000000004, NULL), ('mkt_1', 'k2', 0, 'op_003', '', 0, 0, 'A', '1h', 1, 0, '', 1, -3e-300)`)
-		exec(tx, `INSERT INTO looks (key, operation_id, kind, research_id, run, generation, strategy, before, spans, reserved_at, ended_at, p, adjusted_p, claim, result)
+			VALUES ('A', '1h', $1, 'mkt_1', 1, 2, 3, $2, 'first', 4), ('B', '1h', $1, 'mkt_1', 1, 2, 3, '{}', 'the same', 4)`,
+			ktrdr.Hash{1}.String(), name("prices"))
+		exec(tx, `INSERT INTO trials (market_id, key, main, operation_id, run, generation, idx, symbols, timeframes, created_at, ended,
+				strategy, sharpe, score)
+			VALUES ('mkt_1', 'key', 1, 'op_research', 'run', 1, 2, 'A', '1h', 1, 1, 's', 0.30000000000000004, NULL),
+				('mkt_1', 'k2', 0, 'op_003', '', 0, 0, 'A', '1h', 1, 0, '', 1, -3e-300)`)
+		exec(tx, `INSERT INTO looks (key, operation_id, kind, research_id, run, generation, strategy, before, spans, reserved_at, ended_at,
+				p, adjusted_p, claim, result)
 			VALUES ('key', 'op_004', 'confirmation', 'op_research', 'run', 1, 's', 0, '[]', 1, 2, 0.1, 0.2, 1, $1)`, `{"curve":`+name("curve")+`}`)
 		exec(tx, `INSERT INTO look_markets (market_id, number, look_key) VALUES ('mkt_1', 1, 'key')`)
 		exec(tx, `INSERT INTO meta (key, value) VALUES ($1, '41')`, metaSessions)
-		exec(tx, `INSERT INTO workers (id, name, types, slots, held_by, host, pid, version, registered_at, seen_at) VALUES ('w', '', '[]', 1, '', '', 1, '', 1, 1)`)
+		exec(tx, `INSERT INTO workers (id, name, types, slots, held_by, host, pid, version, registered_at, seen_at)
+			VALUES ('w', '', '[]', 1, '', '', 1, '', 1, 1)`)
 		exec(tx, `DELETE FROM meta WHERE key = $1`, metaRestoring)
 		return nil
 	})
@@ -205,7 +213,9 @@ func TestBackup_RestoresToTheSameRows(t *testing.T) {
 					t.Fatal(err)
 				}
 				want, got := contentsOfBackup(t, archive), contentsOfBackup(t, mustBackup(t, target, restored))
-				for _, table := range []string{"llm_calls", "breakers", "breaker_history", "runs", "markets", "market_series", "trials", "looks", "look_markets", "checkpoint_blobs"} {
+				for _, table := range []string{
+					"llm_calls", "breakers", "breaker_history", "runs", "markets", "market_series", "trials", "looks", "look_markets", "checkpoint_blobs",
+				} {
 					if len(want["rows "+table]) == 0 {
 						t.Errorf("the backup has no rows of %s", table)
 					}
@@ -237,7 +247,8 @@ func checkRestored(t *testing.T, s *Store) {
 		if err := tx.row(ctx, nextSession, metaSessions).Scan(&session); err != nil || session != 42 {
 			t.Errorf("the next session is %d, %v, want 42", session, err)
 		}
-		if err := tx.row(ctx, `INSERT INTO events (operation_id, kind, at, epoch, data) VALUES ('op_new', 'x', 0, 0, '{}') RETURNING id`).Scan(&next); err != nil {
+		if err := tx.row(ctx, `INSERT INTO events (operation_id, kind, at, epoch, data) VALUES ('op_new', 'x', 0, 0, '{}') RETURNING id`).Scan(
+			&next); err != nil {
 			return err
 		}
 		if next != 121 {
@@ -249,7 +260,8 @@ func checkRestored(t *testing.T, s *Store) {
 		if txs != 0 {
 			t.Errorf("%d events kept a transaction id of another database", txs)
 		}
-		if err := tx.row(ctx, `SELECT (SELECT COUNT(*) FROM meta WHERE key IN ('restoring', 'blob_root')) + (SELECT COUNT(*) FROM workers)`).Scan(&left); err != nil {
+		if err := tx.row(ctx, `SELECT (SELECT COUNT(*) FROM meta WHERE key IN ('restoring', 'blob_root')) + (SELECT COUNT(*) FROM workers)`).Scan(
+			&left); err != nil {
 			return err
 		}
 		if left != 0 {

@@ -28,7 +28,9 @@ func insertNaming(t *testing.T, s *Store, op, id string, state byte, artifacts .
 	for _, c := range artifacts {
 		texts = append(texts, fmt.Sprintf(`{"name":"a%c","sha256":%q,"size":1}`, c, letter(c)))
 	}
-	mustRaw(t, s, `INSERT INTO checkpoints (tenant, thread_id, ns, id, put_at, checkpoint_type, artifacts, state_blob) VALUES ('', $1, '', $2, 1, 'periodic', $3, $4)`,
+	mustRaw(t, s,
+		`INSERT INTO checkpoints (tenant, thread_id, ns, id, put_at, checkpoint_type, artifacts, state_blob)
+			VALUES ('', $1, '', $2, 1, 'periodic', $3, $4)`,
 		op, id, "["+strings.Join(texts, ",")+"]", fmt.Sprintf(`{"name":"state","sha256":%q,"size":1}`, letter(state)))
 }
 
@@ -85,8 +87,10 @@ func TestMigration_KnowsWhatCheckpointsName(t *testing.T) {
 			insertNaming(t, old, "op_dummy_1", "1", 's', 'a', 'a')
 			mustRaw(t, old, `INSERT INTO checkpoints (tenant, thread_id, ns, id, put_at, checkpoint_type, artifacts, state_blob)
 				VALUES ('', 'op_dummy_3', '', '2', 1, 'periodic', '[{', 'x')`) // damaged
-			mustRaw(t, old, `INSERT INTO checkpoints (tenant, thread_id, ns, id, put_at, checkpoint_type) VALUES ('', 'op_dummy_1', '', '2', 1, 'periodic')`)
-			mustRaw(t, old, `INSERT INTO checkpoints (tenant, thread_id, ns, id, put_at, slots, checkpoint) VALUES ('', 'foreign', '', '1', 1, '{}', '{}')`)
+			mustRaw(t, old,
+				`INSERT INTO checkpoints (tenant, thread_id, ns, id, put_at, checkpoint_type) VALUES ('', 'op_dummy_1', '', '2', 1, 'periodic')`)
+			mustRaw(t, old,
+				`INSERT INTO checkpoints (tenant, thread_id, ns, id, put_at, slots, checkpoint) VALUES ('', 'foreign', '', '1', 1, '{}', '{}')`)
 			if err := old.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -107,7 +111,8 @@ func fillNaming(b *testing.B, s *Store, n int) {
 	b.Helper()
 	const fill query = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1)
 		INSERT INTO checkpoints (tenant, thread_id, ns, id, put_at, checkpoint_type, artifacts)
-		SELECT '', 'op_dummy_' || CAST(i AS TEXT), '', '1', 1, 'periodic', '[{"name":"a","size":1,"sha256":"' || substr($2 || CAST(i AS TEXT), length(CAST(i AS TEXT)) + 1) || '"}]' FROM n`
+		SELECT '', 'op_dummy_' || CAST(i AS TEXT), '', '1', 1, 'periodic',
+			'[{"name":"a","size":1,"sha256":"' || substr($2 || CAST(i AS TEXT), length(CAST(i AS TEXT)) + 1) || '"}]' FROM n`
 	must(b, s.write(b.Context(), normal, func(t *tx) error {
 		_, err := t.exec(b.Context(), fill, n, strings.Repeat("0", 64))
 		return err

@@ -16,7 +16,8 @@ const keptChanges = 1000 // of each breaker
 const (
 	breakerColumns = `name, scope, state, forced, COALESCE(retry_at, 0), trips, held, trip_reason, reason, changed_by, changed_at, version`
 
-	insertBreaker query = `INSERT INTO breakers (name, scope, state, forced, retry_at, trips, held, trip_reason, reason, changed_by, changed_at, version)
+	insertBreaker query = `INSERT INTO breakers (name, scope, state, forced, retry_at, trips, held, trip_reason, reason, changed_by,
+		changed_at, version)
 		VALUES ($1, $2, $3, $4, NULLIF(CAST($5 AS BIGINT), 0), $6, $7, $8, $9, $10, {now}, 1)
 		ON CONFLICT (name) DO NOTHING RETURNING ` + breakerColumns
 	updateBreaker query = `UPDATE breakers SET scope = $2, state = $3, forced = $4, retry_at = NULLIF(CAST($5 AS BIGINT), 0), trips = $6,
@@ -62,7 +63,8 @@ func (s *Store) SaveBreaker(ctx context.Context, b ktrdr.Breaker, change ktrdr.B
 	err := s.write(ctx, normal, func(t *tx) (err error) {
 		stored, err = scanBreaker(t.row(ctx, text, args...))
 		if errors.Is(err, sql.ErrNoRows) {
-			return ktrdr.Errorf(ktrdr.CodeConflict, "the breaker %s is no longer at version %d: somebody else changed it; read it again", b.Name, b.Version)
+			return ktrdr.Errorf(ktrdr.CodeConflict, "the breaker %s is no longer at version %d: somebody else changed it; read it again", b.Name,
+				b.Version)
 		}
 		if err != nil {
 			return err
@@ -91,11 +93,14 @@ func checkBreaker(b ktrdr.Breaker, change ktrdr.BreakerChange) error {
 	case b.Scope != ktrdr.ScopeAgent && b.Scope != ktrdr.ScopeCluster && b.Scope != ktrdr.ScopeProvider:
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not a breaker's scope; the scopes are agent, cluster and provider", clip(string(b.Scope)))
 	case !named || name == "" || !storable(b.Name, 255):
-		return ktrdr.Errorf(ktrdr.CodeInvalid, "a breaker of scope %s is named %s:NAME, in at most 255 bytes of text, not %q", b.Scope, b.Scope, clip(b.Name))
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "a breaker of scope %s is named %s:NAME, in at most 255 bytes of text, not %q", b.Scope,
+			b.Scope, clip(b.Name))
 	case !isBreakerState(b.State) || b.Forced != "" && !isBreakerState(b.Forced):
-		return ktrdr.Errorf(ktrdr.CodeInvalid, "the breaker %s cannot be %q and forced %q; the states are CLOSED, OPEN and HALF_OPEN", b.Name, clip(string(b.State)), clip(string(b.Forced)))
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "the breaker %s cannot be %q and forced %q; the states are CLOSED, OPEN and HALF_OPEN", b.Name,
+			clip(string(b.State)), clip(string(b.Forced)))
 	case change.From != "" && !isBreakerState(change.From) || !isBreakerState(change.To):
-		return ktrdr.Errorf(ktrdr.CodeInvalid, "the breaker %s cannot change from %q to %q", b.Name, clip(string(change.From)), clip(string(change.To)))
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "the breaker %s cannot change from %q to %q", b.Name, clip(string(change.From)),
+			clip(string(change.To)))
 	case b.Trips < 0 || b.Version < 0:
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "the breaker %s has %d trips at version %d; neither can be negative", b.Name, b.Trips, b.Version)
 	case !b.RetryAt.IsZero() && (b.RetryAt.Before(time.Unix(1, 0)) || b.RetryAt.Year() > 9999):
@@ -103,7 +108,8 @@ func checkBreaker(b ktrdr.Breaker, change ktrdr.BreakerChange) error {
 	case !storable(b.By, 255) || !storable(change.By, 255):
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "who changed the breaker %s is named in at most 255 bytes of text", b.Name)
 	case len(change.Detail) > ktrdr.InlineState || len(change.Detail) > 0 && !validJSON(change.Detail):
-		return ktrdr.Errorf(ktrdr.CodeInvalid, "the detail of a change of the breaker %s is not JSON of at most %d bytes", b.Name, ktrdr.InlineState)
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "the detail of a change of the breaker %s is not JSON of at most %d bytes",
+			b.Name, ktrdr.InlineState)
 	}
 	return nil
 }

@@ -16,7 +16,9 @@ func TestSaveBreaker_KeepsTheNewestThousandChanges(t *testing.T) {
 			mustRaw(t, s, `INSERT INTO breakers (name, scope, state, forced, trips, held, reason, changed_by, changed_at, version)
 				VALUES ($1, 'agent', 'OPEN', '', 1, 0, '', '', 1, $2)`, name, changes)
 		}
-		if _, err := s.SaveBreaker(t.Context(), ktrdr.Breaker{Name: "agent:a", Scope: ktrdr.ScopeAgent, State: ktrdr.BreakerClosed, Version: changes},
+		if _, err := s.SaveBreaker(t.Context(), ktrdr.Breaker{
+			Name: "agent:a", Scope: ktrdr.ScopeAgent, State: ktrdr.BreakerClosed, Version: changes,
+		},
 			ktrdr.BreakerChange{From: ktrdr.BreakerOpen, To: ktrdr.BreakerClosed}); err != nil {
 			t.Fatal(err)
 		}

@@ -65,7 +65,8 @@ func check(ctx context.Context, url string, pages bool) (_ Status, err error) {
 		p.normal = openPool(p.config)
 		defer func() { _ = p.normal.Close() }()
 		if err = p.check(ctx); err == nil {
-			return statusOf(ctx, p.normal, goosePostgres, `SELECT COUNT(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'goose_db_version'`)
+			return statusOf(ctx, p.normal, goosePostgres,
+				`SELECT COUNT(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'goose_db_version'`)
 		}
 		return Status{}, fmt.Errorf("database %s: %w", WithoutSecrets(url), postgresError(err))
 	}
@@ -128,7 +129,8 @@ func statusOf(ctx context.Context, db *sql.DB, d goose.Dialect, there string) (S
 	}
 	for _, v := range known {
 		if v < s.Schema && !applied[v] {
-			return s, fmt.Errorf("the schema is version %d, but migration %d was never applied: restore a backup into an empty database", s.Schema, v)
+			return s, fmt.Errorf("the schema is version %d, but migration %d was never applied: restore a backup into an empty database", s.Schema,
+				v)
 		}
 	}
 	if s.Schema == 0 {
@@ -183,5 +185,6 @@ func knownMigrations(d goose.Dialect) ([]int64, error) {
 
 // newerSchema refuses a database that a newer ktrdr made.
 func newerSchema(have, want int64) error {
-	return ktrdr.Errorf(ktrdr.CodeMismatch, "the schema is version %d and this ktrdr knows only %d: run the newer ktrdr that made it, or restore an older backup", have, want)
+	return ktrdr.Errorf(ktrdr.CodeMismatch,
+		"the schema is version %d and this ktrdr knows only %d: run the newer ktrdr that made it, or restore an older backup", have, want)
 }

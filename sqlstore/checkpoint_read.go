@@ -39,8 +39,9 @@ func scanCheckpoint(row scanner) (c ktrdr.StoredCheckpoint, err error) {
 
 const (
 	selectCheckpoint query = `SELECT ` + checkpointColumns + ` FROM checkpoints c WHERE ` + ofOperation + ` AND c.id = $2`
-	selectNewest     query = `SELECT ` + checkpointColumns + ` FROM checkpoints c WHERE ` + ofOperation + ` AND c.skipped = 0 ORDER BY c.id DESC LIMIT 1`
-	selectHistory    query = `SELECT c.id, c.put_at, c.checkpoint_type, c.epoch, c.seq, c.step, c.size FROM checkpoints c
+	selectNewest     query = `SELECT ` + checkpointColumns + ` FROM checkpoints c WHERE ` + ofOperation +
+		` AND c.skipped = 0 ORDER BY c.id DESC LIMIT 1`
+	selectHistory query = `SELECT c.id, c.put_at, c.checkpoint_type, c.epoch, c.seq, c.step, c.size FROM checkpoints c
 		WHERE ` + ofOperation + ` ORDER BY c.id DESC`
 )
 

@@ -80,7 +80,8 @@ func TestBlobRefs_NamesEveryBlobOnce(t *testing.T) {
 			return []ktrdr.Artifact{a}
 		})
 		state := ktrdr.Artifact{Name: "state", SHA256: sha256.Sum256([]byte("state")), Size: 70_000}
-		if _, err := s.SaveCheckpoint(t.Context(), ktrdr.NewCheckpoint{Operation: x.op, Epoch: 1, Seq: 9, Type: ktrdr.CheckpointPeriodic}, &state); err != nil {
+		if _, err := s.SaveCheckpoint(t.Context(), ktrdr.NewCheckpoint{Operation: x.op, Epoch: 1, Seq: 9, Type: ktrdr.CheckpointPeriodic},
+			&state); err != nil {
 			t.Fatal(err)
 		}
 		add(x.op, id(1, 9), state)
@@ -127,8 +128,10 @@ func TestThreads_ShowOperationsCheckpoints(t *testing.T) {
 			Thread: string(x.op), ID: info.ID, Parent: id(1, 1),
 			Checkpoint: json.RawMessage(fmt.Sprintf(`{"v":4,"id":%q,"ts":%s,"channel_versions":{"state":2},"versions_seen":{}}`, info.ID, ts)),
 			Values:     map[string]thread.Value{"state": {Type: "json", Bytes: x.checkpoint(1, 2).State}},
-			Metadata: json.RawMessage(fmt.Sprintf(`{"source":"loop","step":20,"checkpoint_type":"periodic","epoch":1,"seq":2,"artifacts":[{"name":"weights","sha256":"%x","size":100}]}`,
-				sha256.Sum256([]byte("2")))),
+			Metadata: json.RawMessage(
+				fmt.Sprintf(
+					`{"source":"loop","step":20,"checkpoint_type":"periodic","epoch":1,"seq":2,"artifacts":[{"name":"weights","sha256":"%x","size":100}]}`,
+					sha256.Sum256([]byte("2")))),
 			PendingWrites: []thread.PendingWrite{},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -159,7 +162,9 @@ func TestThreads_DamagedValueIsFound(t *testing.T) {
 		threads := s.Saver()
 		put := thread.Put{
 			Thread: "t", Checkpoint: json.RawMessage(`{"id":"1","v":4,"channel_versions":{"a":1}}`),
-			NewVersions: map[string]json.RawMessage{"a": json.RawMessage("1")}, Values: map[string]thread.Value{"a": {Type: "json", Bytes: []byte(`"whole"`)}},
+			NewVersions: map[string]json.RawMessage{
+				"a": json.RawMessage("1"),
+			}, Values: map[string]thread.Value{"a": {Type: "json", Bytes: []byte(`"whole"`)}},
 		}
 		if _, err := threads.Put(t.Context(), put); err != nil {
 			t.Fatal(err)

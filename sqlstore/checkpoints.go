@@ -22,9 +22,11 @@ const (
 		ON CONFLICT (tenant, thread_id, ns, id) DO NOTHING RETURNING put_at`
 
 	// A spool may deliver an older one late.
-	setNewest query = `UPDATE operations SET ckpt_id = $2, ckpt_type = $3, ckpt_epoch = $4, ckpt_seq = $5, ckpt_step = $6, ckpt_size = $7, ckpt_at = $8
+	setNewest query = `UPDATE operations SET ckpt_id = $2, ckpt_type = $3, ckpt_epoch = $4, ckpt_seq = $5, ckpt_step = $6, ckpt_size = $7,
+		ckpt_at = $8
 		WHERE id = $1 AND (ckpt_id IS NULL OR ckpt_id < $2)`
-	replaceNewest query = `UPDATE operations SET ckpt_id = $2, ckpt_type = $3, ckpt_epoch = $4, ckpt_seq = $5, ckpt_step = $6, ckpt_size = $7, ckpt_at = $8
+	replaceNewest query = `UPDATE operations SET ckpt_id = $2, ckpt_type = $3, ckpt_epoch = $4, ckpt_seq = $5, ckpt_step = $6, ckpt_size = $7,
+		ckpt_at = $8
 		WHERE id = $1`
 	forgetNewest query = `UPDATE operations SET ckpt_id = NULL, ckpt_type = $2, ckpt_epoch = NULL, ckpt_seq = NULL,
 		ckpt_step = NULL, ckpt_size = NULL, ckpt_at = NULL WHERE id = $1`
@@ -128,11 +130,13 @@ func checkCheckpoint(c ktrdr.NewCheckpoint, state *ktrdr.Artifact) error {
 	case !c.Operation.Valid():
 		return notFound(c.Operation)
 	case c.Epoch < 1 || c.Epoch > mostOrdinal || c.Seq < 0 || c.Seq > mostOrdinal:
-		return ktrdr.Errorf(ktrdr.CodeInvalid, "a checkpoint of %s needs an epoch from 1 and a seq from 0, both of at most ten digits", c.Operation)
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "a checkpoint of %s needs an epoch from 1 and a seq from 0, both of at most ten digits",
+			c.Operation)
 	case !c.Type.Known():
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not a checkpoint type", clip(string(c.Type)))
 	case size < 0 || size > ktrdr.MaxState:
-		return ktrdr.Errorf(ktrdr.CodeTooLarge, "the state of a checkpoint of %s is %d bytes; at most %d are allowed, more belongs in artifacts", c.Operation, size, ktrdr.MaxState)
+		return ktrdr.Errorf(ktrdr.CodeTooLarge, "the state of a checkpoint of %s is %d bytes; at most %d are allowed, more belongs in artifacts",
+			c.Operation, size, ktrdr.MaxState)
 	case state == nil && len(c.State) > 0 && !validJSON(c.State):
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "the state of a checkpoint of %s is not valid JSON", c.Operation)
 	}
@@ -197,7 +201,8 @@ func (r checkpointRow) storedBefore(ctx context.Context, q queryer) (*ktrdr.Chec
 		return nil, err
 	}
 	if again != r {
-		return nil, ktrdr.Errorf(ktrdr.CodeKeyReused, "checkpoint %d of %s at epoch %d was stored before with other content", r.info.Seq, r.op, r.info.Epoch)
+		return nil, ktrdr.Errorf(ktrdr.CodeKeyReused, "checkpoint %d of %s at epoch %d was stored before with other content", r.info.Seq,
+			r.op, r.info.Epoch)
 	}
 	return &stored.CheckpointInfo, nil
 }

@@ -34,7 +34,9 @@ func running(t *testing.T, s *Store) *saved {
 
 func (x *saved) claim(want ktrdr.Epoch) *ktrdr.Task {
 	x.Helper()
-	task, err := x.s.Claim(x.Context(), ktrdr.ClaimRequest{Worker: "w-1", Key: fmt.Sprint("key of ", x.op, want), Types: []ktrdr.Type{ktrdr.Dummy}, Free: 1}, "")
+	task, err := x.s.Claim(x.Context(), ktrdr.ClaimRequest{
+		Worker: "w-1", Key: fmt.Sprint("key of ", x.op, want), Types: []ktrdr.Type{ktrdr.Dummy}, Free: 1,
+	}, "")
 	if err != nil || task == nil || task.Operation != x.op || task.Epoch != want {
 		x.Fatalf("claim = %+v, %v; want %s at epoch %d", task, err, x.op, want)
 	}
@@ -154,7 +156,8 @@ func (x *saved) plant(n int64, artifacts func(seq int64) []ktrdr.Artifact) {
 	}
 	err := x.s.write(x.Context(), normal, func(t *tx) error {
 		for seq, text := range all {
-			_, err := t.exec(x.Context(), `INSERT INTO checkpoints (tenant, thread_id, ns, id, put_at, checkpoint_type, epoch, seq, step, size, artifacts)
+			_, err := t.exec(x.Context(), `INSERT INTO checkpoints (tenant, thread_id, ns, id, put_at, checkpoint_type, epoch, seq, step, size,
+				artifacts)
 				VALUES ('', $1, '', $2, 1, 'periodic', 1, $3, 0, 0, $4)`, x.op, id(1, int64(seq)), seq, text)
 			if err != nil {
 				return err

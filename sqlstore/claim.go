@@ -71,7 +71,9 @@ func (s *Store) Claim(ctx context.Context, c ktrdr.ClaimRequest, heldBy ktrdr.In
 
 // claim takes the head of the first of the queues that has one; nil when
 // others have emptied them all since they were looked at.
-func (s *Store) claim(ctx context.Context, c ktrdr.ClaimRequest, heldBy ktrdr.Incarnation, queues []ktrdr.Type) (task *ktrdr.Task, err error) {
+func (s *Store) claim(ctx context.Context, c ktrdr.ClaimRequest, heldBy ktrdr.Incarnation,
+	queues []ktrdr.Type,
+) (task *ktrdr.Task, err error) {
 	err = s.write(ctx, normal, func(t *tx) error {
 		task = nil
 		for _, queue := range queues {
@@ -101,15 +103,18 @@ func (s *Store) claim(ctx context.Context, c ktrdr.ClaimRequest, heldBy ktrdr.In
 
 // look finds the claim that the key already holds, or else the types that have
 // something to claim, the one whose turn it is first.
-func (s *Store) look(ctx context.Context, c ktrdr.ClaimRequest, heldBy ktrdr.Incarnation) (held ktrdr.OperationID, queues []ktrdr.Type, err error) {
+func (s *Store) look(ctx context.Context, c ktrdr.ClaimRequest, heldBy ktrdr.Incarnation) (held ktrdr.OperationID,
+	queues []ktrdr.Type, err error,
+) {
 	var text strings.Builder
 	text.WriteString(`SELECT 0, id, 0, 0, id FROM operations
 		WHERE worker_id = $2 AND claim_key = $3 AND claim_key <> '' AND ` + isLive)
 	args := []any{bit(heldBy != ""), c.Worker, c.Key}
 	for i, queue := range c.Types {
 		args = append(args, queue)
-		fmt.Fprintf(&text, " UNION ALL SELECT 1, operation_type, -priority, root_created_at, id FROM (SELECT operation_type, priority, root_created_at, id"+
-			" FROM operations WHERE %s$%d%s) AS queue%d", claimable, len(args), queueOrder, i)
+		fmt.Fprintf(&text,
+			" UNION ALL SELECT 1, operation_type, -priority, root_created_at, id FROM (SELECT operation_type, priority, root_created_at, id"+
+				" FROM operations WHERE %s$%d%s) AS queue%d", claimable, len(args), queueOrder, i)
 	}
 	text.WriteString(` ORDER BY 1, 3, 4, 5`)
 

@@ -16,7 +16,8 @@ import (
 const compactAtOnce = 20
 
 const (
-	deleteSuperseded query = `DELETE FROM checkpoints AS c WHERE ` + ofOperation + ` AND c.checkpoint_type IS NOT NULL AND c.checkpoint_type <> 'final'
+	deleteSuperseded query = `DELETE FROM checkpoints AS c WHERE ` + ofOperation + ` AND c.checkpoint_type IS NOT NULL
+		AND c.checkpoint_type <> 'final'
 		AND EXISTS (SELECT 1 FROM operations WHERE id = $1 AND ` + isLive + `)
 		AND EXISTS (SELECT 1 FROM checkpoints n WHERE n.tenant = '' AND n.thread_id = $1 AND n.ns = '' AND n.id > c.id
 			AND n.skipped = 0 ORDER BY n.id LIMIT 1 OFFSET 1)
@@ -231,7 +232,8 @@ func (s *Store) SetPinned(ctx context.Context, id ktrdr.OperationID, pinned, res
 			return err
 		}
 		if root.Type != ktrdr.AgentResearch {
-			return ktrdr.Errorf(ktrdr.CodeInvalid, "%s belongs to no research: only researches are compacted, and everything else keeps its files", id)
+			return ktrdr.Errorf(ktrdr.CodeInvalid, "%s belongs to no research: only researches are compacted, and everything else keeps its files",
+				id)
 		}
 		if pinned {
 			if err := stayWhole(ctx, t, root.ID, restored); err != nil {

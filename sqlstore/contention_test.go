@@ -88,7 +88,9 @@ func (c *runCrowd) research(generation int) (ktrdr.Operation, error) {
 func (c *runCrowd) begin() {
 	c.Helper()
 	for i := range c.markets {
-		series, err := c.s.AddSeries(c.Context(), ktrdr.NewSeries{MarketSeries: ktrdr.MarketSeries{Symbol: fmt.Sprint(c.run, i), Timeframe: "1h"}})
+		series, err := c.s.AddSeries(c.Context(), ktrdr.NewSeries{
+			MarketSeries: ktrdr.MarketSeries{Symbol: fmt.Sprint(c.run, i), Timeframe: "1h"},
+		})
 		if err != nil {
 			c.Fatal(err)
 		}

@@ -16,8 +16,9 @@ import (
 // newerSyntax holds what SQLite 3.40 cannot read in a schema and a newer one
 // can: a newer sqlite3 on the testing machine would not notice.
 var newerSyntax = map[string]*regexp.Regexp{
-	"an alias of an INSERT's table":   regexp.MustCompile(`(?i)\binsert\s+(or\s+\w+\s+)?into\s+\w+\s+as\b`),
-	"a function newer than 3.40":      regexp.MustCompile(`(?i)\b(unhex|octet_length|timediff|concat|concat_ws|string_agg|json_error_position|json_pretty|unistr|unistr_quote|if|jsonb\w*)\s*\(`),
+	"an alias of an INSERT's table": regexp.MustCompile(`(?i)\binsert\s+(or\s+\w+\s+)?into\s+\w+\s+as\b`),
+	"a function newer than 3.40": regexp.MustCompile(
+		`(?i)\b(unhex|octet_length|timediff|concat|concat_ws|string_agg|json_error_position|json_pretty|unistr|unistr_quote|if|jsonb\w*)\s*\(`),
 	"an ORDER BY within an aggregate": regexp.MustCompile(`(?i)\b(group_concat|json_group_\w+|sum|count)\s*\([^()]*\border\s+by\b`),
 	"digits apart":                    regexp.MustCompile(`[0-9]_[0-9]`),
 }

@@ -60,7 +60,8 @@ func (s *Store) SaveDocument(ctx context.Context, d ktrdr.Document, replace bool
 	case d.Kind != ktrdr.StrategyDocument && d.Kind != ktrdr.InstrumentsDocument:
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is no kind of document", clip(string(d.Kind)))
 	case d.Name == "" || !storable(d.Name, ktrdr.MaxDocumentName) || strings.ContainsAny(d.Name, `/\`):
-		return ktrdr.Errorf(ktrdr.CodeInvalid, "the name %q of a document is not 1 to %d bytes of text without slashes", clip(d.Name), ktrdr.MaxDocumentName)
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "the name %q of a document is not 1 to %d bytes of text without slashes", clip(d.Name),
+			ktrdr.MaxDocumentName)
 	case !storable(d.Content, ktrdr.MaxDocument):
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "%s is not UTF-8 text of at most %d bytes", clip(d.Name), ktrdr.MaxDocument)
 	}

@@ -15,7 +15,8 @@ import (
 const (
 	// Of the rows of an operation one has main = 1, so that lists show the
 	// operation once.
-	insertTrial query = `INSERT INTO trials (market_id, key, main, operation_id, run, generation, idx, symbols, timeframes, made_up, created_at)
+	insertTrial query = `INSERT INTO trials (market_id, key, main, operation_id, run, generation, idx, symbols, timeframes, made_up,
+		created_at)
 		VALUES ($1, $2, CASE WHEN EXISTS (SELECT 1 FROM trials WHERE operation_id = $3 AND main = 1) THEN 0 ELSE 1 END,
 			$3, $4, $5, $6, $7, $8, $9, {now}) ON CONFLICT (market_id, key) DO NOTHING`
 	// A trial whose operation came to nothing is that of the next operation that
@@ -31,7 +32,8 @@ const (
 	selectTriedOn query = `SELECT market_id, symbols, timeframes, made_up FROM trials WHERE operation_id = $1 ORDER BY main DESC, market_id`
 	selectRetried query = `SELECT trials, look FROM operations WHERE id = $1`
 
-	endTrial query = `UPDATE trials SET ended = 1, ended_at = {now}, strategy = $2, sharpe = $3, sharpe_z = $4, alpha = $5, alpha_z = $6, score = $7,
+	endTrial query = `UPDATE trials SET ended = 1, ended_at = {now}, strategy = $2, sharpe = $3, sharpe_z = $4, alpha = $5, alpha_z = $6,
+		score = $7,
 			net_return = $8, max_drawdown = $9, trades = $10, cheap_costs = $11, result_hash = $12, unaided = $13
 		WHERE operation_id = $1`
 )
@@ -132,7 +134,8 @@ func addTrial(
 	}
 	for _, m := range all {
 		others = max(others, markets[m.Market].trials-created)
-		if err := t.later(ctx, insertTrial, m.Market, n.Key, id, place.Run, place.Generation, place.Index, m.Symbols, m.Timeframes, optionalBit(n.MadeUp)); err != nil {
+		if err := t.later(ctx, insertTrial, m.Market, n.Key, id, place.Run, place.Generation, place.Index, m.Symbols, m.Timeframes,
+			optionalBit(n.MadeUp)); err != nil {
 			return 0, err
 		}
 		if err := t.later(ctx, takeTrial, m.Market, n.Key, id); err != nil {

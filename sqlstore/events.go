@@ -61,8 +61,9 @@ const (
 
 var (
 	sqliteEvents = eventTexts{
-		all:   `SELECT 0, id, ` + eventColumns + `id > $2 AND $1 >= 0 ORDER BY id LIMIT $3`,
-		ofOne: `SELECT 0, id, ` + eventColumns + `id > $2 AND $1 >= 0 AND substr(operation_id, -24) = substr($4, -24) AND operation_id = $4 ORDER BY id LIMIT $3`,
+		all: `SELECT 0, id, ` + eventColumns + `id > $2 AND $1 >= 0 ORDER BY id LIMIT $3`,
+		ofOne: `SELECT 0, id, ` + eventColumns +
+			`id > $2 AND $1 >= 0 AND substr(operation_id, -24) = substr($4, -24) AND operation_id = $4 ORDER BY id LIMIT $3`,
 		last:  `SELECT 0, id FROM events ORDER BY id DESC LIMIT 1`,
 		prune: `DELETE FROM events WHERE id IN (SELECT id FROM (SELECT id, at FROM events ORDER BY id LIMIT 500) WHERE at < {now} - $1)`,
 	}
@@ -70,7 +71,8 @@ var (
 		all:   `SELECT tx, id, ` + eventColumns + settled + ` AND (tx, id) > ($1, $2) ORDER BY tx, id LIMIT $3`,
 		ofOne: `SELECT tx, id, ` + eventColumns + settled + ` AND (tx, id) > ($1, $2) AND operation_id = $4 ORDER BY tx, id LIMIT $3`,
 		last:  `SELECT tx, id FROM events WHERE ` + settled + ` ORDER BY tx DESC, id DESC LIMIT 1`,
-		prune: `DELETE FROM events WHERE (tx, id) IN (SELECT tx, id FROM (SELECT tx, id, at FROM events ORDER BY tx, id LIMIT 500) AS oldest WHERE at < {now} - $1)`,
+		prune: `DELETE FROM events WHERE (tx, id) IN (SELECT tx, id FROM (SELECT tx, id, at FROM events ORDER BY tx, id LIMIT 500) AS oldest
+			WHERE at < {now} - $1)`,
 	}
 )
 
@@ -97,7 +99,8 @@ func (s *Store) Events(ctx context.Context, q ktrdr.EventQuery) ([]ktrdr.Event, 
 	if len(q.Kinds) > 0 {
 		var kinds string
 		if kinds, args = ofKinds(q.Kinds, args); kinds == "" {
-			return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%v: one of them is not a kind of event; the kinds are %s", q.Kinds, text.Join(ktrdr.EventKinds))
+			return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%v: one of them is not a kind of event; the kinds are %s", q.Kinds,
+				text.Join(ktrdr.EventKinds))
 		}
 		asked = query(strings.Replace(string(asked), " ORDER BY", kinds+" ORDER BY", 1))
 	}

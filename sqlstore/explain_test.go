@@ -13,7 +13,8 @@ import (
 // a generation, the first of each run, a batch, the best of each market, or a
 // page.
 var sortsFew = []string{
-	"workers", "counts", "finalist", "next in line", "next alone", "waiting of a run", "best trials", "best trials of a run", "trials that lost",
+	"workers", "counts", "finalist", "next in line", "next alone", "waiting of a run", "best trials", "best trials of a run",
+	"trials that lost",
 	"page of trials", "trials of a run", "look of a trial", "ended since", "events of processes", "pauses",
 }
 
@@ -76,7 +77,11 @@ func TestStore_QuestionsHaveTheirIndex(t *testing.T) {
 		"later researches of a run": {"operations_of_run (run=? AND (created_at,id)<(?,?))", func() (query, []any) {
 			return listed(ktrdr.OperationQuery{Limit: 50, Run: "r", Cursor: later.Cursor})
 		}},
-		"cancelled run":   {"SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)", func() (query, []any) { return claimNext, []any{0, ktrdr.Dummy, "w", "", "k"} }},
+		"cancelled run": {
+			"SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)", func() (query, []any) {
+				return claimNext, []any{0, ktrdr.Dummy, "w", "", "k"}
+			},
+		},
 		"page of runs":    {"runs_page", func() (query, []any) { return ran(ktrdr.RunQuery{Limit: 50}) }},
 		"page of trials":  {"trials_page", func() (query, []any) { return tried(ktrdr.TrialQuery{Limit: 50}) }},
 		"trials of a run": {"trials_run (run=?)", func() (query, []any) { return tried(ktrdr.TrialQuery{Limit: 50, Run: "r"}) }},
@@ -98,28 +103,42 @@ func TestStore_QuestionsHaveTheirIndex(t *testing.T) {
 		"failures of a run": {"operations_failures (run=? AND completed_at>?)", func() (query, []any) {
 			return s0.fields(failuresOfRun, "error", "code"), []any{"r", 1, 500}
 		}},
-		"events of processes": {"events_machine (at>?)", func() (query, []any) { return s0.fields(countMachine, "data", "code", "by", "held_by"), []any{1} }},
-		"pauses":              {"events_machine (at>?", func() (query, []any) { return selectPauses, []any{1} }},
-		"newest series":       {"market_series_market (market_id=? AND symbol=? AND timeframe=?", func() (query, []any) { return selectNewestSeries, nil }},
+		"events of processes": {
+			"events_machine (at>?)", func() (query, []any) { return s0.fields(countMachine, "data", "code", "by", "held_by"), []any{1} },
+		},
+		"pauses": {"events_machine (at>?", func() (query, []any) { return selectPauses, []any{1} }},
+		"newest series": {
+			"market_series_market (market_id=? AND symbol=? AND timeframe=?", func() (query, []any) { return selectNewestSeries, nil },
+		},
 		"next to claim": {"COVERING INDEX operations_queue", func() (query, []any) {
 			return `SELECT id FROM operations WHERE ` + claimable + `$2` + queueOrder, []any{0, ktrdr.Dummy}
 		}},
-		"answer to a question":   {"llm_calls_key", func() (query, []any) { return selectAnswered, []any{"op_dummy_1", "k"} }},
-		"questions in flight":    {"COVERING INDEX llm_calls_key", func() (query, []any) { return countUnsettled, []any{"op_dummy_1", "k"} }},
-		"spent today":            {"COVERING INDEX llm_calls_day", func() (query, []any) { return selectSpending, []any{"op_dummy_1"} }},
-		"spent by a research":    {"COVERING INDEX llm_calls_root", func() (query, []any) { return selectSpending, []any{"op_dummy_1"} }},
-		"spent long ago":         {"llm_spent", func() (query, []any) { return selectSpending, []any{"op_dummy_1"} }},
-		"calls that are old":     {"llm_calls_day (at<?)", func() (query, []any) { return expireCalls, []any{1, 500} }},
-		"calls of a research":    {"llm_calls_root", func() (query, []any) { return selectCallsOf, []any{"op_dummy_1", 50} }},
-		"changes of a breaker":   {"name=?", func() (query, []any) { return selectChangesOf, []any{"provider:a", 50} }},
-		"newest changes":         {"breaker_history_at", func() (query, []any) { return selectChanges, []any{50} }},
-		"values of a checkpoint": {"sqlite_autoindex_thread_values_1 (tenant=? AND thread_id=? AND ns=? AND channel=? AND version=? AND hash=?)", func() (query, []any) { return selectValues[2], threeFor(4) }},
-		"sizes of values":        {"sqlite_autoindex_thread_values_1 (tenant=? AND thread_id=? AND ns=? AND channel=? AND version=? AND hash=?)", func() (query, []any) { return selectValueSizes[2], threeFor(4) }},
-		"newest of a thread":     {"checkpoint_id=?", func() (query, []any) { return latestForeign, []any{"", "t", ""} }},
-		"researches to compact":  {"operations_compactable", func() (query, []any) { return selectCompactable, []any{20, 0} }},
-		"children of those":      {"operations_children (parent_id=?)", func() (query, []any) { return selectCompactable, []any{20, 0} }},
-		"blobs still named":      {"checkpoint_blobs USING PRIMARY KEY (sha256=?)", func() (query, []any) { return selectNamed[1], []any{"a", "b"} }},
-		"values that are blobs":  {"values_blobs", func() (query, []any) { return selectBlobs[0], []any{"", 50} }},
+		"answer to a question": {"llm_calls_key", func() (query, []any) { return selectAnswered, []any{"op_dummy_1", "k"} }},
+		"questions in flight":  {"COVERING INDEX llm_calls_key", func() (query, []any) { return countUnsettled, []any{"op_dummy_1", "k"} }},
+		"spent today":          {"COVERING INDEX llm_calls_day", func() (query, []any) { return selectSpending, []any{"op_dummy_1"} }},
+		"spent by a research":  {"COVERING INDEX llm_calls_root", func() (query, []any) { return selectSpending, []any{"op_dummy_1"} }},
+		"spent long ago":       {"llm_spent", func() (query, []any) { return selectSpending, []any{"op_dummy_1"} }},
+		"calls that are old":   {"llm_calls_day (at<?)", func() (query, []any) { return expireCalls, []any{1, 500} }},
+		"calls of a research":  {"llm_calls_root", func() (query, []any) { return selectCallsOf, []any{"op_dummy_1", 50} }},
+		"changes of a breaker": {"name=?", func() (query, []any) { return selectChangesOf, []any{"provider:a", 50} }},
+		"newest changes":       {"breaker_history_at", func() (query, []any) { return selectChanges, []any{50} }},
+		"values of a checkpoint": {
+			"sqlite_autoindex_thread_values_1 (tenant=? AND thread_id=? AND ns=? AND channel=? AND version=? AND hash=?)", func() (query, []any) {
+				return selectValues[2], threeFor(4)
+			},
+		},
+		"sizes of values": {
+			"sqlite_autoindex_thread_values_1 (tenant=? AND thread_id=? AND ns=? AND channel=? AND version=? AND hash=?)", func() (query, []any) {
+				return selectValueSizes[2], threeFor(4)
+			},
+		},
+		"newest of a thread":    {"checkpoint_id=?", func() (query, []any) { return latestForeign, []any{"", "t", ""} }},
+		"researches to compact": {"operations_compactable", func() (query, []any) { return selectCompactable, []any{20, 0} }},
+		"children of those":     {"operations_children (parent_id=?)", func() (query, []any) { return selectCompactable, []any{20, 0} }},
+		"blobs still named": {
+			"checkpoint_blobs USING PRIMARY KEY (sha256=?)", func() (query, []any) { return selectNamed[1], []any{"a", "b"} },
+		},
+		"values that are blobs": {"values_blobs", func() (query, []any) { return selectBlobs[0], []any{"", 50} }},
 		"page of a type": {"operations_page", func() (query, []any) {
 			return listed(ktrdr.OperationQuery{Limit: 50, Type: []ktrdr.Type{ktrdr.Dummy}})
 		}},

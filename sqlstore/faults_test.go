@@ -76,7 +76,9 @@ func TestEvents_OutliveEveryStart(t *testing.T) {
 func TestTimes_AreInstantsWhateverTheirOffset(t *testing.T) {
 	at := time.Date(2026, 11, 15, 1, 30, 0, 0, time.UTC)
 	eachStore(t, nil, func(t *testing.T, s *Store) {
-		for name, zone := range map[string]*time.Location{"east": time.FixedZone("", 14*3600), "west": time.FixedZone("", -11*3600), "here": time.Local} {
+		for name, zone := range map[string]*time.Location{
+			"east": time.FixedZone("", 14*3600), "west": time.FixedZone("", -11*3600), "here": time.Local,
+		} {
 			b := ktrdr.Breaker{Name: "agent:" + name, Scope: ktrdr.ScopeAgent, State: ktrdr.BreakerOpen, RetryAt: at.In(zone)}
 			if _, err := s.SaveBreaker(t.Context(), b, ktrdr.BreakerChange{From: ktrdr.BreakerClosed, To: ktrdr.BreakerOpen}); err != nil {
 				t.Fatal(err)

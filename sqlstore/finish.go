@@ -162,11 +162,13 @@ func finishedBefore(ctx context.Context, t *tx, f ktrdr.Finished) (operationRow,
 		return operationRow{}, refusal(ctx, t, f.Operation, ktrdr.Act{Input: ktrdr.Finish, Epoch: f.Epoch, Outcome: f.Outcome})
 	}
 	if !op.endedAs(f) {
-		return operationRow{}, ktrdr.Errorf(ktrdr.CodeKeyReused, "epoch %d of operation %s has already ended %s with another result; the first one stands", f.Epoch, op.ID, op.Status)
+		return operationRow{}, ktrdr.Errorf(ktrdr.CodeKeyReused,
+			"epoch %d of operation %s has already ended %s with another result; the first one stands", f.Epoch, op.ID, op.Status)
 	}
 	if kept, err := keptLast(ctx, t, op, f.Checkpoint); err != nil || !kept {
 		if err == nil {
-			err = ktrdr.Errorf(ktrdr.CodeKeyReused, "epoch %d of operation %s has already ended %s with another checkpoint; the first one stands", f.Epoch, op.ID, op.Status)
+			err = ktrdr.Errorf(ktrdr.CodeKeyReused, "epoch %d of operation %s has already ended %s with another checkpoint; the first one stands",
+				f.Epoch, op.ID, op.Status)
 		}
 		return operationRow{}, err
 	}

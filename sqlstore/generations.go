@@ -44,7 +44,8 @@ func (s *Store) CloseGeneration(ctx context.Context, run string, generation int,
 			return false, err
 		}
 		if confirm.Run != run || confirm.Generation != generation || confirm.Look == nil || confirm.HasPlan {
-			return false, ktrdr.Errorf(ktrdr.CodeInvalid, "a confirmation of generation %d of run %s belongs to it and has a look", generation, clip(run))
+			return false, ktrdr.Errorf(ktrdr.CodeInvalid, "a confirmation of generation %d of run %s belongs to it and has a look",
+				generation, clip(run))
 		}
 	}
 	fault.Hit(fault.LookClosing)

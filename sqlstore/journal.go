@@ -91,7 +91,8 @@ func reserve(ctx context.Context, t *tx, c ktrdr.NewCall, root ktrdr.OperationID
 	}
 	if unsettled >= mostUnsettled {
 		return ktrdr.Call{}, ktrdr.Errorf(ktrdr.CodePoison,
-			"%d calls of %s with the same question were lost on their way and may have been billed; it is not asked again: find out what ends the process during the call", unsettled, root)
+			"%d calls of %s with the same question were lost on their way and may have been billed; it is not asked again: "+
+				"find out what ends the process during the call", unsettled, root)
 	}
 	spent, err := spending(ctx, t, root)
 	if err != nil {
@@ -110,10 +111,12 @@ func affordable(c ktrdr.NewCall, root ktrdr.OperationID, spent ktrdr.Spending) e
 	case c.Most == 0:
 		return nil
 	case c.Most > c.Daily-spent.Today:
-		return ktrdr.Errorf(ktrdr.CodeBudget, "a call to %s may cost %s, and of the %s for a day %s are spent or reserved; raise the daily budget, or wait until midnight UTC",
+		return ktrdr.Errorf(ktrdr.CodeBudget,
+			"a call to %s may cost %s, and of the %s for a day %s are spent or reserved; raise the daily budget, or wait until midnight UTC",
 			c.Model, dollars(c.Most), dollars(c.Daily), dollars(spent.Today))
 	case c.Most > c.Research-spent.Research:
-		return ktrdr.Errorf(ktrdr.CodeBudget, "a call to %s may cost %s, and of the %s for one research %s are spent or reserved by %s; raise the budget of a research",
+		return ktrdr.Errorf(ktrdr.CodeBudget,
+			"a call to %s may cost %s, and of the %s for one research %s are spent or reserved by %s; raise the budget of a research",
 			c.Model, dollars(c.Most), dollars(c.Research), dollars(spent.Research), root)
 	}
 	return nil
@@ -166,7 +169,8 @@ func settledBefore(ctx context.Context, t *tx, e ktrdr.CallEnd) error {
 		call.Error == e.Error && sameJSON(call.Answer, e.Answer) {
 		return nil
 	}
-	return ktrdr.Errorf(ktrdr.CodeConflict, "call %d is settled already: %s for %s; the first end stands", e.ID, call.Status, dollars(call.Charged))
+	return ktrdr.Errorf(ktrdr.CodeConflict, "call %d is settled already: %s for %s; the first end stands", e.ID, call.Status,
+		dollars(call.Charged))
 }
 
 // checkEnd refuses what could not be stored, or not be read for what it is.

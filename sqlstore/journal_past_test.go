@@ -14,7 +14,8 @@ const oneDay = 24 * time.Hour
 // called plants n answered calls of a research, of the given age.
 func called(t *testing.T, s *Store, root ktrdr.OperationID, model string, n int, age time.Duration) {
 	t.Helper()
-	mustRaw(t, s, `INSERT INTO llm_calls (id, root_id, operation_id, epoch, key, model, status, charged, input_tokens, output_tokens, at, settled_at, answer)
+	mustRaw(t, s, `INSERT INTO llm_calls (id, root_id, operation_id, epoch, key, model, status, charged, input_tokens, output_tokens, at,
+		settled_at, answer)
 		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $3)
 		SELECT (SELECT COALESCE(MAX(id), 0) FROM llm_calls) + i, $1, $1, 1, $5, $2, 'answered', 10, 2, 3,
 			CAST($4 AS BIGINT) + i, CAST($4 AS BIGINT) + i, '{}' FROM n`,

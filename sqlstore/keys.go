@@ -41,7 +41,8 @@ func remember(ctx context.Context, t *tx, key ktrdr.IdempotencyKey, id ktrdr.Ope
 		case err != nil:
 			return "", err
 		case body != key.Body.String():
-			return "", ktrdr.Errorf(ktrdr.CodeKeyReused, "this idempotency key was used before with another request, which made %s; use a new key", before)
+			return "", ktrdr.Errorf(ktrdr.CodeKeyReused, "this idempotency key was used before with another request, which made %s; use a new key",
+				before)
 		}
 		return before, nil
 	}

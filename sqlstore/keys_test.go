@@ -13,7 +13,8 @@ func TestExpire_ForgetsIdempotencyKeysAfterAWeek(t *testing.T) {
 	eachStore(t, nil, func(t *testing.T, s *Store) {
 		x := &saved{T: t, s: s}
 		create := func(key, body string) (ktrdr.OperationID, error) {
-			op, err := s.Create(t.Context(), ktrdr.NewOperation{Type: ktrdr.Dummy}, ktrdr.IdempotencyKey{Key: key, Body: sha256.Sum256([]byte(body))})
+			op, err := s.Create(t.Context(), ktrdr.NewOperation{Type: ktrdr.Dummy},
+				ktrdr.IdempotencyKey{Key: key, Body: sha256.Sum256([]byte(body))})
 			return op.ID, err
 		}
 		must := func(key string) ktrdr.OperationID {
@@ -49,7 +50,8 @@ func TestCreate_AKeyIsAsNewTheMomentItsLifeIsOver(t *testing.T) {
 	eachStore(t, nil, func(t *testing.T, s *Store) {
 		x := &saved{T: t, s: s}
 		create := func(body string) (ktrdr.OperationID, error) {
-			op, err := s.Create(t.Context(), ktrdr.NewOperation{Type: ktrdr.Dummy}, ktrdr.IdempotencyKey{Key: "key", Body: sha256.Sum256([]byte(body))})
+			op, err := s.Create(t.Context(), ktrdr.NewOperation{Type: ktrdr.Dummy},
+				ktrdr.IdempotencyKey{Key: "key", Body: sha256.Sum256([]byte(body))})
 			return op.ID, err
 		}
 		old, err := create("body")

@@ -63,11 +63,13 @@ func (o *oldVersion) operation(id ktrdr.OperationID, run string, generation, ind
 	if r.saved {
 		checkpoint = "1"
 	}
-	mustRaw(o.T, o.s, `INSERT INTO operations (id, operation_type, status, epoch, parent_id, root_id, root_created_at, depth, spec, metadata, result,
+	mustRaw(o.T, o.s, `INSERT INTO operations (id, operation_type, status, epoch, parent_id, root_id, root_created_at, depth, spec, metadata,
+		result,
 			cancel_reason, cancel_requested, retry_of, created_at, claimed_at, heartbeat_at, completed_at, ckpt_id,
 			queue, run, generation, idx, session, has_plan, is_backend_local)
 		VALUES ($1, $2, $3, 1, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $6, $14, $14, $15, $16, $17, $18, $19, $20, $21, $22, 1)`,
-		id, r.kind, r.status, optional(r.parent), root, int64(100+o.session), depth, string(orObject(json.RawMessage(r.spec))), metadata, optional(r.result),
+		id, r.kind, r.status, optional(r.parent), root, int64(100+o.session), depth, string(orObject(json.RawMessage(r.spec))), metadata,
+		optional(r.result),
 		r.reason, bit(r.reason != "" && r.completed == 0), optional(r.retryOf), r.claimed, done, checkpoint,
 		queue, run, generation, index, session, bit(queue != ""))
 }
@@ -75,7 +77,8 @@ func (o *oldVersion) operation(id ktrdr.OperationID, run string, generation, ind
 func (o *oldVersion) note(kind, key string, op ktrdr.OperationID, run string, data string) {
 	o.Helper()
 	o.notes++
-	mustRaw(o.T, o.s, `INSERT INTO notes (id, kind, key, run, generation, idx, operation_id, at, data) VALUES ($1, $2, $3, $4, 0, 0, $5, $6, $7)`,
+	mustRaw(o.T, o.s,
+		`INSERT INTO notes (id, kind, key, run, generation, idx, operation_id, at, data) VALUES ($1, $2, $3, $4, 0, 0, $5, $6, $7)`,
 		o.notes, kind, key, run, op, int64(1000+o.notes), data)
 }
 
@@ -83,10 +86,12 @@ func (o *oldVersion) note(kind, key string, op ktrdr.OperationID, run string, da
 func researchSpec(size int, until time.Time, planned int, sealed string, symbols ...string) string {
 	var bars, seals []string
 	for _, s := range symbols {
-		bars = append(bars, fmt.Sprintf(`{"symbol":%q,"timeframe":"4h","name":"b","size":1},{"symbol":%q,"timeframe":"1h","name":"b","size":1}`, s, s))
+		bars = append(bars,
+			fmt.Sprintf(`{"symbol":%q,"timeframe":"4h","name":"b","size":1},{"symbol":%q,"timeframe":"1h","name":"b","size":1}`, s, s))
 		seals = append(seals, fmt.Sprintf(`{"symbol":%q,"timeframe":"1h","from":%q,"to":"2024-01-01T00:00:00Z"}`, s, sealed))
 	}
-	text := fmt.Sprintf(`{"generation_size":%d,"trials":{"count":1,"planned":%d},"bars":[%s],"sealed":[%s]`, size, planned, strings.Join(bars, ","), strings.Join(seals, ","))
+	text := fmt.Sprintf(`{"generation_size":%d,"trials":{"count":1,"planned":%d},"bars":[%s],"sealed":[%s]`, size, planned,
+		strings.Join(bars, ","), strings.Join(seals, ","))
 	if !until.IsZero() {
 		text += fmt.Sprintf(`,"until":%q`, until.Format(time.RFC3339Nano))
 	}
@@ -105,22 +110,36 @@ func theOldDatabase(t *testing.T, s *Store, later time.Time) {
 	hash := strings.Repeat("ab", 32)
 
 	// Lasts until a time, in its second generation.
-	o.operation("op_a1", "a", 0, 0, oldRow{kind: research, status: ktrdr.Completed, spec: euro, completed: 210, claimed: 200, result: `{"outcome":"completed","holdout_opened":true,` +
-		`"claim":true,"strategy_name":"trend","result_hash":"` + hash + `","backtest_result":{"net_return":0.5,"max_drawdown":0.25,"luck_p":0.01}}`})
-	o.operation("op_a2", "a", 0, 1, oldRow{kind: research, status: ktrdr.Completed, spec: euro, completed: 220, claimed: 200, result: `{"outcome":"gate_rejected","summary":"a\u0000b \\\\u0000"}`})
+	o.operation("op_a1", "a", 0, 0,
+		oldRow{kind: research, status: ktrdr.Completed, spec: euro, completed: 210, claimed: 200, result: `{"outcome":"completed",` +
+			`"holdout_opened":true,"claim":true,"strategy_name":"trend","result_hash":"` + hash +
+			`","backtest_result":{"net_return":0.5,"max_drawdown":0.25,"luck_p":0.01}}`})
+	o.operation("op_a2", "a", 0, 1, oldRow{
+		kind: research, status: ktrdr.Completed, spec: euro, completed: 220, claimed: 200,
+		result: `{"outcome":"gate_rejected","summary":"a\u0000b \\\\u0000"}`,
+	})
 	o.operation("op_a3", "a", 1, 0, oldRow{kind: research, status: ktrdr.Running, spec: euro, claimed: 230})
 	o.operation("op_a3c", "", 0, 0, oldRow{kind: ktrdr.Dummy, status: ktrdr.Running, parent: "op_a3", claimed: 231})
 	o.operation("op_a4", "a", 1, 1, oldRow{kind: research, status: ktrdr.Pending, spec: euro})
-	o.operation("op_a1x", "", 0, 0, oldRow{kind: ktrdr.AgentAssessment, status: ktrdr.Completed, parent: "op_a1", claimed: 205, completed: 209})
-	o.note("trial", "a/0/0", "op_a1", "a", `{"strategy_name":"trend","status":"evaluated","sharpe_ratio":1.5,"total_trades":9,"backtest_hash":"`+strings.Repeat("cd", 32)+`"}`)
-	o.note("opening", "a/0/0", "op_a1", "a", `{"of":"op_a1","by":"op_a1x","spans":[{"symbol":"EURUSD","timeframe":"1h"},{"symbol":"EURUSD","timeframe":"4h"}]}`)
+	o.operation("op_a1x", "", 0, 0, oldRow{
+		kind: ktrdr.AgentAssessment, status: ktrdr.Completed, parent: "op_a1", claimed: 205, completed: 209,
+	})
+	o.note("trial", "a/0/0", "op_a1", "a",
+		`{"strategy_name":"trend","status":"evaluated","sharpe_ratio":1.5,"total_trades":9,"backtest_hash":"`+strings.Repeat("cd", 32)+`"}`)
+	o.note("opening", "a/0/0", "op_a1", "a",
+		`{"of":"op_a1","by":"op_a1x","spans":[{"symbol":"EURUSD","timeframe":"1h"},{"symbol":"EURUSD","timeframe":"4h"}]}`)
 	o.note("experiment", "a/0/0", "op_a1", "a", `{"strategy_name":"trend"}`)
 	o.note("trial", "a/0/1", "op_a2", "a", `{"strategy_name":"flat","status":"gate_rejected","total_trades":0}`)
 
 	// Was cancelled; the loop that did it was broken off.
 	gold := researchSpec(8, time.Time{}, 7, "2021-06-01T00:00:00Z", "GOLD", "EURUSD")
-	o.operation("op_b1", "b", 0, 0, oldRow{kind: research, status: ktrdr.Completed, spec: gold, claimed: 200, completed: 300, result: `{"outcome":"completed","holdout_opened":true,"claim":false}`})
-	o.operation("op_b2", "b", 0, 1, oldRow{kind: research, status: ktrdr.Cancelled, spec: gold, claimed: 200, completed: 310, reason: sentence, saved: true})
+	o.operation("op_b1", "b", 0, 0, oldRow{
+		kind: research, status: ktrdr.Completed, spec: gold, claimed: 200, completed: 300,
+		result: `{"outcome":"completed","holdout_opened":true,"claim":false}`,
+	})
+	o.operation("op_b2", "b", 0, 1, oldRow{
+		kind: research, status: ktrdr.Cancelled, spec: gold, claimed: 200, completed: 310, reason: sentence, saved: true,
+	})
 	o.operation("op_b3", "b", 1, 0, oldRow{kind: research, status: ktrdr.Pending, spec: gold})
 	o.note("trial", "b/0/0", "op_b1", "b", `{"strategy_name":"metal","status":"evaluated","sharpe_ratio":-1,"total_trades":3}`)
 	o.note("opening", "b/0/0", "op_b1", "b", `{"of":"op_b1","by":"op_gone","spans":[{"symbol":"GOLD"}]}`)
@@ -128,21 +147,36 @@ func theOldDatabase(t *testing.T, s *Store, later time.Time) {
 	// Has ended; one failed before it met the data, and was tried again.
 	late := researchSpec(8, time.Time{}, 3, "2023-01-01T00:00:00Z", "EURUSD")
 	o.operation("op_c1", "c", 0, 0, oldRow{kind: research, status: ktrdr.Failed, spec: late, claimed: 200, completed: 400, saved: true})
-	o.operation("op_c2", "c", 0, 0, oldRow{kind: research, status: ktrdr.Completed, spec: late, claimed: 200, completed: 410, retryOf: "op_c1", result: `{"outcome":"completed"}`})
+	o.operation("op_c2", "c", 0, 0, oldRow{
+		kind: research, status: ktrdr.Completed, spec: late, claimed: 200, completed: 410, retryOf: "op_c1", result: `{"outcome":"completed"}`,
+	})
 	o.operation("op_c3", "c", 0, 1, oldRow{kind: research, status: ktrdr.Cancelled, spec: late, completed: 405, reason: "by hand"})
 	o.note("trial", "c/0/0", "op_c2", "c", `{"strategy_name":"again","status":"evaluated","sharpe_ratio":0.25,"total_trades":1}`)
 
 	// Waits for its next generation.
-	o.operation("op_d1", "d", 0, 0, oldRow{kind: research, status: ktrdr.Failed, spec: researchSpec(1, later, 1, "2020-01-01T00:00:00Z", "EURUSD"), claimed: 200, completed: 500})
+	o.operation("op_d1", "d", 0, 0, oldRow{
+		kind: research, status: ktrdr.Failed, spec: researchSpec(1, later, 1, "2020-01-01T00:00:00Z", "EURUSD"), claimed: 200, completed: 500,
+	})
 	// Was cancelled, and a person has resumed one of it.
-	o.operation("op_e1", "e", 0, 0, oldRow{kind: research, status: ktrdr.Cancelled, spec: euro, claimed: 200, completed: 600, reason: sentence})
+	o.operation("op_e1", "e", 0, 0, oldRow{
+		kind: research, status: ktrdr.Cancelled, spec: euro, claimed: 200, completed: 600, reason: sentence,
+	})
 	o.operation("op_e2", "e", 0, 1, oldRow{kind: research, status: ktrdr.Running, spec: euro, claimed: 610})
 	// Its time is over.
-	o.operation("op_f1", "f", 0, 0, oldRow{kind: research, status: ktrdr.Completed, spec: researchSpec(1, time.Unix(1e9, 0).UTC(), 1, "2020-01-01T00:00:00Z", "EURUSD"), claimed: 200, completed: 700})
+	o.operation("op_f1", "f", 0, 0, oldRow{
+		kind: research, status: ktrdr.Completed, spec: researchSpec(1, time.Unix(1e9, 0).UTC(), 1, "2020-01-01T00:00:00Z", "EURUSD"),
+		claimed: 200, completed: 700,
+	})
 
 	// By hand.
-	o.operation("op_t1", "", 0, 0, oldRow{kind: ktrdr.Training, status: ktrdr.Completed, spec: `{"bars":[{"symbol":"GOLD","timeframe":"1d"}]}`, claimed: 1, completed: 2, result: `{"result_hash":"` + hash + `"}`})
-	o.operation("op_t2", "", 0, 0, oldRow{kind: ktrdr.Backtesting, status: ktrdr.Completed, spec: `{"symbol":"GOLD","bars":[{"symbol":"OIL","timeframe":"1d"},{"symbol":"GOLD","timeframe":"1d"}]}`, claimed: 1, completed: 2})
+	o.operation("op_t1", "", 0, 0, oldRow{
+		kind: ktrdr.Training, status: ktrdr.Completed, spec: `{"bars":[{"symbol":"GOLD","timeframe":"1d"}]}`, claimed: 1, completed: 2,
+		result: `{"result_hash":"` + hash + `"}`,
+	})
+	o.operation("op_t2", "", 0, 0, oldRow{
+		kind: ktrdr.Backtesting, status: ktrdr.Completed,
+		spec: `{"symbol":"GOLD","bars":[{"symbol":"OIL","timeframe":"1d"},{"symbol":"GOLD","timeframe":"1d"}]}`, claimed: 1, completed: 2,
+	})
 	o.note("trial", "model/1/GOLD", "op_t1", "", `{"strategy_name":"hand","status":"trained","total_trades":0}`)
 	o.note("trial", "model/2/GOLD", "op_t2", "", `{"strategy_name":"hand","status":"evaluated","sharpe_ratio":2,"total_trades":5}`)
 	o.note("opening", "op_t2", "op_t2", "", `{"of":"op_b1","by":"op_t2","spans":[{"symbol":"GOLD","timeframe":"1d"}]}`)
@@ -196,8 +230,9 @@ func runsOfTheOld(t *testing.T, s *Store, later time.Time) {
 			RunCounts: ktrdr.RunCounts{Created: 4, Open: 2, Completed: 1, Rejected: 1, Finalists: 1, Looks: 1, Claims: 1},
 		},
 		"b": {
-			Goal: "goal of b", CreatedAt: micro(105), Size: 8, Planned: 3, State: ktrdr.RunCancelled, CancelledAt: micro(310), CancelReason: "The run was cancelled",
-			Generations: 2, Closed: 1, RunCounts: ktrdr.RunCounts{Created: 3, Open: 1, Completed: 1, Cancelled: 1, Finalists: 1, Looks: 1},
+			Goal: "goal of b", CreatedAt: micro(105), Size: 8, Planned: 3, State: ktrdr.RunCancelled, CancelledAt: micro(310),
+			CancelReason: "The run was cancelled",
+			Generations:  2, Closed: 1, RunCounts: ktrdr.RunCounts{Created: 3, Open: 1, Completed: 1, Cancelled: 1, Finalists: 1, Looks: 1},
 		},
 		"c": {
 			Goal: "goal of c", CreatedAt: micro(108), Size: 8, Planned: 2, State: ktrdr.RunCompleted, EndedAt: micro(410), ToldAt: micro(410),
@@ -227,8 +262,9 @@ func runsOfTheOld(t *testing.T, s *Store, later time.Time) {
 		run, rung string
 		trials    int
 	}{
-		"op_a1": {"a", "finalist", 40}, "op_a2": {"a", "gate_rejected", 40}, "op_a3": {"a", "", 40}, "op_a3c": {"a", "", 0}, "op_a1x": {"a", "", 0},
-		"op_c2": {"c", "nothing", 3}, "op_t1": {"", "", 0},
+		"op_a1": {"a", "finalist", 40}, "op_a2": {"a", "gate_rejected", 40}, "op_a3": {"a", "", 40}, "op_a3c": {"a", "", 0},
+		"op_a1x": {"a", "", 0},
+		"op_c2":  {"c", "nothing", 3}, "op_t1": {"", "", 0},
 	} {
 		op, err := s.Operation(t.Context(), id)
 		if err != nil || op.Run != want.run || op.Rung != want.rung || op.Trials != want.trials {
@@ -301,8 +337,10 @@ func tradedOfTheOld(t *testing.T, s *Store) {
 		t.Errorf("%d trials are listed, want 12", len(trials))
 	}
 	first := trials["op_a1"]
-	if first.Market != ids["EURUSD"] || first.Key != "a/0/0" || first.Timeframes != "1h 4h" || first.Symbols != "EURUSD" || first.Strategy != "trend" ||
-		*first.Sharpe != 1.5 || *first.NetReturn != 0.5 || *first.MaxDrawdown != 0.25 || first.Trades != 9 || first.Hash.String() != strings.Repeat("ab", 32) ||
+	if first.Market != ids["EURUSD"] || first.Key != "a/0/0" || first.Timeframes != "1h 4h" || first.Symbols != "EURUSD" ||
+		first.Strategy != "trend" ||
+		*first.Sharpe != 1.5 || *first.NetReturn != 0.5 || *first.MaxDrawdown != 0.25 || first.Trades != 9 ||
+		first.Hash.String() != strings.Repeat("ab", 32) ||
 		!first.Claim || *first.Adjusted != 0.01 || first.Look != "op_a1x" || first.Run != "a" {
 		t.Errorf("trial of op_a1: %+v", first)
 	}
@@ -395,7 +433,9 @@ func goesOn(t *testing.T, s *Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gold, err := s.AddSeries(ctx, ktrdr.NewSeries{MarketSeries: ktrdr.MarketSeries{Symbol: "GOLD", Timeframe: "1h", Hash: ktrdr.Hash{2}}, Same: []string{euro.Market}})
+	gold, err := s.AddSeries(ctx, ktrdr.NewSeries{
+		MarketSeries: ktrdr.MarketSeries{Symbol: "GOLD", Timeframe: "1h", Hash: ktrdr.Hash{2}}, Same: []string{euro.Market},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -438,7 +478,8 @@ func shapeOf(t *testing.T, s *Store) []string {
 	t.Helper()
 	text := query(`SELECT type || ' ' || name || ' ' || COALESCE(sql, '') FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'`)
 	if s.isPostgres() {
-		text = `SELECT 'column ' || table_name || ' ' || column_name || ' ' || data_type FROM information_schema.columns WHERE table_schema = 'public'
+		text = `SELECT 'column ' || table_name || ' ' || column_name || ' ' || data_type FROM information_schema.columns
+			WHERE table_schema = 'public'
 			UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'public'
 			UNION ALL SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal
 			UNION ALL SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'public'::regnamespace`

@@ -59,7 +59,9 @@ func TestLedger_IsAskedOncePerEndAndOnlyOfWhatCompletes(t *testing.T) {
 // returns the market.
 func populateLedger(t *testing.T, s *Store) string {
 	t.Helper()
-	series, err := s.AddSeries(t.Context(), ktrdr.NewSeries{MarketSeries: ktrdr.MarketSeries{Symbol: "A", Timeframe: "1h", Hash: ktrdr.Hash{1}}})
+	series, err := s.AddSeries(t.Context(), ktrdr.NewSeries{
+		MarketSeries: ktrdr.MarketSeries{Symbol: "A", Timeframe: "1h", Hash: ktrdr.Hash{1}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

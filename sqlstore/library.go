@@ -15,17 +15,20 @@ const (
 	selectCurrentBars query = `SELECT ` + barsColumns + ` FROM bars WHERE is_current = 1 ORDER BY symbol, timeframe`
 	selectAllBars     query = `SELECT ` + barsColumns + ` FROM bars
 		ORDER BY symbol, timeframe, is_current DESC, added_at DESC, bars_hash`
-	selectBars      query = `SELECT ` + barsColumns + ` FROM bars WHERE symbol = $1 AND timeframe = $2 AND is_current = 1`
-	selectOneBars   query = `SELECT ` + barsColumns + ` FROM bars WHERE symbol = $1 AND timeframe = $2 AND bars_hash = $3`
-	selectBarsOf    query = `SELECT ` + barsColumns + ` FROM bars WHERE symbol = $1 AND timeframe = $2 ORDER BY is_current DESC, added_at DESC, bars_hash`
-	selectBarsNow   query = `SELECT ` + barsColumns + ` FROM bars WHERE symbol = $1 AND is_current = 1 ORDER BY timeframe`
-	selectSpelt     query = `SELECT symbol FROM bars WHERE LOWER(symbol) = LOWER($1) AND symbol <> $2 AND is_current = 1 ORDER BY symbol LIMIT 1`
+	selectBars    query = `SELECT ` + barsColumns + ` FROM bars WHERE symbol = $1 AND timeframe = $2 AND is_current = 1`
+	selectOneBars query = `SELECT ` + barsColumns + ` FROM bars WHERE symbol = $1 AND timeframe = $2 AND bars_hash = $3`
+	selectBarsOf  query = `SELECT ` + barsColumns +
+		` FROM bars WHERE symbol = $1 AND timeframe = $2 ORDER BY is_current DESC, added_at DESC, bars_hash`
+	selectBarsNow query = `SELECT ` + barsColumns + ` FROM bars WHERE symbol = $1 AND is_current = 1 ORDER BY timeframe`
+	selectSpelt   query = `SELECT symbol FROM bars WHERE LOWER(symbol) = LOWER($1) AND symbol <> $2 AND is_current = 1
+		ORDER BY symbol LIMIT 1`
 	selectNamingBar query = `SELECT ` + barsColumns + ` FROM bars WHERE (symbol, timeframe, bars_hash) > ($1, $2, $3)
 		ORDER BY symbol, timeframe, bars_hash LIMIT $4`
 
 	insertBars query = `INSERT INTO bars (` + barsColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, {now}, $11)`
 	retireBars query = `UPDATE bars SET is_current = 0 WHERE symbol = $1 AND timeframe = $2 AND is_current = 1`
-	reviveBars query = `UPDATE bars SET is_current = 1, file = $4, origin = $5, source = $6, made_up = CASE WHEN made_up = 1 THEN 1 ELSE $7 END, added_at = {now}
+	reviveBars query = `UPDATE bars SET is_current = 1, file = $4, origin = $5, source = $6,
+		made_up = CASE WHEN made_up = 1 THEN 1 ELSE $7 END, added_at = {now}
 		WHERE symbol = $1 AND timeframe = $2 AND bars_hash = $3`
 	learnBars  query = `UPDATE bars SET made_up = 1 WHERE symbol = $1 AND timeframe = $2 AND bars_hash = $3`
 	deleteBars query = `DELETE FROM bars WHERE symbol = $1 AND timeframe = $2`
@@ -96,7 +99,8 @@ func (s *Store) AddBars(ctx context.Context, n ktrdr.NewBars) (added ktrdr.Store
 }
 
 func checkBars(b ktrdr.StoredBars) error {
-	if b.Symbol == "" || !storable(b.Symbol, 255) || b.Timeframe == "" || !storable(b.Timeframe, 32) || b.Bars < 0 || b.File.SHA256 == (ktrdr.Hash{}) {
+	if b.Symbol == "" || !storable(b.Symbol, 255) || b.Timeframe == "" || !storable(b.Timeframe, 32) || b.Bars < 0 ||
+		b.File.SHA256 == (ktrdr.Hash{}) {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "bars have a symbol of 1 to 255 bytes of text, a timeframe of 1 to 32, at least 0 bars and a file")
 	}
 	return nil
@@ -108,7 +112,8 @@ func addBars(ctx context.Context, t *tx, n ktrdr.NewBars) (ktrdr.StoredBars, err
 	err := t.row(ctx, selectSpelt, n.Symbol, n.Symbol).Scan(&spelt)
 	switch {
 	case err == nil:
-		return n.StoredBars, ktrdr.Errorf(ktrdr.CodeConflict, "the library has %s already, which differs from %s by capitals only: use that spelling", spelt, n.Symbol)
+		return n.StoredBars, ktrdr.Errorf(ktrdr.CodeConflict,
+			"the library has %s already, which differs from %s by capitals only: use that spelling", spelt, n.Symbol)
 	case !errors.Is(err, sql.ErrNoRows):
 		return n.StoredBars, err
 	}
@@ -143,7 +148,8 @@ func addBars(ctx context.Context, t *tx, n ktrdr.NewBars) (ktrdr.StoredBars, err
 		}
 	}
 	if there {
-		_, err = t.exec(ctx, reviveBars, n.Symbol, n.Timeframe, n.Hash.String(), file, string(n.Origin), shortened(n.Source), optionalBit(n.MadeUp))
+		_, err = t.exec(ctx, reviveBars, n.Symbol, n.Timeframe, n.Hash.String(), file, string(n.Origin), shortened(n.Source),
+			optionalBit(n.MadeUp))
 	} else {
 		current := 1
 		if n.Old {
@@ -195,7 +201,8 @@ func (s *Store) RenameBars(ctx context.Context, symbol string, renamed []ktrdr.N
 		for _, n := range renamed {
 			is, err := scanBars(t.row(ctx, selectBars, n.Symbol, n.Timeframe))
 			if err == nil {
-				return ktrdr.Errorf(ktrdr.CodeConflict, "there are %s bars of %s already, %d of them: choose another symbol, or delete them first", is.Timeframe, is.Symbol, is.Bars)
+				return ktrdr.Errorf(ktrdr.CodeConflict, "there are %s bars of %s already, %d of them: choose another symbol, or delete them first",
+					is.Timeframe, is.Symbol, is.Bars)
 			}
 			if !errors.Is(err, sql.ErrNoRows) {
 				return err

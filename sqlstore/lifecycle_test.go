@@ -177,7 +177,9 @@ func nested(depth int) planFunc {
 		case len(children) > 0 && !children[0].Status.Terminal():
 			return ktrdr.Decision{}, nil
 		case len(children) > 0:
-			return ktrdr.Decision{Finish: &ktrdr.Finished{Outcome: children[0].Status, ErrorMessage: children[0].ErrorMessage, Error: children[0].Error}}, nil
+			return ktrdr.Decision{
+				Finish: &ktrdr.Finished{Outcome: children[0].Status, ErrorMessage: children[0].ErrorMessage, Error: children[0].Error},
+			}, nil
 		case level == depth:
 			return ktrdr.Decision{Create: []ktrdr.NewOperation{{Type: ktrdr.Dummy}}}, nil
 		}
@@ -252,7 +254,9 @@ func TestPlan_GoneWrongFailsItsParentAlone(t *testing.T) {
 	}
 	eachStore(t, plansOf(planFunc(byName)), func(t *testing.T, s *Store) {
 		for name, c := range wrong {
-			p := create(t, s, ktrdr.NewOperation{Type: ktrdr.AgentResearch, HasPlan: true, Spec: json.RawMessage(`1`), Metadata: fmt.Appendf(nil, "%q", name)})
+			p := create(t, s, ktrdr.NewOperation{
+				Type: ktrdr.AgentResearch, HasPlan: true, Spec: json.RawMessage(`1`), Metadata: fmt.Appendf(nil, "%q", name),
+			})
 			if p.Status != ktrdr.Failed || p.Error == nil || p.Error.Code != c.code || !strings.Contains(p.ErrorMessage, c.want) {
 				t.Errorf("one that %s is %s with %q, %+v; want FAILED, %s, %q", name, p.Status, p.ErrorMessage, p.Error, c.code, c.want)
 			}

@@ -28,7 +28,8 @@ const loseChild query = `UPDATE operations SET
 func (s *Store) loseChild(ctx context.Context, r ktrdr.Released) error {
 	how := cmp.Or(shortened(r.Reason), "it did not say how")
 	failure := failureText(ktrdr.NewFailure(ktrdr.CodePoison, fmt.Errorf("its child processes keep dying: %s", how)))
-	message := fmt.Sprintf("Operation lost %d child processes in a row without getting further, the last by %s; find out what ends them, then resume or retry it", ktrdr.PoisonLosses, how)
+	message := fmt.Sprintf("Operation lost %d child processes in a row without getting further, the last by %s; find out what ends them, "+
+		"then resume or retry it", ktrdr.PoisonLosses, how)
 	return s.fenced(ctx, normal, func(t *tx) error {
 		if err := s.lockTree(ctx, t, r.Operation); err != nil {
 			return err

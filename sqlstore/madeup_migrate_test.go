@@ -37,7 +37,8 @@ func TestOpen_TellsWhichBarsOfAnOlderDatabaseAreMadeUp(t *testing.T) {
 			}
 			for i, s := range series {
 				mustRaw(t, old, `INSERT INTO bars (symbol, timeframe, bars_hash, bars, first_at, last_at, file, origin, added_at, is_current)
-					VALUES ($1, $2, $3, 1, 0, 0, $4, $5, $6, 0)`, s.symbol, s.timeframe, seriesHash(i), `{"name":"b","sha256":"`+seriesHash(i)+`","size":1}`, s.origin, i)
+					VALUES ($1, $2, $3, 1, 0, 0, $4, $5, $6, 0)`,
+					s.symbol, s.timeframe, seriesHash(i), `{"name":"b","sha256":"`+seriesHash(i)+`","size":1}`, s.origin, i)
 			}
 			mustRaw(t, old, `INSERT INTO runs (id, created_at, generation_size, planned, state) VALUES ('r', 1, 1, 1, 'RUNNING')`)
 			if err := old.Close(); err != nil {

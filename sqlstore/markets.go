@@ -27,8 +27,9 @@ const (
 		WHERE NOT EXISTS (SELECT 1 FROM market_series AS newer WHERE newer.market_id = s.market_id AND newer.symbol = s.symbol
 			AND newer.timeframe = s.timeframe AND (newer.added_at, newer.bars_hash) > (s.added_at, s.bars_hash))
 		ORDER BY market_id, symbol, timeframe`
-	selectSeriesOf query = `SELECT ` + seriesColumns + ` FROM market_series WHERE market_id = $1 ORDER BY symbol, timeframe, added_at, bars_hash`
-	selectSeries   query = `SELECT ` + seriesColumns + ` FROM market_series WHERE symbol = $1 AND timeframe = $2 AND bars_hash = $3`
+	selectSeriesOf query = `SELECT ` + seriesColumns +
+		` FROM market_series WHERE market_id = $1 ORDER BY symbol, timeframe, added_at, bars_hash`
+	selectSeries query = `SELECT ` + seriesColumns + ` FROM market_series WHERE symbol = $1 AND timeframe = $2 AND bars_hash = $3`
 
 	// A market that an earlier version counted under a symbol has no series
 	// yet; the first series of that symbol is it.
@@ -36,7 +37,8 @@ const (
 		AND NOT EXISTS (SELECT 1 FROM market_series WHERE market_id = markets.id) ORDER BY created_at, id LIMIT 1`
 
 	insertMarket query = `INSERT INTO markets (id, symbol, created_at) VALUES ($1, $2, {now})`
-	insertSeries query = `INSERT INTO market_series (market_id, symbol, timeframe, bars_hash, first_at, last_at, bars, prices, reason, added_at)
+	insertSeries query = `INSERT INTO market_series (market_id, symbol, timeframe, bars_hash, first_at, last_at, bars, prices, reason,
+		added_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, {now})`
 	fixHoldout    query = `UPDATE markets SET holdout_from = $2 WHERE id = $1 AND holdout_from IS NULL`
 	selectAndLock query = `SELECT id, COALESCE(merged_into, ''), trials FROM markets WHERE id IN ({ids}) ORDER BY id {update}`
@@ -164,7 +166,8 @@ func (s *Store) SeriesOf(ctx context.Context, symbol, timeframe string, hash ktr
 // AddSeries implements ktrdr.Markets.
 func (s *Store) AddSeries(ctx context.Context, n ktrdr.NewSeries) (added ktrdr.MarketSeries, err error) {
 	if n.Symbol == "" || !storable(n.Symbol, 255) || n.Timeframe == "" || !storable(n.Timeframe, 32) || n.Bars < 0 {
-		return added, ktrdr.Errorf(ktrdr.CodeInvalid, "a series has a symbol of 1 to 255 bytes of text, a timeframe of 1 to 32 and at least 0 bars")
+		return added, ktrdr.Errorf(ktrdr.CodeInvalid,
+			"a series has a symbol of 1 to 255 bytes of text, a timeframe of 1 to 32 and at least 0 bars")
 	}
 	for _, id := range n.Same {
 		if !storable(id, 64) {
@@ -274,7 +277,8 @@ var mergeMarkets = []query{
 		looks = looks + (SELECT looks FROM markets WHERE id = $1) WHERE id = $2`,
 	`UPDATE look_markets SET market_id = $2, number = number + (SELECT looks FROM markets WHERE id = $2)
 		- (SELECT looks FROM markets WHERE id = $1) WHERE market_id = $1`,
-	`UPDATE trials SET market_id = $2, key = CASE WHEN EXISTS (SELECT 1 FROM trials AS other WHERE other.market_id = $2 AND other.key = trials.key)
+	`UPDATE trials SET market_id = $2, key = CASE
+		WHEN EXISTS (SELECT 1 FROM trials AS other WHERE other.market_id = $2 AND other.key = trials.key)
 			THEN key || ' of ' || $1 ELSE key END WHERE market_id = $1`,
 	`UPDATE market_series SET market_id = $2 WHERE market_id = $1`,
 	`UPDATE markets SET merged_into = $2, trials = 0, looks = 0 WHERE id = $1 OR merged_into = $1`,

@@ -107,7 +107,8 @@ func (s *Store) BindBlobRoot(ctx context.Context, identity string) error {
 			return err
 		}
 		if bound != identity {
-			return ktrdr.Errorf(ktrdr.CodeMismatch, "this database belongs to the blob root %s, not to %s; use the same shared folder or bucket for every backend", bound, identity)
+			return ktrdr.Errorf(ktrdr.CodeMismatch,
+				"this database belongs to the blob root %s, not to %s; use the same shared folder or bucket for every backend", bound, identity)
 		}
 		return nil
 	})

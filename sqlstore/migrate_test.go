@@ -152,7 +152,9 @@ func TestOlder_ComparesVersionsByNumber(t *testing.T) {
 func TestSQLite_IsConfiguredForDurability(t *testing.T) {
 	s := openTest(t, sqlitePath(t), testSteps())
 	db := sqliteOf(t, s)
-	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "mmap_size": "0", "query_only": "0"} {
+	for pragma, want := range map[string]string{
+		"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "mmap_size": "0", "query_only": "0",
+	} {
 		var got string
 		if err := s.write(t.Context(), normal, func(tx *tx) error {
 			return tx.row(t.Context(), query("PRAGMA "+pragma)).Scan(&got)

@@ -140,7 +140,8 @@ func notesWhere(q ktrdr.NoteQuery) (string, []any, error) {
 		where = append(where, condition+" $"+strconv.Itoa(len(args)))
 	}
 	if !storable(q.Kind, 64) || !storable(q.Run, 255) || q.Operation != "" && !q.Operation.Valid() {
-		return "", nil, ktrdr.Errorf(ktrdr.CodeInvalid, "a kind of notes is at most 64 bytes of text, a run at most 255, and an operation is named by its id")
+		return "", nil, ktrdr.Errorf(ktrdr.CodeInvalid,
+			"a kind of notes is at most 64 bytes of text, a run at most 255, and an operation is named by its id")
 	}
 	if q.Kind != "" {
 		add("kind =", q.Kind)

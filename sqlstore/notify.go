@@ -148,7 +148,8 @@ func (b *bus) listen(ctx context.Context) (*pgx.Conn, error) {
 		return nil, err
 	}
 	w := &witness{pid: conn.PgConn().PID()}
-	err = conn.QueryRow(ctx, `SELECT (EXTRACT(EPOCH FROM backend_start) * 1000000)::bigint FROM pg_stat_activity WHERE pid = pg_backend_pid()`).Scan(&w.start)
+	err = conn.QueryRow(ctx,
+		`SELECT (EXTRACT(EPOCH FROM backend_start) * 1000000)::bigint FROM pg_stat_activity WHERE pid = pg_backend_pid()`).Scan(&w.start)
 	if err != nil {
 		_ = conn.Close(ctx)
 		return nil, err

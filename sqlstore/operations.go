@@ -33,7 +33,8 @@ func (s *Store) CreateAll(ctx context.Context, all []ktrdr.NewOperation, keys []
 		keys = make([]ktrdr.IdempotencyKey, len(all))
 	}
 	if len(all) > ktrdr.MaxCreate || len(keys) != len(all) {
-		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%d operations with %d keys: at most %d are created at once, each with its key", len(all), len(keys), ktrdr.MaxCreate)
+		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%d operations with %d keys: at most %d are created at once, each with its key", len(all),
+			len(keys), ktrdr.MaxCreate)
 	}
 	for i, n := range all {
 		if err := s.checkNew(n); err != nil {
@@ -74,7 +75,9 @@ func newID(n ktrdr.NewOperation) ktrdr.OperationID {
 	return cmp.Or(n.ID, ktrdr.NewOperationID(n.Type, time.Now()))
 }
 
-func (s *Store) create(ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr.NewOperation, key ktrdr.IdempotencyKey) (operationRow, error) {
+func (s *Store) create(ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr.NewOperation,
+	key ktrdr.IdempotencyKey,
+) (operationRow, error) {
 	if key.Key != "" {
 		if before, err := remember(ctx, t, key, id); err != nil || before != "" {
 			if err != nil {

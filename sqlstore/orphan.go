@@ -19,7 +19,8 @@ const loseWorker = `UPDATE operations SET
 	WHERE `
 
 var (
-	messagePoison = fmt.Sprintf("Operation lost %d workers in a row without getting further; find out what ends them, then resume or retry it", ktrdr.PoisonLosses)
+	messagePoison = fmt.Sprintf("Operation lost %d workers in a row without getting further; find out what ends them, then resume or retry it",
+		ktrdr.PoisonLosses)
 
 	loseWorkerArgs = []any{
 		cancelledFailure,
@@ -36,7 +37,8 @@ var (
 func (s *Store) orphan(ctx context.Context, p ktrdr.RecoveryPolicy, r *ktrdr.Recovered) error {
 	silent := func(from int) (string, []any) {
 		return fmt.Sprintf(`has_plan = 0 AND %s AND COALESCE(heartbeat_at, claimed_at) <= {now} - $%d
-			AND (held_by = '' OR EXISTS (SELECT 1 FROM backends WHERE incarnation = operations.held_by AND seen_at > {now} - $%d))`, isLive, from, from+1),
+			AND (held_by = '' OR EXISTS (SELECT 1 FROM backends WHERE incarnation = operations.held_by
+				AND seen_at > {now} - $%d))`, isLive, from, from+1),
 			[]any{p.Timeout.Microseconds(), p.Late.Microseconds()}
 	}
 	where, args := silent(1)

@@ -96,11 +96,14 @@ func TestCompact_LeavesPagesThatAreFull(t *testing.T) {
 // real ones. A part of each result are figures, which a packer cannot shorten
 // much.
 func insertResearch(ctx context.Context, x *tx, index int) error {
-	const insert query = `INSERT INTO operations (id, operation_type, status, epoch, parent_id, root_id, root_created_at, queue, session, spec, result, created_at, completed_at)
+	const insert query = `INSERT INTO operations (id, operation_type, status, epoch, parent_id, root_id, root_created_at, queue, session, spec,
+		result, created_at, completed_at)
 		VALUES ($1, $2, 'COMPLETED', 1, $3, $4, 1, $5, $6, $7, $8, 1, 2)`
 	root := fmt.Sprintf("op_research_%03d", index)
 	figures := rand.New(rand.NewPCG(uint64(index), 1)) //nolint:gosec // any figures are as good
-	for i, row := range []struct{ spec, result, figures int }{{1929, 1700, 800}, {649, 3400, 1000}, {2585, 5700, 3300}, {414, 8000, 8000}, {1100, 1400, 1400}} {
+	for i, row := range []struct {
+		spec, result, figures int
+	}{{1929, 1700, 800}, {649, 3400, 1000}, {2585, 5700, 3300}, {414, 8000, 8000}, {1100, 1400, 1400}} {
 		var b strings.Builder
 		for b.Len() < row.figures {
 			fmt.Fprintf(&b, "%d,", figures.Uint64())

@@ -118,7 +118,8 @@ func (p *postgres) migrate(ctx context.Context, steps fs.FS) (err error) {
 func (p *postgres) check(ctx context.Context) error {
 	var number int
 	var encoding string
-	err := p.normal.QueryRowContext(ctx, `SELECT current_setting('server_version'), current_setting('server_version_num')::int, current_setting('server_encoding')`).
+	err := p.normal.QueryRowContext(ctx,
+		`SELECT current_setting('server_version'), current_setting('server_version_num')::int, current_setting('server_encoding')`).
 		Scan(&p.version, &number, &encoding)
 	switch {
 	case err != nil:
@@ -167,7 +168,8 @@ func (p *postgres) writeOnce(ctx context.Context, body func(t *tx) error) error 
 }
 
 // sqlNoTimeouts is for one transaction that may take long.
-const sqlNoTimeouts query = `SELECT set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true)`
+const sqlNoTimeouts query = `SELECT set_config('statement_timeout', '0', true),
+	set_config('idle_in_transaction_session_timeout', '0', true)`
 
 // again marks an error after which nothing was changed and the same may be
 // tried at once.

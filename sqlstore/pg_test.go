@@ -189,7 +189,9 @@ func TestPostgres_DeadlockIsTriedAgain(t *testing.T) {
 		t.Errorf("%d runs of two bodies that deadlocked, want 3 or more", got)
 	}
 	var sum int
-	if err := s.readOne(t.Context(), func(r queryer) error { return r.row(t.Context(), `SELECT sum(n) FROM counters`).Scan(&sum) }); err != nil || sum != 6 {
+	if err := s.readOne(t.Context(), func(r queryer) error {
+		return r.row(t.Context(), `SELECT sum(n) FROM counters`).Scan(&sum)
+	}); err != nil || sum != 6 {
 		t.Errorf("the counters add up to %d (err %v), want 6: each body once", sum, err)
 	}
 }

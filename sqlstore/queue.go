@@ -54,7 +54,8 @@ const (
 	countInLine query = `SELECT COUNT(*) FROM operations WHERE ` + inLine
 
 	// outlineColumns is what scanOutline reads, in its order.
-	outlineColumns = `id, operation_type, status, priority, is_backend_local, metadata, cancel_reason, created_at, completed_at, run, generation, idx, session`
+	outlineColumns = `id, operation_type, status, priority, is_backend_local, metadata, cancel_reason, created_at, completed_at, run,
+		generation, idx, session`
 
 	selectStarted query = `SELECT {operation} FROM operations WHERE ` + started
 	selectWork    query = `SELECT {operation} FROM operations

@@ -79,7 +79,8 @@ func TestSweep_OrphansAreNeverEarlyAndChildrenGoOn(t *testing.T) {
 				t.Errorf("orphan %+v", o)
 			}
 		}
-		if op := wantStatus(t, s, alone.ID, ktrdr.Failed); op.ErrorMessage != ktrdr.MessageOrphaned || op.Error.Code != ktrdr.CodeOrphaned || op.Losses != 1 {
+		if op := wantStatus(t, s, alone.ID, ktrdr.Failed); op.ErrorMessage != ktrdr.MessageOrphaned ||
+			op.Error.Code != ktrdr.CodeOrphaned || op.Losses != 1 {
 			t.Errorf("orphan has %q, %+v, %d losses", op.ErrorMessage, op.Error, op.Losses)
 		}
 		if first.Operation != alone.ID {
@@ -112,10 +113,12 @@ func TestStart_TreatsWhatEarlierLivesHeld(t *testing.T) {
 			t.Fatal(err)
 		}
 		design := create(t, s, ktrdr.NewOperation{Type: ktrdr.AgentDesign, BackendLocal: true})
-		if task, err := s.Claim(t.Context(), ktrdr.ClaimRequest{Worker: "w1", Types: []ktrdr.Type{ktrdr.AgentDesign}}, ""); task != nil || err != nil {
+		if task, err := s.Claim(t.Context(), ktrdr.ClaimRequest{Worker: "w1", Types: []ktrdr.Type{ktrdr.AgentDesign}}, ""); task != nil ||
+			err != nil {
 			t.Fatalf("an outside worker got %v, %v; want nothing of what is backend-local", task, err)
 		}
-		if task, err := s.Claim(t.Context(), ktrdr.ClaimRequest{Worker: "w1", Types: []ktrdr.Type{ktrdr.AgentDesign}}, "a-1"); task == nil || err != nil {
+		if task, err := s.Claim(t.Context(), ktrdr.ClaimRequest{Worker: "w1", Types: []ktrdr.Type{ktrdr.AgentDesign}}, "a-1"); task == nil ||
+			err != nil {
 			t.Fatalf("the backend's own worker got %v, %v", task, err)
 		}
 		outside := create(t, s, ktrdr.NewOperation{Type: ktrdr.Dummy})
@@ -128,7 +131,8 @@ func TestStart_TreatsWhatEarlierLivesHeld(t *testing.T) {
 		}
 		wantStatus(t, s, requeued.ID, ktrdr.Pending)
 		wantStatus(t, s, flagged.ID, ktrdr.Cancelled)
-		if op := wantStatus(t, s, design.ID, ktrdr.Failed); op.ErrorMessage != ktrdr.MessageRestartLost || op.Error.Code != ktrdr.CodeBackendRestart {
+		if op := wantStatus(t, s, design.ID, ktrdr.Failed); op.ErrorMessage != ktrdr.MessageRestartLost ||
+			op.Error.Code != ktrdr.CodeBackendRestart {
 			t.Errorf("design failed with %q, %+v", op.ErrorMessage, op.Error)
 		}
 		wantStatus(t, s, outside.ID, ktrdr.Reconciling)

@@ -27,15 +27,21 @@ func TestStore_WaitsCallsAndBreakersOutliveIt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := first.SettleCall(t.Context(), ktrdr.CallEnd{ID: call.ID, Status: ktrdr.CallAnswered, Cost: 4, Answer: json.RawMessage(`"yes"`)}); err != nil {
+			if err := first.SettleCall(t.Context(), ktrdr.CallEnd{
+				ID: call.ID, Status: ktrdr.CallAnswered, Cost: 4, Answer: json.RawMessage(`"yes"`),
+			}); err != nil {
 				t.Fatal(err)
 			}
-			breaker, err := first.SaveBreaker(t.Context(), ktrdr.Breaker{Name: "agent:a", Scope: ktrdr.ScopeAgent, State: ktrdr.BreakerOpen, Trips: 3},
+			breaker, err := first.SaveBreaker(t.Context(), ktrdr.Breaker{
+				Name: "agent:a", Scope: ktrdr.ScopeAgent, State: ktrdr.BreakerOpen, Trips: 3,
+			},
 				ktrdr.BreakerChange{From: ktrdr.BreakerClosed, To: ktrdr.BreakerOpen, Reason: "slow"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := first.Release(t.Context(), ktrdr.Released{Operation: task.Operation, Epoch: task.Epoch, AfterSeconds: wait.Seconds()}); err != nil {
+			if err := first.Release(t.Context(), ktrdr.Released{
+				Operation: task.Operation, Epoch: task.Epoch, AfterSeconds: wait.Seconds(),
+			}); err != nil {
 				t.Fatal(err)
 			}
 			due := releasedAt(t, first, task.Operation).Add(wait)

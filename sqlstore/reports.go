@@ -26,7 +26,8 @@ const (
 		ORDER BY completed_at DESC LIMIT $2`
 
 	// machineKinds is spelled as the index events_machine spells it.
-	machineKinds = `kind IN ('worker_registered', 'failed', 'released', 'reported', 'resumed', 'checkpoint_skipped', 'write_refused', 'breaker', 'paused', 'unpaused', 'backend_started', 'backend_stopped', 'backend_died', 'worker_left', 'worker_lost', 'worker_returned')`
+	machineKinds = `kind IN ('worker_registered', 'failed', 'released', 'reported', 'resumed', 'checkpoint_skipped', 'write_refused', ` +
+		`'breaker', 'paused', 'unpaused', 'backend_started', 'backend_stopped', 'backend_died', 'worker_left', 'worker_lost', 'worker_returned')`
 
 	countMachine = `SELECT kind, COALESCE({code}, ''), COALESCE({by}, ''), COALESCE({held_by}, ''), COUNT(*) FROM events
 		WHERE at >= $1 AND ` + machineKinds + ` GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`

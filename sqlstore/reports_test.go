@@ -114,7 +114,9 @@ func (l *reporting) research(run string, index int, e end, markets ...string) kt
 func (l *reporting) look(of ktrdr.Operation, claim bool) {
 	l.Helper()
 	look := &ktrdr.NewLook{Kind: ktrdr.LookConfirmation, Research: of.ID, Markets: []string{l.market}}
-	op, err := l.s.Create(l.Context(), ktrdr.NewOperation{Type: ktrdr.AgentConfirm, BackendLocal: true, Run: of.Run, Spec: json.RawMessage(`{}`), Look: look}, ktrdr.IdempotencyKey{})
+	op, err := l.s.Create(l.Context(), ktrdr.NewOperation{
+		Type: ktrdr.AgentConfirm, BackendLocal: true, Run: of.Run, Spec: json.RawMessage(`{}`), Look: look,
+	}, ktrdr.IdempotencyKey{})
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -206,13 +208,17 @@ func TestReports_CountTheEventsOfProcesses(t *testing.T) {
 		from := l.instant()
 		register := func(id ktrdr.WorkerID, types ...ktrdr.Type) {
 			l.Helper()
-			if _, err := l.s.RegisterWorker(ctx, ktrdr.Registration{Protocol: ktrdr.Protocol, Worker: ktrdr.Worker{ID: id, Types: types, Slots: 1}}); err != nil {
+			if _, err := l.s.RegisterWorker(ctx, ktrdr.Registration{
+				Protocol: ktrdr.Protocol, Worker: ktrdr.Worker{ID: id, Types: types, Slots: 1},
+			}); err != nil {
 				l.Fatal(err)
 			}
 		}
 		register("w-1", ktrdr.Dummy)
 		register("w-2", ktrdr.Dummy)
-		if _, err := l.s.RegisterWorker(ctx, ktrdr.Registration{Protocol: ktrdr.Protocol, Worker: ktrdr.Worker{ID: "w-3", HeldBy: "b-1", Slots: 1}}); err != nil {
+		if _, err := l.s.RegisterWorker(ctx, ktrdr.Registration{
+			Protocol: ktrdr.Protocol, Worker: ktrdr.Worker{ID: "w-3", HeldBy: "b-1", Slots: 1},
+		}); err != nil {
 			l.Fatal(err)
 		}
 		x := running(l.T, l.s)
@@ -222,7 +228,8 @@ func TestReports_CountTheEventsOfProcesses(t *testing.T) {
 			l.Fatal(err)
 		}
 		for _, data := range []string{
-			`{"code":"orphaned","worker_id":"w-1"}`, `{"code":"orphaned","worker_id":"w-1"}`, `{"code":"poison","worker_id":"w-2"}`, `{"code":"failed","worker_id":"w-9"}`,
+			`{"code":"orphaned","worker_id":"w-1"}`, `{"code":"orphaned","worker_id":"w-1"}`, `{"code":"poison","worker_id":"w-2"}`,
+			`{"code":"failed","worker_id":"w-9"}`,
 		} {
 			mustRaw(l.T, l.s, `INSERT INTO events (operation_id, kind, at, epoch, data) VALUES ('op_1', 'failed', $1, 1, $2)`, micros(from), data)
 		}
@@ -252,7 +259,8 @@ func TestReports_CountTheEventsOfProcesses(t *testing.T) {
 		if diff := cmp.Diff(want, m.Events); diff != "" {
 			l.Errorf("(-want +got):\n%s", diff)
 		}
-		if n := len(m.Pauses); n != 20 || m.Pauses[0].Kind != ktrdr.EventPaused || m.Pauses[n-1].Kind != ktrdr.EventUnpaused || m.Pauses[n-1].At.Before(m.Pauses[0].At) {
+		if n := len(m.Pauses); n != 20 || m.Pauses[0].Kind != ktrdr.EventPaused || m.Pauses[n-1].Kind != ktrdr.EventUnpaused ||
+			m.Pauses[n-1].At.Before(m.Pauses[0].At) {
 			l.Errorf("%d events of pauses, want the newest 20 with the oldest first: %+v", n, m.Pauses)
 		}
 	})
@@ -261,14 +269,17 @@ func TestReports_CountTheEventsOfProcesses(t *testing.T) {
 func TestReports_WorkOfADeadBackendIsReleasedByRecovery(t *testing.T) {
 	eachStore(t, nil, func(t *testing.T, s *Store) {
 		from := time.Now().Add(-time.Hour)
-		op, err := s.Create(t.Context(), ktrdr.NewOperation{Type: ktrdr.Dummy, BackendLocal: true, Spec: json.RawMessage(`{}`)}, ktrdr.IdempotencyKey{})
+		op, err := s.Create(t.Context(), ktrdr.NewOperation{Type: ktrdr.Dummy, BackendLocal: true, Spec: json.RawMessage(`{}`)},
+			ktrdr.IdempotencyKey{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if task, err := s.Claim(t.Context(), ktrdr.ClaimRequest{Worker: "w", Key: "k", Types: []ktrdr.Type{ktrdr.Dummy}, Free: 1}, "b-1"); err != nil || task == nil || task.Operation != op.ID {
+		if task, err := s.Claim(t.Context(), ktrdr.ClaimRequest{Worker: "w", Key: "k", Types: []ktrdr.Type{ktrdr.Dummy}, Free: 1},
+			"b-1"); err != nil || task == nil || task.Operation != op.ID {
 			t.Fatalf("claim %+v, %v", task, err)
 		}
-		if _, err := s.Start(t.Context(), ktrdr.Backend{ID: "b", Incarnation: "b-2"}, ktrdr.RecoveryPolicy{Timeout: time.Minute, Requeue: []ktrdr.Type{ktrdr.Dummy}}); err != nil {
+		if _, err := s.Start(t.Context(), ktrdr.Backend{ID: "b", Incarnation: "b-2"},
+			ktrdr.RecoveryPolicy{Timeout: time.Minute, Requeue: []ktrdr.Type{ktrdr.Dummy}}); err != nil {
 			t.Fatal(err)
 		}
 		m, err := s.MachineSince(t.Context(), from)
@@ -324,7 +335,11 @@ func TestTally_SinceCountsWhatWasDoneByHand(t *testing.T) {
 		l.newMarket("GBPUSD")
 		byHand := func(market string) {
 			l.Helper()
-			n := ktrdr.NewOperation{Type: ktrdr.Dummy, Spec: json.RawMessage(`{}`), Trial: &ktrdr.NewTrial{Own: 1, Markets: []ktrdr.TrialMarket{{Market: market, Symbols: "S"}}}}
+			n := ktrdr.NewOperation{
+				Type: ktrdr.Dummy, Spec: json.RawMessage(`{}`), Trial: &ktrdr.NewTrial{
+					Own: 1, Markets: []ktrdr.TrialMarket{{Market: market, Symbols: "S"}},
+				},
+			}
 			if _, err := l.s.Create(l.Context(), n, ktrdr.IdempotencyKey{}); err != nil {
 				l.Fatal(err)
 			}
@@ -420,7 +435,8 @@ func TestEvents_AnEndSaysTypeAndRung(t *testing.T) {
 			To   string `json:"to"`
 		}
 		last := events[len(events)-1]
-		if err := json.Unmarshal(last.Data, &said); err != nil || said.Type != "agent_research" || said.Rung != "gate_rejected" || said.To != "COMPLETED" {
+		if err := json.Unmarshal(last.Data, &said); err != nil || said.Type != "agent_research" || said.Rung != "gate_rejected" ||
+			said.To != "COMPLETED" {
 			l.Errorf("the end says %s, %v", last.Data, err)
 		}
 	})
@@ -440,7 +456,8 @@ func TestOpen_AnOlderDatabaseCanBeReported(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		mustRaw(t, s, `UPDATE operations SET result = '{"success":true,"instead":["Designed by the program itself"],"outcome":"completed"}' WHERE id = $1`, id)
+		mustRaw(t, s,
+			`UPDATE operations SET result = '{"success":true,"instead":["Designed by the program itself"],"outcome":"completed"}' WHERE id = $1`, id)
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}

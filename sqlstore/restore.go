@@ -69,7 +69,8 @@ func (s *Store) refuseUnfinished(ctx context.Context) error {
 	return err
 }
 
-var errUnfinished = ktrdr.Errorf(ktrdr.CodeConflict, "a restore into this database has not finished, so not everything is there: run `ktrdr restore FILE` into it again, which begins anew")
+var errUnfinished = ktrdr.Errorf(ktrdr.CodeConflict,
+	"a restore into this database has not finished, so not everything is there: run `ktrdr restore FILE` into it again, which begins anew")
 
 // restore is one under way.
 type restore struct {
@@ -88,7 +89,9 @@ func (r *restore) run(ctx context.Context) error {
 		return err
 	}
 	if m.Schema != r.store.schema {
-		return ktrdr.Errorf(ktrdr.CodeInvalid, "the backup holds schema %d and this ktrdr makes %d: restore it with the ktrdr that made it (%s), then open it with this one", m.Schema, r.store.schema, m.CreatedBy)
+		return ktrdr.Errorf(ktrdr.CodeInvalid,
+			"the backup holds schema %d and this ktrdr makes %d: restore it with the ktrdr that made it (%s), then open it with this one", m.Schema,
+			r.store.schema, m.CreatedBy)
 	}
 	if err := r.prepare(ctx, m); err != nil {
 		return err

@@ -72,7 +72,8 @@ func resumable(ctx context.Context, t *tx, id ktrdr.OperationID) error {
 		return err
 	}
 	if cancelled {
-		return ktrdr.Errorf(ktrdr.CodeConflict, "operation %s cannot be resumed: its run %s was cancelled; start a new run with `ktrdr research`", id, op.Run)
+		return ktrdr.Errorf(ktrdr.CodeConflict, "operation %s cannot be resumed: its run %s was cancelled; start a new run with `ktrdr research`",
+			id, op.Run)
 	}
 	if op.Parent != "" {
 		parent, err := load(ctx, t, op.Parent)

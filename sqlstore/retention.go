@@ -45,7 +45,8 @@ func deleteCheckpoints(ctx context.Context, t *tx, op ktrdr.OperationID) (int64,
 	case len(found) == 0:
 		return 0, notFound(op)
 	case ktrdr.Status(found[0]).Live():
-		return 0, ktrdr.Errorf(ktrdr.CodeConflict, "operation %s is %s; cancel it, or wait until it has ended, before its checkpoints are deleted", op, found[0])
+		return 0, ktrdr.Errorf(ktrdr.CodeConflict,
+			"operation %s is %s; cancel it, or wait until it has ended, before its checkpoints are deleted", op, found[0])
 	}
 	n, err := t.exec(ctx, deleteSome, op, removeAtOnce)
 	if err != nil || n == 0 {
@@ -114,7 +115,8 @@ func expire(ctx context.Context, t *tx, old map[string][]string) (int, error) {
 		}
 		for _, op := range free {
 			list, args := padded(2, old[op], func(id string) any { return id })
-			n, err := t.exec(ctx, query(`DELETE FROM checkpoints AS c WHERE `+ofOperation+` AND c.id IN (`+list+`) AND `+expirable), append([]any{op}, args...)...)
+			n, err := t.exec(ctx, query(`DELETE FROM checkpoints AS c WHERE `+ofOperation+` AND c.id IN (`+list+`) AND `+expirable),
+				append([]any{op}, args...)...)
 			if err != nil {
 				return 0, err
 			}

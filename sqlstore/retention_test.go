@@ -61,7 +61,9 @@ func TestExpire_EndedOperationKeepsOnlyItsFinalCheckpoint(t *testing.T) {
 		failed.save(1, 1)
 		last := done.checkpoint(1, 2)
 		last.Type = ktrdr.CheckpointFinal
-		if _, err := s.Finish(t.Context(), ktrdr.Finished{Operation: done.op, Epoch: 1, Outcome: ktrdr.Completed, Checkpoint: &last}); err != nil {
+		if _, err := s.Finish(t.Context(), ktrdr.Finished{
+			Operation: done.op, Epoch: 1, Outcome: ktrdr.Completed, Checkpoint: &last,
+		}); err != nil {
 			t.Fatal(err)
 		}
 		failed.finish(1, ktrdr.Failed)

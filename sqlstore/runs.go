@@ -147,7 +147,8 @@ func (s *Store) runBeginning(ctx context.Context, id string) (ktrdr.Run, error) 
 	case len(found) == 0 || !strings.HasPrefix(found[0].ID, id):
 		return ktrdr.Run{}, noRun(id)
 	case len(found) > 1:
-		return ktrdr.Run{}, ktrdr.Errorf(ktrdr.CodeInvalid, "several runs begin with %q; give more of the id, which `ktrdr runs --json` shows", clip(id))
+		return ktrdr.Run{}, ktrdr.Errorf(ktrdr.CodeInvalid, "several runs begin with %q; give more of the id, which `ktrdr runs --json` shows",
+			clip(id))
 	}
 	return found[0], nil
 }
@@ -186,7 +187,8 @@ func runsQuery(q ktrdr.RunQuery) (query, []any, error) {
 	arg := adder(&args)
 	for _, state := range q.State {
 		if !slices.Contains(ktrdr.RunStates, state) {
-			return "", nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not a state of a run; the states are %s", clip(string(state)), text.Join(ktrdr.RunStates))
+			return "", nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not a state of a run; the states are %s", clip(string(state)),
+				text.Join(ktrdr.RunStates))
 		}
 	}
 	if len(q.State) > 0 {
@@ -253,7 +255,9 @@ func (s *Store) CancelRun(ctx context.Context, id, by, reason string) (run ktrdr
 		if _, err := t.exec(ctx, markCancelled, id, shortened(by), shortened(reason)); err != nil {
 			return err
 		}
-		if err := insertEvent(ctx, t, "", ktrdr.EventRunCancelled, 0, runEvent{Run: id, By: shortened(by), Reason: shortened(reason)}); err != nil {
+		if err := insertEvent(ctx, t, "", ktrdr.EventRunCancelled, 0, runEvent{
+			Run: id, By: shortened(by), Reason: shortened(reason),
+		}); err != nil {
 			return err
 		}
 		t.wakeWorkers()
@@ -348,7 +352,9 @@ func (s *Store) EndRun(ctx context.Context, id string) (changed bool, err error)
 // changeRun runs a conditional update of a run and writes an event if it changed
 // anything. The row is locked first: a statement that waits for a row sees the
 // row as it is then, and the rest of the database as it was before.
-func (s *Store) changeRun(ctx context.Context, id string, kind ktrdr.EventKind, why string, text query, args ...any) (changed bool, err error) {
+func (s *Store) changeRun(ctx context.Context, id string, kind ktrdr.EventKind, why string, text query,
+	args ...any,
+) (changed bool, err error) {
 	err = s.write(ctx, normal, func(t *tx) error {
 		if _, err := loadRun(ctx, t, updateRun, id); err != nil {
 			return err

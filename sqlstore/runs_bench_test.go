@@ -24,7 +24,9 @@ func (idle) Next(ktrdr.Operation, []ktrdr.Operation, ktrdr.Why) (ktrdr.Decision,
 
 func openIdle(b *testing.B) *Store {
 	b.Helper()
-	s, err := Open(b.Context(), Config{URL: filepath.Join(b.TempDir(), "ktrdr.db"), Plans: map[ktrdr.Type]ktrdr.Plan{ktrdr.AgentResearch: idle{}}})
+	s, err := Open(b.Context(), Config{
+		URL: filepath.Join(b.TempDir(), "ktrdr.db"), Plans: map[ktrdr.Type]ktrdr.Plan{ktrdr.AgentResearch: idle{}},
+	})
 	if err != nil {
 		b.Fatal(err)
 	}

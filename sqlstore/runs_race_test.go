@@ -152,7 +152,8 @@ func waitsForALock(t *testing.T, s *Store) bool {
 	t.Helper()
 	var n int
 	if err := s.readOne(t.Context(), func(r queryer) error {
-		return r.row(t.Context(), `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&n)
+		return r.row(t.Context(),
+			`SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&n)
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -107,7 +107,8 @@ func (db *sqlite) intact() error {
 	if err == nil && os.SameFile(now, db.file) {
 		return nil
 	}
-	return ktrdr.Errorf(ktrdr.CodeUnavailable, "database %s was moved, deleted or replaced while it was open; put it back, or stop and start again", db.path)
+	return ktrdr.Errorf(ktrdr.CodeUnavailable,
+		"database %s was moved, deleted or replaced while it was open; put it back, or stop and start again", db.path)
 }
 
 // inMemory says whether the database is the writer's connection and nothing else.

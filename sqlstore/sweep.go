@@ -33,7 +33,9 @@ func treatQuery(where string, n int) query {
 
 // treat calls do, in a transaction that holds their trees, for every batch of
 // operations that satisfy where, and adds what it did to r.
-func (s *Store) treat(ctx context.Context, where string, args []any, r *ktrdr.Recovered, do func(t *tx, all []found) (ktrdr.Recovered, error)) error {
+func (s *Store) treat(ctx context.Context, where string, args []any, r *ktrdr.Recovered,
+	do func(t *tx, all []found) (ktrdr.Recovered, error),
+) error {
 	text := treatQuery(where, len(args))
 	for after := ktrdr.OperationID(""); ; {
 		all, err := readAll(ctx, s, scanFound, text, append(slices.Clone(args), after)...)

@@ -11,9 +11,11 @@ import (
 const (
 	sumMarkets = ` SELECT COUNT(*),
 		COALESCE(SUM(trials), 0) - (SELECT COUNT(*) FROM trials AS t WHERE t.main = 0 AND t.market_id IN (SELECT id FROM chosen) AND EXISTS (
-			SELECT 1 FROM trials AS f WHERE f.operation_id = t.operation_id AND (f.main = 1 OR f.market_id < t.market_id) AND f.market_id IN (SELECT id FROM chosen))),
+			SELECT 1 FROM trials AS f WHERE f.operation_id = t.operation_id AND (f.main = 1 OR f.market_id < t.market_id)
+				AND f.market_id IN (SELECT id FROM chosen))),
 		COALESCE(SUM(looks), 0) - (SELECT COUNT(*) FROM look_markets AS l WHERE l.market_id IN (SELECT id FROM chosen) AND EXISTS (
-			SELECT 1 FROM look_markets AS f WHERE f.look_key = l.look_key AND f.market_id < l.market_id AND f.market_id IN (SELECT id FROM chosen))), `
+			SELECT 1 FROM look_markets AS f WHERE f.look_key = l.look_key AND f.market_id < l.market_id
+				AND f.market_id IN (SELECT id FROM chosen))), `
 
 	chosen = `WITH chosen AS (SELECT id, trials, looks FROM markets WHERE merged_into IS NULL AND `
 

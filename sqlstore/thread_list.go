@@ -165,7 +165,9 @@ func (s threads) List(ctx context.Context, q thread.Query) ([]thread.Tuple, erro
 // nextPoints reads the page after a row, or the first, and returns what of it
 // matches, and its last row when there may be more after it. It stops where
 // rows alone exceed the budget.
-func nextPoints(ctx context.Context, r queryer, q thread.Query, filter thread.Filter, after *point, budget thread.Budget) (last *point, matching []point, err error) {
+func nextPoints(ctx context.Context, r queryer, q thread.Query, filter thread.Filter, after *point, budget thread.Budget) (last *point,
+	matching []point, err error,
+) {
 	text, args := pointsQuery(q, filter, after)
 	rows, err := r.rows(ctx, text, args...)
 	if err != nil {

@@ -55,7 +55,8 @@ func TestOpen_MovesTheValuesOfOlderThreads(t *testing.T) {
 				for channel, v := range held {
 					h := contentHash(v)
 					kept[channel] = storedSlot{Version: "1", Hash: h.String()}
-					x.sql(`INSERT INTO thread_values (tenant, thread_id, ns, channel, version, hash, place) VALUES ('', $1, '', $2, '1', $3, 0)`, threadID, channel, h[:])
+					x.sql(`INSERT INTO thread_values (tenant, thread_id, ns, channel, version, hash, place) VALUES ('', $1, '', $2, '1', $3, 0)`,
+						threadID, channel, h[:])
 				}
 				text, err := json.Marshal(kept)
 				if err != nil {
@@ -71,7 +72,8 @@ func TestOpen_MovesTheValuesOfOlderThreads(t *testing.T) {
 			now := openStore(t, where, nil)
 			for threadID, want := range map[string]thread.Value{"t": own, "u": blob} {
 				got, err := now.Saver().GetTuple(t.Context(), thread.Ref{Thread: threadID})
-				if err != nil || string(got.Values["a"].Bytes) != string(shared.Bytes) || got.Values["b"].Type != want.Type || string(got.Values["b"].Bytes) != string(want.Bytes) {
+				if err != nil || string(got.Values["a"].Bytes) != string(shared.Bytes) || got.Values["b"].Type != want.Type ||
+					string(got.Values["b"].Bytes) != string(want.Bytes) {
 					t.Errorf("thread %s = %+v, %v", threadID, got.Values, err)
 				}
 			}

@@ -11,8 +11,9 @@ import (
 
 const (
 	selectSpaces query = `SELECT DISTINCT ns FROM checkpoints WHERE tenant = $1 AND thread_id = $2`
-	olderPoints  query = `SELECT id FROM checkpoints WHERE tenant = $1 AND thread_id = $2 AND ns = $3 AND id > $4 AND id < $5 ORDER BY id LIMIT $6`
-	olderWrites  query = `SELECT DISTINCT checkpoint_id FROM checkpoint_writes
+	olderPoints  query = `SELECT id FROM checkpoints WHERE tenant = $1 AND thread_id = $2 AND ns = $3 AND id > $4 AND id < $5
+		ORDER BY id LIMIT $6`
+	olderWrites query = `SELECT DISTINCT checkpoint_id FROM checkpoint_writes
 		WHERE tenant = $1 AND thread_id = $2 AND ns = $3 AND checkpoint_id > $4 AND checkpoint_id < $5 ORDER BY checkpoint_id LIMIT $6`
 )
 
@@ -56,7 +57,9 @@ func pruneSpace(ctx context.Context, t *tx, ref thread.Ref) (done bool, err erro
 }
 
 // someOlder finds ids below the latest that need not be kept.
-func someOlder(ctx context.Context, q queryer, older query, ref thread.Ref, latest string, keep map[string]bool) (gone []string, err error) {
+func someOlder(ctx context.Context, q queryer, older query, ref thread.Ref, latest string,
+	keep map[string]bool,
+) (gone []string, err error) {
 	for last := ""; ; {
 		page, err := firstColumn(ctx, q, older, ref.Tenant, ref.Thread, ref.NS, last, latest, removeAtOnce)
 		if err != nil {
@@ -102,7 +105,8 @@ const (
 	selectSpaceSlots  query = `SELECT slots FROM checkpoints WHERE tenant = $1 AND thread_id = $2 AND ns = $3 LIMIT $4`
 	selectSpaceValues query = `SELECT channel, version, hash FROM thread_values WHERE tenant = $1 AND thread_id = $2 AND ns = $3
 		ORDER BY channel, version, hash LIMIT $4`
-	deleteOneValue query = `DELETE FROM thread_values WHERE tenant = $1 AND thread_id = $2 AND ns = $3 AND channel = $4 AND version = $5 AND hash = $6`
+	deleteOneValue query = `DELETE FROM thread_values WHERE tenant = $1 AND thread_id = $2 AND ns = $3 AND channel = $4 AND version = $5
+		AND hash = $6`
 )
 
 // trimValues forgets some of the values that no checkpoint of the namespace
@@ -184,8 +188,10 @@ func (s threads) deleteRun(ctx context.Context, tenant, run string) error {
 }
 
 const (
-	selectRunSpace query = `SELECT thread_id, ns FROM checkpoints WHERE run_id IS NOT NULL AND tenant = $1 AND run_id = $2 ORDER BY thread_id, ns LIMIT 1`
-	selectRunIDs   query = `SELECT id FROM checkpoints WHERE run_id IS NOT NULL AND tenant = $1 AND run_id = $2 AND thread_id = $3 AND ns = $4 ORDER BY id LIMIT $5`
+	selectRunSpace query = `SELECT thread_id, ns FROM checkpoints WHERE run_id IS NOT NULL AND tenant = $1 AND run_id = $2
+		ORDER BY thread_id, ns LIMIT 1`
+	selectRunIDs query = `SELECT id FROM checkpoints WHERE run_id IS NOT NULL AND tenant = $1 AND run_id = $2 AND thread_id = $3 AND ns = $4
+		ORDER BY id LIMIT $5`
 )
 
 // deleteSomeOfRun says of which namespace it deleted, if the run had any.

@@ -189,7 +189,8 @@ func padded[T any](from int, all []T, arg func(T) any) (string, []any) {
 // The orders in which writes are read: as they are shown, and as a history
 // replays them.
 const (
-	writesAt     = `SELECT checkpoint_id, task, channel, type, bytes FROM checkpoint_writes WHERE tenant = $1 AND thread_id = $2 AND ns = $3 AND checkpoint_id IN (%s) ORDER BY `
+	writesAt = `SELECT checkpoint_id, task, channel, type, bytes FROM checkpoint_writes WHERE tenant = $1 AND thread_id = $2 AND ns = $3
+		AND checkpoint_id IN (%s) ORDER BY `
 	selectWrites = writesAt + `task, idx`
 	replayWrites = writesAt + `path, task, idx`
 )

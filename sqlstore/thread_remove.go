@@ -99,7 +99,8 @@ func removeFrom(ctx context.Context, t *tx, table string, key []string, tenant, 
 	for i := range bound {
 		into[i] = &bound[i]
 	}
-	err := t.row(ctx, query(`SELECT `+columns+` FROM `+table+where+` ORDER BY `+columns+` LIMIT 1 OFFSET $3`), tenant, threadID, most-1).Scan(into...)
+	err := t.row(ctx, query(`SELECT `+columns+` FROM `+table+where+` ORDER BY `+columns+` LIMIT 1 OFFSET $3`), tenant, threadID,
+		most-1).Scan(into...)
 	switch {
 	case err == nil:
 		where += ` AND (` + columns + `) <= (` + placeholders(3, len(key)) + `)`

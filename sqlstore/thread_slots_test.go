@@ -44,7 +44,9 @@ func TestSlots_AreReadAsTheyWereWritten(t *testing.T) {
 }
 
 func TestSlots_DamageIsSaid(t *testing.T) {
-	for _, text := range []string{``, `{`, `{"a"`, `{"a":{"v":"1"}`, `{"a":{"v":"1","h":"xyz"}}`, `{"a":{"v":"1"},}`, `[]`, `{"a":{"v":"1"}}}`} {
+	for _, text := range []string{
+		``, `{`, `{"a"`, `{"a":{"v":"1"}`, `{"a":{"v":"1","h":"xyz"}}`, `{"a":{"v":"1"},}`, `[]`, `{"a":{"v":"1"}}}`,
+	} {
 		if got, err := decodeSlots(text); ktrdr.CodeOf(err) != ktrdr.CodeCorrupt {
 			t.Errorf("%s is read as %v, %v; want code corrupt", text, got, err)
 		}

@@ -94,7 +94,9 @@ func keyed(columns string) (texts [7]query) {
 // lookUp reads of values what texts select, for each namespace together. Scan
 // reads a row whose first column is n. Values that are not there are not among
 // what it returns.
-func lookUp[T any](ctx context.Context, q queryer, texts *[7]query, tenant string, wanted map[space][]seenValue, scan func(row scanner, n *int) (T, error)) (map[valueAt]T, error) {
+func lookUp[T any](ctx context.Context, q queryer, texts *[7]query, tenant string, wanted map[space][]seenValue,
+	scan func(row scanner, n *int) (T, error),
+) (map[valueAt]T, error) {
 	found := make(map[valueAt]T)
 	for where, keys := range wanted {
 		for some := range slices.Chunk(keys, keysAtOnce) {

@@ -15,14 +15,16 @@ import (
 // Trials with what is known of them now: the operation, the market and the look
 // that confirmed them.
 const (
-	selectTrialColumns = `SELECT t.market_id, t.key, t.operation_id, o.operation_type, t.run, t.generation, t.idx, t.symbols, t.timeframes, t.made_up, t.created_at,
-		o.status, o.rung, t.strategy, t.sharpe, t.sharpe_z, t.alpha, t.alpha_z, t.net_return, t.max_drawdown, t.trades, t.cheap_costs, t.unaided, t.result_hash,
+	selectTrialColumns = `SELECT t.market_id, t.key, t.operation_id, o.operation_type, t.run, t.generation, t.idx, t.symbols, t.timeframes,
+		t.made_up, t.created_at, o.status, o.rung, t.strategy, t.sharpe, t.sharpe_z, t.alpha, t.alpha_z, t.net_return, t.max_drawdown, t.trades,
+		t.cheap_costs, t.unaided, t.result_hash,
 		(SELECT MAX(of_m.trials) FROM trials AS of_t JOIN markets AS of_m ON of_m.id = of_t.market_id WHERE of_t.operation_id = t.operation_id),
 		(SELECT MAX(of_m.looks) FROM trials AS of_t JOIN markets AS of_m ON of_m.id = of_t.market_id WHERE of_t.operation_id = t.operation_id),
 		COALESCE(l.operation_id, ''), COALESCE(l.ended_at, 0), COALESCE(l.claim, 0), l.adjusted_p
 	FROM `
 	joinRest = ` JOIN operations AS o ON o.id = t.operation_id LEFT JOIN looks AS l ON l.key = (SELECT first.key FROM looks AS first
-			WHERE first.research_id = t.operation_id AND first.research_id <> '' AND first.kind = 'confirmation' ORDER BY first.reserved_at, first.key LIMIT 1)`
+			WHERE first.research_id = t.operation_id AND first.research_id <> '' AND first.kind = 'confirmation'
+			ORDER BY first.reserved_at, first.key LIMIT 1)`
 )
 
 func scanTrial(row scanner) (t ktrdr.Trial, err error) {
@@ -60,7 +62,8 @@ func (s *Store) Trials(ctx context.Context, q ktrdr.TrialQuery) (ktrdr.TrialPage
 	if len(q.Of) > largestPage {
 		return ktrdr.TrialPage{}, ktrdr.Errorf(ktrdr.CodeInvalid, "at most %d operations may be named, not %d", largestPage, len(q.Of))
 	}
-	if !storable(q.Run, 255) || !storable(q.Symbol, 255) || !storable(q.Market, 64) || !storable(string(q.Type), 64) || !storable(q.Timeframe, 32) {
+	if !storable(q.Run, 255) || !storable(q.Symbol, 255) || !storable(q.Market, 64) || !storable(string(q.Type), 64) ||
+		!storable(q.Timeframe, 32) {
 		return ktrdr.TrialPage{}, ktrdr.Errorf(ktrdr.CodeInvalid,
 			"trials are selected by a run or symbol of at most 255 bytes of text, a market or type of at most 64 and a timeframe of at most 32")
 	}

@@ -104,7 +104,8 @@ func mustRaw(t *testing.T, s *Store, text query, args ...any) {
 func plant(t *testing.T, s *Store, id ktrdr.OperationID, status ktrdr.Status) {
 	t.Helper()
 	mustRaw(t, s, `INSERT INTO meta (key, value) VALUES ('restoring', '1')`)
-	mustRaw(t, s, `INSERT INTO operations (id, operation_type, status, epoch, root_id, root_created_at, spec, created_at, heartbeat_at, completed_at)
+	mustRaw(t, s, `INSERT INTO operations (id, operation_type, status, epoch, root_id, root_created_at, spec, created_at, heartbeat_at,
+		completed_at)
 		VALUES ($1, 'dummy', $2, 7, $1, 1, '{}', 1, 1, CASE WHEN $3 = 1 THEN 1 END)`, id, status, bit(status.Terminal()))
 	mustRaw(t, s, `DELETE FROM meta WHERE key = 'restoring'`)
 }
@@ -201,7 +202,8 @@ func TestTriggers_RefuseWhatNoStatementMayDo(t *testing.T) {
 		"another index":               {ktrdr.Pending, `UPDATE operations SET idx = 1 WHERE id = $1`},
 		"deleting a running one":      {ktrdr.Running, `DELETE FROM operations WHERE id = $1`},
 		"deleting a reconciling one":  {ktrdr.Reconciling, `DELETE FROM operations WHERE id = $1`},
-		"being born running": {ktrdr.Failed, `INSERT INTO operations (id, operation_type, status, root_id, root_created_at, spec, created_at, heartbeat_at)
+		"being born running": {ktrdr.Failed, `INSERT INTO operations (id, operation_type, status, root_id, root_created_at, spec, created_at,
+			heartbeat_at)
 			SELECT 'op_dummy_new', 'dummy', 'RUNNING', 'op_dummy_new', 1, '{}', 1, 1 FROM operations WHERE id = $1`},
 		"running without a heartbeat": {ktrdr.Running, `UPDATE operations SET heartbeat_at = NULL WHERE id = $1`},
 		"waiting while running":       {ktrdr.Running, `UPDATE operations SET not_before = 1 WHERE id = $1`},
@@ -221,11 +223,16 @@ func TestTriggers_RefuseWhatNoStatementMayDo(t *testing.T) {
 				t.Errorf("%s: the operation is %s at epoch %d (%v), want it unchanged", name, op.Status, op.Epoch, err)
 			}
 		}
-		mustRaw(t, s, `INSERT INTO notes (id, kind, key, run, generation, idx, operation_id, at, data) VALUES (1, 'k', 'a', '', 0, 0, '', 1, '{}')`)
-		mustRaw(t, s, `INSERT INTO llm_calls (id, root_id, operation_id, epoch, key, model, status, charged, at) VALUES (1, 'r', 'o', 1, 'k', 'm', 'reserved', 9, 1)`)
+		mustRaw(t, s,
+			`INSERT INTO notes (id, kind, key, run, generation, idx, operation_id, at, data) VALUES (1, 'k', 'a', '', 0, 0, '', 1, '{}')`)
+		mustRaw(t, s,
+			`INSERT INTO llm_calls (id, root_id, operation_id, epoch, key, model, status, charged, at)
+				VALUES (1, 'r', 'o', 1, 'k', 'm', 'reserved', 9, 1)`)
 		mustRaw(t, s, `INSERT INTO llm_calls (id, root_id, operation_id, epoch, key, model, status, charged, at, settled_at, answer)
 			VALUES (2, 'r', 'o', 1, 'k', 'm', 'answered', 9, 1, 2, '{}')`)
-		mustRaw(t, s, `INSERT INTO llm_spent (root_id, day, model, status, calls, charged, input_tokens, output_tokens) VALUES ('r', 0, 'm', 'failed', 1, 9, 0, 0)`)
+		mustRaw(t, s,
+			`INSERT INTO llm_spent (root_id, day, model, status, calls, charged, input_tokens, output_tokens)
+				VALUES ('r', 0, 'm', 'failed', 1, 9, 0, 0)`)
 		for _, text := range []query{
 			`UPDATE notes SET data = '[]'`, `DELETE FROM notes`,
 			`UPDATE llm_calls SET charged = 0 WHERE id = 2`,

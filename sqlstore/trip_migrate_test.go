@@ -38,7 +38,8 @@ func TestOpen_TakesTheReasonOfATripFromTheHistory(t *testing.T) {
 				t.Fatal(err)
 			}
 			all, err := openTest(t, url, migrations).Breakers(t.Context())
-			if err != nil || len(all) != 1 || all[0].Trip != "5 failures" || all[0].Reason != "they are back" || all[0].By != "ann" || all[0].Forced != ktrdr.BreakerClosed {
+			if err != nil || len(all) != 1 || all[0].Trip != "5 failures" || all[0].Reason != "they are back" || all[0].By != "ann" ||
+				all[0].Forced != ktrdr.BreakerClosed {
 				t.Errorf("%+v, %v, want the trip of the history beside ann's decision", all, err)
 			}
 		})

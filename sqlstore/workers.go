@@ -48,7 +48,8 @@ func refuseOthers(ctx context.Context, t *tx, id ktrdr.WorkerID, heldBy ktrdr.In
 }
 
 func elsewhere(id ktrdr.WorkerID) error {
-	return ktrdr.Errorf(ktrdr.CodeForbidden, "worker id %s belongs to a worker that lives elsewhere: inside a backend, or outside this one; choose another", id)
+	return ktrdr.Errorf(ktrdr.CodeForbidden,
+		"worker id %s belongs to a worker that lives elsewhere: inside a backend, or outside this one; choose another", id)
 }
 
 // RegisterWorker implements ktrdr.Store.
@@ -61,7 +62,8 @@ func (s *Store) RegisterWorker(ctx context.Context, r ktrdr.Registration) (ktrdr
 	}
 	for _, kind := range w.Types {
 		if !kind.Known() {
-			return ktrdr.Orders{}, ktrdr.Errorf(ktrdr.CodeInvalid, "worker %s offers %q, which is not an operation type; the types are %s", w.ID, clip(string(kind)), text.Join(ktrdr.Types))
+			return ktrdr.Orders{}, ktrdr.Errorf(ktrdr.CodeInvalid, "worker %s offers %q, which is not an operation type; the types are %s", w.ID,
+				clip(string(kind)), text.Join(ktrdr.Types))
 		}
 	}
 	types, err := marshal(distinct(w.Types))

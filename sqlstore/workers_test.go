@@ -19,7 +19,9 @@ func TestSweep_ForgetsWorkersThatHaveBeenSilentForADay(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, id := range []ktrdr.WorkerID{op.Worker, "silent", "young"} {
-			if _, err := s.RegisterWorker(t.Context(), ktrdr.Registration{Worker: ktrdr.Worker{ID: id, Types: []ktrdr.Type{ktrdr.Dummy}, Slots: 1}}); err != nil {
+			if _, err := s.RegisterWorker(t.Context(), ktrdr.Registration{
+				Worker: ktrdr.Worker{ID: id, Types: []ktrdr.Type{ktrdr.Dummy}, Slots: 1},
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -17,9 +17,13 @@ func trip(name string, version int64) (ktrdr.Breaker, ktrdr.BreakerChange) {
 	scope, _, _ := strings.Cut(name, ":")
 	b := ktrdr.Breaker{
 		Name: name, Scope: ktrdr.BreakerScope(scope), State: ktrdr.BreakerOpen,
-		RetryAt: time.Date(2031, 5, 6, 7, 8, 9, 123_456_000, time.UTC), Trips: 2, Trip: "5 failures in a row", Reason: "5 failures", Version: version,
+		RetryAt: time.Date(2031, 5, 6, 7, 8, 9, 123_456_000, time.UTC), Trips: 2, Trip: "5 failures in a row", Reason: "5 failures",
+		Version: version,
 	}
-	return b, ktrdr.BreakerChange{From: ktrdr.BreakerClosed, To: ktrdr.BreakerOpen, Reason: "5 failures", Detail: json.RawMessage(`{"failures": 5}`)}
+	return b, ktrdr.BreakerChange{
+		From: ktrdr.BreakerClosed, To: ktrdr.BreakerOpen, Reason: "5 failures",
+		Detail: json.RawMessage(`{"failures": 5}`),
+	}
 }
 
 // saved stores a trip.
@@ -61,7 +65,8 @@ var breakers = map[string]func(*lab){
 			Name: anthropic, Scope: ktrdr.ScopeProvider, State: ktrdr.BreakerClosed, Forced: ktrdr.BreakerClosed,
 			Held: true, Reason: "the bill is paid", By: "Ada", Version: 1,
 		}
-		second, err := l.SaveBreaker(l.ctx(), closed, ktrdr.BreakerChange{From: ktrdr.BreakerOpen, To: ktrdr.BreakerClosed, Reason: "the bill is paid", By: "Ada"})
+		second, err := l.SaveBreaker(l.ctx(), closed,
+			ktrdr.BreakerChange{From: ktrdr.BreakerOpen, To: ktrdr.BreakerClosed, Reason: "the bill is paid", By: "Ada"})
 		l.must(err)
 		closed.Version, closed.Changed = 2, second.Changed
 		same(l, "stored again", second, closed)
@@ -73,7 +78,10 @@ var breakers = map[string]func(*lab){
 		history, err := l.BreakerHistory(l.ctx(), anthropic, 0)
 		l.must(err)
 		same(l, "history", history, []ktrdr.BreakerChange{
-			{Name: anthropic, From: ktrdr.BreakerOpen, To: ktrdr.BreakerClosed, Reason: "the bill is paid", By: "Ada", At: second.Changed, Version: 2},
+			{
+				Name: anthropic, From: ktrdr.BreakerOpen, To: ktrdr.BreakerClosed, Reason: "the bill is paid", By: "Ada", At: second.Changed,
+				Version: 2,
+			},
 			change,
 		})
 		told := l.breakerEvents(2)

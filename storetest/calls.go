@@ -32,7 +32,10 @@ func (l *lab) reserve(c ktrdr.NewCall) ktrdr.Call {
 
 // answer is the end of a call for so much.
 func answer(call ktrdr.Call, cost ktrdr.MicroUSD) ktrdr.CallEnd {
-	return ktrdr.CallEnd{ID: call.ID, Status: ktrdr.CallAnswered, Cost: cost, Input: 7, Output: 9, Answer: json.RawMessage(`{"text": "é\u0000"}`)}
+	return ktrdr.CallEnd{
+		ID: call.ID, Status: ktrdr.CallAnswered, Cost: cost, Input: 7, Output: 9,
+		Answer: json.RawMessage(`{"text": "é\u0000"}`),
+	}
 }
 
 func (l *lab) settle(e ktrdr.CallEnd) {

@@ -15,7 +15,8 @@ var cancels = map[string]func(*lab){
 		op := l.create(ktrdr.NewOperation{})
 		got, reached, err := l.Cancel(l.ctx(), op.ID, "not needed")
 		l.must(err)
-		if got.Status != ktrdr.Cancelled || got.CompletedAt.IsZero() || got.CancelReason != "not needed" || got.Error == nil || got.Error.Code != ktrdr.CodeCancelled {
+		if got.Status != ktrdr.Cancelled || got.CompletedAt.IsZero() || got.CancelReason != "not needed" || got.Error == nil ||
+			got.Error.Code != ktrdr.CodeCancelled {
 			l.Errorf("cancelled: %+v", got)
 		}
 		same(l, "reached", reached, []ktrdr.OperationID{op.ID})

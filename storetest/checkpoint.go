@@ -121,7 +121,8 @@ var checkpoints = map[string]func(*lab){
 		} {
 			c := checkpoint(task, 1, 1)
 			spoil(&c)
-			if _, err := l.SaveCheckpoint(l.ctx(), c, nil); !slices.Contains([]ktrdr.Code{ktrdr.CodeInvalid, ktrdr.CodeTooLarge}, ktrdr.CodeOf(err)) {
+			if _, err := l.SaveCheckpoint(l.ctx(), c, nil); !slices.Contains([]ktrdr.Code{ktrdr.CodeInvalid, ktrdr.CodeTooLarge},
+				ktrdr.CodeOf(err)) {
 				l.Errorf("%s: got %v", what, err)
 			}
 		}
@@ -188,7 +189,8 @@ var skips = map[string]func(*lab){
 		l.must(err)
 		same(l, "newest", newest.CheckpointInfo, good)
 		same(l, "the operation's", l.op(task.Operation).Checkpoint, &good)
-		if e := l.last(task.Operation, ktrdr.EventCheckpointSkipped); !strings.Contains(string(e.Data), bad.ID) || !strings.Contains(string(e.Data), skip.Reason) {
+		if e := l.last(task.Operation, ktrdr.EventCheckpointSkipped); !strings.Contains(string(e.Data), bad.ID) ||
+			!strings.Contains(string(e.Data), skip.Reason) {
 			l.Errorf("the event says %s", e.Data)
 		}
 		l.must(l.SkipCheckpoint(l.ctx(), skip))

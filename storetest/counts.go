@@ -43,7 +43,10 @@ var counts = map[string]func(*lab){
 		})
 		l.eventually("progress is a move too", func() bool {
 			step++
-			l.must(l.SaveProgress(l.ctx(), ktrdr.ProgressReport{Operation: stands.Operation, Epoch: stands.Epoch, Progress: ktrdr.Progress{StepsCompleted: step}}))
+			l.must(l.SaveProgress(l.ctx(), ktrdr.ProgressReport{
+				Operation: stands.Operation, Epoch: stands.Epoch,
+				Progress: ktrdr.Progress{StepsCompleted: step},
+			}))
 			l.report("w", held(moves, step))
 			all, err := l.Stalled(l.ctx(), after)
 			l.must(err)

@@ -63,7 +63,10 @@ func Differential(t *testing.T, openA, openB func(t *testing.T, plans map[ktrdr.
 const leastTold = 3
 
 // ledgered is what has to happen of runs, trials and looks.
-var ledgered = []ktrdr.EventKind{ktrdr.EventRunCancelled, ktrdr.EventRunGivenUp, ktrdr.EventRunEnded, ktrdr.EventGenerationClosed, "trial", "look"}
+var ledgered = []ktrdr.EventKind{
+	ktrdr.EventRunCancelled, ktrdr.EventRunGivenUp, ktrdr.EventRunEnded, ktrdr.EventGenerationClosed,
+	"trial", "look",
+}
 
 var ordinary = []ktrdr.EventKind{
 	ktrdr.EventCreated, ktrdr.EventClaimed, ktrdr.EventReconciling, ktrdr.EventReported, ktrdr.EventReleased,
@@ -252,7 +255,10 @@ func (w *twins) caughtUp() {
 	for _, s := range w.stores {
 		before, err := s.LastEvent(w.ctx)
 		w.must(err)
-		_, err = s.RegisterWorker(w.ctx, ktrdr.Registration{Protocol: ktrdr.Protocol, Worker: ktrdr.Worker{ID: marker, Types: []ktrdr.Type{ktrdr.Dummy}}})
+		_, err = s.RegisterWorker(w.ctx, ktrdr.Registration{
+			Protocol: ktrdr.Protocol,
+			Worker:   ktrdr.Worker{ID: marker, Types: []ktrdr.Type{ktrdr.Dummy}},
+		})
 		w.must(err)
 		w.must(s.RemoveWorker(w.ctx, marker, ""))
 		pace := time.NewTicker(2 * time.Millisecond)

@@ -78,7 +78,8 @@ func (w *twins) stand() {
 	n := parentOf(treeSpec{
 		Named: true, Children: draw(w, "children", 1, 2), Noted: w.lifeName(draw(w, "noted", "n1", "n2", "n3")),
 		Trouble: draw(w, "trouble", "", "", "", "", "panic"), When: draw(w, "when", ktrdr.WhyReconcile, ktrdr.WhyCreated),
-		Rung: draw(w, "rung", "nothing", ktrdr.RungFinalist, ktrdr.RungFinalist, ktrdr.RungRejected), Score: draw(w, "score", nil, new(1.5), new(-2.0), new(1.5)),
+		Rung:  draw(w, "rung", "nothing", ktrdr.RungFinalist, ktrdr.RungFinalist, ktrdr.RungRejected),
+		Score: draw(w, "score", nil, new(1.5), new(-2.0), new(1.5)),
 	})
 	n.ID = ktrdr.OperationID(w.name("op_queued"))
 	n.Priority = draw(w, "priority", 0, 0, 1)
@@ -151,7 +152,8 @@ func (w *twins) newCheckpoint(c ktrdr.Claimed) ktrdr.NewCheckpoint {
 
 func (w *twins) finish() {
 	c := w.someClaim()
-	f := ending(ktrdr.Task{Operation: c.Operation, Epoch: c.Epoch}, draw(w, "outcome", ktrdr.Completed, ktrdr.Completed, ktrdr.Failed, ktrdr.Failed, ktrdr.Cancelled, ktrdr.Running))
+	f := ending(ktrdr.Task{Operation: c.Operation, Epoch: c.Epoch},
+		draw(w, "outcome", ktrdr.Completed, ktrdr.Completed, ktrdr.Failed, ktrdr.Failed, ktrdr.Cancelled, ktrdr.Running))
 	if f.Outcome == ktrdr.Completed {
 		f.Result = w.saying()
 	}
@@ -289,7 +291,10 @@ func (w *twins) pause() {
 }
 
 func (w *twins) register() {
-	r := ktrdr.Registration{Protocol: ktrdr.Protocol, Worker: ktrdr.Worker{ID: draw[ktrdr.WorkerID](w, "worker", "w1", "w2"), Types: ktrdr.Types}}
+	r := ktrdr.Registration{
+		Protocol: ktrdr.Protocol,
+		Worker:   ktrdr.Worker{ID: draw[ktrdr.WorkerID](w, "worker", "w1", "w2"), Types: ktrdr.Types},
+	}
 	r.Running = append(r.Running, w.someClaim())
 	r.Finished = append(r.Finished, w.someClaim())
 	_, _ = w.both("register", func(s ktrdr.Store) (any, error) { return s.RegisterWorker(w.ctx, r) })

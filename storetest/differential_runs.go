@@ -176,5 +176,6 @@ func (w *twins) compareLedger() {
 func (w *twins) saying() json.RawMessage {
 	z := rapid.IntRange(-3, 3).Draw(w.T, "z")
 	return draw(w, "saying", json.RawMessage(`{"ok":true}`), json.RawMessage(`{"odd":true}`), json.RawMessage(fmt.Sprintf(
-		`{"trial":{"sharpe_ratio":%d.5,"sharpe_z":%d,"alpha_z":0.1},"look":{"p":0.25,"claim":true,"look_hash":%q}}`, z, z, ktrdr.Hash{byte(z + 9)})))
+		`{"trial":{"sharpe_ratio":%d.5,"sharpe_z":%d,"alpha_z":0.1},"look":{"p":0.25,"claim":true,"look_hash":%q}}`, z, z,
+		ktrdr.Hash{byte(z + 9)})))
 }

@@ -14,7 +14,8 @@ var finishes = map[string]func(*lab){
 	"FinishCompletes": func(l *lab) {
 		task := l.running()
 		op := l.finish(task, ktrdr.Completed)
-		if op.Status != ktrdr.Completed || string(op.Result) != `{"ok":true}` || op.ErrorMessage != "" || op.Error != nil || op.CompletedAt.Before(op.StartedAt) {
+		if op.Status != ktrdr.Completed || string(op.Result) != `{"ok":true}` || op.ErrorMessage != "" || op.Error != nil ||
+			op.CompletedAt.Before(op.StartedAt) {
 			l.Errorf("finished: %+v", op)
 		}
 		same(l, "read back", l.op(task.Operation), op)
@@ -136,9 +137,15 @@ var finishes = map[string]func(*lab){
 			task := l.running()
 			first := l.finish(task, outcome)
 			for name, f := range map[string]ktrdr.Finished{
-				"another outcome": ending(task, map[ktrdr.Status]ktrdr.Status{ktrdr.Completed: ktrdr.Failed, ktrdr.Failed: ktrdr.Cancelled, ktrdr.Cancelled: ktrdr.Completed}[outcome]),
-				"another result":  {Operation: task.Operation, Epoch: task.Epoch, Outcome: outcome, Result: json.RawMessage(`{"ok":false}`)},
-				"another failure": {Operation: task.Operation, Epoch: task.Epoch, Outcome: outcome, Error: ktrdr.NewFailure(ktrdr.CodePanic, errors.New("boom"))},
+				"another outcome": ending(task, map[ktrdr.Status]ktrdr.Status{
+					ktrdr.Completed: ktrdr.Failed, ktrdr.Failed: ktrdr.Cancelled,
+					ktrdr.Cancelled: ktrdr.Completed,
+				}[outcome]),
+				"another result": {Operation: task.Operation, Epoch: task.Epoch, Outcome: outcome, Result: json.RawMessage(`{"ok":false}`)},
+				"another failure": {
+					Operation: task.Operation, Epoch: task.Epoch, Outcome: outcome,
+					Error: ktrdr.NewFailure(ktrdr.CodePanic, errors.New("boom")),
+				},
 			} {
 				_, err := l.Finish(l.ctx(), f)
 				if ktrdr.CodeOf(err) != ktrdr.CodeKeyReused {
@@ -262,7 +269,8 @@ var finishes = map[string]func(*lab){
 			task := l.running()
 			l.cancel(task.Operation)
 			op := l.finish(task, outcome)
-			if op.Status != ktrdr.Cancelled || op.Result != nil || op.Error == nil || op.Error.Code != ktrdr.CodeCancelled || op.ErrorMessage != "enough" {
+			if op.Status != ktrdr.Cancelled || op.Result != nil || op.Error == nil || op.Error.Code != ktrdr.CodeCancelled ||
+				op.ErrorMessage != "enough" {
 				l.Errorf("%s became %+v", outcome, op)
 			}
 			same(l, "second answer", l.finish(task, outcome), op)
@@ -284,7 +292,10 @@ var finishes = map[string]func(*lab){
 
 	"FinishRefusesAResultThatIsNotJSON": func(l *lab) {
 		task := l.running()
-		_, err := l.Finish(l.ctx(), ktrdr.Finished{Operation: task.Operation, Epoch: task.Epoch, Outcome: ktrdr.Completed, Result: json.RawMessage(`{"a":`)})
+		_, err := l.Finish(l.ctx(), ktrdr.Finished{
+			Operation: task.Operation, Epoch: task.Epoch, Outcome: ktrdr.Completed,
+			Result: json.RawMessage(`{"a":`),
+		})
 		l.refused(err, ktrdr.CodeInvalid)
 		l.is(task.Operation, ktrdr.Running)
 	},

@@ -13,7 +13,10 @@ import (
 func confirmation(run string, generation int, of ktrdr.OperationID, markets ...string) ktrdr.NewOperation {
 	return ktrdr.NewOperation{
 		Type: ktrdr.AgentConfirm, BackendLocal: true, Run: run, Generation: generation,
-		Look: &ktrdr.NewLook{Kind: ktrdr.LookConfirmation, Research: of, Strategy: "a strategy", Markets: markets, Spans: json.RawMessage(`[{"symbol":"A"}]`)},
+		Look: &ktrdr.NewLook{
+			Kind: ktrdr.LookConfirmation, Research: of, Strategy: "a strategy", Markets: markets,
+			Spans: json.RawMessage(`[{"symbol":"A"}]`),
+		},
 	}
 }
 

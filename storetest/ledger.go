@@ -249,7 +249,8 @@ var trials = map[string]func(*lab){
 
 	"WhatTheLedgerSaysIsKeptOfWhatCompletes": func(l *lab) {
 		a := l.market("A").Market
-		said := `{"trial":{"strategy_name":"trend","sharpe_ratio":0.5,"sharpe_z":2,"alpha":0.01,"alpha_z":1.25,"net_return":-0.5,"max_drawdown":0.25,` +
+		said := `{"trial":{"strategy_name":"trend","sharpe_ratio":0.5,"sharpe_z":2,"alpha":0.01,"alpha_z":1.25,"net_return":-0.5,` +
+			`"max_drawdown":0.25,` +
 			`"total_trades":7,"cost_below_default":true,"result_hash":"` + ktrdr.Hash{5}.String() + `"}}`
 		for _, outcome := range []ktrdr.Status{ktrdr.Failed, ktrdr.Cancelled, ktrdr.Completed} {
 			op := l.create(ktrdr.NewOperation{Trial: on(1, a)})
@@ -262,8 +263,9 @@ var trials = map[string]func(*lab){
 			var want ktrdr.TrialFigures
 			if outcome == ktrdr.Completed {
 				want = ktrdr.TrialFigures{
-					Strategy: "trend", Sharpe: new(0.5), SharpeZ: new(2.0), Alpha: new(0.01), AlphaZ: new(1.25), NetReturn: new(-0.5), MaxDrawdown: new(0.25),
-					Trades: 7, CheapCosts: true, Hash: ktrdr.Hash{5},
+					Strategy: "trend", Sharpe: new(0.5), SharpeZ: new(2.0), Alpha: new(0.01), AlphaZ: new(1.25), NetReturn: new(-0.5),
+					MaxDrawdown: new(0.25),
+					Trades:      7, CheapCosts: true, Hash: ktrdr.Hash{5},
 				}
 			}
 			got := l.allTrials(ktrdr.TrialQuery{})[0]

@@ -55,7 +55,14 @@ var trialQueries = map[string]func(*lab){
 		for _, limit := range []int{1, 2, 3, 7, 8} {
 			same(l, fmt.Sprintf("all by %d", limit), l.allTrials(ktrdr.TrialQuery{Limit: limit}), all)
 		}
-		for _, q := range []ktrdr.TrialQuery{{Limit: -1}, {Limit: 1001}, {Cursor: "rubbish"}, {Run: "a\x00"}, {Symbol: "a\x00"}, {Market: "a\x00"}} {
+		for _, q := range []ktrdr.TrialQuery{
+			{Limit: -1},
+			{Limit: 1001},
+			{Cursor: "rubbish"},
+			{Run: "a\x00"},
+			{Symbol: "a\x00"},
+			{Market: "a\x00"},
+		} {
 			_, err := l.Trials(l.ctx(), q)
 			l.refused(err, ktrdr.CodeInvalid)
 		}
@@ -75,22 +82,25 @@ var trialQueries = map[string]func(*lab){
 			q    ktrdr.TrialQuery
 			want []ktrdr.OperationID
 		}{
-			"of a run":                 {ktrdr.TrialQuery{Run: "r"}, []ktrdr.OperationID{first}},
-			"of no run that is":        {ktrdr.TrialQuery{Run: "t"}, nil},
-			"of a market":              {ktrdr.TrialQuery{Market: b}, []ktrdr.OperationID{second}},
-			"of no market that is":     {ktrdr.TrialQuery{Market: "mkt_nothing"}, nil},
-			"of a symbol":              {ktrdr.TrialQuery{Symbol: "EURUSD"}, []ktrdr.OperationID{first, third}},
-			"of a symbol with a dot":   {ktrdr.TrialQuery{Symbol: "EURUSD.X"}, []ktrdr.OperationID{second}},
-			"of part of a symbol":      {ktrdr.TrialQuery{Symbol: "EUR"}, nil},
-			"of a pattern":             {ktrdr.TrialQuery{Symbol: "EUR___"}, nil},
-			"of a symbol in capitals":  {ktrdr.TrialQuery{Symbol: "EURGBP"}, nil},
-			"of a timeframe":           {ktrdr.TrialQuery{Timeframe: "4h"}, []ktrdr.OperationID{third}},
-			"of the months":            {ktrdr.TrialQuery{Timeframe: "1M"}, []ktrdr.OperationID{second}},
-			"of a type":                {ktrdr.TrialQuery{Type: ktrdr.Training}, []ktrdr.OperationID{third}},
-			"of a type and a market":   {ktrdr.TrialQuery{Type: ktrdr.AgentResearch, Market: a}, []ktrdr.OperationID{first}},
-			"whose figures are known":  {ktrdr.TrialQuery{Ended: true}, nil}, // its result says nothing of a trial
-			"by score":                 {ktrdr.TrialQuery{ByScore: true}, nil},
-			"of a market by its score": {ktrdr.TrialQuery{ByScore: true, Market: a, Run: "r", Symbol: "EURUSD", Timeframe: "1h", Type: ktrdr.AgentResearch}, nil},
+			"of a run":                {ktrdr.TrialQuery{Run: "r"}, []ktrdr.OperationID{first}},
+			"of no run that is":       {ktrdr.TrialQuery{Run: "t"}, nil},
+			"of a market":             {ktrdr.TrialQuery{Market: b}, []ktrdr.OperationID{second}},
+			"of no market that is":    {ktrdr.TrialQuery{Market: "mkt_nothing"}, nil},
+			"of a symbol":             {ktrdr.TrialQuery{Symbol: "EURUSD"}, []ktrdr.OperationID{first, third}},
+			"of a symbol with a dot":  {ktrdr.TrialQuery{Symbol: "EURUSD.X"}, []ktrdr.OperationID{second}},
+			"of part of a symbol":     {ktrdr.TrialQuery{Symbol: "EUR"}, nil},
+			"of a pattern":            {ktrdr.TrialQuery{Symbol: "EUR___"}, nil},
+			"of a symbol in capitals": {ktrdr.TrialQuery{Symbol: "EURGBP"}, nil},
+			"of a timeframe":          {ktrdr.TrialQuery{Timeframe: "4h"}, []ktrdr.OperationID{third}},
+			"of the months":           {ktrdr.TrialQuery{Timeframe: "1M"}, []ktrdr.OperationID{second}},
+			"of a type":               {ktrdr.TrialQuery{Type: ktrdr.Training}, []ktrdr.OperationID{third}},
+			"of a type and a market":  {ktrdr.TrialQuery{Type: ktrdr.AgentResearch, Market: a}, []ktrdr.OperationID{first}},
+			"whose figures are known": {ktrdr.TrialQuery{Ended: true}, nil}, // its result says nothing of a trial
+			"by score":                {ktrdr.TrialQuery{ByScore: true}, nil},
+			"of a market by its score": {ktrdr.TrialQuery{
+				ByScore: true, Market: a, Run: "r", Symbol: "EURUSD", Timeframe: "1h",
+				Type: ktrdr.AgentResearch,
+			}, nil},
 		} {
 			sameSet(l, what, operationsOf(l.allTrials(c.q)), c.want...)
 		}
@@ -108,20 +118,26 @@ var trialQueries = map[string]func(*lab){
 		alone := l.tried("-4", "7", "0", onB)
 		l.create(ktrdr.NewOperation{Trial: &ktrdr.NewTrial{Own: 1, Markets: []ktrdr.TrialMarket{onA}}}) // has not ended
 
-		same(l, "all", operationsOf(l.allTrials(ktrdr.TrialQuery{ByScore: true})), []ktrdr.OperationID{best, second, third, fifth, alone, loser, last})
+		same(l, "all", operationsOf(l.allTrials(ktrdr.TrialQuery{ByScore: true})),
+			[]ktrdr.OperationID{best, second, third, fifth, alone, loser, last})
 		same(l, "two", operationsOf(l.allTrials(ktrdr.TrialQuery{ByScore: true, Limit: 2})), []ktrdr.OperationID{best, second})
 		same(l, "of a market", operationsOf(l.allTrials(ktrdr.TrialQuery{ByScore: true, Limit: 1, Market: b})), []ktrdr.OperationID{alone})
-		same(l, "of a symbol", operationsOf(l.allTrials(ktrdr.TrialQuery{ByScore: true, Limit: 9, Symbol: "B"})), []ktrdr.OperationID{second, alone})
+		same(l, "of a symbol", operationsOf(l.allTrials(ktrdr.TrialQuery{ByScore: true, Limit: 9, Symbol: "B"})),
+			[]ktrdr.OperationID{second, alone})
 		got := l.allTrials(ktrdr.TrialQuery{ByScore: true, Limit: 1, Market: a})[0]
 		same(l, "trial", got, ktrdr.Trial{
-			Market: a, Key: string(best), Operation: best, Type: ktrdr.Dummy, Symbols: "A", Timeframes: "1h", CreatedAt: got.CreatedAt, Status: ktrdr.Completed,
+			Market: a, Key: string(best), Operation: best, Type: ktrdr.Dummy, Symbols: "A", Timeframes: "1h", CreatedAt: got.CreatedAt,
+			Status:       ktrdr.Completed,
 			TrialFigures: ktrdr.TrialFigures{Sharpe: new(1.0), SharpeZ: new(3.0), AlphaZ: new(2.5)}, MarketTrials: 7,
 		})
 	},
 
 	"ATrialShowsTheLookThatConfirmedIt": func(l *lab) {
 		a := l.market("A").Market
-		n := inRun("r", 0, 4, treeSpec{Children: 1, Rung: ktrdr.RungFinalist, Score: new(1.0), Result: json.RawMessage(`{"trial":{"sharpe_ratio":1}}`)})
+		n := inRun("r", 0, 4, treeSpec{
+			Children: 1, Rung: ktrdr.RungFinalist, Score: new(1.0),
+			Result: json.RawMessage(`{"trial":{"sharpe_ratio":1}}`),
+		})
 		n.Trial = on(1, a)
 		best := l.create(n)
 		l.end(best.ID)

@@ -305,7 +305,9 @@ var libraryBars = map[string]func(*lab){
 
 var libraryDocuments = map[string]func(*lab){
 	"DocumentsAreSavedReplacedAndDeleted": func(l *lab) {
-		d := ktrdr.Document{Kind: ktrdr.StrategyDocument, Name: "mine", Content: "name: mine\n", Origin: ktrdr.DocumentFromUser, Source: "mine.yaml"}
+		d := ktrdr.Document{
+			Kind: ktrdr.StrategyDocument, Name: "mine", Content: "name: mine\n", Origin: ktrdr.DocumentFromUser, Source: "mine.yaml",
+		}
 		_, err := l.Document(l.ctx(), d.Kind, d.Name)
 		l.refused(err, ktrdr.CodeNotFound)
 		l.must(l.SaveDocument(l.ctx(), d, false))
@@ -322,7 +324,9 @@ var libraryDocuments = map[string]func(*lab){
 		other.Content, other.Origin, other.Owner = "name: mine # edited\n", ktrdr.DocumentFromFolder, "backend-1"
 		l.refused(l.SaveDocument(l.ctx(), other, false), ktrdr.CodeConflict)
 		l.must(l.SaveDocument(l.ctx(), other, true))
-		l.must(l.SaveDocument(l.ctx(), ktrdr.Document{Kind: ktrdr.InstrumentsDocument, Name: "instruments.yaml", Content: "{}", Origin: ktrdr.DocumentFromUser}, false))
+		l.must(l.SaveDocument(l.ctx(), ktrdr.Document{
+			Kind: ktrdr.InstrumentsDocument, Name: "instruments.yaml", Content: "{}", Origin: ktrdr.DocumentFromUser,
+		}, false))
 		all, err := l.Documents(l.ctx(), ktrdr.StrategyDocument)
 		l.must(err)
 		if len(all) != 1 || all[0].Content != other.Content || all[0].Owner != "backend-1" {

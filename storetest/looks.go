@@ -50,7 +50,8 @@ var looks = map[string]func(*lab){
 		}
 		same(l, "numbers on several markets", got, want)
 		same(l, "before, on the market that had most", look.Before, 3)
-		if look.Key != string(op.ID) || look.Operation != op.ID || look.Kind != ktrdr.LookByHand || look.ReservedAt.IsZero() || !look.EndedAt.IsZero() {
+		if look.Key != string(op.ID) || look.Operation != op.ID || look.Kind != ktrdr.LookByHand || look.ReservedAt.IsZero() ||
+			!look.EndedAt.IsZero() {
 			l.Errorf("look: %+v", look)
 		}
 		l.looksOf(a, 4)

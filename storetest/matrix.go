@@ -260,7 +260,10 @@ func (m *matrix) check() {
 
 // compare requires Step's answer and says whether Step accepts.
 func (m *matrix) compare(c *situation, got error) bool {
-	act := ktrdr.Act{Input: m.input, Epoch: c.epoch(), Outcome: m.outcome, Step: m.step, Child: c.family == ofOpen, ParentClosed: c.family == ofClosed}
+	act := ktrdr.Act{
+		Input: m.input, Epoch: c.epoch(), Outcome: m.outcome, Step: m.step, Child: c.family == ofOpen,
+		ParentClosed: c.family == ofClosed,
+	}
 	before := c.op.Lifecycle()
 	want, eff, refused := ktrdr.Step(before, act)
 	if eff.AutoResume {

@@ -74,7 +74,10 @@ func (m *matrix) giveRegistration(c *situation) error {
 }
 
 func (m *matrix) giveProgress(c *situation) error {
-	return m.SaveProgress(m.ctx(), ktrdr.ProgressReport{Operation: c.op.ID, Epoch: c.epoch(), Progress: ktrdr.Progress{StepsCompleted: m.step}})
+	return m.SaveProgress(m.ctx(), ktrdr.ProgressReport{
+		Operation: c.op.ID, Epoch: c.epoch(),
+		Progress: ktrdr.Progress{StepsCompleted: m.step},
+	})
 }
 
 func (m *matrix) giveCheckpoint(c *situation) error {

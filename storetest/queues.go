@@ -152,8 +152,10 @@ var queues = map[string]func(*lab){
 		same(l, "last", q.Last, new(l.op(ids[0])))
 		ended := l.op(ids[0])
 		same(l, "ended", q.Ended, []ktrdr.Operation{{
-			ID: ended.ID, Type: ended.Type, Status: ended.Status, Root: ended.Root, HasPlan: true, BackendLocal: ended.BackendLocal, Metadata: ended.Metadata,
-			CancelReason: ended.CancelReason, CreatedAt: ended.CreatedAt, CompletedAt: ended.CompletedAt, Run: ended.Run, Queue: ended.Queue, Session: ended.Session,
+			ID: ended.ID, Type: ended.Type, Status: ended.Status, Root: ended.Root, HasPlan: true, BackendLocal: ended.BackendLocal,
+			Metadata:     ended.Metadata,
+			CancelReason: ended.CancelReason, CreatedAt: ended.CreatedAt, CompletedAt: ended.CompletedAt, Run: ended.Run, Queue: ended.Queue,
+			Session: ended.Session,
 		}})
 		same(l, "open children after an end", idsOf(q.Children), idsOf(l.children(ids[1])))
 	},
@@ -318,7 +320,8 @@ var queues = map[string]func(*lab){
 		all, err := l.Waiting(l.ctx())
 		l.must(err)
 		same(l, "what a worker could claim", all, []ktrdr.Waiting{{Type: ktrdr.Dummy, N: 1}})
-		if task, err := l.Claim(l.ctx(), ktrdr.ClaimRequest{Worker: "w", Key: "k", Types: []ktrdr.Type{ktrdr.AgentResearch}, Free: 1}, "i2"); err != nil || task != nil {
+		if task, err := l.Claim(l.ctx(), ktrdr.ClaimRequest{Worker: "w", Key: "k", Types: []ktrdr.Type{ktrdr.AgentResearch}, Free: 1},
+			"i2"); err != nil || task != nil {
 			l.Errorf("a worker got %+v, %v", task, err)
 		}
 	},

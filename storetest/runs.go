@@ -244,7 +244,8 @@ var runs = map[string]func(*lab){
 		l.startQueued(much, 1)
 		l.finish(l.claim("w"), ktrdr.Failed)
 		l.is(retry.ID, ktrdr.Failed)
-		same(l, "counts at the end", l.recount("r"), ktrdr.RunCounts{Created: 7, Completed: 5, Rejected: 1, Finalists: 2, Failed: 1, Cancelled: 1})
+		same(l, "counts at the end", l.recount("r"),
+			ktrdr.RunCounts{Created: 7, Completed: 5, Rejected: 1, Finalists: 2, Failed: 1, Cancelled: 1})
 		if run := l.run("r"); run.Ended() != 8 || run.Generations != 2 {
 			l.Errorf("%d have ended in %d generations, want 7 and a retry in 2", run.Ended(), run.Generations)
 		}

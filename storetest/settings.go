@@ -17,7 +17,8 @@ var settings = map[string]func(*lab){
 		l.must(l.AddToken(l.ctx(), token))
 		got, err := l.TokenByHash(l.ctx(), token.Hash)
 		l.must(err)
-		if got.ID != token.ID || got.Name != token.Name || got.Scope != token.Scope || got.Hash != token.Hash || got.CreatedAt.IsZero() || !got.RevokedAt.IsZero() {
+		if got.ID != token.ID || got.Name != token.Name || got.Scope != token.Scope || got.Hash != token.Hash || got.CreatedAt.IsZero() ||
+			!got.RevokedAt.IsZero() {
 			l.Errorf("kept: %+v", got)
 		}
 		_, err = l.TokenByHash(l.ctx(), ktrdr.Hash{8})
@@ -150,7 +151,8 @@ var workers = map[string]func(*lab){
 			l.Errorf("registered again: %+v", again)
 		}
 		same(l, "events", kinds(l.logOf("")), []ktrdr.EventKind{
-			ktrdr.EventBackendStarted, ktrdr.EventWorkerRegistered, ktrdr.EventWorkerRegistered, ktrdr.EventWorkerLeft, // the last two are the marker
+			// the last two are the marker
+			ktrdr.EventBackendStarted, ktrdr.EventWorkerRegistered, ktrdr.EventWorkerRegistered, ktrdr.EventWorkerLeft,
 		})
 	},
 
@@ -205,7 +207,9 @@ var workers = map[string]func(*lab){
 
 	"AWorkerIsLiveWhileItIsHeardOf": func(l *lab) {
 		task := l.running()
-		l.register(ktrdr.Registration{Worker: ktrdr.Worker{ID: "w", Slots: 1, Types: []ktrdr.Type{ktrdr.Dummy}}, Running: []ktrdr.Claimed{held(task, 0)}})
+		l.register(ktrdr.Registration{
+			Worker: ktrdr.Worker{ID: "w", Slots: 1, Types: []ktrdr.Type{ktrdr.Dummy}}, Running: []ktrdr.Claimed{held(task, 0)},
+		})
 		first := l.worker("w")
 		if !first.Live || first.Running != 1 {
 			l.Errorf("registered: %+v", first)
@@ -315,7 +319,9 @@ var badInput = map[string]func(*lab){
 	},
 
 	"OddIdsAreRefusedEverywhere": func(l *lab) {
-		for _, id := range []ktrdr.OperationID{"", "x", "op_dummy_\x00", "op_'; DROP TABLE operations; --", "op_\xff\xfe", ktrdr.OperationID("op_" + strings.Repeat("a", 100_000))} {
+		for _, id := range []ktrdr.OperationID{
+			"", "x", "op_dummy_\x00", "op_'; DROP TABLE operations; --", "op_\xff\xfe", ktrdr.OperationID("op_" + strings.Repeat("a", 100_000)),
+		} {
 			task := ktrdr.Task{Operation: id, Epoch: 1}
 			refusals := map[string]error{}
 			_, refusals["Operation"] = l.Operation(l.ctx(), id)

@@ -97,7 +97,8 @@ var starts = map[string]func(*lab){
 		outside := l.running()
 		r := l.start("b", "i2", failing())
 		sameSet(l, "failed", r.Failed, saved.Operation, lost.Operation)
-		if op := l.is(saved.Operation, ktrdr.Failed); op.ErrorMessage != ktrdr.MessageRestartResumable || op.Error.Code != ktrdr.CodeBackendRestart {
+		if op := l.is(saved.Operation, ktrdr.Failed); op.ErrorMessage != ktrdr.MessageRestartResumable ||
+			op.Error.Code != ktrdr.CodeBackendRestart {
 			l.Errorf("with a checkpoint: %q %+v", op.ErrorMessage, op.Error)
 		}
 		if op := l.is(lost.Operation, ktrdr.Failed); op.ErrorMessage != ktrdr.MessageRestartLost {

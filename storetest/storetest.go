@@ -39,7 +39,8 @@ func Run(t *testing.T, open func(t *testing.T, plans map[ktrdr.Type]ktrdr.Plan) 
 		starts, lives, sweeps, asks, orphans, trees, adoptions, queues, queuesAtOnce, longQueues, notes, noteQueries, logs,
 		waits, calls, callEnds, callsAtOnce, breakers, probes,
 		checkpoints, skips, retention, compactions, settings, workers, counts, badInput,
-		runs, runCancels, runCancelsAtOnce, generations, runEnds, trials, trialQueries, looks, lookQueries, markets, marketMerges, comparisons, ledgerAtOnce,
+		runs, runCancels, runCancelsAtOnce, generations, runEnds, trials, trialQueries, looks, lookQueries, markets, marketMerges, comparisons,
+		ledgerAtOnce,
 		fleet, orders, libraryBars, libraryDocuments,
 		aloneInIt,
 	}

@@ -52,7 +52,8 @@ var sweeps = map[string]func(*lab){
 			l.Errorf("orphan: %+v", o)
 		}
 		op := l.is(task.Operation, ktrdr.Failed)
-		if op.ErrorMessage != ktrdr.MessageOrphaned || op.Error == nil || op.Error.Code != ktrdr.CodeOrphaned || op.Losses != 1 || op.CompletedAt.IsZero() {
+		if op.ErrorMessage != ktrdr.MessageOrphaned || op.Error == nil || op.Error.Code != ktrdr.CodeOrphaned || op.Losses != 1 ||
+			op.CompletedAt.IsZero() {
 			l.Errorf("orphaned: %+v (%+v)", op, op.Error)
 		}
 		_, err := l.Finish(l.ctx(), ending(task, ktrdr.Completed)) // the zombie comes back

@@ -12,7 +12,8 @@ import (
 var trees = map[string]func(*lab){
 	"CreateAsksTheNewParentsPlan": func(l *lab) {
 		top := l.plant(treeSpec{Children: 2})
-		if top.Status != ktrdr.Running || top.Epoch != 1 || top.Attempts != 1 || top.Worker != "" || top.HeldBy != "" || !top.HasPlan || top.Phase != "CHILD_1" {
+		if top.Status != ktrdr.Running || top.Epoch != 1 || top.Attempts != 1 || top.Worker != "" || top.HeldBy != "" || !top.HasPlan ||
+			top.Phase != "CHILD_1" {
 			l.Errorf("planted: %+v", top)
 		}
 		kids := l.children(top.ID)
@@ -125,7 +126,8 @@ var trees = map[string]func(*lab){
 
 	"APlanThatFailsAtOnceIsStillAnOperation": func(l *lab) {
 		top := l.plant(treeSpec{Children: 1, Trouble: "panic", When: ktrdr.WhyCreated})
-		if top.Status != ktrdr.Failed || top.Error == nil || top.Error.Code != ktrdr.CodePanic || !strings.Contains(top.ErrorMessage, errTrouble.Error()) {
+		if top.Status != ktrdr.Failed || top.Error == nil || top.Error.Code != ktrdr.CodePanic ||
+			!strings.Contains(top.ErrorMessage, errTrouble.Error()) {
 			l.Errorf("planted: %s %q %+v", top.Status, top.ErrorMessage, top.Error)
 		}
 	},

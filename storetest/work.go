@@ -161,7 +161,10 @@ var saves = map[string]func(*lab){
 	"SaveProgressLeavesAReconcilingOperationInQuestion": func(l *lab) {
 		task := l.running()
 		l.start("b", "i1", keep)
-		l.must(l.SaveProgress(l.ctx(), ktrdr.ProgressReport{Operation: task.Operation, Epoch: task.Epoch, Progress: ktrdr.Progress{StepsCompleted: 4}}))
+		l.must(l.SaveProgress(l.ctx(), ktrdr.ProgressReport{
+			Operation: task.Operation, Epoch: task.Epoch,
+			Progress: ktrdr.Progress{StepsCompleted: 4},
+		}))
 		if op := l.is(task.Operation, ktrdr.Reconciling); op.MaxStep != 4 {
 			l.Errorf("step %d, want 4", op.MaxStep)
 		}
@@ -169,7 +172,10 @@ var saves = map[string]func(*lab){
 
 	"SaveProgressRefusesWhatCannotBeStored": func(l *lab) {
 		task := l.running()
-		err := l.SaveProgress(l.ctx(), ktrdr.ProgressReport{Operation: task.Operation, Epoch: task.Epoch, Progress: ktrdr.Progress{Percentage: math.NaN()}})
+		err := l.SaveProgress(l.ctx(), ktrdr.ProgressReport{
+			Operation: task.Operation, Epoch: task.Epoch,
+			Progress: ktrdr.Progress{Percentage: math.NaN()},
+		})
 		l.refused(err, ktrdr.CodeInvalid)
 		err = l.SaveProgress(l.ctx(), ktrdr.ProgressReport{Operation: "op_dummy_nobody", Epoch: 1})
 		l.refused(err, ktrdr.CodeNotFound)

@@ -62,10 +62,12 @@ const (
 // what is too much.
 func (c Cost) Check(memory int64, cpu time.Duration) error {
 	if memory > 0 && c.Memory > memory {
-		return fmt.Errorf("training would take about %d MB of memory; at most %d MB are allowed: use fewer inputs or less data", c.Memory>>20, memory>>20)
+		return fmt.Errorf("training would take about %d MB of memory; at most %d MB are allowed: use fewer inputs or less data", c.Memory>>20,
+			memory>>20)
 	}
 	if cpu > 0 && c.CPU > cpu {
-		return fmt.Errorf("training would take about %v of one core; at most %v are allowed: use a smaller network, fewer epochs or less data", c.CPU.Round(time.Minute), cpu)
+		return fmt.Errorf("training would take about %v of one core; at most %v are allowed: use a smaller network, fewer epochs or less data",
+			c.CPU.Round(time.Minute), cpu)
 	}
 	return nil
 }

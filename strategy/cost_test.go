@@ -11,7 +11,8 @@ import (
 func TestCost_GrowsWithBarsNetworkAndSequence(t *testing.T) {
 	small := parse(t, source(t, base))
 	large := parse(t, changed(t, "[32, 16]", "[512, 512]"))
-	long := parse(t, changed(t, "type: mlp", "type: gru", "{hidden_layers: [32, 16], activation: relu, dropout: 0.2}", "{sequence_length: 64}"))
+	long := parse(t, changed(t, "type: mlp", "type: gru", "{hidden_layers: [32, 16], activation: relu, dropout: 0.2}",
+		"{sequence_length: 64}"))
 	one := small.Cost(50_000)
 	if more := small.Cost(500_000); more.CPU < 9*one.CPU || more.Memory < 9*one.Memory {
 		t.Errorf("ten times the bars: %+v after %+v", more, one)

@@ -13,7 +13,10 @@ const idRule = "a name of letters, digits, _ and -, at most 64 of them"
 // grammar is the whole grammar, bound to s.
 func (s *Strategy) grammar() fields {
 	return fields{
-		{name: "name", required: true, shape: phrase{&s.Name, namePattern, "a name of letters, digits, _ and -, at most 100 of them", 100}, doc: "name of the strategy and of its models"},
+		{
+			name: "name", required: true, shape: phrase{&s.Name, namePattern, "a name of letters, digits, _ and -, at most 100 of them", 100},
+			doc: "name of the strategy and of its models",
+		},
 		{name: "version", shape: version{}, doc: "version of the grammar"},
 		{name: "description", shape: phrase{into: &s.Description, max: 8192}, doc: "what the strategy is about; nothing reads it"},
 		{name: "training_data", required: true, shape: s.Data.grammar()},
@@ -67,7 +70,9 @@ type noContext struct{}
 
 func (noContext) read(r *reader, n node) {
 	if items, ok := r.sequence(n); ok && len(items) > 0 {
-		r.problem(n, "context data (fred, ib, cftc_cot) cannot be used: only bars of the training symbols are read; remove it and the indicators that name it")
+		r.problem(n,
+			"context data (fred, ib, cftc_cot) cannot be used: only bars of the training symbols are read; "+
+				"remove it and the indicators that name it")
 	}
 }
 

@@ -12,13 +12,23 @@ func (d *Data) grammar() fields {
 	return fields{
 		{name: "symbols", required: true, shape: oneOrMany[string]{
 			into: &d.Symbols, one: "symbol", many: []string{"symbols", "list"}, mode: "multi_symbol", least: 1, item: symbol,
-			extra: fields{{name: "selection_criteria", shape: refused{"symbols cannot be selected by criteria: there is no data about asset classes, liquidity or market caps; name the symbols"}}},
+			extra: fields{{
+				name: "selection_criteria",
+				shape: refused{"symbols cannot be selected by criteria: there is no data about asset classes, liquidity or market caps; name the " +
+					"symbols"},
+			}},
 		}},
 		{name: "timeframes", required: true, shape: oneOrMany[market.Timeframe]{
 			into: &d.Timeframes, one: "timeframe", many: []string{"timeframes", "list"}, mode: "multi_timeframe", least: 2, item: timeframe,
-			extra: fields{{name: "base_timeframe", shape: oneOf[market.Timeframe]{&d.Base, market.Timeframes}, doc: "the shortest timeframe, at whose bars decisions are made", when: func() bool { return len(d.Timeframes) > 1 }}},
+			extra: fields{{
+				name: "base_timeframe", shape: oneOf[market.Timeframe]{&d.Base, market.Timeframes},
+				doc: "the shortest timeframe, at whose bars decisions are made", when: func() bool { return len(d.Timeframes) > 1 },
+			}},
 		}},
-		{name: "history_required", shape: whole{&d.History, 50, 1_000_000}, doc: "bars of the base timeframe that must have passed before a decision"},
+		{
+			name: "history_required", shape: whole{&d.History, 50, 1_000_000},
+			doc: "bars of the base timeframe that must have passed before a decision",
+		},
 		{name: "start_date", shape: date{&d.Span.Start, false}, doc: "first day of the data"},
 		{name: "end_date", shape: date{&d.Span.End, true}, doc: "last day of the data"},
 		{name: "date_range", shape: d.Span.grammar(), doc: "the same as start_date and end_date", when: never},
@@ -45,11 +55,20 @@ func (s *Span) grammar() fields {
 func (d *Deployment) grammar() fields {
 	return fields{
 		{name: "target_symbols", shape: fields{
-			{name: "mode", shape: oneOf[SymbolMode]{&d.Symbols, []SymbolMode{Universal, GroupRestricted, TrainingOnly}}, doc: "on which symbols the strategy may be used"},
+			{
+				name: "mode", shape: oneOf[SymbolMode]{&d.Symbols, []SymbolMode{Universal, GroupRestricted, TrainingOnly}},
+				doc: "on which symbols the strategy may be used",
+			},
 			{name: "restrictions", shape: fields{
 				{name: "excluded_symbols", shape: list[string]{into: &d.Excluded, item: symbol, min: 1, max: 256, distinct: true}},
-				{name: "asset_classes", shape: refused{"it cannot be enforced: nothing here knows the asset class of a symbol; use mode: training_only or excluded_symbols"}},
-				{name: "min_liquidity_tier", shape: refused{"it cannot be enforced: nothing here knows the liquidity of a symbol; use mode: training_only or excluded_symbols"}},
+				{
+					name:  "asset_classes",
+					shape: refused{"it cannot be enforced: nothing here knows the asset class of a symbol; use mode: training_only or excluded_symbols"},
+				},
+				{
+					name:  "min_liquidity_tier",
+					shape: refused{"it cannot be enforced: nothing here knows the liquidity of a symbol; use mode: training_only or excluded_symbols"},
+				},
 			}, when: func() bool { return d.Symbols == GroupRestricted }},
 		}},
 		{name: "target_timeframes", shape: oneOrMany[market.Timeframe]{

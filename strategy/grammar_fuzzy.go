@@ -69,7 +69,10 @@ func membershipKeys(kind *string, params *[]float64) fields {
 	}
 	return fields{
 		{name: "type", required: true, shape: oneOf[string]{kind, names}},
-		{name: "parameters", required: true, shape: numbers(params), doc: "triangular [a, b, c]; trapezoidal [a, b, c, d]; gaussian [mean, sigma]; sigmoid [centre, slope]"},
+		{
+			name: "parameters", required: true, shape: numbers(params),
+			doc: "triangular [a, b, c]; trapezoidal [a, b, c, d]; gaussian [mean, sigma]; sigmoid [centre, slope]",
+		},
 	}
 }
 

@@ -10,7 +10,10 @@ func (i *Input) grammar() fields {
 		{name: "fuzzy_set", shape: phrase{into: &i.Fuzzy, max: 64}, doc: "name of a fuzzy set: every membership is an input"},
 		{name: "raw_indicator", shape: phrase{into: &i.Raw.Name, max: 160}, doc: "name of an indicator, or name.output: its value is an input"},
 		{name: "timeframes", shape: timeframesOrAll{&i.Timeframes}, doc: "all, or a list"},
-		{name: "normalization", shape: oneOf[Normalization]{&i.Normalization, []Normalization{MinMax, ZScore, NoNorm}}, doc: "of a raw indicator, fitted on the training rows"},
+		{
+			name: "normalization", shape: oneOf[Normalization]{&i.Normalization, []Normalization{MinMax, ZScore, NoNorm}},
+			doc: "of a raw indicator, fitted on the training rows",
+		},
 	}
 }
 

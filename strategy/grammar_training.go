@@ -14,13 +14,22 @@ func (t *Training) grammar() fields {
 		{name: "epochs", shape: whole{&t.Epochs, 1, 100_000}},
 		{name: "batch_size", shape: whole{&t.BatchSize, 1, 65_536}},
 		{name: "learning_rate", shape: number{&t.LearningRate, 0, 10, true}},
-		{name: "loss", shape: oneOf[Loss]{&t.Loss, []Loss{CrossEntropy, Focal, Huber, MSE}}, doc: "cross_entropy or focal of a classification (cross_entropy if not given), huber or mse of a regression (huber)"},
+		{
+			name: "loss", shape: oneOf[Loss]{&t.Loss, []Loss{CrossEntropy, Focal, Huber, MSE}},
+			doc: "cross_entropy or focal of a classification (cross_entropy if not given), huber or mse of a regression (huber)",
+		},
 		{name: "focal_gamma", shape: number{&t.FocalGamma, 0, 20, false}, when: func() bool { return t.Loss == Focal }, doc: "with loss: focal"},
 		{name: "huber_delta", shape: number{&t.HuberDelta, 0, 100, true}, when: func() bool { return t.Loss == Huber }, doc: "with loss: huber"},
 		{name: "optimizer", shape: oneOf[Optimizer]{&t.Optimizer, []Optimizer{Adam, AdamW}}},
-		{name: "weight_decay", shape: number{&t.WeightDecay, 0, 10, false}, doc: "0.0001 for a classification and 0 for a regression if not given"},
+		{
+			name: "weight_decay", shape: number{&t.WeightDecay, 0, 10, false},
+			doc: "0.0001 for a classification and 0 for a regression if not given",
+		},
 		{name: "gradient_clip", shape: number{&t.GradientClip, 0, 1e6, false}, doc: "longest gradient; 0 for any"},
-		{name: "class_weights", shape: classWeights{t}, when: func() bool { return t.Labels.Classes() != nil }, doc: "auto (by inverse frequency), none, or a list with one for each class"},
+		{
+			name: "class_weights", shape: classWeights{t}, when: func() bool { return t.Labels.Classes() != nil },
+			doc: "auto (by inverse frequency), none, or a list with one for each class",
+		},
 		{name: "lr_scheduler", shape: t.Scheduler.grammar()},
 		{name: "early_stopping", shape: t.EarlyStopping.grammar()},
 		{name: "data_split", shape: fields{
@@ -66,8 +75,14 @@ func barrierGrammar(b *label.TripleBarrier) fields {
 		{name: "vol_span", shape: whole{&b.Span, 2, 10_000}, doc: "span of the volatility's exponential mean"},
 		{name: "vol_method", shape: volatility{&b.Volatility}, doc: "atr: mean of (high-low)/close; ewm: deviation of log returns"},
 		{name: "compute_weights", shape: flag{&b.Weights}, doc: "weigh samples by how little they overlap"},
-		{name: "cusum_threshold", shape: cusum{b, func(c *label.CUSUM) *float64 { return &c.Threshold }}, when: events, doc: "label only bars at which log returns have summed up to this; 0: cusum_multiplier times their volatility"},
-		{name: "cusum_multiplier", shape: cusum{b, func(c *label.CUSUM) *float64 { return &c.Multiplier }}, when: func() bool { return events() && b.Events.Threshold == 0 }, doc: "with cusum_threshold: 0"},
+		{
+			name: "cusum_threshold", shape: cusum{b, func(c *label.CUSUM) *float64 { return &c.Threshold }}, when: events,
+			doc: "label only bars at which log returns have summed up to this; 0: cusum_multiplier times their volatility",
+		},
+		{
+			name: "cusum_multiplier", shape: cusum{b, func(c *label.CUSUM) *float64 { return &c.Multiplier }},
+			when: func() bool { return events() && b.Events.Threshold == 0 }, doc: "with cusum_threshold: 0",
+		},
 	}
 }
 
@@ -82,7 +97,10 @@ func regimeGrammar(g *label.Regime) fields {
 		{name: "atr_period", shape: whole{&g.ATRPeriod, 2, 1000}},
 		{name: "vol_lookback", shape: whole{&g.Lookback, 2, 100_000}, doc: "bars over which the deviation of returns is averaged"},
 		{name: "vol_crisis_threshold", shape: number{&g.Crisis, 0, 1000, true}, doc: "times that average at which a bar is volatile"},
-		{name: "progression_tolerance", shape: number{&g.Tolerance, 0, 1, false}, doc: "share of small pivots that must advance for a leg to be a trend"},
+		{
+			name: "progression_tolerance", shape: number{&g.Tolerance, 0, 1, false},
+			doc: "share of small pivots that must advance for a leg to be a trend",
+		},
 	}
 }
 

@@ -20,7 +20,10 @@ func Parse(src []byte, name string) (*Strategy, []Warning, error) {
 
 func (s *Strategy) read(r *reader, root node) {
 	if at, old := isVersion2(root.ast); old {
-		r.problemAt(at, "indicators", "this is a strategy of version 2. In version 3, indicators is a mapping from a name of your own to its type and parameters (rsi_14: {type: rsi, period: 14}; feature_id is gone); each of fuzzy_sets names its indicator (indicator: rsi_14); nn_inputs lists what the network sees ({fuzzy_set: rsi_zone, timeframes: all}); model.training moves to training; version is \"3.0\"")
+		r.problemAt(at, "indicators",
+			"this is a strategy of version 2. In version 3, indicators is a mapping from a name of your own to its type and parameters (rsi_14: "+
+				"{type: rsi, period: 14}; feature_id is gone); each of fuzzy_sets names its indicator (indicator: rsi_14); nn_inputs lists what the "+
+				"network sees ({fuzzy_set: rsi_zone, timeframes: all}); model.training moves to training; version is \"3.0\"")
 		return
 	}
 	s.grammar().read(r, root)

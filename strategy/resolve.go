@@ -46,7 +46,8 @@ func (s *Strategy) resolveData(r *reader) {
 		return cmp.Compare(slices.Index(market.Timeframes, a), slices.Index(market.Timeframes, b))
 	})
 	if d.Base != "" && d.Base != shortest {
-		r.problemOn("training_data.timeframes.base_timeframe", "it is %s; it must be the shortest timeframe, %s: longer bars are aligned to it", d.Base, shortest)
+		r.problemOn("training_data.timeframes.base_timeframe", "it is %s; it must be the shortest timeframe, %s: longer bars are aligned to it",
+			d.Base, shortest)
 	}
 	d.Base = shortest
 }
@@ -65,7 +66,8 @@ func (s *Strategy) resolveDeployment(r *reader) {
 	}
 	for _, tf := range d.Timeframes {
 		if !slices.Contains(s.Data.Timeframes, tf) {
-			r.problemOn("deployment.target_timeframes", "%s is not a training timeframe (%s); the network knows no other", tf, text.Join(s.Data.Timeframes))
+			r.problemOn("deployment.target_timeframes", "%s is not a training timeframe (%s); the network knows no other", tf,
+				text.Join(s.Data.Timeframes))
 			return
 		}
 	}
@@ -83,7 +85,8 @@ func (s *Strategy) Allows(symbol string, tf market.Timeframe) error {
 	switch s.Deployment.Symbols {
 	case TrainingOnly:
 		if !slices.Contains(s.Data.Symbols, symbol) {
-			return fmt.Errorf("strategy %s may be used only on the symbols it is trained on (%s), and %s is not one: see its deployment.target_symbols", s.Name, strings.Join(s.Data.Symbols, ", "), symbol)
+			return fmt.Errorf("strategy %s may be used only on the symbols it is trained on (%s), and %s is not one: see its "+
+				"deployment.target_symbols", s.Name, strings.Join(s.Data.Symbols, ", "), symbol)
 		}
 	case GroupRestricted:
 		if slices.Contains(s.Deployment.Excluded, symbol) {
@@ -191,7 +194,8 @@ func (s *Strategy) resolveRef(r *reader, ref *Ref, path string, used []bool) {
 // values.
 func (s *Strategy) checkHistory(r *reader) {
 	if warm := s.WarmUp(); s.Data.History < warm {
-		r.warnOn("training_data.history_required", "it is %d, and the inputs need about %d bars of %s before they have values", s.Data.History, warm, s.Data.Base)
+		r.warnOn("training_data.history_required", "it is %d, and the inputs need about %d bars of %s before they have values", s.Data.History,
+			warm, s.Data.Base)
 	}
 }
 

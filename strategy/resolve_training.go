@@ -52,7 +52,8 @@ func (s *Strategy) resolveDecisions(r *reader) {
 	r.idle("decisions.confidence_threshold", "a regression acts on cost_model; it is used only with output_format: classification")
 	d.Confidence = 0
 	if !r.given("decisions.cost_model") {
-		r.problemOn("decisions.cost_model", "it is missing; a regression needs it, as in cost_model: {round_trip_cost: 0.003, min_edge_multiplier: 1.5}")
+		r.problemOn("decisions.cost_model",
+			"it is missing; a regression needs it, as in cost_model: {round_trip_cost: 0.003, min_edge_multiplier: 1.5}")
 	}
 	if !r.given("decisions.allow_short_from_flat") {
 		d.AllowShort = true

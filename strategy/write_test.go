@@ -121,21 +121,26 @@ backtest: {%s}
 `,
 		pick("name", "a", "1", "true"), description,
 		pick("symbols", "symbol: EURUSD", "symbols: [A, B]", "list: ['007', null.x, NO]"),
-		pick("dates", "history_required: 60", "start_date: 2020-01-01", "end_date: 2020-12-31", "date_range: {start: 2020-01-01, end: 2020-06-30T12:30:00+02:00}"),
+		pick("dates", "history_required: 60", "start_date: 2020-01-01", "end_date: 2020-12-31",
+			"date_range: {start: 2020-01-01, end: 2020-06-30T12:30:00+02:00}"),
 		pick("id", "'true'", "\"15\"", "x-1", "_"), pick("type", "rsi", "sma, source: hl2", "vwap, use_typical_price: false", "ema"),
 		rapid.IntRange(2, 40).Draw(rt, "period"),
 		rapid.Float64Range(-1e18, 1e18).Draw(rt, "centre"), rapid.Float64Range(0, 1e6).Draw(rt, "peak"),
 		pick("raw", "adx.minus_di", "adx"), pick("norm", "zscore", "minmax", "none"), pick("timeframes", "all", "[1h]", "[1h, 4h]"),
 		pick("model", "type: mlp, architecture: {hidden_layers: []}", "type: mlp, architecture: {hidden_layers: [3], activation: tanh}",
-			"type: lstm, architecture: {sequence_length: 5}", "type: gru, architecture: {sequence_length: 2, hidden_size: 3, num_layers: 1, dropout: 0}"),
+			"type: lstm, architecture: {sequence_length: 5}",
+			"type: gru, architecture: {sequence_length: 2, hidden_size: 3, num_layers: 1, dropout: 0}"),
 		decisions,
-		pick("deployment", "", "target_symbols: {mode: training_only}", "target_timeframes: {timeframe: 1h}", "target_symbols: {mode: group_restricted, restrictions: {excluded_symbols: [X]}}"),
+		pick("deployment", "", "target_symbols: {mode: training_only}", "target_timeframes: {timeframe: 1h}",
+			"target_symbols: {mode: group_restricted, restrictions: {excluded_symbols: [X]}}"),
 		labels, loss,
-		pick("schedule", "type: none", "type: step, step_size: 4", "type: exponential", "type: cosine, min_lr: 1e-12", "type: plateau, factor: 0.3, warmup_epochs: 2"),
+		pick("schedule", "type: none", "type: step, step_size: 4", "type: exponential", "type: cosine, min_lr: 1e-12",
+			"type: plateau, factor: 0.3, warmup_epochs: 2"),
 		pick("stopping", "", "enabled: false", "patience: 3, monitor: val_accuracy"),
 		pick("split", "", "train: 0.8, validation: 0.1", "train: 0.6, validation: 0.2, test: 0.2"),
 		rapid.Float64Range(1e-12, 10).Draw(rt, "rate"), rapid.IntRange(0, 1<<52).Draw(rt, "seed"),
-		pick("backtest", "", "stop_loss: 0.01, size_mode: risk, position_size: 0.02", "size_mode: units, position_size: 1000, lot_size: 100", "spread: 1e-4, flip: true"),
+		pick("backtest", "", "stop_loss: 0.01, size_mode: risk, position_size: 0.02", "size_mode: units, position_size: 1000, lot_size: 100",
+			"spread: 1e-4, flip: true"),
 	)
 }
 
@@ -148,7 +153,10 @@ func TestHash_DependsOnMeaningAlone(t *testing.T) {
 		"a number written otherwise": {"learning_rate: 1e-3", "learning_rate: 0.00100"},
 		"an alias of the indicator":  {"type: rsi", "type: RSI"},
 		"the first output by name":   {"[1h]", "all"},
-		"indicators in other order":  {"  rsi_14: {type: rsi, period: 14, source: close}\n  adx_14: {type: adx, period: 14}", "  adx_14: {type: adx}\n  rsi_14: {type: rsi}"},
+		"indicators in other order": {
+			"  rsi_14: {type: rsi, period: 14, source: close}\n  adx_14: {type: adx, period: 14}",
+			"  adx_14: {type: adx}\n  rsi_14: {type: rsi}",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := parse(t, changed(t, change...)).Hash(); got != want {
@@ -157,11 +165,17 @@ func TestHash_DependsOnMeaningAlone(t *testing.T) {
 		})
 	}
 	for name, change := range map[string][]string{
-		"a parameter":             {"period: 14, source", "period: 15, source"},
-		"the order of the inputs": {"  - {fuzzy_set: rsi_zone, timeframes: all}\n  - {fuzzy_set: trend, timeframes: [1h]}", "  - {fuzzy_set: trend, timeframes: [1h]}\n  - {fuzzy_set: rsi_zone, timeframes: all}"},
-		"the order of members":    {"    low: [0, 25, 40]\n    mid: {type: gaussian, parameters: [50, 10]}", "    mid: {type: gaussian, parameters: [50, 10]}\n    low: [0, 25, 40]"},
-		"a cost":                  {"training:", "backtest: {commission: 0}\ntraining:"},
-		"a label":                 {"vol_span: 50", "vol_span: 51"},
+		"a parameter": {"period: 14, source", "period: 15, source"},
+		"the order of the inputs": {
+			"  - {fuzzy_set: rsi_zone, timeframes: all}\n  - {fuzzy_set: trend, timeframes: [1h]}",
+			"  - {fuzzy_set: trend, timeframes: [1h]}\n  - {fuzzy_set: rsi_zone, timeframes: all}",
+		},
+		"the order of members": {
+			"    low: [0, 25, 40]\n    mid: {type: gaussian, parameters: [50, 10]}",
+			"    mid: {type: gaussian, parameters: [50, 10]}\n    low: [0, 25, 40]",
+		},
+		"a cost":  {"training:", "backtest: {commission: 0}\ntraining:"},
+		"a label": {"vol_span: 50", "vol_span: 51"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := parse(t, changed(t, change...)).Hash(); got == want {

@@ -27,8 +27,9 @@ type Put struct {
 	Values      map[string]Value           `json:"channel_values,omitempty"`
 	NewVersions map[string]json.RawMessage `json:"new_versions"`
 	Metadata    json.RawMessage            `json:"metadata,omitempty"`
-	TTLSeconds  float64                    `json:"ttl_seconds,omitempty"` // retention deletes the thread this long after its last put; 0: never
-	Lease       *LeaseToken                `json:"lease,omitempty"`       // of the writer, if it has one
+	// retention deletes the thread this long after its last put; 0: never
+	TTLSeconds float64     `json:"ttl_seconds,omitempty"`
+	Lease      *LeaseToken `json:"lease,omitempty"` // of the writer, if it has one
 
 	// Latest is the id that the newest checkpoint of the namespace must have, ""
 	// for no checkpoint. A repeated put may also find itself.

@@ -36,7 +36,9 @@ func TestCanonical_EqualValuesHaveOneText(t *testing.T) {
 // A name that no address holds, such as "..", is one all the same: the body of a
 // request names threads, and prune deletes them.
 func TestCheckThread_TakesAnyNameOfABoundedLength(t *testing.T) {
-	for thread, fine := range map[string]bool{".": true, "..": true, "": false, "...": true, ".a": true, strings.Repeat("t", 256): true, strings.Repeat("t", 257): false} {
+	for thread, fine := range map[string]bool{
+		".": true, "..": true, "": false, "...": true, ".a": true, strings.Repeat("t", 256): true, strings.Repeat("t", 257): false,
+	} {
 		if err := CheckThread("", thread); (err == nil) != fine || err != nil && ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
 			t.Errorf("CheckThread(%.20q) = %v, want fine: %v", thread, err, fine)
 		}
@@ -46,7 +48,8 @@ func TestCheckThread_TakesAnyNameOfABoundedLength(t *testing.T) {
 // Whether the one who holds the lease has written is not known here.
 func TestCheckLease_NamesTheHolder(t *testing.T) {
 	err := CheckLease("t", &LeaseToken{Token: 3}, Lease{Token: 4, Holder: "bob"})
-	if want := `thread "t" has no live lease 3: its lease is 4, of "bob", so stop writing`; ktrdr.CodeOf(err) != ktrdr.CodeStaleEpoch || err.Error() != want {
+	if want := `thread "t" has no live lease 3: its lease is 4, of "bob", so stop writing`; ktrdr.CodeOf(err) != ktrdr.CodeStaleEpoch ||
+		err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
@@ -119,7 +122,10 @@ func FuzzParsePut(f *testing.F) {
 }
 
 func TestFilter_FindsTheRunItAsksFor(t *testing.T) {
-	for text, want := range map[string]string{`{"run_id":"r"}`: "r", `{"run_id":""}`: "", `{"run_id":7}`: "none", `{"run_id":null}`: "none", `{}`: "none", `{"run_id":"\u0000"}`: "none"} {
+	for text, want := range map[string]string{
+		`{"run_id":"r"}`: "r", `{"run_id":""}`: "", `{"run_id":7}`: "none", `{"run_id":null}`: "none", `{}`: "none",
+		`{"run_id":"\u0000"}`: "none",
+	} {
 		var q Query
 		if err := json.Unmarshal([]byte(text), &q.Filter); err != nil {
 			t.Fatal(err)

@@ -88,7 +88,8 @@ func NewPlan(m *Model, data Series, span strategy.Span, o Overrides) (*Plan, err
 	begin := sort.Search(base.Len(), func(i int) bool { return base.Time[i] >= start })
 	first := max(signals.First, begin)
 	if first >= base.Len() {
-		return nil, fmt.Errorf("%s: %w: of %d bars up to the end of the span, %d lie before it and %d before the first answer of the model", data.Symbol, ErrNoDecision, base.Len(), begin, signals.First)
+		return nil, fmt.Errorf("%s: %w: of %d bars up to the end of the span, %d lie before it and %d before the first answer of the model",
+			data.Symbol, ErrNoDecision, base.Len(), begin, signals.First)
 	}
 	p := &Plan{Bars: base, Signals: signals, Config: BacktestConfig(m.Strategy, o)}
 	p.Config.StartBar = first

@@ -91,7 +91,8 @@ func (r *Run) answers(net *neural.Net, rows []int32) ([]float32, error) {
 
 func (r *Run) judgeValidation(net *neural.Net, m *Metrics) error {
 	if len(r.ds.Validation) == 0 {
-		m.Warnings = append(m.Warnings, "the split has no validation part: the model has the weights of the last epoch, whether or not they are the best")
+		m.Warnings = append(m.Warnings,
+			"the split has no validation part: the model has the weights of the last epoch, whether or not they are the best")
 		return nil
 	}
 	outputs, err := r.answers(net, r.ds.Validation)
@@ -120,9 +121,13 @@ func (r *Run) judgeTest(net *neural.Net, m *Metrics) error {
 	}
 	r.warnCollapsed(m, "test", answerShares(outputs, len(r.ds.Classes)))
 	if m.Test.Accuracy <= m.Test.BaselineAccuracy {
-		m.Warnings = append(m.Warnings, fmt.Sprintf("the test accuracy %.4f is not above the %.4f that always giving the most frequent answer of training reaches", m.Test.Accuracy, m.Test.BaselineAccuracy))
+		m.Warnings = append(m.Warnings,
+			fmt.Sprintf("the test accuracy %.4f is not above the %.4f that always giving the most frequent answer of training reaches",
+				m.Test.Accuracy, m.Test.BaselineAccuracy))
 	} else if most := m.Test.commonest(); m.Test.Accuracy <= most {
-		m.Warnings = append(m.Warnings, fmt.Sprintf("the test accuracy %.4f is not above the %.4f that always giving the most frequent answer of the test part itself would reach", m.Test.Accuracy, most))
+		m.Warnings = append(m.Warnings,
+			fmt.Sprintf("the test accuracy %.4f is not above the %.4f that always giving the most frequent answer of the test part itself would "+
+				"reach", m.Test.Accuracy, most))
 	}
 	return nil
 }
@@ -138,7 +143,8 @@ func (r *Run) warnCollapsed(m *Metrics, part string, shares []float64) {
 	}
 	for i, share := range shares {
 		if share > collapsedAt {
-			m.Warnings = append(m.Warnings, fmt.Sprintf("the model has collapsed: on the %s part %.1f %% of its answers are %s", part, 100*share, names[i]))
+			m.Warnings = append(m.Warnings, fmt.Sprintf("the model has collapsed: on the %s part %.1f %% of its answers are %s", part,
+				100*share, names[i]))
 		}
 	}
 }

@@ -70,7 +70,8 @@ func TestJobs_LearnAndTrade(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m, metrics, data := job(t, csv, jobFile(t, name+".yaml"))
 			test := metrics.Test
-			t.Logf("test accuracy %.4f (baseline %.4f, balanced %.4f), loss %.4f, warnings %q", test.Accuracy, test.BaselineAccuracy, test.BalancedAccuracy, test.Loss, metrics.Warnings)
+			t.Logf("test accuracy %.4f (baseline %.4f, balanced %.4f), loss %.4f, warnings %q", test.Accuracy, test.BaselineAccuracy,
+				test.BalancedAccuracy, test.Loss, metrics.Warnings)
 			if test.Accuracy < atLeast {
 				t.Errorf("test accuracy %.4f, want at least %.2f", test.Accuracy, atLeast)
 			}

@@ -141,9 +141,12 @@ func (p *Preflight) checkLeaks(s *survey) {
 		p.Leaks = append(p.Leaks, r)
 		switch {
 		case r.Correlation > leakCorrelation:
-			p.refuse(CodeLeakage, "feature %s has a correlation of %.4f with the label: it is the answer, which nothing known at the close can be", name, r.Correlation)
+			p.refuse(CodeLeakage, "feature %s has a correlation of %.4f with the label: it is the answer, which nothing known at the close can be",
+				name, r.Correlation)
 		case r.Alone > leakAccuracy && mixed:
-			p.refuse(CodeLeakage, "feature %s alone tells the label in %.2f %% of the training samples: it knows the answer, which nothing known at the close can", name, 100*r.Alone)
+			p.refuse(CodeLeakage,
+				"feature %s alone tells the label in %.2f %% of the training samples: it knows the answer, which nothing known at the close can", name,
+				100*r.Alone)
 		}
 	}
 }

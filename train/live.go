@@ -44,7 +44,8 @@ func VerifyLive(m *Model, data Series, said *Signals) error {
 	}
 	m.Answers(answer)
 	if !slices.Equal(answer, said.Answer(at)) {
-		return fmt.Errorf("at the last bar the model answers %v when all bars are there and %v when they arrive one by one: please report this, and do not trade it", said.Answer(at), answer)
+		return fmt.Errorf("at the last bar the model answers %v when all bars are there and %v when they arrive one by one: please report "+
+			"this, and do not trade it", said.Answer(at), answer)
 	}
 	return nil
 }

@@ -121,7 +121,10 @@ func (ds *Dataset) checkOrder() error {
 	for p, rows := range ds.parts() {
 		for _, row := range rows {
 			if symbol, at := ds.where(row); at < borders[p] || at >= borders[p+1] {
-				return &LookAheadError{Symbol: symbol, Time: at, What: fmt.Sprintf("the bar is a %s sample, and does not lie in the time of that part", partNames[p])}
+				return &LookAheadError{
+					Symbol: symbol, Time: at,
+					What: fmt.Sprintf("the bar is a %s sample, and does not lie in the time of that part", partNames[p]),
+				}
 			}
 		}
 	}

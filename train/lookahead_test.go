@@ -21,12 +21,13 @@ func honest(s *strategy.Strategy) train.Preparer {
 
 func TestCheckLookahead_PassesPrepare(t *testing.T) {
 	for name, l := range map[string]lab{
-		"triple barrier":         {symbols: threeSymbols},
-		"zigzag":                 {symbols: threeSymbols, labels: "{source: zigzag, zigzag_threshold: 0.005}"},
-		"regime":                 {symbols: threeSymbols, labels: "{source: regime, vol_lookback: 50}"},
-		"event bars":             {labels: "{source: triple_barrier, max_holding_period: 10, cusum_threshold: 0.003}"},
-		"event bars by the mean": {labels: "{source: triple_barrier, max_holding_period: 10, vol_method: ewm, cusum_threshold: 0, cusum_multiplier: 1.5}"},
-		"two timeframes":         {timeframes: `{mode: multi_timeframe, timeframes: ["1h", "4h"]}`},
+		"triple barrier": {symbols: threeSymbols},
+		"zigzag":         {symbols: threeSymbols, labels: "{source: zigzag, zigzag_threshold: 0.005}"},
+		"regime":         {symbols: threeSymbols, labels: "{source: regime, vol_lookback: 50}"},
+		"event bars":     {labels: "{source: triple_barrier, max_holding_period: 10, cusum_threshold: 0.003}"},
+		"event bars by the mean": {labels: "{source: triple_barrier, max_holding_period: 10, vol_method: ewm, cusum_threshold: 0, " +
+			"cusum_multiplier: 1.5}"},
+		"two timeframes": {timeframes: `{mode: multi_timeframe, timeframes: ["1h", "4h"]}`},
 		"a regression": {
 			labels:    "{source: forward_return, horizon: 5}",
 			decisions: "{output_format: regression, cost_model: {round_trip_cost: 0.001, min_edge_multiplier: 1}}",

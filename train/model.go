@@ -96,7 +96,8 @@ func (m *Model) decode(meta map[string]string) error {
 		return errors.New("something follows its description")
 	}
 	if m.Info.Numerics != versions() {
-		return fmt.Errorf("it was made with the arithmetic %q, and this program has %q: its answers would be others; train it anew, or use the program that made it", m.Info.Numerics, versions())
+		return fmt.Errorf("it was made with the arithmetic %q, and this program has %q: its answers would be others; train it anew, or use the "+
+			"program that made it", m.Info.Numerics, versions())
 	}
 	s, _, err := strategy.Parse([]byte(meta[metaStrategy]), "strategy of the model")
 	if err != nil {

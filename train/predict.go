@@ -103,7 +103,8 @@ func (m *Model) Allows(symbol string) error {
 			trained = append(trained, s.Symbol)
 		}
 	}
-	return fmt.Errorf("strategy %s may be used only on the symbols it was trained on (%s), and %s is not one: see its deployment.target_symbols", m.Strategy.Name, strings.Join(trained, ", "), symbol)
+	return fmt.Errorf("strategy %s may be used only on the symbols it was trained on (%s), and %s is not one: see its "+
+		"deployment.target_symbols", m.Strategy.Name, strings.Join(trained, ", "), symbol)
 }
 
 // asked is how many bars the network is asked about at once. The answers do not

@@ -73,7 +73,8 @@ func TestPredictLast_AsksOnlyAboutTheLastBars(t *testing.T) {
 				t.Errorf("the first answer is at bar %d, and %d bars have none; want 893", last.First, last.Holds(0).Undefined)
 			}
 			for bar := 893; bar < 900; bar++ {
-				if !slices.Equal(last.Answer(bar), whole.Answer(bar)) || last.Signal[bar] != whole.Signal[bar] || last.Confidence[bar] != whole.Confidence[bar] {
+				if !slices.Equal(last.Answer(bar), whole.Answer(bar)) || last.Signal[bar] != whole.Signal[bar] ||
+					last.Confidence[bar] != whole.Confidence[bar] {
 					t.Errorf("bar %d: %v, among all: %v", bar, last.Answer(bar), whole.Answer(bar))
 				}
 			}
@@ -119,9 +120,12 @@ func TestPredict_HoldsWhereItKnowsNothing(t *testing.T) {
 func TestPredict_HoldsToTheDeployment(t *testing.T) {
 	data := synth(t, "AAA", 700, 7, 0.2)
 	for name, c := range map[string]struct{ deployment, want string }{
-		"anywhere":                {"{target_symbols: {mode: universal}}", ""},
-		"only where trained":      {"{target_symbols: {mode: training_only}}", "only on the symbols it was trained on (AAA)"},
-		"anywhere but one symbol": {"{target_symbols: {mode: group_restricted, restrictions: {excluded_symbols: [BBB]}}}", "may not be used on BBB"},
+		"anywhere":           {"{target_symbols: {mode: universal}}", ""},
+		"only where trained": {"{target_symbols: {mode: training_only}}", "only on the symbols it was trained on (AAA)"},
+		"anywhere but one symbol": {
+			"{target_symbols: {mode: group_restricted, restrictions: {excluded_symbols: [BBB]}}}",
+			"may not be used on BBB",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := model(t, lab{deployment: c.deployment}, data)
@@ -185,7 +189,8 @@ func TestNewPlan_TradesWithinItsSpan(t *testing.T) {
 func TestBacktestConfig_TakesEveryKey(t *testing.T) {
 	s := lab{
 		decisions: "{output_format: classification, allow_short_from_flat: true, filters: {min_signal_separation: 3}}",
-		backtest:  "{initial_capital: 2000, commission: 0.001, slippage: 0.002, spread: 0.003, size_mode: risk, position_size: 0.01, lot_size: 10, leverage: 5, stop_loss: 0.02, take_profit: 0.04, flip: true}",
+		backtest: "{initial_capital: 2000, commission: 0.001, slippage: 0.002, spread: 0.003, size_mode: risk, position_size: 0.01, lot_size: " +
+			"10, leverage: 5, stop_loss: 0.02, take_profit: 0.04, flip: true}",
 	}.parse(t)
 	want := backtest.Config{
 		InitialCapital: 2000, Commission: 0.001, Slippage: 0.002, Spread: 0.003, SizeMode: backtest.Risk, PositionSize: 0.01,

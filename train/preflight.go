@@ -103,7 +103,9 @@ var partNames = [...]string{"training", "validation", "test"}
 func (p *Preflight) checkSamples(classes []string, weights int) {
 	train := p.Parts[0]
 	if train.Samples < LeastTraining {
-		p.refuse(CodeFewSamples, "there are %d training samples (%d were purged) of %d bars, and at least %d are needed: use more data, or labels that end sooner", train.Samples, train.Purged, p.Rows, LeastTraining)
+		p.refuse(CodeFewSamples,
+			"there are %d training samples (%d were purged) of %d bars, and at least %d are needed: use more data, or labels that end sooner",
+			train.Samples, train.Purged, p.Rows, LeastTraining)
 	}
 	for _, part := range p.Parts[1:] {
 		if part.Samples > 0 && part.Samples < leastJudging {
@@ -128,7 +130,8 @@ func (p *Preflight) checkMix(classes []string) {
 		}
 	}
 	if occurring < 2 {
-		p.refuse(CodeLabelMix, "all %d training samples have one label (%s): there is nothing to learn; use other labels or their thresholds", train.Samples, mixOf(classes, train.Classes))
+		p.refuse(CodeLabelMix, "all %d training samples have one label (%s): there is nothing to learn; use other labels or their thresholds",
+			train.Samples, mixOf(classes, train.Classes))
 		return
 	}
 	for c, name := range classes {

@@ -31,9 +31,12 @@ func TestPreflight_RefusesAFeatureThatKnowsTheAnswer(t *testing.T) {
 		"the class itself":            {func(c int8, _ *num.Rand) float32 { return float32(c) }, "alone tells the label"},
 		"whether the class is buy":    {func(c int8, _ *num.Rand) float32 { return b2f(c == 0) }, "correlation of 1.0000"},
 		"the class with a little hum": {func(c int8, r *num.Rand) float32 { return float32(c) + 0.1*r.Float32() }, "alone tells the label"},
-		"classes out of order":        {func(c int8, r *num.Rand) float32 { return []float32{3, 9, 4}[c] + 0.1*r.Float32() }, "alone tells the label"},
-		"a strong but honest one":     {func(c int8, r *num.Rand) float32 { return float32(c) + 2*r.Float32() }, ""},
-		"chance":                      {func(_ int8, r *num.Rand) float32 { return r.Float32() }, ""},
+		"classes out of order": {
+			func(c int8, r *num.Rand) float32 { return []float32{3, 9, 4}[c] + 0.1*r.Float32() },
+			"alone tells the label",
+		},
+		"a strong but honest one": {func(c int8, r *num.Rand) float32 { return float32(c) + 2*r.Float32() }, ""},
+		"chance":                  {func(_ int8, r *num.Rand) float32 { return r.Float32() }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ds := planted(30_000, c.feature)

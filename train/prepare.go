@@ -242,7 +242,9 @@ func (b *builder) checkParts(s Split) error {
 	var errs []error
 	for p, rows := range b.ds.parts() {
 		if asked[p] && len(rows) == 0 {
-			errs = append(errs, fmt.Errorf("split: no %s samples are left (%d were purged): use more data, labels that end sooner, or a smaller embargo", partNames[p], b.ds.purged[p]))
+			errs = append(errs,
+				fmt.Errorf("split: no %s samples are left (%d were purged): use more data, labels that end sooner, or a smaller embargo", partNames[p],
+					b.ds.purged[p]))
 		}
 	}
 	return errors.Join(errs...)

@@ -95,7 +95,8 @@ func checkSymbol(t *testing.T, s *strategy.Strategy, d train.Series, ds *train.D
 					t.Fatalf("%s bar %d, %d back: features %v, its own are %v", d.Symbol, bar, back, got, want)
 				}
 			}
-			if set.Class != nil && ds.Table.Class[row] != set.Class[i] || set.Value != nil && float64(ds.Table.Target[row])*float64(ds.Unit) != float64(float32(set.Value[i])) {
+			if set.Class != nil && ds.Table.Class[row] != set.Class[i] || set.Value != nil &&
+				float64(ds.Table.Target[row])*float64(ds.Unit) != float64(float32(set.Value[i])) {
 				t.Fatalf("%s bar %d has the label of another", d.Symbol, bar)
 			}
 			if block.Time[bar] != d.Bars[0].Time[bar] {
@@ -223,8 +224,16 @@ func TestPrepare_RefusesWhatCannotBeTrained(t *testing.T) {
 		data []train.Series
 		want string
 	}{
-		"longer bars that end":    {lab{timeframes: twoFrames}, []train.Series{ended}, "55 % of 900 bars of 1h have no 4h bar that is up to date: the 1h bars reach from 2015-01-05 00:00 to"},
-		"bars of another market":  {lab{timeframes: twoFrames}, []train.Series{unrelated}, "are not the same market: where both close, their prices differ by 9 %"},
+		"longer bars that end": {
+			lab{timeframes: twoFrames},
+			[]train.Series{ended},
+			"55 % of 900 bars of 1h have no 4h bar that is up to date: the 1h bars reach from 2015-01-05 00:00 to",
+		},
+		"bars of another market": {
+			lab{timeframes: twoFrames},
+			[]train.Series{unrelated},
+			"are not the same market: where both close, their prices differ by 9 %",
+		},
 		"no data":                 {lab{}, nil, "no data"},
 		"one symbol twice":        {lab{}, append(good(), good()...), "AAA is given twice"},
 		"bars of another symbol":  {lab{}, other, "bars of ZZZ"},
@@ -232,8 +241,12 @@ func TestPrepare_RefusesWhatCannotBeTrained(t *testing.T) {
 		"too few bars":            {lab{}, []train.Series{synth(t, "AAA", 180, 5, 0)}, "and at least 100 are needed"},
 		"history longer than all": {lab{history: 5000}, good(), "no bar has both features and a label"},
 		"an embargo of half":      {lab{training: "  embargo: 0.5"}, good(), "split: no validation samples are left"},
-		"one class only":          {lab{labels: "{source: context, horizon: 5, bullish_threshold: 5, bearish_threshold: -0.9}"}, good(), "have one label (BULLISH 0, BEARISH 0, NEUTRAL"},
-		"a market that stands":    {lab{labels: "{source: context, horizon: 5}"}, flat, "all 5 features are constant"},
+		"one class only": {
+			lab{labels: "{source: context, horizon: 5, bullish_threshold: 5, bearish_threshold: -0.9}"},
+			good(),
+			"have one label (BULLISH 0, BEARISH 0, NEUTRAL",
+		},
+		"a market that stands": {lab{labels: "{source: context, horizon: 5}"}, flat, "all 5 features are constant"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := train.Prepare(c.lab.parse(t), c.data, train.Options{})

@@ -18,7 +18,9 @@ import (
 // watches, early stopping that may fire, sample weights, best weights.
 var kinds = map[string]lab{
 	"an mlp with plateau and early stopping": {
-		epochs: 5, training: "  lr_scheduler: {type: plateau, patience: 1, factor: 0.5}\n  early_stopping: {patience: 2, min_delta: 0.0, monitor: val_accuracy}",
+		epochs: 5,
+		training: "  lr_scheduler: {type: plateau, patience: 1, factor: 0.5}\n" +
+			"  early_stopping: {patience: 2, min_delta: 0.0, monitor: val_accuracy}",
 	},
 	"an mlp with adamw, focal loss and warm-up": {
 		epochs: 4, labels: "{source: zigzag, zigzag_threshold: 0.005}",

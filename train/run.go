@@ -66,7 +66,9 @@ func Start(ds *Dataset, s *strategy.Strategy, seed uint64, k neural.Kernel) (*Ru
 		seed = uint64(s.Training.Seed)
 	}
 	if s.Training.EarlyStopping.Enabled && len(ds.Validation) == 0 {
-		return nil, fmt.Errorf("early stopping watches %s, and the split leaves no validation samples: give training.data_split.validation a share, or switch early stopping off", monitor(s.Training))
+		return nil,
+			fmt.Errorf("early stopping watches %s, and the split leaves no validation samples: give training.data_split.validation a share, or "+
+				"switch early stopping off", monitor(s.Training))
 	}
 	if ds.strategy != s.Hash() {
 		return nil, errors.New("the dataset was prepared for another strategy")

@@ -24,7 +24,8 @@ type Split struct {
 
 func (s Split) check() error {
 	if s.Validation > s.Test || s.Test > s.End {
-		return fmt.Errorf("split: validation begins at %d, test at %d and the data ends at %d: they must follow each other", s.Validation, s.Test, s.End)
+		return fmt.Errorf("split: validation begins at %d, test at %d and the data ends at %d: they must follow each other", s.Validation,
+			s.Test, s.End)
 	}
 	return nil
 }

@@ -60,7 +60,9 @@ func Restore(ds *Dataset, s *strategy.Strategy, seed uint64, k neural.Kernel, b 
 		return nil, src.err
 	}
 	if version != versions() {
-		return nil, fmt.Errorf("the training was begun with the arithmetic %q, and this program has %q: begin it anew, or go on with the program that began it", version, versions())
+		return nil,
+			fmt.Errorf("the training was begun with the arithmetic %q, and this program has %q: begin it anew, or go on with the program that "+
+				"began it", version, versions())
 	}
 	if class != k.Class() {
 		var err error

@@ -22,14 +22,26 @@ func Mismatch(base, higher *market.Bars, span strategy.Span) *Finding {
 	c := market.Cover(base, higher, instant(span.Start), instant(span.End))
 	switch {
 	case c.Share() > bareShare:
-		return &Finding{true, CodeTimeframe, fmt.Sprintf("%s: %.0f %% of %d bars of %s have no %s bar that is up to date: the %s bars reach %s, the %s bars %s; choose dates that both have, import %s bars of the same time, or make them with `ktrdr data resample %s %s %s`",
-			base.Symbol, 100*c.Share(), c.Rows, base.Timeframe, higher.Timeframe, base.Timeframe, reach(base), higher.Timeframe, reach(higher), higher.Timeframe, base.Symbol, base.Timeframe, higher.Timeframe)}
+		return &Finding{
+			true, CodeTimeframe,
+			fmt.Sprintf("%s: %.0f %% of %d bars of %s have no %s bar that is up to date: the %s bars reach %s, the %s bars %s; choose dates that "+
+				"both have, import %s bars of the same time, or make them with `ktrdr data resample %s %s %s`",
+				base.Symbol, 100*c.Share(), c.Rows, base.Timeframe, higher.Timeframe, base.Timeframe, reach(base), higher.Timeframe, reach(higher),
+				higher.Timeframe, base.Symbol, base.Timeframe, higher.Timeframe),
+		}
 	case c.Apart > apartShare:
-		return &Finding{true, CodeTimeframe, fmt.Sprintf("%s: the %s and the %s bars are not the same market: where both close, their prices differ by %.0f %% (median); import one of them again, or make the longer ones with `ktrdr data resample %s %s %s`",
-			base.Symbol, base.Timeframe, higher.Timeframe, 100*c.Apart, base.Symbol, base.Timeframe, higher.Timeframe)}
+		return &Finding{
+			true, CodeTimeframe,
+			fmt.Sprintf("%s: the %s and the %s bars are not the same market: where both close, their prices differ by %.0f %% (median); import "+
+				"one of them again, or make the longer ones with `ktrdr data resample %s %s %s`",
+				base.Symbol, base.Timeframe, higher.Timeframe, 100*c.Apart, base.Symbol, base.Timeframe, higher.Timeframe),
+		}
 	case c.Bare > 0:
-		return &Finding{false, CodeTimeframe, fmt.Sprintf("%s: %d of %d bars of %s have no %s bar that is up to date and are left out: the %s bars reach %s",
-			base.Symbol, c.Bare, c.Rows, base.Timeframe, higher.Timeframe, higher.Timeframe, reach(higher))}
+		return &Finding{
+			false, CodeTimeframe,
+			fmt.Sprintf("%s: %d of %d bars of %s have no %s bar that is up to date and are left out: the %s bars reach %s",
+				base.Symbol, c.Bare, c.Rows, base.Timeframe, higher.Timeframe, higher.Timeframe, reach(higher)),
+		}
 	}
 	return nil
 }
@@ -41,5 +53,6 @@ func reach(b *market.Bars) string {
 		return "nowhere"
 	}
 	const minute = "2006-01-02 15:04"
-	return fmt.Sprintf("from %s to %s", time.Unix(b.Time[0], 0).UTC().Format(minute), time.Unix(b.Timeframe.End(b.Time[b.Len()-1]), 0).UTC().Format(minute))
+	return fmt.Sprintf("from %s to %s", time.Unix(b.Time[0], 0).UTC().Format(minute),
+		time.Unix(b.Timeframe.End(b.Time[b.Len()-1]), 0).UTC().Format(minute))
 }

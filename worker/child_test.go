@@ -89,15 +89,19 @@ func TestChild_ThreeDeathsArePoison(t *testing.T) {
 		requeued(t, b)
 		deaths := 0
 		var log bytes.Buffer
-		w := start(t, b, worker.Config{Runners: never(t), Log: slog.New(slog.NewTextHandler(&log, nil)), Child: func(context.Context, <-chan struct{}, worker.Backend) error {
-			deaths++
-			return errors.New("signal: killed")
-		}})
+		w := start(t, b, worker.Config{
+			Runners: never(t), Log: slog.New(slog.NewTextHandler(&log, nil)),
+			Child: func(context.Context, <-chan struct{}, worker.Backend) error {
+				deaths++
+				return errors.New("signal: killed")
+			},
+		})
 		if op := ended(t, b, "op_a"); op.Status != ktrdr.Failed || op.Losses != ktrdr.PoisonLosses || deaths != ktrdr.PoisonLosses {
 			t.Errorf("ended %s with %d losses after %d deaths, want FAILED after %d", op.Status, op.Losses, deaths, ktrdr.PoisonLosses)
 		}
 		_ = w.stop() // the log is whole
-		if got := strings.Count(log.String(), `level=WARN msg="death of the child process reported"`); got != ktrdr.PoisonLosses || strings.Contains(log.String(), "operation ended") {
+		if got := strings.Count(log.String(), `level=WARN msg="death of the child process reported"`); got != ktrdr.PoisonLosses ||
+			strings.Contains(log.String(), "operation ended") {
 			t.Errorf("%d deaths are warnings, want %d:\n%s", got, ktrdr.PoisonLosses, &log)
 		}
 	})
@@ -203,7 +207,10 @@ func TestChild_SpeaksForNoOtherClaim(t *testing.T) {
 		var got []ktrdr.Code
 		start(t, b, worker.Config{Runners: never(t), Child: func(ctx context.Context, _ <-chan struct{}, w worker.Backend) error {
 			_, saved := w.Checkpoint(ctx, ktrdr.NewCheckpoint{Operation: "op_b", Epoch: 1})
-			for _, err := range []error{saved, w.Finish(ctx, ktrdr.Finished{Operation: "op_b", Epoch: 1}), w.Release(ctx, ktrdr.Released{Operation: "op_a", Epoch: 1})} {
+			for _, err := range []error{
+				saved, w.Finish(ctx, ktrdr.Finished{Operation: "op_b", Epoch: 1}),
+				w.Release(ctx, ktrdr.Released{Operation: "op_a", Epoch: 1}),
+			} {
 				got = append(got, ktrdr.CodeOf(err))
 			}
 			<-ctx.Done()

@@ -151,7 +151,8 @@ func TestWorker_PanicTouchesNoOther(t *testing.T) {
 			return counter(ctx, t)
 		})})
 		a := ended(t, b, "op_a")
-		if a.Status != ktrdr.Failed || a.Error.Code != ktrdr.CodePanic || len(a.Error.Chain) != 2 || !strings.Contains(a.Error.Chain[1], "goroutine") {
+		if a.Status != ktrdr.Failed || a.Error.Code != ktrdr.CodePanic || len(a.Error.Chain) != 2 ||
+			!strings.Contains(a.Error.Chain[1], "goroutine") {
 			t.Errorf("panic ended %s with %+v, want FAILED, code panic, with the stack", a.Status, a.Error)
 		}
 		if n := len(a.ErrorMessage); n > 8<<10 || strings.ContainsRune(a.ErrorMessage, 0) {
@@ -281,7 +282,8 @@ func TestWorker_AFailedOperationIsAWarning(t *testing.T) {
 		}
 		synctest.Wait()
 		for line := range strings.Lines(log.String()) {
-			if strings.Contains(line, "operation failed") && strings.Contains(line, "level=WARN") && strings.Contains(line, "code=invalid") && strings.Contains(line, "no samples") {
+			if strings.Contains(line, "operation failed") && strings.Contains(line, "level=WARN") && strings.Contains(line, "code=invalid") &&
+				strings.Contains(line, "no samples") {
 				return
 			}
 		}

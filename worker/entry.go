@@ -183,7 +183,8 @@ func insteadOf(e *entry, why error) *entry {
 	case ktrdr.CodeOf(why) == ktrdr.CodeKeyReused:
 		return nil // the claim has ended, and not like this
 	}
-	return &entry{Finished: failed(e.claim(), ktrdr.Errorf(ktrdr.CodeFailed, "the work ended %s, but the backend refused that: %w", f.Outcome, why))}
+	return &entry{Finished: failed(e.claim(),
+		ktrdr.Errorf(ktrdr.CodeFailed, "the work ended %s, but the backend refused that: %w", f.Outcome, why))}
 }
 
 func shorten(s string) string { return text.Cut(ktrdr.CleanText(s), maxMessage) }

@@ -174,13 +174,16 @@ func TestOutage_NextWorkerDeliversWhatTheLastOneLeft(t *testing.T) {
 		b.Create("op_a", ktrdr.Dummy, nil)
 		b.Create("op_b", ktrdr.Dummy, nil)
 		dir := t.TempDir()
-		first := start(t, b, worker.Config{Dir: dir, Slots: 2, Runners: oneRunner(func(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
-			if t.Operation == "op_b" { // still at work when the worker stops
-				<-ctx.Done()
-				return nil, t.Interrupted(ctx, 7, 7, worker.File{Name: "weights", Bytes: []byte("heavy")})
-			}
-			return counter(ctx, t)
-		})})
+		first := start(t, b, worker.Config{
+			Dir: dir, Slots: 2,
+			Runners: oneRunner(func(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
+				if t.Operation == "op_b" { // still at work when the worker stops
+					<-ctx.Done()
+					return nil, t.Interrupted(ctx, 7, 7, worker.File{Name: "weights", Bytes: []byte("heavy")})
+				}
+				return counter(ctx, t)
+			}),
+		})
 		reached(t, b, "op_a", step(1))
 		setAway(b, true)
 		time.Sleep(time.Minute)

@@ -12,7 +12,9 @@ import (
 // Replay runs an operation once more with the runner that ran it first, and
 // returns its result and the files of its final checkpoint. Nothing is told to a
 // backend and nothing is saved. open reads the inputs that the spec names.
-func Replay(ctx context.Context, r Runner, op ktrdr.Operation, open func(context.Context, ktrdr.Hash) (io.ReadCloser, error)) (json.RawMessage, []File, error) {
+func Replay(ctx context.Context, r Runner, op ktrdr.Operation,
+	open func(context.Context, ktrdr.Hash) (io.ReadCloser, error),
+) (json.RawMessage, []File, error) {
 	w := &Worker{cfg: Config{Blobs: inputsOf(open)}, log: slog.New(slog.DiscardHandler), jobs: map[claim]*job{}}
 	ctx, j := newJob(ctx, w, ktrdr.Task{Operation: op.ID, Type: op.Type, Epoch: op.Epoch, Attempts: op.Attempts, Spec: op.Spec})
 	defer j.close()

@@ -82,20 +82,24 @@ func (s *saves) final() (*ktrdr.NewCheckpoint, map[ktrdr.Hash][]byte) {
 const maxName = 128
 
 // checkpoint makes the request that stores a checkpoint, under the next number.
-func (j *job) checkpoint(kind ktrdr.CheckpointType, step int64, state any, files []File) (*ktrdr.NewCheckpoint, map[ktrdr.Hash][]byte, error) {
+func (j *job) checkpoint(kind ktrdr.CheckpointType, step int64, state any, files []File) (*ktrdr.NewCheckpoint,
+	map[ktrdr.Hash][]byte, error,
+) {
 	data, err := json.Marshal(state)
 	if err != nil {
 		return nil, nil, ktrdr.Errorf(ktrdr.CodeInvalid, "state at step %d: %w", step, err)
 	}
 	if len(data) > ktrdr.MaxState {
-		return nil, nil, ktrdr.Errorf(ktrdr.CodeTooLarge, "state at step %d is %d bytes, over the limit of %d: save what is large as a file", step, len(data), ktrdr.MaxState)
+		return nil, nil, ktrdr.Errorf(ktrdr.CodeTooLarge, "state at step %d is %d bytes, over the limit of %d: save what is large as a file",
+			step, len(data), ktrdr.MaxState)
 	}
 	c := &ktrdr.NewCheckpoint{Operation: j.claim.op, Epoch: j.claim.epoch, Type: kind, Step: step, State: data}
 	byHash := make(map[ktrdr.Hash][]byte, len(files))
 	names := make(map[string]bool, len(files))
 	for _, f := range files {
 		if f.Name == "" || len(f.Name) > maxName || names[f.Name] {
-			return nil, nil, ktrdr.Errorf(ktrdr.CodeInvalid, "file name %.128q: each file of a checkpoint needs a name of its own of 1 to %d bytes", f.Name, maxName)
+			return nil, nil, ktrdr.Errorf(ktrdr.CodeInvalid, "file name %.128q: each file of a checkpoint needs a name of its own of 1 to %d bytes",
+				f.Name, maxName)
 		}
 		names[f.Name] = true
 		h := ktrdr.Hash(sha256.Sum256(f.Bytes))

@@ -77,7 +77,8 @@ func (s *spool) add(e *entry) error {
 	defer s.adding.Done()
 	refused := s.store(x.seq, e)
 	if refused != nil {
-		s.log.Error("spool cannot be written; keeping the entry in memory", "op", x.claim.op, "epoch", x.claim.epoch, "kind", x.kind, "err", refused)
+		s.log.Error("spool cannot be written; keeping the entry in memory", "op", x.claim.op, "epoch", x.claim.epoch, "kind", x.kind,
+			"err", refused)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -248,7 +249,8 @@ func (s *spool) close() {
 			continue
 		}
 		if err := s.store(x.seq, x.held); err != nil {
-			s.log.Error("spool cannot be written; this is lost with the process", "op", x.claim.op, "epoch", x.claim.epoch, "kind", x.kind, "err", err)
+			s.log.Error("spool cannot be written; this is lost with the process", "op", x.claim.op, "epoch", x.claim.epoch, "kind", x.kind,
+				"err", err)
 		}
 	}
 	if len(s.waiting) == 0 {

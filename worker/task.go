@@ -74,7 +74,8 @@ func (t *Task) Identify(fingerprint map[string]string) error {
 func (t *Task) Open(ctx context.Context, a ktrdr.Artifact) (io.ReadCloser, error) {
 	given := ktrdr.ArtifactsIn(t.job.task.Spec) // not the runner's, which it may have changed
 	if !slices.ContainsFunc(given, func(g ktrdr.Artifact) bool { return g.SHA256 == a.SHA256 }) {
-		return nil, ktrdr.Errorf(ktrdr.CodeForbidden, "%s was not given %s (blob %s): an operation reads only the inputs that its spec names", t.Operation, a.Name, a.SHA256)
+		return nil, ktrdr.Errorf(ktrdr.CodeForbidden, "%s was not given %s (blob %s): an operation reads only the inputs that its spec names",
+			t.Operation, a.Name, a.SHA256)
 	}
 	for try := 0; ; try++ {
 		r, err := t.job.w.openBlob(ctx, a.SHA256)

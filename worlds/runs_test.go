@@ -59,7 +59,10 @@ type lab struct {
 
 func newLab(t *testing.T, costs string) *lab {
 	t.Helper()
-	l := &lab{Lab: chaos.New(t, binary, chaos.SQLite, chaos.Times{Timeout: 5 * time.Minute, Interval: 30 * time.Second, Heartbeat: 10 * time.Second}), t: t}
+	l := &lab{
+		Lab: chaos.New(t, binary, chaos.SQLite, chaos.Times{Timeout: 5 * time.Minute, Interval: 30 * time.Second, Heartbeat: 10 * time.Second}),
+		t:   t,
+	}
 	l.backend = l.ServeWith(2, "KTRDR_COSTS="+costs)
 	l.client = l.Client()
 	return l

@@ -121,7 +121,10 @@ func Flipped(from *market.Bars) func(string, int, uint64) *market.Bars {
 			if r.Float64() < 0.5 {
 				open, high, low, end = 1/open, 1/low, 1/high, 1/end
 			}
-			b.Append(market.Bar{Time: from.Time[i], Open: price * open, High: price * high, Low: price * low, Close: price * end, Volume: from.Volume[i]})
+			b.Append(market.Bar{
+				Time: from.Time[i], Open: price * open, High: price * high, Low: price * low, Close: price * end,
+				Volume: from.Volume[i],
+			})
 			price *= end
 		}
 		return b

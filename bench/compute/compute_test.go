@@ -40,7 +40,8 @@ func load(b *testing.B) {
 	if err != nil {
 		return
 	}
-	line("load of the machine", "%s, while one FMA loop reaches %.0f GFLOP/s", strings.Join(strings.Fields(string(text))[:3], " "), peak(neural.Best())/1e9)
+	line("load of the machine", "%s, while one FMA loop reaches %.0f GFLOP/s", strings.Join(strings.Fields(string(text))[:3], " "),
+		peak(neural.Best())/1e9)
 }
 
 // line prints one figure.

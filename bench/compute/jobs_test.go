@@ -56,7 +56,8 @@ func jobs(b *testing.B) {
 		var m *train.Model
 		took := best(7, func() { m = model(b, yaml, fromText()) }, func() { model(b, yaml, fromCache()) })
 		line("job "+j.name, "%.3f CPU s from CSV.gz, %.3f from the bars file; the Python system needs %.1f%s",
-			took[0].Seconds(), took[1].Seconds(), j.python, aim(took[0] <= j.aim, fmt.Sprintf("<= %.2f from CSV.gz", j.aim.Seconds()))+aim(took[1] <= j.aim, "from the bars file"))
+			took[0].Seconds(), took[1].Seconds(), j.python,
+			aim(took[0] <= j.aim, fmt.Sprintf("<= %.2f from CSV.gz", j.aim.Seconds()))+aim(took[1] <= j.aim, "from the bars file"))
 		trade(b, j.name, m, fromCache())
 	}
 }

@@ -138,10 +138,12 @@ func wide() string {
 	var indicators, sets, inputs strings.Builder
 	for n := 5; n < 15; n++ {
 		fmt.Fprintf(&indicators, "  rsi_%d: {type: rsi, period: %d}\n", n, n)
-		fmt.Fprintf(&sets, "  zone_%d:\n    indicator: rsi_%d\n    a: [0, 20, 40]\n    b: [30, 45, 60]\n    c: [50, 65, 80]\n    d: [60, 80, 100]\n", n, n)
+		fmt.Fprintf(&sets,
+			"  zone_%d:\n    indicator: rsi_%d\n    a: [0, 20, 40]\n    b: [30, 45, 60]\n    c: [50, 65, 80]\n    d: [60, 80, 100]\n", n, n)
 		fmt.Fprintf(&inputs, "  - {fuzzy_set: zone_%d, timeframes: all}\n", n)
 	}
-	return "name: wide\nversion: \"3.0\"\ntraining_data:\n  symbols: {mode: single, symbol: AAA}\n  timeframes: {mode: single, timeframe: 1m}\n" +
+	return "name: wide\nversion: \"3.0\"\ntraining_data:\n  symbols: {mode: single, symbol: AAA}\n" +
+		"  timeframes: {mode: single, timeframe: 1m}\n" +
 		"indicators:\n" + indicators.String() + "fuzzy_sets:\n" + sets.String() + "nn_inputs:\n" + inputs.String() +
 		"model: {type: mlp, architecture: {hidden_layers: [64, 32], dropout: 0.2}}\n" +
 		"decisions: {output_format: classification}\n" +

@@ -74,7 +74,8 @@ func rules(b *testing.B) {
 			func() { var err error; r, err = backtest.Finish(bars, &st); check(b, err) })
 		last := len(p.equity) - 1
 		if r.Metrics.TotalTrades != len(p.trades) || math.Abs(p.equity[last]/st.Equity[last]-1) > 1e-9 {
-			b.Fatalf("the engine made %d trades and %v, the plain loop %d and %v", r.Metrics.TotalTrades, st.Equity[last], len(p.trades), p.equity[last])
+			b.Fatalf("the engine made %d trades and %v, the plain loop %d and %v", r.Metrics.TotalTrades, st.Equity[last], len(p.trades),
+				p.equity[last])
 		}
 		what := "rule backtest"
 		if c.StopLoss > 0 {

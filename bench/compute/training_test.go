@@ -69,7 +69,10 @@ func epoch(b *testing.B, data *neural.Dataset, k neural.Kernel, batch int, dropo
 func randomRows() *neural.Dataset {
 	const stride = 48
 	r := num.NewRand(1)
-	d := &neural.Dataset{Rows: trainRows, Inputs: trainInputs, Stride: stride, X: make([]float32, trainRows*stride), Class: make([]int8, trainRows)}
+	d := &neural.Dataset{
+		Rows: trainRows, Inputs: trainInputs, Stride: stride, X: make([]float32, trainRows*stride),
+		Class: make([]int8, trainRows),
+	}
 	for i := range trainRows {
 		row := d.Row(i)
 		for j := range row {

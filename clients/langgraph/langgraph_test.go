@@ -41,7 +41,7 @@ func run(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	binary = filepath.Join(dir, "ktrdr")
-	build := exec.Command("go", "build", "-o", binary, "../../cmd/ktrdr") //nolint:noctx // the build is the test's first step; go test's own timeout ends it
+	build := exec.Command("go", "build", "-o", binary, "../../cmd/ktrdr") //nolint:noctx // go test's own timeout ends it
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build ktrdr: %v\n%s", err, out)
 		return 1
@@ -188,7 +188,8 @@ func start(t *testing.T, env ...string) *server {
 // begin starts the backend and waits until it says that it is ready. The next
 // one has the same address.
 func (s *server) begin(ctx context.Context) error {
-	cmd := exec.CommandContext(ctx, binary, "serve", "--json", "--workers", "0", "--addr", s.addr, "--data", s.data) //nolint:gosec // the product
+	args := []string{"serve", "--json", "--workers", "0", "--addr", s.addr, "--data", s.data}
+	cmd := exec.CommandContext(ctx, binary, args...) //nolint:gosec // the product
 	said := &bytes.Buffer{}
 	cmd.Env, cmd.Stderr = s.env, said
 	stdout, err := cmd.StdoutPipe()
@@ -235,7 +236,10 @@ func (s *server) vitest(files ...string) report {
 	}
 	file := filepath.Join(s.t.TempDir(), "report.json")
 	env := []string{"KTRDR_URL=http://" + s.addr, "KTRDR_TOKEN=" + strings.TrimSpace(string(token)), "KTRDR_CONTROL=" + control.URL}
-	args := append([]string{"node_modules/vitest/vitest.mjs", "run", "--no-file-parallelism", "--reporter=json", "--outputFile=" + file}, files...)
+	args := append([]string{
+		"node_modules/vitest/vitest.mjs", "run", "--no-file-parallelism", "--reporter=json",
+		"--outputFile=" + file,
+	}, files...)
 	out, runErr := node(s.t, env, args...)
 	text, err := os.ReadFile(file)
 	if err != nil {

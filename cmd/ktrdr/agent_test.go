@@ -40,7 +40,8 @@ func TestCLI_ResearchesAGoalToItsVerdict(t *testing.T) {
 
 	l.refused(exitUsage, "there is no strategy \"nosuch\"", "research", "--strategy", "nosuch")
 	l.refused(exitUsage, "no 1h bars of GBPUSD", "research", "--symbol", "GBPUSD")
-	l.refused(exitUsage, "there is no model \"oracle\"; there is builtin. builtin needs no key; others are set where the backend runs, as KTRDR_MODELS=", "research", "--model", "oracle")
+	l.refused(exitUsage, "there is no model \"oracle\"; there is builtin. builtin needs no key; others are set where the backend runs, "+
+		"as KTRDR_MODELS=", "research", "--model", "oracle")
 	l.refused(exitUsage, "--count must be", "research", "--count", "-1")
 	l.refused(exitUsage, "--count must be", "research", "--count", "0")
 	l.refused(exitUsage, "--count must be 1 to 10000, not 100000", "research", "--count", "100000")
@@ -83,7 +84,8 @@ func (l *lab) remembers(op ktrdr.Operation) {
 		l.t.Fatal(err)
 	}
 	st := decode[serverStatus](l.t, l.must("status", "--json"))
-	if last := st.Research.Last; last == nil || last.Operation != op.ID || last.Verdict != string(result.Verdict) || st.Research.Workers["agents"].Total != 2 {
+	if last := st.Research.Last; last == nil || last.Operation != op.ID || last.Verdict != string(result.Verdict) ||
+		st.Research.Workers["agents"].Total != 2 {
 		l.t.Errorf("status tells %+v, want %s and two agents", st.Research, op.ID)
 	}
 	for _, args := range [][]string{{"status"}, {"memory"}, {"memory", "list"}, {"memory", "trials"}, {"leaderboard"}} {
@@ -128,7 +130,8 @@ func TestCLI_ResearchesQueueAndAreCancelledAlone(t *testing.T) {
 	}
 	l.must("cancel", string(made.Operations[1].Operation))
 	st = decode[serverStatus](t, l.run("status", "--json").out).Research // it is degraded: nobody works
-	if len(st.Active) != 2 || st.Last == nil || st.Last.Operation != made.Operations[1].Operation || st.Last.Outcome != research.OutcomeCancelled {
+	if len(st.Active) != 2 || st.Last == nil || st.Last.Operation != made.Operations[1].Operation ||
+		st.Last.Outcome != research.OutcomeCancelled {
 		t.Errorf("status after the cancel %+v, want the two others", st)
 	}
 }

@@ -89,7 +89,9 @@ func newBacktest(a *app) *cobra.Command {
 }
 
 func fileOfModel(name string) backend.UserFile {
-	return backend.UserFile{What: "model file", Name: name, Next: "`ktrdr models` lists what was trained, and `ktrdr models save` makes a file of it"}
+	return backend.UserFile{
+		What: "model file", Name: name, Next: "`ktrdr models` lists what was trained, and `ktrdr models save` makes a file of it",
+	}
 }
 
 // modelFor is what the server knows a model by: a hash is taken as it is, a file

@@ -117,7 +117,8 @@ func damage(done string, blobs []ktrdr.Hash) error {
 	if more := len(blobs) - most; more > 0 {
 		fmt.Fprintf(&names, " and %d more", more)
 	}
-	const then = "`ktrdr doctor --deep` tells whose they are; an operation resumes from the checkpoint before, a thread's checkpoint cannot be read without"
+	const then = "`ktrdr doctor --deep` tells whose they are; an operation resumes from the checkpoint before, " +
+		"a thread's checkpoint cannot be read without"
 	switch len(blobs) {
 	case 0:
 		return nil

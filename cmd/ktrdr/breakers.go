@@ -101,7 +101,8 @@ func (a *app) decided(b resilience.Decided, err error) error {
 			return
 		}
 		for _, other := range b.InTheWay {
-			fmt.Fprintf(w, "%s is not closed and still stands in the way: see `ktrdr breakers`, and close it with `ktrdr breakers reset %s`.\n", plain(other), plain(other))
+			fmt.Fprintf(w, "%s is not closed and still stands in the way: see `ktrdr breakers`, and close it with `ktrdr breakers reset %s`.\n",
+				plain(other), plain(other))
 		}
 	})
 }

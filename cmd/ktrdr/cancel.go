@@ -13,7 +13,8 @@ import (
 )
 
 const cancelHelp = `Cancel a run, or one operation and everything below it. A cancelled run
-starts nothing more. Its open researches are then cancelled in batches. Running work stops at its worker's next heartbeat. --follow waits for it.`
+starts nothing more. Its open researches are then cancelled in batches. Running work
+stops at its worker's next heartbeat. --follow waits for it.`
 
 func newCancel(a *app) *cobra.Command {
 	var (

@@ -57,16 +57,17 @@ func newCheckpointsShow(a *app) *cobra.Command {
 		id      string
 		history bool
 	)
-	cmd := a.onOperation("show", "Show an operation's newest checkpoint, or its history", func(ctx context.Context, c *httpapi.Client, op ktrdr.OperationID) error {
-		if history {
-			return a.checkpointHistory(ctx, c, op)
-		}
-		k, err := c.CheckpointAt(ctx, op, id)
-		if err != nil {
-			return err
-		}
-		return a.print(k, func(w io.Writer) { describeCheckpoint(w, k) })
-	})
+	cmd := a.onOperation("show", "Show an operation's newest checkpoint, or its history",
+		func(ctx context.Context, c *httpapi.Client, op ktrdr.OperationID) error {
+			if history {
+				return a.checkpointHistory(ctx, c, op)
+			}
+			k, err := c.CheckpointAt(ctx, op, id)
+			if err != nil {
+				return err
+			}
+			return a.print(k, func(w io.Writer) { describeCheckpoint(w, k) })
+		})
 	cmd.Flags().StringVar(&id, "id", "", "this `CHECKPOINT` instead of the newest")
 	cmd.Flags().BoolVar(&history, "history", false, "list all of them")
 	return cmd
@@ -87,7 +88,8 @@ func (a *app) checkpointHistory(ctx context.Context, c *httpapi.Client, op ktrdr
 }
 
 func describeCheckpoint(w io.Writer, k ktrdr.Checkpoint) {
-	fmt.Fprintf(w, "%s of %s: %s at step %d, epoch %d, %s, %s\n", k.ID, k.Operation, k.Type, k.Step, k.Epoch, bytesText(k.Size), when(k.CreatedAt))
+	fmt.Fprintf(w, "%s of %s: %s at step %d, epoch %d, %s, %s\n", k.ID, k.Operation, k.Type, k.Step, k.Epoch,
+		bytesText(k.Size), when(k.CreatedAt))
 	for name, value := range k.Fingerprint {
 		fmt.Fprintf(w, "  made from %s %s\n", plain(name), plain(value))
 	}
@@ -102,15 +104,16 @@ func describeCheckpoint(w io.Writer, k ktrdr.Checkpoint) {
 }
 
 func newCheckpointsDelete(a *app) *cobra.Command {
-	return a.onOperation("delete", "Delete an ended operation's checkpoints", func(ctx context.Context, c *httpapi.Client, op ktrdr.OperationID) error {
-		n, err := c.DeleteCheckpoints(ctx, op)
-		if err != nil {
-			return err
-		}
-		return a.print(httpapi.DeletedCheckpoints{Operation: op, Deleted: n}, func(w io.Writer) {
-			fmt.Fprintf(w, "%d checkpoints of %s deleted; it can no longer be resumed.\n", n, op)
+	return a.onOperation("delete", "Delete an ended operation's checkpoints",
+		func(ctx context.Context, c *httpapi.Client, op ktrdr.OperationID) error {
+			n, err := c.DeleteCheckpoints(ctx, op)
+			if err != nil {
+				return err
+			}
+			return a.print(httpapi.DeletedCheckpoints{Operation: op, Deleted: n}, func(w io.Writer) {
+				fmt.Fprintf(w, "%d checkpoints of %s deleted; it can no longer be resumed.\n", n, op)
+			})
 		})
-	})
 }
 
 func newCheckpointsStats(a *app) *cobra.Command {

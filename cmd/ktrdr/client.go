@@ -117,7 +117,9 @@ func (a *app) explain(ctx context.Context, err error) error {
 		_, from, _ := a.secret(u)
 		return a.unauthorized(u, from, err)
 	case isNetwork(err):
-		return &exitError{exitUnreachable, ktrdr.Errorf(code, "no server at %s: start one with `ktrdr serve`, or name another with --url (%w)", u, innermost(err))}
+		return &exitError{
+			exitUnreachable, ktrdr.Errorf(code, "no server at %s: start one with `ktrdr serve`, or name another with --url (%w)", u, innermost(err)),
+		}
 	case code == ktrdr.CodeUnavailable:
 		return &exitError{exitUnreachable, err}
 	}
@@ -132,9 +134,11 @@ func (a *app) unauthorized(u *url.URL, from string, err error) error {
 	case "":
 		return ktrdr.Errorf(code, "%s wants a token: set KTRDR_TOKEN, or run this where %s can be read (%w)", u, file, err)
 	case file:
-		return ktrdr.Errorf(code, "%s does not accept the token in %s: name the folder of that server with --data, or set KTRDR_TOKEN to one of its tokens (%w)", u, file, err)
+		return ktrdr.Errorf(code, "%s does not accept the token in %s: name the folder of that server with --data, "+
+			"or set KTRDR_TOKEN to one of its tokens (%w)", u, file, err)
 	default:
-		return ktrdr.Errorf(code, "%s does not accept the token of %s: it was revoked, or belongs to another server; an admin makes one with `ktrdr token create` (%w)", u, from, err)
+		return ktrdr.Errorf(code, "%s does not accept the token of %s: it was revoked, or belongs to another server; "+
+			"an admin makes one with `ktrdr token create` (%w)", u, from, err)
 	}
 }
 

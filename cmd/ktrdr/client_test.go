@@ -144,11 +144,13 @@ func TestUnauthorized_NamesTheTokenThatWasRefused(t *testing.T) {
 	other.refused(exitFailed, "does not accept the token of KTRDR_TOKEN", "ops")
 	other.refused(exitFailed, "does not accept the token of KTRDR_TOKEN", "worker", "--data", filepath.Join(t.TempDir(), "worker"))
 	dir := t.TempDir()
-	l.refused(exitFailed, "wants a token: set KTRDR_TOKEN, or run this where "+filepath.Join(dir, backend.TokenFile)+" can be read", "ops", "--data", dir)
+	l.refused(exitFailed, "wants a token: set KTRDR_TOKEN, or run this where "+filepath.Join(dir, backend.TokenFile)+" can be read",
+		"ops", "--data", dir)
 	if err := backend.WriteOnce(filepath.Join(dir, backend.TokenFile), "ktrdr_x\n"); err != nil {
 		t.Fatal(err)
 	}
-	l.refused(exitFailed, "does not accept the token in "+filepath.Join(dir, backend.TokenFile)+": name the folder of that server with --data", "ops", "--data", dir)
+	l.refused(exitFailed, "does not accept the token in "+filepath.Join(dir, backend.TokenFile)+": name the folder of that server with --data",
+		"ops", "--data", dir)
 }
 
 func TestWorker_WantsAFolderOfItsOwn(t *testing.T) {

@@ -29,7 +29,8 @@ func TestCosts_AGivenStrategyPaysTheFloor(t *testing.T) {
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "3000", "--seed", "7")
 	l.serve("--workers", "1")
 	text := regexp.MustCompile(`(?m)^backtest:.*\n(?:[ \t].*\n)*`).ReplaceAllString(l.must("strategies", "example", "rsi_mean_reversion"), "")
-	text = regexp.MustCompile(`\n  epochs: \d+`).ReplaceAllString(text, "\n  epochs: 3") + "\nbacktest: {commission: 0.00000001, slippage: 0, spread: 0}\n"
+	text = regexp.MustCompile(`\n  epochs: \d+`).ReplaceAllString(text, "\n  epochs: 3") +
+		"\nbacktest: {commission: 0.00000001, slippage: 0, spread: 0}\n"
 	file := filepath.Join(t.TempDir(), "free.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -39,8 +40,10 @@ func TestCosts_AGivenStrategyPaysTheFloor(t *testing.T) {
 		t.Fatal(a)
 	}
 	for _, want := range []string{
-		"warning: No costs are set for EURUSD, so it pays the default for major FX: 1.5 basis points a side. Set its costs with --costs EURUSD=0.5/0.5/1,",
-		"warning: The strategy's backtest section (0.0001 basis points a side) is below the cost floor of EURUSD, so it is traded at the floor: 1.5 basis points a side (default: major FX).",
+		"warning: No costs are set for EURUSD, so it pays the default for major FX: 1.5 basis points a side. " +
+			"Set its costs with --costs EURUSD=0.5/0.5/1,",
+		"warning: The strategy's backtest section (0.0001 basis points a side) is below the cost floor of EURUSD, " +
+			"so it is traded at the floor: 1.5 basis points a side (default: major FX).",
 	} {
 		if !strings.Contains(a.err, want) {
 			t.Errorf("the start does not say %q:\n%s", want, a.err)
@@ -66,7 +69,8 @@ func TestCosts_AGivenStrategyPaysTheFloor(t *testing.T) {
 		}
 	}
 	var r research.Result
-	if err := json.Unmarshal(l.op(string(op.ID)).Result, &r); err != nil || len(r.Costs) != 1 || r.Costs[0].Overruled == nil || r.Figures.CostBelowDefault {
+	if err := json.Unmarshal(l.op(string(op.ID)).Result, &r); err != nil || len(r.Costs) != 1 || r.Costs[0].Overruled == nil ||
+		r.Figures.CostBelowDefault {
 		t.Errorf("the result says %+v, %v", r.Costs, err)
 	}
 	// By hand nothing is overruled.
@@ -118,7 +122,9 @@ func TestCosts_BelowTheDefaultIsMarkedInEveryTable(t *testing.T) {
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "3000", "--seed", "7")
 	l.serve("--workers", "1")
 	a := l.run("research", "trend on EURUSD 1h", "--seed", "3", "--bypass-gates", "--follow", "--costs", "EURUSD=0.01/0/0")
-	if a.code != exitOK || !strings.Contains(a.err, "are below the default for major FX: 0.01 basis points a side, where the default is 1.5. Its results are marked.") {
+	if a.code != exitOK ||
+		!strings.Contains(a.err,
+			"are below the default for major FX: 0.01 basis points a side, where the default is 1.5. Its results are marked.") {
 		t.Fatal(a)
 	}
 	op := l.ops("--type", "agent_research")[0]

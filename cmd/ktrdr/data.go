@@ -27,7 +27,8 @@ The market is recognised by its prices: see "ktrdr data market --help".`
 
 func newData(a *app) *cobra.Command {
 	cmd := group("data", "Prices: import, list, check, resample, export, make up",
-		newDataImport(a), newDataList(a), newDataMarket(a), newDataShow(a), newDataCheck(a), newDataSynth(a), newDataResample(a), newDataExport(a),
+		newDataImport(a), newDataList(a), newDataMarket(a), newDataShow(a), newDataCheck(a), newDataSynth(a), newDataResample(a),
+		newDataExport(a),
 		newDataRename(a), newDataDelete(a))
 	cmd.Long = dataHelp
 	return cmd
@@ -125,7 +126,8 @@ func printList(w io.Writer, list []stored) {
 			if !s.HoldoutFrom.IsZero() {
 				holdout = minute(s.HoldoutFrom.Unix())
 			}
-			row(s.Symbol, s.Timeframe, s.Bars, minute(s.First), minute(s.Last), bytesText(s.Size), shortHash(s.Hash), pricesText(s.MadeUp), s.from(), id, holdout, trials, looks)
+			row(s.Symbol, s.Timeframe, s.Bars, minute(s.First), minute(s.Last), bytesText(s.Size), shortHash(s.Hash), pricesText(s.MadeUp), s.from(),
+				id, holdout, trials, looks)
 		}
 	})
 	for _, s := range list {
@@ -214,7 +216,8 @@ func missing(list []stored, s series) error {
 	case spelt != "":
 		return usagef("there are no bars of %s; did you mean %s?", s, spelt)
 	}
-	return usagef("there are no bars of %s: `ktrdr data list` shows what there is, `ktrdr data import FILE` adds to it, `ktrdr data synth` makes some up", s)
+	return usagef("there are no bars of %s: `ktrdr data list` shows what there is, `ktrdr data import FILE` adds to it, "+
+		"`ktrdr data synth` makes some up", s)
 }
 
 // completeSeries offers the symbols of the library, then the timeframes of the

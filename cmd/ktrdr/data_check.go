@@ -41,7 +41,8 @@ func newDataCheck(a *app) *cobra.Command {
 		if len(args) == 1 {
 			if err := fileOfPrices(args[0]).Check(); err != nil {
 				if args[0] == filepath.Base(args[0]) && filepath.Ext(args[0]) == "" {
-					return usagef("%w; to check a series, name its timeframe too: `ktrdr data check %s 1h`; `ktrdr data list` shows what there is", err, args[0])
+					return usagef("%w; to check a series, name its timeframe too: `ktrdr data check %s 1h`; `ktrdr data list` shows what there is", err,
+						args[0])
 				}
 				return err
 			}

@@ -308,7 +308,8 @@ func points(b *market.Bars) string {
 	if !pair.MatchString(b.Symbol) || b.Len() == 0 || b.Close[b.Len()-1] <= many {
 		return ""
 	}
-	return fmt.Sprintf("the last price is %v: if prices are points, import it again with --divide 100000 (1000 for the yen)", b.Close[b.Len()-1])
+	return fmt.Sprintf("the last price is %v: if prices are points, import it again with --divide 100000 (1000 for the yen)",
+		b.Close[b.Len()-1])
 }
 
 func (im *importer) store(ctx context.Context, b *market.Bars, source string, r *imported) error {
@@ -332,15 +333,18 @@ func (a *app) printImported(r imported) {
 	w, p := a.out, a.palette()
 	switch {
 	case r.refused:
-		fmt.Fprintf(w, "%s %s: refused: %s in %s\n", p.bad("✗"), plain(r.File), text.Counted(r.Report.Wrong(), "finding"), text.Counted(r.Report.Rows, "row"))
+		fmt.Fprintf(w, "%s %s: refused: %s in %s\n", p.bad("✗"), plain(r.File), text.Counted(r.Report.Wrong(), "finding"),
+			text.Counted(r.Report.Rows, "row"))
 	case !r.OK:
 		fmt.Fprintf(w, "%s %s\n", p.bad("✗"), plain(r.Error))
 	case r.Stored == nil:
 		fmt.Fprintf(w, "%s %s: %s %s, %d bars%s\n", p.good("✔"), plain(r.File), r.Symbol, r.Timeframe, r.Report.Bars, r.then)
 	case r.Same:
-		fmt.Fprintf(w, "%s %s: %s %s, %d bars: the lab has exactly these bars already; nothing changed\n", p.good("✔"), plain(r.File), r.Symbol, r.Timeframe, r.Stored.Bars)
+		fmt.Fprintf(w, "%s %s: %s %s, %d bars: the lab has exactly these bars already; nothing changed\n", p.good("✔"), plain(r.File), r.Symbol,
+			r.Timeframe, r.Stored.Bars)
 	default:
-		fmt.Fprintf(w, "%s %s: %s %s, %d bars, %s, hash %s\n", p.good("✔"), plain(r.File), r.Symbol, r.Timeframe, r.Stored.Bars, r.Stored.span(), shortHash(r.Stored.Hash))
+		fmt.Fprintf(w, "%s %s: %s %s, %d bars, %s, hash %s\n", p.good("✔"), plain(r.File), r.Symbol, r.Timeframe, r.Stored.Bars, r.Stored.span(),
+			shortHash(r.Stored.Hash))
 	}
 	for _, m := range r.Files {
 		printMerged(w, m.File+" was merged with the files before it", &m.Merged, a.verbose)
@@ -380,6 +384,7 @@ func printMerged(w io.Writer, what string, m *market.Merged, verbose bool) {
 		fmt.Fprintf(w, "    and %d more; -v shows up to %d\n", more, market.MaxChanges)
 	}
 	if m.Changed > m.Same {
-		fmt.Fprintln(w, "  → most bars that both have differ: are --zone, --divide and the symbol right? `ktrdr data list --all` shows the series before")
+		fmt.Fprintln(w,
+			"  → most bars that both have differ: are --zone, --divide and the symbol right? `ktrdr data list --all` shows the series before")
 	}
 }

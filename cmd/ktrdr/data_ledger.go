@@ -158,5 +158,6 @@ func (l *ledger) free(ctx context.Context, b *market.Bars, replace bool, otherwi
 		return nil
 	}
 	s := storedAs(was)
-	return usagef("%s is there already, %d bars, %s: %slet this take its place with --replace", series{b.Symbol, b.Timeframe}, s.Bars, s.span(), otherwise)
+	return usagef("%s is there already, %d bars, %s: %slet this take its place with --replace", series{b.Symbol, b.Timeframe}, s.Bars,
+		s.span(), otherwise)
 }

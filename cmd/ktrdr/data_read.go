@@ -24,7 +24,8 @@ type readFlags struct {
 func (f *readFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.timeframe, "timeframe", "", "`TIMEFRAME` of the bars, such as 1h (default: from the file name or the times)")
 	cmd.Flags().StringVar(&f.zone, "zone", "UTC", "time `ZONE` of times without one, such as Europe/Athens")
-	cmd.Flags().Float64Var(&f.divide, "divide", 0, "divide prices by this `NUMBER`, for files in points: 100000 for most currencies, 1000 for the yen")
+	cmd.Flags().Float64Var(&f.divide, "divide", 0,
+		"divide prices by this `NUMBER`, for files in points: 100000 for most currencies, 1000 for the yen")
 	_ = cmd.RegisterFlagCompletionFunc("timeframe", completeTimeframes)
 }
 

@@ -59,13 +59,15 @@ func (a *app) resample(cmd *cobra.Command, from series, to market.Timeframe, rep
 		if err := l.free(cmd.Context(), longer, replace, ""); err != nil {
 			return err
 		}
-		made, err = l.addMade(cmd.Context(), longer, jobs.Import{Origin: ktrdr.BarsResampled, Source: from.String(), MadeUp: source.MadeUp}, replace)
+		made, err = l.addMade(cmd.Context(), longer, jobs.Import{Origin: ktrdr.BarsResampled, Source: from.String(), MadeUp: source.MadeUp},
+			replace)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	return a.print(made, func(w io.Writer) {
-		fmt.Fprintf(w, "%s made of %d bars of %s: %d bars, %s, hash %s\n  %s\n", s, b.Len(), from.timeframe, made.Bars, made.span(), shortHash(made.Hash), plain(made.sentence()))
+		fmt.Fprintf(w, "%s made of %d bars of %s: %d bars, %s, hash %s\n  %s\n", s, b.Len(), from.timeframe, made.Bars, made.span(),
+			shortHash(made.Hash), plain(made.sentence()))
 	})
 }

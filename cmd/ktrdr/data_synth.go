@@ -71,7 +71,8 @@ func (f *synthFlags) check() error {
 	length := f.Timeframe.End(f.Start.Unix()) - f.Start.Unix()
 	end := f.Start.Unix() + int64(f.Bars)*length*7/5 // it closes for two days of seven
 	if f.Start.Year() < 1900 || time.Unix(end, 0).UTC().Year() >= lastSynth {
-		return usagef("%d bars of %s from %s reach beyond the years 1900 to %d: make fewer, shorter ones, or begin elsewhere", f.Bars, f.Timeframe, f.start, lastSynth)
+		return usagef("%d bars of %s from %s reach beyond the years 1900 to %d: make fewer, shorter ones, or begin elsewhere", f.Bars,
+			f.Timeframe, f.start, lastSynth)
 	}
 	return nil
 }
@@ -93,7 +94,8 @@ func (a *app) synth(cmd *cobra.Command, f synthFlags) error {
 		return err
 	}
 	return a.print(made, func(w io.Writer) {
-		fmt.Fprintf(w, "%s made up: %d bars, %s, hash %s\n  %s\n", series{b.Symbol, b.Timeframe}, made.Bars, made.span(), shortHash(made.Hash), plain(made.sentence()))
+		fmt.Fprintf(w, "%s made up: %d bars, %s, hash %s\n  %s\n", series{b.Symbol, b.Timeframe}, made.Bars, made.span(), shortHash(made.Hash),
+			plain(made.sentence()))
 	})
 }
 

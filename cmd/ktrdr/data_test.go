@@ -109,7 +109,8 @@ func TestDataImport_NormalisesWhenAsked(t *testing.T) {
 		t.Errorf("check only:\n%s", out)
 	}
 	out = l.must("data", "import", "--normalise", path)
-	const did = "normalised: left out 5 rows; moved high or low to hold open and close in 1 row; set a negative volume to 0 in 1 row; sorted by time"
+	const did = "normalised: left out 5 rows; moved high or low to hold open and close in 1 row; set a negative volume to 0 in 1 row; " +
+		"sorted by time"
 	if !strings.Contains(out, did) || !strings.Contains(out, "EURUSD 1h, 5 bars") {
 		t.Errorf("got:\n%s\nwant %q", out, did)
 	}
@@ -139,14 +140,17 @@ func TestDataImport_GoesOnAfterAFileThatIsRefused(t *testing.T) {
 	if got := results[0].Report.Wrong(); got != 8 {
 		t.Errorf("findings = %d, want 8", got)
 	}
-	if m := results[2].Files; len(m) != 1 || m[0].Same != 300 || m[0].Added+m[0].Changed != 0 || results[2].Stored == nil || results[1].Stored != nil {
+	if m := results[2].Files; len(m) != 1 || m[0].Same != 300 || m[0].Added+m[0].Changed != 0 || results[2].Stored == nil ||
+		results[1].Stored != nil {
 		t.Errorf("the second file of one series: %+v", results[2])
 	}
 }
 
 func TestDataImport_CountsOneFinding(t *testing.T) {
 	l := newLab(t)
-	one := file(t, "EURUSD_1h.csv", "Date,open,high,low,close,volume\n2024-01-01 00:00:00,1.1,1.2,1.0,1.15,10\n2024-01-01 01:00:00,1.1,1.2,1.0,1.15,10\n2024-01-01 02:00:00,1.1,1.2,1.0,what,10\n")
+	one := file(t, "EURUSD_1h.csv",
+		"Date,open,high,low,close,volume\n2024-01-01 00:00:00,1.1,1.2,1.0,1.15,10\n2024-01-01 01:00:00,1.1,1.2,1.0,1.15,10\n"+
+			"2024-01-01 02:00:00,1.1,1.2,1.0,what,10\n")
 	l.refused(exitFailed, "refused: 1 finding in 3 rows", "data", "import", one)
 	l.refused(exitFailed, ": 1 finding in 3 rows", "data", "check", one)
 }
@@ -162,7 +166,8 @@ func TestDataImport_SaysThatNothingChanged(t *testing.T) {
 		t.Errorf("the first import:\n%s", out)
 	}
 	for _, flags := range [][]string{nil, {"--append"}, {"--replace"}} {
-		if out := l.must(append([]string{"data", "import", path}, flags...)...); !strings.Contains(out, same) || strings.Contains(out, "market mkt_") {
+		if out := l.must(append([]string{"data", "import", path}, flags...)...); !strings.Contains(out, same) ||
+			strings.Contains(out, "market mkt_") {
 			t.Errorf("the same file again %v:\n%s", flags, out)
 		}
 	}
@@ -251,7 +256,12 @@ func TestData_SaysWhatIsThereWhenASeriesIsNot(t *testing.T) {
 	l.refused(exitUsage, "only of EURUSD 1h, 4h", "data", "show", "EURUSD", "1d")
 	l.refused(exitUsage, "did you mean EURUSD?", "data", "export", "eurusdd", "1h")
 	l.refused(exitUsage, "did you mean EURUSD?", "data", "show", "eurusd", "1d")
-	for _, args := range [][]string{{"show", "eurusd", "1h"}, {"check", "eurUSD", "1h"}, {"export", "Eurusd", "4h", "--csv", filepath.Join(t.TempDir(), "x.csv")}, {"resample", "eurusd", "1h", "2h"}} {
+	for _, args := range [][]string{
+		{"show", "eurusd", "1h"},
+		{"check", "eurUSD", "1h"},
+		{"export", "Eurusd", "4h", "--csv", filepath.Join(t.TempDir(), "x.csv")},
+		{"resample", "eurusd", "1h", "2h"},
+	} {
 		if out := l.must(append([]string{"data"}, args...)...); !strings.Contains(out, "EURUSD "+args[2]) && !strings.Contains(out, "EURUSD 2h") {
 			t.Errorf("data %s does not tell of EURUSD:\n%s", strings.Join(args, " "), out)
 		}
@@ -280,11 +290,13 @@ func TestData_SaysTheNextCommand(t *testing.T) {
 	if a := l.run("data", "check", "EURJPY"); a.code != exitUsage || !strings.Contains(a.err, "`ktrdr data check EURJPY 1h`") {
 		t.Errorf("a symbol alone: %+v", a)
 	}
-	const points = "Date,open,high,low,close,volume\n2024-01-01 00:00:00,110000,120000,100000,115000,10\n2024-01-01 01:00:00,110000,120000,100000,115000,10\n"
+	const points = "Date,open,high,low,close,volume\n2024-01-01 00:00:00,110000,120000,100000,115000,10\n" +
+		"2024-01-01 01:00:00,110000,120000,100000,115000,10\n"
 	if a := l.run("data", "import", file(t, "EURUSD_1h.csv", points)); a.code != 0 || !strings.Contains(a.out, "--divide 100000") {
 		t.Errorf("prices in points: %+v", a)
 	}
-	if a := l.run("data", "import", file(t, "EURUSD_1h.csv", points), "--divide", "100000", "--replace"); a.code != 0 || strings.Contains(a.out, "--divide") {
+	if a := l.run("data", "import", file(t, "EURUSD_1h.csv", points), "--divide", "100000", "--replace"); a.code != 0 ||
+		strings.Contains(a.out, "--divide") {
 		t.Errorf("prices divided: %+v", a)
 	}
 }
@@ -446,7 +458,8 @@ func TestDataImport_ReadsPublicData(t *testing.T) {
 	if len(bars) != 11 || bars["XAUUSD 1h"] != 57600 || bars["EURUSD 4h"] != 14400 || bars["EURUSD 1d"] != 2400 || bars["VIX 1d"] != 9235 {
 		t.Errorf("imported: %v", bars)
 	}
-	if s := decode[shownBars](t, l.must("data", "show", "USDJPY", "1h", "--json")); s.Timeframe != market.H1 || s.Figures.Highest > 130 || s.Figures.Lowest < 75 {
+	if s := decode[shownBars](t, l.must("data", "show", "USDJPY", "1h", "--json")); s.Timeframe != market.H1 || s.Figures.Highest > 130 ||
+		s.Figures.Lowest < 75 {
 		t.Errorf("USDJPY lies between %v and %v", s.Figures.Lowest, s.Figures.Highest)
 	}
 }

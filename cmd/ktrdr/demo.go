@@ -45,7 +45,9 @@ func newDemo(a *app) *cobra.Command {
 		f    researchDemo
 		kill bool
 	)
-	cmd := &cobra.Command{Use: "demo", Short: "Run eight researches on a made-up market, or show crash recovery with --kill", Long: demoHelp, Args: noArgs}
+	cmd := &cobra.Command{
+		Use: "demo", Short: "Run eight researches on a made-up market, or show crash recovery with --kill", Long: demoHelp, Args: noArgs,
+	}
 	cmd.Flags().IntVar(&f.researches, "researches", 8, "how many")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "another seed is another market")
 	cmd.Flags().Float64Var(&f.edge, "edge", demoEdge, "how strong the planted rule is, 0 to 1; 0 plants none")
@@ -53,7 +55,8 @@ func newDemo(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&f.exit, "exit", false, "end with the result, also on a terminal")
 	cmd.Flags().BoolVar(&kill, "kill", false, "see a worker and a backend killed, and their work recovered")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if kill && (cmd.Flags().Changed("researches") || cmd.Flags().Changed("seed") || cmd.Flags().Changed("edge") || cmd.Flags().Changed("costs")) {
+		if kill && (cmd.Flags().Changed("researches") || cmd.Flags().Changed("seed") || cmd.Flags().Changed("edge") ||
+			cmd.Flags().Changed("costs")) {
 			return usagef("--kill has no researches: leave out --researches, --seed, --edge and --costs")
 		}
 		if f.researches < 1 || f.researches > maxDemo {
@@ -238,7 +241,8 @@ func (d *demo) hire(ctx context.Context) error {
 	n := len(d.workers) + 1
 	var said workerSaid
 	w, err := startChild(ctx, fmt.Sprintf("worker %d", n), d.env, &said,
-		"worker", "--url", d.url, "--slots", "2", "--name", fmt.Sprintf("worker-%d", n), "--data", filepath.Join(d.dir, fmt.Sprintf("worker%d", n)))
+		"worker", "--url", d.url, "--slots", "2", "--name", fmt.Sprintf("worker-%d", n), "--data",
+		filepath.Join(d.dir, fmt.Sprintf("worker%d", n)))
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,8 @@ func (f *researchDemo) show(ctx context.Context, d *demo) error {
 	if err := d.a.followRun(ctx, d.client, made.Run); err != nil || !stays {
 		return err
 	}
-	d.say("the backend stays up at %s until Ctrl-C. Elsewhere, try\n  export KTRDR_URL=%s KTRDR_DATA=%s\n  ktrdr leaderboard; ktrdr memory hypotheses; ktrdr research \"trend on 1h\" --follow", d.url, d.url, d.data())
+	d.say("the backend stays up at %s until Ctrl-C. Elsewhere, try\n  export KTRDR_URL=%s KTRDR_DATA=%s\n  ktrdr leaderboard; "+
+		"ktrdr memory hypotheses; ktrdr research \"trend on 1h\" --follow", d.url, d.url, d.data())
 	<-ctx.Done()
 	if errors.Is(context.Cause(ctx), errStopped) {
 		return nil // it was the user's to end

@@ -66,7 +66,8 @@ func (d *demo) table() []string {
 		if op == nil {
 			return
 		}
-		lines = append(lines, fmt.Sprintf("%-20s %s %3.0f%% epoch %d %s", indent+short(*op), bar(percent(*op)/100, 20), percent(*op), op.Epoch, p.status(op.Status)))
+		lines = append(lines, fmt.Sprintf("%-20s %s %3.0f%% epoch %d %s", indent+short(*op), bar(percent(*op)/100, 20), percent(*op), op.Epoch,
+			p.status(op.Status)))
 		for _, child := range slices.Backward(d.ops) {
 			if child.Parent == id {
 				branch(child.ID, indent+"  ")
@@ -86,7 +87,8 @@ func (d *demo) tell(e ktrdr.Event) {
 		d.orphaned++
 	}
 	switch e.Kind {
-	case ktrdr.EventClaimed, ktrdr.EventFailed, ktrdr.EventResumed, ktrdr.EventReconciling, ktrdr.EventReported, ktrdr.EventCompleted, ktrdr.EventWriteRefused:
+	case ktrdr.EventClaimed, ktrdr.EventFailed, ktrdr.EventResumed, ktrdr.EventReconciling, ktrdr.EventReported, ktrdr.EventCompleted,
+		ktrdr.EventWriteRefused:
 		d.print(stamped(e))
 	}
 }
@@ -149,6 +151,7 @@ func (d *demo) verdict(root ktrdr.Operation, tree dummy.Spec) error {
 		return errors.New("nothing was disturbed, so nothing is shown")
 	}
 	d.screen = nil // what follows stays
-	d.print(d.a.palette().good(fmt.Sprintf("all %d operations completed, %d of them taken from a dead worker; result hash equals the undisturbed one ✔", v.Operations, v.Orphaned)))
+	d.print(d.a.palette().good(fmt.Sprintf("all %d operations completed, %d of them taken from a dead worker; "+
+		"result hash equals the undisturbed one ✔", v.Operations, v.Orphaned)))
 	return nil
 }

@@ -122,8 +122,10 @@ func TestUnits_RestartCrashesAndNothingElse(t *testing.T) {
 			if u["Unit.StartLimitIntervalSec"] == nil || u["Unit.StartLimitBurst"] == nil {
 				t.Error("no start limit: the system's own gives up after five crashes in ten seconds")
 			}
-			if got := u["Service.Environment"]; !slices.Equal(got, []string{"GOTRACEBACK=crash"}) || !slices.Equal(u["Service.LimitCORE"], []string{"0"}) {
-				t.Errorf("Environment=%v: a panic must be told from wrong settings and leave no core file; secrets belong into the EnvironmentFile, which root alone reads", got)
+			if got := u["Service.Environment"]; !slices.Equal(got, []string{"GOTRACEBACK=crash"}) ||
+				!slices.Equal(u["Service.LimitCORE"], []string{"0"}) {
+				t.Errorf("Environment=%v: a panic must be told from wrong settings and leave no core file; secrets belong into the EnvironmentFile, "+
+					"which root alone reads", got)
 			}
 		})
 	}
@@ -237,7 +239,8 @@ func TestCompose_ShowsNothingToTheNetworkAndKeepsItsData(t *testing.T) {
 	if health := strings.Join(service.Health.Test, " "); !strings.Contains(health, "/api/v1/health") {
 		t.Errorf("the backend's health is asked by %q", health)
 	}
-	if cfg, err := backend.ReadConfig(nil, "", func(n string) string { return service.Environment[n] }); err != nil || !slices.Contains(cfg.Hosts, "backend") {
+	if cfg, err := backend.ReadConfig(nil, "", func(n string) string { return service.Environment[n] }); err != nil ||
+		!slices.Contains(cfg.Hosts, "backend") {
 		t.Errorf("workers call it backend, which it does not answer to: %v %v", cfg.Hosts, err)
 	}
 }

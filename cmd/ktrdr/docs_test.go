@@ -43,7 +43,8 @@ func guide(t *testing.T) map[string]string {
 var (
 	codeSpan = regexp.MustCompile("`[^`\n]+`")
 	// a line of a code block, or of a comment in deploy/, that calls ktrdr
-	commandLine = regexp.MustCompile(`^(?:#  |\s{4,})\s*(?:[A-Z_]+=\S+ |0 8 \* \* \* |docker compose exec backend |export |bin/|/usr/local/bin/)*ktrdr (.*)$`)
+	commandLine = regexp.MustCompile(
+		`^(?:#  |\s{4,})\s*(?:[A-Z_]+=\S+ |0 8 \* \* \* |docker compose exec backend |export |bin/|/usr/local/bin/)*ktrdr (.*)$`)
 	commandSpan = regexp.MustCompile("^`(?:[A-Z_]+=\\S+ )*(?:bin/)?ktrdr ([^`\\\\]+)`$")
 	quoted      = regexp.MustCompile(`"[^"]*"|'[^']*'`)
 	lineEnd     = regexp.MustCompile(`\s#.*$|[|;>)].*$|\s&&.*$`)

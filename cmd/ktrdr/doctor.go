@@ -78,7 +78,8 @@ func (d *doctor) examine(ctx context.Context) {
 	}
 	d.start(ctx, running)
 	if running && health.Version != ourVersion() {
-		d.bad("version", "use the binary of the same version", "the backend is %s, this binary %s; the database is not opened", health.Version, ourVersion())
+		d.bad("version", "use the binary of the same version", "the backend is %s, this binary %s; the database is not opened",
+			health.Version, ourVersion())
 	} else {
 		d.storage(ctx, running)
 	}
@@ -125,7 +126,8 @@ func (d *doctor) disk() {
 	case err != nil:
 		return // the folder's finding says it
 	case free < max(d.cfg.Engine.DiskReserve, 0):
-		d.bad("disk", "free some space, or run `ktrdr checkpoints cleanup`", "%s free, less than the reserve of %s", bytesText(free), bytesText(d.cfg.Engine.DiskReserve))
+		d.bad("disk", "free some space, or run `ktrdr checkpoints cleanup`", "%s free, less than the reserve of %s", bytesText(free),
+			bytesText(d.cfg.Engine.DiskReserve))
 	default:
 		d.good("disk", "%s free", bytesText(free))
 	}
@@ -210,10 +212,12 @@ func (d *doctor) damaged(what string, refs []ktrdr.BlobRef) {
 		}
 		fix := withoutBlob(all)
 		if bars[ref.SHA256] {
-			fix = "restore the file from a backup, or import the series again with `ktrdr data import --replace`; a series that was replaced can also be deleted with `ktrdr data delete`"
+			fix = "restore the file from a backup, or import the series again with `ktrdr data import --replace`; " +
+				"a series that was replaced can also be deleted with `ktrdr data delete`"
 		}
 		if prices[ref.SHA256] {
-			fix = "restore the file from a backup, or import the series again with `ktrdr data import`; without it no new series can be assigned to a market"
+			fix = "restore the file from a backup, or import the series again with `ktrdr data import`; " +
+				"without it no new series can be assigned to a market"
 		}
 		d.bad("blobs", fix, "%s %s; named by %s", ref.SHA256, what, names)
 	}
@@ -267,7 +271,8 @@ const skew = 5 * time.Second
 
 func (d *doctor) server(h ktrdr.Health) {
 	if h.Status == "ok" {
-		d.good("server", "version %s, pid %d, up %s, %d workers", h.Version, h.Backend.PID, brief(time.Duration(h.UptimeSeconds*float64(time.Second))), h.Workers.Live)
+		d.good("server", "version %s, pid %d, up %s, %d workers", h.Version, h.Backend.PID,
+			brief(time.Duration(h.UptimeSeconds*float64(time.Second))), h.Workers.Live)
 	}
 	for _, problem := range h.Problems { // each says what to do at its end
 		what, fix := problem, "look into the backend's log"

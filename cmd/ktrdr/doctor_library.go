@@ -55,7 +55,8 @@ func (d *doctor) series(ctx context.Context, l *ledger) {
 		}
 		if problem != "" {
 			wrong++
-			d.bad("bars", "restore the blob from a backup, or import the series again with `ktrdr data import FILE --replace`", "%s %s: %s", e.Symbol, e.Timeframe, problem)
+			d.bad("bars", "restore the blob from a backup, or import the series again with `ktrdr data import FILE --replace`", "%s %s: %s",
+				e.Symbol, e.Timeframe, problem)
 		}
 	}
 	if wrong == 0 {
@@ -81,7 +82,8 @@ func (d *doctor) strategies(ctx context.Context, l *ledger) {
 		copies[doc.Name] = doc
 		if _, _, err := strategy.Parse([]byte(doc.Content), doc.Name); err != nil {
 			wrong++
-			d.bad("strategies", "correct it and give it to the lab with `ktrdr strategies add FILE --replace`, or delete it with `ktrdr strategies delete "+doc.Name+"`", "%s of the lab: %v", doc.Name, err)
+			d.bad("strategies", "correct it and give it to the lab with `ktrdr strategies add FILE --replace`, "+
+				"or delete it with `ktrdr strategies delete "+doc.Name+"`", "%s of the lab: %v", doc.Name, err)
 		}
 	}
 	files, err := d.a.strategyFilesOf(d.cfg.Data)
@@ -99,11 +101,13 @@ func (d *doctor) strategies(ctx context.Context, l *ledger) {
 			fresh++
 		case doc.Content != string(f.text):
 			wrong++
-			d.bad("strategies", "make them one with `ktrdr strategies add "+f.from+" --replace`, or remove the file", "%s differs from the lab's strategy of that name: this backend uses the file, the others the lab's", f.from)
+			d.bad("strategies", "make them one with `ktrdr strategies add "+f.from+" --replace`, or remove the file",
+				"%s differs from the lab's strategy of that name: this backend uses the file, the others the lab's", f.from)
 		}
 	}
 	if wrong == 0 {
-		d.good("strategies", "%s of the lab; %s here, %s", text.Counted(len(documents), "strategy", "strategies"), text.Counted(len(files), "file"), notCopied(fresh))
+		d.good("strategies", "%s of the lab; %s here, %s", text.Counted(len(documents), "strategy", "strategies"),
+			text.Counted(len(files), "file"), notCopied(fresh))
 	}
 }
 
@@ -131,13 +135,15 @@ func (d *doctor) instruments(ctx context.Context, l *ledger) {
 		d.bad(instrument.FileName, "correct "+local+", or remove it", "%v", err)
 		return
 	case err != nil:
-		d.bad(instrument.FileName, "correct it and give it to the lab with `ktrdr instruments set FILE`, or run `ktrdr instruments delete`", "%v", err)
+		d.bad(instrument.FileName, "correct it and give it to the lab with `ktrdr instruments set FILE`, or run `ktrdr instruments delete`", "%v",
+			err)
 		return
 	case from == local:
 		text, err := os.ReadFile(local)
 		doc, none := l.library.Instruments(ctx, instrument.FileName)
 		if err == nil && none == nil && doc.Content != string(text) && !d.owns(doc) {
-			d.bad(instrument.FileName, "make them one with `ktrdr instruments set "+local+"`, or remove the file", "%s differs from the lab's: this backend uses the file, the others the lab's", local)
+			d.bad(instrument.FileName, "make them one with `ktrdr instruments set "+local+"`, or remove the file",
+				"%s differs from the lab's: this backend uses the file, the others the lab's", local)
 			return
 		}
 	}
@@ -150,6 +156,7 @@ func (d *doctor) instruments(ctx context.Context, l *ledger) {
 func (d *doctor) leftovers() {
 	old := filepath.Join(d.cfg.Data, oldLibraryFolder)
 	if _, err := os.Stat(old); !errors.Is(err, fs.ErrNotExist) {
-		d.bad("bars", "start the backend, or run `ktrdr data list`, which takes them over; a file that cannot be taken over is named there", "%s holds bars of an earlier version", old)
+		d.bad("bars", "start the backend, or run `ktrdr data list`, which takes them over; a file that cannot be taken over is named there",
+			"%s holds bars of an earlier version", old)
 	}
 }

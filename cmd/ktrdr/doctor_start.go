@@ -58,7 +58,8 @@ func (d *doctor) rights() {
 	for _, name := range append(names, files...) {
 		err := unix.Access(name, places[name])
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			d.bad("rights", fmt.Sprintf("run this and the backend as the user who owns it, or give it to this one with `chown -R %d %s`", os.Geteuid(), backend.ShellWord(d.cfg.Data)),
+			d.bad("rights", fmt.Sprintf("run this and the backend as the user who owns it, or give it to this one with `chown -R %d %s`",
+				os.Geteuid(), backend.ShellWord(d.cfg.Data)),
 				"%s cannot be read and written by this user: %v", name, err)
 			return
 		}
@@ -103,7 +104,8 @@ func (d *doctor) open(ctx context.Context) bool {
 	file, isFile := backend.SQLiteFile(d.cfg.Database())
 	if isFile {
 		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-			d.bad("database", "name the folder with --data, or start a backend with `ktrdr serve`, which makes one", "there is no database at %s", file)
+			d.bad("database", "name the folder with --data, or start a backend with `ktrdr serve`, which makes one",
+				"there is no database at %s", file)
 			d.strays(ctx, "")
 			return false
 		}
@@ -138,7 +140,8 @@ func (d *doctor) open(ctx context.Context) bool {
 		return false
 	}
 	if status.Schema < status.Newest {
-		d.good("database", "%s has schema %d, and the next start of a backend brings it to %d; its content was not looked at", backend.WithoutSecrets(d.cfg.Database()), status.Schema, status.Newest)
+		d.good("database", "%s has schema %d, and the next start of a backend brings it to %d; its content was not looked at",
+			backend.WithoutSecrets(d.cfg.Database()), status.Schema, status.Newest)
 		return false
 	}
 	return true
@@ -152,8 +155,10 @@ func (d *doctor) strays(ctx context.Context, more string) bool {
 	case err != nil:
 		d.bad("blobs", "check that the folder or bucket exists and that this user may write to it", "%v", err)
 	case found.Blobs:
-		d.bad("blobs", more+"name the right database with --db or KTRDR_DB, or restore a backup into an empty folder with `ktrdr restore FILE --data DIR`",
-			"%s holds blobs of another database, and the one at %s is new; `ktrdr serve` would not start", backend.WithoutQuery(d.cfg.BlobRoot()), backend.WithoutSecrets(d.cfg.Database()))
+		d.bad("blobs",
+			more+"name the right database with --db or KTRDR_DB, or restore a backup into an empty folder with `ktrdr restore FILE --data DIR`",
+			"%s holds blobs of another database, and the one at %s is new; `ktrdr serve` would not start", backend.WithoutQuery(d.cfg.BlobRoot()),
+			backend.WithoutSecrets(d.cfg.Database()))
 	default:
 		return false
 	}

@@ -275,7 +275,8 @@ func TestDoctor_IsRedWhereTheServerIsOfAnotherLab(t *testing.T) {
 				red = append(red, f)
 			}
 		}
-		if out.code != exitFailed || len(red) != 1 || !strings.Contains(red[0].Detail, "serves another lab") || !strings.Contains(red[0].Fix, "--url") {
+		if out.code != exitFailed || len(red) != 1 || !strings.Contains(red[0].Detail, "serves another lab") ||
+			!strings.Contains(red[0].Fix, "--url") {
 			t.Errorf("%s: exit %d, server %+v; want one finding that it serves another lab", name, out.code, red)
 		}
 	}

@@ -43,7 +43,9 @@ func TestHoldout_EveryDoorIsShutOrCounted(t *testing.T) {
 		l.must("models", "save", d.model, d.file)
 
 		d.shut("a backtest", func(extra ...string) time.Time { return d.traded(append([]string{"backtest", d.model}, extra...)...) })
-		d.shut("a backtest of a model file", func(extra ...string) time.Time { return d.traded(append([]string{"backtest", d.file}, extra...)...) })
+		d.shut("a backtest of a model file", func(extra ...string) time.Time {
+			return d.traded(append([]string{"backtest", d.file}, extra...)...)
+		})
 		d.shut("a backtest of all bars", func(extra ...string) time.Time {
 			return d.traded(append([]string{"backtest", d.model, "--scope", "all"}, extra...)...)
 		})
@@ -142,7 +144,8 @@ func (d *doors) traded(args ...string) time.Time {
 	d.sealed(op, opened)
 	last := r.End
 	for cursor := ""; ; {
-		page := decode[resultsPage](d.t, d.must(append([]string{"results", string(op.ID), "--include", "trades,equity", "--limit", "1000", "--json"}, cursorArgs(cursor)...)...))
+		page := decode[resultsPage](d.t,
+			d.must(append([]string{"results", string(op.ID), "--include", "trades,equity", "--limit", "1000", "--json"}, cursorArgs(cursor)...)...))
 		for _, p := range page.Equity {
 			last = later(last, p.Time)
 		}
@@ -240,7 +243,8 @@ func (d *doors) again() {
 	}
 	var opened ktrdr.Operation
 	for _, op := range d.ops("--type", "backtesting") {
-		if l, err := d.client().Looks(d.t.Context(), ktrdr.LookQuery{Market: d.market}); err == nil && slices.ContainsFunc(l.Looks, func(l ktrdr.Look) bool { return l.Operation == op.ID }) {
+		if l, err := d.client().Looks(d.t.Context(), ktrdr.LookQuery{Market: d.market}); err == nil &&
+			slices.ContainsFunc(l.Looks, func(l ktrdr.Look) bool { return l.Operation == op.ID }) {
 			opened = op
 		}
 	}
@@ -248,7 +252,8 @@ func (d *doors) again() {
 		d.t.Errorf("a retry of %s: %s, %d looks, and %d before; want the same look", opened.ID, again.Status, d.looks(), before)
 	}
 	said := d.run("backtest", d.model)
-	if want := "the bars after " + d.from.Format("2006-01-02 15:04") + " are left out: they are the holdout of EURUSD; --open-holdout"; !strings.Contains(said.err, want) {
+	if want := "the bars after " + d.from.Format("2006-01-02 15:04") +
+		" are left out: they are the holdout of EURUSD; --open-holdout"; !strings.Contains(said.err, want) {
 		d.t.Errorf("a backtest says %q, want %q", said.err, want)
 	}
 }

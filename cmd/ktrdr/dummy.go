@@ -45,7 +45,8 @@ func newDummy(a *app) *cobra.Command {
 	f.IntVar(&spec.CheckpointEvery, "checkpoint-every", 10, "steps between checkpoints; 0 means by time only")
 	f.IntVar(&spec.FailAt, "fail-at", 0, "fail at this step")
 	f.IntVar(&spec.PanicAt, "panic-at", 0, "panic at this step")
-	f.IntVar(&spec.CrashAt, "crash-at", 0, "kill the worker's process at this step; an in-process worker takes the backend with it, once; then it runs in a child process")
+	f.IntVar(&spec.CrashAt, "crash-at", 0,
+		"kill the worker's process at this step; an in-process worker takes the backend with it, once; then it runs in a child process")
 	notZero(f, "fail-at", "panic-at", "crash-at")
 	f.BoolVar(&spec.Hang, "hang", false, "never end until cancelled")
 	f.BoolVar(&spec.BackendLocal, "backend-local", false, "run only inside a backend")

@@ -127,7 +127,9 @@ func TestCLI_TakesShortIDs(t *testing.T) {
 		l.refused(exitUsage, "op_dummy_20200101_000000_00000000", command, "op_dummy_20200101_000000_00000000")
 		l.refused(exitUsage, "no operation begins with", command, "nowhere")
 	}
-	for _, args := range [][]string{{"status", "run_nowhere"}, {"cancel", "run_nowhere"}, {"follow", "run_nowhere"}, {"leaderboard", "--run", "run_nowhere"}} {
+	for _, args := range [][]string{
+		{"status", "run_nowhere"}, {"cancel", "run_nowhere"}, {"follow", "run_nowhere"}, {"leaderboard", "--run", "run_nowhere"},
+	} {
 		l.refused(exitUsage, `there is no run "run_nowhere"`, args...)
 	}
 
@@ -386,7 +388,9 @@ func TestDemo_RecoversAndLeavesNothingBehind(t *testing.T) {
 	tmp := t.TempDir()
 	l.env = append(l.env, "TMPDIR="+tmp)
 	a := l.run("demo", "--kill")
-	if a.code != exitOK || !regexp.MustCompile(`all 10 operations completed, \d+ of them taken from a dead worker; result hash equals the undisturbed one ✔`).MatchString(a.out) {
+	if a.code != exitOK ||
+		!regexp.MustCompile(
+			`all 10 operations completed, \d+ of them taken from a dead worker; result hash equals the undisturbed one ✔`).MatchString(a.out) {
 		t.Fatalf("demo: %v", a)
 	}
 	for _, part := range []string{"kill -9 of worker 1", ktrdr.MessageOrphaned, "resumed", "kill -9 of the backend", "its worker reported"} {

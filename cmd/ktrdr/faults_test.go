@@ -16,7 +16,8 @@ func TestCLI_AGoalIsKeptLetterForLetter(t *testing.T) {
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "3000")
 	l.serve("--workers", "0", "--agents", "0") // nobody designs, so that it stays where it is
 	proof := filepath.Join(t.TempDir(), "it-ran")
-	goal := `trend "on" bars; $(touch ` + proof + `) && it's 'quoted' \n %s {{.}} ` + "`touch " + proof + "`" + ` ''' + __import__("os") | last words`
+	goal := `trend "on" bars; $(touch ` + proof + `) && it's 'quoted' \n %s {{.}} ` + "`touch " + proof + "`" +
+		` ''' + __import__("os") | last words`
 	made := decode[research.Triggered](t, l.must("research", goal, "--json"))
 	var spec struct {
 		Brief string `json:"brief"`

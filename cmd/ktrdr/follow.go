@@ -155,7 +155,8 @@ func (f *follower) show() {
 func (f *follower) bars() []string {
 	p := f.a.palette()
 	line := func(indent string, op ktrdr.Operation) string {
-		return fmt.Sprintf("%s%s %s %3.0f%% %s %s", indent, short(op), bar(percent(op)/100, 20), percent(op), p.status(op.Status), p.dim(plain(note(op))))
+		return fmt.Sprintf("%s%s %s %3.0f%% %s %s", indent, short(op), bar(percent(op)/100, 20), percent(op), p.status(op.Status),
+			p.dim(plain(note(op))))
 	}
 	lines := []string{line("", f.op)}
 	for _, ended := range []bool{false, true} { // what is active is never cut off

@@ -48,7 +48,8 @@ func TestFollow_CtrlCStopsTheWatchingAndNotTheWork(t *testing.T) {
 	l.serve("--workers", "0") // nothing ends meanwhile
 
 	id := l.start("--steps", "5")
-	if said := l.interruptedWatching("follow", id); !strings.Contains(said, "The operation goes on. Watch it again with `ktrdr follow "+id+"`.") {
+	if said := l.interruptedWatching("follow", id); !strings.Contains(said,
+		"The operation goes on. Watch it again with `ktrdr follow "+id+"`.") {
 		t.Errorf("follow said:\n%s", said)
 	}
 	if op := l.op(id); op.Status.Terminal() {

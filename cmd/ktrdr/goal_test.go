@@ -21,15 +21,18 @@ func TestCLI_SaysWhatOfAGoalIsNotUnderstood(t *testing.T) {
 		t.Fatalf("%d operations were made of refused goals", len(ops))
 	}
 	a := l.run("research", "trend in the London session", "--force")
-	if a.code != exitOK || !strings.Contains(a.err, "not understood: London, session\n") || !strings.Contains(a.err, "understood: Look first for trend.") {
+	if a.code != exitOK || !strings.Contains(a.err, "not understood: London, session\n") ||
+		!strings.Contains(a.err, "understood: Look first for trend.") {
 		t.Errorf("%v, want the words without an effect", a)
 	}
 	a = l.run("research", "make me rich", "--ignore-unknown", "--force")
-	if a.code != exitOK || !strings.Contains(a.err, "not understood: rich\n") || !strings.Contains(a.err, "warning: Nothing of the goal was understood: rich.") {
+	if a.code != exitOK || !strings.Contains(a.err, "not understood: rich\n") ||
+		!strings.Contains(a.err, "warning: Nothing of the goal was understood: rich.") {
 		t.Errorf("%v, want a warning", a)
 	}
 	made, err := l.client().Trigger(t.Context(), research.Request{Brief: "make me rich", Force: true}, "")
-	if err != nil || len(made.NotUnderstood) != 1 || !strings.Contains(strings.Join(made.Warnings, " "), "Nothing of the goal was understood") {
+	if err != nil || len(made.NotUnderstood) != 1 ||
+		!strings.Contains(strings.Join(made.Warnings, " "), "Nothing of the goal was understood") {
 		t.Errorf("%v, %+v; want a warning and the word", err, made)
 	}
 }

@@ -38,7 +38,8 @@ func TestHoldout_IsToldToNoModelAndNoWorker(t *testing.T) {
 func holdoutStaysSealed(t *testing.T, env ...string) {
 	t.Helper()
 	model := llmtest.New(t, func(_ int, r llmtest.Request) llmtest.Step { return curious(r) })
-	l := newLab(t, append(env, "KTRDR_MODELS=test/m", "KTRDR_PROVIDERS=test="+model.OpenAI(), "KTRDR_MODEL_PRICES=test/m=1/5", "TEST_API_KEY=sk-test")...)
+	l := newLab(t, append(env, "KTRDR_MODELS=test/m", "KTRDR_PROVIDERS=test="+model.OpenAI(), "KTRDR_MODEL_PRICES=test/m=1/5",
+		"TEST_API_KEY=sk-test")...)
 	backend, _ := l.serve("--workers", "0")
 	bars := recognisable(l)
 	line := tap(t, l.url)

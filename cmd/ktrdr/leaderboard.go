@@ -72,7 +72,9 @@ func printLeaderboard(w io.Writer, b report.Leaderboard) {
 }
 
 // leaderHead are the columns that leaderCells fills.
-var leaderHead = []string{"RESEARCH", "STRATEGY", "MARKET", "PRICES", "RUN", "SHARPE", "ALPHA", "DEFL", "RETURN", "TRIALS", "LOOKS", "RESULT"}
+var leaderHead = []string{
+	"RESEARCH", "STRATEGY", "MARKET", "PRICES", "RUN", "SHARPE", "ALPHA", "DEFL", "RETURN", "TRIALS", "LOOKS", "RESULT",
+}
 
 func leaderCells(l report.Leader) []any {
 	if l.CheapCosts {

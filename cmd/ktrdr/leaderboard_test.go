@@ -23,9 +23,13 @@ func TestLeaderboard_AClaimedSharpeNeverStandsAlone(t *testing.T) {
 	}, new(0.97))
 	claimed.MadeUp = new(true)
 	claimed.Holdout = &report.Holdout{Sharpe: new(3.36), Low: new(0.52), High: new(4.1), Shrunk: new(2.05)}
-	loser := leader(ktrdr.Trial{TrialFigures: ktrdr.TrialFigures{Strategy: "a_name_that_is_far_too_long_for_it", Sharpe: new(-0.42)}, Rung: ktrdr.RungRejected, MarketTrials: 41, MarketLooks: 3}, nil)
+	loser := leader(ktrdr.Trial{
+		TrialFigures: ktrdr.TrialFigures{Strategy: "a_name_that_is_far_too_long_for_it", Sharpe: new(-0.42)}, Rung: ktrdr.RungRejected,
+		MarketTrials: 41, MarketLooks: 3,
+	}, nil)
 	b := report.Leaderboard{
-		Summary: "1 claim on 3 markets; luck alone gives up to 0.06.", Thresholds: "claimed: adjusted p <= 0.02.", Rows: []report.Leader{claimed, loser},
+		Summary: "1 claim on 3 markets; luck alone gives up to 0.06.", Thresholds: "claimed: adjusted p <= 0.02.",
+		Rows: []report.Leader{claimed, loser},
 	}
 	var text strings.Builder
 	printLeaderboard(&text, b)
@@ -43,7 +47,8 @@ func TestLeaderboard_AClaimedSharpeNeverStandsAlone(t *testing.T) {
 		"RESEARCH STRATEGY MARKET PRICES RUN SHARPE ALPHA DEFL RETURN TRIALS LOOKS RESULT",
 		"685ec14d trend_a EURUSD 1h made up run_01234567 3.10 12.3% 0.97 20.0% 41 3 claimed",
 		"685ec14d a_name_that_is_… EURUSD 1h unknown run_01234567 -0.42 - - - 41 3 gate rejected",
-		"685ec14d: edge claimed, p = 0.0041 after adjustment; holdout Sharpe 3.36 (95 % interval 0.52 to 4.10, shrunk for selection 2.05), prices made up.",
+		"685ec14d: edge claimed, p = 0.0041 after adjustment; holdout Sharpe 3.36 (95 % interval 0.52 to 4.10, shrunk for selection 2.05), " +
+			"prices made up.",
 		"claimed: adjusted p <= 0.02.",
 	} {
 		if i >= len(lines) || lines[i] != want {

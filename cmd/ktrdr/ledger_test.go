@@ -51,7 +51,8 @@ func TestServe_WhatIsTriedByHandCountsAndAHoldoutStaysSealed(t *testing.T) {
 		t.Errorf("its model by hand: to %s, hash %s; want what the research has: to %s, %s", again.End, again.ResultHash, own.End, own.ResultHash)
 	}
 	later := own.End.AddDate(0, 0, 5).Format("2006-01-02")
-	if said := l.run("backtest", model, "--end", later, "-f"); said.code != exitOK || !strings.Contains(said.err, "only the bars that "+string(whole.ID)+" searched are traded: the bars after") {
+	if said := l.run("backtest", model, "--end", later, "-f"); said.code != exitOK ||
+		!strings.Contains(said.err, "only the bars that "+string(whole.ID)+" searched are traded: the bars after") {
 		t.Errorf("an end in the holdout: %v, want it to say where it stops", said)
 	}
 	l.refused(exitUsage, "later bars are the holdout; --open-holdout", "backtest", model, "--start", later)

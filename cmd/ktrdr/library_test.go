@@ -158,11 +158,14 @@ func TestLibrary_WhatOneBackendImportsAnotherResearches(t *testing.T) {
 	if err := json.Unmarshal(l.post("/api/v1/data/load", 202, load), &started); err != nil {
 		t.Fatal(err)
 	}
-	if op := l.until(string(started.Operation), "the import ends", func(op ktrdr.Operation) bool { return op.Status.Terminal() }); op.Status != ktrdr.Completed {
+	if op := l.until(string(started.Operation), "the import ends", func(op ktrdr.Operation) bool {
+		return op.Status.Terminal()
+	}); op.Status != ktrdr.Completed {
 		t.Fatalf("import ended %s: %s", op.Status, op.ErrorMessage)
 	}
 	var added jobs.Strategy
-	if err := json.Unmarshal(l.post("/api/v1/strategies", 201, map[string]any{"strategy_yaml": mine(t, "ours")}), &added); err != nil || added.Name != "ours" || added.From != "lab" {
+	if err := json.Unmarshal(l.post("/api/v1/strategies", 201, map[string]any{"strategy_yaml": mine(t, "ours")}), &added); err != nil ||
+		added.Name != "ours" || added.From != "lab" {
 		t.Fatalf("added %+v, %v", added, err)
 	}
 	l.post("/api/v1/strategies", 409, map[string]any{"strategy_yaml": mine(t, "ours") + "# edited\n"})
@@ -193,7 +196,8 @@ func TestTakeOver_AnOldFolderBecomesTheLabs(t *testing.T) {
 		p, _ := l.serve("--workers", "0", "--agents", "0")
 
 		list := decode[[]stored](t, l.must("data", "list", "--all", "--json"))
-		if len(list) != 2 || list[0].Bars != 400 || !list[0].Current || list[1].Bars != 300 || list[1].Current || list[0].Origin != ktrdr.BarsFromOldStore {
+		if len(list) != 2 || list[0].Bars != 400 || !list[0].Current || list[1].Bars != 300 || list[1].Current ||
+			list[0].Origin != ktrdr.BarsFromOldStore {
 			t.Fatalf("taken over: %+v", list)
 		}
 		l.sameMarks("taken over", map[string]string{"EURUSD 1h": "null"}) // an old folder does not tell
@@ -221,7 +225,8 @@ func TestTakeOver_AnOldFolderBecomesTheLabs(t *testing.T) {
 		if err := os.Rename(filepath.Join(l.data, "strategies"), filepath.Join(t.TempDir(), "away")); err != nil {
 			t.Fatal(err)
 		}
-		if out := decode[[]listedStrategy](t, l.must("strategies", "--json")); !slices.ContainsFunc(out, func(s listedStrategy) bool { return s.Name == "mine" && s.From == ofLab }) {
+		if out := decode[[]listedStrategy](t, l.must("strategies", "--json")); !slices.ContainsFunc(out,
+			func(s listedStrategy) bool { return s.Name == "mine" && s.From == ofLab }) {
 			t.Errorf("strategies elsewhere: %+v", out)
 		}
 	})
@@ -256,7 +261,8 @@ func TestDataImport_NeverReplacesSilently(t *testing.T) {
 			t.Fatalf("two files made %+v, want 200 bars", first)
 		}
 		l.must("data", "import", part(0, 200)) // the same again
-		l.refused(exitFailed, "add the new bars to it with --append (mode append), or let them take its place with --replace", "data", "import", part(100, 300))
+		l.refused(exitFailed, "add the new bars to it with --append (mode append), or let them take its place with --replace", "data",
+			"import", part(100, 300))
 		l.refused(exitUsage, "contradict each other", "data", "import", "--append", "--replace", part(100, 300))
 		if now().Hash != first.Hash {
 			t.Error("a refused import changed the series")
@@ -267,7 +273,9 @@ func TestDataImport_NeverReplacesSilently(t *testing.T) {
 		closes[150] = (edited.High[150] + edited.Low[150]) / 2
 		edited.Close = closes
 		out := l.must("data", "import", "--append", file(t, "EURUSD_1h.csv", csvOf(t, edited.Slice(100, 300))))
-		for _, want := range []string{"100 new bars, 99 as they were, 1 changed", minute(all.Time[150]) + ": open", "takes the place of 200 bars"} {
+		for _, want := range []string{
+			"100 new bars, 99 as they were, 1 changed", minute(all.Time[150]) + ": open", "takes the place of 200 bars",
+		} {
 			if !strings.Contains(out, want) {
 				t.Errorf("append does not say %q:\n%s", want, out)
 			}
@@ -324,7 +332,8 @@ func TestData_DeleteAndRenameKeepTheLedgerAndWhatIsPinned(t *testing.T) {
 		l.refused(exitUsage, "there are no bars of EURUSD", "data", "rename", "EURUSD", "X")
 		l.refused(exitUsage, "EU has that name already", "data", "rename", "EU", "EU")
 		var renamed []jobs.Series
-		if err := json.Unmarshal(l.post("/api/v1/data/rename", 200, map[string]any{"symbol": "EU", "new_symbol": "EURUSD"}), &renamed); err != nil || len(renamed) != 1 || renamed[0].Market != was.Market {
+		if err := json.Unmarshal(l.post("/api/v1/data/rename", 200, map[string]any{"symbol": "EU", "new_symbol": "EURUSD"}),
+			&renamed); err != nil || len(renamed) != 1 || renamed[0].Market != was.Market {
 			t.Errorf("renamed back: %+v, %v", renamed, err)
 		}
 
@@ -384,7 +393,8 @@ func TestStrategies_AreGivenToTheLab(t *testing.T) {
 	edited := strings.Replace(text, "description: ", "description: Edited. ", 1)
 	l.must("strategies", "add", file(t, "ours.yaml", text))
 	l.must("strategies", "add", file(t, "ours.yaml", text))
-	l.refused(exitFailed, "the lab has another strategy ours already: replace it with --replace", "strategies", "add", file(t, "ours.yaml", edited))
+	l.refused(exitFailed, "the lab has another strategy ours already: replace it with --replace", "strategies", "add",
+		file(t, "ours.yaml", edited))
 	if out := l.must("strategies", "show", "ours", "--yaml"); strings.Contains(out, "Edited.") {
 		t.Errorf("show after a refusal, want the first text:\n%s", out)
 	}
@@ -436,7 +446,8 @@ func TestCollect_KeepsTheFilesOfListedBars(t *testing.T) {
 		collected := func() (kept int) {
 			t.Helper()
 			for _, days := range []time.Duration{2, 4} { // put aside, then deleted
-				if _, err := blob.Collect(t.Context(), st.Blobs, st.Store.BlobRefs(t.Context()), blobGrace, time.Now().Add(days*blobGrace)); err != nil {
+				if _, err := blob.Collect(t.Context(), st.Blobs, st.Store.BlobRefs(t.Context()), blobGrace,
+					time.Now().Add(days*blobGrace)); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -234,7 +234,8 @@ func readModel(file string, s *strategy.Strategy) (*train.Model, error) {
 		return nil, usagef("--model %s: %w", file, err)
 	}
 	if m.Strategy.Hash() != s.Hash() {
-		return nil, usagef("--model %s was trained for another strategy than %s, its own %s: name the one it was trained for", file, s.Name, m.Strategy.Name)
+		return nil, usagef("--model %s was trained for another strategy than %s, its own %s: name the one it was trained for", file,
+			s.Name, m.Strategy.Name)
 	}
 	return m, nil
 }

@@ -96,7 +96,10 @@ func (c *timeChecker) fills(ctx context.Context) (heldToTime, error) {
 		detail = text.Counted(len(own.Trades), "trade") + ", made whenever an answer rises or falls since the model itself makes few"
 	}
 	if len(own.Trades) == 0 {
-		return heldToTime{Check: name}, fmt.Errorf("no trade was made in %d bars, so that nothing can be said: use more --bars, another --seed or a trained --model", bars.Len())
+		return heldToTime{
+			Check: name,
+		}, fmt.Errorf("no trade was made in %d bars, so that nothing can be said: use more --bars, another --seed or a trained --model",
+			bars.Len())
 	}
 	return held(name, detail, backtest.CheckFills(r.run, bars, cuts(own.Config.StartBar, bars.Len())))
 }

@@ -117,7 +117,9 @@ func TestMadeUp_EveryListAndVerdictSaysSo(t *testing.T) {
 	if err != nil || len(spec.Bars) != 1 || spec.Bars[0].MadeUp == nil || !*spec.Bars[0].MadeUp || spec.Holdout[0].MadeUp == nil {
 		t.Errorf("the spec names bars %+v, %v: want them made up", spec.Bars, err)
 	}
-	for _, args := range [][]string{{"results", string(op.ID)}, {"leaderboard"}, {"report"}, {"runs"}, {"status"}, {"memory", "trials"}, {"memory", "list"}, {"models"}} {
+	for _, args := range [][]string{
+		{"results", string(op.ID)}, {"leaderboard"}, {"report"}, {"runs"}, {"status"}, {"memory", "trials"}, {"memory", "list"}, {"models"},
+	} {
 		if out := l.must(append(args, "--json")...); !strings.Contains(strings.ReplaceAll(out, " ", ""), `"made_up":true`) {
 			t.Errorf("the JSON of ktrdr %s has no made_up that is true:\n%s", strings.Join(args, " "), out)
 		}

@@ -51,7 +51,8 @@ func (l *lab) ledgers() map[string]stored {
 	}
 	for _, s := range shown {
 		was := all[s.Symbol+" "+s.Timeframe]
-		if s.Market != was.Market || s.Trials != was.Trials || s.Looks != was.Looks || !s.HoldoutFrom.Equal(was.HoldoutFrom) || s.MarketReason != was.Reason {
+		if s.Market != was.Market || s.Trials != was.Trials || s.Looks != was.Looks || !s.HoldoutFrom.Equal(was.HoldoutFrom) ||
+			s.MarketReason != was.Reason {
 			l.t.Errorf("the API shows %+v, and `data list` %+v", s, was)
 		}
 	}
@@ -86,7 +87,8 @@ func TestMarkets_CopiesKeepTheLedger(t *testing.T) {
 		all := l.ledgers()
 		for _, name := range []string{"COPY 1h", "SHORTER 1h", "SCALED 1h", "NOISY 1h", "ZONED 1h", "EURUSD 4h", "COPY 1d"} {
 			s := all[name]
-			if s.Market != first.Market || s.Trials != 1 || s.Looks != 1 || !s.HoldoutFrom.Equal(first.HoldoutFrom) || !strings.HasPrefix(s.Reason, "same market as ") {
+			if s.Market != first.Market || s.Trials != 1 || s.Looks != 1 || !s.HoldoutFrom.Equal(first.HoldoutFrom) ||
+				!strings.HasPrefix(s.Reason, "same market as ") {
 				t.Errorf("%s is in market %q (%s) with %d trials and %d looks, want the market of EURUSD", name, s.Market, s.Reason, s.Trials, s.Looks)
 			}
 		}
@@ -98,7 +100,8 @@ func TestMarkets_CopiesKeepTheLedger(t *testing.T) {
 		if s := l.ledgers()["EURUSD 1h"]; s.Trials != 2 || s.Looks != 1 {
 			t.Errorf("after a training on the copy there are %d trials and %d looks, want 2 and 1", s.Trials, s.Looks)
 		}
-		l.refused(exitFailed, "AGAIN 1h cannot be a new market, so leave --new-market (new_market) out: it is the same market as", "data", "import", "--new-market", "--symbol", "AGAIN", priceFile(t, bars, unchanged))
+		l.refused(exitFailed, "AGAIN 1h cannot be a new market, so leave --new-market (new_market) out: it is the same market as", "data",
+			"import", "--new-market", "--symbol", "AGAIN", priceFile(t, bars, unchanged))
 		if s, there := l.ledgers()["AGAIN 1h"]; there {
 			t.Errorf("a refused import was stored: %+v", s)
 		}
@@ -111,7 +114,8 @@ func TestMarkets_CopiesKeepTheLedger(t *testing.T) {
 		}
 		l.must("data", "import", "--symbol", "LATER", priceFile(t, bars.Slice(1, bars.Len()), unchanged))
 		if s := l.ledgers()["LATER 1h"]; s.Market != first.Market || s.Trials != 2 || s.Looks != 1 {
-			t.Errorf("after the bars were deleted a copy is in market %q with %d trials and %d looks, want %q with 2 and 1", s.Market, s.Trials, s.Looks, first.Market)
+			t.Errorf("after the bars were deleted a copy is in market %q with %d trials and %d looks, want %q with 2 and 1", s.Market, s.Trials,
+				s.Looks, first.Market)
 		}
 	})
 }
@@ -141,7 +145,8 @@ func TestMarkets_AShortOverlapAsks(t *testing.T) {
 			overlap := priceFile(t, bars.Slice(4000, 9000), rough)
 			const asks = "SHORT 1h is possibly the same market as EURUSD 1h: returns correlate 0.9"
 			const commands = "say which with `ktrdr data market SHORT 1h --same-market-as EURUSD` or `ktrdr data market SHORT 1h --new-market`"
-			if out := l.must("data", "import", "--symbol", "SHORT", overlap); !strings.Contains(out, "market undecided: "+asks) || !strings.Contains(out, commands) {
+			if out := l.must("data", "import", "--symbol", "SHORT", overlap); !strings.Contains(out, "market undecided: "+asks) ||
+				!strings.Contains(out, commands) {
 				t.Errorf("import said %q", out)
 			}
 			if out := l.must("data", "list"); !strings.Contains(out, "undecided") || !strings.Contains(out, commands) {
@@ -196,18 +201,23 @@ func TestMarkets_AreAssignedAtStartAndByImports(t *testing.T) {
 		}
 		return l.until(string(started.Operation), "the import ends", func(op ktrdr.Operation) bool { return op.Status.Terminal() })
 	}
-	if r := decode[jobs.LoadResult](t, string(load(nil).Result)); r.Market != "" || !strings.HasPrefix(r.Question, "SHORT 1h is possibly the same market as ") {
+	if r := decode[jobs.LoadResult](t, string(load(nil).Result)); r.Market != "" ||
+		!strings.HasPrefix(r.Question, "SHORT 1h is possibly the same market as ") {
 		t.Errorf("import ended with %+v, want a question", r)
 	}
-	if op := load(map[string]any{"same_market_as": "NOWHERE"}); op.Status != ktrdr.Failed || !strings.Contains(op.ErrorMessage, `no series of "NOWHERE" has a market`) {
+	if op := load(map[string]any{"same_market_as": "NOWHERE"}); op.Status != ktrdr.Failed ||
+		!strings.Contains(op.ErrorMessage, `no series of "NOWHERE" has a market`) {
 		t.Errorf("import ended %s: %s", op.Status, op.ErrorMessage)
 	}
 	l.post("/api/v1/data/load", 422, map[string]any{"path": "short.csv", "symbol": "SHORT", "same_market_as": "EURUSD", "new_market": true})
-	if r := decode[jobs.LoadResult](t, string(load(map[string]any{"new_market": true}).Result)); r.Market == "" || r.Reason != "new market, as the user said" {
+	if r := decode[jobs.LoadResult](t, string(load(map[string]any{"new_market": true}).Result)); r.Market == "" ||
+		r.Reason != "new market, as the user said" {
 		t.Errorf("import ended with %+v, want a new market", r)
 	}
 	var merged jobs.Series
-	if err := json.Unmarshal(l.post("/api/v1/data/market", 200, map[string]any{"symbol": "SHORT", "timeframe": "1h", "same_market_as": "COPY"}), &merged); err != nil {
+	if err := json.Unmarshal(l.post("/api/v1/data/market", 200, map[string]any{
+		"symbol": "SHORT", "timeframe": "1h", "same_market_as": "COPY",
+	}), &merged); err != nil {
 		t.Fatal(err)
 	}
 	if merged.Market != l.ledgers()["EURUSD 1h"].Market {

@@ -108,7 +108,8 @@ func nothingYet(w io.Writer, what, run string) {
 func printTrials(w io.Writer, list []ktrdr.Trial) {
 	table(w, "OPERATION\tSTRATEGY\tMARKET\tPRICES\tRUN\tSHARPE\tALPHA\tRETURN\tTRADES\tTRIALS\tLOOKS\tAT\tRESULT", func(row func(...any)) {
 		for _, t := range list {
-			row(tail(t.Operation), text.Fit(dash(t.Strategy), 20), t.Symbols+" "+t.Timeframes, pricesText(t.MadeUp), dash(shortRun(t.Run)), hundredths(t.Sharpe), percentOf(t.Alpha),
+			row(tail(t.Operation), text.Fit(dash(t.Strategy), 20), t.Symbols+" "+t.Timeframes, pricesText(t.MadeUp), dash(shortRun(t.Run)),
+				hundredths(t.Sharpe), percentOf(t.Alpha),
 				percentOf(t.NetReturn), t.Trades, t.MarketTrials, t.MarketLooks, ago(t.CreatedAt), research.Standing(&t))
 		}
 	})
@@ -124,7 +125,8 @@ func printExperiments(w io.Writer, list []research.ExperimentRow) {
 					said = append(said, why)
 				}
 			}
-			row(cells(tail(e.Operation), dash(e.Strategy), pricesText(e.MadeUp), dash(string(e.Verdict)), evidenceCells(e), percentOf(e.NetReturn), e.Trades, ago(e.At), strings.Join(said, ": "))...)
+			row(cells(tail(e.Operation), dash(e.Strategy), pricesText(e.MadeUp), dash(string(e.Verdict)), evidenceCells(e), percentOf(e.NetReturn),
+				e.Trades, ago(e.At), strings.Join(said, ": "))...)
 		}
 	})
 	printCostLegend(w, belowDefault(list))
@@ -146,20 +148,21 @@ are left.`
 
 func newMemoryShow(a *app) *cobra.Command {
 	var conversation bool
-	cmd := a.onOperation("show", "Show one research: result, hypothesis, strategy", func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
-		if conversation {
-			t, err := c.Conversation(ctx, id)
+	cmd := a.onOperation("show", "Show one research: result, hypothesis, strategy",
+		func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+			if conversation {
+				t, err := c.Conversation(ctx, id)
+				if err != nil {
+					return err
+				}
+				return a.print(t, func(w io.Writer) { printConversation(w, a.palette(), t) })
+			}
+			e, err := c.Experiment(ctx, id)
 			if err != nil {
 				return err
 			}
-			return a.print(t, func(w io.Writer) { printConversation(w, a.palette(), t) })
-		}
-		e, err := c.Experiment(ctx, id)
-		if err != nil {
-			return err
-		}
-		return a.showExperiment(e)
-	})
+			return a.showExperiment(e)
+		})
 	cmd.Long = memoryShowHelp
 	cmd.Flags().BoolVar(&conversation, "conversation", false, "show the conversation with language models")
 	return cmd

@@ -74,7 +74,8 @@ func TestHTTP_APostgreSQLThatDiesInTheMiddleOfAQueryIs503(t *testing.T) {
 		"its connections end": func(_ *testing.T, r *relay, _ *sql.DB) { r.die() },
 		"it says goodbye": func(t *testing.T, r *relay, db *sql.DB) {
 			_ = r.l.Close() // no connection is accepted again
-			_, err := db.ExecContext(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+			_, err := db.ExecContext(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()
+				AND pid <> pg_backend_pid()
 				AND wait_event_type = 'Lock'`)
 			if err != nil {
 				t.Error(err)
@@ -141,7 +142,8 @@ func waitForLocks(t *testing.T, db *sql.DB, want int) {
 	defer tick.Stop()
 	for begin := time.Now(); ; <-tick.C {
 		var n int
-		err := db.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&n)
+		err := db.QueryRowContext(t.Context(),
+			`SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&n)
 		if err != nil {
 			t.Fatal(err)
 		}

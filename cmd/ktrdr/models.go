@@ -106,7 +106,8 @@ func openModel(ctx context.Context, c *httpapi.Client, arg string) (io.ReadClose
 		Model *ktrdr.Artifact `json:"model"`
 	}
 	if op.Type != ktrdr.Training || op.Status != ktrdr.Completed || json.Unmarshal(op.Result, &r) != nil || r.Model == nil {
-		return nil, fmt.Errorf("%s is an operation of type %s that is %s: only a COMPLETED training has a model; `ktrdr models` lists them", id, op.Type, op.Status)
+		return nil, fmt.Errorf("%s is an operation of type %s that is %s: only a COMPLETED training has a model; `ktrdr models` lists them", id,
+			op.Type, op.Status)
 	}
 	return c.OpenFile(ctx, id, *r.Model)
 }

@@ -51,10 +51,13 @@ func TestCLI_AGoalThatHoldsAKeyIsRefused(t *testing.T) {
 }
 
 func TestCLI_AResetNamesTheBreakerThatStillStandsInTheWay(t *testing.T) {
-	l := newLab(t, "KTRDR_MODELS=one/m,two/m", "KTRDR_PROVIDERS=one=http://127.0.0.1:1/one,two=http://127.0.0.1:1/two", "KTRDR_MODEL_PRICES=one/m=0/0,two/m=0/0")
+	l := newLab(t, "KTRDR_MODELS=one/m,two/m", "KTRDR_PROVIDERS=one=http://127.0.0.1:1/one,two=http://127.0.0.1:1/two",
+		"KTRDR_MODEL_PRICES=one/m=0/0,two/m=0/0")
 	l.serve("--workers", "1")
 	const provider, cluster = "provider:one", "cluster:127.0.0.1:1"
-	l.eventually("of the cluster", func(out string) bool { return strings.Contains(out, provider) && strings.Contains(out, cluster) }, "breakers")
+	l.eventually("of the cluster", func(out string) bool {
+		return strings.Contains(out, provider) && strings.Contains(out, cluster)
+	}, "breakers")
 	person := []string{"--by", "ann", "--why", "to see"}
 	decide := func(args ...string) string {
 		return l.must(append(append([]string{"breakers"}, args...), person...)...)
@@ -64,7 +67,8 @@ func TestCLI_AResetNamesTheBreakerThatStillStandsInTheWay(t *testing.T) {
 		t.Errorf("all are closed, and it says:\n%s", out)
 	}
 	decide("force", cluster, "open")
-	if out := decide("reset", provider); !strings.Contains(out, provider+" is CLOSED") || !strings.Contains(out, "`ktrdr breakers reset "+cluster+"`") {
+	if out := decide("reset", provider); !strings.Contains(out, provider+" is CLOSED") ||
+		!strings.Contains(out, "`ktrdr breakers reset "+cluster+"`") {
 		t.Errorf("the cluster is open, and the reset says:\n%s", out)
 	}
 	if out := decide("force", provider, "open"); strings.Contains(out, "in the way") {

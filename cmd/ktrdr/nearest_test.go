@@ -29,7 +29,9 @@ func TestCLI_NamesWhatMayBeMeant(t *testing.T) {
 	l.refused(exitUsage, "there is no breaker \"nosuch\"", "breakers", "force", "nosuch", "open", "--by", "ann", "--why", "to see")
 	l.refused(exitUsage, "did you mean builtin?", "research", "--model", "buitin")
 	l.refused(exitUsage, "did you mean 4h? there are 1m, ", "research", "--timeframe", "4hr")
-	if err := noBreaker("provider:opena", []resilience.Status{{Breaker: ktrdr.Breaker{Name: "provider:openai"}}}); !strings.Contains(err.Error(), "did you mean provider:openai?") {
+	if err := noBreaker("provider:opena", []resilience.Status{
+		{Breaker: ktrdr.Breaker{Name: "provider:openai"}},
+	}); !strings.Contains(err.Error(), "did you mean provider:openai?") {
 		t.Error(err)
 	}
 	l.must("research", "--symbol", "eurusd", "--force")
@@ -42,7 +44,8 @@ func TestCLI_NamesWhatMayBeMeant(t *testing.T) {
 		l.refused(exitUsage, "is a strategy, not a model: train it with `ktrdr train "+mine+"`", command, mine)
 	}
 	for field, says := range map[string]string{"breif": "did you mean brief?", "symbls": "did you mean symbols?"} {
-		res, err := http.Post(l.url+"/api/v1/agent/trigger", "application/json", strings.NewReader(`{"`+field+`": null}`)) //nolint:noctx // a test's own server
+		body := strings.NewReader(`{"` + field + `": null}`)
+		res, err := http.Post(l.url+"/api/v1/agent/trigger", "application/json", body) //nolint:noctx // a test's own server
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -79,7 +79,10 @@ func TestNight_LastsThroughAKillAndUntilItIsCancelled(t *testing.T) {
 	l := newLab(t)
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "2000", "--seed", "7")
 	p, said := l.serve("--workers", "2")
-	made := decode[research.Triggered](t, string(l.post("/api/v1/agent/trigger", http.StatusAccepted, research.Request{Strategy: "rsi_mean_reversion", Count: 2, Until: time.Now().Add(time.Hour)})))
+	made := decode[research.Triggered](t,
+		string(l.post("/api/v1/agent/trigger", http.StatusAccepted, research.Request{
+			Strategy: "rsi_mean_reversion", Count: 2, Until: time.Now().Add(time.Hour),
+		})))
 	if len(made.Operations) != 2 {
 		t.Fatalf("made %+v, want a generation of 2", made)
 	}
@@ -122,6 +125,7 @@ func TestNight_LastsThroughAKillAndUntilItIsCancelled(t *testing.T) {
 		}
 	}
 	if len(all)%2 != 0 || run.Cancelled != cancelled {
-		t.Errorf("%d researches, %d of them cancelled, and the run counts %d; want whole generations and one number", len(all), cancelled, run.Cancelled)
+		t.Errorf("%d researches, %d of them cancelled, and the run counts %d; want whole generations and one number", len(all),
+			cancelled, run.Cancelled)
 	}
 }

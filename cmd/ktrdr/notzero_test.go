@@ -53,7 +53,8 @@ func TestZeros_AreRefusedAndNotReplaced(t *testing.T) {
 		}
 		said, _ := io.ReadAll(res.Body)
 		_ = res.Body.Close()
-		if res.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(string(said), "is 0; it must be above 0: leave it out for the default") {
+		if res.StatusCode != http.StatusUnprocessableEntity ||
+			!strings.Contains(string(said), "is 0; it must be above 0: leave it out for the default") {
 			t.Errorf("%s %s: %d %s", path, body, res.StatusCode, said)
 		}
 	}

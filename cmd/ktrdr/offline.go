@@ -23,7 +23,8 @@ func (a *app) sameVersion(ctx context.Context) error {
 	if err != nil || h.Version == ourVersion() {
 		return nil //nolint:nilerr // no backend answers, so none is disturbed
 	}
-	return fmt.Errorf("a backend of version %s is running and this is %s: use the binary of the same version, or stop it first", h.Version, ourVersion())
+	return fmt.Errorf("a backend of version %s is running and this is %s: use the binary of the same version, or stop it first",
+		h.Version, ourVersion())
 }
 
 // askHealth asks the server how it is, briefly.

@@ -68,7 +68,8 @@ func TestReport_TellsOfANight(t *testing.T) {
 	if of.Run != made.Run || of.Researches.Ended != 1 || len(of.Failures) != 0 || of.From.Before(r.From) {
 		t.Errorf("the run's report is %+v", of)
 	}
-	if spell := l.reports("the last spell", func(report.Report) bool { return true }, "--since", "last"); !spell.From.Equal(of.From) || spell.Researches.Ended == 0 {
+	if spell := l.reports("the last spell", func(report.Report) bool { return true }, "--since", "last"); !spell.From.Equal(of.From) ||
+		spell.Researches.Ended == 0 {
 		t.Errorf("the last spell began %v with %d researches, want %v", spell.From, spell.Researches.Ended, of.From)
 	}
 	if out := l.must("report", "--run", doomed.Run, "--markdown"); !strings.HasPrefix(out, "# "+doomed.Run) {

@@ -32,13 +32,14 @@ func newPin(a *app) *cobra.Command {
 }
 
 func newUnpin(a *app) *cobra.Command {
-	return a.onOperation("unpin", "Stop keeping the files of a research", func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
-		r, err := c.Unpin(ctx, id)
-		if err != nil {
-			return err
-		}
-		return a.print(r, func(w io.Writer) {
-			fmt.Fprintf(w, "%s is not pinned: if it claims nothing, it keeps only its figures.\n", r.Operation)
+	return a.onOperation("unpin", "Stop keeping the files of a research",
+		func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+			r, err := c.Unpin(ctx, id)
+			if err != nil {
+				return err
+			}
+			return a.print(r, func(w io.Writer) {
+				fmt.Fprintf(w, "%s is not pinned: if it claims nothing, it keeps only its figures.\n", r.Operation)
+			})
 		})
-	})
 }

@@ -31,16 +31,20 @@ func TestCLI_ResearchesSeveralSymbolsAndTimeframesTogether(t *testing.T) {
 	l.serve("--workers", "2")
 
 	l.refused(exitUsage, "no 1h bars of CCC", "research", "--symbol", "AAA", "--symbol", "CCC", "--timeframe", "1h")
-	l.refused(exitUsage, "there are no 1d bars of BBB", "research", "--symbol", "AAA", "--symbol", "BBB", "--timeframe", "1h", "--timeframe", "1d")
+	l.refused(exitUsage, "there are no 1d bars of BBB", "research", "--symbol", "AAA", "--symbol", "BBB", "--timeframe", "1h",
+		"--timeframe", "1d")
 	l.refused(exitUsage, "no 1d bars of BBB", "research", "AAA or BBB using 1h and 1d")
 	l.refused(exitUsage, "the goal names CCC", "research", "AAA or CCC")
 	l.refused(exitUsage, `timeframe "often" is not one of`, "research", "--timeframe", "often")
 
-	told := l.run("research", "--symbol", "AAA", "--symbol", "BBB", "--timeframe", "1h", "--timeframe", "4h", "--count", "2", "--seed", "5", "--bypass-gates", "--follow")
+	told := l.run("research", "--symbol", "AAA", "--symbol", "BBB", "--timeframe", "1h", "--timeframe", "4h", "--count", "2", "--seed", "5",
+		"--bypass-gates", "--follow")
 	if told.code != exitOK {
 		t.Fatalf("research ended with %d:\n%s\n%s", told.code, told.out, told.err)
 	}
-	for _, part := range []string{"Research AAA and BBB together on 1h bars: one account each with 1/2 of the capital, judged on the sum.", "designs may also read 4h bars"} {
+	for _, part := range []string{
+		"Research AAA and BBB together on 1h bars: one account each with 1/2 of the capital, judged on the sum.", "designs may also read 4h bars",
+	} {
 		if !strings.Contains(told.err, part) {
 			t.Errorf("it does not tell %q:\n%s", part, told.err)
 		}
@@ -79,12 +83,14 @@ func (l *lab) addsUp(op ktrdr.Operation) {
 	capital := r.Metrics.InitialCapital / 2
 	a, b := r.Accounts[0].Metrics, r.Accounts[1].Metrics
 	if a.InitialCapital != capital || b.InitialCapital != capital || math.Abs(a.FinalEquity+b.FinalEquity-r.Metrics.FinalEquity) > 1e-6 {
-		l.t.Errorf("from %v and %v to %v and %v, and together from %v to %v", a.InitialCapital, b.InitialCapital, a.FinalEquity, b.FinalEquity, r.Metrics.InitialCapital, r.Metrics.FinalEquity)
+		l.t.Errorf("from %v and %v to %v and %v, and together from %v to %v", a.InitialCapital, b.InitialCapital, a.FinalEquity, b.FinalEquity,
+			r.Metrics.InitialCapital, r.Metrics.FinalEquity)
 	}
 	traded := map[string]int{}
 	bars := 0
 	for cursor := ""; ; {
-		page := decode[resultsPage](l.t, l.must("results", string(op.ID), "--include", "trades,equity,positions", "--limit", "1000", "--cursor", cursor, "--json"))
+		page := decode[resultsPage](l.t,
+			l.must("results", string(op.ID), "--include", "trades,equity,positions", "--limit", "1000", "--cursor", cursor, "--json"))
 		for _, trade := range page.Trades {
 			traded[trade.Symbol]++
 		}
@@ -102,7 +108,8 @@ func (l *lab) addsUp(op ktrdr.Operation) {
 		}
 	}
 	if bars != r.Curve || traded["AAA"] != r.Accounts[0].Trades || traded["BBB"] != r.Accounts[1].Trades || traded["AAA"]*traded["BBB"] == 0 {
-		l.t.Errorf("%d bars and trades %v, want %d bars, %d and %d trades, and some of both", bars, traded, r.Curve, r.Accounts[0].Trades, r.Accounts[1].Trades)
+		l.t.Errorf("%d bars and trades %v, want %d bars, %d and %d trades, and some of both", bars, traded, r.Curve, r.Accounts[0].Trades,
+			r.Accounts[1].Trades)
 	}
 }
 
@@ -110,17 +117,21 @@ func (l *lab) addsUp(op ktrdr.Operation) {
 func (l *lab) listsSymbols(backtest ktrdr.Operation) {
 	l.t.Helper()
 	out := l.must("results", string(backtest.ID), "--include", "trades,equity,positions", "--limit", "3")
-	for _, part := range []string{"Figures of each symbol", "SYMBOL  TRADES", "AAA ", "BBB ", "EQUITY AAA  EQUITY BBB", "POSITION AAA", "SYMBOL  ENTRY"} {
+	for _, part := range []string{
+		"Figures of each symbol", "SYMBOL  TRADES", "AAA ", "BBB ", "EQUITY AAA  EQUITY BBB", "POSITION AAA", "SYMBOL  ENTRY",
+	} {
 		if !strings.Contains(out, part) {
 			l.t.Errorf("results do not tell %q:\n%s", part, out)
 		}
 	}
 	parent := l.op(string(backtest.Parent))
 	var r research.Result
-	if err := json.Unmarshal(parent.Result, &r); err != nil || r.Figures == nil || len(r.Figures.Symbols) != 2 || r.Figures.Symbols[1].Symbol != "BBB" {
+	if err := json.Unmarshal(parent.Result, &r); err != nil || r.Figures == nil || len(r.Figures.Symbols) != 2 ||
+		r.Figures.Symbols[1].Symbol != "BBB" {
 		l.t.Fatalf("result of the research %s (%v), want the figures of both symbols", parent.Result, err)
 	}
-	if out := l.must("results", string(parent.ID)); !strings.Contains(out, "Figures of each symbol") || !strings.Contains(out, "cost per side") {
+	if out := l.must("results", string(parent.ID)); !strings.Contains(out, "Figures of each symbol") ||
+		!strings.Contains(out, "cost per side") {
 		l.t.Errorf("results of the research do not list the symbols:\n%s", out)
 	}
 }
@@ -134,11 +145,13 @@ func (l *lab) tradesByHand() {
 	if err := json.Unmarshal(l.finished("backtest", string(model.ID)).Result, &both); err != nil || len(both.Accounts) != 2 {
 		l.t.Errorf("a backtest of a model of two symbols trades %q (%v)", both.Traded(), err)
 	}
-	if err := json.Unmarshal(l.finished("backtest", string(model.ID), "--symbol", "BBB").Result, &one); err != nil || one.Symbol != "BBB" || one.Accounts != nil {
+	if err := json.Unmarshal(l.finished("backtest", string(model.ID), "--symbol", "BBB").Result, &one); err != nil || one.Symbol != "BBB" ||
+		one.Accounts != nil {
 		l.t.Errorf("a backtest of BBB trades %q (%v)", one.Traded(), err)
 	}
 	l.refused(exitUsage, "trained on AAA and on BBB: say which one to predict with --symbol AAA", "predict", string(model.ID))
-	if made := l.run("backtest", string(model.ID), "--symbol", "AAA", "--symbol", "BBB", "--json"); made.code != exitOK || decode[httpapi.Started](l.t, made.out).Operation == "" {
+	if made := l.run("backtest", string(model.ID), "--symbol", "AAA", "--symbol", "BBB", "--json"); made.code != exitOK ||
+		decode[httpapi.Started](l.t, made.out).Operation == "" {
 		l.t.Errorf("--symbol twice: %+v", made)
 	}
 }

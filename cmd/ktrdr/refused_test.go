@@ -69,7 +69,10 @@ func TestRefused_ACommandOnTheWrongBlobsChangesNothing(t *testing.T) {
 				}
 				before := files(t, l.data)
 				for _, command := range [][]string{
-					{"serve"}, {"backup", filepath.Join(t.TempDir(), "b")}, {"data", "list"}, {"data", "synth", "--symbol", "GBPUSD", "--timeframe", "1h", "--bars", "200"},
+					{"serve"},
+					{"backup", filepath.Join(t.TempDir(), "b")},
+					{"data", "list"},
+					{"data", "synth", "--symbol", "GBPUSD", "--timeframe", "1h", "--bars", "200"},
 				} {
 					l.refused(exitFailed, c.says, command...)
 					if after := files(t, l.data); !maps.Equal(before, after) {

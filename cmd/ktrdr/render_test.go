@@ -111,7 +111,9 @@ func TestBrief_SaysDurationsAsPeopleDo(t *testing.T) {
 }
 
 func TestChoose_TakesOnlyWhatIsUnambiguous(t *testing.T) {
-	ids := []ktrdr.OperationID{"op_dummy_20261114_010203_3fa90000", "op_dummy_20261114_010203_3fb00000", "op_training_20261114_010203_00001111"}
+	ids := []ktrdr.OperationID{
+		"op_dummy_20261114_010203_3fa90000", "op_dummy_20261114_010203_3fb00000", "op_training_20261114_010203_00001111",
+	}
 	for _, tc := range []struct {
 		name, text string
 		want       ktrdr.OperationID
@@ -195,11 +197,16 @@ func TestPrintCurve_ShowsWhatIsThereAndSaysWhatIsNot(t *testing.T) {
 	}{
 		"nothing": {nil, nil},
 		"a curve": {&evidence.Curve{
-			Years:     []evidence.Year{{Year: 2020, Months: [12]*float64(months), Return: -0.49}},
-			Drawdowns: []evidence.Drawdown{{Peak: day, Trough: day.Add(time.Hour), Recovered: &day, Depth: 0.1, Bars: 3}, {Peak: day, Trough: day, Depth: 0.05, Bars: 2}},
-			Sharpe:    evidence.Interval{Estimate: some(1), Low: some(0.5), High: some(1.5), P: some(0.01), PerYear: true, Level: 0.95, Draws: 1000, Block: 20},
+			Years: []evidence.Year{{Year: 2020, Months: [12]*float64(months), Return: -0.49}},
+			Drawdowns: []evidence.Drawdown{
+				{Peak: day, Trough: day.Add(time.Hour), Recovered: &day, Depth: 0.1, Bars: 3}, {Peak: day, Trough: day, Depth: 0.05, Bars: 2},
+			},
+			Sharpe: evidence.Interval{
+				Estimate: some(1), Low: some(0.5), High: some(1.5), P: some(0.01), PerYear: true, Level: 0.95, Draws: 1000, Block: 20,
+			},
 		}, []string{
-			"Sharpe ratio per year: 1, from 0.5 to 1.5 with 95 % confidence; chance alone does as well in 1 % of cases (1000 resamples in blocks of about 20 bars; strategies tried before are not counted)",
+			"Sharpe ratio per year: 1, from 0.5 to 1.5 with 95 % confidence; chance alone does as well in 1 % of cases (1000 resamples in blocks " +
+				"of about 20 bars; strategies tried before are not counted)",
 			"Returns in %:", "YEAR JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC WHOLE", "2020 1.23 -50.00 -49.00",
 			"Deepest drawdowns:", "PEAK TROUGH DEPTH RECOVERED BARS",
 			"2020-03-04 05:00 2020-03-04 06:00 10.00 % 2020-03-04 05:00 3", "2020-03-04 05:00 2020-03-04 05:00 5.00 % not yet 2",

@@ -108,7 +108,8 @@ func TestReport_IsReadOnOneScreen(t *testing.T) {
 	r := report.Report{
 		From: from, To: from.Add(10 * time.Hour), Summary: "1 claim on 1 market; luck alone gives up to 0.02.",
 		Researches: report.Researches{
-			Ended: 9, Outcomes: map[string]int{"completed": 5, "gate_rejected": 3, "failed": 1}, Active: 2, Waiting: 4, Finalists: 2, Claims: 1, Looks: 2, Trials: 130, Markets: 1,
+			Ended: 9, Outcomes: map[string]int{"completed": 5, "gate_rejected": 3, "failed": 1}, Active: 2, Waiting: 4, Finalists: 2, Claims: 1,
+			Looks: 2, Trials: 130, Markets: 1,
 		},
 		Claims: []report.Leader{best}, Leaders: []report.Leader{best},
 		Failures: []report.Failure{{Reason: "TRAINING: <b>disk</b> | full\x1b[2J", Count: 1, Resumable: 1, Next: "ktrdr resume op_x"}},
@@ -123,7 +124,8 @@ func TestReport_IsReadOnOneScreen(t *testing.T) {
 	for _, part := range []string{
 		"Sat 2026-11-14 22:00 to Sun 2026-11-15 08:00 CET (10h0m)",
 		"9 researches ended: 5 completed, 3 gate rejected, 1 failed.", "2 are active and 4 wait.",
-		"1 claim on 1 market; luck alone gives up to 0.02.", "2 finalists passed every check on the test part.", "So far 130 trials and 2 looks at holdouts are counted on 1 market.",
+		"1 claim on 1 market; luck alone gives up to 0.02.", "2 finalists passed every check on the test part.",
+		"So far 130 trials and 2 looks at holdouts are counted on 1 market.",
 		"MARKET     PRICES   RUN           SHARPE  ALPHA  DEFL  RETURN  TRIALS  LOOKS  RESULT",
 		"EURUSD 1h  unknown  run_01234567  1.31    2.1%   0.98  12.0%   130     2      claimed",
 		"holdout Sharpe 0.91 (95 % interval 0.10 to 1.70, shrunk for selection 0.60)",
@@ -145,7 +147,8 @@ func TestReport_IsReadOnOneScreen(t *testing.T) {
 			t.Errorf("%q is missing in:\n%s", part, mark)
 		}
 	}
-	if quiet := written(report.Report{From: from, To: from.Add(time.Hour), Summary: "Nothing was researched."}, writeText); strings.Count(quiet, "\n") != 2 {
+	if quiet := written(report.Report{From: from, To: from.Add(time.Hour), Summary: "Nothing was researched."},
+		writeText); strings.Count(quiet, "\n") != 2 {
 		t.Errorf("a quiet night has much to tell:\n%s", quiet)
 	}
 }

@@ -49,7 +49,9 @@ func reportSections(r report.Report, zone *time.Location) []section {
 
 func headSection(r report.Report, zone *time.Location) section {
 	const layout = "Mon 2006-01-02 15:04"
-	s := section{title: fmt.Sprintf("%s to %s (%s)", r.From.In(zone).Format(layout), r.To.In(zone).Format(layout+" MST"), brief(r.To.Sub(r.From)))}
+	s := section{
+		title: fmt.Sprintf("%s to %s (%s)", r.From.In(zone).Format(layout), r.To.In(zone).Format(layout+" MST"), brief(r.To.Sub(r.From))),
+	}
 	if r.Run != "" {
 		s.title = plain(r.Run) + ", " + s.title
 	}
@@ -77,7 +79,8 @@ func headSection(r report.Report, zone *time.Location) section {
 		s.add("%s passed every check on the test part.", text.Counted(n.Finalists, "finalist"))
 	}
 	if n.Markets > 0 {
-		s.add("So far %s and %s at holdouts are counted on %s.", text.Counted(n.Trials, "trial"), text.Counted(n.Looks, "look"), text.Counted(n.Markets, "market"))
+		s.add("So far %s and %s at holdouts are counted on %s.", text.Counted(n.Trials, "trial"), text.Counted(n.Looks, "look"),
+			text.Counted(n.Markets, "market"))
 	}
 	var others []string
 	for _, c := range r.Others {

@@ -75,11 +75,14 @@ func newResearch(a *app) *cobra.Command {
 	})
 	flags := cmd.Flags()
 	flags.IntVar(&f.Count, "count", 0, "number of researches (default 1; with --until: the size of a generation)")
-	flags.StringVar(&f.until, "until", "", "keep starting generations until this `TIME`, HH:MM on this machine; survives restarts; running researches finish")
+	flags.StringVar(&f.until, "until", "",
+		"keep starting generations until this `TIME`, HH:MM on this machine; survives restarts; running researches finish")
 	flags.BoolVarP(&f.follow, "follow", "f", false, "follow the run to its end")
 	flags.StringSliceVar(&f.Symbols, "symbol", nil, "`SYMBOL` to research; several are researched together, with one account each")
-	flags.StringSliceVar(&f.Timeframes, "timeframe", nil, "`TIMEFRAME` of the bars, such as 1h; of several, decisions are made at the shortest")
-	flags.StringVar(&f.Costs, "costs", "", "cost floors of this run in basis points: `SYMBOL=COMMISSION/SLIPPAGE/SPREAD,…`, such as EURUSD=0.5/0.5/1 (default: instruments.yaml, KTRDR_COSTS, else that of the asset class)")
+	flags.StringSliceVar(&f.Timeframes, "timeframe", nil,
+		"`TIMEFRAME` of the bars, such as 1h; of several, decisions are made at the shortest")
+	flags.StringVar(&f.Costs, "costs", "", "cost floors of this run in basis points: `SYMBOL=COMMISSION/SLIPPAGE/SPREAD,…`, "+
+		"such as EURUSD=0.5/0.5/1 (default: instruments.yaml, KTRDR_COSTS, else that of the asset class)")
 	flags.Uint64Var(&f.seed, "seed", 0, "the same seed, goal, bars and memory give the same results (default: made from the id of the run)")
 	flags.StringVar(&f.file, "strategy", "", "`STRATEGY` to research instead of designing one: a file or a name")
 	flags.StringVar(&f.Model, "model", "", "`MODEL` that designs and assesses (default builtin)")
@@ -155,10 +158,12 @@ func (a *app) understood(made research.Triggered) {
 
 func printTriggered(w io.Writer, made research.Triggered) {
 	if len(made.Operations) == 1 {
-		fmt.Fprintf(w, "%s is %s, seed %d, in %s.\nWatch it with `ktrdr follow %s`, and all with `ktrdr status`.\n", made.Operation, made.Status, made.Seed, made.Run, made.Run)
+		fmt.Fprintf(w, "%s is %s, seed %d, in %s.\nWatch it with `ktrdr follow %s`, and all with `ktrdr status`.\n", made.Operation, made.Status,
+			made.Seed, made.Run, made.Run)
 		return
 	}
-	fmt.Fprintf(w, "%s: %d researches, sessions %d to %d, seed %d.\nWatch it with `ktrdr follow %s`. Its results: `ktrdr leaderboard --run %s`.\n",
+	fmt.Fprintf(w,
+		"%s: %d researches, sessions %d to %d, seed %d.\nWatch it with `ktrdr follow %s`. Its results: `ktrdr leaderboard --run %s`.\n",
 		made.Run, len(made.Operations), made.Session, made.Operations[len(made.Operations)-1].Session, made.Seed, made.Run, made.Run)
 }
 

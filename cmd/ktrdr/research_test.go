@@ -50,7 +50,8 @@ func TestCLI_TrainsBacktestsAndPredicts(t *testing.T) {
 		t.Fatal(err)
 	}
 	two := l.finished("train", file, "--seed", "2")
-	if json.Unmarshal(one.Result, &first) != nil || json.Unmarshal(two.Result, &again) != nil || first.ResultHash == again.ResultHash || again.Seed != 2 {
+	if json.Unmarshal(one.Result, &first) != nil || json.Unmarshal(two.Result, &again) != nil ||
+		first.ResultHash == again.ResultHash || again.Seed != 2 {
 		t.Errorf("a file and another seed: %s, want another result", two.Result)
 	}
 
@@ -88,14 +89,17 @@ func (l *lab) backtests(model string) {
 	if len(page.Equity) != 5 || page.Next != "5" || len(page.Trades) != min(5, r.Trades) || len(page.Artifacts) != 1 {
 		l.t.Errorf("page %+v, want five bars and the file", page)
 	}
-	if c := page.Curve; c == nil || len(c.Years) != 1 || math.Abs(100*c.Years[0].Return-r.Metrics.TotalReturnPct) > 1e-9 || c.Sharpe.Draws != 1000 {
+	if c := page.Curve; c == nil || len(c.Years) != 1 || math.Abs(100*c.Years[0].Return-r.Metrics.TotalReturnPct) > 1e-9 ||
+		c.Sharpe.Draws != 1000 {
 		l.t.Errorf("curve %+v, want one year of %v %% and the interval", c, r.Metrics.TotalReturnPct)
 	}
 	if out := l.must("results", string(op.ID)); !strings.Contains(out, "Sharpe ratio") || !strings.Contains(out, "WHOLE") {
 		l.t.Errorf("results do not show the curve:\n%s", out)
 	}
 	out := l.must("results", string(op.ID), "--include", "equity,positions", "--limit", "2", "--cursor", "5")
-	for _, part := range []string{"NOT after the bars it was trained on", "warning:", "Sharpe ratio ", "result_hash", "backtest.ktbt", "EQUITY", "POSITION", "--cursor 7"} {
+	for _, part := range []string{
+		"NOT after the bars it was trained on", "warning:", "Sharpe ratio ", "result_hash", "backtest.ktbt", "EQUITY", "POSITION", "--cursor 7",
+	} {
 		if !strings.Contains(out, part) {
 			l.t.Errorf("results do not tell %q:\n%s", part, out)
 		}
@@ -128,7 +132,9 @@ func TestCLI_CancelledTrainingGoesOnWhereItWas(t *testing.T) {
 func TestServe_ImportsAFileOfItsFolder(t *testing.T) {
 	l := newLab(t, "KTRDR_AUTH=none")
 	l.serve("--workers", "1")
-	if err := os.WriteFile(filepath.Join(l.data, "eur.csv"), []byte("time,open,high,low,close,volume\n2024-01-01T00:00:00Z,1,2,0.5,1.5,10\n2024-01-01T01:00:00Z,1.5,2,1,1.2,10\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(l.data, "eur.csv"),
+		[]byte("time,open,high,low,close,volume\n2024-01-01T00:00:00Z,1,2,0.5,1.5,10\n2024-01-01T01:00:00Z,1.5,2,1,1.2,10\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	c, err := httpapi.NewClient(l.url, "", httpapi.ClientOptions{})

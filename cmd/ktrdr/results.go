@@ -33,24 +33,25 @@ func newResults(a *app) *cobra.Command {
 		limit   int
 		cursor  string
 	)
-	cmd := a.onOperation("results", "Show the result of an operation", func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
-		r, next, err := c.Results(ctx, id, include, limit, cursor)
-		if err != nil {
-			return err
-		}
-		var lost error
-		if cursor == "" && r.Type == ktrdr.Backtesting && r.Status == ktrdr.Completed {
-			var shown httpapi.Results
-			shown, _, lost = c.Results(ctx, id, []string{"curve"}, 0, "")
-			r.Curve = shown.Curve
-		}
-		verdict, err := verdictOn(ctx, c, r, cursor)
-		if err != nil {
-			return err
-		}
-		err = a.print(resultsPage{r, verdict, next}, func(w io.Writer) { a.printResults(w, r, verdict, next) })
-		return errors.Join(err, lost) // the figures are known though the file is not
-	})
+	cmd := a.onOperation("results", "Show the result of an operation",
+		func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+			r, next, err := c.Results(ctx, id, include, limit, cursor)
+			if err != nil {
+				return err
+			}
+			var lost error
+			if cursor == "" && r.Type == ktrdr.Backtesting && r.Status == ktrdr.Completed {
+				var shown httpapi.Results
+				shown, _, lost = c.Results(ctx, id, []string{"curve"}, 0, "")
+				r.Curve = shown.Curve
+			}
+			verdict, err := verdictOn(ctx, c, r, cursor)
+			if err != nil {
+				return err
+			}
+			err = a.print(resultsPage{r, verdict, next}, func(w io.Writer) { a.printResults(w, r, verdict, next) })
+			return errors.Join(err, lost) // the figures are known though the file is not
+		})
 	cmd.Long = resultsHelp
 	cmd.Flags().StringSliceVar(&include, "include", nil, "`COLUMNS` of a backtest: trades, equity, positions, returns")
 	cmd.Flags().IntVar(&limit, "limit", 0, "entries of each column (default 100)")
@@ -155,7 +156,9 @@ func printFigures(w io.Writer, result json.RawMessage) {
 			name  string
 			value *float64
 			unit  figureUnit
-		}{{"precision", t.Precision, fraction}, {"recall", t.Recall, fraction}, {"F1 score", t.F1, fraction}, {"mean absolute error", t.MAE, asIs}} {
+		}{
+			{"precision", t.Precision, fraction}, {"recall", t.Recall, fraction}, {"F1 score", t.F1, fraction}, {"mean absolute error", t.MAE, asIs},
+		} {
 			if x.value != nil { // of the other kind of network
 				printFigure(w, x.name, x.unit.show(x.value))
 			}

@@ -53,7 +53,8 @@ func sharpeText(s evidence.Interval) string {
 	if s.PerYear {
 		per = "year"
 	}
-	return fmt.Sprintf("Sharpe ratio per %s: %.4g, from %.4g to %.4g with %.4g %% confidence; chance alone does as well in %.3g %% of cases (%d resamples in blocks of about %.0f bars; strategies tried before are not counted)",
+	return fmt.Sprintf("Sharpe ratio per %s: %.4g, from %.4g to %.4g with %.4g %% confidence; chance alone does as well in %.3g %% of cases "+
+		"(%d resamples in blocks of about %.0f bars; strategies tried before are not counted)",
 		per, *s.Estimate, *s.Low, *s.High, 100*s.Level, 100**s.P, s.Draws, s.Block)
 }
 

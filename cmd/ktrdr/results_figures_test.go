@@ -17,14 +17,19 @@ import (
 // share is a fraction in the one and a percentage in the other.
 func TestResults_FiguresHaveGroupsAndUnits(t *testing.T) {
 	var b bytes.Buffer
-	printFigures(&b, json.RawMessage(`{"summary":"A finalist.","backtest_result":{"net_return":0.0871,"sharpe_ratio":8.353,"max_drawdown":0.0094,
-		"total_trades":99,"cost_per_side":0.00015,"alpha":0.52,"deflated_sharpe":0.9937,"trials_counted":3,"unheard_of":1.5}}`))
-	printFigures(&b, json.RawMessage(`{"summary":"Traded.","metrics":{"total_return_pct":0.58,"max_drawdown_pct":1.105,"win_rate":0.875,"avg_holding_period":188.6,"cost_total":120.773,"bars_per_year":6303.086985839514}}`))
+	printFigures(&b, json.RawMessage(`{"summary":"A finalist.","backtest_result":{"net_return":0.0871,"sharpe_ratio":8.353,
+		"max_drawdown":0.0094,"total_trades":99,"cost_per_side":0.00015,"alpha":0.52,"deflated_sharpe":0.9937,"trials_counted":3,
+		"unheard_of":1.5}}`))
+	printFigures(&b, json.RawMessage(`{"summary":"Traded.","metrics":{"total_return_pct":0.58,"max_drawdown_pct":1.105,"win_rate":0.875,
+		"avg_holding_period":188.6,"cost_total":120.773,"bars_per_year":6303.086985839514}}`))
 	for _, want := range []string{
-		"Test part, net of costs\n  net return                 8.71 %\n", "Sharpe ratio               8.35 a year\n", "maximum drawdown           0.94 %\n",
-		"trades                     99\n", "cost per side              1.5 basis points\n", "Evidence\n  alpha                      52.00 % a year\n",
+		"Test part, net of costs\n  net return                 8.71 %\n", "Sharpe ratio               8.35 a year\n",
+		"maximum drawdown           0.94 %\n",
+		"trades                     99\n", "cost per side              1.5 basis points\n",
+		"Evidence\n  alpha                      52.00 % a year\n",
 		"deflated Sharpe ratio      0.994\n", "unheard_of                 1.5\n",
-		"Return\n  net return                 0.58 %\n  costs paid                 120.77\n", "maximum drawdown           1.10 %\n", "win rate                   87.50 %\n",
+		"Return\n  net return                 0.58 %\n  costs paid                 120.77\n", "maximum drawdown           1.10 %\n",
+		"win rate                   87.50 %\n",
 		"average holding            188.6 hours\n", "bars a year                6303\n",
 	} {
 		if !strings.Contains(b.String(), want) {
@@ -32,7 +37,8 @@ func TestResults_FiguresHaveGroupsAndUnits(t *testing.T) {
 		}
 	}
 	b.Reset()
-	printFigures(&b, json.RawMessage(`{"summary":"Refused.","backtest_result":{"net_return":0.01,"alpha":null,"deflated_sharpe":null,"trials_counted":0}}`))
+	printFigures(&b,
+		json.RawMessage(`{"summary":"Refused.","backtest_result":{"net_return":0.01,"alpha":null,"deflated_sharpe":null,"trials_counted":0}}`))
 	if strings.Contains(b.String(), "Evidence") || strings.Contains(b.String(), "undefined") {
 		t.Errorf("without a verdict there is no evidence to print:\n%s", b.String())
 	}
@@ -44,7 +50,8 @@ func TestResults_EveryReasonIsShown(t *testing.T) {
 	printVerdict(&b, false, &research.Assessment{Verdict: evidence.Poor, Suggestions: []string{"Trade less."}, Reasons: []evidence.Reason{
 		{Text: "the account kept its capital", Passed: true}, {Text: "8 trades; at least 30 are needed"}, {Text: "luck is as good"},
 	}})
-	want := "Verdict: poor, 2 of 3 checks failed\n  ✗ 8 trades; at least 30 are needed\n  ✗ luck is as good\n  ✔ the account kept its capital\n  try: Trade less.\n"
+	want := "Verdict: poor, 2 of 3 checks failed\n  ✗ 8 trades; at least 30 are needed\n  ✗ luck is as good\n" +
+		"  ✔ the account kept its capital\n  try: Trade less.\n"
 	if b.String() != want {
 		t.Errorf("printed\n%s\nwant\n%s", b.String(), want)
 	}
@@ -58,7 +65,8 @@ func TestConversation_IsPrintedAsItWasHeld(t *testing.T) {
 	}
 	b.Reset()
 	printConversation(&b, false, agent.Conversation{Talks: []agent.Talk{{
-		Operation: "op_agent_design_20260101_000000_abcdef01", Type: ktrdr.AgentDesign, Models: []string{"anthropic/m1"}, Calls: 1, Input: 20, Output: 5, USD: 0.01,
+		Operation: "op_agent_design_20260101_000000_abcdef01", Type: ktrdr.AgentDesign, Models: []string{"anthropic/m1"}, Calls: 1, Input: 20,
+		Output: 5, USD: 0.01,
 		Turns: []agent.Turn{
 			{Role: "user", Text: "Design.\nWell.\x1b[2J"},
 			{Role: "assistant", Tool: "save_strategy", Input: json.RawMessage(`{"yaml":"name: x\nversion: 3","notes":"n"}`)},

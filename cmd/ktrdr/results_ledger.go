@@ -17,7 +17,8 @@ import (
 // looks at the holdout.
 func printLedger(w io.Writer, r httpapi.Results) {
 	if t := r.Trial; t != nil {
-		fmt.Fprintf(w, "%s %s, prices %s: %s and %s at the holdout so far; this one: %s\n", plain(t.Symbols), plain(t.Timeframes), pricesText(t.MadeUp),
+		fmt.Fprintf(w, "%s %s, prices %s: %s and %s at the holdout so far; this one: %s\n", plain(t.Symbols), plain(t.Timeframes),
+			pricesText(t.MadeUp),
 			text.Counted(t.MarketTrials, "trial"), text.Counted(t.MarketLooks, "look"), research.Standing(t))
 	}
 	for i := range r.Looks {

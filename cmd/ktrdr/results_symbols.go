@@ -59,10 +59,12 @@ func printAccounts(w io.Writer, accounts []shownAccount, symbols []research.Symb
 	table(w, "SYMBOL\tTRADES\tRETURN\tBUY AND HOLD\tSHARPE\tDRAWDOWN\tWIN RATE\tENDED", func(row func(...any)) {
 		for _, a := range accounts {
 			m := a.Metrics
-			row(a.Symbol, m.Trades, cents(m.Return), orUndefined(m.Hold, 1), orUndefined(m.Sharpe, 1), cents(m.MaxDrawdown), orUndefined(m.WinRate, 100), a.Ended)
+			row(a.Symbol, m.Trades, cents(m.Return), orUndefined(m.Hold, 1), orUndefined(m.Sharpe, 1), cents(m.MaxDrawdown),
+				orUndefined(m.WinRate, 100), a.Ended)
 		}
 		for _, s := range symbols {
-			row(s.Symbol, s.Trades, cents(100*s.NetReturn), orUndefined(s.BuyAndHold, 100), orUndefined(s.Sharpe, 1), cents(100*s.MaxDrawdown), orUndefined(s.WinRate, 100), "")
+			row(s.Symbol, s.Trades, cents(100*s.NetReturn), orUndefined(s.BuyAndHold, 100), orUndefined(s.Sharpe, 1), cents(100*s.MaxDrawdown),
+				orUndefined(s.WinRate, 100), "")
 		}
 	})
 }

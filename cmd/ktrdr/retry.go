@@ -14,13 +14,14 @@ func newRetry(a *app) *cobra.Command {
 		follow bool
 		key    string
 	)
-	cmd := a.onOperation("retry", "Repeat an ended operation as a new one", func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
-		started, err := c.Retry(ctx, id, key)
-		if err != nil {
-			return err
-		}
-		return a.started(ctx, c, started, follow)
-	})
+	cmd := a.onOperation("retry", "Repeat an ended operation as a new one",
+		func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+			started, err := c.Retry(ctx, id, key)
+			if err != nil {
+				return err
+			}
+			return a.started(ctx, c, started, follow)
+		})
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "follow the new one to its end")
 	cmd.Flags().StringVar(&key, "key", "", "idempotency `KEY`: the same key again starts nothing new")
 	return cmd

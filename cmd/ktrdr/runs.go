@@ -136,7 +136,8 @@ func printRuns(w io.Writer, page ktrdr.RunPage, q ktrdr.RunQuery) {
 	}
 	table(w, "RUN\tSTATE\tPRICES\tCREATED\tRESEARCHES\tOPEN\tFAILED\tFINALISTS\tLOOKS\tCLAIMS\tGOAL", func(row func(...any)) {
 		for _, r := range page.Runs {
-			row(shortRun(r.ID), r.State, pricesText(r.MadeUp), ago(r.CreatedAt), r.Created, r.Open, r.Failed, r.Finalists, r.Looks, r.Claims, text.Fit(dash(r.Goal), 24))
+			row(shortRun(r.ID), r.State, pricesText(r.MadeUp), ago(r.CreatedAt), r.Created, r.Open, r.Failed, r.Finalists, r.Looks, r.Claims,
+				text.Fit(dash(r.Goal), 24))
 		}
 	})
 	if page.Next != "" {

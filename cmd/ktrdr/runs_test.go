@@ -12,8 +12,11 @@ import (
 // aRun is a run with counts of four digits.
 func aRun(id string, state ktrdr.RunState) ktrdr.Run {
 	r := ktrdr.Run{
-		ID: id, State: state, Goal: "mean reversion on EURUSD 1h that is left after costs, long only", Size: 8, Generations: 1250, Closed: 1250, CreatedAt: time.Now().Add(-time.Hour),
-		RunCounts: ktrdr.RunCounts{Created: 9999, Open: 1000, Completed: 4000, Rejected: 2000, Failed: 1500, Cancelled: 1499, Finalists: 1234, Looks: 1250, Claims: 12},
+		ID: id, State: state, Goal: "mean reversion on EURUSD 1h that is left after costs, long only", Size: 8, Generations: 1250, Closed: 1250,
+		CreatedAt: time.Now().Add(-time.Hour),
+		RunCounts: ktrdr.RunCounts{
+			Created: 9999, Open: 1000, Completed: 4000, Rejected: 2000, Failed: 1500, Cancelled: 1499, Finalists: 1234, Looks: 1250, Claims: 12,
+		},
 	}
 	if state != ktrdr.RunRunning {
 		r.EndedAt = time.Now()
@@ -23,9 +26,12 @@ func aRun(id string, state ktrdr.RunState) ktrdr.Run {
 
 func TestRuns_FitAScreen(t *testing.T) {
 	var b strings.Builder
-	printRuns(&b, ktrdr.RunPage{Runs: []ktrdr.Run{aRun("run_0123456789abcdef", ktrdr.RunGivenUp), aRun("run_fedcba9876543210", ktrdr.RunRunning)}, Next: "more"}, ktrdr.RunQuery{})
+	printRuns(&b, ktrdr.RunPage{
+		Runs: []ktrdr.Run{aRun("run_0123456789abcdef", ktrdr.RunGivenUp), aRun("run_fedcba9876543210", ktrdr.RunRunning)}, Next: "more",
+	}, ktrdr.RunQuery{})
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
-	if len(lines) != 4 || !strings.HasPrefix(lines[1], "run_01234567  GIVEN_UP  unknown  1h") || !strings.Contains(lines[1], "mean reversion on EURUS…") || !strings.Contains(lines[3], "--cursor more") {
+	if len(lines) != 4 || !strings.HasPrefix(lines[1], "run_01234567  GIVEN_UP  unknown  1h") ||
+		!strings.Contains(lines[1], "mean reversion on EURUS…") || !strings.Contains(lines[3], "--cursor more") {
 		t.Errorf("runs:\n%s", b.String())
 	}
 	for _, line := range lines {
@@ -62,10 +68,13 @@ func TestRunOutcome_NamesFailuresAndReasons(t *testing.T) {
 	run := aRun("run_0123456789abcdef", ktrdr.RunCancelled)
 	run.CancelReason, run.CancelledAt, run.CancelledBy = "enough", time.Now(), "ann"
 	var b strings.Builder
-	printOutcome(&b, runOutcome{Run: run, Failures: []ktrdr.Operation{{ID: "op_agent_research_20261115_080000_685ec14d", ErrorMessage: "TRAINING: disk full"}}})
+	printOutcome(&b, runOutcome{
+		Run: run, Failures: []ktrdr.Operation{{ID: "op_agent_research_20261115_080000_685ec14d", ErrorMessage: "TRAINING: disk full"}},
+	})
 	for _, part := range []string{
 		"685ec14d failed: TRAINING: disk full", "Reason: enough",
-		"run_01234567 CANCELLED: 9999 created, 1000 open, 4000 completed, 2000 gate rejected, 1500 failed, 1499 cancelled; 1234 finalists, 1250 looks, 12 claims.",
+		"run_01234567 CANCELLED: 9999 created, 1000 open, 4000 completed, 2000 gate rejected, 1500 failed, 1499 cancelled; 1234 finalists, " +
+			"1250 looks, 12 claims.",
 	} {
 		if !strings.Contains(b.String(), part) {
 			t.Errorf("%q is missing in:\n%s", part, b.String())
@@ -73,7 +82,8 @@ func TestRunOutcome_NamesFailuresAndReasons(t *testing.T) {
 	}
 	b.Reset()
 	describeRun(&b, run)
-	if !strings.Contains(b.String(), "cancelled") || !strings.Contains(b.String(), "by ann: enough") || !strings.Contains(b.String(), "ktrdr report --run run_01234567") {
+	if !strings.Contains(b.String(), "cancelled") || !strings.Contains(b.String(), "by ann: enough") ||
+		!strings.Contains(b.String(), "ktrdr report --run run_01234567") {
 		t.Errorf("status of the run:\n%s", b.String())
 	}
 }

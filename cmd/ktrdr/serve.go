@@ -135,7 +135,8 @@ func (a *app) checklist(w io.Writer, s backend.Announcement) {
 		fmt.Fprintf(w, "%s %s\n", p.bad("⚠"), plain(warning))
 	}
 	if n := len(s.Requeued); n > 0 {
-		fmt.Fprintf(w, "%s %s ran in a backend that died without a stop; each runs next in a child process:\n", p.bad("⚠"), text.Counted(n, "operation"))
+		fmt.Fprintf(w, "%s %s ran in a backend that died without a stop; each runs next in a child process:\n", p.bad("⚠"),
+			text.Counted(n, "operation"))
 		for _, id := range s.Requeued {
 			fmt.Fprintf(w, "    %s\n", id)
 		}

@@ -101,7 +101,8 @@ func TestServe_SecondSignalStopsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	request := "POST /api/v1/dummy/start HTTP/1.1\r\nHost: " + conn.RemoteAddr().String() + "\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+	request := "POST /api/v1/dummy/start HTTP/1.1\r\nHost: " + conn.RemoteAddr().String() +
+		"\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
 	if _, err := conn.Write([]byte(request)); err != nil {
 		t.Fatal(err)
 	}

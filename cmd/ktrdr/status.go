@@ -67,14 +67,16 @@ func (a *app) health(ctx context.Context, c *httpapi.Client) error {
 		if h.Status != "ok" {
 			status = p.bad(h.Status)
 		}
-		fmt.Fprintf(w, "%s  version %s, up %s, store %s %s\n", status, h.Version, brief(time.Duration(h.UptimeSeconds*float64(time.Second))), h.Store.Kind, h.Store.Version)
+		fmt.Fprintf(w, "%s  version %s, up %s, store %s %s\n", status, h.Version, brief(time.Duration(h.UptimeSeconds*float64(time.Second))),
+			h.Store.Kind, h.Store.Version)
 		fmt.Fprintf(w, "degradation level: %s, switched off: %s\n", h.Degradation.Level, dash(strings.Join(h.Degradation.Shed, ", ")))
 		if h.Paused {
 			fmt.Fprintln(w, "paused: no operation is started; go on with `ktrdr unpause`")
 		}
 		printSlots(w, workers)
 		d := h.OrphanDetector
-		fmt.Fprintf(w, "orphan detector: running %v, last check %s, %d potential, %d orphaned since start\n", d.Running, ago(d.LastCheck), d.PotentialOrphans, d.OrphanedTotal)
+		fmt.Fprintf(w, "orphan detector: running %v, last check %s, %d potential, %d orphaned since start\n", d.Running, ago(d.LastCheck),
+			d.PotentialOrphans, d.OrphanedTotal)
 		for _, n := range h.Operations {
 			fmt.Fprintf(w, "%8d %s %s\n", n.N, n.Type, n.Status)
 		}

@@ -29,7 +29,9 @@ To write your own, start with an example. "ktrdr help strategies.md" explains th
 
 func newStrategies(a *app) *cobra.Command {
 	list := func(cmd *cobra.Command, _ []string) error { return a.listStrategies(cmd) }
-	cmd := &cobra.Command{Use: "strategies", Short: "List, show, add and delete strategies", Long: strategiesHelp, Args: noSuchPart, RunE: list}
+	cmd := &cobra.Command{
+		Use: "strategies", Short: "List, show, add and delete strategies", Long: strategiesHelp, Args: noSuchPart, RunE: list,
+	}
 	storageFlags(cmd)
 	named := &cobra.Command{Use: "list", Short: "List the strategies that can be named", Args: noArgs, RunE: list}
 	storageFlags(named)

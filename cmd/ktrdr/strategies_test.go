@@ -43,7 +43,8 @@ func example(t *testing.T, name string) string {
 // mistaken is an example with three mistakes in it.
 func mistaken(t *testing.T) string {
 	t.Helper()
-	return strings.NewReplacer("rsi, period: 14", "rsi, perid: 14", "loss: focal", "loss: focl", "type: mlp", "type: mlpp").Replace(example(t, "rsi_mean_reversion"))
+	return strings.NewReplacer("rsi, period: 14", "rsi, perid: 14", "loss: focal", "loss: focl", "type: mlp",
+		"type: mlpp").Replace(example(t, "rsi_mean_reversion"))
 }
 
 func TestValidate_ListsEveryProblemWithItsPlace(t *testing.T) {

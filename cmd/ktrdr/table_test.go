@@ -20,7 +20,10 @@ import (
 func TestTable_FitsTheTerminal(t *testing.T) {
 	all := [][]string{
 		{"OPERATION", "STATUS", "PROGRESS", "ATTEMPTS", "WORKER", "CREATED", "NOTE", "RESULT"},
-		{"agent_assessment e3779b10", "COMPLETED", "100%", "1", "w_HCMKCRRRE2ZIU3FMMBMYUKJHI5", "47m2s ago", strings.Repeat("a long note ", 20), "no edge"},
+		{
+			"agent_assessment e3779b10", "COMPLETED", "100%", "1", "w_HCMKCRRRE2ZIU3FMMBMYUKJHI5", "47m2s ago", strings.Repeat("a long note ", 20),
+			"no edge",
+		},
 		{"training 4540215f", "RUNNING", "7%", "2", "-", "2s ago", "", "claimed"},
 	}
 	for room := noCutsBelow; room < 200; room++ {
@@ -31,14 +34,16 @@ func TestTable_FitsTheTerminal(t *testing.T) {
 			}
 		}
 		text := strings.Join(lines, "")
-		if room >= 80 && (!strings.Contains(text, "agent_assessment e3779b10") || !strings.Contains(text, "COMPLETED") || !strings.Contains(text, "claimed\n")) {
+		if room >= 80 && (!strings.Contains(text, "agent_assessment e3779b10") || !strings.Contains(text, "COMPLETED") ||
+			!strings.Contains(text, "claimed\n")) {
 			t.Errorf("at %d columns the name, the status or the result is cut:\n%s", room, text)
 		}
 		if room >= 40 && !strings.Contains(text, "w_HCMKC") && !strings.Contains(text, "lack of room: WORKER") {
 			t.Errorf("at %d columns nothing says that the worker is left out:\n%s", room, text)
 		}
 	}
-	if text := strings.Join(layOut(all, 0), ""); !strings.Contains(text, strings.Repeat("a long note ", 19)) || !strings.Contains(text, "w_HCMKCRRRE2ZIU3FMMBMYUKJHI5") {
+	if text := strings.Join(layOut(all, 0), ""); !strings.Contains(text, strings.Repeat("a long note ", 19)) ||
+		!strings.Contains(text, "w_HCMKCRRRE2ZIU3FMMBMYUKJHI5") {
 		t.Errorf("without a terminal something is cut:\n%s", text)
 	}
 }
@@ -115,9 +120,12 @@ func TestScreen_FollowsTheSizeOfTheTerminal(t *testing.T) {
 func TestWatcher_WhatIsActiveComesFirst(t *testing.T) {
 	w := &runWatcher{ended: []string{"end 1", "end 2"}}
 	w.run.ID, w.run.Size = "run_0123456789abcdef", 8
-	w.active = map[ktrdr.OperationID]research.Active{"op_b": {Operation: "op_b", Place: research.Place{Index: 1}, Phase: "TRAINING"}, "op_a": {Operation: "op_a", Phase: "DESIGNING"}}
+	w.active = map[ktrdr.OperationID]research.Active{
+		"op_b": {Operation: "op_b", Place: research.Place{Index: 1}, Phase: "TRAINING"}, "op_a": {Operation: "op_a", Phase: "DESIGNING"},
+	}
 	lines := w.lines()
-	if len(lines) != 5 || !strings.HasPrefix(lines[0], "run_01234567") || !strings.Contains(lines[1], "DESIGNING") || !strings.Contains(lines[2], "TRAINING") ||
+	if len(lines) != 5 || !strings.HasPrefix(lines[0], "run_01234567") || !strings.Contains(lines[1], "DESIGNING") ||
+		!strings.Contains(lines[2], "TRAINING") ||
 		lines[3] != "end 2" || lines[4] != "end 1" {
 		t.Errorf("lines %q, want the counts, what is active, then the newest end", lines)
 	}

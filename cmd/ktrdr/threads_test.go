@@ -75,7 +75,9 @@ func TestRestore_SaysHowToStartWhatItMade(t *testing.T) {
 	pg := newLab(t, "KTRDR_DB="+url, "CHECKPOINT_DIR="+elsewhere)
 	shown, _, _ := strings.Cut(url, "?")
 	out := pg.must("restore", file)
-	for _, want := range []string{"CHECKPOINT_DIR='" + elsewhere + "' ktrdr serve --data " + pg.data + " --db ", shown[strings.LastIndex(shown, "/"):]} {
+	for _, want := range []string{
+		"CHECKPOINT_DIR='" + elsewhere + "' ktrdr serve --data " + pg.data + " --db ", shown[strings.LastIndex(shown, "/"):],
+	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("restore said %q, want %q in it", out, want)
 		}

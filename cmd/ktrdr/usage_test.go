@@ -34,16 +34,28 @@ func TestCLI_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 		{"misspelt order of runs", "--sort oldst: did you mean oldest? ", []string{"runs", "--sort", "oldst"}},
 		{"misspelt order of leaders", "--sort shrpe: did you mean sharpe? there are rank, ", []string{"leaderboard", "--sort", "shrpe"}},
 		{"misspelt state of runs", "--state runnin: did you mean running? ", []string{"runs", "--state", "runnin"}},
-		{"misspelt state of a breaker", "did you mean closed? there are open, closed, auto", []string{"breakers", "force", "provider:a", "clsed", "--by", "ann", "--why", "to see"}},
+		{
+			"misspelt state of a breaker", "did you mean closed? there are open, closed, auto",
+			[]string{"breakers", "force", "provider:a", "clsed", "--by", "ann", "--why", "to see"},
+		},
 		{"misspelt scope", "--scope wroker: did you mean worker? ", []string{"token", "create", "x", "--scope", "wroker"}},
-		{"misspelt example", "there is no example \"rsi_mean_revrsion\"; did you mean rsi_mean_reversion? ", []string{"strategies", "example", "rsi_mean_revrsion"}},
+		{
+			"misspelt example", "there is no example \"rsi_mean_revrsion\"; did you mean rsi_mean_reversion? ",
+			[]string{"strategies", "example", "rsi_mean_revrsion"},
+		},
 		{"misspelt shell", "did you mean bash? there are bash, zsh, ", []string{"completion", "bahs"}},
 		{"misspelt look-ahead", "did you mean same-bar-fill? ", []string{"check", "lookahead", "rsi_mean_reversion", "--plant", "same_bar_fil"}},
 		{"misspelt indicator", "did you mean macd?", []string{"indicators", "mcad"}},
 		{"misspelt timeframe", "did you mean 4h? there are 1m, ", []string{"data", "show", "EURUSD", "4hr"}},
 		{"misspelt timeframe of a research", "did you mean 15m? ", []string{"data", "resample", "EURUSD", "15mn", "1h"}},
-		{"misspelt level of the log", "--log-level=wran: there is no such value; did you mean warn? there are debug, ", []string{"serve", "--log-level", "wran"}},
-		{"misspelt flag of import", "unknown flag: --apend; did you mean --append? see `ktrdr data import --help`", []string{"data", "import", "--apend", "x"}},
+		{
+			"misspelt level of the log", "--log-level=wran: there is no such value; did you mean warn? there are debug, ",
+			[]string{"serve", "--log-level", "wran"},
+		},
+		{
+			"misspelt flag of import", "unknown flag: --apend; did you mean --append? see `ktrdr data import --help`",
+			[]string{"data", "import", "--apend", "x"},
+		},
 		{"misspelt subcommand of help", "did you mean `ktrdr token create`?", []string{"help", "token", "craete"}},
 		{"misspelt command of help", "did you mean `ktrdr help research`?", []string{"help", "reserch"}},
 		{"misspelt strategy", "did you mean rsi_mean_reversion?", []string{"strategies", "show", "rsi_mean_revrsion"}},
@@ -60,7 +72,10 @@ func TestCLI_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 		{"limit out of range", "--limit must be", []string{"ops", "--limit", "0"}},
 		{"spec out of range", "steps", []string{"dummy", "--steps", "0"}},
 		{"URL without scheme", "--url must look like", []string{"ops", "--url", "localhost"}},
-		{"CA that is not there", "there is no certificate file /nonexistent/ca.pem; name another with --ca", []string{"ops", "--ca", "/nonexistent/ca.pem"}},
+		{
+			"CA that is not there", "there is no certificate file /nonexistent/ca.pem; name another with --ca",
+			[]string{"ops", "--ca", "/nonexistent/ca.pem"},
+		},
 		{"type that only a backend runs", "this build can run backtesting, dummy, training", []string{"worker", "--types", "data_load"}},
 		{"training without a strategy", "takes one STRATEGY", []string{"train"}},
 		{"backtest without a model", "takes one MODEL", []string{"backtest"}},
@@ -78,7 +93,10 @@ func TestCLI_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 		{"seed below zero", "for \"--seed\" flag: it must be a whole number, 0 or more; see", []string{"research", "--seed", "-1"}},
 		{"seed of too many digits", "it must be a number with fewer digits", []string{"research", "--seed", "99999999999999999999"}},
 		{"share that is none", "it must be a number; see", []string{"demo", "--edge", "much"}},
-		{"breaker held sideways", "is not held \"sideways\"; there are open, closed, auto", []string{"breakers", "force", "provider:a", "sideways", "--by", "ann", "--why", "to see"}},
+		{
+			"breaker held sideways", "is not held \"sideways\"; there are open, closed, auto",
+			[]string{"breakers", "force", "provider:a", "sideways", "--by", "ann", "--why", "to see"},
+		},
 		{"unknown scope", "--scope root: there are admin, worker, read", []string{"token", "create", "x", "--scope", "root"}},
 		{"token that is none", "--token holds a space", []string{"ops", "--token", "two words"}},
 		{"reset by nobody", "with --by and --why", []string{"breakers", "reset", "provider:a", "--why", "mended"}},
@@ -130,7 +148,9 @@ func TestServe_SaysWhatIsWrongWithItsModels(t *testing.T) {
 		"a price twice":                  {"KTRDR_MODEL_PRICES=a/m=1/2,a/m=0/0", `the price of "a/m" is given twice`},
 		"a breaker that nothing opens":   {"CIRCUIT_BREAKER_FAILURE_THRESHOLD=0", "must be a whole number from 1 to 1000"},
 		"a breaker that no probe closes": {"CIRCUIT_BREAKER_HALF_OPEN_MAX_CALLS=0", "must be a whole number from 1 to 1000"},
-		"a key of two lines":             {"OPENAI_API_KEY=" + key + "\nX-Evil: 1", "OPENAI_API_KEY: the key of openai holds a control character"},
+		"a key of two lines": {
+			"OPENAI_API_KEY=" + key + "\nX-Evil: 1", "OPENAI_API_KEY: the key of openai holds a control character",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t, "KTRDR_MODELS=openai/m", tc.env)
@@ -145,13 +165,15 @@ func TestServe_SaysWhatIsWrongWithItsModels(t *testing.T) {
 func TestServe_TakesNamesAndKeysAsTheyComeFromFiles(t *testing.T) {
 	l := newLab(t, "KTRDR_MODELS=openai/"+strings.Repeat("m", 248), "OPENAI_API_KEY=\n sk-canary-0123456789 \r\n")
 	p, _ := l.serve("--workers", "0")
-	if log := p.log.String(); !strings.Contains(log, "has no price and will not be asked") || strings.Contains(log, "canary") || strings.Contains(log, "has no key") {
+	if log := p.log.String(); !strings.Contains(log, "has no price and will not be asked") || strings.Contains(log, "canary") ||
+		strings.Contains(log, "has no key") {
 		t.Errorf("the log shows the key, or does not tell of a model without a price:\n%s", log)
 	}
 }
 
 func TestServe_TellsOfModelsThatCannotBeAsked(t *testing.T) {
-	l := newLab(t, "KTRDR_MODELS=anthropic/claude-sonnet-5,own/small", "KTRDR_PROVIDERS=own=http://127.0.0.1:9/v1", "KTRDR_MODEL_PRICES=own/small=0/0")
+	l := newLab(t, "KTRDR_MODELS=anthropic/claude-sonnet-5,own/small", "KTRDR_PROVIDERS=own=http://127.0.0.1:9/v1",
+		"KTRDR_MODEL_PRICES=own/small=0/0")
 	_, said := l.serve("--workers", "0")
 	want := []string{"anthropic/claude-sonnet-5 has no key and cannot answer: set ANTHROPIC_API_KEY"}
 	if !slices.Equal(said.Warnings, want) || len(said.Models) != 2 {
@@ -225,13 +247,28 @@ func TestServe_RefusesToStart(t *testing.T) {
 		{"a negative timeout", "ORPHAN_TIMEOUT_SECONDS=-1", exitUsage, []string{"ORPHAN_TIMEOUT_SECONDS=-1"}, nil},
 		{"a timeout under three heartbeats", "HEARTBEAT_INTERVAL_SECONDS", exitUsage, []string{"HEARTBEAT_INTERVAL_SECONDS=10"}, nil},
 		{"an open address without TLS", "needs TLS", exitUsage, nil, []string{"--addr", "0.0.0.0:0"}},
-		{"an open address without token", "KTRDR_AUTH=none", exitUsage, []string{"KTRDR_AUTH=none"}, []string{"--addr", "0.0.0.0:0", "--tls-terminated-upstream"}},
+		{
+			"an open address without token", "KTRDR_AUTH=none", exitUsage,
+			[]string{"KTRDR_AUTH=none"},
+			[]string{"--addr", "0.0.0.0:0", "--tls-terminated-upstream"},
+		},
 		{"a port in use", "is in use by another program", exitFailed, nil, []string{"--addr", taken.Addr().String()}},
-		{"a data folder that is a file", "is a file and no directory; choose another with --data", exitUsage, nil, []string{"--data", "/dev/null/lab"}},
-		{"a database in no directory", "database /nonexistent/lab.db: there is no directory /nonexistent: make it first", exitFailed, []string{"KTRDR_DB=/nonexistent/lab.db"}, nil},
+		{
+			"a data folder that is a file", "is a file and no directory; choose another with --data", exitUsage, nil,
+			[]string{"--data", "/dev/null/lab"},
+		},
+		{
+			"a database in no directory", "database /nonexistent/lab.db: there is no directory /nonexistent: make it first", exitFailed,
+			[]string{"KTRDR_DB=/nonexistent/lab.db"},
+			nil,
+		},
 		{"a folder that others may write to", "chmod 700", exitFailed, nil, []string{"--data", open}},
 		{"a configuration that is not there", "none.yaml", exitUsage, nil, []string{"--config", "none.yaml"}},
-		{"a certificate that is not there", "there is no certificate file none.pem; name a certificate and its key with --tls-cert", exitUsage, nil, []string{"--addr", "127.0.0.1:0", "--tls-cert", "none.pem", "--tls-key", "none.pem"}},
+		{
+			"a certificate that is not there", "there is no certificate file none.pem; name a certificate and its key with --tls-cert", exitUsage,
+			nil,
+			[]string{"--addr", "127.0.0.1:0", "--tls-cert", "none.pem", "--tls-key", "none.pem"},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			l := newLab(t, tc.env...)
@@ -245,7 +282,9 @@ func TestServe_KeepsItsFolderToItself(t *testing.T) {
 	p, said := l.serve("--workers", "0")
 	l.refused(exitFailed, "already running here as pid", "serve", "--addr", "127.0.0.1:0")
 
-	for name, want := range map[string]os.FileMode{"": 0o700, "token": 0o600, "ktrdr.db": 0o600, "blobs": 0o700, "backend-id": 0o600, "lock": 0o600} {
+	for name, want := range map[string]os.FileMode{
+		"": 0o700, "token": 0o600, "ktrdr.db": 0o600, "blobs": 0o700, "backend-id": 0o600, "lock": 0o600,
+	} {
 		info, err := os.Stat(filepath.Join(l.data, name))
 		if err != nil {
 			t.Fatal(err)

@@ -35,13 +35,16 @@ func commands() map[string]*cobra.Command {
 // call, with @ for the file.
 var filesRead = map[string]string{
 	"backtest MODEL": "backtest @.safetensors", "predict MODEL": "predict @.safetensors",
-	"check lookahead STRATEGY": "check lookahead @.yaml", "check lookahead --model": "check lookahead " + strategy.Examples()[0].Name + " --model @",
+	"check lookahead STRATEGY": "check lookahead @.yaml", "check lookahead --model": "check lookahead " +
+		strategy.Examples()[0].Name + " --model @",
 	"train STRATEGY": "train @.yaml", "research --strategy": "research --strategy @.yaml", "strategies show NAME": "strategies show @.yaml",
 	"strategies add FILE": "strategies add @", "validate FILE…": "validate @",
-	"data check SYMBOL TIMEFRAME | FILE": "data check @.csv", "data import FILE…": "data import @_1h.csv --symbol EURUSD", "instruments set FILE": "instruments set @",
-	"restore FILE": "restore @", "worker --token-file": "worker --token-file @",
-	"serve --tls-cert": "serve --addr 127.0.0.1:0 --tls-cert @ --tls-key key.pem", "serve --tls-key": "serve --addr 127.0.0.1:0 --tls-cert @ --tls-key @",
-	"--ca": "ops --ca @", "--config": "serve --config @",
+	"data check SYMBOL TIMEFRAME | FILE": "data check @.csv", "data import FILE…": "data import @_1h.csv --symbol EURUSD",
+	"instruments set FILE": "instruments set @",
+	"restore FILE":         "restore @", "worker --token-file": "worker --token-file @",
+	"serve --tls-cert": "serve --addr 127.0.0.1:0 --tls-cert @ --tls-key key.pem",
+	"serve --tls-key":  "serve --addr 127.0.0.1:0 --tls-cert @ --tls-key @",
+	"--ca":             "ops --ca @", "--config": "serve --config @",
 }
 
 // filesWritten are the places where a user names a file to be written.
@@ -124,7 +127,8 @@ func TestFiles_ThatMayNotBeReadAreRefusedInOurWords(t *testing.T) {
 	}
 	l := newLab(t)
 	for _, call := range []string{"validate", "ops --ca", "serve --config", "restore"} {
-		if said := l.asNobody(append(strings.Fields(call), file)...); !strings.Contains(said, "this user may not read the ") || strings.Contains(said, "open ") {
+		if said := l.asNobody(append(strings.Fields(call), file)...); !strings.Contains(said, "this user may not read the ") ||
+			strings.Contains(said, "open ") {
 			t.Errorf("%s: %s", call, said)
 		}
 	}

@@ -91,7 +91,9 @@ func validate(file string, stdin io.Reader) validated {
 		text, err = readBounded(stdin)
 	} else {
 		var f *os.File
-		if f, err = (backend.UserFile{What: "strategy file", Name: file, Next: "name one that exists, or - for standard input"}).Open(); err == nil {
+		if f, err = (backend.UserFile{
+			What: "strategy file", Name: file, Next: "name one that exists, or - for standard input",
+		}).Open(); err == nil {
 			text, err = readBounded(f)
 			_ = f.Close()
 		}
@@ -139,7 +141,8 @@ func (a *app) printValidated(w io.Writer, r validated) {
 		fmt.Fprintf(w, "%s %s: not valid: %s\n", p.bad("✗"), plain(r.File), text.Counted(len(r.Problems), "problem"))
 	default:
 		f := r.Strategy
-		fmt.Fprintf(w, "%s %s: %s is valid: %s, %d features, %d weights\n", p.good("✔"), plain(r.File), plain(f.Name), f.Model, len(f.Features), f.Weights)
+		fmt.Fprintf(w, "%s %s: %s is valid: %s, %d features, %d weights\n", p.good("✔"), plain(r.File), plain(f.Name), f.Model,
+			len(f.Features), f.Weights)
 	}
 }
 

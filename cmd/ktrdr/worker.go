@@ -149,7 +149,8 @@ func (a *app) workerDir() (string, error) {
 		dir = filepath.Join(a.dataDir(), "worker")
 	}
 	if _, err := os.Stat(filepath.Join(dir, backend.IDFile)); err == nil {
-		return "", usagef("%s belongs to a backend: give the worker a folder of its own, for example --data %s", dir, filepath.Join(dir, "worker"))
+		return "", usagef("%s belongs to a backend: give the worker a folder of its own, for example --data %s", dir,
+			filepath.Join(dir, "worker"))
 	}
 	if err := backend.RefuseRestoring(dir); err != nil {
 		return "", err
@@ -162,7 +163,9 @@ func (a *app) workerDir() (string, error) {
 func (a *app) workerToken(f workerFlags) (token ktrdr.Secret, from string, err error) {
 	if f.tokenFile != "" {
 		t, err := backend.ReadToken(f.tokenFile)
-		named := backend.UserFile{What: "token file", Name: f.tokenFile, Next: "write a token of `ktrdr token create` into it, or name another with --token-file"}
+		named := backend.UserFile{
+			What: "token file", Name: f.tokenFile, Next: "write a token of `ktrdr token create` into it, or name another with --token-file",
+		}
 		return t, "--token-file", named.Trouble(err)
 	}
 	u, err := a.serverURL()

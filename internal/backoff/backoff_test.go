@@ -16,7 +16,10 @@ func TestDelay_DoublesUpToTheLimit(t *testing.T) {
 	}{
 		"with a limit": {
 			backoff.Policy{First: 100 * time.Millisecond, Most: time.Second},
-			map[int]time.Duration{-1: 100 * time.Millisecond, 0: 100 * time.Millisecond, 1: 200 * time.Millisecond, 3: 800 * time.Millisecond, 4: time.Second, 1000: time.Second},
+			map[int]time.Duration{
+				-1: 100 * time.Millisecond, 0: 100 * time.Millisecond, 1: 200 * time.Millisecond, 3: 800 * time.Millisecond,
+				4: time.Second, 1000: time.Second,
+			},
 		},
 		"without a limit": {
 			backoff.Policy{First: time.Second},

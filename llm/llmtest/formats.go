@@ -61,7 +61,10 @@ func anthropicStop(s Step) string {
 func (anthropic) plain(Step, string) string { return "<html>a login page</html>" }
 
 func (anthropic) text(piece string) string {
-	return event("content_block_delta", object{"type": "content_block_delta", "index": 0, "delta": object{"type": "text_delta", "text": piece}})
+	return event("content_block_delta", object{
+		"type": "content_block_delta", "index": 0,
+		"delta": object{"type": "text_delta", "text": piece},
+	})
 }
 
 func (anthropic) life() string { return event("ping", object{"type": "ping"}) }

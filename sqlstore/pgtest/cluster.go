@@ -202,7 +202,8 @@ func (c *Cluster) awaitReady() error {
 	for {
 		err := c.exec("SELECT 1")
 		if err == nil {
-			if c.exec(`SELECT 1/count(*) FROM pg_collation WHERE collname = 'en-US-x-icu' AND current_setting('server_version_num')::int >= 150000`) == nil {
+			if c.exec(
+				`SELECT 1/count(*) FROM pg_collation WHERE collname = 'en-US-x-icu' AND current_setting('server_version_num')::int >= 150000`) == nil {
 				c.collation = ` LOCALE_PROVIDER icu ICU_LOCALE 'en-US'`
 			}
 			return nil

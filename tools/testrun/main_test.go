@@ -30,7 +30,9 @@ func TestReport_ShowsFailuresSkipsAndClosingLines(t *testing.T) {
 {"Action":"skip","Package":"q"}
 not from go test
 `, true)
-	for _, want := range []string{"got 1, want 2", "1 failed", "FAIL\tp\t0.1s", "p TestAbsent: PostgreSQL is not installed", "no test may skip", "not from go test"} {
+	for _, want := range []string{
+		"got 1, want 2", "1 failed", "FAIL\tp\t0.1s", "p TestAbsent: PostgreSQL is not installed", "no test may skip", "not from go test",
+	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing from:\n%s", want, out)
 		}

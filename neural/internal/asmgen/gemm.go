@@ -9,7 +9,8 @@ import "fmt"
 // SI, DX and CX walk over the columns of B, C and bias; DI and R15 over the rows
 // of A and C; R12 and R13 over the terms of a sum.
 func (f *file) gemm(name, v string, width int) {
-	f.text("func "+name+"(m, n, k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, bias *float32, slope float32)", name, 8, 92)
+	f.text("func "+name+"(m, n, k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, bias *float32, slope float32)",
+		name, 8, 92)
 	f.flushOn()
 	f.op("MOVQ", "n+8(FP)", "AX")
 	f.op("MOVQ", "AX", "left-16(SP)")

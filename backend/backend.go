@@ -51,6 +51,7 @@ func Plans() map[ktrdr.Type]ktrdr.Plan {
 	return map[ktrdr.Type]ktrdr.Plan{ktrdr.Dummy: dummy.Plan(), ktrdr.AgentResearch: research.Plan()}
 }
 
+// Runners run the operations of a worker, by type.
 func Runners(k neural.Kernel) map[ktrdr.Type]worker.Runner {
 	return map[ktrdr.Type]worker.Runner{
 		ktrdr.Training: agent.Inject(jobs.TrainingRunner(k)), ktrdr.Backtesting: agent.Inject(jobs.BacktestRunner(k)),
@@ -211,7 +212,7 @@ func (b *Backend) startEngine(ctx context.Context) error {
 		return err
 	}
 	b.self = ktrdr.Backend{
-		ID: id, Incarnation: ktrdr.Incarnation(id + "." + RandomHex(8)), Addr: b.listener.Addr().String(),
+		ID: id, Incarnation: ktrdr.Incarnation(id + "." + randomHex(8)), Addr: b.listener.Addr().String(),
 		Host: host, PID: os.Getpid(), Version: b.Version,
 	}
 	b.engine, err = engine.New(engine.Config{

@@ -49,6 +49,7 @@ func MakeFolder(dir string) error {
 	return nil
 }
 
+// ErrNoToken is the error of a token file without a token.
 var ErrNoToken = errors.New("holds no token")
 
 // ReadToken reads a token file and refuses one that others can read.
@@ -93,11 +94,11 @@ func backendID(dir string) (string, error) {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return "", err
 	}
-	id := "backend-" + RandomHex(8)
+	id := "backend-" + randomHex(8)
 	return id, WriteOnce(name, id+"\n")
 }
 
-func RandomHex(n int) string {
+func randomHex(n int) string {
 	b := make([]byte, n)
 	_, _ = rand.Read(b) // never fails since Go 1.24
 	return hex.EncodeToString(b)

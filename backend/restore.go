@@ -31,7 +31,7 @@ func Restore(ctx context.Context, cfg Config, in *os.File) (damaged []ktrdr.Hash
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	left, err := LeftBehind(cfg.Data)
+	left, err := leftBehind(cfg.Data)
 	if err != nil {
 		return nil, err
 	}

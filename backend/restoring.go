@@ -54,9 +54,9 @@ func used(dir string) bool {
 	return err == nil
 }
 
-// LeftBehind reads what an earlier restore into the folder made before it was
+// leftBehind reads what an earlier restore into the folder made before it was
 // stopped.
-func LeftBehind(dir string) (restoring, error) {
+func leftBehind(dir string) (restoring, error) {
 	var r restoring
 	name := filepath.Join(dir, RestoringFile)
 	text, err := os.ReadFile(name)
@@ -158,7 +158,7 @@ func (r restoring) remove(dir string) error {
 
 // undoRestore leaves the folder as it was before a restore that was refused.
 func undoRestore(dir string) error {
-	left, err := LeftBehind(dir)
+	left, err := leftBehind(dir)
 	if err == nil {
 		err = left.remove(dir)
 	}

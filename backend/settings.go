@@ -24,6 +24,7 @@ type Setting struct {
 	set     func(c *Config, text string) error
 }
 
+// Settings are all settings of a backend.
 func Settings() []Setting { return append(engineSettings(), modelSettings()...) }
 
 func engineSettings() []Setting {

@@ -19,6 +19,7 @@ type Storage struct {
 	Blobs blob.Store
 }
 
+// Close closes both.
 func (s Storage) Close() error {
 	return errors.Join(s.Blobs.Close(), s.Store.Close())
 }
@@ -141,6 +142,7 @@ func onlyUnavailable(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
+// NameTheBlobs says what to do when blobs and database do not belong together.
 const NameTheBlobs = "name the blobs of this database with CHECKPOINT_DIR, or its database with --db; if they are lost, " +
 	"restore a backup into an empty folder with `ktrdr restore FILE --data DIR`"
 

@@ -83,8 +83,8 @@ func TestDrawdowns_ByHand(t *testing.T) {
 	for top, want := range map[int][]Drawdown{-1: {}, 0: {}, 1: {deep}, 2: {deep, first}, 3: {deep, first}} {
 		got, err := Drawdowns(times, equity, top)
 		same := slices.EqualFunc(got, want, func(a, b Drawdown) bool {
-			recovered := a.Recovered == nil && b.Recovered == nil || a.Recovered != nil && b.Recovered != nil && *a.Recovered == *b.Recovered
-			return recovered && math.Abs(a.Depth-b.Depth) < 1e-15 && a.Peak == b.Peak && a.Trough == b.Trough && a.Bars == b.Bars
+			recovered := a.Recovered == nil && b.Recovered == nil || a.Recovered != nil && b.Recovered != nil && a.Recovered.Equal(*b.Recovered)
+			return recovered && math.Abs(a.Depth-b.Depth) < 1e-15 && a.Peak.Equal(b.Peak) && a.Trough.Equal(b.Trough) && a.Bars == b.Bars
 		})
 		if err != nil || !same {
 			t.Errorf("the %d deepest are %+v with %v, want %+v", top, got, err, want)

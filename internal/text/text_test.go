@@ -22,7 +22,7 @@ func TestEdits_CountsLetters(t *testing.T) {
 		{"perid", "period", 1},
 		{"periodd", "period", 1},
 		{"pariod", "period", 1},
-		{"preiod", "period", 1},
+		{"peroid", "period", 1},
 		{"kitten", "sitting", 3},
 	} {
 		if got := text.Edits(c.a, c.b); got != c.want {

@@ -24,6 +24,8 @@ func (c *compacting) Compact(context.Context) (int, []ktrdr.Hash, error) {
 	return 1, []ktrdr.Hash{{1}}, nil
 }
 
+func (c *compacting) BackupRunning(context.Context) (bool, error) { return false, nil }
+
 func (c *compacting) BlobsNamed(context.Context, []ktrdr.Hash, bool) (map[ktrdr.Hash]bool, error) {
 	return nil, nil
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-	"io/fs"
 	"maps"
 	"path/filepath"
 	"strings"
@@ -219,7 +217,7 @@ func TestConfig_EachInvalidSettingIsNamed(t *testing.T) {
 		{"a URL as host", env{"KTRDR_HOSTS": "https://lab.example"}, "KTRDR_HOSTS"},
 		{"hardly any connections", env{"KTRDR_MAX_CONNECTIONS": "3"}, "KTRDR_MAX_CONNECTIONS=3: must be a whole number of at least 16"},
 		{"more connections than open files", env{"KTRDR_MAX_CONNECTIONS": "4000000000"}, "raise that limit"},
-		{"unknown thread store", env{"CHECKPOINTING_BACKEND": "redis"}, "CHECKPOINTING_BACKEND=redis: must be"},
+		{"unknown thread store", env{"CHECKPOINTING_BACKEND": "redis"}, "CHECKPOINTING_BACKEND=redis: there is no such value; there are memory, sqlite, postgres"},
 		{"thread store without path", env{"CHECKPOINTING_BACKEND": "postgres"}, "checkpointing.path"},
 		{"path without thread store", env{"CHECKPOINTING_PATH": "x.db"}, "checkpointing.path"},
 		{"checkpoint interval zero", env{"CHECKPOINT_INTERVAL_SECONDS": "0"}, "CHECKPOINT_INTERVAL_SECONDS=0"},
@@ -314,7 +312,7 @@ func TestConfigFile_EmptyIsFine(t *testing.T) {
 
 func TestConfigFile_MissingIsNamed(t *testing.T) {
 	_, err := fromFile(filepath.Join(t.TempDir(), "none.yaml"))
-	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "none.yaml") {
+	if exitCode(err) != exitUsage || !strings.Contains(err.Error(), "none.yaml") {
 		t.Errorf("err = %v, want one that names the file", err)
 	}
 }

@@ -67,10 +67,15 @@ func (e *Engine) gone(ctx context.Context, h ktrdr.Hash) bool {
 	return ktrdr.CodeOf(err) == ktrdr.CodeNotFound
 }
 
+// supersededStay is short: a training of 64 MB checkpoints would fill the disk with
+// what it has superseded. A writer of the same bytes that takes longer between the
+// look at a blob and its row finds out with stillThere, and uploads again.
+const supersededStay = 3 * time.Second
+
 // supersede deletes checkpoints of running operations behind the newest two, and
 // their blobs, as long as it runs.
 func (e *Engine) supersede(ctx context.Context) {
-	out := outgoing{onlyCheckpoints: true}
+	out := outgoing{onlyCheckpoints: true, stay: min(supersededStay, e.settings.TrashTime)}
 	e.every(ctx, supersedeEvery, func() {
 		for op := range e.leaving.take() {
 			gone, err := e.store.Supersede(ctx, op)
@@ -88,7 +93,7 @@ func (e *Engine) compact(ctx context.Context) {
 	if e.settings.NoCompaction {
 		return
 	}
-	var out outgoing
+	out := outgoing{stay: e.settings.TrashTime}
 	e.every(ctx, e.settings.CompactInterval, func() {
 		found, n, err := len(out.blobs), 0, error(nil)
 		for some := 1; some > 0; n += some { // an error may be about some others
@@ -108,13 +113,14 @@ func (e *Engine) compact(ctx context.Context) {
 
 // outgoing is blobs that rows have stopped naming:
 //
-//	blobs ──▶ trash, for TrashTime ──▶ the rows are asked ──▶ purged, or brought back
+//	blobs ──▶ trash, for a while ──▶ the rows are asked ──▶ purged, or brought back
 //
 // While a backup runs they stay where they are.
 type outgoing struct {
-	onlyCheckpoints bool         // the rows of operations are not asked: nothing but checkpoints names such files
-	blobs           []ktrdr.Hash // not in the trash yet
-	bags            []bag        // in the trash, oldest first
+	stay            time.Duration // in the trash
+	onlyCheckpoints bool          // the rows of operations are not asked: nothing but checkpoints names such files
+	blobs           []ktrdr.Hash  // not in the trash yet
+	bags            []bag         // in the trash, oldest first
 }
 
 // bag is blobs that were put into the trash together.
@@ -125,7 +131,7 @@ type bag struct {
 }
 
 // letGo moves blobs one step on. It holds nothing that a writer waits for: one that
-// names a blob meanwhile has TrashTime from looking at the blob until its row is
+// names a blob meanwhile has that long from looking at the blob until its row is
 // committed, and looks again then.
 func (e *Engine) letGo(ctx context.Context, out *outgoing) {
 	if e.config.Trash == nil {
@@ -159,7 +165,7 @@ func (e *Engine) letGo(ctx context.Context, out *outgoing) {
 
 // hasOld says whether there is a bag to be emptied.
 func (e *Engine) hasOld(out *outgoing) bool {
-	return len(out.bags) > 0 && time.Since(out.bags[0].since) >= e.settings.TrashTime
+	return len(out.bags) > 0 && time.Since(out.bags[0].since) >= out.stay
 }
 
 // empty empties the bags that are old enough, with one look at the rows. What it

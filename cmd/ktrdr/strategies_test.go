@@ -182,7 +182,7 @@ func TestStrategies_PrintsSchemaAndExamples(t *testing.T) {
 			t.Errorf("the example %s is not printed as it is", e.Name)
 		}
 	}
-	l.refused(exitUsage, "choose one of gru_breakout", "strategies", "example", "moon")
+	l.refused(exitUsage, "there are gru_breakout", "strategies", "example", "moon")
 	l.refused(exitUsage, "takes one NAME: gru_breakout", "strategies", "example")
 	l.refused(exitUsage, "there is no command `ktrdr strategies burn`", "strategies", "burn")
 }

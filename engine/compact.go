@@ -70,7 +70,7 @@ func (e *Engine) gone(ctx context.Context, h ktrdr.Hash) bool {
 // supersededStay is short: a training of 64 MB checkpoints would fill the disk with
 // what it has superseded. A writer of the same bytes that takes longer between the
 // look at a blob and its row finds out with stillThere, and uploads again.
-const supersededStay = 3 * time.Second
+const supersededStay = time.Second
 
 // supersede deletes checkpoints of running operations behind the newest two, and
 // their blobs, as long as it runs.

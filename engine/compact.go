@@ -75,7 +75,7 @@ const supersededStay = time.Second
 // supersede deletes checkpoints of running operations behind the newest two, and
 // their blobs, as long as it runs.
 func (e *Engine) supersede(ctx context.Context) {
-	out := outgoing{onlyCheckpoints: true, stay: min(supersededStay, e.settings.TrashTime)}
+	out := outgoing{stay: min(supersededStay, e.settings.TrashTime)}
 	e.every(ctx, supersedeEvery, func() {
 		for op := range e.leaving.take() {
 			gone, err := e.store.Supersede(ctx, op)
@@ -117,10 +117,11 @@ func (e *Engine) compact(ctx context.Context) {
 //
 // While a backup runs they stay where they are.
 type outgoing struct {
-	stay            time.Duration // in the trash
-	onlyCheckpoints bool          // the rows of operations are not asked: nothing but checkpoints names such files
-	blobs           []ktrdr.Hash  // not in the trash yet
-	bags            []bag         // in the trash, oldest first
+	stay  time.Duration // in the trash
+	blobs []ktrdr.Hash  // not in the trash yet
+	bags  []bag         // in the trash, oldest first
+	asked time.Time     // all rows were last asked then
+	took  time.Duration // how long that took
 }
 
 // bag is blobs that were put into the trash together.
@@ -160,12 +161,18 @@ func (e *Engine) letGo(ctx context.Context, out *outgoing) {
 		}
 		out.blobs = nil
 	}
-	e.empty(ctx, out)
+	if e.hasOld(out) {
+		e.empty(ctx, out)
+	}
 }
+
+// askShare is how much longer than a question to all rows the time is until the
+// next: a large lab is asked less often.
+const askShare = 20
 
 // hasOld says whether there is a bag to be emptied.
 func (e *Engine) hasOld(out *outgoing) bool {
-	return len(out.bags) > 0 && time.Since(out.bags[0].since) >= out.stay
+	return len(out.bags) > 0 && time.Since(out.bags[0].since) >= out.stay && time.Since(out.asked) >= askShare*out.took
 }
 
 // empty empties the bags that are old enough, with one look at the rows. What it
@@ -173,13 +180,12 @@ func (e *Engine) hasOld(out *outgoing) bool {
 func (e *Engine) empty(ctx context.Context, out *outgoing) {
 	var old []bag
 	var blobs []ktrdr.Hash
-	for e.hasOld(out) {
+	for len(out.bags) > 0 && time.Since(out.bags[0].since) >= out.stay {
 		old, blobs, out.bags = append(old, out.bags[0]), append(blobs, out.bags[0].blobs...), out.bags[1:]
 	}
-	if len(blobs) == 0 {
-		return
-	}
-	named, err := e.store.BlobsNamed(ctx, blobs, out.onlyCheckpoints)
+	out.asked = time.Now()
+	named, err := e.store.BlobsNamed(ctx, blobs, false)
+	out.took = time.Since(out.asked)
 	for _, b := range old {
 		e.trashed(ctx, e.config.Trash.Empty(ctx, b.blobs, b.at, func(context.Context, []ktrdr.Hash) (map[ktrdr.Hash]bool, error) { return named, err }))
 	}

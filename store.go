@@ -244,9 +244,8 @@ type Compaction interface {
 	// is no longer compacted then; else it is CodeConflict.
 	SetPinned(ctx context.Context, id OperationID, pinned, restored bool) (Operation, error)
 
-	// BlobsNamed returns those of the blobs that a checkpoint names or, unless
-	// only checkpoints are asked for, the row of an operation that is not
-	// compacted.
+	// BlobsNamed returns those of the blobs that a checkpoint of an operation names
+	// or, unless only these are asked for, any other row of BlobRefs.
 	BlobsNamed(ctx context.Context, blobs []Hash, onlyCheckpoints bool) (map[Hash]bool, error)
 
 	// BackupRunning says whether a backup is being written. It copies the blobs

@@ -68,10 +68,15 @@ func (e *Engine) gone(ctx context.Context, h ktrdr.Hash) bool {
 	return ktrdr.CodeOf(err) == ktrdr.CodeNotFound
 }
 
+// supersededStay is short: a training of 64 MB checkpoints would fill the disk with
+// what it has superseded. A writer of the same bytes that takes longer between the
+// look at a blob and its row finds out with stillThere, and uploads again.
+const supersededStay = time.Second
+
 // supersede deletes checkpoints of running operations behind the newest two, and
 // their blobs, as long as it runs.
 func (e *Engine) supersede(ctx context.Context) {
-	out := outgoing{onlyCheckpoints: true}
+	out := outgoing{stay: min(supersededStay, e.settings.TrashTime)}
 	e.every(ctx, supersedeEvery, func() {
 		for op := range e.leaving.take() {
 			gone, err := e.store.Supersede(ctx, op)
@@ -89,7 +94,7 @@ func (e *Engine) compact(ctx context.Context) {
 	if e.settings.NoCompaction {
 		return
 	}
-	var out outgoing
+	out := outgoing{stay: e.settings.TrashTime}
 	e.every(ctx, e.settings.CompactInterval, func() {
 		found, n, err := len(out.blobs), 0, error(nil)
 		for some := 1; some > 0; n += some { // an error may be about some others
@@ -109,13 +114,15 @@ func (e *Engine) compact(ctx context.Context) {
 
 // outgoing is blobs that rows have stopped naming:
 //
-//	blobs ──▶ trash, for TrashTime ──▶ the rows are asked ──▶ purged, or brought back
+//	blobs ──▶ trash, for a while ──▶ the rows are asked ──▶ purged, or brought back
 //
 // While a backup runs they stay where they are.
 type outgoing struct {
-	onlyCheckpoints bool         // the rows of operations are not asked: nothing but checkpoints names such files
-	blobs           []ktrdr.Hash // not in the trash yet
-	bags            []bag        // in the trash, oldest first
+	stay  time.Duration // in the trash
+	blobs []ktrdr.Hash  // not in the trash yet
+	bags  []bag         // in the trash, oldest first
+	asked time.Time     // all rows were last asked then
+	took  time.Duration // how long that took
 }
 
 // bag is blobs that were put into the trash together.
@@ -126,7 +133,7 @@ type bag struct {
 }
 
 // letGo moves blobs one step on. It holds nothing that a writer waits for: one that
-// names a blob meanwhile has TrashTime from looking at the blob until its row is
+// names a blob meanwhile has that long from looking at the blob until its row is
 // committed, and looks again then.
 func (e *Engine) letGo(ctx context.Context, out *outgoing) {
 	if e.config.Trash == nil {
@@ -155,12 +162,18 @@ func (e *Engine) letGo(ctx context.Context, out *outgoing) {
 		}
 		out.blobs = nil
 	}
-	e.empty(ctx, out)
+	if e.hasOld(out) {
+		e.empty(ctx, out)
+	}
 }
+
+// askShare is how much longer than a question to all rows the time is until the
+// next: a large lab is asked less often.
+const askShare = 20
 
 // hasOld says whether there is a bag to be emptied.
 func (e *Engine) hasOld(out *outgoing) bool {
-	return len(out.bags) > 0 && time.Since(out.bags[0].since) >= e.settings.TrashTime
+	return len(out.bags) > 0 && time.Since(out.bags[0].since) >= out.stay && time.Since(out.asked) >= askShare*out.took
 }
 
 // empty empties the bags that are old enough, with one look at the rows. What it
@@ -168,13 +181,12 @@ func (e *Engine) hasOld(out *outgoing) bool {
 func (e *Engine) empty(ctx context.Context, out *outgoing) {
 	var old []bag
 	var blobs []ktrdr.Hash
-	for e.hasOld(out) {
+	for len(out.bags) > 0 && time.Since(out.bags[0].since) >= out.stay {
 		old, blobs, out.bags = append(old, out.bags[0]), append(blobs, out.bags[0].blobs...), out.bags[1:]
 	}
-	if len(blobs) == 0 {
-		return
-	}
-	named, err := e.store.BlobsNamed(ctx, blobs, out.onlyCheckpoints)
+	out.asked = time.Now()
+	named, err := e.store.BlobsNamed(ctx, blobs, false)
+	out.took = time.Since(out.asked)
 	for _, b := range old {
 		e.trashed(ctx,
 			e.config.Trash.Empty(ctx, b.blobs, b.at, func(context.Context, []ktrdr.Hash) (map[ktrdr.Hash]bool, error) { return named, err }))

@@ -71,3 +71,26 @@ func TestCompact_TheTimeInTheTrashBeginsWhenTheBlobsAreInIt(t *testing.T) {
 		}
 	})
 }
+
+// superseding has one blob that a running operation has superseded.
+type superseding struct{ compacting }
+
+func (s *superseding) Supersede(context.Context, ktrdr.OperationID) ([]ktrdr.Hash, error) {
+	return []ktrdr.Hash{{2}}, nil
+}
+
+// What a running operation has superseded leaves the disk within seconds: with
+// large checkpoints two minutes of them would fill it.
+func TestSupersede_BlobsLeaveTheDiskWithinSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bin := &slowTrash{}
+		e := &Engine{store: &superseding{}, log: slog.New(slog.DiscardHandler), config: Config{Trash: bin}, settings: Settings{}.WithDefaults()}
+		e.leaving.saved("op_training")
+		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+		defer stop()
+		e.supersede(ctx)
+		if stayed := bin.empty.Sub(bin.filled); bin.empty.IsZero() || stayed < supersededStay || stayed > supersededStay+supersedeEvery {
+			t.Errorf("the blobs were in the trash for %v, want %v to %v", stayed, supersededStay, supersededStay+supersedeEvery)
+		}
+	})
+}

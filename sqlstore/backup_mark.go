@@ -22,13 +22,15 @@ const (
 	backupLasts = 2 * time.Minute
 )
 
-// The value is when the mark expires. Most other values of meta are not numbers.
+// The value is when the mark expires, in microseconds. One that expires later than
+// any backup sets, here twice backupLasts, was set while the clock was wrong: it means
+// nothing. Most other values of meta are not numbers.
 const (
 	setBackup query = `INSERT INTO meta (key, value) VALUES ($1, CAST({now} + CAST($2 AS BIGINT) AS TEXT))
 		ON CONFLICT (key) DO UPDATE SET value = EXCLUDED.value`
 	backupExpires       = `CASE WHEN key LIKE '` + metaBackup + `%' THEN CAST(value AS BIGINT) END`
-	forgetBackups query = `DELETE FROM meta WHERE ` + backupExpires + ` <= {now}`
-	countBackups  query = `SELECT COUNT(*) FROM meta WHERE ` + backupExpires + ` > {now}`
+	forgetBackups query = `DELETE FROM meta WHERE ` + backupExpires + ` <= {now} OR ` + backupExpires + ` > {now} + 240000000`
+	countBackups  query = `SELECT COUNT(*) FROM meta WHERE ` + backupExpires + ` > {now} AND ` + backupExpires + ` <= {now} + 240000000`
 )
 
 // BackupRunning implements ktrdr.Compaction.

@@ -68,6 +68,7 @@ func TestBackup_ThatWasKilledIsForgotten(t *testing.T) {
 			t.Error("the mark of a backup that was killed just now has expired")
 		}
 		mustRaw(t, s, setBackup, metaBackup+"killed just now", int64(0))
+		mustRaw(t, s, setBackup, metaBackup+"killed while the clock was ahead", (24 * time.Hour).Microseconds())
 		if backupRuns(t, s) {
 			t.Error("the mark of a backup that was killed does not expire")
 		}

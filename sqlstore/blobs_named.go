@@ -24,11 +24,9 @@ var selectNamed = func() (texts [7]query) {
 	return texts
 }()
 
-const selectWhole query = `SELECT id, spec, state, result FROM operations WHERE compacted = 0 AND id > $1
-	AND (spec LIKE '%"sha256"%' OR state LIKE '%"sha256"%' OR result LIKE '%"sha256"%') ORDER BY id LIMIT $2`
-
 // BlobsNamed implements ktrdr.Compaction. What checkpoints name costs one look for
-// each blob, however many checkpoints there are; the rows of operations are read.
+// each blob, however many checkpoints there are. All other rows are read: identical
+// bytes are one blob, and a thread or a series of bars may name it too.
 func (s *Store) BlobsNamed(ctx context.Context, blobs []ktrdr.Hash, onlyCheckpoints bool) (map[ktrdr.Hash]bool, error) {
 	asked := make(map[ktrdr.Hash]bool, len(blobs))
 	for _, h := range blobs {
@@ -40,17 +38,18 @@ func (s *Store) BlobsNamed(ctx context.Context, blobs []ktrdr.Hash, onlyCheckpoi
 			return nil, err
 		}
 	}
-	for after := new(ktrdr.BlobRef); !onlyCheckpoints && after != nil && len(named) < len(asked); {
-		refs, last, err := s.namingRefs(ctx, selectWhole, *after)
+	if onlyCheckpoints || len(named) == len(asked) {
+		return named, nil
+	}
+	for ref, err := range s.otherRefs(ctx) {
 		if err != nil {
 			return nil, err
 		}
-		for _, ref := range refs {
-			if asked[ref.SHA256] {
-				named[ref.SHA256] = true
+		if asked[ref.SHA256] {
+			if named[ref.SHA256] = true; len(named) == len(asked) {
+				break
 			}
 		}
-		after = last
 	}
 	return named, nil
 }

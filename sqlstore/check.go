@@ -28,17 +28,20 @@ type Status struct {
 
 // Check looks at a database and refuses what Open would refuse. It makes no
 // database, no table and no row. An SQLite file must exist.
-func Check(ctx context.Context, url string) (Status, error) {
-	s, err := check(ctx, url, true)
+func Check(ctx context.Context, url string) (Status, error) { return finished(ctx, url, true) }
+
+// Look is Check that does not read the pages of an SQLite file, of which there may
+// be many.
+func Look(ctx context.Context, url string) (Status, error) { return finished(ctx, url, false) }
+
+// finished refuses a database into which a restore has begun and not ended.
+func finished(ctx context.Context, url string, pages bool) (Status, error) {
+	s, err := check(ctx, url, pages)
 	if err == nil && s.unfinished {
 		err = fmt.Errorf("database %s: %w", shownURL(url), errUnfinished)
 	}
 	return s, err
 }
-
-// Look is Check that reads neither the pages of an SQLite file, of which there
-// may be many, nor whether a restore has ended.
-func Look(ctx context.Context, url string) (Status, error) { return check(ctx, url, false) }
 
 // Unfinished says whether a restore into the database has begun and not ended.
 func Unfinished(ctx context.Context, url string) bool {

@@ -43,25 +43,40 @@ func (s *Store) BlobGiven(ctx context.Context, h ktrdr.Hash) (bool, error) {
 // BlobRefs implements ktrdr.Checkpoints.
 func (s *Store) BlobRefs(ctx context.Context) iter.Seq2[ktrdr.BlobRef, error] {
 	return func(yield func(ktrdr.BlobRef, error) bool) {
-		for _, page := range []func(context.Context, ktrdr.BlobRef) ([]ktrdr.BlobRef, *ktrdr.BlobRef, error){s.checkpointRefs, s.operationRefs} {
-			for after := new(ktrdr.BlobRef); after != nil; {
-				refs, last, err := page(ctx, *after)
-				if err != nil {
-					yield(ktrdr.BlobRef{}, err)
-					return
-				}
-				for _, ref := range refs {
-					if !yield(ref, nil) {
-						return
-					}
-				}
-				after = last
-			}
+		if s.pagedRefs(ctx, s.checkpointRefs, yield) {
+			s.otherRefs(ctx)(yield)
 		}
-		if s.noteRefs(ctx, yield) && s.seriesRefs(ctx, yield) && s.barsRefs(ctx, yield) && s.lookRefs(ctx, yield) {
+	}
+}
+
+// otherRefs yields what rows other than the checkpoints of operations name.
+func (s *Store) otherRefs(ctx context.Context) iter.Seq2[ktrdr.BlobRef, error] {
+	return func(yield func(ktrdr.BlobRef, error) bool) {
+		if s.pagedRefs(ctx, s.operationRefs, yield) && s.noteRefs(ctx, yield) && s.seriesRefs(ctx, yield) &&
+			s.barsRefs(ctx, yield) && s.lookRefs(ctx, yield) {
 			s.valueRefs(ctx, yield)
 		}
 	}
+}
+
+// pagedRefs yields what is on all pages; false ends.
+func (s *Store) pagedRefs(ctx context.Context, page func(context.Context, ktrdr.BlobRef) ([]ktrdr.BlobRef, *ktrdr.BlobRef, error),
+	yield func(ktrdr.BlobRef, error) bool,
+) bool {
+	for after := new(ktrdr.BlobRef); after != nil; {
+		refs, last, err := page(ctx, *after)
+		if err != nil {
+			yield(ktrdr.BlobRef{}, err)
+			return false
+		}
+		for _, ref := range refs {
+			if !yield(ref, nil) {
+				return false
+			}
+		}
+		after = last
+	}
+	return true
 }
 
 // checkpointRefs returns the references of a page of checkpoints, and its last
@@ -97,18 +112,14 @@ func (s *Store) checkpointRefs(ctx context.Context, after ktrdr.BlobRef) (refs [
 }
 
 // operationRefs is checkpointRefs for operations.
-func (s *Store) operationRefs(ctx context.Context, after ktrdr.BlobRef) ([]ktrdr.BlobRef, *ktrdr.BlobRef, error) {
-	return s.namingRefs(ctx, selectNamingRows, after)
-}
-
-func (s *Store) namingRefs(ctx context.Context, q query, after ktrdr.BlobRef) (refs []ktrdr.BlobRef, last *ktrdr.BlobRef, err error) {
+func (s *Store) operationRefs(ctx context.Context, after ktrdr.BlobRef) (refs []ktrdr.BlobRef, last *ktrdr.BlobRef, err error) {
 	type naming struct {
 		ktrdr.BlobRef
 		texts [3]sql.NullString
 	}
 	var found []naming
 	err = s.readOne(ctx, func(r queryer) error {
-		rows, err := r.rows(ctx, q, after.Operation, refsPage)
+		rows, err := r.rows(ctx, selectNamingRows, after.Operation, refsPage)
 		found, err = gather(rows, err, func(row scanner) (n naming, err error) {
 			err = row.Scan(&n.Operation, &n.texts[0], &n.texts[1], &n.texts[2])
 			return n, err

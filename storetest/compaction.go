@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 // fileOf is an artifact whose blob is told by a letter.
@@ -222,7 +223,7 @@ var compactions = map[string]func(*lab){
 		l.refused(err, ktrdr.CodeNotFound)
 	},
 
-	"BlobsAreNamedByCheckpointsAndByRowsThatAreWhole": func(l *lab) {
+	"BlobsAreNamedByCheckpointsAndByEveryOtherRow": func(l *lab) {
 		l.researched("r", 0, 0, 'm', "nothing")
 		l.closes("r", 0, true)
 		l.compacts(1, 'm')
@@ -233,12 +234,21 @@ var compactions = map[string]func(*lab){
 		c.Artifacts = []ktrdr.Artifact{fileOf("state", 'c')}
 		_, err := l.SaveCheckpoint(l.ctx(), c, nil)
 		l.must(err)
-		asked := []ktrdr.Hash{{'m'}, {'s'}, {'c'}, {'x'}}
+		bars := l.addBars(newBars("EURUSD", "1h", 'f', 0))
+		const value = `{"name":"value","sha256":"7400000000000000000000000000000000000000000000000000000000000000","size":9}`
+		_, err = l.Saver().Put(l.ctx(), thread.Put{
+			Thread: "of another program", Metadata: json.RawMessage(`{}`),
+			Checkpoint:  json.RawMessage(`{"v":4,"id":"1","ts":"2026-01-01T00:00:00Z","channel_versions":{"x":"1"},"versions_seen":{}}`),
+			NewVersions: map[string]json.RawMessage{"x": json.RawMessage(`"1"`)},
+			Values:      map[string]thread.Value{"x": {Type: thread.BlobMark + value + "}"}},
+		})
+		l.must(err)
+		asked := []ktrdr.Hash{{'m'}, {'s'}, {'c'}, {'x'}, {'t'}, bars.File.SHA256}
 		named, err := l.BlobsNamed(l.ctx(), asked, true)
 		l.must(err)
 		same(l, "named by checkpoints", named, map[ktrdr.Hash]bool{{'c'}: true})
 		named, err = l.BlobsNamed(l.ctx(), asked, false)
 		l.must(err)
-		same(l, "named", named, map[ktrdr.Hash]bool{{'c'}: true, {'s'}: true})
+		same(l, "named", named, map[ktrdr.Hash]bool{{'c'}: true, {'s'}: true, {'t'}: true, bars.File.SHA256: true})
 	},
 }

@@ -240,7 +240,7 @@ var compactions = map[string]func(*lab){
 			Thread: "of another program", Metadata: json.RawMessage(`{}`),
 			Checkpoint:  json.RawMessage(`{"v":4,"id":"1","ts":"2026-01-01T00:00:00Z","channel_versions":{"x":"1"},"versions_seen":{}}`),
 			NewVersions: map[string]json.RawMessage{"x": json.RawMessage(`"1"`)},
-			Values:      map[string]thread.Value{"x": {Type: thread.BlobMark + value + "}"}},
+			Values:      map[string]thread.Value{"x": {Type: thread.BlobPrefix + value + "}"}},
 		})
 		l.must(err)
 		asked := []ktrdr.Hash{{'m'}, {'s'}, {'c'}, {'x'}, {'t'}, bars.File.SHA256}

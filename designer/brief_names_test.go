@@ -85,6 +85,9 @@ func TestCheckBrief_WarnsWhereSomethingOfItIsThere(t *testing.T) {
 		"another was chosen": {
 			"EURUSD or GBPUSD", designer.Chosen{Symbols: []string{"EURUSD"}}, []string{"names GBPUSD, and the request chooses EURUSD"},
 		},
+		"what is ruled out was chosen": {
+			"trend, not EURUSD", designer.Chosen{Symbols: []string{"EURUSD"}}, []string{"rules out EURUSD, and the request chooses it"},
+		},
 		"the timeframe was chosen": {
 			"EURUSD on 5m bars", designer.Chosen{Timeframes: []market.Timeframe{market.H1}}, []string{"names 5m bars, and the request chooses 1h"},
 		},

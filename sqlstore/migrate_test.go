@@ -29,7 +29,7 @@ func TestOpen_MigratesWhatAnOlderBinaryMade(t *testing.T) {
 			}); err != nil || m != 7 {
 				t.Errorf("m = %d, %v, want 7", m, err)
 			}
-			if info, err := now.Info(t.Context()); err != nil || info.Schema != 2 {
+			if info, err := now.db.info(t.Context()); err != nil || info.Schema != 2 {
 				t.Errorf("schema = %d, %v, want 2", info.Schema, err)
 			}
 		})
@@ -75,7 +75,7 @@ func TestOpen_RefusesWhatIsNotADatabase(t *testing.T) {
 		"mysql://u:hush@h/db":           "mysql://u@h/db",
 		"postgres://u:hush@:notaport/x": "cannot be read",
 		"postgres://u:hush@127.0.0.1:1/x?sslmode=disable&password=hush": "postgres://u@127.0.0.1:1/x",
-		t.TempDir() + "/no/such/folder/x.db":                            "no such file or directory",
+		t.TempDir() + "/no/such/folder/x.db":                            "there is no directory",
 	} {
 		_, err := open(t.Context(), Config{URL: url}, testSteps())
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hush") {

@@ -214,6 +214,9 @@ func (a *app) describe(w io.Writer, op ktrdr.Operation) {
 	} else if len(op.Result) > 0 {
 		line("result", string(op.Result))
 	}
+	if madeUp, known := madeUpOf(op); known {
+		line("prices", pricesText(madeUp))
+	}
 	switch {
 	case summary(op.Result) != "":
 		fmt.Fprintf(w, "See `ktrdr results %s`.\n", op.ID)

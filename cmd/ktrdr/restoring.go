@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"slices"
 
 	"github.com/ktrdr/ktrdr/fault"
@@ -36,6 +37,8 @@ func refuseRestoring(dir string) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
+	case errors.Is(err, syscall.ENOTDIR):
+		return noFolder(dir)
 	case err != nil:
 		return fmt.Errorf("data folder: %w", err)
 	}

@@ -8,8 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"slices"
+	"syscall"
 
 	"github.com/ktrdr/ktrdr/fault"
 	"github.com/ktrdr/ktrdr/sqlstore"

@@ -15,8 +15,18 @@ func TestUsage_ADataFolderThatIsAFile(t *testing.T) {
 	name := file(t, "lab", "")
 	backup := file(t, "backup", "")
 	for _, args := range [][]string{
-		{"status"}, {"ops"}, {"token", "list"}, {"data", "list"}, {"data", "show", "EURUSD", "1h"}, {"strategies"}, {"data", "list", "--json"},
-		{"status", "--json"}, {"worker"}, {"backup", backup + ".new"}, {"data", "synth", "--symbol", "EURUSD"}, {"serve"},
+		{"status"},
+		{"ops"},
+		{"token", "list"},
+		{"data", "list"},
+		{"data", "show", "EURUSD", "1h"},
+		{"strategies"},
+		{"data", "list", "--json"},
+		{"status", "--json"},
+		{"worker"},
+		{"backup", backup + ".new"},
+		{"data", "synth", "--symbol", "EURUSD"},
+		{"serve"},
 	} {
 		l.refused(exitUsage, "data folder "+name+": it or a part of its path is a file and no directory; choose another with --data", append(args, "--data", name)...)
 	}

@@ -70,7 +70,7 @@ var arrows = map[string]rule{
 		"llm", "resilience",
 	}},
 
-	"report": {ours: []string{".", "research", "evidence"}},
+	"report": {ours: []string{".", "market", "research", "evidence"}},
 
 	// mechanisms
 	"resilience": {ours: []string{"."}},

@@ -113,3 +113,9 @@ type GenerationTally struct {
 	Researches int
 	Failed     int // failed or cancelled
 }
+
+// ShortRun is as much of a run's id as commands need to find it.
+func ShortRun(run string) string {
+	const enough = len("run_") + 8
+	return run[:min(len(run), enough)]
+}

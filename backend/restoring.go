@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/ktrdr/ktrdr/fault"
 	"github.com/ktrdr/ktrdr/internal/atomicfile"
@@ -37,6 +38,8 @@ func RefuseRestoring(dir string) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
+	case errors.Is(err, syscall.ENOTDIR):
+		return NoFolder(dir)
 	case err != nil:
 		return fmt.Errorf("data folder: %w", err)
 	}

@@ -38,8 +38,8 @@ func (r *briefReader) readTimeframe(i int) {
 }
 
 // frameAt is the timeframe at i: 4h, h4, 4 hours, 4-hour, hourly. "Hold for 4 hours",
-// "4h ahead" and "under 4h" name none. One that is written as 4h, or followed by
-// bars, is nothing else.
+// "4h ahead", "under 4h" and "0.5% daily" name none. One that is written as 4h, or
+// followed by bars, is nothing else.
 func (r *briefReader) frameAt(i int) (m mention, ok bool) {
 	w := r.words[i]
 	if i > 0 && slices.Contains(spans, r.words[i-1]) {
@@ -58,7 +58,7 @@ func (r *briefReader) frameAt(i int) (m mention, ok bool) {
 		count = "" // hourly is a unit with its count
 	case count == "":
 		return
-	case len(count) == len(w) && after < len(r.words):
+	case len(count) == len(w) && len(units[r.word(after)]) == 1: // not "2016 daily"
 		unit = units[r.words[after]]
 		after++
 	}
@@ -67,7 +67,7 @@ func (r *briefReader) frameAt(i int) (m mention, ok bool) {
 	}
 	tf, err := market.ParseTimeframe(count + unit)
 	named := after < len(r.words) && slices.Contains(series, r.words[after])
-	if !named && err != nil {
+	if !named && (err != nil || len(unit) == 2 && r.percentBefore(i)) { // "0.5% daily" is a rate
 		return
 	}
 	if err != nil {
@@ -77,6 +77,12 @@ func (r *briefReader) frameAt(i int) (m mention, ok bool) {
 		after++
 	}
 	return mention{tf, i, after, named || beyond}, true
+}
+
+// percentBefore says whether a percentage stands right before the word at i.
+func (r *briefReader) percentBefore(i int) bool {
+	prev := r.word(i - 1)
+	return strings.HasSuffix(prev, "%") || slices.Contains([]string{"percent", "pct", "cent"}, prev)
 }
 
 // named are the timeframes that a text names: those beyond doubt, and those that

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/report"
 )
 
@@ -39,6 +40,9 @@ func (s *Server) leaderboard(c *call, _ none) (report.Leaderboard, error) {
 		return report.Leaderboard{}, err
 	}
 	b, err := s.research.Leaderboard(c.Context(), q)
+	if ktrdr.CodeOf(err) == ktrdr.CodeInvalid { // of the query: there is no body
+		err = malformed("%w", err)
+	}
 	b.Rows, c.next = listed(b.Rows), b.Next
 	return b, err
 }

@@ -190,7 +190,7 @@ func TestLists_LeadersAndMemoryAreSmallRows(t *testing.T) {
 					Operation: testOp, Place: research.Place{Run: testRun}, Status: "completed", Summary: "no edge",
 					Note: json.RawMessage(`{"strategy_yaml":"` + long + `","history":"` + long + `"}`), Trial: &trial,
 				})
-				m.Hypotheses = append(m.Hypotheses, research.HypothesisNote{Text: "a trend lasts"})
+				m.Hypotheses = append(m.Hypotheses, research.HypothesisRow{HypothesisNote: research.HypothesisNote{Text: "a trend lasts"}})
 				m.Trials = append(m.Trials, trial)
 			}
 			return m, "next-page", nil

@@ -38,6 +38,7 @@ type Prediction struct {
 	Classes   []string           `json:"classes,omitempty"` // of the answers; absent when they are forecast returns
 	Bars      []PredictedBar     `json:"bars"`
 	Warnings  []string           `json:"warnings,omitempty"`
+	MadeUp    *bool              `json:"made_up"`        // the prices, or some of them, are made up; null: not known
 	Look      []ktrdr.LookMarket `json:"look,omitempty"` // the number of the look at each market; absent when no holdout was opened
 }
 
@@ -98,7 +99,7 @@ func (d *Desk) Predict(ctx context.Context, r PredictionRequest) (Prediction, er
 	}
 	p := Prediction{
 		Strategy: m.Strategy.Name, Symbol: r.Symbol, Timeframe: m.Strategy.Data.Base, Classes: m.Strategy.Training.Labels.Classes(),
-		Bars: []PredictedBar{},
+		Bars: []PredictedBar{}, MadeUp: AnyMadeUp(found.pinned),
 	}
 	if err := d.readable(ctx, r, &p, file, from, found); err != nil {
 		return Prediction{}, err

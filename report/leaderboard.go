@@ -13,6 +13,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -72,6 +73,11 @@ func (r Reporter) Leaderboard(ctx context.Context, q LeaderboardQuery) (Leaderbo
 	if err := r.spellSymbol(ctx, &q); err != nil {
 		return Leaderboard{}, err
 	}
+	if q.Timeframe != "" {
+		if _, err := market.ParseTimeframe(q.Timeframe); err != nil {
+			return Leaderboard{}, ktrdr.Errorf(ktrdr.CodeInvalid, "%w", err)
+		}
+	}
 	from, err := leaderPlace(q.Cursor)
 	if err != nil {
 		return Leaderboard{}, err
@@ -93,7 +99,7 @@ func (r Reporter) Leaderboard(ctx context.Context, q LeaderboardQuery) (Leaderbo
 	}
 	rules := evidence.Rules{}.WithDefaults()
 	return Leaderboard{
-		Summary: claimsOnMarkets(claims, markets), Claims: claims, Markets: markets, ByLuck: rules.MaxLuck * float64(markets),
+		Summary: q.summary(claims, markets), Claims: claims, Markets: markets, ByLuck: rules.MaxLuck * float64(markets),
 		Thresholds: thresholds(rules), Rows: rows, Next: next,
 	}, nil
 }
@@ -200,15 +206,40 @@ func (r Reporter) markets(ctx context.Context, q LeaderboardQuery) (int, error) 
 		return t.Markets, err
 	}
 	all, err := r.engine.Markets(ctx)
+	if err != nil {
+		return 0, err
+	}
 	n := 0
 	for _, m := range all {
-		if m.Trials > 0 && slices.ContainsFunc(m.Series, func(s ktrdr.MarketSeries) bool {
-			return (q.Symbol == "" || s.Symbol == q.Symbol) && (q.Timeframe == "" || s.Timeframe == q.Timeframe)
-		}) {
-			n++
+		if m.Trials == 0 {
+			continue
+		}
+		one, err := r.engine.Trials(ctx, ktrdr.TrialQuery{Run: q.Run, Market: m.ID, Symbol: q.Symbol, Timeframe: q.Timeframe, Limit: 1})
+		if err != nil {
+			return 0, err
+		}
+		n += len(one.Trials)
+	}
+	return n, nil
+}
+
+// summary is the first line of a leaderboard. One that is empty because of its
+// filters does not say that nothing was researched.
+func (q LeaderboardQuery) summary(claims, markets int) string {
+	if filters := q.Filters(); markets == 0 && len(filters) > 0 {
+		return fmt.Sprintf("No market was researched with %s.", strings.Join(filters, ", "))
+	}
+	return claimsOnMarkets(claims, markets)
+}
+
+// Filters names the filters of a leaderboard: "symbol EURUSD".
+func (q LeaderboardQuery) Filters() (filters []string) {
+	for _, f := range [][2]string{{"symbol", q.Symbol}, {"timeframe", q.Timeframe}, {"run", ktrdr.ShortRun(q.Run)}} {
+		if f[1] != "" {
+			filters = append(filters, f[0]+" "+f[1])
 		}
 	}
-	return n, err
+	return filters
 }
 
 // claimsOnMarkets says how many claims there are, and how many luck alone gives.

@@ -21,6 +21,7 @@ type Engine interface {
 	OpenRuns(ctx context.Context) ([]ktrdr.OpenRun, error)
 	CountNotes(ctx context.Context, q ktrdr.NoteQuery) (map[string]int64, error)
 	Trials(ctx context.Context, q ktrdr.TrialQuery) (ktrdr.TrialPage, error)
+	FindRun(ctx context.Context, id string) (ktrdr.Run, error)
 	Tally(ctx context.Context, q ktrdr.TallyQuery) (ktrdr.Tally, error)
 }
 
@@ -83,8 +84,14 @@ type MemoryPage struct {
 	Kind        string           `json:"kind"`
 	Counts      map[string]int64 `json:"counts"`
 	Experiments []ExperimentRow  `json:"experiments,omitzero"`
-	Hypotheses  []HypothesisNote `json:"hypotheses,omitzero"`
+	Hypotheses  []HypothesisRow  `json:"hypotheses,omitzero"`
 	Trials      []ktrdr.Trial    `json:"trials,omitzero"`
+}
+
+// HypothesisRow is something to find out, with what is known of it now.
+type HypothesisRow struct {
+	HypothesisNote
+	MadeUp *bool `json:"made_up"` // prices of the experiment that posed it were made up; null: not known
 }
 
 // ExperimentRow is how a research ended. The figures are those of the test part.
@@ -167,7 +174,7 @@ func (v Views) Memory(ctx context.Context, q MemoryQuery) (MemoryPage, string, e
 	return m, next, err
 }
 
-func (v Views) hypotheses(ctx context.Context, q MemoryQuery) ([]HypothesisNote, error) {
+func (v Views) hypotheses(ctx context.Context, q MemoryQuery) ([]HypothesisRow, error) {
 	if q.Cursor != "" {
 		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "hypotheses come in one page: leave out the cursor and raise the limit")
 	}
@@ -176,12 +183,21 @@ func (v Views) hypotheses(ctx context.Context, q MemoryQuery) ([]HypothesisNote,
 	if err != nil {
 		return nil, err
 	}
-	list := []HypothesisNote{}
+	list, marks := []HypothesisRow{}, map[string]*bool{} // by run
 	for _, h := range known {
 		if q.Run != "" && !strings.HasPrefix(h.Source, q.Run+"/") || q.Limit > 0 && len(list) == q.Limit {
 			continue
 		}
-		list = append(list, h)
+		id, _, _ := strings.Cut(h.Source, "/") // all researches of a run have the same bars
+		mark, seen := marks[id]
+		if !seen {
+			run, err := v.Engine.FindRun(ctx, id)
+			if err != nil && ktrdr.CodeOf(err) != ktrdr.CodeNotFound {
+				return nil, err
+			}
+			mark, marks[id] = run.MadeUp, run.MadeUp
+		}
+		list = append(list, HypothesisRow{h, mark})
 	}
 	return list, nil
 }

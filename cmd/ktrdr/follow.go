@@ -60,11 +60,10 @@ func (f *follower) watch(ctx context.Context) error {
 		if !ended(e.Kind) {
 			return false, nil
 		}
-		if !f.over.IsZero() {
-			return e.Epoch == f.op.Epoch, nil
+		if f.over.IsZero() && (f.look(ctx) != nil || !f.op.Status.Terminal()) {
+			return false, nil
 		}
-		err := f.look(ctx)
-		return err == nil && f.op.Status.Terminal(), nil
+		return e.Epoch == f.op.Epoch, nil // an earlier end, which was resumed from, is not the last
 	}, func() (bool, error) {
 		if f.over.IsZero() {
 			if err := f.reached(ctx, f.look(ctx)); err != nil || !f.op.Status.Terminal() {
@@ -147,9 +146,20 @@ func (f *follower) show() {
 	for _, child := range f.children {
 		if f.told[child.ID] != child.Status {
 			f.told[child.ID] = child.Status
-			fmt.Fprintf(f.a.out, "%s    %s  %s  %s\n", time.Now().Format(time.TimeOnly), child.ID, child.Status, plain(note(child)))
+			fmt.Fprintf(f.a.out, "%s    %s  %s  %s\n", becameAt(child).Local().Format(time.TimeOnly), child.ID, child.Status, plain(note(child)))
 		}
 	}
+}
+
+// becameAt is when an operation took the status that it has.
+func becameAt(op ktrdr.Operation) time.Time {
+	switch {
+	case op.Status.Terminal() && !op.CompletedAt.IsZero():
+		return op.CompletedAt
+	case op.Status != ktrdr.Pending && !op.StartedAt.IsZero():
+		return op.StartedAt
+	}
+	return op.CreatedAt
 }
 
 func (f *follower) bars() []string {
@@ -185,8 +195,8 @@ func (f *follower) outcome() error {
 		}
 		if said := summary(op.Result); said != "" {
 			fmt.Fprintf(a.out, "\n%s\nSee `ktrdr results %s`.", plain(said), op.ID)
-		} else if len(op.Result) > 0 {
-			fmt.Fprintf(a.out, " %s", plain(string(op.Result)))
+		} else if said := resultWords(op.Result); said != "" {
+			fmt.Fprintf(a.out, ": %s", plain(said))
 		}
 		fmt.Fprintln(a.out)
 	}

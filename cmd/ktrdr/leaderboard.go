@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/internal/text"
 )
@@ -81,7 +82,7 @@ func leaderCells(l report.Leader) []any {
 		l.Standing += " *"
 	}
 	return []any{
-		tail(l.Operation), text.Fit(dash(l.Strategy), 16), l.Symbols + " " + l.Timeframes, pricesText(l.MadeUp), dash(shortRun(l.Run)),
+		tail(l.Operation), text.Fit(dash(l.Strategy), 16), l.Symbols + " " + l.Timeframes, pricesText(l.MadeUp), dash(ktrdr.ShortRun(l.Run)),
 		hundredths(l.Sharpe), percentOf(l.Alpha), hundredths(l.Deflated), percentOf(l.NetReturn), l.MarketTrials, l.MarketLooks, l.Standing,
 	}
 }
@@ -122,13 +123,4 @@ func significant(x *float64) string {
 		return "unknown"
 	}
 	return fmt.Sprintf("%.2g", *x)
-}
-
-// shortRun is as much of a run's id as commands need to find it.
-func shortRun(run string) string {
-	const enough = len("run_") + 8
-	if len(run) <= enough {
-		return run
-	}
-	return run[:enough]
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/ktrdr/ktrdr/report"
 )
@@ -15,22 +16,13 @@ type leaderboardPage struct {
 
 // noLeaders says why a leaderboard is empty.
 func noLeaders(w io.Writer, q report.LeaderboardQuery) {
-	filter := ""
-	if q.Symbol != "" {
-		filter += " --symbol " + q.Symbol
-	}
-	if q.Timeframe != "" {
-		filter += " --timeframe " + q.Timeframe
-	}
 	switch {
 	case q.Cursor != "":
 		fmt.Fprintln(w, "There are no more rows.")
-	case filter == "":
+	case q.Symbol == "" && q.Timeframe == "":
 		nothingYet(w, "researches that ended", q.Run)
 	default:
-		if q.Run != "" {
-			filter += " --run " + shortRun(q.Run)
-		}
-		fmt.Fprintf(w, "No research that ended fits%s. Leave out the filter to see all; `ktrdr data list` shows the symbols.\n", plain(filter))
+		fmt.Fprintf(w, "No research that ended fits --%s. Leave out the filter to see all; `ktrdr data list` shows the symbols.\n",
+			plain(strings.Join(q.Filters(), " --")))
 	}
 }

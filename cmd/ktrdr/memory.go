@@ -84,9 +84,9 @@ func printMemory(w io.Writer, m research.MemoryPage, run string) {
 	}
 	switch m.Kind {
 	case "hypotheses":
-		table(w, "STATUS\tHYPOTHESIS\tFROM\tTESTED BY", func(row func(...any)) {
+		table(w, "STATUS\tHYPOTHESIS\tPRICES\tFROM\tTESTED BY", func(row func(...any)) {
 			for _, h := range m.Hypotheses {
-				row(h.Status, h.Text, h.Source, dash(h.TestedBy))
+				row(h.Status, h.Text, pricesText(h.MadeUp), h.Source, dash(h.TestedBy))
 			}
 		})
 	case "trials":
@@ -108,7 +108,7 @@ func nothingYet(w io.Writer, what, run string) {
 func printTrials(w io.Writer, list []ktrdr.Trial) {
 	table(w, "OPERATION\tSTRATEGY\tMARKET\tPRICES\tRUN\tSHARPE\tALPHA\tRETURN\tTRADES\tTRIALS\tLOOKS\tAT\tRESULT", func(row func(...any)) {
 		for _, t := range list {
-			row(tail(t.Operation), text.Fit(dash(t.Strategy), 20), t.Symbols+" "+t.Timeframes, pricesText(t.MadeUp), dash(shortRun(t.Run)),
+			row(tail(t.Operation), text.Fit(dash(t.Strategy), 20), t.Symbols+" "+t.Timeframes, pricesText(t.MadeUp), dash(ktrdr.ShortRun(t.Run)),
 				hundredths(t.Sharpe), percentOf(t.Alpha),
 				percentOf(t.NetReturn), t.Trades, t.MarketTrials, t.MarketLooks, ago(t.CreatedAt), research.Standing(&t))
 		}

@@ -136,7 +136,7 @@ func printRuns(w io.Writer, page ktrdr.RunPage, q ktrdr.RunQuery) {
 	}
 	table(w, "RUN\tSTATE\tPRICES\tCREATED\tRESEARCHES\tOPEN\tFAILED\tFINALISTS\tLOOKS\tCLAIMS\tGOAL", func(row func(...any)) {
 		for _, r := range page.Runs {
-			row(shortRun(r.ID), r.State, pricesText(r.MadeUp), ago(r.CreatedAt), r.Created, r.Open, r.Failed, r.Finalists, r.Looks, r.Claims,
+			row(ktrdr.ShortRun(r.ID), r.State, pricesText(r.MadeUp), ago(r.CreatedAt), r.Created, r.Open, r.Failed, r.Finalists, r.Looks, r.Claims,
 				text.Fit(dash(r.Goal), 24))
 		}
 	})
@@ -167,10 +167,10 @@ func describeRun(w io.Writer, r ktrdr.Run) {
 	}
 	if !r.EndedAt.IsZero() {
 		line("ended", "%s", when(r.EndedAt))
-		fmt.Fprintf(w, "See `ktrdr leaderboard --run %s` and `ktrdr report --run %s`.\n", shortRun(r.ID), shortRun(r.ID))
+		fmt.Fprintf(w, "See `ktrdr leaderboard --run %s` and `ktrdr report --run %s`.\n", ktrdr.ShortRun(r.ID), ktrdr.ShortRun(r.ID))
 		return
 	}
-	fmt.Fprintf(w, "Watch it with `ktrdr follow %s`. End it with `ktrdr cancel %s`.\n", shortRun(r.ID), shortRun(r.ID))
+	fmt.Fprintf(w, "Watch it with `ktrdr follow %s`. End it with `ktrdr cancel %s`.\n", ktrdr.ShortRun(r.ID), ktrdr.ShortRun(r.ID))
 }
 
 // eachGeneration says how large the generations of a run are, where it may have

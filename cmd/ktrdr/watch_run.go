@@ -45,7 +45,7 @@ func (a *app) followRun(ctx context.Context, c *httpapi.Client, id string) error
 		w.screen = nil // what follows stays
 		return w.finish(ctx)
 	}
-	w.stopped(ctx, "run", shortRun(id))
+	w.stopped(ctx, "run", ktrdr.ShortRun(id))
 	return err
 }
 
@@ -191,7 +191,8 @@ func (w *runWatcher) printLines() {
 
 // progress says how the run stands.
 func (w *runWatcher) progress() string {
-	return fmt.Sprintf("%s: %d of %s ended, %s, %s", shortRun(w.run.ID), w.run.Ended(), text.Counted(w.run.Created, "research", "researches"),
+	return fmt.Sprintf("%s: %d of %s ended, %s, %s", ktrdr.ShortRun(w.run.ID), w.run.Ended(),
+		text.Counted(w.run.Created, "research", "researches"),
 		text.Counted(w.run.Finalists, "finalist"), text.Counted(w.run.Looks, "look"))
 }
 
@@ -262,7 +263,7 @@ func printOutcome(w io.Writer, out runOutcome) {
 		fmt.Fprintf(w, "%s failed: %s\n", tail(op.ID), plain(op.ErrorMessage))
 	}
 	r := out.Run
-	fmt.Fprintf(w, "%s %s: %s; %s, %s, %s.\n", shortRun(r.ID), r.State, runCounts(r), text.Counted(r.Finalists, "finalist"),
+	fmt.Fprintf(w, "%s %s: %s; %s, %s, %s.\n", ktrdr.ShortRun(r.ID), r.State, runCounts(r), text.Counted(r.Finalists, "finalist"),
 		text.Counted(r.Looks, "look"), text.Counted(r.Claims, "claim"))
 	for _, why := range []string{r.CancelReason, r.GivenUp} {
 		if why != "" {

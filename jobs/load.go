@@ -57,7 +57,7 @@ func (r loadRunner) store(ctx context.Context, t *worker.Task, spec LoadSpec, ba
 	t.Progress(ktrdr.Progress{CurrentStep: "comparing with known markets"})
 	done, err := r.library.Import(ctx, Import{
 		Bars: bars, Mode: spec.Mode, Origin: ktrdr.BarsFromFile, Source: spec.Source.Name, MadeUp: new(false),
-		Place: r.markets.Beside(r.library, Choice{SameAs: spec.SameMarketAs, New: spec.NewMarket}),
+		Markets: r.markets, Choice: Choice{SameAs: spec.SameMarketAs, New: spec.NewMarket},
 		By: &Importer{Operation: t.Operation, Epoch: t.Epoch, Result: func(done Imported) (json.RawMessage, error) {
 			return json.Marshal(LoadResult{
 				Summary: loaded(done, report), Entry: done.Entry, Hash: done.Entry.Hash, Report: report, Replaced: done.Replaced, Merged: done.Merged,

@@ -435,7 +435,7 @@ func TestLoad_ImportsAndTwiceIsOnce(t *testing.T) {
 	if err != nil || !order.Operation.BackendLocal {
 		t.Fatalf("order %+v, %v, want one for a backend's own worker", order.Operation, err)
 	}
-	markets := newRegistry(t).Markets
+	markets := NewMarkets(o.store, o.blobs)
 	one := o.run(order, once(LoadRunner(o.library, markets)))
 	two := o.run(order, once(LoadRunner(o.library, markets)))
 	r := resultOf[LoadResult](t, one)

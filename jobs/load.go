@@ -42,11 +42,20 @@ type LoadResult struct {
 // Run imports the file. There is no checkpoint: the result is stored with the
 // bars, and an import that is run again after that answers with it.
 func (r loadRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
+	if result, err := r.Concluded(ctx, t); err != nil || result != nil {
+		return result, err // also where the file cannot be read any more
+	}
 	spec, bars, report, err := readLoad(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	return r.store(ctx, t, spec, bars, report)
+}
+
+// Concluded implements worker.Concluder: it returns the result of an import that
+// has stored its bars.
+func (r loadRunner) Concluded(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
+	return r.library.store.ImportResult(ctx, t.Operation)
 }
 
 // store places the bars of an import and stores them.

@@ -58,8 +58,8 @@ func (r *briefReader) readSeries(known Known, chosen Chosen) {
 	frames := slices.DeleteFunc(slices.Concat(certain, possible), func(tf market.Timeframe) bool { return !known.hasAll(symbols, tf) })
 	if len(frames) == 0 {
 		symbols, frames = known.longestCommon(symbols)
-		if lost := slices.Concat(certain, possible); len(lost) > 0 {
-			b.understand("There is no %s data of %s; %s is used.", join(lost), listed(symbols), frames[0])
+		if len(certain) > 0 { // what is in doubt is listed as not understood
+			b.understand("There is no %s data of %s; %s is used.", join(certain), listed(symbols), frames[0])
 		}
 	}
 	slices.SortFunc(frames, func(x, y market.Timeframe) int { return cmp.Compare(length(x), length(y)) })

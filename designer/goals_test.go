@@ -84,6 +84,10 @@ var goals = []struct {
 	// dates and sessions
 	{goal: "trend since 2015 only", means: "EURUSD 1h; trend", lost: "2015"},
 	{goal: "backtest from 2018 to 2022 mean reverting GBPUSD", means: "GBPUSD 1h; mean reversion", lost: "2018|2022"},
+	{goal: "trend after 2016-01-01", means: "EURUSD 1h; trend", lost: "2016-01-01"},
+	{goal: "trend from 2016/01 to 31/12/2020 EURUSD", means: "EURUSD 1h; trend", lost: "2016/01|31/12/2020"},
+	{goal: "trend since 2016-01-01 daily bars EURUSD", means: "EURUSD 1d; trend", lost: "2016-01-01"},
+	{goal: "trend since 2016 daily bars EURUSD", means: "EURUSD 1d; trend", lost: "2016"},
 	{goal: "mean reversion in the london session on GBPUSD", means: "GBPUSD 1h; mean reversion", lost: "london|session"},
 	{goal: "EURUSD overnight mean reversion, flat before weekend", means: "EURUSD 1h; mean reversion", lost: "overnight|flat|weekend"},
 	{goal: "hold 3 days, EURUSD", means: "EURUSD 1h", lost: "hold|3 days"},
@@ -92,6 +96,10 @@ var goals = []struct {
 	{goal: "CTA style trend following", means: "EURUSD 1h; trend", lost: "CTA"},
 	{goal: "VIX filter, trend EURUSD", means: "EURUSD 1h; trend", lost: "VIX|filter"},
 	{goal: "GBPUSD trend, I check it daily", means: "GBPUSD 1h; trend", lost: "check|daily"},
+	{goal: "EURUSD trend 0.5% daily target", means: "EURUSD 1h; trend", lost: "0.5%|daily|target"},
+	{goal: "GBPUSD trend 0.5% daily target", means: "GBPUSD 1h; trend", lost: "0.5%|daily|target"},
+	{goal: "GBPUSD trend stop 2% 4h", means: "GBPUSD 4h; trend; stop 0.02"},
+	{goal: "EURUSD trend stop 2% daily bars", means: "EURUSD 1d; trend; stop 0.02"},
 	{goal: "tren folowing for EURUSD", means: "EURUSD 1h", lost: "tren|folowing"},
 	{goal: "momentum with sharpe > 1.5", means: "EURUSD 1h; momentum", lost: "sharpe|1.5"},
 	{goal: "only short positions EURUSD", means: "EURUSD 1h", lost: "short"},
@@ -139,7 +147,15 @@ var goals = []struct {
 	{goal: "trend, at least 10% return with 200 trades max", means: "EURUSD 1h; trend", lost: "10%|return|200 trades"},
 	{goal: "trend, more than 3 trades per day", means: "EURUSD 1h; trend", lost: "3 trades|day"},
 	{goal: "trend, more than 3 trades a day", means: "EURUSD 1h; trend", lost: "3 trades|day"},
-	{goal: "trend over 200 bars and few trades", means: "EURUSD 1h; trend", lost: "200 bars"},
+	{goal: "trend over 200 bars and few trades", means: "EURUSD 1h; trend", lost: "200 bars|few trades"},
+	{goal: "trend with few trades on EURUSD", means: "EURUSD 1h; trend", lost: "few trades"},
+	{goal: "trend EURUSD many trades", means: "EURUSD 1h; trend", lost: "many trades"},
+	{goal: "trend, not too many trades", means: "EURUSD 1h; trend", lost: "many trades"},
+	{goal: "trend with fewer but larger positions", means: "EURUSD 1h; trend", lost: "fewer but larger positions"},
+	{goal: "trend, as few good trades as possible", means: "EURUSD 1h; trend", lost: "few good trades"},
+	{goal: "trend, trade less", means: "EURUSD 1h; trend", lost: "trade less"},
+	{goal: "trend, more than 200 trades and fewer indicators", means: "EURUSD 1h; trend; trades 200", lost: "fewer indicators"},
+	{goal: "few trades", means: "EURUSD 1h", lost: "few trades", nothing: true},
 	{goal: "trend, no fewer than 200 trades", means: "EURUSD 1h; trend; trades 200"},
 	{goal: "trend, not less than 200 trades", means: "EURUSD 1h; trend; trades 200"},
 	{goal: "trend, never under 200 trades", means: "EURUSD 1h; trend; trades 200"},
@@ -247,6 +263,11 @@ func TestGoals_AreUnderstoodRefusedOrListed(t *testing.T) {
 			}
 			if got := strings.Join(b.NotUnderstood, "|"); got != c.lost {
 				t.Errorf("not understood %q, want %q", got, c.lost)
+			}
+			for _, said := range b.Understood { // a word is heeded or listed, not both
+				if strings.Contains(said, "There is no") && c.lost != "" {
+					t.Errorf("not understood %q, and understood %q", c.lost, said)
+				}
 			}
 			if b.NothingUnderstood != c.nothing {
 				t.Errorf("nothing understood = %v, want %v", !c.nothing, c.nothing)

@@ -1,6 +1,7 @@
 package designer
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -87,8 +88,11 @@ var (
 
 const stop = "."
 
+// date is a day or a month in digits.
+var date = regexp.MustCompile(`\b(\d{4}[-/]\d{1,2}([-/]\d{1,2})?|\d{1,2}[-/]\d{1,2}[-/]\d{4})\b`)
+
 // split cuts a text into words, in lower case and as they are written. What ends a
-// clause becomes a stop; a hyphen or slash parts words. listed are the words that a
+// clause becomes a stop; a hyphen or slash parts words, but for those of a date. listed are the words that a
 // sign for "and" or "or" stands before.
 func split(text string) (words, raw []string, listed []bool) {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, " "), "’", "'")
@@ -99,8 +103,14 @@ func split(text string) (words, raw []string, listed []bool) {
 			sign = false
 		}
 	}
-	from := 0
+	from, dates := 0, date.FindAllStringIndex(text, -1)
 	for i, c := range text {
+		for len(dates) > 0 && dates[0][1] <= i {
+			dates = dates[1:]
+		}
+		if len(dates) > 0 && i >= dates[0][0] {
+			continue
+		}
 		point := c == '.' && i > 0 && i+1 < len(text) && digit(text[i-1]) && digit(text[i+1])
 		if ascii(c) || c >= 128 && unicode.IsLetter(c) || c == '\'' || c == '%' || c == '>' || c == '<' || c == '=' || point {
 			continue

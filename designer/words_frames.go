@@ -33,7 +33,7 @@ type mention struct {
 }
 
 // readTimeframe reads 4h, h4, 4 hours, 4-hour, hourly. "Hold for 4 hours", "4h
-// ahead", "under 4h" and "no 4h bars" name no timeframe. One that is written as 4h, or followed
+// ahead", "under 4h", "0.5% daily" and "no 4h bars" name no timeframe. One that is written as 4h, or followed
 // by bars, is nothing else.
 func (r *briefReader) readTimeframe(i int) {
 	w := r.words[i]
@@ -53,7 +53,7 @@ func (r *briefReader) readTimeframe(i int) {
 		count = "" // hourly is a unit with its count
 	case count == "":
 		return
-	case len(count) == len(w) && after < len(r.words):
+	case len(count) == len(w) && len(units[r.word(after)]) == 1: // not "2016 daily"
 		unit = units[r.words[after]]
 		after++
 	}
@@ -62,7 +62,7 @@ func (r *briefReader) readTimeframe(i int) {
 	}
 	tf, err := market.ParseTimeframe(count + unit)
 	named := after < len(r.words) && slices.Contains(series, r.words[after])
-	if !named && err != nil {
+	if !named && (err != nil || len(unit) == 2 && r.percentBefore(i)) { // "0.5% daily" is a rate
 		return
 	}
 	if err != nil {
@@ -72,6 +72,12 @@ func (r *briefReader) readTimeframe(i int) {
 		after++
 	}
 	r.frames = append(r.frames, mention{tf, i, after, named || beyond})
+}
+
+// percentBefore says whether a percentage stands right before the word at i.
+func (r *briefReader) percentBefore(i int) bool {
+	prev := r.word(i - 1)
+	return strings.HasSuffix(prev, "%") || slices.Contains([]string{"percent", "pct", "cent"}, prev)
 }
 
 // ruledOut says whether a negation stands right before the word at i.

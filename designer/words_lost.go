@@ -39,6 +39,11 @@ func saysNothing(word string) bool {
 func (r *briefReader) lost() (list []string) {
 	for i := 0; i < len(r.words); i++ {
 		w := r.words[i]
+		if n := r.vagueCount(i); n > 0 {
+			list = appendNew(list, strings.Join(r.raw[i:i+n], " "))
+			i += n - 1
+			continue
+		}
 		if r.used[i] || saysNothing(w) || strings.Trim(w, ".%<>='") == "" {
 			continue
 		}
@@ -50,6 +55,40 @@ func (r *briefReader) lost() (list []string) {
 		list = appendNew(list, text)
 	}
 	return list
+}
+
+// counted are what a design could have few or many of, and amounts the words for how
+// many or how large: nothing is done about "few trades".
+var (
+	counted = strings.Fields("trade trades trading position positions signal signals entry entries indicator indicators")
+	amounts = strings.Fields("few fewer many much more less most larger smaller")
+)
+
+// vagueCount is how many words an amount without a number has that begins at i: "few
+// trades", "few good trades", "trade less"; 0 where there is none.
+func (r *briefReader) vagueCount(i int) int {
+	if slices.Contains(counted, r.words[i]) {
+		if next := r.word(i + 1); !r.used[i] && slices.Contains(amounts, next) && r.word(i+2) == stop {
+			return 2
+		}
+		return 0
+	}
+	if !slices.Contains(amounts, r.words[i]) {
+		return 0
+	}
+	const most = 4 // words: "fewer but larger positions"
+	for n := 1; n < most; n++ {
+		switch w := r.word(i + n); {
+		case slices.Contains(counted, w):
+			if r.used[i+n] {
+				return 0
+			}
+			return n + 1
+		case w == "than" || w == stop || !saysNothing(w) || r.used[i+n]:
+			return 0
+		}
+	}
+	return 0
 }
 
 // Nearest is the word that a user may have meant who wrote one that was not

@@ -72,11 +72,13 @@ func (j *judge) strategy() {
 func (j *judge) luck() {
 	f, r := &j.v.Figures, &j.rules
 	s, h := f.Test.Sharpe.Ratio(), f.Test.HoldSharpe.Ratio()
-	var over *float64
-	if s != nil && h != nil {
-		over = figure(*s - *h)
+	compared, limit := s, 0.0
+	if h == nil {
+		compared = nil
+	} else {
+		limit = *h
 	}
-	j.check(BeatsHold, over, 0, above,
+	j.check(BeatsHold, compared, limit, above,
 		fmt.Sprintf("the Sharpe ratio is %s on the test part; it must be above buy-and-hold's %s", show(s), show(h)),
 		"buy-and-hold cannot be compared: "+f.Test.Undefined)
 	j.check(BeatsLuck, f.Deflated, r.MinDeflated, atLeast,

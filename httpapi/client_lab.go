@@ -47,6 +47,12 @@ func (cl *Client) Models(ctx context.Context, limit int, cursor string) (out []M
 	return out, next, err
 }
 
+// Strategies returns the strategies that can be named.
+func (cl *Client) Strategies(ctx context.Context) (out []Strategy, err error) {
+	_, err = cl.get(ctx, "strategies", nil, &out)
+	return out, err
+}
+
 // Results returns what an operation ended with and, of a backtest, a page of the
 // columns named; the cursor of the next page is empty on the last.
 func (cl *Client) Results(ctx context.Context, id ktrdr.OperationID, include []string, limit int, cursor string) (out Results, next string, err error) {

@@ -100,6 +100,7 @@ type Prediction struct {
 	Classes   []string           `json:"classes,omitempty"` // of the answers; absent when they are forecast returns
 	Bars      []PredictedBar     `json:"bars"`
 	Warnings  []string           `json:"warnings,omitempty"`
+	MadeUp    *bool              `json:"made_up"`        // the prices, or some of them, are made up; null: not known
 	Look      []ktrdr.LookMarket `json:"look,omitempty"` // the number of the look at each market; absent when no holdout was opened
 }
 

@@ -81,6 +81,9 @@ func (s *Server) leaderboard(c *call, _ none) (Leaderboard, error) {
 		return Leaderboard{}, err
 	}
 	b, err := s.research.Leaderboard(c.Context(), q)
+	if ktrdr.CodeOf(err) == ktrdr.CodeInvalid { // of the query: there is no body
+		err = malformed("%w", err)
+	}
 	b.Rows, c.next = listed(b.Rows), b.Next
 	return b, err
 }

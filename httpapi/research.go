@@ -218,5 +218,6 @@ type Hypothesis struct {
 	Rationale string `json:"rationale,omitempty"`
 	Status    string `json:"status"` // untested, validated, refuted, inconclusive
 	Source    string `json:"source_experiment"`
+	MadeUp    *bool  `json:"made_up"` // prices of that experiment were made up; null: not known
 	TestedBy  string `json:"tested_by,omitempty"`
 }

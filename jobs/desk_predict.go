@@ -38,6 +38,7 @@ type Prediction struct {
 	Classes   []string // of the answers; nil when they are forecast returns
 	Bars      []PredictedBar
 	Warnings  []string
+	MadeUp    *bool              // the prices, or some of them, are made up; nil: not known
 	Look      []ktrdr.LookMarket // the look that it was, at each market; nil if it opened no holdout
 }
 
@@ -95,7 +96,10 @@ func (d *Desk) Predict(ctx context.Context, r PredictRequest) (Prediction, error
 	if err != nil {
 		return Prediction{}, err
 	}
-	p := Prediction{Strategy: m.Strategy.Name, Symbol: r.Symbol, Timeframe: m.Strategy.Data.Base, Classes: m.Strategy.Training.Labels.Classes(), Bars: []PredictedBar{}}
+	p := Prediction{
+		Strategy: m.Strategy.Name, Symbol: r.Symbol, Timeframe: m.Strategy.Data.Base, Classes: m.Strategy.Training.Labels.Classes(),
+		Bars: []PredictedBar{}, MadeUp: AnyMadeUp(found.pinned),
+	}
 	if err := d.readable(ctx, r, &p, file, from, found); err != nil {
 		return Prediction{}, err
 	}

@@ -2,6 +2,7 @@ package research
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
@@ -180,6 +181,7 @@ func (r *research) hash(e evaluation, verdict *Assessment) (ktrdr.Hash, error) {
 	judged := *verdict
 	judged.Decisions, judged.Instead = nil, "" // how long models took, and which were away
 	judged.MadeUp = nil                        // the bars are hashed
+	judged.Reasons = hashedReasons(judged.Reasons)
 	f := fingerprint{
 		Strategy: r.state.StrategyHash, Data: hashes(r.spec.Bars), Seed: r.spec.Seed,
 		Weights: e.training.Model.SHA256, Training: e.training.ResultHash, Gates: r.state.Gates, Assessment: &judged,
@@ -191,6 +193,23 @@ func (r *research) hash(e evaluation, verdict *Assessment) (ktrdr.Hash, error) {
 		}
 	}
 	return hashJSON(f)
+}
+
+// hashedReasons are reasons as every version has hashed them: the comparison with
+// buy-and-hold by the difference and 0.
+func hashedReasons(reasons []evidence.Reason) []evidence.Reason {
+	list := slices.Clone(reasons)
+	for i := range list {
+		r := &list[i]
+		if r.Code != evidence.BeatsHold || r.Limit == nil {
+			continue
+		}
+		if r.Value != nil {
+			r.Value = new(*r.Value - *r.Limit)
+		}
+		r.Limit = new(0.0)
+	}
+	return list
 }
 
 func hashes(bars []jobs.Bars) []ktrdr.Hash {

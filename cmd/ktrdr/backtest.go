@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -90,6 +91,16 @@ func fileOfModel(name string) userFile {
 	return userFile{"model file", name, "`ktrdr models` lists what was trained, and `ktrdr models save` makes a file of it"}
 }
 
+func strategyAsModel(arg string) error {
+	return usagef("%s is a strategy, not a model: train it with `ktrdr train %s`, and give the training's id", arg, arg)
+}
+
+// isStrategy says whether the server knows a strategy of this name.
+func isStrategy(ctx context.Context, c *httpapi.Client, name string) bool {
+	list, _ := c.Strategies(ctx) // without it the message is another
+	return slices.ContainsFunc(list, func(s httpapi.Strategy) bool { return s.Name == name })
+}
+
 // modelFor is what the server knows a model by: a hash is taken as it is, a file
 // is uploaded, and anything else is a training.
 func modelFor(ctx context.Context, c *httpapi.Client, arg string) (string, error) {
@@ -100,13 +111,16 @@ func modelFor(ctx context.Context, c *httpapi.Client, arg string) (string, error
 	_, yaml := strategyName(filepath.Base(arg))
 	if yaml && err == nil {
 		_ = f.Close() // it was only read
-		return "", usagef("%s is a strategy, not a model: train it with `ktrdr train %s`, and give the training's id", arg, arg)
+		return "", strategyAsModel(arg)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		if yaml || strings.ContainsRune(arg, os.PathSeparator) || strings.HasSuffix(arg, ".safetensors") {
 			return "", fileOfModel(arg).trouble(err)
 		}
 		id, err := resolveAs(ctx, c, arg, ktrdr.Training)
+		if ktrdr.CodeOf(err) == ktrdr.CodeNotFound && isStrategy(ctx, c, arg) {
+			return "", strategyAsModel(arg)
+		}
 		return string(id), err
 	}
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -53,6 +54,9 @@ func (a *app) secret(to *url.URL) (token ktrdr.Secret, from string, err error) {
 	token, err = readToken(from)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return "", "", nil // the server will say whether it wants one
+	}
+	if errors.Is(err, syscall.ENOTDIR) {
+		return "", "", noFolder(a.dataDir())
 	}
 	return token, from, err
 }

@@ -164,6 +164,7 @@ type imported struct {
 	Hint      string           `json:"hint,omitempty"`     // what is probably not meant
 
 	asked   bool   // a flag says which market it belongs to
+	exists  bool   // refused, as there is such a series and no flag says what to do with it
 	refused bool   // for the findings of the report
 	then    string // what became of a file that was read, where nothing is stored for it
 }
@@ -202,14 +203,14 @@ func (a *app) importGroups(ctx context.Context, im *importer, targets []target) 
 		groups[t.series] = append(groups[t.series], t)
 	}
 	var results []imported
-	failed := false
+	failed, exists := false, true
 	for _, s := range order {
 		list := im.group(ctx, groups[s])
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		for _, r := range list {
-			failed = failed || !r.OK
+			failed, exists = failed || !r.OK, exists && (r.OK || r.exists)
 			if !a.json { // a long list is told as it goes
 				a.printImported(r)
 			}
@@ -221,7 +222,10 @@ func (a *app) importGroups(ctx context.Context, im *importer, targets []target) 
 			return err
 		}
 	}
-	if failed {
+	switch {
+	case failed && exists: // only a flag is missing
+		return &exitError{code: exitUsage}
+	case failed:
 		return &exitError{code: exitFailed}
 	}
 	return nil
@@ -276,6 +280,10 @@ func (im *importer) group(ctx context.Context, files []target) []imported {
 	if err := im.store(ctx, all, strings.Join(names, ", "), last); err != nil {
 		_, last.refused = errors.AsType[*market.InvalidError](err)
 		last.OK, last.Error = false, err.Error()
+		if im.mode == jobs.ImportNew && ktrdr.CodeOf(err) == ktrdr.CodeConflict {
+			_, err := im.ledger.library.Entry(ctx, all.Symbol, all.Timeframe)
+			last.exists = err == nil
+		}
 	}
 	return results
 }

@@ -37,7 +37,7 @@ func makeFolder(dir string) error {
 	}
 	switch {
 	case err == nil && !info.IsDir(), errors.Is(err, syscall.ENOTDIR):
-		return usagef("data folder %s: it or a part of its path is a file and no directory; choose another with --data", dir)
+		return noFolder(dir)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("data folder %s: this user may not make it or look into it; choose another with --data", dir)
 	case err != nil:
@@ -47,6 +47,11 @@ func makeFolder(dir string) error {
 		return fmt.Errorf("data folder %s can be written by other users (mode %04o): run `chmod 700 %s`", dir, info.Mode().Perm(), dir)
 	}
 	return nil
+}
+
+// noFolder refuses a data folder that is a file, or lies in one.
+func noFolder(dir string) error {
+	return usagef("data folder %s: it or a part of its path is a file and no directory; choose another with --data", dir)
 }
 
 var errNoToken = errors.New("holds no token")

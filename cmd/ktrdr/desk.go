@@ -37,7 +37,7 @@ func (d desk) Predict(ctx context.Context, r httpapi.PredictionRequest) (httpapi
 	p, err := d.Desk.Predict(ctx, jobs.PredictRequest(r))
 	out := httpapi.Prediction{
 		Strategy: p.Strategy, Symbol: p.Symbol, Timeframe: string(p.Timeframe), Classes: p.Classes,
-		Bars: make([]httpapi.PredictedBar, len(p.Bars)), Warnings: p.Warnings, Look: p.Look,
+		Bars: make([]httpapi.PredictedBar, len(p.Bars)), Warnings: p.Warnings, MadeUp: p.MadeUp, Look: p.Look,
 	}
 	for i, b := range p.Bars {
 		out.Bars[i] = httpapi.PredictedBar(b)

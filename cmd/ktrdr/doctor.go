@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -95,6 +96,9 @@ func (d *doctor) folder() {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		d.bad("folder", "name it with --data, or start a backend with `ktrdr serve`", "%s does not exist", dir)
+		return
+	case err == nil && !info.IsDir(), errors.Is(err, syscall.ENOTDIR):
+		d.bad("folder", "choose another with --data", "%s: it or a part of its path is a file and no directory", dir)
 		return
 	case err != nil:
 		d.bad("folder", "run this as the user who runs the backend", "%v", err)

@@ -92,7 +92,8 @@ func (f *follower) watch(ctx context.Context) error {
 		case e := <-events:
 			f.tell(e)
 			if ended(e.Kind) {
-				if err := f.look(ctx); err == nil && f.op.Status.Terminal() {
+				// an earlier end, which was resumed from, is not the last
+				if err := f.look(ctx); err == nil && f.op.Status.Terminal() && e.Epoch == f.op.Epoch {
 					return nil
 				}
 			}
@@ -206,9 +207,20 @@ func (f *follower) show() {
 	for _, child := range f.children {
 		if f.told[child.ID] != child.Status {
 			f.told[child.ID] = child.Status
-			fmt.Fprintf(f.a.out, "%s    %s  %s  %s\n", time.Now().Format(time.TimeOnly), child.ID, child.Status, plain(note(child)))
+			fmt.Fprintf(f.a.out, "%s    %s  %s  %s\n", becameAt(child).Local().Format(time.TimeOnly), child.ID, child.Status, plain(note(child)))
 		}
 	}
+}
+
+// becameAt is when an operation took the status that it has.
+func becameAt(op ktrdr.Operation) time.Time {
+	switch {
+	case op.Status.Terminal() && !op.CompletedAt.IsZero():
+		return op.CompletedAt
+	case op.Status != ktrdr.Pending && !op.StartedAt.IsZero():
+		return op.StartedAt
+	}
+	return op.CreatedAt
 }
 
 func (f *follower) bars() []string {
@@ -243,8 +255,8 @@ func (f *follower) outcome() error {
 		}
 		if said := summary(op.Result); said != "" {
 			fmt.Fprintf(a.out, "\n%s\nSee `ktrdr results %s`.", plain(said), op.ID)
-		} else if len(op.Result) > 0 {
-			fmt.Fprintf(a.out, " %s", plain(string(op.Result)))
+		} else if said := resultWords(op.Result); said != "" {
+			fmt.Fprintf(a.out, ": %s", plain(said))
 		}
 		fmt.Fprintln(a.out)
 	}

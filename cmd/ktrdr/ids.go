@@ -51,6 +51,15 @@ func resolveAs(ctx context.Context, c *httpapi.Client, text string, want ktrdr.T
 		op, err := c.Operation(ctx, ktrdr.OperationID(text))
 		return op.ID, unknownName(err)
 	}
+	if isRunID(text) {
+		run, err := resolveRun(ctx, c, text)
+		if err != nil {
+			return "", err
+		}
+		id := shortRun(run.ID)
+		return "", usagef("%s is a run, not an operation: `ktrdr status %s` shows it, `ktrdr leaderboard --run %s` the results of its researches, and `ktrdr ops --run %s` its operations",
+			id, id, id, id)
+	}
 	if len(text) < shortest { // an unset variable must not mean whatever there is
 		return "", usagef("%q is too short for an operation's id; give at least %d characters of one that `ktrdr ops` shows", text, shortest)
 	}

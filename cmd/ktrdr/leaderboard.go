@@ -15,6 +15,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/spelling"
 )
@@ -31,6 +32,11 @@ func (d researchDesk) Leaderboard(ctx context.Context, q httpapi.LeaderboardQuer
 	}
 	if err := d.spellSymbol(ctx, &q); err != nil {
 		return httpapi.Leaderboard{}, err
+	}
+	if q.Timeframe != "" {
+		if _, err := market.ParseTimeframe(q.Timeframe); err != nil {
+			return httpapi.Leaderboard{}, ktrdr.Errorf(ktrdr.CodeInvalid, "%w", err)
+		}
 	}
 	from, err := leaderPlace(q.Cursor)
 	if err != nil {
@@ -53,7 +59,7 @@ func (d researchDesk) Leaderboard(ctx context.Context, q httpapi.LeaderboardQuer
 	}
 	rules := evidence.Rules{}.WithDefaults()
 	return httpapi.Leaderboard{
-		Summary: claimsOnMarkets(claims, markets), Claims: claims, Markets: markets, ByLuck: rules.MaxLuck * float64(markets),
+		Summary: leaderSummary(claims, markets, q), Claims: claims, Markets: markets, ByLuck: rules.MaxLuck * float64(markets),
 		Thresholds: thresholds(rules), Rows: rows, Next: next,
 	}, nil
 }
@@ -160,15 +166,40 @@ func (d researchDesk) markets(ctx context.Context, q httpapi.LeaderboardQuery) (
 		return t.Markets, err
 	}
 	all, err := d.engine.Markets(ctx)
+	if err != nil {
+		return 0, err
+	}
 	n := 0
 	for _, m := range all {
-		if m.Trials > 0 && slices.ContainsFunc(m.Series, func(s ktrdr.MarketSeries) bool {
-			return (q.Symbol == "" || s.Symbol == q.Symbol) && (q.Timeframe == "" || s.Timeframe == q.Timeframe)
-		}) {
-			n++
+		if m.Trials == 0 {
+			continue
+		}
+		one, err := d.engine.Trials(ctx, ktrdr.TrialQuery{Run: q.Run, Market: m.ID, Symbol: q.Symbol, Timeframe: q.Timeframe, Limit: 1})
+		if err != nil {
+			return 0, err
+		}
+		n += len(one.Trials)
+	}
+	return n, nil
+}
+
+// leaderSummary is the first line of a leaderboard. One that is empty because of its
+// filters does not say that nothing was researched.
+func leaderSummary(claims, markets int, q httpapi.LeaderboardQuery) string {
+	if filters := leaderFilters(q); markets == 0 && len(filters) > 0 {
+		return fmt.Sprintf("No market was researched with %s.", strings.Join(filters, ", "))
+	}
+	return claimsOnMarkets(claims, markets)
+}
+
+// leaderFilters names the filters of a leaderboard: "symbol EURUSD".
+func leaderFilters(q httpapi.LeaderboardQuery) (filters []string) {
+	for _, f := range [][2]string{{"symbol", q.Symbol}, {"timeframe", q.Timeframe}, {"run", shortRun(q.Run)}} {
+		if f[1] != "" {
+			filters = append(filters, f[0]+" "+f[1])
 		}
 	}
-	return n, err
+	return filters
 }
 
 // claimsOnMarkets says how many claims there are, and how many luck alone gives.

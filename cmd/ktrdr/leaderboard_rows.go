@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
@@ -84,22 +85,12 @@ func listedTrial(t ktrdr.Trial) ktrdr.Trial {
 
 // noLeaders says why a leaderboard is empty.
 func noLeaders(w io.Writer, q httpapi.LeaderboardQuery) {
-	filter := ""
-	if q.Symbol != "" {
-		filter += " --symbol " + q.Symbol
-	}
-	if q.Timeframe != "" {
-		filter += " --timeframe " + q.Timeframe
-	}
 	switch {
 	case q.Cursor != "":
 		fmt.Fprintln(w, "There are no more rows.")
-	case filter == "":
+	case q.Symbol == "" && q.Timeframe == "":
 		nothingYet(w, "researches that ended", q.Run)
 	default:
-		if q.Run != "" {
-			filter += " --run " + shortRun(q.Run)
-		}
-		fmt.Fprintf(w, "No research that ended fits%s. Leave out the filter to see all; `ktrdr data list` shows the symbols.\n", plain(filter))
+		fmt.Fprintf(w, "No research that ended fits --%s. Leave out the filter to see all; `ktrdr data list` shows the symbols.\n", plain(strings.Join(leaderFilters(q), " --")))
 	}
 }

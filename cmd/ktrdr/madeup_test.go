@@ -13,7 +13,7 @@ import (
 
 // madeUpOf reads the mark of every series that `data list` shows: "true", "false"
 // or "null".
-func (l *lab) madeUpOf() map[string]string {
+func (l *lab) madeUpMarks() map[string]string {
 	l.t.Helper()
 	marks := map[string]string{}
 	for _, s := range decode[[]struct {
@@ -76,7 +76,7 @@ func TestMadeUp_SeriesStayMarked(t *testing.T) {
 
 func (l *lab) sameMarks(when string, want map[string]string) {
 	l.t.Helper()
-	got := l.madeUpOf()
+	got := l.madeUpMarks()
 	for name, mark := range want {
 		if got[name] != mark {
 			l.t.Errorf("%s: made_up of %s is %s, want %s", when, name, got[name], mark)
@@ -97,6 +97,11 @@ func TestMadeUp_EveryListAndVerdictSaysSo(t *testing.T) {
 	if !strings.Contains(said, "made up") {
 		t.Errorf("a followed research does not say that its prices are made up:\n%s", said)
 	}
+	training := string(l.ops("--type", "training")[0].ID)
+	l.marked("on FAKE 1h", "prices made up", "predict", training)
+	if out := l.must("predict", training, "--json"); !strings.Contains(out, `"made_up": true`) {
+		t.Errorf("the JSON of a prediction has no made_up that is true:\n%s", out)
+	}
 	l.imports(market.Synth(market.SynthConfig{Symbol: "FAKE", Timeframe: market.H1, Bars: 3000, Seed: 70}), "--replace")
 	l.sameMarks("replaced", map[string]string{"FAKE 1h": "false"})
 
@@ -110,6 +115,10 @@ func TestMadeUp_EveryListAndVerdictSaysSo(t *testing.T) {
 	l.marked("FAKE 1h, prices made up", "this one", "results", string(op.ID))
 	l.marked("Verdict:", "prices made up", "results", string(op.ID))
 	l.marked("prices", "made up", "status", op.Queue.Run)
+	for _, kind := range []string{"agent_research", "agent_assessment", "training", "backtesting"} {
+		l.marked("prices", "made up", "status", string(l.ops("--type", kind)[0].ID))
+	}
+	l.marked(op.Queue.Run, "made up", "memory", "hypotheses")
 	l.marked(shortRun(op.Queue.Run), "made up", "runs")
 	l.marked("FAKE", "made up", "models")
 
@@ -117,7 +126,7 @@ func TestMadeUp_EveryListAndVerdictSaysSo(t *testing.T) {
 	if err != nil || len(spec.Bars) != 1 || spec.Bars[0].MadeUp == nil || !*spec.Bars[0].MadeUp || spec.Holdout[0].MadeUp == nil {
 		t.Errorf("the spec names bars %+v, %v: want them made up", spec.Bars, err)
 	}
-	for _, args := range [][]string{{"results", string(op.ID)}, {"leaderboard"}, {"report"}, {"runs"}, {"status"}, {"memory", "trials"}, {"memory", "list"}, {"models"}} {
+	for _, args := range [][]string{{"results", string(op.ID)}, {"leaderboard"}, {"report"}, {"runs"}, {"status"}, {"memory", "trials"}, {"memory", "list"}, {"memory", "hypotheses"}, {"models"}} {
 		if out := l.must(append(args, "--json")...); !strings.Contains(strings.ReplaceAll(out, " ", ""), `"made_up":true`) {
 			t.Errorf("the JSON of ktrdr %s has no made_up that is true:\n%s", strings.Join(args, " "), out)
 		}

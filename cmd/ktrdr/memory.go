@@ -83,9 +83,9 @@ func printMemory(w io.Writer, m httpapi.Memory, run string) {
 	}
 	switch m.Kind {
 	case "hypotheses":
-		table(w, "STATUS\tHYPOTHESIS\tFROM\tTESTED BY", func(row func(...any)) {
+		table(w, "STATUS\tHYPOTHESIS\tPRICES\tFROM\tTESTED BY", func(row func(...any)) {
 			for _, h := range m.Hypotheses {
-				row(h.Status, h.Text, h.Source, dash(h.TestedBy))
+				row(h.Status, h.Text, pricesText(h.MadeUp), h.Source, dash(h.TestedBy))
 			}
 		})
 	case "trials":

@@ -39,16 +39,31 @@ func (a *app) listModels(ctx context.Context, c *httpapi.Client, limit int) erro
 			fmt.Fprintln(w, "No models. Train one with `ktrdr train STRATEGY`.")
 			return
 		}
-		table(w, "TRAINING\tSTRATEGY\tDATA\tPRICES\tSEED\tACCURACY\tBASELINE\tWARNINGS\tMODEL\tCOMPLETED", func(row func(...any)) {
+		narrow := terminal(w) && width(w) < wholeIDsAbove
+		table(w, modelHead, func(row func(...any)) {
 			for _, m := range models {
-				row(m.Operation, m.Strategy, strings.Join(m.Symbols, ",")+" "+strings.Join(m.Timeframes, ","), pricesText(m.MadeUp), m.Seed,
-					share(m.TestAccuracy), share(m.Baseline), m.Warnings, shortHash(m.File.SHA256.String()), ago(m.CompletedAt))
+				row(modelCells(m, narrow)...)
 			}
 		})
 		if next != "" {
 			fmt.Fprintln(w, "There are more: see --limit.")
 		}
 	})
+}
+
+const modelHead = "TRAINING\tSTRATEGY\tDATA\tPRICES\tSEED\tACCURACY\tBASELINE\tWARNINGS\tMODEL\tCOMPLETED"
+
+// modelCells fills the columns of modelHead. On a narrow terminal an id is its random
+// tail, which commands take: a whole one would be cut to what all ids begin with.
+func modelCells(m httpapi.Model, narrow bool) []any {
+	id := string(m.Operation)
+	if narrow {
+		id = tail(m.Operation)
+	}
+	return []any{
+		id, m.Strategy, strings.Join(m.Symbols, ",") + " " + strings.Join(m.Timeframes, ","), pricesText(m.MadeUp), m.Seed,
+		share(m.TestAccuracy), share(m.Baseline), m.Warnings, shortHash(m.File.SHA256.String()), ago(m.CompletedAt),
+	}
 }
 
 func share(x *float64) string {

@@ -61,7 +61,7 @@ func (a *app) printPrediction(p httpapi.Prediction) error {
 		}
 	}
 	return a.print(p, func(w io.Writer) {
-		fmt.Fprintf(w, "%s on %s %s\n", plain(p.Strategy), p.Symbol, p.Timeframe)
+		fmt.Fprintf(w, "%s on %s %s, prices %s\n", plain(p.Strategy), p.Symbol, p.Timeframe, pricesText(p.MadeUp))
 		table(w, "BAR\tCLOSE\tSIGNAL\tCONFIDENCE\tANSWERS", func(row func(...any)) {
 			for _, b := range p.Bars {
 				row(minute(b.Time.Unix()), six(b.Close), b.Signal, fmt.Sprintf("%.3f", b.Confidence), answersText(p.Classes, b.Answers))

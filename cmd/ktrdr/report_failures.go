@@ -45,7 +45,7 @@ type reasons map[string]*httpapi.ReportFailure
 
 // anyID is an id inside a message. With it every failure would be a group of its
 // own.
-var anyID = regexp.MustCompile(`op_[a-z_]+_\d{8}_\d{6}_[0-9a-f]{8}(: )?`)
+var anyID = regexp.MustCompile(` ?\(op_[a-z_]+_\d{8}_\d{6}_[0-9a-f]{8}\)|op_[a-z_]+_\d{8}_\d{6}_[0-9a-f]{8}(: )?`)
 
 func (r reasons) add(op *ktrdr.FailedOperation) {
 	text := shorten(anyID.ReplaceAllString(plain(op.Message), ""), longestReason)

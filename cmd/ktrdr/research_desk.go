@@ -171,13 +171,22 @@ func (d researchDesk) hypotheses(ctx context.Context, q httpapi.MemoryQuery) ([]
 	if err != nil {
 		return nil, err
 	}
-	list := []httpapi.Hypothesis{}
+	list, marks := []httpapi.Hypothesis{}, map[string]*bool{} // by run
 	for _, h := range known {
 		if q.Run != "" && !strings.HasPrefix(h.Source, q.Run+"/") || q.Limit > 0 && len(list) == q.Limit {
 			continue
 		}
+		id, _, _ := strings.Cut(h.Source, "/") // all researches of a run have the same bars
+		mark, seen := marks[id]
+		if !seen {
+			run, err := d.engine.FindRun(ctx, id)
+			if err != nil && ktrdr.CodeOf(err) != ktrdr.CodeNotFound {
+				return nil, err
+			}
+			mark, marks[id] = run.MadeUp, run.MadeUp
+		}
 		list = append(list, httpapi.Hypothesis{
-			ID: h.ID, Text: h.Text, Rationale: h.Rationale, Status: string(h.Status), Source: h.Source, TestedBy: h.TestedBy,
+			ID: h.ID, Text: h.Text, Rationale: h.Rationale, Status: string(h.Status), Source: h.Source, MadeUp: mark, TestedBy: h.TestedBy,
 		})
 	}
 	return list, nil

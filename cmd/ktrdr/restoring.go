@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/ktrdr/ktrdr/fault"
 	"github.com/ktrdr/ktrdr/sqlstore"
@@ -36,6 +37,8 @@ func refuseRestoring(dir string) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
+	case errors.Is(err, syscall.ENOTDIR):
+		return noFolder(dir)
 	case err != nil:
 		return fmt.Errorf("data folder: %w", err)
 	}

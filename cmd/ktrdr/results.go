@@ -1,11 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -124,6 +128,24 @@ func summary(result json.RawMessage) string {
 		return ""
 	}
 	return r.Summary
+}
+
+// resultWords are the plain values of a result without a summary: "steps 60".
+func resultWords(result json.RawMessage) string {
+	var all map[string]any
+	read := json.NewDecoder(bytes.NewReader(result))
+	read.UseNumber()
+	if len(result) == 0 || read.Decode(&all) != nil {
+		return ""
+	}
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		switch all[name].(type) {
+		case string, json.Number, bool:
+			words = append(words, fmt.Sprintf("%s %v", strings.ReplaceAll(name, "_", " "), all[name]))
+		}
+	}
+	return strings.Join(words, ", ")
 }
 
 // printFigures prints a result for people: in words and numbers where it has

@@ -211,8 +211,11 @@ func (a *app) describe(w io.Writer, op ktrdr.Operation) {
 	}
 	if said := summary(op.Result); said != "" {
 		line("result", said)
-	} else if len(op.Result) > 0 {
-		line("result", string(op.Result))
+	} else if said := resultWords(op.Result); said != "" {
+		line("result", said)
+	}
+	if madeUp, known := madeUpOf(op); known {
+		line("prices", pricesText(madeUp))
 	}
 	switch {
 	case summary(op.Result) != "":

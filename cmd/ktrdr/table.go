@@ -37,7 +37,7 @@ const (
 // droppable are the columns that a narrow terminal leaves out, in this order.
 // The first column of a table stays: it names the row.
 var droppable = []string{
-	"WORKER", "ATTEMPTS", "WHERE", "TESTED BY", "OVERRULED", "COMMISSION", "SLIPPAGE", "SPREAD", "HOLD", "COST", "LOOKS", "TRIALS",
+	"SEED", "WORKER", "ATTEMPTS", "WHERE", "TESTED BY", "OVERRULED", "COMMISSION", "SLIPPAGE", "SPREAD", "HOLD", "COST", "LOOKS", "TRIALS",
 	"AT", "RUN", "ALPHA", "FAILED", "CLAIMS", "CREATED", "TYPES", "FROM", "PROGRESS",
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -50,7 +51,7 @@ func TestTable_MadeUpPricesAreAlwaysMarked(t *testing.T) {
 		strings.Join(leaderHead, "\t"),
 		"OPERATION\tSTRATEGY\tMARKET\tPRICES\tRUN\tSHARPE\tALPHA\tRETURN\tTRADES\tTRIALS\tLOOKS\tAT\tRESULT",
 		"RESEARCH\tSTRATEGY\tPRICES\tVERDICT\t" + strings.Join(evidenceHead, "\t") + "\tRETURN\tTRADES\tAT\tRESULT",
-		"TRAINING\tSTRATEGY\tDATA\tPRICES\tSEED\tACCURACY\tBASELINE\tWARNINGS\tMODEL\tCOMPLETED",
+		modelHead,
 		"RUN\tSTATE\tPRICES\tCREATED\tRESEARCHES\tOPEN\tFAILED\tFINALISTS\tLOOKS\tCLAIMS\tGOAL",
 		"SYMBOL\tTIMEFRAME\tBARS\tFIRST\tLAST\tSIZE\tHASH\tPRICES\tFROM\tMARKET\tHOLDOUT FROM\tTRIALS\tLOOKS",
 	} {
@@ -120,5 +121,32 @@ func TestWatcher_WhatIsActiveComesFirst(t *testing.T) {
 	if len(lines) != 5 || !strings.HasPrefix(lines[0], "run_01234567") || !strings.Contains(lines[1], "DESIGNING") || !strings.Contains(lines[2], "TRAINING") ||
 		lines[3] != "end 2" || lines[4] != "end 1" {
 		t.Errorf("lines %q, want the counts, what is active, then the newest end", lines)
+	}
+}
+
+// TestModels_IDsCanBeUsedOnANarrowTerminal cuts the list of models to 80 columns: each
+// row still has a name of its training that no other row has.
+func TestModels_IDsCanBeUsedOnANarrowTerminal(t *testing.T) {
+	all := [][]string{strings.Split(modelHead, "\t")}
+	tails := []string{"4540215f", "e3779b10"}
+	for _, random := range tails {
+		m := httpapi.Model{
+			Operation: ktrdr.OperationID("op_training_20261116_011516_" + random), Strategy: "rsi_mean_reversion",
+			Symbols: []string{"EURUSD"}, Timeframes: []string{"1h"}, MadeUp: new(true), Seed: 1 << 62, TestAccuracy: new(0.5), Baseline: new(0.5), Warnings: 3,
+		}
+		var row []string
+		for _, c := range modelCells(m, true) {
+			row = append(row, fmt.Sprint(c))
+		}
+		all = append(all, row)
+	}
+	lines := layOut(all, 80)
+	for i, random := range tails {
+		if !strings.HasPrefix(lines[i+1], random+" ") {
+			t.Errorf("row %d does not begin with %s:\n%s", i, random, strings.Join(lines, ""))
+		}
+	}
+	if head := lines[0]; strings.Contains(head, "SEED") || !strings.Contains(head, "ACCURACY") || !strings.Contains(head, "PRICES") {
+		t.Errorf("the seed goes first, and the figures stay:\n%s", strings.Join(lines, ""))
 	}
 }

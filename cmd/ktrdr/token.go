@@ -64,7 +64,7 @@ func newTokenRevoke(a *app) *cobra.Command {
 		Args: exactly(1, "one TOKEN id from `ktrdr token list`"),
 		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
 			if err := c.RevokeToken(ctx, args[0]); err != nil {
-				return err
+				return unknownName(err)
 			}
 			return a.print(revoked{args[0]}, func(w io.Writer) {
 				fmt.Fprintf(w, "%s is revoked; it is refused within seconds.\n", args[0])

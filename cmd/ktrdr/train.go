@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -74,6 +75,9 @@ func nameStrategy(r *httpapi.TrainingRequest, arg string) error {
 		return err
 	}
 	if _, _, err := strategy.Parse(text, arg); err != nil { // the server would not know the file's name
+		if _, yaml := strategyName(filepath.Base(arg)); !yaml {
+			return usagef("%s is no strategy file: a strategy is YAML and its name ends in .yaml; name one of `ktrdr strategies`, or a file", arg)
+		}
 		return fmt.Errorf("correct the strategy, and check it with `ktrdr validate %s`: %w", arg, err)
 	}
 	r.StrategyYAML = string(text)

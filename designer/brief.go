@@ -103,7 +103,7 @@ func (c Chosen) Read(text string, known Known) Brief {
 		text = text[:longest]
 		b.understand("Only the first %d bytes of the goal were read.", longest)
 	}
-	r := newReader(text, &b)
+	r := newReader(text, known, &b)
 	r.readSeries(known, c)
 	r.settle()
 	b.NotUnderstood = r.lost()

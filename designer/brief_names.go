@@ -146,7 +146,7 @@ func written(list []spot, i int) bool {
 
 // names says whether a word is a timeframe.
 func names(word string) bool {
-	r := newReader(word, &Brief{})
+	r := newReader(word, Known{}, &Brief{})
 	return len(r.frames) == 1
 }
 
@@ -271,10 +271,10 @@ func common(word string) bool {
 	if _, ok := phrases[lower]; ok || units[lower] != "" || slices.Contains(fiat, word) {
 		return true
 	}
-	if _, ok := indicator.Lookup(lower); ok {
+	if _, ok := indicator.Lookup(lower); ok || negates(lower) || deniers[lower].behind {
 		return true
 	}
-	for _, list := range [][]string{english, terms, spoken, grammar, everyday, negations, hopes, floors, spans} {
+	for _, list := range [][]string{english, terms, spoken, grammar, everyday, hopes, floors, spans} {
 		if slices.Contains(list, lower) {
 			return true
 		}

@@ -71,12 +71,13 @@ func TestCheckBrief_WarnsWhereSomethingOfItIsThere(t *testing.T) {
 		chosen designer.Chosen
 		says   []string // one each
 	}{
-		"another symbol":           {"EURUSD against TSLA", designer.Chosen{}, []string{"names TSLA"}},
-		"the symbol was chosen":    {"as I do with TSLA", designer.Chosen{Symbols: []string{"EURUSD"}}, []string{"names TSLA"}},
-		"another was chosen":       {"EURUSD or GBPUSD", designer.Chosen{Symbols: []string{"EURUSD"}}, []string{"names GBPUSD, and the request chooses EURUSD"}},
-		"the timeframe was chosen": {"EURUSD on 5m bars", designer.Chosen{Timeframes: []market.Timeframe{market.H1}}, []string{"names 5m bars, and the request chooses 1h"}},
-		"both":                     {"TSLA on 5m bars", designer.Chosen{Symbols: []string{"EURUSD"}, Timeframes: []market.Timeframe{market.H1}}, []string{"names TSLA", "names 5m"}},
-		"nothing is odd":           {"EURUSD 1h", designer.Chosen{}, nil},
+		"another symbol":               {"EURUSD against TSLA", designer.Chosen{}, []string{"names TSLA"}},
+		"the symbol was chosen":        {"as I do with TSLA", designer.Chosen{Symbols: []string{"EURUSD"}}, []string{"names TSLA"}},
+		"another was chosen":           {"EURUSD or GBPUSD", designer.Chosen{Symbols: []string{"EURUSD"}}, []string{"names GBPUSD, and the request chooses EURUSD"}},
+		"what is ruled out was chosen": {"trend, not EURUSD", designer.Chosen{Symbols: []string{"EURUSD"}}, []string{"rules out EURUSD, and the request chooses it"}},
+		"the timeframe was chosen":     {"EURUSD on 5m bars", designer.Chosen{Timeframes: []market.Timeframe{market.H1}}, []string{"names 5m bars, and the request chooses 1h"}},
+		"both":                         {"TSLA on 5m bars", designer.Chosen{Symbols: []string{"EURUSD"}, Timeframes: []market.Timeframe{market.H1}}, []string{"names TSLA", "names 5m"}},
+		"nothing is odd":               {"EURUSD 1h", designer.Chosen{}, nil},
 	} {
 		got, err := designer.CheckBrief(c.text, library, c.chosen)
 		if err != nil || len(got) != len(c.says) {

@@ -42,7 +42,10 @@ func (r *briefReader) readSeries(known Known, chosen Chosen) {
 		b.understand("The library has no data: import some, or make a synthetic market.")
 		return
 	}
-	symbols := r.namedSymbols(known)
+	symbols, out, _ := r.namedSymbols()
+	if out = without(out, chosen.Symbols); len(out) > 0 {
+		b.understand("Leave out %s.", listed(out))
+	}
 	symbols = symbols[:min(len(symbols), MaxSymbols)]
 	if len(chosen.Symbols) > 0 {
 		symbols = chosen.Symbols
@@ -113,15 +116,19 @@ func (k Known) longestCommon(symbols []string) ([]string, []market.Timeframe) {
 	return some, []market.Timeframe{longest.Timeframe}
 }
 
-// namedSymbols are the symbols that the text names, in its order. EUR/USD, as
-// people write it, names EURUSD. A symbol that is also an English word counts in
-// capitals only.
-func (r *briefReader) namedSymbols(known Known) []string {
+// symbolName is a symbol that a text names, and how many words its name has.
+type symbolName struct {
+	symbol string
+	words  int
+}
+
+// findSymbols finds the symbols that the text names. EUR/USD, as people write it,
+// names EURUSD. A symbol that is also an English word counts in capitals only.
+func (r *briefReader) findSymbols(known Known) {
 	byName := map[string]string{}
 	for _, s := range known.Series {
 		byName[squash(s.Symbol)] = s.Symbol
 	}
-	var named []string
 	for i, w := range r.words {
 		for _, n := range []int{1, 2} {
 			if i+n > len(r.words) || squash(w) == "" {
@@ -135,19 +142,37 @@ func (r *briefReader) namedSymbols(known Known) []string {
 			if !ok || n == 1 && r.raw[i] == w && (slices.Contains(english, w) || saysNothing(w)) {
 				continue
 			}
-			named = appendNew(named, symbol)
-			r.use(i, n)
-			r.symbolAt[i], r.symbolAt[i+n-1] = true, true
+			r.symbols[i] = symbolName{symbol, n}
 		}
 	}
-	r.certify()
-	return named
+}
+
+// namedSymbols are the symbols that the text wants, those that it rules out, and
+// those of which it does not say clearly whether it wants them, in its order.
+func (r *briefReader) namedSymbols() (named, out, unclear []string) {
+	for i, s := range r.symbols {
+		switch {
+		case s.words == 0:
+			continue
+		case r.verdicts[i] == doubtful:
+			unclear = appendNew(unclear, s.symbol)
+			continue
+		case r.verdicts[i] == unwanted:
+			out = appendNew(out, s.symbol)
+		default:
+			named = appendNew(named, s.symbol)
+		}
+		r.use(i, s.words)
+	}
+	return without(named, out), out, unclear
 }
 
 // certify makes "daily" and its like certain where nothing but a timeframe is
 // meant: beside a symbol, behind "on", in front of the kind of a strategy, alone.
 func (r *briefReader) certify() {
-	symbol := func(i int) bool { return i >= 0 && i < len(r.symbolAt) && r.symbolAt[i] }
+	symbol := func(i int) bool {
+		return i >= 0 && i < len(r.symbols) && (r.symbols[i].words > 0 || i > 0 && r.symbols[i-1].words == 2)
+	}
 	kinds := []Family{Trend, Momentum, Reversion, Breakout}
 	for k := range r.frames {
 		m := &r.frames[k]
@@ -167,8 +192,14 @@ func (r *briefReader) certify() {
 // there is. What a text names beside what was chosen is a warning.
 func CheckBrief(text string, known Known, chosen Chosen) (warnings []string, err error) {
 	text = text[:min(len(text), longest)]
-	r := newReader(text, &Brief{})
-	named := r.namedSymbols(known)
+	r := newReader(text, known, &Brief{})
+	named, out, unclear := r.namedSymbols()
+	switch none := len(named)+len(chosen.Symbols) == 0; {
+	case none && len(unclear) > 0:
+		return nil, fmt.Errorf("the goal does not say clearly whether %s is wanted: name the symbols to research in a sentence of their own; the library has %s", listed(unclear), known.text())
+	case none && len(out) > 0:
+		return nil, fmt.Errorf("the goal rules out %s, and names no other symbol: name the symbols to research; the library has %s", listed(out), known.text())
+	}
 	certain, _ := r.named()
 	warnings, err = checkStrangers(text, known, named, chosen)
 	if err != nil {
@@ -177,6 +208,9 @@ func CheckBrief(text string, known Known, chosen Chosen) (warnings []string, err
 	if len(chosen.Symbols) > 0 {
 		if other := without(slices.Clone(named), chosen.Symbols); len(other) > 0 {
 			warnings = append(warnings, fmt.Sprintf("The goal names %s, and the request chooses %s: only what it chooses is researched.", listed(other), listed(chosen.Symbols)))
+		}
+		if both := slices.DeleteFunc(out, func(s string) bool { return !slices.Contains(chosen.Symbols, s) }); len(both) > 0 {
+			warnings = append(warnings, fmt.Sprintf("The goal rules out %s, and the request chooses it: what it chooses is researched.", listed(both)))
 		}
 		named = chosen.Symbols
 	}
@@ -197,8 +231,9 @@ func CheckBrief(text string, known Known, chosen Chosen) (warnings []string, err
 // Contradicts says where a text names other symbols or timeframes than were chosen.
 func (c Chosen) Contradicts(text string, known Known) error {
 	text = text[:min(len(text), longest)]
-	r := newReader(text, &Brief{})
-	named := append(r.namedSymbols(known), strangers(text, known)...)
+	r := newReader(text, known, &Brief{})
+	named, _, _ := r.namedSymbols()
+	named = append(named, strangers(text, known)...)
 	other := slices.DeleteFunc(named, func(s string) bool {
 		return slices.ContainsFunc(c.Symbols, func(own string) bool { return squash(own) == squash(s) })
 	})

@@ -54,7 +54,7 @@ var goals = []struct {
 	{goal: "I prefer LSTM over MLP for EURUSD", means: "EURUSD 1h; lstm"},
 	{goal: "use GRU rather than LSTM", means: "EURUSD 1h; gru"},
 	{goal: "without MLP", means: "EURUSD 1h; gru"},
-	{goal: "transformer instead of LSTM", means: "EURUSD 1h", lost: "transformer"},
+	{goal: "transformer instead of LSTM", means: "EURUSD 1h; not lstm", lost: "transformer"},
 
 	// stops, targets and risk
 	{goal: "momentum with stop loss 2% and take profit 4%", means: "EURUSD 1h; momentum; stop 0.02; target 0.04"},
@@ -150,7 +150,7 @@ var goals = []struct {
 	{goal: "trend over 200 bars and few trades", means: "EURUSD 1h; trend", lost: "200 bars|few trades"},
 	{goal: "trend with few trades on EURUSD", means: "EURUSD 1h; trend", lost: "few trades"},
 	{goal: "trend EURUSD many trades", means: "EURUSD 1h; trend", lost: "many trades"},
-	{goal: "trend, not too many trades", means: "EURUSD 1h; trend", lost: "many trades"},
+	{goal: "trend, not too many trades", means: "EURUSD 1h; trend", lost: "not too many trades"},
 	{goal: "trend with fewer but larger positions", means: "EURUSD 1h; trend", lost: "fewer but larger positions"},
 	{goal: "trend, as few good trades as possible", means: "EURUSD 1h; trend", lost: "few good trades"},
 	{goal: "trend, trade less", means: "EURUSD 1h; trend", lost: "trade less"},
@@ -174,6 +174,119 @@ var goals = []struct {
 	{goal: "trend, drawdown < 10%", means: "EURUSD 1h; trend; drawdown 0.1"},
 	{goal: "trend, drawdown under 10%", means: "EURUSD 1h; trend; drawdown 0.1"},
 	{goal: "trend, at most 3 indicators", means: "EURUSD 1h; trend", lost: "3 indicators"},
+
+	// what is ruled out is not wanted, wherever the negation stands: symbols
+	{goal: "EURUSD, not GBPUSD", means: "EURUSD 1h"},
+	{goal: "EURUSD but not GBPUSD", means: "EURUSD 1h"},
+	{goal: "EURUSD without GBPUSD", means: "EURUSD 1h"},
+	{goal: "GBPUSD instead of EURUSD", means: "GBPUSD 1h"},
+	{goal: "not EURUSD, use GBPUSD", means: "GBPUSD 1h"},
+	{goal: "never trade gold; trend on EURUSD", means: "EURUSD 1h; trend"},
+	{goal: "avoid EURUSD, trend", refused: "rules out EURUSD, and names no other symbol"},
+	{goal: "no bitcoin, trend", refused: "rules out BTC-USD"},
+	{goal: "all symbols except EURUSD", refused: "rules out EURUSD"},
+	{goal: "trend, anything except gold", refused: "rules out XAUUSD"},
+	{goal: "any pair other than EURUSD", refused: "rules out EURUSD"},
+	{goal: "EURUSD and gold are forbidden", refused: "rules out EURUSD and XAUUSD"},
+	{goal: "trend on EURUSD and GBPUSD; gold is forbidden", means: "EURUSD GBPUSD 1h; trend"},
+
+	{goal: "never use leverage on GBPUSD", refused: "does not say clearly whether GBPUSD is wanted"},
+	{goal: "GBPUSD trend. Never use leverage on GBPUSD", means: "GBPUSD 1h; trend", lost: "Never use leverage on GBPUSD"},
+
+	// timeframes
+	{goal: "don't trade on the daily chart of EURUSD", means: "EURUSD 1h", lost: "daily"},
+	{goal: "daily bars must not be used", means: "EURUSD 1h", lost: "daily", nothing: true},
+	{goal: "anything but hourly bars", means: "EURUSD 1h", lost: "hourly", nothing: true},
+	{goal: "GBPUSD 1h, 4h bars are forbidden", means: "GBPUSD 1h", lost: "4h|forbidden"},
+
+	// kinds of strategies, indicators and networks
+	{goal: "RSI should not be used", means: "EURUSD 1h; -rsi"},
+	{goal: "RSI and MACD should not be used", means: "EURUSD 1h; -rsi, macd"},
+	{goal: "volume must not be used", means: "EURUSD 1h; -volume"},
+	{goal: "LSTM shouldn't be used", means: "EURUSD 1h; not lstm"},
+	{goal: "GRU is not what I want", means: "EURUSD 1h; not gru"},
+	{goal: "trend isn't what I want", means: "EURUSD 1h; -trend"},
+	{goal: "trend does not work on EURUSD; try mean reversion", means: "EURUSD 1h; mean reversion; -trend"},
+	{goal: "trend on EURUSD does not work; try mean reversion", means: "EURUSD 1h; mean reversion; -trend"},
+	{goal: "momentum is to be avoided", means: "EURUSD 1h; -momentum"},
+	{goal: "anything but momentum", means: "EURUSD 1h; -momentum"},
+	{goal: "stop using RSI", means: "EURUSD 1h; -rsi"},
+	{goal: "I do not want to use RSI", means: "EURUSD 1h; -rsi"},
+	{goal: "do not incorporate RSI", means: "EURUSD 1h", lost: "not incorporate RSI", nothing: true},
+	{goal: "neither trend nor momentum", means: "EURUSD 1h; -trend, momentum"},
+	{goal: "trade against the trend", means: "EURUSD 1h; -trend"},
+	{goal: "non-trending", means: "EURUSD 1h; -trend"},
+	{goal: "anti-momentum", means: "EURUSD 1h; -momentum"},
+	{goal: "momentum excluded", means: "EURUSD 1h; -momentum"},
+	{goal: "excluded: RSI, MACD", means: "EURUSD 1h; -rsi, macd"},
+	{goal: "ban LSTM", means: "EURUSD 1h; not lstm"},
+	{goal: "forget about volume", means: "EURUSD 1h; -volume"},
+	{goal: "trend minus volume", means: "EURUSD 1h; trend; -volume"},
+	{goal: "apart from RSI", means: "EURUSD 1h; -rsi"},
+	{goal: "with the exception of MACD", means: "EURUSD 1h; -macd"},
+	{goal: "simple is not needed", means: "EURUSD 1h", lost: "simple is not needed", nothing: true},
+	{goal: "volume is not needed, trend", means: "EURUSD 1h; trend", lost: "volume is not needed"},
+	{goal: "scalping is forbidden, trend", means: "EURUSD 1h; trend", lost: "scalping|forbidden"},
+	{goal: "no RSI, MACD or volume", means: "EURUSD 1h; -rsi", lost: "MACD|volume"},
+	{goal: "no shorts, trend or momentum", means: "EURUSD 1h; trend, momentum; long only"},
+	{goal: "no trend without volume", means: "EURUSD 1h", lost: "no trend without volume", nothing: true},
+	{goal: "no shorts trend without volume", means: "EURUSD 1h; trend; -volume; long only"},
+	{goal: "RSI should not be used alone", means: "EURUSD 1h", lost: "RSI should not be used|alone", nothing: true},
+	{goal: "EURUSD trend, not too complex", means: "EURUSD 1h; trend", lost: "not too complex"},
+	{goal: "EURUSD trend it is not allowed to short", means: "EURUSD 1h; trend; long only"},
+	{goal: "no (RSI, MACD), trend", means: "EURUSD 1h; trend; -rsi, macd"},
+	{goal: "avoid:\nRSI\nMACD", means: "EURUSD 1h; -rsi, macd"},
+	{goal: "no other indicator than RSI", means: "EURUSD 1h", lost: "no other indicator than RSI", nothing: true},
+	{goal: "RSI never", means: "EURUSD 1h", lost: "RSI never", nothing: true},
+	{goal: "RSI usage is forbidden", means: "EURUSD 1h", lost: "RSI usage is forbidden", nothing: true},
+	{goal: "no MLP and no GRU", means: "EURUSD 1h; lstm"},
+	{goal: "no MLP, no GRU and no LSTM", means: "EURUSD 1h"},
+	{goal: "overfitting must be avoided, trend", means: "EURUSD 1h; trend"},
+	{goal: "trend: no!", means: "EURUSD 1h; trend", lost: "no"},
+
+	// directions
+	{goal: "shorts must not be used", means: "EURUSD 1h; long only"},
+	{goal: "shorts are forbidden", means: "EURUSD 1h; long only"},
+	{goal: "shorts on GBPUSD are forbidden", means: "GBPUSD 1h; long only"},
+	{goal: "trend on GBPUSD where shorts are forbidden", means: "GBPUSD 1h; trend; long only"},
+	{goal: "shorting is not allowed", means: "EURUSD 1h; long only"},
+	{goal: "long only is forbidden", means: "EURUSD 1h"},
+
+	// exits and risk
+	{goal: "stop must not be used", means: "EURUSD 1h; no stop"},
+	{goal: "take profit must not be used", means: "EURUSD 1h; no target"},
+	{goal: "never without a stop", means: "EURUSD 1h; stop"},
+	{goal: "no trades without a stop", means: "EURUSD 1h; stop"},
+	{goal: "stop loss is not needed", means: "EURUSD 1h", lost: "stop loss is not needed", nothing: true},
+	{goal: "take profit is not needed", means: "EURUSD 1h", lost: "take profit is not needed", nothing: true},
+	{goal: "a stop is optional", means: "EURUSD 1h", lost: "stop is optional", nothing: true},
+	{goal: "a stop is not optional", means: "EURUSD 1h", lost: "stop is not optional", nothing: true},
+	{goal: "no stop of 2%", means: "EURUSD 1h", lost: "no stop of 2%", nothing: true},
+	{goal: "do not use a stop loss of more than 2%", means: "EURUSD 1h", lost: "not use a stop loss of more than 2%", nothing: true},
+	{goal: "there is no need for a stop", means: "EURUSD 1h", lost: "no need for a stop", nothing: true},
+	{goal: "stops must not be too tight", means: "EURUSD 1h", lost: "stops must not be too tight", nothing: true},
+	{goal: "shorts should not be held overnight", means: "EURUSD 1h", lost: "shorts should not be held overnight", nothing: true},
+	{goal: "a stop below 2%", means: "EURUSD 1h; stop", lost: "2%"},
+	{goal: "a stop under 2%", means: "EURUSD 1h; stop", lost: "2%"},
+	{goal: "risk below 1% per trade", means: "EURUSD 1h", lost: "risk|1%", nothing: true},
+	{goal: "less than 1% risk per trade", means: "EURUSD 1h", lost: "1%|risk", nothing: true},
+
+	// bounds under a negation
+	{goal: "stop trading at 10% drawdown", means: "EURUSD 1h", lost: "stop|10%|drawdown", nothing: true},
+	{goal: "drawdown above 10%", means: "EURUSD 1h", lost: "drawdown|10%", nothing: true},
+	{goal: "drawdown at least 10%", means: "EURUSD 1h", lost: "drawdown|10%", nothing: true},
+	{goal: "drawdown no less than 5%", means: "EURUSD 1h", lost: "drawdown|5%", nothing: true},
+	{goal: "drawdown not below 5%", means: "EURUSD 1h", lost: "drawdown|5%", nothing: true},
+	{goal: "drawdown can exceed 10%", means: "EURUSD 1h", lost: "drawdown|exceed|10%", nothing: true},
+	{goal: "drawdown must not exceed 10%", means: "EURUSD 1h; drawdown 0.1"},
+	{goal: "no drawdowns above 10%", means: "EURUSD 1h; drawdown 0.1"},
+	{goal: "drawdown above 10% is not acceptable", means: "EURUSD 1h; drawdown 0.1"},
+	{goal: "a drawdown of 10% is acceptable", means: "EURUSD 1h", lost: "drawdown of 10% is acceptable", nothing: true},
+	{goal: "at least 200 trades are too many", means: "EURUSD 1h", lost: "200 trades", nothing: true},
+	{goal: "more than 200 trades is bad", means: "EURUSD 1h", lost: "200 trades|bad", nothing: true},
+	{goal: "fewer than 200 trades is bad", means: "EURUSD 1h; trades 200"},
+	{goal: "at least 10 winning trades in a row", means: "EURUSD 1h", lost: "10 winning|row", nothing: true},
+	{goal: "at least 10 trades in a row", means: "EURUSD 1h", lost: "10 trades|row", nothing: true},
 
 	// nothing is understood
 	{goal: "no more than 200 trades", means: "EURUSD 1h", lost: "200 trades", nothing: true},
@@ -227,6 +340,11 @@ func meaningOf(b designer.Brief) string {
 	list("-", len(b.AvoidFamilies), b.AvoidFamilies)
 	list("-", len(b.AvoidReadings), b.AvoidReadings)
 	list("", len(b.Models), b.Models)
+	for _, said := range b.Understood { // a network that is ruled out is only told of
+		if kind, ok := strings.CutPrefix(said, "Use no network of the kind "); ok && len(b.Models) == 0 {
+			add(true, "not %s", strings.TrimSuffix(kind, "."))
+		}
+	}
 	add(b.Style != "", "%s", b.Style)
 	add(b.LongOnly, "long only")
 	add(b.Simple, "simple")

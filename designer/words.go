@@ -70,21 +70,8 @@ var phrases = map[string]meaning{
 	"risk": {risk: true}, "risk per trade": {risk: true},
 }
 
-// negations turn round the first thing that follows; see ends.
-var (
-	negations = []string{"no", "not", "without", "avoid", "never", "exclude", "excluding", "dont", "cannot", "except"}
-	hopes     = []string{"but", "use", "using", "with", "prefer", "only", "instead"}
-	spans     = []string{"for", "within", "after", "over", "hold", "holding", "next"}
-
-	// passed are content words between a negation and what it rules out: "avoid high
-	// volatility", "never hold shorts".
-	passed = strings.Fields(`big complex complicated extreme fancy fast heavy high huge lagging large low old plain pure slow
-		small standard strong weak
-		allow allowing apply buy carry chase consider depend employ enter follow hold holding include involve open opening read
-		rely sell selling`)
-	// harms are everyday words that a negation rules out by themselves.
-	harms = []string{"lookahead", "overfit", "overfitting"}
-)
+// spans are before a length of time, which is no timeframe.
+var spans = []string{"for", "within", "after", "over", "hold", "holding", "next"}
 
 const stop = "."
 
@@ -118,7 +105,7 @@ func split(text string) (words, raw []string, listed []bool) {
 		flush(text[from:i])
 		from = i + utf8.RuneLen(c)
 		if strings.ContainsRune(".,;:!?\n()", c) {
-			words, raw, listed = append(words, stop), append(raw, stop), append(listed, false)
+			words, raw, listed = append(words, stop), append(raw, string(c)), append(listed, false)
 		}
 		sign = sign && c == ' ' || strings.ContainsRune("/&+", c)
 	}
@@ -133,78 +120,41 @@ type briefReader struct {
 	words    []string
 	raw      []string // as they are written
 	used     []bool   // words that had an effect
-	symbolAt []bool   // words that name a symbol
+	symbols  []symbolName
+	verdicts []verdict // see judge
+	deniedBy []words   // of each word that is not wanted, what denies it
+	doubts   []words   // what is listed as it is written
 	brief    *Brief
 	listed   []bool // words that a "/", "&" or "+" stands before
-	negated  bool
-	shorts   bool // going short is named and not ruled out
-	unnamed  bool // the text names no symbol, and none was chosen
-	longest  bool // the series that is researched is the longest of the library
+	shorts   bool   // going short is named and not ruled out
+	unnamed  bool   // the text names no symbol, and none was chosen
+	longest  bool   // the series that is researched is the longest of the library
 	frames   []mention
 	unwanted []strategy.ModelType
 }
 
-func newReader(text string, b *Brief) *briefReader {
+func newReader(text string, known Known, b *Brief) *briefReader {
 	r := &briefReader{brief: b}
 	r.words, r.raw, r.listed = split(text)
-	r.used, r.symbolAt = make([]bool, len(r.words)), make([]bool, len(r.words))
+	n := len(r.words)
+	r.used, r.symbols, r.verdicts, r.deniedBy = make([]bool, n), make([]symbolName, n), make([]verdict, n), make([]words, n)
+	r.findSymbols(known)
+	r.judge()
 	r.read()
+	r.certify()
 	return r
 }
 
 func (r *briefReader) read() {
 	for i := 0; i < len(r.words); {
-		w := r.words[i]
-		switch {
-		case r.contrasts(i):
-			r.negated = true
-		case slices.Contains(hopes, w) && negates(r.word(i-1)): // "don't use"
-		case w == stop || slices.Contains(hopes, w):
-			r.negated = false
-		case negates(w):
-			r.negated = !r.limits(i)
+		if _, n := r.denierAt(i); n > 1 { // "stop using" is no stop
+			i += n
+			continue
 		}
 		r.readTimeframe(i)
 		r.readNumber(i)
-		n := r.readPhrase(i)
-		if r.negated && r.ends(i, n) {
-			r.negated = false
-		}
-		i += max(n, 1)
+		i += max(r.readPhrase(i), 1)
 	}
-}
-
-// limits says whether the negation at i rules nothing out: "not only", "no more than".
-func (r *briefReader) limits(i int) bool {
-	if !slices.Contains([]string{"no", "not", "never"}, r.words[i]) {
-		return false
-	}
-	switch r.word(i + 1) {
-	case "only", "just", "over", "above", "below":
-		return true
-	case "more", "less", "fewer":
-		return r.word(i+2) == "than"
-	}
-	return false
-}
-
-// ends says whether a negation ends behind the phrase of n words at i, or the word
-// where n is 0: it rules out one thing, and those that stand in a list with it.
-func (r *briefReader) ends(i, n int) bool {
-	w := r.words[i]
-	if n == 0 {
-		_, number := numeral(w)
-		if number || units[w] != "" || negates(w) || slices.Contains(passed, w) || saysNothing(w) && !slices.Contains(harms, w) {
-			return false
-		}
-		n = 1
-	}
-	k := i + n
-	for k < i+n+near && (slices.Contains(everyday, r.word(k)) || r.word(k) == "based") { // "no volume based indicators or macd"
-		k++
-	}
-	next := r.word(k)
-	return !slices.Contains(links, next) && next != "nor" && (k >= len(r.words) || !r.listed[k])
 }
 
 // word is the one at i; a stop beyond the ends.
@@ -215,53 +165,46 @@ func (r *briefReader) word(i int) string {
 	return r.words[i]
 }
 
-// use marks words from i on as such that had an effect.
+// use marks words from i on as such that had an effect, and what denies them.
 func (r *briefReader) use(i, n int) {
 	for k := i; k < min(i+n, len(r.used)); k++ {
 		r.used[k] = true
+		for j := r.deniedBy[k].from; j < r.deniedBy[k].to; j++ {
+			r.used[j] = true
+		}
 	}
 }
 
-// contrasts says whether what follows the word at i is ruled out in favour of what
-// stands before it: "instead of MLP", "rather than MLP", "LSTM over MLP".
-func (r *briefReader) contrasts(i int) bool {
-	switch w := r.words[i]; w {
-	case "instead", "rather":
-		return w == "instead" && r.word(i+1) == "of" || w == "rather" && r.word(i+1) == "than"
-	case "of", "than":
-		return i > 0 && r.contrasts(i-1)
-	case "over":
-		return phrases[r.word(i-1)].model != "" && phrases[r.word(i+1)].model != ""
-	}
-	return false
-}
-
-// readPhrase reads the longest phrase that begins at word i, and says how many
-// words it has; 0 where there is none.
-func (r *briefReader) readPhrase(i int) int {
+// phraseAt is the longest phrase that begins at word i, and how many words it has; 0
+// where there is none.
+func (r *briefReader) phraseAt(i int) (meaning, int) {
 	for n := min(3, len(r.words)-i); n > 0; n-- {
 		if slices.Contains(r.words[i:i+n], stop) {
 			continue
 		}
-		m, ok := phrases[strings.Join(r.words[i:i+n], " ")]
-		if !ok {
-			d, found := indicator.Lookup(squash(strings.Join(r.words[i:i+n], "")))
-			if !found || d.Name == "atr" && plainNumber(r.word(i-1)) { // "2 ATR" is a distance
-				continue
-			}
-			m = meaning{readings: readingsOf(d.Name)}
+		if m, ok := phrases[strings.Join(r.words[i:i+n], " ")]; ok {
+			return m, n
 		}
-		if r.take(m, i, n) {
-			r.use(i, n)
+		d, found := indicator.Lookup(squash(strings.Join(r.words[i:i+n], "")))
+		if found && (d.Name != "atr" || !plainNumber(r.word(i-1))) { // "2 ATR" is a distance
+			return meaning{readings: readingsOf(d.Name)}, n
 		}
-		return n
 	}
-	return 0
+	return meaning{}, 0
+}
+
+// readPhrase reads the phrase that begins at word i, and says how many words it has.
+func (r *briefReader) readPhrase(i int) int {
+	m, n := r.phraseAt(i)
+	if n > 0 && r.verdicts[i] != doubtful && r.take(m, i, n) {
+		r.use(i, n)
+	}
+	return n
 }
 
 // take does what a phrase of n words at i says, and tells whether that is anything.
 func (r *briefReader) take(m meaning, i, n int) bool {
-	b := r.brief
+	b, negated := r.brief, r.verdicts[i] == unwanted
 	switch {
 	case m.unknown:
 		return false
@@ -272,14 +215,15 @@ func (r *briefReader) take(m meaning, i, n int) bool {
 	case m.risk:
 		return r.readRisk(i, n)
 	case m.long:
-		b.LongOnly = b.LongOnly || !r.negated && r.word(i-1) != "not" // "not only long"
+		b.LongOnly = b.LongOnly || !negated && r.word(i-1) != "not" // "not only long"
+		r.shorts = r.shorts || negated
 		return true
 	case m.short:
-		b.LongOnly = b.LongOnly || r.negated
-		r.shorts = !r.negated
+		b.LongOnly = b.LongOnly || negated
+		r.shorts = !negated
 		return true
 	}
-	if r.negated {
+	if negated {
 		if m.family != "" {
 			b.AvoidFamilies = appendNew(b.AvoidFamilies, m.family)
 		}
@@ -323,8 +267,13 @@ func (r *briefReader) settle() {
 	b.Families = without(b.Families, b.AvoidFamilies)
 	b.Readings = without(b.Readings, b.AvoidReadings)
 	b.Models = without(b.Models, r.unwanted)
-	if len(r.unwanted) == 1 && r.unwanted[0] == strategy.MLP && len(b.Models) == 0 {
-		b.Models = []strategy.ModelType{strategy.GRU}
+	if len(b.Models) == 0 && slices.Contains(r.unwanted, strategy.MLP) {
+		b.Models = without([]strategy.ModelType{strategy.GRU, strategy.LSTM}, r.unwanted)
+		b.Models = b.Models[:min(len(b.Models), 1)]
+		if len(b.Models) == 0 {
+			r.unwanted = nil
+			b.understand("The goal would do without every kind of network; that was ignored.")
+		}
 	}
 	if b.Stop.None && b.Risk > 0 {
 		b.Risk = 0

@@ -19,8 +19,6 @@ var (
 	series = []string{"bar", "bars", "candle", "candles", "chart", "charts", "timeframe", "timeframes", "filter"}
 	// lengths are the words that follow a length of time, which is no timeframe.
 	lengths = []string{"ahead", "ago", "later", "horizon", "horizons", "hold", "holding", "lookback"}
-	// fillers may stand between a negation and the timeframe that it rules out.
-	fillers = []string{"on", "the", "a", "any", "use", "using"}
 	// links are between the items of a list.
 	links = []string{"and", "or", "plus"}
 )
@@ -32,12 +30,19 @@ type mention struct {
 	certain   bool // nothing else can be meant; then it may be one that there is not
 }
 
-// readTimeframe reads 4h, h4, 4 hours, 4-hour, hourly. "Hold for 4 hours", "4h
-// ahead", "under 4h", "0.5% daily" and "no 4h bars" name no timeframe. One that is written as 4h, or followed
-// by bars, is nothing else.
+// readTimeframe reads the timeframe at i, if it is wanted.
 func (r *briefReader) readTimeframe(i int) {
+	if m, ok := r.frameAt(i); ok && r.verdicts[i] == wanted {
+		r.frames = append(r.frames, m)
+	}
+}
+
+// frameAt is the timeframe at i: 4h, h4, 4 hours, 4-hour, hourly. "Hold for 4 hours",
+// "4h ahead", "under 4h" and "0.5% daily" name none. One that is written as 4h, or followed by
+// bars, is nothing else.
+func (r *briefReader) frameAt(i int) (m mention, ok bool) {
 	w := r.words[i]
-	if i > 0 && slices.Contains(spans, r.words[i-1]) || r.ruledOut(i) || i > 0 && r.contrasts(i-1) {
+	if i > 0 && slices.Contains(spans, r.words[i-1]) {
 		return
 	}
 	if side, _ := r.bound(i); side != 0 { // "at most 4 hours" names no bars
@@ -71,20 +76,13 @@ func (r *briefReader) readTimeframe(i int) {
 	if named {
 		after++
 	}
-	r.frames = append(r.frames, mention{tf, i, after, named || beyond})
+	return mention{tf, i, after, named || beyond}, true
 }
 
 // percentBefore says whether a percentage stands right before the word at i.
 func (r *briefReader) percentBefore(i int) bool {
 	prev := r.word(i - 1)
 	return strings.HasSuffix(prev, "%") || slices.Contains([]string{"percent", "pct", "cent"}, prev)
-}
-
-// ruledOut says whether a negation stands right before the word at i.
-func (r *briefReader) ruledOut(i int) bool {
-	for i--; i >= 0 && slices.Contains(fillers, r.words[i]); i-- {
-	}
-	return i >= 0 && negates(r.words[i])
 }
 
 // named are the timeframes that a text names: those beyond doubt, and those that

@@ -31,13 +31,23 @@ var everyday = strings.Fields(`algo algorithm algorithms alpha approach backtest
 
 // saysNothing tells whether a word is no content: no effect is expected of it.
 func saysNothing(word string) bool {
-	return slices.Contains(grammar, word) || slices.Contains(everyday, word) || negates(word)
+	return slices.Contains(grammar, word) || slices.Contains(everyday, word) || strings.HasSuffix(word, "n't")
 }
 
 // lost are the content words that had no effect, each once, as they are written.
-// A number is listed with the word behind it: "50 trades".
+// A number is listed with the word behind it: "50 trades". What is in doubt is
+// listed whole: "a stop is optional".
 func (r *briefReader) lost() (list []string) {
+	doubts := map[int]int{} // where they end, by where they begin
+	for _, d := range r.doubts {
+		doubts[d.from] = max(doubts[d.from], d.to)
+	}
 	for i := 0; i < len(r.words); i++ {
+		if to := doubts[i]; to > 0 {
+			list = appendNew(list, strings.Join(r.raw[i:to], " "))
+			i = to - 1
+			continue
+		}
 		w := r.words[i]
 		if n := r.vagueCount(i); n > 0 {
 			list = appendNew(list, strings.Join(r.raw[i:i+n], " "))

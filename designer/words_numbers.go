@@ -118,23 +118,35 @@ func (r *briefReader) fractionOf(i, n int, most float64) amount {
 func (r *briefReader) readNumber(i int) {
 	switch w := r.words[i]; {
 	case slices.Contains(drawdowns, w):
-		if a := r.drawdown(i); a.words > 0 {
-			r.brief.MaxDrawdown = a.x
-			r.use(i, 1)
-			r.use(a.at, a.words)
-		}
-	case w == "trades":
-		a := r.number(i, -near, func(k int) bool { return !strings.HasSuffix(r.words[k], "%") })
+		a := r.drawdown(i)
 		if a.words == 0 {
 			return
 		}
-		if !r.countsOther(a.at, i) && !r.perTime(i) && r.atLeast(a.at) && a.x >= 1 && a.x <= 1e6 {
+		if side, ok := r.sideOf(a.at, i); ok && side <= 0 { // "above 10%" is no cap
+			r.brief.MaxDrawdown = a.x
+			r.use(i, 1)
+			r.use(a.at, a.words)
+			if k := a.at - 1; slices.Contains(exceeds, r.word(k)) {
+				r.use(k, 1)
+			}
+		}
+	case w == "trades":
+		a := r.tradesAt(i)
+		if a.words == 0 {
+			return
+		}
+		side, ok := r.sideOf(a.at, i)
+		if ok && side > 0 && !r.countsOther(a.at, i) && !r.perTime(i) && a.x >= 1 && a.x <= 1e6 {
 			r.brief.MinTrades = int(a.x)
 			r.use(i, 1)
 			r.use(a.at, 1)
 		}
-		r.negated = false // "don't make more than 200 trades" rules out nothing else
 	}
+}
+
+// tradesAt is the number that belongs to the trades at i.
+func (r *briefReader) tradesAt(i int) amount {
+	return r.number(i, -near, func(k int) bool { return !strings.HasSuffix(r.words[k], "%") })
 }
 
 // drawdown is the number that belongs to the drawdown at i: beside it, else within a

@@ -2,6 +2,7 @@ package ktrdr
 
 import (
 	"encoding/json"
+	"errors"
 	"time"
 )
 
@@ -36,6 +37,10 @@ type NewSeries struct {
 	Same         []string // markets that it is; several are merged into the oldest, none makes a new one
 	Seen         *int     // how many series there were when it was compared with them; nil if it was not compared
 }
+
+// ErrMoreSeries is in the error of a new series that was compared with fewer
+// series than there are now: compare it again.
+var ErrMoreSeries = errors.New("there are more series")
 
 // Trial is one strategy that met the prices of a market. It is counted in the
 // transaction that creates the operation.

@@ -58,15 +58,19 @@ type NewBars struct {
 	// Old says that it is to be kept beside the current series, whatever that
 	// is.
 	Old bool
+	// Series assigns it to a market in the transaction that adds it, so that
+	// bars that are refused change no market. Nil: its market stays as it is.
+	Series *NewSeries
 }
 
 // BarsImport is the claim of an operation that adds bars to the library.
 type BarsImport struct {
 	Operation OperationID
 	Epoch     Epoch
-	// Result makes the operation's result of the series as it is stored. It is
-	// called within the transaction, perhaps more than once.
-	Result func(added StoredBars) (json.RawMessage, error)
+	// Result makes the operation's result of the series as it is stored, and of
+	// how it was assigned to a market; that is zero where it was not. It is called
+	// within the transaction, perhaps more than once.
+	Result func(added StoredBars, placed MarketSeries) (json.RawMessage, error)
 }
 
 // DocumentKind says what a document is.
@@ -117,7 +121,8 @@ type Library interface {
 	// AddBars makes a series the current one of its symbol and timeframe. Its
 	// file is in the blob store already. A series that is current already stays
 	// as it is; only that its bars are made up is noted. CodeConflict when another is current than the one it replaces,
-	// or when there is a symbol that differs from it by capitals only.
+	// when there is a symbol that differs from it by capitals only, or as AddSeries
+	// says of its Series. What is refused changes nothing.
 	AddBars(ctx context.Context, b NewBars) (StoredBars, error)
 
 	// ImportBars is AddBars for an operation. The operation's result is stored in

@@ -78,7 +78,7 @@ type Markets interface {
 	// AddSeries assigns a series to a market. Several markets that it is the
 	// same as are merged into the oldest: their trials and looks are added. A
 	// series that was assigned before keeps its market unless it now bridges.
-	// CodeConflict when there are more series than it has seen: compare again.
+	// CodeConflict with ErrMoreSeries when there are more series than it has seen.
 	AddSeries(ctx context.Context, s NewSeries) (MarketSeries, error)
 
 	// FixHoldout sets where the holdout of a market begins, if that is not set

@@ -166,10 +166,12 @@ type Import struct {
 	Origin ktrdr.BarsOrigin
 	Source string
 	MadeUp *bool // the bars are made up; nil: not known
-	// Place assigns the series to its market before it is added. An error keeps
-	// it from being added.
-	Place func(ctx context.Context, b *market.Bars, c Choice) (Placement, error)
-	By    *Importer // nil: it is not an operation that imports
+	// Markets assigns the series to its market, in the transaction that adds it;
+	// nil: it is not assigned. Choice is what the user says about that. It counts
+	// more than what the import knows.
+	Markets *Markets
+	Choice  Choice
+	By      *Importer // nil: it is not an operation that imports
 }
 
 // Importer is an operation that imports. It imports once: run again, it has its
@@ -203,7 +205,7 @@ func (m ImportMode) Exists(e Entry) error {
 // same series.
 const importTries = 5
 
-// Import adds a series: all of it or nothing. The series that it replaces stays
+// Import adds a series: all of it, with its market, or nothing. The series that it replaces stays
 // readable for whatever was pinned to it. CodeConflict when the series exists and
 // the mode does not say what to do. The error is a market.InvalidError where the
 // series breaks a rule.
@@ -215,7 +217,11 @@ func (l *Library) Import(ctx context.Context, im Import) (out Imported, err erro
 	}
 	for range importTries {
 		var overtaken bool
-		if out, overtaken, err = l.importOnce(ctx, im); !overtaken {
+		out, overtaken, err = l.importOnce(ctx, im)
+		if out.Result != nil {
+			return out, nil // it is stored, whatever went wrong after that
+		}
+		if !overtaken {
 			return out, err
 		}
 	}
@@ -244,26 +250,35 @@ func (l *Library) importOnce(ctx context.Context, im Import) (out Imported, over
 		}
 		out.Replaced = &was
 	}
-	if im.Place != nil {
-		if out.Placement, err = im.Place(ctx, b, choice); err != nil {
-			return out, false, err
-		}
-	}
-	n, err := l.newBars(ctx, b, im.Origin, im.Source)
-	n.MadeUp = im.MadeUp
-	if out.Merged != nil {
-		n.MadeUp = ktrdr.AnyMadeUp(was.MadeUp, im.MadeUp)
-	}
-	if err != nil {
-		return out, false, fmt.Errorf("import %s %s: %w", b.Symbol, b.Timeframe, err)
-	}
-	if there {
-		n.Replaces = was.Hash
-	}
-	if out.Same = there && was.Hash == n.Hash; out.Same {
+	if out.Same = there && was.Hash == b.Hash(); out.Same {
 		out.Replaced = nil
 	}
-	err = l.addTo(ctx, &out, n, im.By)
+	madeUp := im.MadeUp
+	if out.Merged != nil {
+		madeUp = ktrdr.AnyMadeUp(was.MadeUp, im.MadeUp)
+	}
+	store := func(ctx context.Context, s *ktrdr.NewSeries, question string) error {
+		n, err := l.newBars(ctx, b, im.Origin, im.Source)
+		if err != nil {
+			return fmt.Errorf("import %s %s: %w", b.Symbol, b.Timeframe, err)
+		}
+		n.MadeUp, n.Series = madeUp, s
+		if there {
+			n.Replaces = was.Hash
+		}
+		return l.addTo(ctx, &out, n, question, im.By)
+	}
+	if im.Markets == nil {
+		err = store(ctx, nil, "")
+	} else {
+		if im.Choice != (Choice{}) {
+			choice = im.Choice
+		}
+		if err := im.Markets.placeNamed(ctx, l, choice); err != nil {
+			return out, false, err
+		}
+		out.Placement, err = im.Markets.place(ctx, b, choice, store)
+	}
 	if ktrdr.CodeOf(err) == ktrdr.CodeConflict {
 		now, again := l.Entry(ctx, b.Symbol, b.Timeframe)
 		return out, again == nil && now.Hash != was.Hash || there && errors.Is(again, market.ErrNoData), err
@@ -272,7 +287,7 @@ func (l *Library) importOnce(ctx context.Context, im Import) (out Imported, over
 }
 
 // addTo adds a series and notes in out how it is stored.
-func (l *Library) addTo(ctx context.Context, out *Imported, n ktrdr.NewBars, by *Importer) error {
+func (l *Library) addTo(ctx context.Context, out *Imported, n ktrdr.NewBars, question string, by *Importer) error {
 	if by == nil {
 		added, err := l.store.AddBars(ctx, n)
 		out.Entry = entryOf(added)
@@ -281,8 +296,9 @@ func (l *Library) addTo(ctx context.Context, out *Imported, n ktrdr.NewBars, by 
 	done := *out
 	result, err := l.store.ImportBars(ctx, n, ktrdr.BarsImport{
 		Operation: by.Operation, Epoch: by.Epoch,
-		Result: func(added ktrdr.StoredBars) (json.RawMessage, error) {
+		Result: func(added ktrdr.StoredBars, placed ktrdr.MarketSeries) (json.RawMessage, error) {
 			done.Entry = entryOf(added)
+			done.Placement = Placement{Market: ktrdr.Market{ID: placed.Market}, Reason: placed.Reason, Question: question}
 			return by.Result(done)
 		},
 	})
@@ -378,15 +394,16 @@ func (l *Library) renameOnce(ctx context.Context, m *Markets, all []Entry, from,
 		if err != nil {
 			return nil, err
 		}
+		placed, err := m.renamed(ctx, b, to)
+		if err != nil {
+			return nil, err
+		}
 		b.Symbol = to
 		n, err := l.newBars(ctx, b, ktrdr.BarsRenamed, from+" "+string(e.Timeframe))
 		if err != nil {
 			return nil, err
 		}
-		if _, err := m.Place(ctx, b, Choice{series: &e, why: "renamed from " + from}); err != nil {
-			return nil, err
-		}
-		n.Replaces, n.MadeUp = e.Hash, e.MadeUp
+		n.Replaces, n.MadeUp, n.Series = e.Hash, e.MadeUp, placed
 		renamed = append(renamed, n)
 	}
 	if len(renamed) == 0 {

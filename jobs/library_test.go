@@ -28,7 +28,7 @@ func TestRename_TakesWhatIsImportedMeanwhile(t *testing.T) {
 			o.synth("EURUSD", market.H4, 300, 9)
 		}
 	}}
-	renamed, err := o.library.Rename(t.Context(), newRegistry(t).Markets, "EURUSD", "EUR")
+	renamed, err := o.library.Rename(t.Context(), NewMarkets(o.store, o.blobs), "EURUSD", "EUR")
 	if err != nil || len(renamed) != 2 {
 		t.Errorf("renamed %v, %v; want both series", renamed, err)
 	}
@@ -49,7 +49,7 @@ func TestRename_GivesUpWhereTheSeriesNeverStayTheSame(t *testing.T) {
 		seed++
 		o.synth("EURUSD", market.H1, 300, seed)
 	}}
-	_, err := o.library.Rename(t.Context(), newRegistry(t).Markets, "EURUSD", "EUR")
+	_, err := o.library.Rename(t.Context(), NewMarkets(o.store, o.blobs), "EURUSD", "EUR")
 	if ktrdr.CodeOf(err) != ktrdr.CodeConflict || seed != 10+importTries {
 		t.Errorf("after %d tries: %v; want a conflict after %d", seed-10, err, importTries)
 	}

@@ -42,11 +42,20 @@ type LoadResult struct {
 // Run imports the file. There is no checkpoint: the result is stored with the
 // bars, and an import that is run again after that answers with it.
 func (r loadRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
+	if result, err := r.Concluded(ctx, t); err != nil || result != nil {
+		return result, err // also where the file cannot be read any more
+	}
 	spec, bars, report, err := readLoad(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	return r.store(ctx, t, spec, bars, report)
+}
+
+// Concluded implements worker.Concluder: it returns the result of an import that
+// has stored its bars.
+func (r loadRunner) Concluded(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
+	return r.library.store.ImportResult(ctx, t.Operation)
 }
 
 // store places the bars of an import and stores them.
@@ -57,7 +66,7 @@ func (r loadRunner) store(ctx context.Context, t *worker.Task, spec LoadSpec, ba
 	t.Progress(ktrdr.Progress{CurrentStep: "comparing with known markets"})
 	done, err := r.library.Import(ctx, Import{
 		Bars: bars, Mode: spec.Mode, Origin: ktrdr.BarsFromFile, Source: spec.Source.Name, MadeUp: new(false),
-		Place: r.markets.Beside(r.library, Choice{SameAs: spec.SameMarketAs, New: spec.NewMarket}),
+		Markets: r.markets, Choice: Choice{SameAs: spec.SameMarketAs, New: spec.NewMarket},
 		By: &Importer{Operation: t.Operation, Epoch: t.Epoch, Result: func(done Imported) (json.RawMessage, error) {
 			return json.Marshal(LoadResult{
 				Summary: loaded(done, report), Entry: done.Entry, Hash: done.Entry.Hash, Report: report, Replaced: done.Replaced, Merged: done.Merged,

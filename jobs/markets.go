@@ -106,6 +106,22 @@ func (m *Markets) FixHoldout(ctx context.Context, market string, from time.Time)
 // where those decide nothing. A choice may merge markets; it never separates
 // what the prices show to be one: that is CodeConflict.
 func (m *Markets) Place(ctx context.Context, b *market.Bars, c Choice) (Placement, error) {
+	return m.place(ctx, b, c, func(ctx context.Context, s *ktrdr.NewSeries, _ string) error {
+		if s == nil || s.Market != "" && len(s.Same) == 0 {
+			return nil // nothing is decided, or nothing changes
+		}
+		_, err := m.ledger.AddSeries(ctx, *s)
+		return err
+	})
+}
+
+// storeSeries stores what was decided about a series. It is nil where the user
+// must answer the question. A series that has a market names it. The error has
+// ktrdr.ErrMoreSeries where it must be decided again.
+type storeSeries func(ctx context.Context, s *ktrdr.NewSeries, question string) error
+
+// place is Place that leaves it to store to change anything.
+func (m *Markets) place(ctx context.Context, b *market.Bars, c Choice, store storeSeries) (Placement, error) {
 	if err := c.Validate(); err != nil {
 		return Placement{}, err
 	}
@@ -122,14 +138,14 @@ func (m *Markets) Place(ctx context.Context, b *market.Bars, c Choice) (Placemen
 	known, err := m.ledger.SeriesOf(ctx, b.Symbol, string(b.Timeframe), b.Hash())
 	switch {
 	case err == nil:
-		return m.again(ctx, b, known, c)
+		return m.again(ctx, b, known, c, store)
 	case ktrdr.CodeOf(err) != ktrdr.CodeNotFound:
 		return Placement{}, err
 	}
 	const tries = 10
 	for range tries {
 		var p Placement
-		if p, err = m.assign(ctx, b, c); !errors.Is(err, errOvertaken) {
+		if p, err = m.assign(ctx, b, c, store); !errors.Is(err, errOvertaken) {
 			return p, err
 		}
 	}
@@ -155,13 +171,14 @@ func (m *Markets) resolved(ctx context.Context, c Choice) (Choice, error) {
 }
 
 // again places a series that has a market.
-func (m *Markets) again(ctx context.Context, b *market.Bars, known ktrdr.MarketSeries, c Choice) (Placement, error) {
+func (m *Markets) again(ctx context.Context, b *market.Bars, known ktrdr.MarketSeries, c Choice, store storeSeries) (Placement, error) {
 	if c.New {
 		return Placement{}, ktrdr.Errorf(ktrdr.CodeConflict, "%s belongs to market %s already (%s): leave --new-market (new_market) out, which only decides where the prices do not", nameOf(b), known.Market, known.Reason)
 	}
 	if _, err := m.keep(ctx, b); err != nil { // its prices may have been lost
 		return Placement{}, err
 	}
+	series := ktrdr.NewSeries{MarketSeries: known}
 	if c.SameAs != "" {
 		all, err := m.ledger.Series(ctx)
 		if err != nil {
@@ -171,11 +188,21 @@ func (m *Markets) again(ctx context.Context, b *market.Bars, known ktrdr.MarketS
 		if err != nil {
 			return Placement{}, err
 		}
-		if known, err = m.ledger.AddSeries(ctx, ktrdr.NewSeries{MarketSeries: known, Same: []string{id}}); err != nil {
-			return Placement{}, err
-		}
+		series.Same = []string{id}
 	}
-	return m.placed(ctx, known)
+	if err := store(ctx, &series, ""); err != nil {
+		return Placement{}, err
+	}
+	return m.stored(ctx, series)
+}
+
+// stored is where a series was put.
+func (m *Markets) stored(ctx context.Context, s ktrdr.NewSeries) (Placement, error) {
+	now, err := m.ledger.SeriesOf(ctx, s.Symbol, s.Timeframe, s.Hash)
+	if err != nil {
+		return Placement{}, err
+	}
+	return m.placed(ctx, now)
 }
 
 func (m *Markets) placed(ctx context.Context, s ktrdr.MarketSeries) (Placement, error) {
@@ -187,25 +214,20 @@ func (m *Markets) placed(ctx context.Context, s ktrdr.MarketSeries) (Placement, 
 var errOvertaken = errors.New("other series are added all the time: try again")
 
 // assign finds the market of a series that has none.
-func (m *Markets) assign(ctx context.Context, b *market.Bars, c Choice) (Placement, error) {
+func (m *Markets) assign(ctx context.Context, b *market.Bars, c Choice, store storeSeries) (Placement, error) {
 	all, err := m.ledger.Series(ctx)
 	if err != nil {
 		return Placement{}, err
 	}
 	if q := m.question(b, len(all)); q != "" && c == (Choice{}) {
-		return Placement{Question: q}, nil
+		return Placement{Question: q}, store(ctx, nil, q)
 	}
 	d, err := m.compare(ctx, b, all)
 	if err != nil {
 		return Placement{}, err
 	}
-	series := ktrdr.NewSeries{Seen: new(int), MarketSeries: ktrdr.MarketSeries{
-		Symbol: b.Symbol, Timeframe: string(b.Timeframe), Hash: b.Hash(), Bars: b.Len(), Reason: d.String(),
-	}}
-	*series.Seen = len(all)
-	if n := b.Len(); n > 0 {
-		series.First, series.Last = time.Unix(b.Time[0], 0).UTC(), time.Unix(b.Time[n-1], 0).UTC()
-	}
+	series := newSeries(b, d.String())
+	series.Seen = new(len(all))
 	for _, match := range d.Same {
 		series.Same = append(series.Same, match.Market)
 	}
@@ -222,19 +244,30 @@ func (m *Markets) assign(ctx context.Context, b *market.Bars, c Choice) (Placeme
 		series.Same = append(series.Same, id)
 		series.Reason = cmp.Or(c.why, fmt.Sprintf("same market as %s, as the user said", c.SameAs))
 	case undecided:
-		return Placement{Question: m.ask(b, len(all), d)}, nil
+		q := m.ask(b, len(all), d)
+		return Placement{Question: q}, store(ctx, nil, q)
 	}
 	if series.Prices, err = m.keep(ctx, b); err != nil {
 		return Placement{}, err
 	}
-	added, err := m.ledger.AddSeries(ctx, series)
-	if ktrdr.CodeOf(err) == ktrdr.CodeConflict {
+	switch err := store(ctx, &series, ""); {
+	case errors.Is(err, ktrdr.ErrMoreSeries):
 		return Placement{}, errOvertaken
-	}
-	if err != nil {
+	case err != nil:
 		return Placement{}, err
 	}
-	return m.placed(ctx, added)
+	return m.stored(ctx, series)
+}
+
+// newSeries describes a series that is to be assigned to a market.
+func newSeries(b *market.Bars, reason string) ktrdr.NewSeries {
+	s := ktrdr.NewSeries{MarketSeries: ktrdr.MarketSeries{
+		Symbol: b.Symbol, Timeframe: string(b.Timeframe), Hash: b.Hash(), Bars: b.Len(), Reason: reason,
+	}}
+	if n := b.Len(); n > 0 {
+		s.First, s.Last = time.Unix(b.Time[0], 0).UTC(), time.Unix(b.Time[n-1], 0).UTC()
+	}
+	return s
 }
 
 // Question is what the user must decide about a series that has no market. It

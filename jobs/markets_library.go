@@ -62,28 +62,39 @@ func (m *Markets) placeStored(ctx context.Context, l *Library, e Entry) (Placeme
 // PlaceBeside is Place for a series beside those of a library: a symbol that
 // the choice names is assigned first if it has no market yet.
 func (m *Markets) PlaceBeside(ctx context.Context, l *Library, b *market.Bars, c Choice) (Placement, error) {
-	if c.SameAs != "" {
-		var undecided error
-		err := m.PlaceAll(ctx, l, c.SameAs, func(_ Entry, p Placement, err error) {
-			if err == nil && p.Question != "" {
-				err = ktrdr.Errorf(ktrdr.CodeConflict, "%s", p.Question)
-			}
-			undecided = errors.Join(undecided, err)
-		})
-		if err := errors.Join(err, undecided); err != nil {
-			return Placement{}, err
-		}
+	if err := m.placeNamed(ctx, l, c); err != nil {
+		return Placement{}, err
 	}
 	return m.Place(ctx, b, c)
 }
 
-// Beside assigns what is imported into a library. A choice of the user counts
-// more than what the import knows.
-func (m *Markets) Beside(l *Library, c Choice) func(context.Context, *market.Bars, Choice) (Placement, error) {
-	return func(ctx context.Context, b *market.Bars, known Choice) (Placement, error) {
-		if c != (Choice{}) {
-			known = c
-		}
-		return m.PlaceBeside(ctx, l, b, known)
+// placeNamed assigns the series of the symbol that a choice names, by their
+// prices.
+func (m *Markets) placeNamed(ctx context.Context, l *Library, c Choice) error {
+	if c.SameAs == "" {
+		return nil
 	}
+	var undecided error
+	err := m.PlaceAll(ctx, l, c.SameAs, func(_ Entry, p Placement, err error) {
+		if err == nil && p.Question != "" {
+			err = ktrdr.Errorf(ktrdr.CodeConflict, "%s", p.Question)
+		}
+		undecided = errors.Join(undecided, err)
+	})
+	return errors.Join(err, undecided)
+}
+
+// renamed assigns a series under a new symbol to the market of its old one. It
+// is nil where the user must still say which that is.
+func (m *Markets) renamed(ctx context.Context, b *market.Bars, to string) (*ktrdr.NewSeries, error) {
+	old, err := m.Place(ctx, b, Choice{})
+	if err != nil || old.Question != "" {
+		return nil, err
+	}
+	named := *b
+	named.Symbol = to
+	s := newSeries(&named, "renamed from "+b.Symbol)
+	s.Same = []string{old.Market.ID}
+	s.Prices, err = m.keep(ctx, &named)
+	return &s, err
 }

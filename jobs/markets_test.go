@@ -57,7 +57,7 @@ func (l *seriesLedger) AddSeries(_ context.Context, n ktrdr.NewSeries) (ktrdr.Ma
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if n.Seen != nil && *n.Seen < len(l.series) {
-		return ktrdr.MarketSeries{}, ktrdr.Errorf(ktrdr.CodeConflict, "compare again")
+		return ktrdr.MarketSeries{}, ktrdr.Errorf(ktrdr.CodeConflict, "compare again: %w", ktrdr.ErrMoreSeries)
 	}
 	same := slices.Clone(n.Same)
 	i := slices.IndexFunc(l.series, func(s ktrdr.MarketSeries) bool { return s.Symbol == n.Symbol && s.Hash == n.Hash })

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"math"
 	"math/rand/v2"
@@ -435,7 +436,7 @@ func TestLoad_ImportsAndTwiceIsOnce(t *testing.T) {
 	if err != nil || !order.Operation.BackendLocal {
 		t.Fatalf("order %+v, %v, want one for a backend's own worker", order.Operation, err)
 	}
-	markets := newRegistry(t).Markets
+	markets := NewMarkets(o.store, o.blobs)
 	one := o.run(order, once(LoadRunner(o.library, markets)))
 	two := o.run(order, once(LoadRunner(o.library, markets)))
 	r := resultOf[LoadResult](t, one)
@@ -451,5 +452,40 @@ func TestLoad_ImportsAndTwiceIsOnce(t *testing.T) {
 	}
 	if op := o.run(order, once(LoadRunner(o.library, markets))); op.Status != ktrdr.Failed || !strings.Contains(op.ErrorMessage, "bad.csv:2") {
 		t.Errorf("a broken file ended %s: %s, want it refused with file and line", op.Status, op.ErrorMessage)
+	}
+}
+
+// twice is an import that is run again after its file was lost.
+type twice struct {
+	worker.Runner
+	first *json.RawMessage
+}
+
+func (r twice) Run(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
+	result, err := r.Runner.Run(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	*r.first = result
+	spec, err := ktrdr.ParseSpec[LoadSpec](t.Spec)
+	if err != nil {
+		return nil, err
+	}
+	lost := *t
+	lost.Spec = bytes.ReplaceAll(t.Spec, []byte(spec.Source.SHA256.String()), []byte(ktrdr.Hash{1}.String()))
+	return r.Runner.Run(ctx, &lost)
+}
+
+func TestLoad_NeedsItsFileOnlyUntilItsBarsAreStored(t *testing.T) {
+	o := newOffice(t, 0)
+	o.file("imports/eur.csv", "time,open,high,low,close,volume\n2024-01-01T00:00:00Z,1,2,0.5,1.5,10\n2024-01-01T01:00:00Z,1.5,2,1,1.2,10\n")
+	order, err := o.desk.Load(t.Context(), LoadRequest{Path: "imports/eur.csv", Symbol: "EURUSD", Timeframe: "1h"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first json.RawMessage
+	op := o.run(order, once(twice{LoadRunner(o.library, NewMarkets(o.store, o.blobs)), &first}))
+	if op.Status != ktrdr.Completed || !bytes.Equal(op.Result, first) || len(first) == 0 {
+		t.Errorf("ended %s with %s (%s), want COMPLETED with the first result %s", op.Status, op.Result, op.ErrorMessage, first)
 	}
 }

@@ -73,6 +73,25 @@ func TestBlobsNamed_DoesNotReadCheckpoints(t *testing.T) {
 	})
 }
 
+// insertOdd adds checkpoints whose texts are no lists of artifacts. They name
+// nothing, and may be there like any other.
+func insertOdd(t *testing.T, s *Store, op string) {
+	t.Helper()
+	odd := []string{`null`, `5`, `"x"`, `["x"]`, `[null]`, `[{"name":"x"}]`, `[{"sha256":null}]`, `{"sha256":7}`, `{"name":"x"}`, `[{`, ``}
+	err := s.write(t.Context(), normal, func(x *tx) error {
+		for i, text := range odd {
+			if _, err := x.exec(t.Context(), `INSERT INTO checkpoints (tenant, thread_id, ns, id, put_at, checkpoint_type, artifacts, state_blob)
+				VALUES ('', $1, '', $2, 1, 'periodic', $3, $4)`, op, fmt.Sprint(i), text, text); err != nil {
+				return fmt.Errorf("%s: %w", text, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // What checkpoints of an earlier version name is known after the upgrade.
 func TestMigration_KnowsWhatCheckpointsName(t *testing.T) {
 	for name, url := range map[string]func(testing.TB) string{"SQLite": sqlitePath, "PostgreSQL": pgtest.URL} {
@@ -85,6 +104,7 @@ func TestMigration_KnowsWhatCheckpointsName(t *testing.T) {
 			insertNaming(t, old, "op_dummy_1", "1", 's', 'a', 'a')
 			mustRaw(t, old, `INSERT INTO checkpoints (tenant, thread_id, ns, id, put_at, checkpoint_type, artifacts, state_blob)
 				VALUES ('', 'op_dummy_3', '', '2', 1, 'periodic', '[{', 'x')`) // damaged
+			insertOdd(t, old, "op_dummy_4")
 			mustRaw(t, old, `INSERT INTO checkpoints (tenant, thread_id, ns, id, put_at, checkpoint_type) VALUES ('', 'op_dummy_1', '', '2', 1, 'periodic')`)
 			mustRaw(t, old, `INSERT INTO checkpoints (tenant, thread_id, ns, id, put_at, slots, checkpoint) VALUES ('', 'foreign', '', '1', 1, '{}', '{}')`)
 			if err := old.Close(); err != nil {
@@ -98,6 +118,8 @@ func TestMigration_KnowsWhatCheckpointsName(t *testing.T) {
 			if got := namedLetters(t, s, "asx"); got != "" {
 				t.Errorf("without the checkpoint, named are %q", got)
 			}
+			insertOdd(t, s, "op_dummy_5")
+			mustRaw(t, s, `DELETE FROM checkpoints`)
 		})
 	}
 }

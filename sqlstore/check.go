@@ -110,7 +110,7 @@ func checkSQLite(ctx context.Context, file string, pages bool) (_ Status, err er
 
 // statusOf reads which migrations were applied. there counts goose's table.
 func statusOf(ctx context.Context, db *sql.DB, d goose.Dialect, there string) (Status, error) {
-	known, err := knownMigrations(d)
+	known, err := knownMigrations(migrations, d)
 	if err != nil {
 		return Status{}, err
 	}
@@ -166,9 +166,9 @@ func appliedMigrations(ctx context.Context, db *sql.DB) (map[int64]bool, error) 
 	return applied, rows.Err()
 }
 
-// knownMigrations lists the versions of this binary's migrations in order.
-func knownMigrations(d goose.Dialect) ([]int64, error) {
-	names, err := fs.Glob(migrations, path.Join("migrations", folders[d], "*.sql"))
+// knownMigrations lists the versions of migrations in order.
+func knownMigrations(steps fs.FS, d goose.Dialect) ([]int64, error) {
+	names, err := fs.Glob(steps, path.Join("migrations", folders[d], "*.sql"))
 	if err != nil {
 		return nil, err
 	}

@@ -26,9 +26,10 @@ const (
 	// the lock of its tree. Its beginning is spelled as the index spells it, and
 	// the type so that no index of types is taken instead. A
 	// research that failed or was cancelled may be resumed as long as it has a
-	// checkpoint. A child of one that has ended may be resumed too, and runs then.
+	// checkpoint, unless its run was cancelled. A child of one that has ended may be resumed too, and runs then.
 	compactable = `queue <> '' AND compacted = 0 AND pinned = 0 AND rung <> 'finalist' AND completed_at IS NOT NULL
-		AND operation_type || '' = 'agent_research' AND (status = 'COMPLETED' OR ckpt_id IS NULL)
+		AND operation_type || '' = 'agent_research' AND (status = 'COMPLETED' OR ckpt_id IS NULL
+			OR EXISTS (SELECT 1 FROM runs WHERE runs.id = operations.run AND runs.cancelled_at IS NOT NULL))
 		AND (run = '' OR EXISTS (SELECT 1 FROM runs WHERE runs.id = operations.run
 			AND (runs.closed > operations.generation OR runs.ended_at IS NOT NULL)))
 		AND NOT EXISTS (SELECT 1 FROM operations AS child WHERE child.parent_id = operations.id AND child.` + isOpen + `)

@@ -79,14 +79,14 @@ func (s *Store) BarsOf(ctx context.Context, symbol, timeframe string) (found ktr
 
 // AddBars implements ktrdr.Library.
 func (s *Store) AddBars(ctx context.Context, n ktrdr.NewBars) (added ktrdr.StoredBars, err error) {
-	if err := checkBars(n.StoredBars); err != nil {
+	if err := checkBars(n); err != nil {
 		return added, err
 	}
 	err = s.write(ctx, normal, func(t *tx) error {
 		if err := s.lockMeta(ctx, t, metaLibrary); err != nil {
 			return err
 		}
-		if added, err = addBars(ctx, t, n); err != nil {
+		if added, _, err = s.addPlaced(ctx, t, n); err != nil {
 			return err
 		}
 		t.wake()
@@ -95,9 +95,24 @@ func (s *Store) AddBars(ctx context.Context, n ktrdr.NewBars) (added ktrdr.Store
 	return added, err
 }
 
-func checkBars(b ktrdr.StoredBars) error {
+// addPlaced adds a series and assigns it to its market. The caller has locked
+// metaLibrary; metaMarkets is locked after it.
+func (s *Store) addPlaced(ctx context.Context, t *tx, n ktrdr.NewBars) (added ktrdr.StoredBars, placed ktrdr.MarketSeries, err error) {
+	if added, err = addBars(ctx, t, n); err == nil && n.Series != nil {
+		placed, err = s.addSeries(ctx, t, *n.Series)
+	}
+	return added, placed, err
+}
+
+func checkBars(b ktrdr.NewBars) error {
 	if b.Symbol == "" || !storable(b.Symbol, 255) || b.Timeframe == "" || !storable(b.Timeframe, 32) || b.Bars < 0 || b.File.SHA256 == (ktrdr.Hash{}) {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "bars have a symbol of 1 to 255 bytes of text, a timeframe of 1 to 32, at least 0 bars and a file")
+	}
+	if s := b.Series; s != nil {
+		if s.Symbol != b.Symbol || s.Timeframe != b.Timeframe || s.Hash != b.Hash {
+			return ktrdr.Errorf(ktrdr.CodeInvalid, "the bars of %s %s cannot be assigned to a market as %s %s", b.Symbol, b.Timeframe, s.Symbol, s.Timeframe)
+		}
+		return checkSeries(*s)
 	}
 	return nil
 }
@@ -181,7 +196,7 @@ func (s *Store) DeleteBars(ctx context.Context, symbol, timeframe string) (delet
 // RenameBars implements ktrdr.Library.
 func (s *Store) RenameBars(ctx context.Context, symbol string, renamed []ktrdr.NewBars) error {
 	for _, n := range renamed {
-		if err := checkBars(n.StoredBars); err != nil {
+		if err := checkBars(n); err != nil {
 			return err
 		}
 	}
@@ -201,7 +216,7 @@ func (s *Store) RenameBars(ctx context.Context, symbol string, renamed []ktrdr.N
 				return err
 			}
 			n.Replaces = ktrdr.Hash{}
-			if _, err := addBars(ctx, t, n); err != nil {
+			if _, _, err := s.addPlaced(ctx, t, n); err != nil {
 				return err
 			}
 		}

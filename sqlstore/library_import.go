@@ -17,7 +17,7 @@ const (
 
 // ImportBars implements ktrdr.Library.
 func (s *Store) ImportBars(ctx context.Context, n ktrdr.NewBars, by ktrdr.BarsImport) (result json.RawMessage, err error) {
-	if err := checkBars(n.StoredBars); err != nil {
+	if err := checkBars(n); err != nil {
 		return nil, err
 	}
 	if !by.Operation.Valid() {
@@ -38,11 +38,11 @@ func (s *Store) ImportBars(ctx context.Context, n ktrdr.NewBars, by ktrdr.BarsIm
 			result = json.RawMessage(was.String)
 			return nil
 		}
-		added, err := addBars(ctx, t, n)
+		added, placed, err := s.addPlaced(ctx, t, n)
 		if err != nil {
 			return err
 		}
-		if result, err = by.Result(added); err != nil {
+		if result, err = by.Result(added, placed); err != nil {
 			return err
 		}
 		_, err = t.exec(ctx, saveImported, by.Operation, string(result))

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -32,7 +33,10 @@ func unchanged(ctx context.Context, t *tx, seen *int) error {
 		return err
 	}
 	if now > *seen {
-		return ktrdr.Errorf(ktrdr.CodeConflict, "%d series were added while this one was compared with %d: compare it again", now-*seen, *seen)
+		return &ktrdr.Error{
+			Code: ktrdr.CodeConflict, Err: ktrdr.ErrMoreSeries,
+			Message: fmt.Sprintf("%d series were added while this one was compared with %d: compare it again", now-*seen, *seen),
+		}
 	}
 	return nil
 }

@@ -182,52 +182,64 @@ func (s *Store) SeriesOf(ctx context.Context, symbol, timeframe string, hash ktr
 
 // AddSeries implements ktrdr.Markets.
 func (s *Store) AddSeries(ctx context.Context, n ktrdr.NewSeries) (added ktrdr.MarketSeries, err error) {
+	if err := checkSeries(n); err != nil {
+		return added, err
+	}
+	err = s.write(ctx, normal, func(t *tx) error {
+		added, err = s.addSeries(ctx, t, n)
+		return err
+	})
+	return added, err
+}
+
+func checkSeries(n ktrdr.NewSeries) error {
 	if n.Symbol == "" || !storable(n.Symbol, 255) || n.Timeframe == "" || !storable(n.Timeframe, 32) || n.Bars < 0 {
-		return added, ktrdr.Errorf(ktrdr.CodeInvalid, "a series has a symbol of 1 to 255 bytes of text, a timeframe of 1 to 32 and at least 0 bars")
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "a series has a symbol of 1 to 255 bytes of text, a timeframe of 1 to 32 and at least 0 bars")
 	}
 	for _, id := range n.Same {
 		if !storable(id, 64) {
-			return added, noMarket(id)
+			return noMarket(id)
 		}
 	}
+	return nil
+}
+
+// addSeries assigns a series to a market.
+func (s *Store) addSeries(ctx context.Context, t *tx, n ktrdr.NewSeries) (added ktrdr.MarketSeries, err error) {
 	prices := "{}"
 	if n.Prices.SHA256 != (ktrdr.Hash{}) {
 		if prices, err = marshal(n.Prices); err != nil {
 			return added, err
 		}
 	}
-	err = s.write(ctx, normal, func(t *tx) error {
-		if err := s.lockMeta(ctx, t, metaMarkets); err != nil {
-			return err
-		}
-		if err := unchanged(ctx, t, n.Seen); err != nil {
-			return err
-		}
-		same := slices.Clone(n.Same)
-		before, err := scanSeries(t.row(ctx, selectSeries, n.Symbol, n.Timeframe, n.Hash.String()))
-		known := err == nil
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
-			return err
-		}
-		if known {
-			same = append(same, before.Market)
-		}
-		market, err := oneMarket(ctx, t, n.Symbol, same)
+	if err := s.lockMeta(ctx, t, metaMarkets); err != nil {
+		return added, err
+	}
+	if err := unchanged(ctx, t, n.Seen); err != nil {
+		return added, err
+	}
+	same := slices.Clone(n.Same)
+	before, err := scanSeries(t.row(ctx, selectSeries, n.Symbol, n.Timeframe, n.Hash.String()))
+	known := err == nil
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return added, err
+	}
+	if known {
+		same = append(same, before.Market)
+	}
+	market, err := oneMarket(ctx, t, n.Symbol, same)
+	if err != nil {
+		return added, err
+	}
+	if !known {
+		_, err = t.exec(ctx, insertSeries, market, n.Symbol, n.Timeframe, n.Hash.String(), micros(n.First), micros(n.Last), n.Bars,
+			prices, shortened(n.Reason))
 		if err != nil {
-			return err
+			return added, err
 		}
-		if !known {
-			_, err = t.exec(ctx, insertSeries, market, n.Symbol, n.Timeframe, n.Hash.String(), micros(n.First), micros(n.Last), n.Bars,
-				prices, shortened(n.Reason))
-			if err != nil {
-				return err
-			}
-		}
-		t.wake()
-		added, err = scanSeries(t.row(ctx, selectSeries, n.Symbol, n.Timeframe, n.Hash.String()))
-		return err
-	})
-	return added, err
+	}
+	t.wake()
+	return scanSeries(t.row(ctx, selectSeries, n.Symbol, n.Timeframe, n.Hash.String()))
 }
 
 // oneMarket is the market that all of the given are, merged if they were

@@ -6,7 +6,6 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"path"
 
 	"github.com/pressly/goose/v3"
@@ -27,7 +26,7 @@ var folders = map[goose.Dialect]string{gooseSQLite: "sqlite", goosePostgres: "po
 // migrate brings the schema to the newest version this binary knows and
 // returns it. A newer one is left alone and refused: an older binary cannot
 // know what it means.
-func migrate(ctx context.Context, db *sql.DB, d goose.Dialect, steps fs.FS, log *slog.Logger) (int64, error) {
+func migrate(ctx context.Context, db *sql.DB, d goose.Dialect, steps fs.FS, c Config) (int64, error) {
 	dir, err := fs.Sub(steps, path.Join("migrations", folders[d]))
 	if err != nil {
 		return 0, err
@@ -51,12 +50,17 @@ func migrate(ctx context.Context, db *sql.DB, d goose.Dialect, steps fs.FS, log 
 	if have > want {
 		return 0, newerSchema(have, want)
 	}
+	if 0 < have && have < want && c.MayMigrate != nil {
+		if err := c.MayMigrate(have, want); err != nil {
+			return 0, err
+		}
+	}
 	done, err := provider.Up(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("migrate the schema from version %d to %d: %w", have, want, err)
 	}
 	for _, m := range done {
-		log.InfoContext(ctx, "schema migrated", "version", m.Source.Version, "took", m.Duration)
+		c.Log.InfoContext(ctx, "schema migrated", "version", m.Source.Version, "took", m.Duration)
 	}
 	return want, nil
 }

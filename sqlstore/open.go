@@ -31,6 +31,10 @@ type Config struct {
 	// Restoring opens a database also where a restore has not finished.
 	Restoring bool
 
+	// MayMigrate is asked before the schema of a database that has one is changed.
+	// Its error keeps that from being done. Nil: it may be.
+	MayMigrate func(from, to int64) error
+
 	// Statements, if it is set, counts the statements of reads.
 	Statements *atomic.Int64
 }
@@ -103,7 +107,7 @@ func open(ctx context.Context, c Config, steps fs.FS) (*Store, error) {
 		if scheme != "sqlite" {
 			rest = c.URL
 		}
-		db, err := openSQLite(ctx, rest, c.Log, s.news, steps)
+		db, err := openSQLite(ctx, rest, c, s.news, steps)
 		if err != nil {
 			return nil, err
 		}

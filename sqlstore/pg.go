@@ -94,7 +94,7 @@ func openPostgres(ctx context.Context, c Config, news *news, steps fs.FS) (_ *po
 	if err := p.check(ctx); err != nil {
 		return nil, err
 	}
-	if err := p.migrate(ctx, steps); err != nil {
+	if err := p.migrate(ctx, c, steps); err != nil {
 		return nil, err
 	}
 	if p.bus, err = startBus(ctx, p.config, p.normal, c.Log, news); err != nil {
@@ -104,12 +104,12 @@ func openPostgres(ctx context.Context, c Config, news *news, steps fs.FS) (_ *po
 }
 
 // migrate has connections of its own, on which a statement may take long.
-func (p *postgres) migrate(ctx context.Context, steps fs.FS) (err error) {
+func (p *postgres) migrate(ctx context.Context, c Config, steps fs.FS) (err error) {
 	config := p.config.Copy()
 	config.RuntimeParams["statement_timeout"] = "0"
 	pool := stdlib.OpenDB(*config)
 	defer func() { err = errors.Join(err, pool.Close()) }()
-	p.schema, err = migrate(ctx, pool, goosePostgres, steps, p.log)
+	p.schema, err = migrate(ctx, pool, goosePostgres, steps, c)
 	return err
 }
 

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -48,7 +47,7 @@ type sqlite struct {
 	idle          chan *session // the readers
 }
 
-func openSQLite(ctx context.Context, path string, log *slog.Logger, news *news, steps fs.FS) (_ *sqlite, err error) {
+func openSQLite(ctx context.Context, path string, c Config, news *news, steps fs.FS) (_ *sqlite, err error) {
 	if path == "" || strings.HasPrefix(path, ":") {
 		return nil, errors.New("the SQLite database must be a file: give its path")
 	}
@@ -70,10 +69,10 @@ func openSQLite(ctx context.Context, path string, log *slog.Logger, news *news, 
 	if err := db.check(ctx); err != nil {
 		return nil, err
 	}
-	if db.schema, err = migrate(ctx, db.writes, gooseSQLite, steps, log); err != nil {
+	if err = db.migrate(ctx, c, steps); err != nil {
 		return nil, err
 	}
-	if db.writer, err = newWriter(ctx, db, log, news); err != nil {
+	if db.writer, err = newWriter(ctx, db, c.Log, news); err != nil {
 		return nil, err
 	}
 	return db, nil

@@ -191,6 +191,31 @@ var compactions = map[string]func(*lab){
 		}
 	},
 
+	"AResearchOfACancelledRunIsCompactedWithItsCheckpoint": func(l *lab) {
+		stopped := func(run string) ktrdr.Operation {
+			root := l.research(run, 0, 0)
+			task := l.claim("w")
+			l.save(task, 1, 1)
+			l.finish(task, ktrdr.Failed)
+			if op := l.is(root.ID, ktrdr.Failed); op.Checkpoint == nil {
+				l.Fatalf("%s has no checkpoint", op.ID)
+			}
+			return root
+		}
+		kept, gone := stopped("r"), stopped("s")
+		l.closes("r", 0, true)
+		l.cancelRun("s")
+		_, err := l.EndRun(l.ctx(), "s")
+		l.must(err)
+		_, err = l.Resume(l.ctx(), gone.ID)
+		l.refused(err, ktrdr.CodeConflict)
+		l.compacts(1)
+		same(l, "compacted, of the run that was not cancelled", l.op(kept.ID).Compacted, false)
+		same(l, "compacted, of the cancelled run", l.op(gone.ID).Compacted, true)
+		_, err = l.Resume(l.ctx(), kept.ID)
+		l.must(err)
+	},
+
 	"APinnedResearchStaysWholeUntilItIsUnpinned": func(l *lab) {
 		root, child := l.researched("r", 0, 0, 'm', "nothing")
 		l.closes("r", 0, true)

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -36,6 +37,28 @@ func (l *lab) barsSeen(old bool) []string {
 	return list
 }
 
+// inMarket assigns bars to the markets that they are, or to a new one.
+func inMarket(n ktrdr.NewBars, markets ...string) ktrdr.NewBars {
+	n.Series = &ktrdr.NewSeries{MarketSeries: ktrdr.MarketSeries{Symbol: n.Symbol, Timeframe: n.Timeframe, Hash: n.Hash, Bars: n.Bars}, Same: markets}
+	return n
+}
+
+// marketsSeen are the series of each market in short.
+func (l *lab) marketsSeen() []string {
+	l.Helper()
+	all, err := l.Markets(l.ctx())
+	l.must(err)
+	list := []string{}
+	for _, m := range all {
+		var series []any
+		for _, s := range m.Series {
+			series = append(series, s.Symbol, s.Hash[0])
+		}
+		list = append(list, strings.TrimSpace(fmt.Sprintln(series...)))
+	}
+	return list
+}
+
 func (l *lab) addBars(n ktrdr.NewBars) ktrdr.StoredBars {
 	l.Helper()
 	added, err := l.AddBars(l.ctx(), n)
@@ -45,7 +68,7 @@ func (l *lab) addBars(n ktrdr.NewBars) ktrdr.StoredBars {
 
 // by is the claim of an import whose result names its bars and its epoch.
 func by(t ktrdr.Task) ktrdr.BarsImport {
-	return ktrdr.BarsImport{Operation: t.Operation, Epoch: t.Epoch, Result: func(added ktrdr.StoredBars) (json.RawMessage, error) {
+	return ktrdr.BarsImport{Operation: t.Operation, Epoch: t.Epoch, Result: func(added ktrdr.StoredBars, _ ktrdr.MarketSeries) (json.RawMessage, error) {
 		return fmt.Appendf(nil, `{"bars": %d, "epoch": %d}`, added.Hash[0], t.Epoch), nil
 	}}
 }
@@ -182,7 +205,7 @@ var libraryBars = map[string]func(*lab){
 		_, err := l.ImportBars(l.ctx(), newBars("A", "1h", 2, 9), by(task))
 		l.refused(err, ktrdr.CodeConflict)
 		bad := by(task)
-		bad.Result = func(ktrdr.StoredBars) (json.RawMessage, error) {
+		bad.Result = func(ktrdr.StoredBars, ktrdr.MarketSeries) (json.RawMessage, error) {
 			return nil, ktrdr.Errorf(ktrdr.CodeInternal, "no result")
 		}
 		_, err = l.ImportBars(l.ctx(), newBars("A", "1h", 2, 1), bad)
@@ -200,6 +223,71 @@ var libraryBars = map[string]func(*lab){
 		l.refused(err, ktrdr.CodeNotFound)
 		_, err = l.ImportBars(l.ctx(), newBars("", "1h", 2, 1), by(task))
 		l.refused(err, ktrdr.CodeInvalid)
+	},
+
+	"BarsAndTheirMarketAreStoredTogether": func(l *lab) {
+		l.create(ktrdr.NewOperation{})
+		task := l.claim("w")
+		n := inMarket(newBars("A", "1h", 1, 0))
+		claim := by(task)
+		claim.Result = func(added ktrdr.StoredBars, placed ktrdr.MarketSeries) (json.RawMessage, error) {
+			return fmt.Appendf(nil, `{"symbol": %q, "market": %q}`, added.Symbol, placed.Market), nil
+		}
+		result, err := l.ImportBars(l.ctx(), n, claim)
+		l.must(err)
+		series, err := l.SeriesOf(l.ctx(), "A", "1h", n.Hash)
+		l.must(err)
+		same(l, "result", string(result), fmt.Sprintf(`{"symbol": "A", "market": %q}`, series.Market))
+
+		l.addBars(inMarket(newBars("B", "1h", 2, 0), series.Market))
+		r := inMarket(newBars("C", "1h", 2, 2), series.Market)
+		l.must(l.RenameBars(l.ctx(), "B", []ktrdr.NewBars{r}))
+		same(l, "series", l.marketsSeen(), []string{"A 1 B 2 C 2"})
+	},
+
+	"BarsThatAreRefusedChangeNoMarket": func(l *lab) {
+		first, err := l.AddSeries(l.ctx(), *inMarket(newBars("A", "1h", 1, 0)).Series)
+		l.must(err)
+		second, err := l.AddSeries(l.ctx(), *inMarket(newBars("B", "1h", 2, 0)).Series)
+		l.must(err)
+		l.addBars(newBars("A", "1h", 1, 0))
+		l.addBars(newBars("B", "1h", 2, 0))
+		l.create(ktrdr.NewOperation{})
+		over := l.claim("w")
+		l.must(l.Release(l.ctx(), ktrdr.Released{Operation: over.Operation, Epoch: over.Epoch, Reason: "killed"}))
+		task := l.claim("w")
+		bad := by(task)
+		bad.Result = func(ktrdr.StoredBars, ktrdr.MarketSeries) (json.RawMessage, error) {
+			return nil, ktrdr.Errorf(ktrdr.CodeInternal, "no result")
+		}
+		both := []string{first.Market, second.Market}
+		want := l.marketsSeen()
+		refused := func(what string, code ktrdr.Code, err error) {
+			l.Helper()
+			l.refused(err, code)
+			same(l, "markets after "+what, l.marketsSeen(), want)
+		}
+		add := func(n ktrdr.NewBars) error { _, err := l.AddBars(l.ctx(), n); return err }
+		load := func(n ktrdr.NewBars, by ktrdr.BarsImport) error { _, err := l.ImportBars(l.ctx(), n, by); return err }
+
+		refused("another spelling", ktrdr.CodeConflict, add(inMarket(newBars("a", "1h", 3, 0), both...)))
+		refused("other bars than were replaced", ktrdr.CodeConflict, add(inMarket(newBars("A", "1h", 3, 9), both...)))
+		refused("the spelling of an import", ktrdr.CodeConflict, load(inMarket(newBars("a", "1h", 3, 0), both...), by(task)))
+		refused("an import whose claim is over", ktrdr.CodeStaleEpoch, load(inMarket(newBars("A", "1h", 3, 1), both...), by(over)))
+		refused("an import without a result", ktrdr.CodeInternal, load(inMarket(newBars("A", "1h", 3, 1), both...), bad))
+		refused("a rename to what exists", ktrdr.CodeConflict, l.RenameBars(l.ctx(), "A", []ktrdr.NewBars{inMarket(newBars("B", "1h", 1, 1), both...)}))
+
+		old := inMarket(newBars("A", "1h", 3, 1), both...)
+		old.Series.Seen = new(1)
+		refused("a comparison with fewer series", ktrdr.CodeConflict, add(old))
+		if err := add(old); !errors.Is(err, ktrdr.ErrMoreSeries) {
+			l.Errorf("after a comparison with fewer series: %v, want %v", err, ktrdr.ErrMoreSeries)
+		}
+		same(l, "bars", l.barsSeen(true), []string{"A 1h 1 true", "B 1h 2 true"})
+
+		other := newBars("A", "1h", 3, 1)
+		other.Series = inMarket(newBars("B", "1h", 3, 1)).Series
+		refused("the series of other bars", ktrdr.CodeInvalid, add(other))
 	},
 
 	"DeletedBarsAreGoneAndTheirMarketStays": func(l *lab) {

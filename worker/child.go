@@ -25,8 +25,11 @@ var ErrNotStarted = errors.New("the child process could not be started")
 // Concluder is a Runner whose last part needs its backend. When its operation
 // runs in a child process, the runner there does the rest, and what it ended
 // with is concluded here: its result and the files of its final checkpoint.
+// Concluded is asked before a child process is started. It returns the result of
+// an operation that an earlier claim has concluded; nil where none has.
 type Concluder interface {
 	Runner
+	Concluded(ctx context.Context, t *Task) (json.RawMessage, error)
 	Conclude(ctx context.Context, t *Task, result json.RawMessage, final *Checkpoint) (json.RawMessage, error)
 }
 
@@ -44,6 +47,12 @@ const startAgainAfter = 5 * time.Second
 // The claim stays the job's: its slot is taken, its heartbeats go on, and what
 // ends it is written by the backend.
 func (j *job) runInChild(ctx context.Context) *entry {
+	if c, ok := j.w.cfg.Runners[j.task.Type].(Concluder); ok {
+		result, err := j.call(ctx, runnerFunc(c.Concluded), j.newTask(nil))
+		if err != nil || result != nil {
+			return j.conclude(ctx, result, err)
+		}
+	}
 	life, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()
 	r := newRelay(ctx, j)

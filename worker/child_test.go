@@ -217,7 +217,14 @@ func TestChild_SpeaksForNoOtherClaim(t *testing.T) {
 }
 
 // concluding is a runner whose last part is done in the backend.
-type concluding struct{ runnerFunc }
+type concluding struct {
+	runnerFunc
+	before json.RawMessage // what an earlier claim concluded with
+}
+
+func (c concluding) Concluded(context.Context, *worker.Task) (json.RawMessage, error) {
+	return c.before, nil
+}
 
 func (concluding) Conclude(ctx context.Context, _ *worker.Task, result json.RawMessage, final *worker.Checkpoint) (json.RawMessage, error) {
 	f, err := final.Open(ctx, "file")
@@ -236,10 +243,27 @@ func TestChild_WhatItComputedIsConcludedByItsBackend(t *testing.T) {
 			return json.RawMessage(`1`), t.Final(1, "state", worker.File{Name: "file", Bytes: []byte("bytes")})
 		})
 		start(t, b, worker.Config{
-			Runners: map[ktrdr.Type]worker.Runner{ktrdr.Dummy: concluding{runnerFunc(nil)}}, Child: inChild(t, half),
+			Runners: map[ktrdr.Type]worker.Runner{ktrdr.Dummy: concluding{}}, Child: inChild(t, half),
 		})
 		if op := ended(t, b, "op_a"); op.Status != ktrdr.Completed || string(op.Result) != `[1,"bytes"]` {
 			t.Errorf(`ended %s with %s, want COMPLETED with [1,"bytes"]`, op.Status, op.Result)
+		}
+	})
+}
+
+func TestChild_IsNotStartedForWhatWasConcludedBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := workertest.New()
+		requeued(t, b)
+		start(t, b, worker.Config{
+			Runners: map[ktrdr.Type]worker.Runner{ktrdr.Dummy: concluding{before: json.RawMessage(`"stored"`)}},
+			Child: func(context.Context, <-chan struct{}, worker.Backend) error {
+				t.Error("a child process was started")
+				return errors.New("signal: killed")
+			},
+		})
+		if op := ended(t, b, "op_a"); op.Status != ktrdr.Completed || string(op.Result) != `"stored"` {
+			t.Errorf(`ended %s with %s, want COMPLETED with "stored"`, op.Status, op.Result)
 		}
 	})
 }

@@ -323,7 +323,7 @@ func points(b *market.Bars) string {
 func (im *importer) store(ctx context.Context, b *market.Bars, source string, r *imported) error {
 	done, err := im.ledger.library.Import(ctx, jobs.Import{
 		Bars: b, Mode: im.mode, Origin: ktrdr.BarsFromFile, Source: source, MadeUp: new(false),
-		Place: im.ledger.markets.Beside(im.ledger.library, im.choice),
+		Markets: im.ledger.markets, Choice: im.choice,
 	})
 	if err != nil {
 		return err

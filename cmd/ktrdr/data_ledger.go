@@ -135,7 +135,7 @@ const oldLibraryFolder = "data"
 // addMade stores bars that a command has made and assigns them to their market.
 // replace says that they may take the place of others.
 func (l *ledger) addMade(ctx context.Context, b *market.Bars, im jobs.Import, replace bool) (stored, error) {
-	im.Bars, im.Place = b, l.markets.Beside(l.library, jobs.Choice{})
+	im.Bars, im.Markets = b, l.markets
 	if replace {
 		im.Mode = jobs.ImportReplace
 	}

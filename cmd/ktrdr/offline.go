@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -49,7 +50,20 @@ func openStorage(ctx context.Context, cfg Config) (storage, error) {
 // makeStorage opens the database and the blobs, and makes them where they are
 // missing.
 func makeStorage(ctx context.Context, cfg Config) (storage, error) {
-	return openStorageWith(ctx, cfg, sqlstore.Config{URL: cfg.database(), Plans: plans()})
+	return openStorageWith(ctx, cfg, sqlstore.Config{URL: cfg.database(), Plans: plans(), MayMigrate: cfg.mayMigrate})
+}
+
+// mayMigrate refuses to change the schema under a backend that runs on the data
+// folder: it is of another version, and would not know.
+func (c Config) mayMigrate(from, to int64) error {
+	pid, err := sqlstore.FolderHolder(c.Data)
+	if err != nil {
+		return err
+	}
+	if pid == "" || pid == strconv.Itoa(os.Getpid()) {
+		return nil
+	}
+	return fmt.Errorf("a backend of another version is running on %s as pid %s: this ktrdr would migrate its schema from version %d to %d; stop that backend first, or use the binary of its version", c.Data, pid, from, to)
 }
 
 func openStorageWith(ctx context.Context, cfg Config, db sqlstore.Config) (storage, error) {

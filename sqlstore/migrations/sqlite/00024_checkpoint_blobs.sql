@@ -12,10 +12,15 @@ CREATE TABLE checkpoint_blobs (
     PRIMARY KEY (sha256, operation_id, checkpoint_id)
 ) STRICT, WITHOUT ROWID;
 
+-- Only the text of a member sha256 is a name. What is damaged or is no artifact
+-- names nothing.
 INSERT INTO checkpoint_blobs (sha256, operation_id, checkpoint_id)
-SELECT a.value ->> '$.sha256', c.thread_id, c.id
-    FROM checkpoints c, json_each(CASE WHEN json_valid(c.artifacts) THEN c.artifacts END) a WHERE c.checkpoint_type IS NOT NULL
-UNION SELECT c.state_blob ->> '$.sha256', c.thread_id, c.id FROM checkpoints c WHERE c.checkpoint_type IS NOT NULL AND json_valid(c.state_blob);
+SELECT h, thread_id, id FROM (
+    SELECT CASE a.type WHEN 'object' THEN CASE json_type(a.value, '$.sha256') WHEN 'text' THEN a.value ->> '$.sha256' END END AS h, c.thread_id, c.id
+        FROM checkpoints c, json_each(CASE WHEN json_valid(c.artifacts) THEN c.artifacts END) a WHERE c.checkpoint_type IS NOT NULL
+    UNION SELECT CASE WHEN json_valid(c.state_blob) THEN CASE json_type(c.state_blob, '$.sha256') WHEN 'text' THEN c.state_blob ->> '$.sha256' END END, c.thread_id, c.id
+        FROM checkpoints c WHERE c.checkpoint_type IS NOT NULL
+) WHERE h IS NOT NULL;
 
 -- +goose StatementBegin
 CREATE TRIGGER checkpoints_named AFTER INSERT ON checkpoints
@@ -23,8 +28,11 @@ WHEN NEW.checkpoint_type IS NOT NULL AND (NEW.artifacts IS NOT NULL OR NEW.state
     AND NOT EXISTS (SELECT 1 FROM meta WHERE key = 'restoring')
 BEGIN
     INSERT INTO checkpoint_blobs (sha256, operation_id, checkpoint_id)
-    SELECT a.value ->> '$.sha256', NEW.thread_id, NEW.id FROM json_each(NEW.artifacts) a
-    UNION SELECT NEW.state_blob ->> '$.sha256', NEW.thread_id, NEW.id WHERE NEW.state_blob IS NOT NULL;
+    SELECT h, NEW.thread_id, NEW.id FROM (
+        SELECT CASE a.type WHEN 'object' THEN CASE json_type(a.value, '$.sha256') WHEN 'text' THEN a.value ->> '$.sha256' END END AS h
+            FROM json_each(CASE WHEN json_valid(NEW.artifacts) THEN NEW.artifacts END) a
+        UNION SELECT CASE WHEN json_valid(NEW.state_blob) THEN CASE json_type(NEW.state_blob, '$.sha256') WHEN 'text' THEN NEW.state_blob ->> '$.sha256' END END
+    ) WHERE h IS NOT NULL;
 END;
 -- +goose StatementEnd
 
@@ -33,8 +41,9 @@ CREATE TRIGGER checkpoints_unnamed AFTER DELETE ON checkpoints
 WHEN OLD.checkpoint_type IS NOT NULL AND (OLD.artifacts IS NOT NULL OR OLD.state_blob IS NOT NULL)
 BEGIN
     DELETE FROM checkpoint_blobs WHERE operation_id = OLD.thread_id AND checkpoint_id = OLD.id AND sha256 IN (
-        SELECT a.value ->> '$.sha256' FROM json_each(CASE WHEN json_valid(OLD.artifacts) THEN OLD.artifacts END) a
-        UNION SELECT OLD.state_blob ->> '$.sha256' WHERE json_valid(OLD.state_blob));
+        SELECT CASE a.type WHEN 'object' THEN a.value ->> '$.sha256' END
+            FROM json_each(CASE WHEN json_valid(OLD.artifacts) THEN OLD.artifacts END) a
+        UNION SELECT CASE WHEN json_valid(OLD.state_blob) THEN OLD.state_blob ->> '$.sha256' END);
 END;
 -- +goose StatementEnd
 

@@ -22,7 +22,7 @@ func TestMarkets_ARefusedImportMergesNothing(t *testing.T) {
 		}
 		longer := priceFile(t, bars, unchanged)
 		l.refused(exitFailed, "differs from eurusd by capitals only", "data", "import", "--symbol", "eurusd", "--same-market-as", "GBPUSD", longer)
-		l.refused(exitFailed, "--replace", "data", "import", "--symbol", "EURUSD", "--same-market-as", "GBPUSD", longer)
+		l.refused(exitUsage, "--replace", "data", "import", "--symbol", "EURUSD", "--same-market-as", "GBPUSD", longer)
 		l.refused(exitFailed, "there are 1h bars of GBPUSD already", "data", "rename", "EURUSD", "GBPUSD")
 		after := l.ledgers()
 		if was, is := asText(t, before), asText(t, after); is != was {

@@ -60,10 +60,9 @@ func (f *follower) watch(ctx context.Context) error {
 		if !ended(e.Kind) {
 			return false, nil
 		}
-		if f.over.IsZero() && (f.look(ctx) != nil || !f.op.Status.Terminal()) {
-			return false, nil
-		}
-		return e.Epoch == f.op.Epoch, nil // an earlier end, which was resumed from, is not the last
+		seen := !f.over.IsZero() || f.look(ctx) == nil
+		// An earlier end, which was resumed from, is not the last.
+		return seen && f.op.Status.Terminal() && e.Epoch == f.op.Epoch, nil
 	}, func() (bool, error) {
 		if f.over.IsZero() {
 			if err := f.reached(ctx, f.look(ctx)); err != nil || !f.op.Status.Terminal() {

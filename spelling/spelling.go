@@ -43,7 +43,7 @@ func Nearest(word string, names []string) string {
 	return best
 }
 
-// Choices says which of some names may be meant by a word that is none of them, and
+// Choices says which of some names may be meant by a word that is not one of them, and
 // which there are.
 func Choices[T ~string](word string, names []T) string {
 	list := make([]string, len(names))

@@ -158,7 +158,7 @@ func setReserve(c *Config, text string) error {
 	return nil
 }
 
-// noSuchValue is what a setting says to a word that is none of its values.
+// noSuchValue is what a setting says to a word that is not one of its values.
 func noSuchValue(word string, names ...string) error {
 	return fmt.Errorf("there is no such value; %s", text.Choices(word, names))
 }

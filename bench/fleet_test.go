@@ -1,6 +1,7 @@
 package bench_test
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -10,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/bench"
+	"github.com/ktrdr/ktrdr/chaos"
 	"github.com/ktrdr/ktrdr/dummy"
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
@@ -56,7 +57,7 @@ func beats(b *testing.B, bin, name, url string, n int) {
 		all.Go(func() {
 			claimed := sync.OnceFunc(claiming.Done)
 			defer claimed()
-			err := beat(ctx, in, i, claimed, func(d time.Duration) {
+			err := simulate(ctx, in, i, claimed, func(d time.Duration) {
 				mu.Lock()
 				defer mu.Unlock()
 				took = append(took, d)
@@ -85,46 +86,21 @@ func beats(b *testing.B, bin, name, url string, n int) {
 		bench.Aim(p99 <= time.Second, "p99 of at most 1 s"))
 }
 
-// beat is one worker: it takes an operation and says that it has it until ctx ends.
-func beat(ctx context.Context, in *installation, i int, claimed func(), note func(time.Duration)) error {
+// simulate is one worker with an operation of its own. The first heartbeat that
+// fails is its error.
+func simulate(ctx context.Context, in *installation, i int, claimed func(), note func(time.Duration)) error {
 	c, err := httpapi.NewClient("http://"+in.addr, "", httpapi.ClientOptions{})
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	life := context.WithoutCancel(ctx)
-	id, types := ktrdr.WorkerID(fmt.Sprintf("simulated-%d", i)), []ktrdr.Type{ktrdr.Dummy}
-	r, err := c.Register(life, ktrdr.Registration{Protocol: ktrdr.Protocol, Worker: ktrdr.Worker{ID: id, Types: types, Slots: 1}})
-	if err != nil {
-		return fmt.Errorf("register: %w", err)
-	}
-	if _, err := c.StartDummy(life, dummy.Spec{Steps: 1}, ""); err != nil {
+	if _, err := c.StartDummy(context.WithoutCancel(ctx), dummy.Spec{Steps: 1}, ""); err != nil {
 		return fmt.Errorf("start: %w", err)
 	}
-	var task *ktrdr.Task
-	for try := 0; task == nil; try++ {
-		reply, err := c.Claim(life, ktrdr.ClaimRequest{Worker: id, Key: fmt.Sprintf("%s-%d", id, try), Types: types, Free: 1, Wait: 5})
-		if err != nil {
-			return fmt.Errorf("claim: %w", err)
-		}
-		task = reply.Task
-	}
-	claimed()
-	running := ktrdr.Claimed{Operation: task.Operation, Epoch: task.Epoch}
-	tick := time.NewTicker(time.Duration(r.HeartbeatSeconds * float64(time.Second)))
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return c.Finish(life, ktrdr.Finished{Operation: running.Operation, Epoch: running.Epoch, Outcome: ktrdr.Completed})
-		case <-tick.C:
-		}
-		running.Step++
-		begun := time.Now()
-		orders, err := c.Heartbeat(life, ktrdr.Heartbeat{Worker: id, Running: []ktrdr.Claimed{running}})
-		if err != nil || len(orders.Lost) > 0 {
-			return fmt.Errorf("heartbeat of %s: %d lost, %w", id, len(orders.Lost), err)
-		}
-		note(time.Since(begun))
-	}
+	var failed error
+	err = chaos.Simulate(ctx, c, i, claimed, func(took time.Duration, err error) {
+		note(took)
+		failed = cmp.Or(failed, err)
+	})
+	return cmp.Or(failed, err)
 }

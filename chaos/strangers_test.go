@@ -15,7 +15,6 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/chaos"
 	"github.com/ktrdr/ktrdr/dummy"
-	"github.com/ktrdr/ktrdr/httpapi"
 )
 
 // crowd keeps n connections open that each asked once without a token and then
@@ -122,52 +121,12 @@ type fleet struct {
 	bad   []error // heartbeats that failed
 }
 
-func (f *fleet) note(err error) {
+func (f *fleet) note(_ time.Duration, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.beats++
 	if err != nil {
 		f.bad = append(f.bad, err)
-	}
-}
-
-// hold is one worker: it registers, takes an operation, beats until ctx ends,
-// and completes its operation.
-func (f *fleet) hold(ctx context.Context, c *httpapi.Client, n int, claimed func()) error {
-	id := ktrdr.WorkerID(fmt.Sprintf("simulated-%d", n))
-	types := []ktrdr.Type{ktrdr.Dummy}
-	life := context.WithoutCancel(ctx)
-	r, err := c.Register(life, ktrdr.Registration{Protocol: ktrdr.Protocol, Worker: ktrdr.Worker{ID: id, Types: types, Slots: 1}})
-	if err != nil {
-		return fmt.Errorf("register: %w", err)
-	}
-	var task *ktrdr.Task
-	for try := 0; task == nil; try++ {
-		if ctx.Err() != nil {
-			return fmt.Errorf("%s got no operation", id)
-		}
-		reply, err := c.Claim(life, ktrdr.ClaimRequest{Worker: id, Key: fmt.Sprintf("%s-%d", id, try), Types: types, Free: 1, Wait: 5})
-		if err != nil {
-			return fmt.Errorf("claim: %w", err)
-		}
-		task = reply.Task
-	}
-	claimed()
-	running := ktrdr.Claimed{Operation: task.Operation, Epoch: task.Epoch}
-	beat := time.NewTicker(time.Duration(r.HeartbeatSeconds * float64(time.Second)))
-	defer beat.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return c.Finish(life, ktrdr.Finished{Operation: running.Operation, Epoch: running.Epoch, Outcome: ktrdr.Completed})
-		case <-beat.C:
-		}
-		running.Step++
-		orders, err := c.Heartbeat(life, ktrdr.Heartbeat{Worker: id, Running: []ktrdr.Claimed{running}})
-		if len(orders.Lost) > 0 {
-			return fmt.Errorf("%s lost %s", id, running.Operation)
-		}
-		f.note(err)
 	}
 }
 
@@ -197,7 +156,7 @@ func TestFleet_IsNeverOrphanedByItsOwnSize(t *testing.T) {
 				all.Go(func() {
 					got := sync.OnceFunc(claimed.Done)
 					defer got()
-					if err := f.hold(ctx, c, i, got); err != nil {
+					if err := chaos.Simulate(ctx, c, i, got, f.note); err != nil {
 						t.Error(err)
 					}
 				})

@@ -75,7 +75,7 @@ func TestEngine_NoBlobGoesWhileABackupRuns(t *testing.T) {
 				t.Errorf("a backup runs: %v, want %v", runs, want)
 			}
 		case <-time.After(30 * time.Second):
-			t.Fatal("nobody asks whether a backup runs")
+			t.Fatal("it was not asked whether a backup runs")
 		}
 	}
 	save(1, 2)

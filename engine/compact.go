@@ -153,7 +153,7 @@ func (e *Engine) letGo(ctx context.Context, out *outgoing) {
 			e.trashed(ctx, err)
 			return
 		}
-		// Whoever deletes the last row that names a blob finds it unnamed.
+		// The one that deletes the last row that names a blob finds it unnamed.
 		out.blobs = slices.DeleteFunc(out.blobs, func(h ktrdr.Hash) bool { return named[h] })
 		if b := (bag{at: time.Now(), blobs: out.blobs}); len(b.blobs) > 0 {
 			e.trashed(ctx, e.config.Trash.Put(ctx, b.blobs, b.at))

@@ -70,7 +70,7 @@ func (s slowNames) BlobsNamed(ctx context.Context, blobs []ktrdr.Hash, onlyCheck
 	return s.Store.BlobsNamed(ctx, blobs, onlyCheckpoints)
 }
 
-// However long the rows are asked about the blobs of superseded checkpoints, nobody
+// However long the rows are asked about the blobs of superseded checkpoints, no writer
 // who saves a checkpoint or finishes waits for that.
 func TestEngine_NobodyWaitsForSupersededBlobs(t *testing.T) {
 	slow := slowNames{asked: make(chan struct{}, 100), answer: make(chan struct{})}

@@ -93,7 +93,7 @@ func (v *values) fail(name, format string, args ...any) {
 	}
 }
 
-// unknown refuses a value that is none of the names that a parameter takes.
+// unknown refuses a value that is not one of the names that a parameter takes.
 func unknown[T ~string](v *values, name, given string, names []T) {
 	v.fail(name, "cannot be %.40q; %s", given, text.Choices(given, names))
 }

@@ -159,7 +159,7 @@ func TestDesk_SaysWhatIsWrongWithABacktest(t *testing.T) {
 		"a file out of the folder":   {BacktestRequest{ModelPath: "../none"}, "stay inside"},
 		"a strategy never trained":   {BacktestRequest{StrategyName: "other"}, "no training of strategy other has completed"},
 		"another strategy's model":   {BacktestRequest{Model: model, StrategyName: "other"}, "is one of strategy small, not of other"},
-		"a scope that is none":       {BacktestRequest{Model: model, Scope: "future"}, `there is no scope "future"; there are test, all`},
+		"an unknown scope":           {BacktestRequest{Model: model, Scope: "future"}, `there is no scope "future"; there are test, all`},
 		"another timeframe":          {BacktestRequest{Model: model, Timeframe: "4h"}, "decides at 1h bars, not at 4h"},
 		"bars that are not there":    {BacktestRequest{Model: model, Symbol: "GBPUSD"}, "no 1h bars of GBPUSD"},
 		"a commission below 0":       {BacktestRequest{Model: model, Commission: &less}, "commission"},

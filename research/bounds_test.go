@@ -535,7 +535,7 @@ func TestDesk_AsksAModelWhileThereIsMoney(t *testing.T) {
 		"a cent":          {left: 0.01},
 		"nothing":         {code: CodeBudgetExhausted},
 		"less":            {left: -1, code: CodeBudgetExhausted},
-		"nobody knows it": {left: 5, err: down, code: ktrdr.CodeOf(down)},
+		"it is not known": {left: 5, err: down, code: ktrdr.CodeOf(down)},
 	} {
 		d.cfg.Budget = func(context.Context) (float64, error) { return c.left, c.err }
 		order, err := d.Trigger(t.Context(), Request{Model: "sonnet"})

@@ -110,7 +110,7 @@ func (i Injection) String() string {
 	return string(i.Action)
 }
 
-// confirming is the phase of a confirmation. It belongs to a run and is none of
+// confirming is the phase of a confirmation. It belongs to a run and is not one of
 // a research.
 const confirming Phase = "CONFIRMING"
 

@@ -14,8 +14,8 @@ import (
 //	mark ──▶ snapshot ──▶ rows ──▶ blobs ──▶ unmark
 //	  └── renewed every twenty seconds; two minutes after the last time it means nothing
 //
-// A blob is deleted after its last row: whoever deletes that row after the snapshot
-// sees the mark.
+// A blob is deleted after its last row: a process that deletes that row after the
+// snapshot sees the mark.
 const (
 	metaBackup  = "backup " // and a name of its own; in no backup
 	backupRenew = 20 * time.Second
@@ -29,14 +29,14 @@ const (
 	setBackup query = `INSERT INTO meta (key, value) VALUES ($1, CAST({now} + CAST($2 AS BIGINT) AS TEXT))
 		ON CONFLICT (key) DO UPDATE SET value = EXCLUDED.value`
 	backupExpires       = `CASE WHEN key LIKE '` + metaBackup + `%' THEN CAST(value AS BIGINT) END`
-	forgetBackups query = `DELETE FROM meta WHERE ` + backupExpires + ` <= {now} OR ` + backupExpires + ` > {now} + 240000000`
-	countBackups  query = `SELECT COUNT(*) FROM meta WHERE ` + backupExpires + ` > {now} AND ` + backupExpires + ` <= {now} + 240000000`
+	forgetBackups query = `DELETE FROM meta WHERE ` + backupExpires + ` <= {now} OR ` + backupExpires + ` > {now} + CAST($1 AS BIGINT)`
+	countBackups  query = `SELECT COUNT(*) FROM meta WHERE ` + backupExpires + ` > {now} AND ` + backupExpires + ` <= {now} + CAST($1 AS BIGINT)`
 )
 
 // BackupRunning implements ktrdr.Compaction.
 func (s *Store) BackupRunning(ctx context.Context) (bool, error) {
 	var n int
-	err := s.readOne(ctx, func(r queryer) error { return r.row(ctx, countBackups).Scan(&n) })
+	err := s.readOne(ctx, func(r queryer) error { return r.row(ctx, countBackups, (2 * backupLasts).Microseconds()).Scan(&n) })
 	return n > 0, err
 }
 
@@ -47,7 +47,7 @@ func (s *Store) markBackup(ctx context.Context, renew, lasts time.Duration) (unm
 	key := metaBackup + rand.Text()
 	mark := func(ctx context.Context) error {
 		return s.write(ctx, normal, func(t *tx) error {
-			if _, err := t.exec(ctx, forgetBackups); err != nil { // of backups that were killed
+			if _, err := t.exec(ctx, forgetBackups, (2 * backupLasts).Microseconds()); err != nil { // of backups that were killed
 				return err
 			}
 			_, err := t.exec(ctx, setBackup, key, lasts.Microseconds())

@@ -128,7 +128,7 @@ func TestMigration_KnowsWhatCheckpointsName(t *testing.T) {
 	}
 }
 
-// fillNaming adds so many checkpoints, each naming a blob of its own.
+// fillNaming adds n checkpoints, each naming a blob of its own.
 func fillNaming(b *testing.B, s *Store, n int) {
 	b.Helper()
 	const fill query = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1)

@@ -126,6 +126,20 @@ type TrialPage struct {
 	Next   string  `json:"next_cursor,omitempty"`
 }
 
+// TrialPoint is one trial of a figure that shows all of them.
+type TrialPoint struct {
+	Operation OperationID `json:"operation_id"`
+	Status    Status      `json:"status"` // of the operation
+	Rung      string      `json:"rung,omitempty"`
+	Sharpe    *float64    `json:"sharpe_ratio"` // of the test part, per year, net of costs; null: it has no backtest
+	SharpeZ   *float64    `json:"sharpe_z"`     // the ratio divided by its standard error
+	Looked    bool        `json:"looked"`       // its holdout was opened, and the result is known
+	Claim     bool        `json:"claim"`
+}
+
+// MostTrialPoints bounds a list of points.
+const MostTrialPoints = 100_000
+
 // TallyQuery selects what of the ledger is summed up: a run, or what was done at
 // an instant or later; zero fields select all.
 type TallyQuery struct {

@@ -94,6 +94,11 @@ type Markets interface {
 	// market. While there are fewer than Limit, what lost follows.
 	Trials(ctx context.Context, q TrialQuery) (TrialPage, error)
 
+	// TrialPoints returns what a figure of all trials needs, in the order in which
+	// they were tried. Limit and cursor of the query are not used: it returns the
+	// newest MostTrialPoints.
+	TrialPoints(ctx context.Context, q TrialQuery) ([]TrialPoint, error)
+
 	// Tally sums up the ledger with one statement.
 	Tally(ctx context.Context, q TallyQuery) (Tally, error)
 

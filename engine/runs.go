@@ -47,6 +47,11 @@ func (e *Engine) CloseGeneration(ctx context.Context, run string, generation int
 	return e.store.CloseGeneration(ctx, run, generation, confirm)
 }
 
+// TrialPoints lists what a figure of all trials needs.
+func (e *Engine) TrialPoints(ctx context.Context, q ktrdr.TrialQuery) ([]ktrdr.TrialPoint, error) {
+	return e.store.TrialPoints(ctx, q)
+}
+
 // TallyGenerations tells how the last generations of a run ended.
 func (e *Engine) TallyGenerations(ctx context.Context, run string) ([]ktrdr.GenerationTally, error) {
 	return e.store.TallyGenerations(ctx, run)

@@ -59,13 +59,8 @@ func (s *Store) Trials(ctx context.Context, q ktrdr.TrialQuery) (ktrdr.TrialPage
 	if q.Limit < 1 || q.Limit > largestPage {
 		return ktrdr.TrialPage{}, ktrdr.Errorf(ktrdr.CodeInvalid, "limit must be 1 to %d, not %d", largestPage, q.Limit)
 	}
-	if len(q.Of) > largestPage {
-		return ktrdr.TrialPage{}, ktrdr.Errorf(ktrdr.CodeInvalid, "at most %d operations may be named, not %d", largestPage, len(q.Of))
-	}
-	if !storable(q.Run, 255) || !storable(q.Symbol, 255) || !storable(q.Market, 64) || !storable(string(q.Type), 64) ||
-		!storable(q.Timeframe, 32) {
-		return ktrdr.TrialPage{}, ktrdr.Errorf(ktrdr.CodeInvalid,
-			"trials are selected by a run or symbol of at most 255 bytes of text, a market or type of at most 64 and a timeframe of at most 32")
+	if err := checkTrialQuery(q); err != nil {
+		return ktrdr.TrialPage{}, err
 	}
 	if q.ByScore {
 		best, err := s.bestTrials(ctx, q)
@@ -82,6 +77,18 @@ func (s *Store) Trials(ctx context.Context, q ktrdr.TrialQuery) (ktrdr.TrialPage
 		page.Next = placeCursor(micros(last.CreatedAt), last.Market+" "+last.Key)
 	}
 	return page, err
+}
+
+func checkTrialQuery(q ktrdr.TrialQuery) error {
+	if len(q.Of) > largestPage {
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "at most %d operations may be named, not %d", largestPage, len(q.Of))
+	}
+	if !storable(q.Run, 255) || !storable(q.Symbol, 255) || !storable(q.Market, 64) || !storable(string(q.Type), 64) ||
+		!storable(q.Timeframe, 32) {
+		return ktrdr.Errorf(ktrdr.CodeInvalid,
+			"trials are selected by a run or symbol of at most 255 bytes of text, a market or type of at most 64 and a timeframe of at most 32")
+	}
+	return nil
 }
 
 // trialsQuery writes the statement of a page and one trial more. What is known of

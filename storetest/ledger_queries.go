@@ -162,5 +162,15 @@ var trialQueries = map[string]func(*lab){
 				l.Errorf("trial: %+v", got)
 			}
 		}
+		l.tried("", "", "", ktrdr.TrialMarket{Market: a, Symbols: "A", Timeframes: "1h"})
+		points, err := l.TrialPoints(l.ctx(), ktrdr.TrialQuery{})
+		l.must(err)
+		same(l, "points", points, []ktrdr.TrialPoint{
+			{Operation: best.ID, Status: ktrdr.Completed, Rung: ktrdr.RungFinalist, Sharpe: new(1.0), Looked: true, Claim: true},
+			{Operation: points[1].Operation, Status: ktrdr.Completed},
+		})
+		points, err = l.TrialPoints(l.ctx(), ktrdr.TrialQuery{Run: "r"})
+		l.must(err)
+		same(l, "points of the run", len(points), 1)
 	},
 }

@@ -1,0 +1,97 @@
+package page
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ktrdr/ktrdr/chart"
+)
+
+// missing stands for a figure that there is not.
+const missing = "–"
+
+// number writes a figure with a true minus sign.
+func number(v *float64, decimals int) string {
+	if v == nil || math.IsNaN(*v) || math.IsInf(*v, 0) {
+		return missing
+	}
+	return chart.Number(*v, decimals)
+}
+
+// signed writes a figure with its sign, also when it is above 0.
+func signed(v *float64, decimals int) string {
+	s := number(v, decimals)
+	if v != nil && *v > 0 && strings.ContainsAny(s, "123456789") {
+		return "+" + s
+	}
+	return s
+}
+
+// percent writes a fraction as a percentage with its sign.
+func percent(v *float64) string { return ofHundred(v, signed) }
+
+// share writes a fraction as a percentage without a sign.
+func share(v *float64) string { return ofHundred(v, number) }
+
+func ofHundred(v *float64, write func(*float64, int) string) string {
+	if v == nil {
+		return missing
+	}
+	scaled := *v * 100
+	s := write(&scaled, 1)
+	if s == missing {
+		return s
+	}
+	return s + " %"
+}
+
+// count writes a number with a comma between thousands.
+func count(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// plural writes a count with its noun: "1 finding", "2 findings".
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	if stem, ok := strings.CutSuffix(noun, "y"); ok && !strings.HasSuffix(stem, "a") && !strings.HasSuffix(stem, "e") {
+		noun = stem + "ie"
+	} else if strings.HasSuffix(noun, "ch") || strings.HasSuffix(noun, "s") {
+		noun += "e"
+	}
+	return count(n) + " " + noun + "s"
+}
+
+// dollars writes money.
+func dollars(v float64) string { return fmt.Sprintf("$%.2f", v) }
+
+// lasted writes a duration with its largest unit, or two of them.
+func lasted(d time.Duration) string {
+	switch s := d.Seconds(); {
+	case s < 0:
+		return missing
+	case s < 10:
+		return fmt.Sprintf("%.1f s", s)
+	case s < 120:
+		return fmt.Sprintf("%.0f s", s)
+	case s < 2*3600:
+		return fmt.Sprintf("%.0f min", s/60)
+	case s < 48*3600:
+		return fmt.Sprintf("%d h %02d min", int(s)/3600, int(s)/60%60)
+	}
+	return fmt.Sprintf("%.0f days", d.Hours()/24)
+}
+
+// clock writes an instant as the time of its day.
+func clock(t time.Time) string { return t.UTC().Format("15:04:05") }
+
+// stamp writes an instant with its date.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }

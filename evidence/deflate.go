@@ -5,11 +5,12 @@ import "math"
 // Deflate is the probability that a z-value is above the best of that many
 // trials without an edge (Bailey and López de Prado 2014). At 0.5 the z-value is
 // the mean of the best by luck.
-func Deflate(z float64, trials int) float64 { return NormCDF(z - expectedMax(trials)) }
+func Deflate(z float64, trials int) float64 { return NormCDF(z - BestByLuck(trials)) }
 
-// expectedMax approximates the mean of the largest of n standard normal numbers
+// BestByLuck approximates the mean of the largest of n standard normal numbers:
+// the z-value that the best of n trials without an edge shows
 // (Bailey and López de Prado 2014).
-func expectedMax(n int) float64 {
+func BestByLuck(n int) float64 {
 	const eulerMascheroni = 0.57721566490153286060651209008240
 	if n < 2 {
 		return 0

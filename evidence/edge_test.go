@@ -203,9 +203,9 @@ func TestExpectedMax_ByTheFormula(t *testing.T) {
 	const euler = 0.5772156649015329
 	for _, n := range []int{2, 10, 1000} {
 		one := 1 / float64(n)
-		near(t, "expected maximum", expectedMax(n), (1-euler)*quantileByErf(1-one)+euler*quantileByErf(1-one/math.E), 1e-9)
+		near(t, "expected maximum", BestByLuck(n), (1-euler)*quantileByErf(1-one)+euler*quantileByErf(1-one/math.E), 1e-9)
 	}
-	near(t, "expected maximum of one", expectedMax(1), 0, 0)
+	near(t, "expected maximum of one", BestByLuck(1), 0, 0)
 	near(t, "deflated", Deflate(1.25, 1), 0.5*math.Erfc(-1.25/math.Sqrt2), 1e-12)
 }
 

@@ -60,7 +60,7 @@ func (j *judge) measure() {
 		if s.AnnualizedError != nil {
 			e = *s.AnnualizedError
 		}
-		f.ExpectedMax = figure(e * expectedMax(f.Trials))
+		f.ExpectedMax = figure(e * BestByLuck(f.Trials))
 		f.MinTrackRecord = MinTrackRecordLength(*s.PerBar, *s.Skew, *s.Kurtosis, 0, 0.95)
 	}
 }

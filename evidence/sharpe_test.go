@@ -60,13 +60,13 @@ func TestMinTrackRecordLength_OfThePublishedTable(t *testing.T) {
 // example: of 100 trials whose annual ratios have variance 1/2, over 250 days a
 // year, the best has 0.1132 a day by luck.
 func TestExpectedMax_OfThePublishedExample(t *testing.T) {
-	near(t, "SR0", math.Sqrt(0.5/250)*expectedMax(100), 0.1132, 5e-5)
+	near(t, "SR0", math.Sqrt(0.5/250)*BestByLuck(100), 0.1132, 5e-5)
 }
 
 func TestExpectedMax_GrowsWithEveryTrial(t *testing.T) {
 	for trials := 3; trials < 2000; trials++ {
-		if expectedMax(trials) <= expectedMax(trials-1) {
-			t.Fatalf("%d trials give %v, one fewer gave %v", trials, expectedMax(trials), expectedMax(trials-1))
+		if BestByLuck(trials) <= BestByLuck(trials-1) {
+			t.Fatalf("%d trials give %v, one fewer gave %v", trials, BestByLuck(trials), BestByLuck(trials-1))
 		}
 	}
 }
@@ -83,10 +83,10 @@ func TestExpectedMax_IsTheMeanOfTheLargest(t *testing.T) {
 			}
 			sum += largest
 		}
-		near(t, "largest of so many", expectedMax(trials), sum/runs, 0.04)
+		near(t, "largest of so many", BestByLuck(trials), sum/runs, 0.04)
 	}
-	if expectedMax(1) != 0 {
-		t.Errorf("the best of one is expected at %v, want 0", expectedMax(1))
+	if BestByLuck(1) != 0 {
+		t.Errorf("the best of one is expected at %v, want 0", BestByLuck(1))
 	}
 }
 

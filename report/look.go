@@ -25,6 +25,7 @@ type Engine interface {
 	EndedSince(ctx context.Context, at time.Time) ([]ktrdr.EndedCount, error)
 	Tally(ctx context.Context, q ktrdr.TallyQuery) (ktrdr.Tally, error)
 	Trials(ctx context.Context, q ktrdr.TrialQuery) (ktrdr.TrialPage, error)
+	TrialPoints(ctx context.Context, q ktrdr.TrialQuery) ([]ktrdr.TrialPoint, error)
 	Looks(ctx context.Context, q ktrdr.LookQuery) (ktrdr.LookPage, error)
 	Markets(ctx context.Context) ([]ktrdr.Market, error)
 	Failures(ctx context.Context, q ktrdr.FailureQuery) ([]ktrdr.FailedOperation, error)

@@ -1,0 +1,136 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/evidence"
+)
+
+// Search is how far a search came: how many strategies reached each stage, and
+// the best so far beside what luck shows.
+type Search struct {
+	From   time.Time `json:"from"`
+	To     time.Time `json:"to"`
+	Run    string    `json:"run,omitempty"`
+	Funnel Funnel    `json:"funnel"`
+	// StandardError is the median of the standard errors of the Sharpe ratios;
+	// null before the first backtest.
+	StandardError *float64 `json:"standard_error"`
+	Luck          *float64 `json:"expected_best_by_luck"` // of as many trials as there are
+	Best          *Tried   `json:"best"`                  // the highest Sharpe ratio; null before the first backtest
+	Trials        []Tried  `json:"trials"`                // with a backtest, in the order tried
+}
+
+// Funnel counts the strategies that reached each stage.
+type Funnel struct {
+	Tried      int `json:"tried"`
+	Running    int `json:"running"`
+	Failed     int `json:"failed"` // or were cancelled
+	Trained    int `json:"trained"`
+	Backtested int `json:"backtested"` // they passed the training gate
+	Passed     int `json:"passed_gates"`
+	Finalists  int `json:"finalists"` // passed every check on the test part
+	Looks      int `json:"looks"`     // their holdouts were opened
+	Claims     int `json:"claims"`
+}
+
+// Tried is one trial with a backtest.
+type Tried struct {
+	N         int               `json:"n"` // the first trial of the selection is 1
+	Operation ktrdr.OperationID `json:"operation_id"`
+	Sharpe    float64           `json:"sharpe_ratio"` // of the test part, per year, net of costs
+	Finalist  bool              `json:"finalist"`
+	Claim     bool              `json:"claim"`
+}
+
+// LuckAt is the Sharpe ratio that the best of n trials without an edge shows.
+func (s Search) LuckAt(n int) float64 {
+	if s.StandardError == nil {
+		return 0
+	}
+	return evidence.BestByLuck(n) * *s.StandardError
+}
+
+// Search tells how far the researches of a span or of a run came; CodeNotFound
+// when there is no such run.
+func (r Reporter) Search(ctx context.Context, q Query) (Search, error) {
+	l := &lookback{Reporter: r, query: q, out: Report{From: q.Since, To: time.Now().UTC(), Run: q.Run}}
+	if err := l.begin(ctx); err != nil {
+		return Search{}, err
+	}
+	selection := ktrdr.TrialQuery{Run: q.Run, Type: ktrdr.AgentResearch}
+	if l.run == nil {
+		selection.Since = l.out.From
+	}
+	points, err := r.engine.TrialPoints(ctx, selection)
+	if err != nil {
+		return Search{}, err
+	}
+	s := searchOf(points)
+	s.From, s.To, s.Run = l.out.From, l.out.To, l.out.Run
+	return s, nil
+}
+
+func searchOf(points []ktrdr.TrialPoint) Search {
+	s := Search{Trials: []Tried{}, Funnel: Funnel{Tried: len(points)}}
+	var errors []float64
+	for i := range points {
+		p := &points[i]
+		s.Funnel.add(p)
+		if p.Sharpe == nil {
+			continue
+		}
+		s.Trials = append(s.Trials, Tried{
+			N: i + 1, Operation: p.Operation, Sharpe: *p.Sharpe, Finalist: p.Rung == ktrdr.RungFinalist, Claim: p.Claim,
+		})
+		if p.SharpeZ != nil && *p.SharpeZ != 0 && *p.Sharpe != 0 {
+			errors = append(errors, math.Abs(*p.Sharpe / *p.SharpeZ))
+		}
+	}
+	if len(s.Trials) > 0 {
+		best := slices.MaxFunc(s.Trials, func(a, b Tried) int { return cmp.Compare(a.Sharpe, b.Sharpe) })
+		s.Best = &best
+	}
+	if len(errors) > 0 {
+		slices.Sort(errors)
+		s.StandardError = &errors[len(errors)/2]
+		luck := s.LuckAt(len(points))
+		s.Luck = &luck
+	}
+	return s
+}
+
+// add counts a trial at each stage that it reached.
+func (f *Funnel) add(p *ktrdr.TrialPoint) {
+	switch {
+	case !p.Status.Terminal():
+		f.Running++
+		return
+	case p.Status != ktrdr.Completed:
+		f.Failed++
+		return
+	}
+	f.Trained++
+	if p.Sharpe == nil {
+		return
+	}
+	f.Backtested++
+	if p.Rung == ktrdr.RungRejected {
+		return
+	}
+	f.Passed++
+	if p.Rung == ktrdr.RungFinalist {
+		f.Finalists++
+	}
+	if p.Looked {
+		f.Looks++
+	}
+	if p.Claim {
+		f.Claims++
+	}
+}

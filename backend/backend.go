@@ -28,6 +28,7 @@ import (
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/neural"
+	"github.com/ktrdr/ktrdr/page"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/resilience"
 	"github.com/ktrdr/ktrdr/sqlstore"
@@ -321,7 +322,12 @@ func (b *Backend) makeServer() (err error) {
 	if err != nil {
 		return err
 	}
+	pages, err := page.New(page.Config{Source: researches.(page.Source), Log: b.Log, Version: b.Version})
+	if err != nil {
+		return err
+	}
 	cfg := httpapi.Config{
+		Pages:  pages,
 		Engine: b.engine, Desk: b.desk, Research: researches, Resilience: b.models, Log: b.Log, Auth: !b.cfg.NoAuth, Hosts: b.hosts(),
 		MaxConns: b.cfg.maxConnections(), Grace: stopServerWithin,
 		Metrics: []prometheus.Collector{b.outcomes, b.readStatements(), b.models, b.models.decisions, b.models.spent},

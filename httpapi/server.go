@@ -29,6 +29,8 @@ type Config struct {
 	Log        *slog.Logger           // required
 	Metrics    []prometheus.Collector // of others, shown beside our own
 
+	Pages http.Handler // answers browsers at "/"; nil: nothing does
+
 	Auth  bool        // ask for tokens; false is for loopback only, which the caller checks
 	Hosts []string    // names we answer to besides loopback's, with a port or without
 	TLS   *tls.Config // nil serves plain HTTP
@@ -44,6 +46,7 @@ type Server struct {
 	desk       Desk
 	research   Research
 	resilience Resilience
+	pages      http.Handler
 	log        *slog.Logger
 	auth       bool
 	hosts      map[string]bool
@@ -66,6 +69,7 @@ func New(c Config) (*Server, error) {
 	s := &Server{
 		engine: c.Engine, desk: c.Desk, research: c.Research, resilience: c.Resilience, log: c.Log, auth: c.Auth, tls: c.TLS,
 		door:       newDoor(cmp.Or(c.MaxConns, 1024), c.Log),
+		pages:      c.Pages,
 		maxStreams: int64(cmp.Or(c.MaxStreams, 256)),
 		grace:      cmp.Or(c.Grace, 10*time.Second),
 		hosts:      make(map[string]bool),
@@ -124,6 +128,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer s.door.end(v)
 	}
 
+	if s.pages != nil && !s.auth && isPage(r.URL.Path) {
+		s.pages.ServeHTTP(w, r)
+		return
+	}
 	setSecurityHeaders(w.Header())
 	found, _ := s.mux.Handler(r)
 	h, matched := found.(*handler)
@@ -140,6 +148,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.mux.ServeHTTP(c, r) // which also fills in the wildcards, or refuses in its own way
+}
+
+// isPage reports whether a path is one that people look at.
+func isPage(path string) bool {
+	return path == "/" || path == "/night" || strings.HasPrefix(path, "/assets/")
 }
 
 // admit is everything that is asked before a row sees the request.

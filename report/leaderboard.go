@@ -45,6 +45,8 @@ type Leader struct {
 	ktrdr.Trial
 	Standing string   `json:"standing"`        // what it came to, in words
 	Deflated *float64 `json:"deflated_sharpe"` // by the trials on its market today
+	// StandardError is that of the Sharpe ratio; null where it was not estimated.
+	StandardError *float64 `json:"standard_error"`
 	Holdout  *Holdout `json:"holdout,omitempty"`
 }
 
@@ -158,6 +160,9 @@ func (r Reporter) ranked(ctx context.Context, q ranking) (rows []Leader, claims 
 	all := append(claimed, slices.DeleteFunc(best.Trials, func(t ktrdr.Trial) bool { return t.Claim })...)
 	for i, one := range research.Rank(all) {
 		row := Leader{Rank: i + 1, Trial: one.Trial, Standing: research.Standing(&one.Trial), Deflated: one.Deflated}
+		if z := one.SharpeZ; z != nil && *z != 0 && one.Sharpe != nil {
+			row.StandardError = new(*one.Sharpe / *z)
+		}
 		if one.Claim {
 			row.Holdout = shown[one.Operation]
 		}

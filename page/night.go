@@ -1,0 +1,399 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"html/template"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/chart"
+	"github.com/ktrdr/ktrdr/evidence"
+	"github.com/ktrdr/ktrdr/report"
+	"github.com/ktrdr/ktrdr/research"
+)
+
+// nightQuery is the query of the page.
+type nightQuery struct {
+	since, run              string
+	symbol, timeframe, sort string
+	cursor                  string
+}
+
+func readNightQuery(v url.Values) nightQuery {
+	return nightQuery{
+		since: v.Get("since"), run: v.Get("run"),
+		symbol: v.Get("symbol"), timeframe: v.Get("timeframe"), sort: v.Get("sort"), cursor: v.Get("cursor"),
+	}
+}
+
+// at is the URL of the page with this query.
+func (q nightQuery) at() string {
+	v := url.Values{}
+	for name, value := range map[string]string{
+		"since": q.since, "run": q.run, "symbol": q.symbol, "timeframe": q.timeframe, "sort": q.sort, "cursor": q.cursor,
+	} {
+		if value != "" {
+			v.Set(name, value)
+		}
+	}
+	if len(v) == 0 {
+		return "/night"
+	}
+	return "/night?" + v.Encode()
+}
+
+// night is the view of a run or of a span of time.
+type night struct {
+	Ranges, Runs, Sorts []option
+	Keep                []field // of the query, in the form of the leaderboard
+	Symbol, Timeframe   string
+
+	Span     string
+	Headline string
+	Claimed  bool
+	Lead     []phrase
+	Alerts   []link
+
+	Funnel   []stage
+	Best     template.HTML
+	Capacity string
+	Running  []running
+
+	Summary, Shown, NoLeaders, Next string
+	Leaders                         []leader
+
+	Needs   []need
+	Spend   *spend
+	Machine string
+	Events  []happened
+}
+
+type (
+	option struct {
+		Value, Name string
+		Chosen      bool
+	}
+	field  struct{ Name, Value string }
+	link   struct{ Text, Link string }
+	phrase struct {
+		Text   string
+		Strong bool
+	}
+	stage struct {
+		Name  string
+		N     int
+		Share string // of the tried, in percent
+		Note  string
+		Claim bool
+	}
+	need     struct{ What, Why, Command string }
+	happened struct{ At, Clock, What, Note string }
+	spend    struct {
+		Spent, Limit, Share string
+		Models              []report.ModelSum
+	}
+)
+
+const leadersOfAPage = 50
+
+// readNight reads everything that the page shows.
+func (p *Pages) readNight(ctx context.Context, q nightQuery) (night, error) {
+	since, err := sinceOf(q.since, p.now())
+	if err != nil {
+		return night{}, err
+	}
+	since.Run = q.run
+	told, err := p.source.Report(ctx, since)
+	if err != nil {
+		return night{}, err
+	}
+	search, err := p.source.Search(ctx, since)
+	if err != nil {
+		return night{}, err
+	}
+	status, err := p.source.Status(ctx, leadersOfAPage)
+	if err != nil {
+		return night{}, err
+	}
+	board, err := p.source.Leaderboard(ctx, report.LeaderboardQuery{
+		Run: q.run, Symbol: q.symbol, Timeframe: q.timeframe, Sort: q.sort, Limit: leadersOfAPage, Cursor: q.cursor,
+	})
+	if err != nil {
+		return night{}, err
+	}
+	n := night{Symbol: q.symbol, Timeframe: q.timeframe}
+	n.choices(q)
+	n.Span = fmt.Sprintf("%s to now", told.From.UTC().Format("Mon 2 Jan 2006, 15:04"))
+	n.headline(&told, &search)
+	n.funnel(search.Funnel)
+	n.Best = bestSoFar(&search)
+	n.running(status)
+	n.leaders(board, q)
+	n.needs(told)
+	n.spend(status.Budget, told.Models)
+	n.machine(told.Machine)
+	return n, nil
+}
+
+// sinceOf reads a span: a duration, "last", or nothing for the default.
+func sinceOf(text string, now time.Time) (report.Query, error) {
+	switch text {
+	case "":
+		return report.Query{Since: now.Add(-12 * time.Hour)}, nil
+	case "last":
+		return report.Query{Last: true}, nil
+	case "all":
+		return report.Query{Since: time.Unix(0, 0)}, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return report.Query{}, ktrdr.Errorf(ktrdr.CodeInvalid, "since is a duration such as 12h, or last, not %.40q", text)
+	}
+	return report.Query{Since: now.Add(-d)}, nil
+}
+
+// choices are what the forms offer.
+func (n *night) choices(q nightQuery) {
+	for _, o := range []option{
+		{Value: "", Name: "Last 12 hours"}, {Value: "last", Name: "Last session"}, {Value: "2h", Name: "Last 2 hours"},
+		{Value: "168h", Name: "Last 7 days"}, {Value: "all", Name: "Everything"},
+	} {
+		o.Chosen = o.Value == q.since
+		n.Ranges = append(n.Ranges, o)
+	}
+	for _, name := range report.Sorts {
+		n.Sorts = append(n.Sorts, option{Value: name, Name: name, Chosen: name == cmp.Or(q.sort, report.Sorts[0])})
+	}
+	for _, f := range []field{{"since", q.since}, {"run", q.run}} {
+		if f.Value != "" {
+			n.Keep = append(n.Keep, f)
+		}
+	}
+}
+
+// headline is the verdict in one sentence, and what it rests on.
+func (n *night) headline(told *report.Report, s *report.Search) {
+	f := s.Funnel
+	tried := plural(f.Tried-f.Running, "strategy")
+	switch {
+	case f.Tried == 0:
+		n.Headline = "No research in this time."
+	case told.Researches.Claims > 0:
+		n.Claimed = true
+		n.Headline = fmt.Sprintf("%d of %s claim an edge.", told.Researches.Claims, plural(f.Tried, "strategy"))
+	case f.Running > 0:
+		n.Headline = fmt.Sprintf("So far nothing beats luck: %s tried, %d running.", tried, f.Running)
+	default:
+		n.Headline = fmt.Sprintf("Nothing survived: %s tried, none beats luck.", tried)
+	}
+	say := func(text string) { n.Lead = append(n.Lead, phrase{Text: text}) }
+	figure := func(v float64) { n.Lead = append(n.Lead, phrase{Text: chart.Number(v, 2), Strong: true}) }
+	if s.Best != nil {
+		say("The best test Sharpe is ")
+		figure(s.Best.Sharpe)
+		say(". ")
+	}
+	if s.Luck != nil {
+		say(fmt.Sprintf("The best of %s without any edge would show about ", plural(f.Tried, "strategy")))
+		figure(*s.Luck)
+		say(". ")
+	}
+	switch {
+	case f.Looks > 0:
+		say(fmt.Sprintf("%s opened.", have(f.Looks, "holdout", "was", "were")))
+	case f.Tried > 0:
+		say("No strategy has passed the test part, so every holdout is still sealed.")
+	}
+	resumable := 0
+	for _, why := range told.Failures {
+		resumable += why.Resumable
+	}
+	if resumable > 0 {
+		n.Alerts = append(n.Alerts, link{have(resumable, "failed operation", "can be resumed", "can be resumed"), "#needs"})
+	}
+	if m := told.Machine; m.BackendDeaths+m.WorkersLost > 0 {
+		n.Alerts = append(n.Alerts, link{plural(m.BackendDeaths+m.WorkersLost, "process") + " died", "#machine"})
+	}
+}
+
+func have(n int, noun, one, several string) string {
+	if n == 1 {
+		return plural(n, noun) + " " + one
+	}
+	return plural(n, noun) + " " + several
+}
+
+func (n *night) funnel(f report.Funnel) {
+	share := func(k int) string { return chart.Number(100*float64(k)/float64(max(f.Tried, 1)), 1) }
+	add := func(name string, k int, note string) {
+		n.Funnel = append(n.Funnel, stage{Name: name, N: k, Share: share(k), Note: note, Claim: name == "Claimed"})
+	}
+	add("Tried", f.Tried, plural(f.Running, "research")+" still running")
+	add("Trained", f.Trained, plural(f.Failed, "research")+" failed")
+	add("Backtested", f.Backtested, fmt.Sprintf("%d stopped by the training gate", f.Trained-f.Backtested))
+	add("Passed the gates", f.Passed, fmt.Sprintf("%d stopped by the backtest gate", f.Backtested-f.Passed))
+	add("Finalists", f.Finalists, fmt.Sprintf("%d failed a check on the test part", f.Passed-f.Finalists))
+	looks := "no holdout was opened"
+	if f.Looks > 0 {
+		looks = fmt.Sprintf("%d not opened", f.Finalists-f.Looks)
+	}
+	add("Holdout looks", f.Looks, looks)
+	add("Claimed", f.Claims, fmt.Sprintf("needs adjusted p ≤ %v", evidence.Rules{}.WithDefaults().MaxLuck))
+}
+
+type running struct {
+	ID, Handle, Strategy, Goal, Phase, Percent, Step, Elapsed string
+	Cells                                                     []cell
+}
+
+type cell struct {
+	Class string
+	X     int
+}
+
+var phases = []research.Phase{research.Designing, research.Training, research.Backtesting, research.Assessing}
+
+func (n *night) running(s research.Status) {
+	n.Capacity = fmt.Sprintf("%d of at most %s, %d waiting.", s.Capacity.Active, plural(s.Capacity.Limit, "research"), s.Capacity.Waiting)
+	for _, a := range s.Active {
+		r := running{
+			ID: string(a.Operation), Handle: handle(a.Operation), Strategy: strategyName(a.Strategy), Goal: a.Brief,
+			Phase: "waiting", Percent: "0", Elapsed: lasted(time.Duration(a.Seconds * float64(time.Second))),
+		}
+		if at := slices.Index(phases, a.Phase); at >= 0 {
+			name := strings.ToLower(string(a.Phase))
+			r.Phase = fmt.Sprintf("%s%s %d of %d", strings.ToUpper(name[:1]), name[1:], at+1, len(phases))
+			for i := range phases {
+				class := ""
+				switch {
+				case i < at:
+					class = "d"
+				case i == at:
+					class = "p"
+				}
+				r.Cells = append(r.Cells, cell{class, i * 16})
+			}
+		}
+		if a.Progress != nil {
+			r.Percent, r.Step = fmt.Sprintf("%.0f", a.Progress.Percentage), a.Progress.CurrentStep
+		}
+		n.Running = append(n.Running, r)
+	}
+}
+
+type leader struct {
+	ID, Handle, Strategy, Symbol, Timeframe, Verdict, Mark   string
+	MadeUp                                                   bool
+	Skill                                                    template.HTML
+	Sharpe, Error, Luck, Holdout, Deflated, Return, Drawdown string
+	Trades                                                   int
+}
+
+// marks are the shapes that stand before the words of a verdict.
+var marks = map[string]string{
+	"claimed": "claimed", "failed": "failed", "cancelled": "failed", "gate rejected": "gate", "not ended": "run",
+	"not confirmed": "neutral", "being confirmed": "run", "finalist, not opened": "neutral",
+}
+
+func (n *night) leaders(b report.Leaderboard, q nightQuery) {
+	n.Summary = b.Summary
+	n.NoLeaders = "No strategy matches."
+	if b.Next != "" {
+		next := q
+		next.cursor = b.Next
+		n.Next = next.at()
+	}
+	scale := skillScale(b.Rows)
+	for _, l := range b.Rows {
+		row := leader{
+			ID: string(l.Operation), Handle: handle(l.Operation), Strategy: strategyName(l.Strategy), Symbol: l.Symbols, Timeframe: l.Timeframes,
+			Verdict: l.Standing, Mark: marks[l.Standing], MadeUp: l.MadeUp != nil && *l.MadeUp,
+			Sharpe: number(l.Sharpe, 2), Luck: missing, Holdout: "sealed", Deflated: number(l.Deflated, 3), Return: percent(l.NetReturn),
+			Drawdown: share(l.MaxDrawdown), Trades: l.Trades,
+		}
+		if l.Sharpe != nil {
+			skill := chart.Skill{Value: *l.Sharpe, Scale: scale}
+			if l.StandardError != nil {
+				skill.Error, row.Error = *l.StandardError, number(l.StandardError, 2)
+				skill.Luck = evidence.BestByLuck(l.MarketTrials) * skill.Error
+				row.Luck = fmt.Sprintf("%s of %s", chart.Number(skill.Luck, 2), count(l.MarketTrials))
+			}
+			row.Skill = skill.HTML()
+		}
+		if l.Holdout != nil {
+			row.Holdout = number(l.Holdout.Sharpe, 2)
+		}
+		n.Leaders = append(n.Leaders, row)
+	}
+	n.Shown = fmt.Sprintf("%d shown.", len(n.Leaders))
+}
+
+// skillScale holds the Sharpe ratios of all rows with their errors and luck.
+func skillScale(rows []report.Leader) chart.Scale {
+	s := chart.Scale{Min: -2, Max: 2}
+	for _, l := range rows {
+		if l.Sharpe == nil {
+			continue
+		}
+		s = s.Include(max(*l.Sharpe, -3))
+		if l.StandardError != nil {
+			s = s.Include(*l.Sharpe + *l.StandardError).Include(evidence.BestByLuck(l.MarketTrials) * *l.StandardError)
+		}
+	}
+	return s.Pad(0.04)
+}
+
+func (n *night) needs(r report.Report) {
+	for _, f := range r.Failures {
+		n.Needs = append(n.Needs, need{What: plural(f.Count, "operation") + " failed", Why: f.Reason, Command: f.Next})
+	}
+	for _, text := range r.Problems {
+		n.Needs = append(n.Needs, need{What: "Problem", Why: text})
+	}
+}
+
+func (n *night) spend(b research.BudgetStatus, calls *report.ModelCalls) {
+	if b.Limit == 0 && calls == nil {
+		return
+	}
+	n.Spend = &spend{Spent: dollars(b.Spent), Limit: dollars(b.Limit), Share: "0"}
+	if b.Limit > 0 {
+		n.Spend.Share = chart.Number(min(100*b.Spent/b.Limit, 100), 1)
+	}
+	if calls != nil {
+		n.Spend.Models = calls.ByModel
+	}
+}
+
+func (n *night) machine(m report.Machine) {
+	n.Machine = fmt.Sprintf("%s, %d died. %s joined, %d died. %s resumed, %d given up.",
+		plural(m.BackendStarts, "backend start"), m.BackendDeaths, plural(m.WorkersJoined, "worker"), m.WorkersLost,
+		plural(m.Resumed, "operation"), m.Poisoned)
+}
+
+// handle is the part of an id that people use.
+func handle(id ktrdr.OperationID) string {
+	s := string(id)
+	return s[strings.LastIndexByte(s, '_')+1:]
+}
+
+// strategyName is a name without the hash at its end.
+func strategyName(name string) string {
+	stem, hash, found := cutLast(name, "_")
+	if found && len(hash) >= 6 && strings.Trim(hash, "0123456789abcdef") == "" {
+		name = stem
+	}
+	return strings.ReplaceAll(name, "_", " ")
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}

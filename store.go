@@ -72,6 +72,8 @@ type Store interface {
 	RevokeToken(ctx context.Context, id string) error
 	TokenByHash(ctx context.Context, h Hash) (Token, error)
 
+	Sessions
+
 	// BindBlobRoot records the identity of the blob root on first use and
 	// refuses another with CodeMismatch ever after.
 	BindBlobRoot(ctx context.Context, identity string) error

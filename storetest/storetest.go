@@ -38,7 +38,7 @@ func Run(t *testing.T, open func(t *testing.T, plans map[ktrdr.Type]ktrdr.Plan) 
 		creations, lists, claims, keys, reports, saves, finishes, releases, cancels, races, resumes,
 		starts, lives, sweeps, asks, orphans, trees, adoptions, queues, queuesAtOnce, longQueues, notes, noteQueries, logs,
 		waits, calls, callEnds, callsAtOnce, breakers, probes,
-		checkpoints, skips, retention, compactions, settings, workers, counts, badInput,
+		checkpoints, skips, retention, compactions, settings, sessions, workers, counts, badInput,
 		runs, runCancels, runCancelsAtOnce, generations, runEnds, trials, trialQueries, looks, lookQueries, markets, marketMerges, comparisons,
 		ledgerAtOnce,
 		fleet, orders, libraryBars, libraryDocuments,

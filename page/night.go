@@ -160,8 +160,11 @@ func sinceOf(text string, now time.Time) (report.Query, error) {
 // choices are what the forms offer.
 func (n *night) choices(q nightQuery) {
 	for _, o := range []option{
-		{Value: "", Name: "Last 12 hours"}, {Value: "last", Name: "Last session"}, {Value: "2h", Name: "Last 2 hours"},
-		{Value: "168h", Name: "Last 7 days"}, {Value: "all", Name: "Everything"},
+		{Value: "", Name: "Last 12 hours"},
+		{Value: "last", Name: "Last session"},
+		{Value: "2h", Name: "Last 2 hours"},
+		{Value: "168h", Name: "Last 7 days"},
+		{Value: "all", Name: "Everything"},
 	} {
 		o.Chosen = o.Value == q.since
 		n.Ranges = append(n.Ranges, o)

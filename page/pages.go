@@ -25,24 +25,30 @@ type Source interface {
 
 // Config is what pages are made from.
 type Config struct {
-	Source  Source // required
-	Log     *slog.Logger
-	Version string
+	Source   Source       // required
+	Sessions Sessions     // nil: everybody who reaches the server may do everything
+	Log      *slog.Logger // required
+	Version  string
 }
 
 // Pages answers the requests of browsers.
 type Pages struct {
 	source    Source
+	sessions  Sessions
 	log       *slog.Logger
 	version   string
 	templates *template.Template
 	mux       *http.ServeMux
+	origin    *http.CrossOriginProtection
 	now       func() time.Time
 }
 
 // New makes the pages.
 func New(c Config) (*Pages, error) {
-	p := &Pages{source: c.Source, log: c.Log, version: c.Version, mux: http.NewServeMux(), now: time.Now}
+	p := &Pages{
+		source: c.Source, sessions: c.Sessions, log: c.Log, version: c.Version, mux: http.NewServeMux(), now: time.Now,
+		origin: http.NewCrossOriginProtection(),
+	}
 	var err error
 	p.templates, err = template.New("").Funcs(template.FuncMap{
 		"asset": assetPath, "count": count, "time": func(t time.Time, layout string) string { return t.UTC().Format(layout) },
@@ -51,22 +57,39 @@ func New(c Config) (*Pages, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/night", http.StatusFound) })
-	p.mux.HandleFunc("GET /night", p.view("Night", func(ctx context.Context, r *http.Request) (any, error) {
+	p.mux.Handle("GET /{$}", http.RedirectHandler("/night", http.StatusFound))
+	p.mux.HandleFunc("GET /assets/{name}", serveAsset)
+	p.mux.HandleFunc("GET /night", p.view("Night", "night", func(ctx context.Context, r *http.Request) (any, error) {
 		return p.readNight(ctx, readNightQuery(r.URL.Query()))
 	}))
-	p.mux.HandleFunc("GET /assets/{name}", serveAsset)
+	if p.sessions != nil {
+		p.mux.HandleFunc("GET /login", p.showLogin)
+		p.mux.HandleFunc("POST /login", p.signIn)
+		p.mux.HandleFunc("POST /logout", p.signOut)
+		p.mux.HandleFunc("GET /session", p.showSession)
+	}
 	return p, nil
 }
 
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// ServeHTTP answers a browser. A request that changes something and comes from
+// another site is refused before anything else.
 func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "+
-		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Referrer-Policy", "no-referrer") // the address of a login has a secret in it
+	if err := p.origin.Check(r); err != nil {
+		http.Error(w, "this request comes from another site; open the page and try again", http.StatusForbidden)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, formLimit)
 	p.mux.ServeHTTP(w, r)
 }
+
+const formLimit = 1 << 20
 
 // frame is what is around every view.
 type frame struct {
@@ -82,33 +105,46 @@ type place struct {
 	Here       bool
 }
 
-// view answers with a template of the same name, in lower case.
-func (p *Pages) view(title string, read func(context.Context, *http.Request) (any, error)) http.HandlerFunc {
+// view answers with a template, for a browser that is signed in.
+func (p *Pages) view(title, name string, read func(context.Context, *http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		if _, err := p.tokenOf(r); err != nil {
+			if ktrdr.CodeOf(err) == ktrdr.CodeUnauthorized {
+				http.Redirect(w, r, "/login", http.StatusSeeOther)
+				return
+			}
+			p.fail(w, r, err)
+			return
+		}
 		v, err := read(r.Context(), r)
 		if err != nil {
 			p.fail(w, r, err)
 			return
 		}
-		var body bytes.Buffer
-		if err := p.templates.ExecuteTemplate(&body, "night", v); err != nil {
-			p.fail(w, r, err)
-			return
-		}
-		f := frame{Title: title, Now: p.now(), Version: p.version, Body: template.HTML(body.String())} //nolint:gosec // rendered by a template
-		for _, at := range []place{{Name: "Night", Path: "/night"}} {
-			at.Here = at.Name == title
-			f.Nav = append(f.Nav, at)
-		}
-		var out bytes.Buffer
-		if err := p.templates.ExecuteTemplate(&out, "layout", f); err != nil {
-			p.fail(w, r, err)
-			return
-		}
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Header().Set("Cache-Control", "no-store")
-		_, _ = w.Write(out.Bytes()) // the browser has gone
+		p.render(w, r, http.StatusOK, title, name, v)
 	}
+}
+
+// render writes a template inside the frame.
+func (p *Pages) render(w http.ResponseWriter, r *http.Request, status int, title, name string, v any) {
+	var body, out bytes.Buffer
+	if err := p.templates.ExecuteTemplate(&body, name, v); err != nil {
+		p.fail(w, r, err)
+		return
+	}
+	f := frame{Title: title, Now: p.now(), Version: p.version, Body: template.HTML(body.String())} //nolint:gosec // rendered by a template
+	for _, at := range []place{{Name: "Night", Path: "/night"}} {
+		at.Here = at.Name == title
+		f.Nav = append(f.Nav, at)
+	}
+	if err := p.templates.ExecuteTemplate(&out, "layout", f); err != nil {
+		p.fail(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(out.Bytes()) // an error means that the browser has gone
 }
 
 func (p *Pages) fail(w http.ResponseWriter, r *http.Request, err error) {
@@ -119,6 +155,8 @@ func (p *Pages) fail(w http.ResponseWriter, r *http.Request, err error) {
 	switch ktrdr.CodeOf(err) {
 	case ktrdr.CodeNotFound:
 		status = http.StatusNotFound
+	case ktrdr.CodeUnauthorized:
+		status = http.StatusUnauthorized
 	case ktrdr.CodeInvalid:
 		status = http.StatusBadRequest
 	case ktrdr.CodeUnavailable:

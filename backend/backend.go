@@ -322,7 +322,7 @@ func (b *Backend) makeServer() (err error) {
 	if err != nil {
 		return err
 	}
-	pages, err := page.New(page.Config{Source: researches.(page.Source), Log: b.Log, Version: b.Version})
+	pages, err := page.New(page.Config{Source: researches.(page.Source), Events: b.engine, Log: b.Log, Version: b.Version})
 	if err != nil {
 		return err
 	}

@@ -129,7 +129,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 
 	if s.pages != nil && !s.auth && isPage(r.URL.Path) {
-		s.pages.ServeHTTP(w, r)
+		ctx, cancel := context.WithCancel(r.Context()) // a stream ends when the server is asked to stop
+		defer cancel()
+		defer context.AfterFunc(stopping(ctx), cancel)()
+		s.pages.ServeHTTP(w, r.WithContext(ctx))
 		return
 	}
 	setSecurityHeaders(w.Header())
@@ -152,7 +155,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // isPage reports whether a path is one that people look at.
 func isPage(path string) bool {
-	return path == "/" || path == "/night" || strings.HasPrefix(path, "/assets/")
+	return path == "/" || path == "/night" || path == "/live" || strings.HasPrefix(path, "/assets/")
 }
 
 // admit is everything that is asked before a row sees the request.

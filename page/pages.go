@@ -3,6 +3,7 @@ package page
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"html/template"
 	"log/slog"
@@ -27,6 +28,7 @@ type Source interface {
 type Config struct {
 	Source   Source       // required
 	Sessions Sessions     // nil: everybody who reaches the server may do everything
+	Events   Events       // required
 	Log      *slog.Logger // required
 	Version  string
 }
@@ -35,6 +37,9 @@ type Config struct {
 type Pages struct {
 	source    Source
 	sessions  Sessions
+	events    Events
+	backend   string // names this life of the backend
+	started   time.Time
 	log       *slog.Logger
 	version   string
 	templates *template.Template
@@ -46,7 +51,7 @@ type Pages struct {
 // New makes the pages.
 func New(c Config) (*Pages, error) {
 	p := &Pages{
-		source: c.Source, sessions: c.Sessions, log: c.Log, version: c.Version, mux: http.NewServeMux(), now: time.Now,
+		source: c.Source, sessions: c.Sessions, events: c.Events, backend: rand.Text(), started: time.Now(), log: c.Log, version: c.Version, mux: http.NewServeMux(), now: time.Now,
 		origin: http.NewCrossOriginProtection(),
 	}
 	var err error
@@ -62,6 +67,7 @@ func New(c Config) (*Pages, error) {
 	p.mux.HandleFunc("GET /night", p.view("Night", "night", func(ctx context.Context, r *http.Request) (any, error) {
 		return p.readNight(ctx, readNightQuery(r.URL.Query()))
 	}))
+	p.mux.HandleFunc("GET /live", p.live)
 	if p.sessions != nil {
 		p.mux.HandleFunc("GET /login", p.showLogin)
 		p.mux.HandleFunc("POST /login", p.signIn)
@@ -71,7 +77,7 @@ func New(c Config) (*Pages, error) {
 	return p, nil
 }
 
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; worker-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // ServeHTTP answers a browser. A request that changes something and comes from
@@ -132,6 +138,10 @@ func (p *Pages) render(w http.ResponseWriter, r *http.Request, status int, title
 		p.fail(w, r, err)
 		return
 	}
+	if r.Header.Get("Ktrdr-Fragment") != "" {
+		p.send(w, status, body.Bytes())
+		return
+	}
 	f := frame{Title: title, Now: p.now(), Version: p.version, Body: template.HTML(body.String())} //nolint:gosec // rendered by a template
 	for _, at := range []place{{Name: "Night", Path: "/night"}} {
 		at.Here = at.Name == title
@@ -141,10 +151,14 @@ func (p *Pages) render(w http.ResponseWriter, r *http.Request, status int, title
 		p.fail(w, r, err)
 		return
 	}
+	p.send(w, status, out.Bytes())
+}
+
+func (p *Pages) send(w http.ResponseWriter, status int, html []byte) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(out.Bytes()) // an error means that the browser has gone
+	_, _ = w.Write(html) // an error means that the browser has gone
 }
 
 func (p *Pages) fail(w http.ResponseWriter, r *http.Request, err error) {

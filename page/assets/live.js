@@ -1,0 +1,39 @@
+"use strict";
+// A shared worker: all tabs of a browser have one stream. A browser allows six
+// connections to a host, and each stream holds one.
+
+const delays = [1000, 2000, 5000, 10000];
+const tabs = new Set();
+let source, failed = 0, heard = Date.now();
+
+function tell(message) {
+  for (const tab of tabs) tab.postMessage(message);
+}
+
+function open() {
+  source = new EventSource("/live");
+  source.onmessage = (event) => {
+    failed = 0;
+    heard = Date.now();
+    tell({ beat: JSON.parse(event.data) });
+  };
+  source.onerror = () => {
+    source.close();
+    const wait = delays[Math.min(failed++, delays.length - 1)];
+    tell({ lost: heard, next: Date.now() + wait });
+    setTimeout(open, wait);
+  };
+}
+
+// The connection may be open and silent.
+setInterval(() => {
+  if (Date.now() - heard > 3000) tell({ lost: heard });
+}, 1000);
+
+onconnect = (event) => {
+  tabs.add(event.ports[0]);
+  event.ports[0].onmessage = (message) => {
+    if (message.data === "bye") tabs.delete(event.ports[0]);
+  };
+  if (!source) open();
+};

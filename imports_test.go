@@ -54,16 +54,17 @@ var arrows = map[string]rule{
 	// built on compute
 	"strategy": {ours: []string{"market", "indicator", "fuzzy", "label"}, modules: []string{"github.com/goccy/go-yaml"}},
 	"feature":  {ours: []string{"market", "indicator", "strategy"}},
+	"metrics":  {ours: []string{"market", "feature"}},
 	"train": {ours: []string{
-		"num", "market", "indicator", "fuzzy", "label", "neural", "strategy", "feature", "backtest",
+		"num", "market", "indicator", "fuzzy", "label", "neural", "strategy", "feature", "backtest", "metrics",
 	}},
 	"evidence": {ours: []string{"num", "market", "backtest"}},
 	"designer": {ours: []string{"num", "market", "indicator", "strategy", "instrument"}},
-	"jobs":     {ours: []string{".", "fault", "worker", "market", "indicator", "strategy", "neural", "train", "backtest", "evidence"}},
+	"jobs":     {ours: []string{".", "fault", "worker", "market", "indicator", "strategy", "feature", "neural", "metrics", "train", "backtest", "evidence"}},
 
 	// what this product is about
 	"research": {
-		ours: []string{".", "num", "market", "instrument", "neural", "strategy", "train", "backtest", "evidence", "designer", "jobs", "llm"},
+		ours: []string{".", "num", "market", "instrument", "neural", "strategy", "feature", "train", "backtest", "evidence", "designer", "jobs", "llm"},
 	},
 	"agent": {ours: []string{
 		".", "fault", "worker", "market", "instrument", "indicator", "strategy", "train", "backtest", "evidence", "designer", "jobs", "research",
@@ -119,7 +120,7 @@ var arrows = map[string]rule{
 		ours: []string{
 			".", "backend", "worker", "dummy", "blob", "sqlstore", "httpapi", "jobs", "research", "report", "agent", "llm", "resilience", "evidence",
 			"designer",
-			"market", "instrument", "indicator", "neural", "strategy", "train", "backtest", "docs",
+			"market", "instrument", "indicator", "neural", "strategy", "metrics", "train", "backtest", "docs",
 		},
 		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys", "golang.org/x/term"},
 	},

@@ -12,6 +12,7 @@ import (
 	"github.com/ktrdr/ktrdr/backtest"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/strategy"
 	"github.com/ktrdr/ktrdr/train"
@@ -228,7 +229,7 @@ type BacktestResult struct {
 	Ended     backtest.Reason  `json:"ended"`
 	Trades    int              `json:"trade_count"`
 	Curve     int              `json:"equity_curve_length"`
-	Holds     train.Holds      `json:"holds"`              // why there was no signal
+	Holds     metrics.Holds    `json:"holds"`              // why there was no signal
 	Accounts  []AccountResult  `json:"accounts,omitempty"` // of each symbol, where there are several
 	Warnings  []string         `json:"warnings"`
 	Model     ktrdr.Artifact   `json:"model"`
@@ -320,7 +321,7 @@ const unsureShare = 0.9
 // quiet says why a backtest has few trades or none; "" when it has its trades.
 // h is of the bars that could be traded: what a model would have said of its own
 // training is nobody's matter here.
-func quiet(h train.Holds, trades int) string {
+func quiet(h metrics.Holds, trades int) string {
 	why := fmt.Sprintf("of %d bars, %d lack an input, %d are answered with hold, and at %d the answer to trade is below the confidence "+
 		"threshold or the cost",
 		h.Undefined+h.Answered+h.Unsure+h.Followed, h.Undefined, h.Answered, h.Unsure)

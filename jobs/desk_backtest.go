@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backtest"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/train"
 )
@@ -91,7 +92,7 @@ func (d *Desk) Backtest(ctx context.Context, r BacktestRequest) (Order, error) {
 func (r BacktestRequest) spec(file ktrdr.Artifact, model *train.Model) (spec BacktestSpec, err error) {
 	spec = BacktestSpec{
 		Model: file, Scope: ScopeTest,
-		Overrides: train.Overrides{InitialCapital: r.InitialCapital, Commission: r.Commission, Slippage: r.Slippage, Spread: r.Spread},
+		Overrides: backtest.Overrides{InitialCapital: r.InitialCapital, Commission: r.Commission, Slippage: r.Slippage, Spread: r.Spread},
 	}
 	if r.Scope != "" {
 		spec.Scope = Scope(r.Scope)

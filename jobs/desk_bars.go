@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/feature"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/strategy"
@@ -46,25 +47,7 @@ func (f *found) longest(tf market.Timeframe) (n int) {
 // agree refuses longer bars that are of another time or another market than the
 // base bars beside them, and tells of those that miss a little.
 func (f *found) agree(base market.Timeframe, span strategy.Span) (told []string, err error) {
-	var errs []error
-	for _, b := range f.bars {
-		if b.Timeframe != base {
-			continue
-		}
-		for _, higher := range f.bars {
-			if higher.Symbol != b.Symbol || higher.Timeframe == base {
-				continue
-			}
-			switch m := train.Mismatch(b, higher, span); {
-			case m == nil:
-			case m.Error:
-				errs = append(errs, errors.New(m.Message))
-			default:
-				told = append(told, m.Message)
-			}
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
+	if told, err = feature.Agree(f.bars, base, span); err != nil {
 		return nil, wrong("%w", err)
 	}
 	return told, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backtest"
+	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/train"
 	"github.com/ktrdr/ktrdr/worker"
 )
@@ -41,7 +42,7 @@ func oneOrSeveral(symbols []string) (one string, several []string) {
 }
 
 // overrides are those of a symbol's account.
-func (s BacktestSpec) overrides(symbol string) train.Overrides {
+func (s BacktestSpec) overrides(symbol string) backtest.Overrides {
 	o := s.Overrides
 	if own, ok := s.SymbolOverrides[symbol]; ok {
 		o.Commission, o.Slippage, o.Spread = own.Commission, own.Slippage, own.Spread
@@ -51,13 +52,13 @@ func (s BacktestSpec) overrides(symbol string) train.Overrides {
 
 // Charge sets what trading a symbol costs.
 func (s *BacktestSpec) Charge(symbol string, commission, slippage, spread float64) {
-	o := train.Overrides{Commission: &commission, Slippage: &slippage, Spread: &spread}
+	o := backtest.Overrides{Commission: &commission, Slippage: &slippage, Spread: &spread}
 	if len(s.Symbols) == 0 {
 		s.Overrides.Commission, s.Overrides.Slippage, s.Overrides.Spread = o.Commission, o.Slippage, o.Spread
 		return
 	}
 	if s.SymbolOverrides == nil {
-		s.SymbolOverrides = map[string]train.Overrides{}
+		s.SymbolOverrides = map[string]backtest.Overrides{}
 	}
 	s.SymbolOverrides[symbol] = o
 }
@@ -194,7 +195,7 @@ type AccountResult struct {
 	Metrics backtest.Metrics `json:"metrics"`
 	Ended   backtest.Reason  `json:"ended"`
 	Trades  int              `json:"trade_count"`
-	Holds   train.Holds      `json:"holds"` // why there was no signal
+	Holds   metrics.Holds    `json:"holds"` // why there was no signal
 }
 
 // accountResults are those of a portfolio; nil where there is one account, whose
@@ -234,7 +235,7 @@ func (j *backtesting) sample(p *backtest.Portfolio) Sample {
 }
 
 // holds counts the bars without a signal of all accounts.
-func (j *backtesting) holds() (all train.Holds) {
+func (j *backtesting) holds() (all metrics.Holds) {
 	for _, a := range j.accounts {
 		h := a.Signals.Holds(a.Config.StartBar)
 		all.Undefined += h.Undefined

@@ -13,6 +13,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backtest"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/strategy"
 	"github.com/ktrdr/ktrdr/train"
@@ -322,7 +323,7 @@ func TestBacktest_IsOutOfSampleUnlessAskedOtherwise(t *testing.T) {
 
 func TestUnseen_WithoutATestPartIsAfterAllThatWasGiven(t *testing.T) {
 	m := &train.Model{Strategy: &strategy.Strategy{}, Info: train.Info{
-		Split: train.Split{Validation: 50, Test: 101, End: 101}, Sources: []train.Source{{Timeframe: market.H1, Last: 36000}},
+		Split: metrics.Split{Validation: 50, Test: 101, End: 101}, Sources: []metrics.Source{{Timeframe: market.H1, Last: 36000}},
 	}}
 	if got := unseen(m).Unix(); got != 39600 {
 		t.Errorf("unseen from %d, want 39600, where the last bar closes", got)
@@ -344,7 +345,7 @@ func TestBacktest_CountsTheBarsThatItTrades(t *testing.T) {
 
 func TestBacktestSpec_SpanIsTheRequestsThenTheStrategys(t *testing.T) {
 	at := func(day int) time.Time { return time.Date(2020, 1, day, 0, 0, 0, 0, time.UTC) }
-	m := &train.Model{Strategy: &strategy.Strategy{}, Info: train.Info{Split: train.Split{Test: at(10).Unix(), End: at(30).Unix()}}}
+	m := &train.Model{Strategy: &strategy.Strategy{}, Info: train.Info{Split: metrics.Split{Test: at(10).Unix(), End: at(30).Unix()}}}
 	for name, c := range map[string]struct{ own, asked, want strategy.Span }{
 		"nothing is said":        {want: strategy.Span{Start: at(10)}},
 		"the strategy says both": {own: strategy.Span{Start: at(12), End: at(20)}, want: strategy.Span{Start: at(12), End: at(20)}},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backtest"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/strategy"
@@ -58,17 +59,17 @@ const (
 
 // BacktestSpec is all that a backtest needs.
 type BacktestSpec struct {
-	Model     ktrdr.Artifact  `json:"model"`
-	Symbol    string          `json:"symbol,omitempty"`  // the only one that is traded
-	Symbols   []string        `json:"symbols,omitempty"` // several: an account for each, in this order
-	Scope     Scope           `json:"scope"`
-	Start     time.Time       `json:"start,omitzero"` // bounds of trading; zero leaves the strategy's
-	End       time.Time       `json:"end,omitzero"`
-	Overrides train.Overrides `json:"overrides"`
+	Model     ktrdr.Artifact     `json:"model"`
+	Symbol    string             `json:"symbol,omitempty"`  // the only one that is traded
+	Symbols   []string           `json:"symbols,omitempty"` // several: an account for each, in this order
+	Scope     Scope              `json:"scope"`
+	Start     time.Time          `json:"start,omitzero"` // bounds of trading; zero leaves the strategy's
+	End       time.Time          `json:"end,omitzero"`
+	Overrides backtest.Overrides `json:"overrides"`
 	// SymbolOverrides are the costs of single symbols, where several are traded.
-	SymbolOverrides map[string]train.Overrides `json:"symbol_overrides,omitempty"`
-	Bars            []Bars                     `json:"bars"`
-	Opens           *Opening                   `json:"opens,omitempty"` // it trades bars of a holdout
+	SymbolOverrides map[string]backtest.Overrides `json:"symbol_overrides,omitempty"`
+	Bars            []Bars                        `json:"bars"`
+	Opens           *Opening                      `json:"opens,omitempty"` // it trades bars of a holdout
 }
 
 // Opening is a look at the holdout of markets that a person asked for. It changes

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/strategy"
 	"github.com/ktrdr/ktrdr/train"
@@ -40,7 +41,7 @@ type training struct {
 	task     *worker.Task
 	spec     TrainingSpec
 	strategy *strategy.Strategy
-	flight   train.Preflight
+	flight   metrics.Preflight
 	run      *train.Run
 	meter    *meter
 	saves    thrift
@@ -197,14 +198,14 @@ type TrainingResult struct {
 	Summary  string         `json:"summary"` // for people
 	Strategy string         `json:"strategy_name"`
 	Model    ktrdr.Artifact `json:"model"`
-	train.Metrics
-	Preflight train.Preflight  `json:"preflight"`
-	Seed      uint64           `json:"seed"`
-	Numerics  string           `json:"numerics"`
-	Kernel    string           `json:"kernel"` // that ended it
-	Artifacts []ktrdr.Artifact `json:"artifacts"`
-	Opened    *Opening         `json:"holdout_opened,omitempty"` // nil if it read no bar of a holdout
-	MadeUp    *bool            `json:"made_up"`                  // its prices, or some of them, were made up; null: not known
+	metrics.Metrics
+	Preflight metrics.Preflight `json:"preflight"`
+	Seed      uint64            `json:"seed"`
+	Numerics  string            `json:"numerics"`
+	Kernel    string            `json:"kernel"` // that ended it
+	Artifacts []ktrdr.Artifact  `json:"artifacts"`
+	Opened    *Opening          `json:"holdout_opened,omitempty"` // nil if it read no bar of a holdout
+	MadeUp    *bool             `json:"made_up"`                  // its prices, or some of them, were made up; null: not known
 
 	// ResultHash covers strategy, data, seed, arithmetic, weights and figures.
 	ResultHash ktrdr.Hash `json:"result_hash"`
@@ -212,7 +213,7 @@ type TrainingResult struct {
 
 // finish judges the model and makes it the record of the operation.
 func (j *training) finish() (json.RawMessage, error) {
-	model, metrics, err := j.run.Finish()
+	model, judged, err := j.run.Finish()
 	if err != nil {
 		return nil, fmt.Errorf("strategy %s: %w", j.strategy.Name, err)
 	}
@@ -222,7 +223,7 @@ func (j *training) finish() (json.RawMessage, error) {
 	}
 	made := artifact(ModelFile, file.Bytes())
 	result := TrainingResult{
-		Strategy: j.strategy.Name, Model: made, Metrics: metrics, Preflight: j.flight,
+		Strategy: j.strategy.Name, Model: made, Metrics: judged, Preflight: j.flight,
 		Seed: model.Info.Seed, Numerics: model.Info.Numerics + " " + model.Info.KernelClass, Kernel: j.run.Kernel().Name(),
 		Artifacts: []ktrdr.Artifact{made}, Opened: j.spec.Opens, MadeUp: AnyMadeUp(j.spec.Bars),
 	}
@@ -234,8 +235,8 @@ func (j *training) finish() (json.RawMessage, error) {
 	result.ResultHash, err = hashOf(struct {
 		Made    map[string]string `json:"made_from"`
 		Weights ktrdr.Hash        `json:"weights"`
-		Metrics train.Metrics     `json:"metrics"`
-	}{j.spec.fingerprint(j.strategy), made.SHA256, metrics})
+		Metrics metrics.Metrics   `json:"metrics"`
+	}{j.spec.fingerprint(j.strategy), made.SHA256, judged})
 	if err != nil {
 		return nil, err
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/strategy"
-	"github.com/ktrdr/ktrdr/train"
 )
 
 func mark(b byte) (h ktrdr.Hash) {
@@ -163,9 +163,9 @@ func (tr *tree) outcome(t ktrdr.Type) any {
 		}
 	case ktrdr.Training:
 		r := &jobs.TrainingResult{Model: ktrdr.Artifact{Name: jobs.ModelFile, SHA256: mark(40), Size: 4}, ResultHash: mark(41)}
-		r.Training = train.TrainingMetrics{EpochsTrained: 12, History: train.History{TrainLoss: []float64{1.1, 0.9}}}
-		r.Test = &train.TestMetrics{
-			Samples: 100, Accuracy: 0.4, Loss: 1.05, ClassMetrics: &train.ClassMetrics{Classes: make([]train.ClassScore, 3)},
+		r.Training = metrics.TrainingMetrics{EpochsTrained: 12, History: metrics.History{TrainLoss: []float64{1.1, 0.9}}}
+		r.Test = &metrics.TestMetrics{
+			Samples: 100, Accuracy: 0.4, Loss: 1.05, ClassMetrics: &metrics.ClassMetrics{Classes: make([]metrics.ClassScore, 3)},
 		}
 		return r
 	case ktrdr.Backtesting:

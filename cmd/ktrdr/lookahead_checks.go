@@ -97,9 +97,9 @@ func (c *timeChecker) fills(ctx context.Context) (heldToTime, error) {
 	}
 	if len(own.Trades) == 0 {
 		return heldToTime{
-			Check: name,
-		}, fmt.Errorf("no trade was made in %d bars, so that nothing can be said: use more --bars, another --seed or a trained --model",
-			bars.Len())
+				Check: name,
+			}, fmt.Errorf("no trade was made in %d bars, so that nothing can be said: use more --bars, another --seed or a trained --model",
+				bars.Len())
 	}
 	return held(name, detail, backtest.CheckFills(r.run, bars, cuts(own.Config.StartBar, bars.Len())))
 }
@@ -137,7 +137,7 @@ func (r *fillRun) run(base *market.Bars) (*backtest.Result, error) {
 	if r.early {
 		signal = append(signal[1:len(signal):len(signal)], backtest.Hold) // decided at a close, filled at the open before
 	}
-	cfg := train.BacktestConfig(s, train.Overrides{})
+	cfg := train.BacktestConfig(s, backtest.Overrides{})
 	cfg.StartBar = min(said.First, base.Len()-1)
 	return backtest.Backtest(base, signal, cfg)
 }

@@ -1,4 +1,6 @@
-package train
+package metrics
+
+import "github.com/ktrdr/ktrdr/market"
 
 // Metrics are the figures of a training. The names are those that the API
 // shows. What is undefined is null, and nothing in them depends on the clock:
@@ -108,5 +110,36 @@ type DataSummary struct {
 	Features []string     `json:"features"`
 	Split    Split        `json:"split"`
 	Parts    []PartReport `json:"parts"`
-	Unit     Unit         `json:"target_unit,omitempty"` // of a regression: losses are of targets counted in it
+	Unit     float64      `json:"target_unit,omitempty"` // of a regression: losses are of targets counted in it
+}
+
+// Source says which bars were read, so that a result can name its data.
+type Source struct {
+	Symbol    string           `json:"symbol"`
+	Timeframe market.Timeframe `json:"timeframe"`
+	Hash      string           `json:"hash"` // of market.Bars.Hash, in hex
+	Bars      int              `json:"bars"`
+	First     int64            `json:"first"` // opening instants, Unix seconds
+	Last      int64            `json:"last"`
+}
+
+// Split is where the parts of the data begin: opening instants of bars, Unix
+// seconds, the same for every symbol. A part ends where the next one begins, and
+// is empty when both begin at once.
+//
+//	        Validation          Test           End
+//	training │    validation     │     test     │
+type Split struct {
+	Validation int64 `json:"validation"`
+	Test       int64 `json:"test"`
+	End        int64 `json:"end"` // just after the last sample
+}
+
+// Holds counts the bars at which the signal is to hold, by the reason.
+type Holds struct {
+	Undefined int `json:"undefined"` // a feature has no value, or too few bars have passed
+	Unsure    int `json:"unsure"`    // the answer would trade, and is below the confidence threshold or the cost
+	Answered  int `json:"answered"`  // hold is the answer
+
+	Followed int `json:"-"` // the other bars, at which the signal is to trade
 }

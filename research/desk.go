@@ -19,8 +19,8 @@ import (
 	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
-	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/num"
 )
 
@@ -30,9 +30,6 @@ const QueueName = "research"
 // CodeBudgetExhausted refuses a research that would call a model when there is
 // nothing left to pay it with.
 const CodeBudgetExhausted = ktrdr.CodeBudget
-
-// Blobs is what the desk needs of the blob store.
-type Blobs interface{ jobs.BlobWriter }
 
 // Horizon is what the desk needs of the notes.
 type Horizon interface {
@@ -51,8 +48,8 @@ type Markets interface {
 
 // DeskConfig is what a desk is made of.
 type DeskConfig struct {
-	Library *jobs.Library
-	Blobs   Blobs
+	Library *library.Library
+	Blobs   library.Blobs
 	Memory  Horizon
 	Markets Markets
 	// Strategy finds the text of a strategy by its name; CodeInvalid or
@@ -66,7 +63,7 @@ type DeskConfig struct {
 	Allows    func() error               // refuses new researches; nil refuses none
 	HoldsAKey func(texts ...string) bool // says whether a text holds the key of a provider of models; nil: none does
 
-	KernelClass string         // of new trainings; empty means that of the fastest kernel here
+	KernelClass string         // of new trainings: see neural.Kernel
 	Gates       *Gates         // nil means DefaultGates
 	Rules       evidence.Rules // of verdicts; zero fields mean their defaults
 	Holdout     float64        // share of the bars, at their end; 0 means 0.2
@@ -91,11 +88,10 @@ func NewDesk(c DeskConfig) (*Desk, error) {
 		g := DefaultGates()
 		c.Gates = &g
 	}
-	c.KernelClass = cmp.Or(c.KernelClass, neural.Best().Class())
 	c.Holdout, c.Generation = cmp.Or(c.Holdout, 0.2), cmp.Or(c.Generation, 8)
 	err := errors.Join(
-		require(c.Library != nil && c.Blobs != nil && c.Memory != nil && c.Markets != nil && c.Strategy != nil,
-			"a research desk needs a library, blobs, memory, markets and strategies"),
+		require(c.Library != nil && c.Blobs != nil && c.Memory != nil && c.Markets != nil && c.Strategy != nil && c.KernelClass != "",
+			"a research desk needs a library, blobs, memory, markets, strategies and a class of kernels"),
 		require(c.Holdout >= MinHoldout && c.Holdout <= MaxHoldout, "the holdout is %v of the bars; it must be %v to %v", c.Holdout,
 			MinHoldout, MaxHoldout),
 		require(c.Generation >= 1 && c.Generation <= MaxGeneration, "a generation has %d researches; it must have 1 to %d",

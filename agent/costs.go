@@ -20,7 +20,7 @@ func overrides(paid []research.PaidCosts) func(symbol string) backtest.Overrides
 }
 
 // costNotes are the weaknesses of a verdict that lie in its costs.
-func costNotes(files *research.Exhibits) (notes []string) {
+func costNotes(files *research.AssessedFiles) (notes []string) {
 	if files == nil {
 		return nil
 	}

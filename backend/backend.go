@@ -82,7 +82,7 @@ type Backend struct {
 	blobs    blob.Store
 	kernel   neural.Kernel
 	engine   *engine.Engine
-	desk     *compute.Desk
+	desk     *compute.Service
 	library  *library.Library
 	markets  *library.Markets
 	research *research.Desk
@@ -307,7 +307,7 @@ func (b *Backend) openDesk(ctx context.Context) (err error) {
 	if err := b.takeOver(ctx); err != nil {
 		return err
 	}
-	b.desk, err = compute.OpenDesk(compute.DeskConfig{
+	b.desk, err = compute.OpenService(compute.ServiceConfig{
 		Dir: b.cfg.Data, Library: b.library, Blobs: b.blobs, Operations: b.engine, Markets: b.markets, Ledger: b.engine, Pins: b.engine,
 		Holdout: b.cfg.Holdout, Kernel: b.kernel,
 	})

@@ -30,7 +30,7 @@ func TestDeskSeries_NamesTheDamagedBesideTheOthers(t *testing.T) {
 	if err := st.Blobs.Delete(t.Context(), wrong.File.SHA256); err != nil {
 		t.Fatal(err)
 	}
-	desk, err := compute.OpenDesk(compute.DeskConfig{Dir: t.TempDir(), Library: bars, Markets: markets})
+	desk, err := compute.OpenService(compute.ServiceConfig{Dir: t.TempDir(), Library: bars, Markets: markets})
 	if err != nil {
 		t.Fatal(err)
 	}

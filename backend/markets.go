@@ -10,7 +10,7 @@ import (
 // assignMarkets assigns the series of the library that have no market: those
 // that were imported while no backend ran. What cannot be decided is logged.
 func (b *Backend) assignMarkets(ctx context.Context) {
-	err := b.markets.PlaceAll(ctx, b.library, "", func(e jobs.Entry, p library.Placement, err error) {
+	err := b.markets.PlaceAll(ctx, b.library, "", func(e jobs.SeriesInfo, p library.Placement, err error) {
 		log := b.Log.With("symbol", e.Symbol, "timeframe", string(e.Timeframe))
 		switch {
 		case err != nil:

@@ -196,10 +196,10 @@ func idle(b *testing.B, n int) ktrdr.NewOperation {
 			Symbol: "EURUSD", Timeframe: market.H1, Hash: ktrdr.Hash{h}, Artifact: ktrdr.Artifact{Name: name, SHA256: ktrdr.Hash{h + 1}, Size: 9},
 		}}
 	}
-	place := research.Place{Run: fmt.Sprintf("run_bench_%d", n)}
+	place := research.RunPosition{Run: fmt.Sprintf("run_bench_%d", n)}
 	spec, err := json.Marshal(research.Spec{
 		Brief: "nothing", Understanding: designer.Brief{Symbols: []string{"EURUSD"}, Timeframe: market.H1, Understood: []string{}},
-		Model: research.Builtin, TriggerReason: "bench", KernelClass: neural.Best().Class(), Place: place,
+		Model: research.Builtin, TriggerReason: "bench", KernelClass: neural.Best().Class(), RunPosition: place,
 		Size: 1, Bars: bars("seen", 10), Holdout: bars("sealed", 20), Gates: research.DefaultGates(),
 	})
 	if err != nil {

@@ -44,7 +44,7 @@ type backtesting struct {
 	model    *train.Model
 	accounts []*account // one for each symbol
 	meter    *meter
-	saves    thrift
+	saves    saveLimiter
 }
 
 // Run trades from where the checkpoint stands to the last bar.
@@ -56,7 +56,7 @@ func (r backtestRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessag
 	if err := t.Identify(backtestFingerprint(spec)); err != nil {
 		return nil, err
 	}
-	j := &backtesting{backtestRunner: r, task: t, spec: spec, saves: newThrift(t)}
+	j := &backtesting{backtestRunner: r, task: t, spec: spec, saves: newSaveLimiter(t)}
 	if err := j.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func decodeModel(r io.Reader, a ktrdr.Artifact) (*train.Model, error) {
 	if a.Size > maxModel {
 		return nil, wrong("%s has %d MB; a model has at most %d", a.Name, a.Size>>20, maxModel>>20)
 	}
-	data, err := whole(r, a)
+	data, err := readVerified(r, a)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +205,7 @@ func (j *backtesting) interrupted(ctx context.Context) error {
 func (j *backtesting) tell() {
 	done := j.done()
 	total, trades := j.total()
-	f := jobs.Figures{Bar: done, Bars: total, Trades: trades}
+	f := jobs.ProgressContext{Bar: done, Bars: total, Trades: trades}
 	f.BarsPerSecond, f.ETASeconds = j.meter.rate(int64(done), int64(total))
 	j.task.Progress(ktrdr.Progress{
 		Percentage: 100 * float64(done) / float64(total), CurrentStep: fmt.Sprintf("bar %d/%d", done, total),

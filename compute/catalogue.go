@@ -12,12 +12,12 @@ import (
 
 // Models returns a page of the models that were trained, newest first, and where
 // the next begins.
-func (d *Desk) Models(ctx context.Context, limit int, cursor string) ([]jobs.Model, string, error) {
+func (d *Service) Models(ctx context.Context, limit int, cursor string) ([]jobs.TrainedModel, string, error) {
 	page, err := d.trainings(ctx, limit, cursor)
 	if err != nil {
 		return nil, "", err
 	}
-	models := []jobs.Model{}
+	models := []jobs.TrainedModel{}
 	for _, op := range page.Operations {
 		models = append(models, describe(op))
 	}
@@ -25,7 +25,7 @@ func (d *Desk) Models(ctx context.Context, limit int, cursor string) ([]jobs.Mod
 }
 
 // trainings is a page of the trainings that made a model, newest first.
-func (d *Desk) trainings(ctx context.Context, limit int, cursor string) (ktrdr.OperationPage, error) {
+func (d *Service) trainings(ctx context.Context, limit int, cursor string) (ktrdr.OperationPage, error) {
 	return d.cfg.Operations.List(ctx, ktrdr.OperationQuery{
 		Type: []ktrdr.Type{ktrdr.Training}, Status: []ktrdr.Status{ktrdr.Completed}, Limit: limit, Cursor: cursor,
 	})
@@ -35,7 +35,7 @@ func (d *Desk) trainings(ctx context.Context, limit int, cursor string) (ktrdr.O
 const modelsPage = 100
 
 // trained yields every training that made a model, newest first.
-func (d *Desk) trained(ctx context.Context) iter.Seq2[ktrdr.Operation, error] {
+func (d *Service) trained(ctx context.Context) iter.Seq2[ktrdr.Operation, error] {
 	return func(yield func(ktrdr.Operation, error) bool) {
 		for cursor := ""; ; {
 			page, err := d.trainings(ctx, modelsPage, cursor)
@@ -57,8 +57,8 @@ func (d *Desk) trained(ctx context.Context) iter.Seq2[ktrdr.Operation, error] {
 
 // describe reads of a training's result what a list shows. A result that cannot
 // be read leaves its part empty: the operation is there all the same.
-func describe(op ktrdr.Operation) jobs.Model {
-	m := jobs.Model{Operation: op.ID, CompletedAt: op.CompletedAt}
+func describe(op ktrdr.Operation) jobs.TrainedModel {
+	m := jobs.TrainedModel{Operation: op.ID, CompletedAt: op.CompletedAt}
 	var r jobs.TrainingResult
 	if json.Unmarshal(op.Result, &r) != nil {
 		return m

@@ -18,7 +18,7 @@ const maxColumns = 512 << 20
 
 // Columns reads a page of what a backtest stored. CodeInvalid when the operation
 // is none, or has not completed.
-func (d *Desk) Columns(ctx context.Context, op ktrdr.Operation, p jobs.Page) (jobs.Columns, error) {
+func (d *Service) Columns(ctx context.Context, op ktrdr.Operation, p jobs.Page) (jobs.Columns, error) {
 	if op.Type != ktrdr.Backtesting || op.Status != ktrdr.Completed {
 		return jobs.Columns{}, wrong("%s is an operation of type %s that is %s: only a COMPLETED backtest has trades, equity and positions", op.ID,
 			op.Type, op.Status)
@@ -145,7 +145,7 @@ func part[T any](column []T, p jobs.Page) []T {
 
 // decode reads the columns of a backtest. The seed is of its result hash: what is
 // drawn from it is the same whenever it is asked for.
-func (d *Desk) decode(ctx context.Context, op ktrdr.Operation) (run *backtest.Portfolio, seed uint64, err error) {
+func (d *Service) decode(ctx context.Context, op ktrdr.Operation) (run *backtest.Portfolio, seed uint64, err error) {
 	var r jobs.BacktestResult
 	if err := json.Unmarshal(op.Result, &r); err != nil {
 		return nil, 0, fmt.Errorf("result of %s: %w", op.ID, err)

@@ -68,7 +68,7 @@ type office struct {
 	store   *sqlstore.Store // of the library
 	t       testing.TB
 	dir     string
-	desk    *Desk
+	desk    *Service
 	blobs   *shelf
 	b       *workertest.Backend
 	ended   []ktrdr.Operation // newest first
@@ -144,7 +144,7 @@ func newOffice(t testing.TB, bars int, symbols ...string) *office {
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	o.store, o.library = store, library.NewLibrary(store, o.blobs)
-	if o.desk, err = OpenDesk(DeskConfig{Dir: o.dir, Library: o.library, Blobs: o.blobs, Operations: o, Markets: o, Ledger: o}); err != nil {
+	if o.desk, err = OpenService(ServiceConfig{Dir: o.dir, Library: o.library, Blobs: o.blobs, Operations: o, Markets: o, Ledger: o}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = o.desk.Close() })
@@ -182,7 +182,7 @@ func (o *office) file(name, text string) {
 }
 
 // train orders a training that the desk must accept.
-func (o *office) train(r jobs.TrainingRequest) jobs.Order {
+func (o *office) train(r jobs.TrainingRequest) jobs.Accepted {
 	o.t.Helper()
 	order, err := o.desk.Training(o.t.Context(), r)
 	if err != nil {
@@ -196,7 +196,7 @@ func (o *office) train(r jobs.TrainingRequest) jobs.Order {
 type attempts func(n int, stop func(error)) worker.Runner
 
 // run carries an order to its end and resumes it whenever it is stopped.
-func (o *office) run(order jobs.Order, with attempts) ktrdr.Operation {
+func (o *office) run(order jobs.Accepted, with attempts) ktrdr.Operation {
 	o.t.Helper()
 	id := ktrdr.NewOperationID(order.Operation.Type, time.Now())
 	o.now = id

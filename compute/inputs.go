@@ -42,7 +42,7 @@ func readBars(ctx context.Context, t *worker.Task, want jobs.Bars) (*market.Bars
 
 // decodeBars reads a bars file that must be the one that a spec names.
 func decodeBars(r io.Reader, want jobs.Bars) (*market.Bars, error) {
-	data, err := whole(r, want.Artifact)
+	data, err := readVerified(r, want.Artifact)
 	if err != nil {
 		return nil, err
 	}
@@ -53,9 +53,9 @@ func decodeBars(r io.Reader, want jobs.Bars) (*market.Bars, error) {
 	return b, want.Verify(b)
 }
 
-// whole reads a blob to its end and compares its hash: only then are the bytes
+// readVerified reads a blob to its end and compares its hash: only then are the bytes
 // what the name says, whoever gave them.
-func whole(r io.Reader, a ktrdr.Artifact) ([]byte, error) {
+func readVerified(r io.Reader, a ktrdr.Artifact) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, a.Size+1))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.Name, err)

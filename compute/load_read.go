@@ -60,7 +60,7 @@ func (r loadRunner) Conclude(ctx context.Context, t *worker.Task, result json.Ra
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // only read
-	data, err := whole(f, of)
+	data, err := readVerified(f, of)
 	if err != nil {
 		return nil, err
 	}

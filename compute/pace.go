@@ -11,44 +11,44 @@ import (
 	"github.com/ktrdr/ktrdr/worker"
 )
 
-// thrift bounds what checkpoints cost. A small network does ten epochs in the
+// saveLimiter bounds what checkpoints cost. A small network does ten epochs in the
 // time that it takes to save them; such work is rather done again than saved
 // each time. Two periodic checkpoints are at least stepGap apart, or the
 // worker's interval where that is shorter, and nine times what the last one took.
-type thrift struct {
+type saveLimiter struct {
 	task  *worker.Task
 	ready time.Time
 }
 
 const (
-	thriftFactor = 9
+	savingFactor = 9
 	stepGap      = 10 * time.Second
 )
 
-func newThrift(t *worker.Task) thrift {
-	s := thrift{task: t}
+func newSaveLimiter(t *worker.Task) saveLimiter {
+	s := saveLimiter{task: t}
 	s.ready = time.Now().Add(s.gap())
 	return s
 }
 
 // gap is the least time between two periodic checkpoints.
-func (s *thrift) gap() time.Duration {
+func (s *saveLimiter) gap() time.Duration {
 	if interval := s.task.Interval(); interval > 0 {
 		return min(interval, stepGap)
 	}
 	return stepGap
 }
 
-func (s *thrift) due(step int64) bool { return !time.Now().Before(s.ready) && s.task.Due(step) }
+func (s *saveLimiter) due(step int64) bool { return !time.Now().Before(s.ready) && s.task.Due(step) }
 
-func (s *thrift) save(ctx context.Context, step int64, state any, files ...worker.File) error {
+func (s *saveLimiter) save(ctx context.Context, step int64, state any, files ...worker.File) error {
 	begun := time.Now()
 	err := s.task.Save(ctx, step, state, files...)
-	s.ready = time.Now().Add(max(s.gap(), thriftFactor*time.Since(begun)))
+	s.ready = time.Now().Add(max(s.gap(), savingFactor*time.Since(begun)))
 	return err
 }
 
-func contextOf(f jobs.Figures) json.RawMessage {
+func contextOf(f jobs.ProgressContext) json.RawMessage {
 	text, err := json.Marshal(f)
 	if err != nil { // a loss that is not a number; the run will say so itself
 		return nil

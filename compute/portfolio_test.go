@@ -247,7 +247,7 @@ func TestBacktestSpec_NamesOneSymbolOrSeveral(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if op := o.run(jobs.Order{Operation: order}, once(BacktestRunner(best))); op.Status != ktrdr.Failed ||
+	if op := o.run(jobs.Accepted{Operation: order}, once(BacktestRunner(best))); op.Status != ktrdr.Failed ||
 		!strings.Contains(op.ErrorMessage, "a backtest of RESTS, EURUSD was given the bars of EURUSD, RESTS") {
 		t.Errorf("symbols in another order than their bars: %s, %s", op.Status, op.ErrorMessage)
 	}

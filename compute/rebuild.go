@@ -20,11 +20,11 @@ import (
 // and is checked against its hash and the result hash. CodeNotFound when there is
 // no such file or the bars are gone, CodeMismatch when it is computed differently
 // now.
-func (d *Desk) File(ctx context.Context, op ktrdr.Operation, name string) ([]byte, error) {
+func (d *Service) File(ctx context.Context, op ktrdr.Operation, name string) ([]byte, error) {
 	return d.made(ctx, op, name, true)
 }
 
-func (d *Desk) made(ctx context.Context, op ktrdr.Operation, name string, turn bool) ([]byte, error) {
+func (d *Service) made(ctx context.Context, op ktrdr.Operation, name string, turn bool) ([]byte, error) {
 	a, err := fileOf(op, name)
 	if err != nil {
 		return nil, err
@@ -51,13 +51,13 @@ func (d *Desk) made(ctx context.Context, op ktrdr.Operation, name string, turn b
 }
 
 // stored reads a blob and proves it.
-func (d *Desk) stored(ctx context.Context, a ktrdr.Artifact) ([]byte, error) {
+func (d *Service) stored(ctx context.Context, a ktrdr.Artifact) ([]byte, error) {
 	f, err := d.cfg.Blobs.Open(ctx, a.SHA256)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // only read
-	return whole(f, a)
+	return readVerified(f, a)
 }
 
 // lost says whether a blob is missing or damaged.
@@ -84,7 +84,7 @@ func fileOf(op ktrdr.Operation, name string) (ktrdr.Artifact, error) {
 }
 
 // rebuild runs an operation again and returns one of its files.
-func (d *Desk) rebuild(ctx context.Context, op ktrdr.Operation, want ktrdr.Artifact) ([]byte, error) {
+func (d *Service) rebuild(ctx context.Context, op ktrdr.Operation, want ktrdr.Artifact) ([]byte, error) {
 	runners := map[ktrdr.Type]worker.Runner{ktrdr.Training: TrainingRunner(d.cfg.Kernel), ktrdr.Backtesting: BacktestRunner(d.cfg.Kernel)}
 	runner, ok := runners[op.Type]
 	if !ok {
@@ -129,7 +129,7 @@ func resultHash(result json.RawMessage) (ktrdr.Hash, error) {
 // input reads what the spec of a compacted operation names: bars, or the model
 // of the training that belongs to the same research, which may have to be
 // computed again too.
-func (d *Desk) input(ctx context.Context, op ktrdr.Operation, h ktrdr.Hash) (io.ReadCloser, error) {
+func (d *Service) input(ctx context.Context, op ktrdr.Operation, h ktrdr.Hash) (io.ReadCloser, error) {
 	var trained ktrdr.OperationPage
 	if op.Type == ktrdr.Backtesting && op.Parent != "" {
 		var err error
@@ -153,7 +153,7 @@ func (d *Desk) input(ctx context.Context, op ktrdr.Operation, h ktrdr.Hash) (io.
 	return nil, ktrdr.Errorf(ktrdr.CodeNotFound, "the bars that it was computed from are deleted (blob %s)", h)
 }
 
-// Pins is what the desk needs of the engine to pin researches.
+// Pins is what the Service needs of the engine to pin researches.
 type Pins interface {
 	SetPinned(ctx context.Context, id ktrdr.OperationID, pinned, restored bool) (ktrdr.Operation, error)
 }
@@ -161,7 +161,7 @@ type Pins interface {
 // Pin keeps the files of the research that an operation belongs to. What is not
 // kept any more is computed again and stored first. Unpinning lets a research
 // that claims nothing be compacted again.
-func (d *Desk) Pin(ctx context.Context, id ktrdr.OperationID, pinned bool) (ktrdr.Operation, error) {
+func (d *Service) Pin(ctx context.Context, id ktrdr.OperationID, pinned bool) (ktrdr.Operation, error) {
 	op, err := d.cfg.Pins.SetPinned(ctx, id, pinned, false)
 	if ktrdr.CodeOf(err) != ktrdr.CodeConflict {
 		return op, err
@@ -187,7 +187,7 @@ func (d *Desk) Pin(ctx context.Context, id ktrdr.OperationID, pinned bool) (ktrd
 }
 
 // restore computes the files of a compacted research and stores them.
-func (d *Desk) restore(ctx context.Context, research ktrdr.OperationID) (map[ktrdr.Hash][]byte, error) {
+func (d *Service) restore(ctx context.Context, research ktrdr.OperationID) (map[ktrdr.Hash][]byte, error) {
 	children, err := d.cfg.Operations.List(ctx, ktrdr.OperationQuery{
 		Parent: research, Type: []ktrdr.Type{ktrdr.Training, ktrdr.Backtesting}, Status: []ktrdr.Status{ktrdr.Completed}, Limit: 1000,
 	})

@@ -162,7 +162,7 @@ func TestTraining_TellsLossRateAndWhenItWillBeDone(t *testing.T) {
 	}
 	told = append(told, op.Progress)
 	last := told[len(told)-1]
-	var f jobs.Figures
+	var f jobs.ProgressContext
 	if err := json.Unmarshal(last.Context, &f); err != nil {
 		t.Fatalf("context %s: %v", last.Context, err)
 	}
@@ -211,7 +211,7 @@ func (o *office) trained(text string) ktrdr.OperationID {
 	return op.ID
 }
 
-func (o *office) backtest(r jobs.BacktestRequest) jobs.Order {
+func (o *office) backtest(r jobs.BacktestRequest) jobs.Accepted {
 	o.t.Helper()
 	order, err := o.desk.Backtest(o.t.Context(), r)
 	if err != nil {
@@ -284,7 +284,7 @@ func TestRunners_DamagedInputsAreFound(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		blob  ktrdr.Hash
-		order jobs.Order
+		order jobs.Accepted
 		run   worker.Runner
 	}{
 		"bars":  {bars.Bars[0].SHA256, training, TrainingRunner(best)},

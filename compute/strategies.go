@@ -20,14 +20,14 @@ import (
 const maxStrategies = 1000
 
 // StrategyText returns the text of a strategy that can be named.
-func (d *Desk) StrategyText(ctx context.Context, name string) ([]byte, error) {
+func (d *Service) StrategyText(ctx context.Context, name string) ([]byte, error) {
 	text, _, err := d.byName(ctx, name)
 	return text, err
 }
 
 // byName finds a strategy: of strategies/, else the lab's, else one that comes
 // with the program.
-func (d *Desk) byName(ctx context.Context, name string) ([]byte, string, error) {
+func (d *Service) byName(ctx context.Context, name string) ([]byte, string, error) {
 	if strings.ContainsAny(name, `/\`) {
 		return nil, "", wrong("strategy_name %q is a path: use strategy_path", name)
 	}
@@ -68,7 +68,7 @@ func (d *Desk) byName(ctx context.Context, name string) ([]byte, string, error) 
 
 // Strategies lists the strategies that can be named here, by name. Of those
 // with one name the first is listed that byName finds.
-func (d *Desk) Strategies(ctx context.Context) ([]jobs.Strategy, error) {
+func (d *Service) Strategies(ctx context.Context) ([]jobs.Strategy, error) {
 	files, err := d.strategyFiles()
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ type strategyFile struct {
 }
 
 // strategyFiles reads the files of strategies/.
-func (d *Desk) strategyFiles() ([]strategyFile, error) {
+func (d *Service) strategyFiles() ([]strategyFile, error) {
 	names, err := fs.ReadDir(d.root.FS(), library.StrategiesDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

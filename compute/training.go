@@ -36,7 +36,7 @@ type training struct {
 	flight   metrics.Preflight
 	run      *train.Run
 	meter    *meter
-	saves    thrift
+	saves    saveLimiter
 	watch    func(step int64)
 }
 
@@ -56,7 +56,7 @@ func (r trainingRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessag
 	if err := t.Identify(trainingFingerprint(spec, parsed)); err != nil {
 		return nil, err
 	}
-	j := &training{task: t, spec: spec, strategy: parsed, saves: newThrift(t), watch: r.watch}
+	j := &training{task: t, spec: spec, strategy: parsed, saves: newSaveLimiter(t), watch: r.watch}
 	if err := j.prepare(ctx, r.kernel); err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func (j *training) place() place {
 // tell says how far the training is.
 func (j *training) tell(p train.Progress) {
 	done, total := step(p), int64(p.Epochs)*int64(p.Batches)
-	f := jobs.Figures{Epoch: p.Epoch, Epochs: p.Epochs, Loss: &p.Loss, Accuracy: &p.Accuracy}
+	f := jobs.ProgressContext{Epoch: p.Epoch, Epochs: p.Epochs, Loss: &p.Loss, Accuracy: &p.Accuracy}
 	h := j.run.History()
 	if n := len(h.ValLoss); n > 0 {
 		f.ValLoss, f.ValAccuracy = &h.ValLoss[n-1], &h.ValAccuracy[n-1]

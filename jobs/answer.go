@@ -84,8 +84,8 @@ type Point struct {
 	Value float64   `json:"value"`
 }
 
-// Model is a trained model.
-type Model struct {
+// TrainedModel is a trained model.
+type TrainedModel struct {
 	Operation    ktrdr.OperationID `json:"operation_id"`
 	Strategy     string            `json:"strategy_name"`
 	File         ktrdr.Artifact    `json:"model"`

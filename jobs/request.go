@@ -88,8 +88,8 @@ type StrategyRequest struct {
 	Replace  bool   `json:"replace,omitempty"` // take the place of one with the same name
 }
 
-// Order is an operation to be created, and what is probably not meant about it.
-type Order struct {
+// Accepted is an operation to be created, and what is probably not meant about it.
+type Accepted struct {
 	Operation ktrdr.NewOperation
 	Warnings  []string
 }

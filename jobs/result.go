@@ -110,9 +110,9 @@ type AccountResult struct {
 // LoadResult is what an import ends with.
 type LoadResult struct {
 	Summary  string         `json:"summary"` // for people
-	Entry    Entry          `json:"entry"`
+	Entry    SeriesInfo     `json:"entry"`
 	Hash     ktrdr.Hash     `json:"bars_hash"`
-	Replaced *Entry         `json:"replaced,omitempty"` // the series that was current before
+	Replaced *SeriesInfo    `json:"replaced,omitempty"` // the series that was current before
 	Merged   *market.Merged `json:"merged,omitempty"`   // how the bars were added to those before
 
 	Market   string `json:"market,omitempty"`          // empty while it is undecided
@@ -122,9 +122,9 @@ type LoadResult struct {
 	Report market.Report `json:"report"`
 }
 
-// Figures are what a progress says besides how far it is. It is the context of
+// ProgressContext are what a progress says besides how far it is. It is the context of
 // a ktrdr.Progress; what does not apply is left out.
-type Figures struct {
+type ProgressContext struct {
 	Epoch  int `json:"epoch,omitempty"` // the one under way, from 1
 	Epochs int `json:"epochs,omitempty"`
 	Bar    int `json:"bar,omitempty"` // bars done

@@ -9,8 +9,8 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-// Entry is a series of the library.
-type Entry struct {
+// SeriesInfo is a series of the library.
+type SeriesInfo struct {
 	Symbol    string           `json:"symbol"`
 	Timeframe market.Timeframe `json:"timeframe"`
 	Hash      ktrdr.Hash       `json:"hash"`
@@ -28,17 +28,17 @@ type Entry struct {
 }
 
 // Pinned names the series for a spec.
-func (e Entry) Pinned() Bars {
+func (e SeriesInfo) Pinned() Bars {
 	return Bars{Symbol: e.Symbol, Timeframe: e.Timeframe, Hash: e.Hash, Artifact: e.File, MadeUp: e.MadeUp}
 }
 
 // String is the series for people.
-func (e Entry) String() string {
+func (e SeriesInfo) String() string {
 	return fmt.Sprintf("%s %s, %d bars, %s to %s", e.Symbol, e.Timeframe, e.Bars, text.Minute(e.First), text.Minute(e.Last))
 }
 
-// Series is bars of a symbol.
-type Series struct {
+// LibrarySeries is bars of a symbol.
+type LibrarySeries struct {
 	Symbol    string     `json:"symbol"`
 	Timeframe string     `json:"timeframe"`
 	Hash      ktrdr.Hash `json:"bars_hash,omitzero"`

@@ -234,7 +234,7 @@ func (m ImportMode) Validate() error {
 
 // Exists refuses an import of a series that exists, unless the mode says what to
 // do about it.
-func (m ImportMode) Exists(e Entry) error {
+func (m ImportMode) Exists(e SeriesInfo) error {
 	if m != ImportNew {
 		return nil
 	}

@@ -27,42 +27,42 @@ type Library struct {
 // NewLibrary makes the library of a store and its blobs.
 func NewLibrary(store ktrdr.Library, blobs Blobs) *Library { return &Library{store, blobs} }
 
-func entryOf(s ktrdr.StoredBars) jobs.Entry {
-	return jobs.Entry{
+func infoOf(s ktrdr.StoredBars) jobs.SeriesInfo {
+	return jobs.SeriesInfo{
 		Symbol: s.Symbol, Timeframe: market.Timeframe(s.Timeframe), Hash: s.Hash, Bars: s.Bars, First: s.First.Unix(), Last: s.Last.Unix(),
 		Size: s.File.Size, Origin: s.Origin, Source: s.Source, MadeUp: s.MadeUp, AddedAt: s.AddedAt, Current: s.Current, File: s.File,
 	}
 }
 
 // List describes the current series by symbol and timeframe.
-func (l *Library) List(ctx context.Context) ([]jobs.Entry, error) { return l.list(ctx, false) }
+func (l *Library) List(ctx context.Context) ([]jobs.SeriesInfo, error) { return l.list(ctx, false) }
 
 // History describes the current series and those that they replaced.
-func (l *Library) History(ctx context.Context) ([]jobs.Entry, error) { return l.list(ctx, true) }
+func (l *Library) History(ctx context.Context) ([]jobs.SeriesInfo, error) { return l.list(ctx, true) }
 
-func (l *Library) list(ctx context.Context, old bool) ([]jobs.Entry, error) {
+func (l *Library) list(ctx context.Context, old bool) ([]jobs.SeriesInfo, error) {
 	rows, err := l.store.Bars(ctx, old)
-	entries := make([]jobs.Entry, len(rows))
+	entries := make([]jobs.SeriesInfo, len(rows))
 	for i, s := range rows {
-		entries[i] = entryOf(s)
+		entries[i] = infoOf(s)
 	}
 	return entries, err
 }
 
-// Entry describes the current series of a symbol and timeframe. Where there is
+// Info describes the current series of a symbol and timeframe. Where there is
 // none the error is market.ErrNoData.
-func (l *Library) Entry(ctx context.Context, symbol string, tf market.Timeframe) (jobs.Entry, error) {
+func (l *Library) Info(ctx context.Context, symbol string, tf market.Timeframe) (jobs.SeriesInfo, error) {
 	s, err := l.store.BarsOf(ctx, symbol, string(tf))
 	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
 		err = fmt.Errorf("%s %s: %w", symbol, tf, market.ErrNoData)
 	}
-	return entryOf(s), err
+	return infoOf(s), err
 }
 
 // Get reads the current series of a symbol and timeframe, checked to its last
 // byte. Without such bars the error is market.ErrNoData.
 func (l *Library) Get(ctx context.Context, symbol string, tf market.Timeframe) (*market.Bars, error) {
-	e, err := l.Entry(ctx, symbol, tf)
+	e, err := l.Info(ctx, symbol, tf)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (l *Library) Get(ctx context.Context, symbol string, tf market.Timeframe) (
 }
 
 // Open reads a series, current or not, checked to its last byte.
-func (l *Library) Open(ctx context.Context, e jobs.Entry) (*market.Bars, error) {
+func (l *Library) Open(ctx context.Context, e jobs.SeriesInfo) (*market.Bars, error) {
 	r, err := l.blobs.Open(ctx, e.File.SHA256)
 	if err == nil {
 		var data []byte
@@ -96,7 +96,7 @@ func (l *Library) Open(ctx context.Context, e jobs.Entry) (*market.Bars, error) 
 
 // Problem says why the file of a series cannot be read, as far as its presence
 // and size tell; empty when nothing is wrong.
-func (l *Library) Problem(ctx context.Context, e jobs.Entry) (string, error) {
+func (l *Library) Problem(ctx context.Context, e jobs.SeriesInfo) (string, error) {
 	info, err := l.blobs.Stat(ctx, e.File.SHA256)
 	switch code := ktrdr.CodeOf(err); {
 	case code == ktrdr.CodeNotFound, code == ktrdr.CodeCorrupt:
@@ -135,10 +135,10 @@ type Importer struct {
 
 // Imported is what an import came to.
 type Imported struct {
-	Entry    jobs.Entry
-	Replaced *jobs.Entry    // the series that was current before; nil if there was none or it is the same
-	Same     bool           // the series that was current before has the same bars
-	Merged   *market.Merged // how the bars were added to those before
+	Entry    jobs.SeriesInfo
+	Replaced *jobs.SeriesInfo // the series that was current before; nil if there was none or it is the same
+	Same     bool             // the series that was current before has the same bars
+	Merged   *market.Merged   // how the bars were added to those before
 	Placement
 	Result json.RawMessage // the stored result of the Importer; where it has imported before, nothing else is set
 }
@@ -175,7 +175,7 @@ func (l *Library) importOnce(ctx context.Context, im Import) (out Imported, over
 	if err := market.CheckSymbol(b.Symbol); err != nil {
 		return out, false, wrong("%w", err)
 	}
-	was, err := l.Entry(ctx, b.Symbol, b.Timeframe)
+	was, err := l.Info(ctx, b.Symbol, b.Timeframe)
 	there := err == nil
 	if err != nil && !errors.Is(err, market.ErrNoData) {
 		return out, false, err
@@ -222,7 +222,7 @@ func (l *Library) importOnce(ctx context.Context, im Import) (out Imported, over
 		out.Placement, err = im.Markets.place(ctx, b, choice, store)
 	}
 	if ktrdr.CodeOf(err) == ktrdr.CodeConflict {
-		now, again := l.Entry(ctx, b.Symbol, b.Timeframe)
+		now, again := l.Info(ctx, b.Symbol, b.Timeframe)
 		return out, again == nil && now.Hash != was.Hash || there && errors.Is(again, market.ErrNoData), err
 	}
 	return out, false, err
@@ -232,14 +232,14 @@ func (l *Library) importOnce(ctx context.Context, im Import) (out Imported, over
 func (l *Library) addTo(ctx context.Context, out *Imported, n ktrdr.NewBars, question string, by *Importer) error {
 	if by == nil {
 		added, err := l.store.AddBars(ctx, n)
-		out.Entry = entryOf(added)
+		out.Entry = infoOf(added)
 		return err
 	}
 	done := *out
 	result, err := l.store.ImportBars(ctx, n, ktrdr.BarsImport{
 		Operation: by.Operation, Epoch: by.Epoch,
 		Result: func(added ktrdr.StoredBars, placed ktrdr.MarketSeries) (json.RawMessage, error) {
-			done.Entry = entryOf(added)
+			done.Entry = infoOf(added)
 			done.Placement = Placement{Market: ktrdr.Market{ID: placed.Market}, Reason: placed.Reason, Question: question}
 			return by.Result(done)
 		},
@@ -251,7 +251,7 @@ func (l *Library) addTo(ctx context.Context, out *Imported, n ktrdr.NewBars, que
 
 // appended adds bars to those of a series. They belong to its market: that is
 // what adding them says.
-func (l *Library) appended(ctx context.Context, was jobs.Entry, add *market.Bars) (*market.Bars, Choice, *market.Merged, error) {
+func (l *Library) appended(ctx context.Context, was jobs.SeriesInfo, add *market.Bars) (*market.Bars, Choice, *market.Merged, error) {
 	old, err := l.Open(ctx, was)
 	if err != nil {
 		return nil, Choice{}, nil, err
@@ -277,18 +277,18 @@ func (l *Library) newBars(ctx context.Context, b *market.Bars, origin ktrdr.Bars
 
 // Delete deletes a series and those that it replaced. What is pinned by an
 // operation stays readable for it, and the market keeps its trials and looks.
-func (l *Library) Delete(ctx context.Context, symbol string, tf market.Timeframe) ([]jobs.Entry, error) {
+func (l *Library) Delete(ctx context.Context, symbol string, tf market.Timeframe) ([]jobs.SeriesInfo, error) {
 	rows, err := l.store.DeleteBars(ctx, symbol, string(tf))
-	entries := make([]jobs.Entry, len(rows))
+	entries := make([]jobs.SeriesInfo, len(rows))
 	for i, s := range rows {
-		entries[i] = entryOf(s)
+		entries[i] = infoOf(s)
 	}
 	return entries, err
 }
 
 // Rename gives all series of a symbol another one. They stay in their markets.
 // It begins anew when another changed or added a series of the symbol meanwhile.
-func (l *Library) Rename(ctx context.Context, m *Markets, from, to string) (renamed []jobs.Entry, err error) {
+func (l *Library) Rename(ctx context.Context, m *Markets, from, to string) (renamed []jobs.SeriesInfo, err error) {
 	if err := market.CheckSymbol(to); err != nil {
 		return nil, wrong("%w", err)
 	}
@@ -309,11 +309,11 @@ func (l *Library) Rename(ctx context.Context, m *Markets, from, to string) (rena
 	return nil, err
 }
 
-func sameSeries(a, b jobs.Entry) bool {
+func sameSeries(a, b jobs.SeriesInfo) bool {
 	return a.Symbol == b.Symbol && a.Timeframe == b.Timeframe && a.Hash == b.Hash
 }
 
-func (l *Library) renameOnce(ctx context.Context, m *Markets, all []jobs.Entry, from, to string) ([]jobs.Entry, error) {
+func (l *Library) renameOnce(ctx context.Context, m *Markets, all []jobs.SeriesInfo, from, to string) ([]jobs.SeriesInfo, error) {
 	symbols := make([]string, len(all))
 	for i, e := range all {
 		symbols[i] = e.Symbol
@@ -358,9 +358,9 @@ func (l *Library) renameOnce(ctx context.Context, m *Markets, all []jobs.Entry, 
 	if err := l.store.RenameBars(ctx, from, renamed); err != nil {
 		return nil, err
 	}
-	var entries []jobs.Entry
+	var entries []jobs.SeriesInfo
 	for _, n := range renamed {
-		e, err := l.Entry(ctx, to, market.Timeframe(n.Timeframe))
+		e, err := l.Info(ctx, to, market.Timeframe(n.Timeframe))
 		if err != nil {
 			return nil, err
 		}

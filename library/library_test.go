@@ -33,7 +33,7 @@ func TestRename_TakesWhatIsImportedMeanwhile(t *testing.T) {
 		t.Errorf("renamed %v, %v; want both series", renamed, err)
 	}
 	for _, tf := range []market.Timeframe{market.H1, market.H4} {
-		if _, err := o.library.Entry(t.Context(), "EURUSD", tf); !errors.Is(err, market.ErrNoData) {
+		if _, err := o.library.Info(t.Context(), "EURUSD", tf); !errors.Is(err, market.ErrNoData) {
 			t.Errorf("%s of the old symbol: %v, want none", tf, err)
 		}
 		if _, err := o.library.Get(t.Context(), "EUR", tf); err != nil {

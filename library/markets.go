@@ -62,8 +62,8 @@ type Choice struct {
 	SameAs string // a symbol or the id of a market
 	New    bool
 
-	series *jobs.Entry // a series of the library that it is known to be
-	why    string      // how that is known
+	series *jobs.SeriesInfo // a series of the library that it is known to be
+	why    string           // how that is known
 }
 
 // Validate refuses a choice that contradicts itself.

@@ -11,7 +11,7 @@ import (
 
 // Describe returns where a series belongs, as far as that is known. A series
 // that has no market and about which nothing was asked has an empty Placement.
-func (m *Markets) Describe(ctx context.Context, e jobs.Entry) (Placement, error) {
+func (m *Markets) Describe(ctx context.Context, e jobs.SeriesInfo) (Placement, error) {
 	known, err := m.ledger.SeriesOf(ctx, e.Symbol, string(e.Timeframe), e.Hash)
 	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
 		m.mu.Lock()
@@ -27,7 +27,7 @@ func (m *Markets) Describe(ctx context.Context, e jobs.Entry) (Placement, error)
 // PlaceAll assigns the current series of a library that have no market, of one
 // symbol or, for "", of all. It tells of each. It goes on when one cannot be
 // read, and stops when ctx ends.
-func (m *Markets) PlaceAll(ctx context.Context, l *Library, symbol string, tell func(e jobs.Entry, p Placement, err error)) error {
+func (m *Markets) PlaceAll(ctx context.Context, l *Library, symbol string, tell func(e jobs.SeriesInfo, p Placement, err error)) error {
 	entries, err := l.List(ctx)
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (m *Markets) PlaceAll(ctx context.Context, l *Library, symbol string, tell 
 	return nil
 }
 
-func (m *Markets) placeStored(ctx context.Context, l *Library, e jobs.Entry) (Placement, error) {
+func (m *Markets) placeStored(ctx context.Context, l *Library, e jobs.SeriesInfo) (Placement, error) {
 	b, err := l.Open(ctx, e)
 	if err != nil {
 		return Placement{}, err
@@ -76,7 +76,7 @@ func (m *Markets) placeNamed(ctx context.Context, l *Library, c Choice) error {
 		return nil
 	}
 	var undecided error
-	err := m.PlaceAll(ctx, l, c.SameAs, func(_ jobs.Entry, p Placement, err error) {
+	err := m.PlaceAll(ctx, l, c.SameAs, func(_ jobs.SeriesInfo, p Placement, err error) {
 		if err == nil && p.Question != "" {
 			err = ktrdr.Errorf(ktrdr.CodeConflict, "%s", p.Question)
 		}
@@ -101,8 +101,8 @@ func (m *Markets) renamed(ctx context.Context, b *market.Bars, to string) (*ktrd
 }
 
 // PlaceSeries assigns the current series of a symbol and timeframe.
-func (m *Markets) PlaceSeries(ctx context.Context, l *Library, symbol string, tf market.Timeframe, c Choice) (jobs.Entry, Placement, error) {
-	e, err := l.Entry(ctx, symbol, tf)
+func (m *Markets) PlaceSeries(ctx context.Context, l *Library, symbol string, tf market.Timeframe, c Choice) (jobs.SeriesInfo, Placement, error) {
+	e, err := l.Info(ctx, symbol, tf)
 	if err != nil {
 		return e, Placement{}, err
 	}
@@ -116,6 +116,6 @@ func (m *Markets) PlaceSeries(ctx context.Context, l *Library, symbol string, tf
 
 // RenameSeries gives all series of a symbol another symbol; they stay in their
 // markets.
-func (m *Markets) RenameSeries(ctx context.Context, l *Library, from, to string) ([]jobs.Entry, error) {
+func (m *Markets) RenameSeries(ctx context.Context, l *Library, from, to string) ([]jobs.SeriesInfo, error) {
 	return l.Rename(ctx, m, from, to)
 }

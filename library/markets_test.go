@@ -331,7 +331,7 @@ func TestMarkets_PlaceAllOfALibrary(t *testing.T) {
 	}
 	told := func(symbol string) map[string]Placement {
 		all := map[string]Placement{}
-		err := r.PlaceAll(t.Context(), lib, symbol, func(e jobs.Entry, p Placement, err error) {
+		err := r.PlaceAll(t.Context(), lib, symbol, func(e jobs.SeriesInfo, p Placement, err error) {
 			if err != nil {
 				t.Errorf("%s: %v", e.Symbol, err)
 			}

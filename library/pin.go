@@ -32,7 +32,7 @@ func PinBars(ctx context.Context, blobs Blobs, b *market.Bars, kind string) (job
 		Symbol: b.Symbol, Timeframe: b.Timeframe, Hash: b.Hash(),
 		Artifact: ktrdr.Artifact{Name: barsName(b, kind), SHA256: ktrdr.Hash(sum.Sum(nil)), Size: sum.size},
 	}
-	if there, err := isWhole(ctx, blobs, pinned.Artifact); there || err != nil {
+	if there, err := isIntact(ctx, blobs, pinned.Artifact); there || err != nil {
 		return pinned, err
 	}
 	r, w := io.Pipe()
@@ -47,8 +47,8 @@ func PinBars(ctx context.Context, blobs Blobs, b *market.Bars, kind string) (job
 	return pinned, err
 }
 
-// isWhole tells whether a blob is there with the right bytes.
-func isWhole(ctx context.Context, blobs Blobs, a ktrdr.Artifact) (bool, error) {
+// isIntact tells whether a blob is there with the right bytes.
+func isIntact(ctx context.Context, blobs Blobs, a ktrdr.Artifact) (bool, error) {
 	info, err := blobs.Stat(ctx, a.SHA256) // a row may name what it tells of
 	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound || (err == nil && info.Size != a.Size) {
 		return false, nil

@@ -84,7 +84,7 @@ func (l *Library) takeOver(ctx context.Context, v market.Vintage) error {
 	n.Old = !v.Current
 	_, err = l.store.AddBars(ctx, n)
 	if ktrdr.CodeOf(err) == ktrdr.CodeConflict {
-		if _, there := l.Entry(ctx, v.Symbol, v.Timeframe); there != nil {
+		if _, there := l.Info(ctx, v.Symbol, v.Timeframe); there != nil {
 			return err // it is not this series that is in the way
 		}
 		n.Old = true

@@ -240,7 +240,7 @@ func TestPlan_KeepsTheEpochAtWhichTrainingEnded(t *testing.T) {
 	for _, typ := range []ktrdr.Type{ktrdr.Training, ktrdr.Backtesting} {
 		tr := reach(t, someSpec(t), typ)
 		before := tr.state().TrainingEpoch
-		tr.newest().Progress.Context = mustEncode(t, jobs.Figures{Epoch: 17})
+		tr.newest().Progress.Context = mustEncode(t, jobs.ProgressContext{Epoch: 17})
 		tr.die(ktrdr.Failed, ktrdr.CodeFailed, "bad luck")
 		tr.ask(ktrdr.WhyChild)
 		want := before

@@ -133,7 +133,7 @@ func (d *Desk) open(ctx context.Context, symbols []string, frames []market.Timef
 	for _, symbol := range symbols {
 		for _, tf := range frames {
 			var b *market.Bars
-			e, err := d.cfg.Library.Entry(ctx, symbol, tf)
+			e, err := d.cfg.Library.Info(ctx, symbol, tf)
 			if err == nil {
 				b, err = d.cfg.Library.Open(ctx, e)
 			}

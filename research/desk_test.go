@@ -229,7 +229,7 @@ func TestDesk_PinsARun(t *testing.T) {
 			q.Generation != i/8 || q.Index != i%8 {
 			t.Errorf("operation %d: %+v in queue %+v", i, n, q)
 		}
-		if s.Horizon != "42" || s.Place != (Place{"mine", i / 8, i % 8}) || len(s.Markets) != 1 ||
+		if s.Horizon != "42" || s.RunPosition != (RunPosition{"mine", i / 8, i % 8}) || len(s.Markets) != 1 ||
 			s.Markets[0] != (SymbolMarket{"EURUSD", "mkt_EURUSD"}) {
 			t.Errorf("spec %d: %+v", i, s)
 		}
@@ -264,7 +264,7 @@ func TestDesk_RestOfARunIsPinnedAsItsFirst(t *testing.T) {
 	text, _ := simple(t)
 	d, _ := newDesk(t, map[string]int{"EURUSD": 1200})
 	asks := []Request{{Brief: "momentum on EURUSD", Count: 12, Run: "mine"}, {StrategyYAML: text, Count: 3, Run: "given"}}
-	orders := make([]Order, len(asks))
+	orders := make([]PlannedRun, len(asks))
 	for i, ask := range asks {
 		var err error
 		if orders[i], err = d.Trigger(t.Context(), ask); err != nil {

@@ -46,7 +46,7 @@ func someSpec(t testing.TB) Spec {
 	return Spec{
 		Brief: "earn <money> & more", Understanding: designer.Brief{Symbols: s.Data.Symbols, Timeframe: s.Data.Base, Understood: []string{}},
 		Model: Builtin, TriggerReason: "start_new_cycle", Seed: 5, KernelClass: neural.Best().Class(),
-		Place: Place{"run_a", 1, 2}, Horizon: "17", Size: 8,
+		RunPosition: RunPosition{"run_a", 1, 2}, Horizon: "17", Size: 8,
 		Markets: []SymbolMarket{{s.Data.Symbols[0], "mkt_a"}},
 		Bars:    bars("seen", 10), Holdout: bars("sealed", 20), Gates: DefaultGates(),
 	}
@@ -211,9 +211,9 @@ func reach(t testing.TB, spec Spec, typ ktrdr.Type) *tree {
 	return tr
 }
 
-func (tr *tree) state() State {
+func (tr *tree) state() PlanState {
 	tr.t.Helper()
-	var s State
+	var s PlanState
 	if err := json.Unmarshal(tr.parent.State, &s); err != nil {
 		tr.t.Fatal(err)
 	}

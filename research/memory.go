@@ -60,7 +60,7 @@ const mostTexts = 20
 // Recall tells what a view holds, the newest last.
 func (m *Memory) Recall(ctx context.Context, v View) (p Past, err error) {
 	tell := func(n ktrdr.Note) error {
-		place := Place{n.Run, n.Generation, n.Index}
+		place := RunPosition{n.Run, n.Generation, n.Index}
 		last := len(p.Experiments) - 1
 		if n.Run == v.Run && last >= 0 && p.Experiments[last].Source == place.Key() {
 			return nil // it failed, was resumed and came to an end: by place, that note stands first
@@ -191,7 +191,7 @@ func (m *Memory) read(ctx context.Context, q ktrdr.NoteQuery, most int, each fun
 type Record struct {
 	Operation ktrdr.OperationID `json:"operation_id"`
 	At        time.Time         `json:"at"`
-	Place
+	RunPosition
 	Experiment
 }
 
@@ -204,7 +204,7 @@ func (m *Memory) Records(ctx context.Context, q ktrdr.NoteQuery) ([]Record, stri
 	}
 	list := make([]Record, len(page.Notes))
 	for i, n := range page.Notes {
-		r := Record{Operation: n.Operation, At: n.At, Place: Place{n.Run, n.Generation, n.Index}}
+		r := Record{Operation: n.Operation, At: n.At, RunPosition: RunPosition{n.Run, n.Generation, n.Index}}
 		if err := json.Unmarshal(n.Data, &r.Experiment); err != nil {
 			return nil, "", fmt.Errorf("experiment %s: %w", n.Key, err)
 		}

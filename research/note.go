@@ -36,7 +36,7 @@ type Experiment struct {
 	Verdict    evidence.Level   `json:"verdict,omitempty"`
 	Rung       string           `json:"rung,omitempty"`
 	Summary    string           `json:"summary,omitempty"`
-	Figures    *Figures         `json:"results,omitempty"`
+	Figures    *BacktestFigures `json:"results,omitempty"`
 	Outcome    designer.Outcome `json:"outcome"` // as the designer reads it
 
 	Hypothesis string       `json:"hypothesis,omitempty"` // that was tested

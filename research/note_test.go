@@ -227,7 +227,7 @@ func TestMemory_DesignerSeesExactlyEarlierGenerationsAndTheHorizon(t *testing.T)
 			t.Fatal(err)
 		}
 		n := ktrdr.Note{
-			Kind: NoteExperiment, Key: Place{run, generation, index}.Key(), Run: run, Generation: generation, Index: index, Data: data,
+			Kind: NoteExperiment, Key: RunPosition{run, generation, index}.Key(), Run: run, Generation: generation, Index: index, Data: data,
 		}
 		notes[n.Key] = n
 	}
@@ -345,7 +345,7 @@ func TestMemory_NewestWordOnAHypothesisCounts(t *testing.T) {
 func TestMemory_RecordsKnowTheirPlace(t *testing.T) {
 	tr := whole(t, someSpec(t), nil)
 	list, next, err := NewMemory(shelf(tr.notes)).Records(t.Context(), ktrdr.NoteQuery{Limit: 10})
-	if err != nil || next != "" || len(list) != 1 || list[0].Place != (Place{"run_a", 1, 2}) || list[0].Name != tr.texts.name ||
+	if err != nil || next != "" || len(list) != 1 || list[0].RunPosition != (RunPosition{"run_a", 1, 2}) || list[0].Name != tr.texts.name ||
 		list[0].Seed != 5 {
 		t.Errorf("%+v, %q, %v", list, next, err)
 	}

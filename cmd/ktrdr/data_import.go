@@ -281,7 +281,7 @@ func (im *importer) group(ctx context.Context, files []target) []imported {
 		_, last.refused = errors.AsType[*market.InvalidError](err)
 		last.OK, last.Error = false, err.Error()
 		if im.mode == jobs.ImportNew && ktrdr.CodeOf(err) == ktrdr.CodeConflict {
-			_, err := im.ledger.library.Entry(ctx, all.Symbol, all.Timeframe)
+			_, err := im.ledger.library.Info(ctx, all.Symbol, all.Timeframe)
 			last.exists = err == nil
 		}
 	}

@@ -149,7 +149,7 @@ func (l *ledger) addMade(ctx context.Context, b *market.Bars, im library.Import,
 // free refuses to make a series that exists with other bars, unless it may be
 // replaced. otherwise says what else can be done.
 func (l *ledger) free(ctx context.Context, b *market.Bars, replace bool, otherwise string) error {
-	was, err := l.library.Entry(ctx, b.Symbol, b.Timeframe)
+	was, err := l.library.Info(ctx, b.Symbol, b.Timeframe)
 	switch {
 	case errors.Is(err, market.ErrNoData):
 		return nil

@@ -119,9 +119,9 @@ func printMarket(w io.Writer, s stored) {
 // addMarkets adds to the series of a list what the ledger says of them.
 func (l *ledger) addMarkets(ctx context.Context, list []stored) error {
 	for i, s := range list {
-		p, err := l.markets.Describe(ctx, s.Entry)
+		p, err := l.markets.Describe(ctx, s.SeriesInfo)
 		if err == nil && p.Market.ID == "" && s.Current {
-			p.Question, err = l.questionOf(ctx, s.Entry)
+			p.Question, err = l.questionOf(ctx, s.SeriesInfo)
 		}
 		if err != nil {
 			return err
@@ -133,7 +133,7 @@ func (l *ledger) addMarkets(ctx context.Context, list []stored) error {
 
 // questionOf is what the user must decide about a series that has no market. A
 // series that cannot be read says so there.
-func (l *ledger) questionOf(ctx context.Context, e jobs.Entry) (string, error) {
+func (l *ledger) questionOf(ctx context.Context, e jobs.SeriesInfo) (string, error) {
 	b, err := l.library.Open(ctx, e)
 	if ktrdr.CodeOf(err) == ktrdr.CodeCorrupt {
 		return err.Error(), nil

@@ -23,7 +23,7 @@ type origin struct {
 }
 
 // origin finds the research whose training made a model.
-func (d *Desk) origin(ctx context.Context, training ktrdr.Operation) (origin, error) {
+func (d *Service) origin(ctx context.Context, training ktrdr.Operation) (origin, error) {
 	o := origin{training: training.ID, research: training.Parent, markets: map[string]string{}}
 	if o.research == "" {
 		return o, nil
@@ -79,7 +79,7 @@ func (o origin) trialKey(model ktrdr.Artifact) string {
 
 // madeBy is the newest training that made a model file, however the file was
 // named; the zero operation if none did.
-func (d *Desk) madeBy(ctx context.Context, file ktrdr.Hash) (ktrdr.Operation, error) {
+func (d *Service) madeBy(ctx context.Context, file ktrdr.Hash) (ktrdr.Operation, error) {
 	name := []byte(file.String())
 	for op, err := range d.trained(ctx) {
 		if err != nil {
@@ -97,7 +97,7 @@ func (d *Desk) madeBy(ctx context.Context, file ktrdr.Hash) (ktrdr.Operation, er
 
 // tradable finds the bars of a backtest and the holdouts of their markets. They
 // are the library's or, for the model of a research, those that it searched.
-func (d *Desk) tradable(ctx context.Context, symbols []string, frames []market.Timeframe, from origin,
+func (d *Service) tradable(ctx context.Context, symbols []string, frames []market.Timeframe, from origin,
 	opened bool,
 ) (*found, holdouts, error) {
 	var searched *found
@@ -126,7 +126,7 @@ func (d *Desk) tradable(ctx context.Context, symbols []string, frames []market.T
 // searchedMarkets are the holdouts of the bars of a research, whatever the
 // library has become since; nil if the research does not name their markets,
 // because an earlier version created it.
-func (d *Desk) searchedMarkets(ctx context.Context, f *found, from origin) (holdouts, error) {
+func (d *Service) searchedMarkets(ctx context.Context, f *found, from origin) (holdouts, error) {
 	hs := make(holdouts, len(f.bars))
 	for i, b := range f.bars {
 		id := from.markets[b.Symbol]
@@ -147,7 +147,7 @@ func (d *Desk) searchedMarkets(ctx context.Context, f *found, from origin) (hold
 
 // searched is the bars of symbols as the research saw them, whatever the library
 // has become since; nil if it did not read all of them.
-func (d *Desk) searched(ctx context.Context, from origin, symbols []string, frames []market.Timeframe) (*found, error) {
+func (d *Service) searched(ctx context.Context, from origin, symbols []string, frames []market.Timeframe) (*found, error) {
 	f := &found{}
 	for _, symbol := range symbols {
 		for _, tf := range frames {
@@ -165,7 +165,7 @@ func (d *Desk) searched(ctx context.Context, from origin, symbols []string, fram
 	return f, nil
 }
 
-func (d *Desk) bars(ctx context.Context, want jobs.Bars) (*market.Bars, error) {
+func (d *Service) bars(ctx context.Context, want jobs.Bars) (*market.Bars, error) {
 	r, err := d.cfg.Blobs.Open(ctx, want.SHA256)
 	if err != nil {
 		return nil, err

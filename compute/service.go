@@ -13,20 +13,20 @@ import (
 	"github.com/ktrdr/ktrdr/neural"
 )
 
-// Operations is what the desk needs of the engine.
+// Operations is what the Service needs of the engine.
 type Operations interface {
 	Operation(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operation, error)
 	List(ctx context.Context, q ktrdr.OperationQuery) (ktrdr.OperationPage, error)
 }
 
-// DeskConfig is what a desk is made of.
-type DeskConfig struct {
+// ServiceConfig is what a Service is made of.
+type ServiceConfig struct {
 	Dir        string // the data folder: strategies/ and models/ are in it
 	Library    *library.Library
 	Blobs      library.Blobs
 	Operations Operations
 	Markets    MarketFinder
-	Ledger     Ledger
+	Ledger     Looks
 	Pins       Pins
 	Holdout    float64       // share of the bars, at their end, of a market whose holdout has no start yet; 0 means 0.2
 	Kernel     neural.Kernel // whose class new trainings are computed in; zero means the fastest of this machine
@@ -35,7 +35,7 @@ type DeskConfig struct {
 	MaxCPU    time.Duration // the same for the time of one core; 0 means 14 days
 }
 
-// Desk takes requests and makes operations of them. All that can be known to be
+// Service takes requests and makes operations of them. All that can be known to be
 // wrong is said here, before anything is created: a worker that could only fail
 // is not bothered.
 //
@@ -46,8 +46,8 @@ type DeskConfig struct {
 //	model     of a training, by hash, or by path in the data folder
 //
 // It is safe for concurrent use.
-type Desk struct {
-	cfg     DeskConfig
+type Service struct {
+	cfg     ServiceConfig
 	root    *os.Root
 	decodes chan struct{} // bounds how many results are in memory at once
 	answers chan struct{} // bounds how many predictions are computed at once
@@ -67,21 +67,21 @@ const (
 // usualHoldout is the share of the bars that is the holdout of a market.
 const usualHoldout = 0.2
 
-// OpenDesk opens the desk of a data folder, which must exist.
-func OpenDesk(c DeskConfig) (*Desk, error) {
+// OpenService opens the Service of a data folder, which must exist.
+func OpenService(c ServiceConfig) (*Service, error) {
 	c.MaxMemory, c.MaxCPU, c.Holdout = cmp.Or(c.MaxMemory, 16<<30), cmp.Or(c.MaxCPU, 14*24*time.Hour), cmp.Or(c.Holdout, usualHoldout)
 	root, err := os.OpenRoot(c.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)
 	}
-	return &Desk{
+	return &Service{
 		cfg: c, root: root, decodes: make(chan struct{}, decodesAtOnce),
 		answers: make(chan struct{}, answersAtOnce), rebuilds: make(chan struct{}, rebuildsAtOnce),
 	}, nil
 }
 
-// Close closes the desk.
-func (d *Desk) Close() error { return d.root.Close() }
+// Close closes the data folder.
+func (d *Service) Close() error { return d.root.Close() }
 
 // wrong is a request that must be changed.
 func wrong(format string, args ...any) error { return ktrdr.Errorf(ktrdr.CodeInvalid, format, args...) }

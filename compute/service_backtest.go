@@ -22,42 +22,42 @@ import (
 
 // Backtest makes a backtest of a request. CodeInvalid says what to change;
 // CodeNotFound when there is no such training.
-func (d *Desk) Backtest(ctx context.Context, r jobs.BacktestRequest) (jobs.Order, error) {
+func (d *Service) Backtest(ctx context.Context, r jobs.BacktestRequest) (jobs.Accepted, error) {
 	file, model, from, err := d.model(ctx, r)
 	if err != nil {
-		return jobs.Order{}, err
+		return jobs.Accepted{}, err
 	}
 	spec, err := backtestSpec(r, file, model)
 	if err != nil {
-		return jobs.Order{}, err
+		return jobs.Accepted{}, err
 	}
 	s, symbols := model.Strategy, spec.Traded()
 	for _, symbol := range symbols { // before a look is reserved for it
 		if err := model.Allows(symbol); err != nil {
-			return jobs.Order{}, wrong("%w", err)
+			return jobs.Accepted{}, wrong("%w", err)
 		}
 	}
 	found, markets, err := d.tradable(ctx, symbols, s.Data.Timeframes, from, r.OpenHoldout)
 	if err != nil {
-		return jobs.Order{}, err
+		return jobs.Accepted{}, err
 	}
 	missing, err := found.agree(s.Data.Base, tradedSpan(spec, model))
 	if err != nil {
-		return jobs.Order{}, err
+		return jobs.Accepted{}, err
 	}
 	access, err := markets.access(found, tradedSpan(spec, model).End, r.OpenHoldout, from)
 	if err != nil {
-		return jobs.Order{}, err
+		return jobs.Accepted{}, err
 	}
 	if err := enoughToTrade(spec, model, found); err != nil {
-		return jobs.Order{}, err
+		return jobs.Accepted{}, err
 	}
 	if err := d.fix(ctx, markets); err != nil {
-		return jobs.Order{}, err
+		return jobs.Accepted{}, err
 	}
 	spec.Opens = access.opens
 	if spec.Bars, err = d.pin(ctx, found); err != nil {
-		return jobs.Order{}, err
+		return jobs.Accepted{}, err
 	}
 	told := slices.Concat(access.told, missing)
 	if spec.Scope == jobs.ScopeAll {
@@ -65,7 +65,7 @@ func (d *Desk) Backtest(ctx context.Context, r jobs.BacktestRequest) (jobs.Order
 	}
 	op, err := operation(ktrdr.Backtesting, spec, about{s.Name, symbols, s.Data.Timeframes, model.Info.Seed, told})
 	access.enter(&op, from.trialKey(file), s.Name, jobs.AnyMadeUp(spec.Bars))
-	return jobs.Order{Operation: op, Warnings: told}, err
+	return jobs.Accepted{Operation: op, Warnings: told}, err
 }
 
 // spec is what the request says by itself; its bars are still to be found.
@@ -164,7 +164,7 @@ func tradedSymbols(r jobs.BacktestRequest, m *train.Model) ([]string, error) {
 }
 
 // model finds a model's file and reads it, and looks up where it comes from.
-func (d *Desk) model(ctx context.Context, r jobs.BacktestRequest) (ktrdr.Artifact, *train.Model, origin, error) {
+func (d *Service) model(ctx context.Context, r jobs.BacktestRequest) (ktrdr.Artifact, *train.Model, origin, error) {
 	a, training, err := d.modelFile(ctx, r)
 	if err != nil {
 		return a, nil, origin{}, err
@@ -187,7 +187,7 @@ func (d *Desk) model(ctx context.Context, r jobs.BacktestRequest) (ktrdr.Artifac
 
 // openModel opens a model file. That of a compacted training, if it is missing or
 // damaged, is computed again and stored, so that a spec may name it.
-func (d *Desk) openModel(ctx context.Context, a ktrdr.Artifact, training ktrdr.Operation) (ktrdr.BlobReader, error) {
+func (d *Service) openModel(ctx context.Context, a ktrdr.Artifact, training ktrdr.Operation) (ktrdr.BlobReader, error) {
 	if !training.Compacted {
 		return d.cfg.Blobs.Open(ctx, a.SHA256)
 	}
@@ -206,7 +206,7 @@ func (d *Desk) openModel(ctx context.Context, a ktrdr.Artifact, training ktrdr.O
 
 // modelFile finds a model's file and the training that made it, which is the
 // zero operation where none of ours did.
-func (d *Desk) modelFile(ctx context.Context, r jobs.BacktestRequest) (a ktrdr.Artifact, training ktrdr.Operation, err error) {
+func (d *Service) modelFile(ctx context.Context, r jobs.BacktestRequest) (a ktrdr.Artifact, training ktrdr.Operation, err error) {
 	named, err := either(r.Model, nonEmpty(r.ModelPath), "model and model_path")
 	switch {
 	case err != nil:
@@ -249,7 +249,7 @@ func (d *Desk) modelFile(ctx context.Context, r jobs.BacktestRequest) (a ktrdr.A
 
 // uploadModel puts a model of the data folder into the blob store: only if it is
 // one, since blobs can be read by all.
-func (d *Desk) uploadModel(ctx context.Context, file string) (ktrdr.Artifact, error) {
+func (d *Service) uploadModel(ctx context.Context, file string) (ktrdr.Artifact, error) {
 	f, err := d.file(file)
 	if err != nil {
 		return ktrdr.Artifact{}, err
@@ -269,7 +269,7 @@ func nonEmpty(text string) []string {
 }
 
 // upload puts a file of the data folder into the blob store.
-func (d *Desk) upload(ctx context.Context, file string) (ktrdr.Artifact, error) {
+func (d *Service) upload(ctx context.Context, file string) (ktrdr.Artifact, error) {
 	f, err := d.file(file)
 	if err != nil {
 		return ktrdr.Artifact{}, err
@@ -280,7 +280,7 @@ func (d *Desk) upload(ctx context.Context, file string) (ktrdr.Artifact, error) 
 
 // file opens a file that a request named where it could have named something
 // else.
-func (d *Desk) file(file string) (*os.File, error) {
+func (d *Service) file(file string) (*os.File, error) {
 	f, err := d.open(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, wrong("there is no file %s in the data folder, and it is neither the id of an operation nor a sha256", file)
@@ -306,7 +306,7 @@ func modelOf(op ktrdr.Operation) (ktrdr.Artifact, error) {
 }
 
 // newest is the newest model of a strategy, and its training.
-func (d *Desk) newest(ctx context.Context, name string) (ktrdr.Artifact, ktrdr.Operation, error) {
+func (d *Service) newest(ctx context.Context, name string) (ktrdr.Artifact, ktrdr.Operation, error) {
 	for op, err := range d.trained(ctx) {
 		if err != nil {
 			return ktrdr.Artifact{}, op, err

@@ -10,32 +10,32 @@ import (
 )
 
 // DataLoad makes an import of a request. CodeInvalid says what to change.
-func (d *Desk) DataLoad(ctx context.Context, r jobs.DataLoadRequest) (jobs.Order, error) {
+func (d *Service) DataLoad(ctx context.Context, r jobs.DataLoadRequest) (jobs.Accepted, error) {
 	spec := jobs.LoadSpec{
 		Symbol: r.Symbol, Zone: r.Zone, Divide: r.Divide, Normalise: r.Normalise, Mode: jobs.ImportMode(r.Mode), SameMarketAs: r.SameMarketAs,
 		NewMarket: r.NewMarket,
 	}
 	if err := (library.Choice{SameAs: r.SameMarketAs, New: r.NewMarket}).Validate(); err != nil {
-		return jobs.Order{}, err
+		return jobs.Accepted{}, err
 	}
 	if r.Symbol == "" {
-		return jobs.Order{}, wrong("say of which symbol the prices are")
+		return jobs.Accepted{}, wrong("say of which symbol the prices are")
 	}
 	if err := market.CheckSymbol(r.Symbol); err != nil {
-		return jobs.Order{}, wrong("%w", err)
+		return jobs.Accepted{}, wrong("%w", err)
 	}
 	if err := jobs.ImportMode(r.Mode).Validate(); err != nil {
-		return jobs.Order{}, err
+		return jobs.Accepted{}, err
 	}
 	if r.Timeframe != "" {
 		tf, err := market.ParseTimeframe(r.Timeframe)
 		if err != nil {
-			return jobs.Order{}, wrong("%w", err)
+			return jobs.Accepted{}, wrong("%w", err)
 		}
 		spec.Timeframe = tf
 	}
 	if err := spec.CheckFormat(); err != nil {
-		return jobs.Order{}, wrong("%w", err)
+		return jobs.Accepted{}, wrong("%w", err)
 	}
 	var err error
 	switch {
@@ -47,13 +47,13 @@ func (d *Desk) DataLoad(ctx context.Context, r jobs.DataLoadRequest) (jobs.Order
 		spec.Source, err = d.blob(ctx, r.SHA256)
 	}
 	if err != nil {
-		return jobs.Order{}, err
+		return jobs.Accepted{}, err
 	}
 	op, err := operation(ktrdr.DataLoad, spec, about{Symbols: []string{r.Symbol}})
-	return jobs.Order{Operation: op}, err
+	return jobs.Accepted{Operation: op}, err
 }
 
-func (d *Desk) blob(ctx context.Context, text string) (ktrdr.Artifact, error) {
+func (d *Service) blob(ctx context.Context, text string) (ktrdr.Artifact, error) {
 	h, err := ktrdr.ParseHash(text)
 	if err != nil {
 		return ktrdr.Artifact{}, err

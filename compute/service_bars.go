@@ -93,13 +93,13 @@ func (f *found) enough(base market.Timeframe, span strategy.Span) error {
 // find opens the current series of symbols and timeframes and checks them whole:
 // a damaged file is better found here than by a worker. What is missing is said
 // all at once.
-func (d *Desk) find(ctx context.Context, symbols []string, frames []market.Timeframe) (*found, error) {
+func (d *Service) find(ctx context.Context, symbols []string, frames []market.Timeframe) (*found, error) {
 	f := &found{}
 	var missing []error
 	for _, symbol := range symbols {
 		for _, tf := range frames {
 			var b *market.Bars
-			e, err := d.cfg.Library.Entry(ctx, symbol, tf)
+			e, err := d.cfg.Library.Info(ctx, symbol, tf)
 			if err == nil {
 				b, err = d.cfg.Library.Open(ctx, e)
 			}
@@ -123,7 +123,7 @@ func (d *Desk) find(ctx context.Context, symbols []string, frames []market.Timef
 
 // noData says what is missing and what to do about it. Bars of another timeframe
 // are not made into it unasked: whether that is right depends on the market.
-func (d *Desk) noData(ctx context.Context, symbol string, tf market.Timeframe) error {
+func (d *Service) noData(ctx context.Context, symbol string, tf market.Timeframe) error {
 	entries, _ := d.cfg.Library.List(ctx) // without them the message is shorter
 	var others, symbols []string
 	from := market.Timeframe("") // the longest that it can be made of
@@ -154,7 +154,7 @@ func (d *Desk) noData(ctx context.Context, symbol string, tf market.Timeframe) e
 
 // pin names series for a spec. One that was cut is put into the blob store; the
 // others are there.
-func (d *Desk) pin(ctx context.Context, f *found) ([]jobs.Bars, error) {
+func (d *Service) pin(ctx context.Context, f *found) ([]jobs.Bars, error) {
 	pinned := make([]jobs.Bars, len(f.bars))
 	for i, b := range f.bars {
 		var err error
@@ -170,7 +170,7 @@ func (d *Desk) pin(ctx context.Context, f *found) ([]jobs.Bars, error) {
 }
 
 // store puts a whole file into the blob store, unless it is there.
-func (d *Desk) store(ctx context.Context, name string, f io.ReadSeeker) (ktrdr.Artifact, error) {
+func (d *Service) store(ctx context.Context, name string, f io.ReadSeeker) (ktrdr.Artifact, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return ktrdr.Artifact{}, err
 	}

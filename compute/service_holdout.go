@@ -17,7 +17,7 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-// MarketFinder is what the desk needs of Markets.
+// MarketFinder is what the Service needs of Markets.
 type MarketFinder interface {
 	// Of returns the market of a series. CodeConflict says that a person has to
 	// decide whether it is a known one.
@@ -26,13 +26,13 @@ type MarketFinder interface {
 	// and returns what is set.
 	FixHoldout(ctx context.Context, market string, from time.Time) (time.Time, error)
 
-	Describe(ctx context.Context, e jobs.Entry) (library.Placement, error)
-	PlaceSeries(ctx context.Context, l *library.Library, symbol string, tf market.Timeframe, c library.Choice) (jobs.Entry, library.Placement, error)
-	RenameSeries(ctx context.Context, l *library.Library, from, to string) ([]jobs.Entry, error)
+	Describe(ctx context.Context, e jobs.SeriesInfo) (library.Placement, error)
+	PlaceSeries(ctx context.Context, l *library.Library, symbol string, tf market.Timeframe, c library.Choice) (jobs.SeriesInfo, library.Placement, error)
+	RenameSeries(ctx context.Context, l *library.Library, from, to string) ([]jobs.SeriesInfo, error)
 }
 
-// Ledger is what the desk needs of the ledger beside Markets.
-type Ledger interface {
+// Looks is what the Service needs of the ledger beside Markets.
+type Looks interface {
 	Market(ctx context.Context, id string) (ktrdr.Market, error)
 	ReserveLook(ctx context.Context, l ktrdr.NewLook) (ktrdr.Look, error)
 }
@@ -54,7 +54,7 @@ type holdouts []holdout
 
 // holdouts finds the markets of series and where their holdouts begin. A market
 // that has no holdout start yet gets one when the request is accepted: see fix.
-func (d *Desk) holdouts(ctx context.Context, bars []*market.Bars) (holdouts, error) {
+func (d *Service) holdouts(ctx context.Context, bars []*market.Bars) (holdouts, error) {
 	hs := make(holdouts, len(bars))
 	shortest := map[string]*market.Bars{}
 	for i, b := range bars {
@@ -81,7 +81,7 @@ func (d *Desk) holdouts(ctx context.Context, bars []*market.Bars) (holdouts, err
 
 // fix stores the holdout starts of markets that had none. It is called when
 // nothing else is wrong with a request: a request that is refused fixes nothing.
-func (d *Desk) fix(ctx context.Context, hs holdouts) error {
+func (d *Service) fix(ctx context.Context, hs holdouts) error {
 	for i, h := range hs {
 		if !h.market.HoldoutFrom.IsZero() {
 			continue

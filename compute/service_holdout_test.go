@@ -34,7 +34,7 @@ func (o *office) researchedModel() (id ktrdr.OperationID, ends time.Time) {
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	id = o.run(jobs.Order{Operation: order}, once(TrainingRunner(best))).ID
+	id = o.run(jobs.Accepted{Operation: order}, once(TrainingRunner(best))).ID
 	o.ended[0].Parent, o.ended[0].Spec = someResearch, order.Spec
 	o.ended = append(o.ended, ktrdr.Operation{
 		ID: someResearch, Type: ktrdr.AgentResearch,
@@ -86,7 +86,7 @@ func (o *office) given(want jobs.Bars) *market.Bars {
 	return b
 }
 
-func specOf[T interface{ Validate() error }](t testing.TB, order jobs.Order) T {
+func specOf[T interface{ Validate() error }](t testing.TB, order jobs.Accepted) T {
 	t.Helper()
 	spec, err := ktrdr.ParseSpec[T](order.Operation.Spec)
 	if err != nil {
@@ -181,7 +181,7 @@ func TestDesk_OpeningAHoldoutIsALook(t *testing.T) {
 		!strings.Contains(r.Warnings[0], "is a look") {
 		t.Errorf("traded to %s, opened %+v, %q, %q: want past %s, and the result to say so", r.End, r.Opened, r.Summary, r.Warnings, from)
 	}
-	for name, order := range map[string]jobs.Order{"training": training, "backtest": backtest} {
+	for name, order := range map[string]jobs.Accepted{"training": training, "backtest": backtest} {
 		l := order.Operation.Look
 		if l == nil || l.Kind != ktrdr.LookByHand || !slices.Equal(l.Markets, []string{"mkt_EURUSD"}) || l.Strategy != "small" || l.Key != "" {
 			t.Fatalf("%s: look %+v, want one by hand at the market", name, l)
@@ -246,7 +246,7 @@ func TestDesk_AResearchsModelIsTradedOnWhatTheResearchSaw(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := resultOf[jobs.BacktestResult](t, o.run(jobs.Order{Operation: own}, once(BacktestRunner(best)))).ResultHash
+	want := resultOf[jobs.BacktestResult](t, o.run(jobs.Accepted{Operation: own}, once(BacktestRunner(best)))).ResultHash
 	o.synth("EURUSD", market.H1, 1000, 99) // the library is another one now
 	for name, r := range map[string]jobs.BacktestRequest{
 		"by its training": {Model: string(id)}, "by its hash": {Model: model.SHA256.String()},
@@ -363,7 +363,7 @@ func TestOpening_IsNotPartOfTheResultHash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if same := resultOf[jobs.BacktestResult](t, o.run(jobs.Order{Operation: plain}, once(BacktestRunner(best)))); same.ResultHash != got.ResultHash {
+	if same := resultOf[jobs.BacktestResult](t, o.run(jobs.Accepted{Operation: plain}, once(BacktestRunner(best)))); same.ResultHash != got.ResultHash {
 		t.Errorf("result hash %s with the mark and %s without, want the figures alone in it", got.ResultHash, same.ResultHash)
 	}
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // seriesOf is a series of the library and its market.
-func seriesOf(e jobs.Entry, p library.Placement) jobs.Series {
-	return jobs.Series{
+func seriesOf(e jobs.SeriesInfo, p library.Placement) jobs.LibrarySeries {
+	return jobs.LibrarySeries{
 		Symbol: e.Symbol, Timeframe: string(e.Timeframe), Hash: e.Hash, Bars: e.Bars,
 		First: instant(e.First), Last: instant(e.Last), Size: e.Size, Origin: string(e.Origin), Source: e.Source, MadeUp: e.MadeUp,
 		AddedAt: e.AddedAt,
@@ -24,7 +24,7 @@ func seriesOf(e jobs.Entry, p library.Placement) jobs.Series {
 
 // Series lists the current series of the library with their markets, and why one
 // cannot be read if that is so.
-func (d *Desk) Series(ctx context.Context) ([]jobs.Series, error) {
+func (d *Service) Series(ctx context.Context) ([]jobs.LibrarySeries, error) {
 	entries, err := d.cfg.Library.List(ctx)
 	if err != nil {
 		return nil, err
@@ -32,8 +32,8 @@ func (d *Desk) Series(ctx context.Context) ([]jobs.Series, error) {
 	return d.shown(ctx, entries)
 }
 
-func (d *Desk) shown(ctx context.Context, entries []jobs.Entry) ([]jobs.Series, error) {
-	list := make([]jobs.Series, len(entries))
+func (d *Service) shown(ctx context.Context, entries []jobs.SeriesInfo) ([]jobs.LibrarySeries, error) {
+	list := make([]jobs.LibrarySeries, len(entries))
 	for i, e := range entries {
 		p, err := d.cfg.Markets.Describe(ctx, e)
 		if err != nil {
@@ -48,10 +48,10 @@ func (d *Desk) shown(ctx context.Context, entries []jobs.Entry) ([]jobs.Series, 
 }
 
 // DecideMarket assigns a series of the library to a market.
-func (d *Desk) DecideMarket(ctx context.Context, r jobs.MarketRequest) (jobs.Series, error) {
+func (d *Service) DecideMarket(ctx context.Context, r jobs.MarketRequest) (jobs.LibrarySeries, error) {
 	tf, err := market.ParseTimeframe(r.Timeframe)
 	if err != nil {
-		return jobs.Series{}, wrong("timeframe: %w", err)
+		return jobs.LibrarySeries{}, wrong("timeframe: %w", err)
 	}
 	e, p, err := d.cfg.Markets.PlaceSeries(ctx, d.cfg.Library, r.Symbol, tf, library.Choice{SameAs: r.SameMarketAs, New: r.NewMarket})
 	switch {
@@ -64,7 +64,7 @@ func (d *Desk) DecideMarket(ctx context.Context, r jobs.MarketRequest) (jobs.Ser
 }
 
 // DeleteSeries deletes a series and those that it replaced; CodeNotFound.
-func (d *Desk) DeleteSeries(ctx context.Context, symbol, timeframe string) (jobs.DeletedSeries, error) {
+func (d *Service) DeleteSeries(ctx context.Context, symbol, timeframe string) (jobs.DeletedSeries, error) {
 	tf, err := market.ParseTimeframe(timeframe)
 	if err != nil {
 		return jobs.DeletedSeries{}, wrong("timeframe: %w", err)
@@ -75,7 +75,7 @@ func (d *Desk) DeleteSeries(ctx context.Context, symbol, timeframe string) (jobs
 
 // RenameSeries gives all series of a symbol another symbol; CodeNotFound, and
 // CodeConflict where that has one of them.
-func (d *Desk) RenameSeries(ctx context.Context, r jobs.RenameRequest) ([]jobs.Series, error) {
+func (d *Service) RenameSeries(ctx context.Context, r jobs.RenameRequest) ([]jobs.LibrarySeries, error) {
 	entries, err := d.cfg.Markets.RenameSeries(ctx, d.cfg.Library, r.Symbol, r.NewSymbol)
 	if err != nil {
 		return nil, err
@@ -84,17 +84,17 @@ func (d *Desk) RenameSeries(ctx context.Context, r jobs.RenameRequest) ([]jobs.S
 }
 
 // AddStrategy gives the lab a strategy; CodeConflict.
-func (d *Desk) AddStrategy(ctx context.Context, r jobs.StrategyRequest) (jobs.Strategy, error) {
+func (d *Service) AddStrategy(ctx context.Context, r jobs.StrategyRequest) (jobs.Strategy, error) {
 	return d.cfg.Library.AddStrategy(ctx, library.NewStrategy{Name: r.Name, Text: r.Strategy, Source: "request", Replace: r.Replace})
 }
 
 // DeleteStrategy deletes a strategy of the lab; CodeNotFound.
-func (d *Desk) DeleteStrategy(ctx context.Context, name string) error {
+func (d *Service) DeleteStrategy(ctx context.Context, name string) error {
 	return d.cfg.Library.DeleteStrategy(ctx, name)
 }
 
 // Indicators describes the indicators that strategies may use.
-func (d *Desk) Indicators() []indicator.Description {
+func (d *Service) Indicators() []indicator.Description {
 	var list []indicator.Description
 	for _, def := range indicator.Definitions() {
 		list = append(list, indicator.Describe(def))

@@ -22,7 +22,7 @@ const usualPredicted = 5
 // Predict asks a model. The last bar is computed twice, at once and bar by bar as
 // live trading would, and both must agree to the bit. CodeInvalid says what to
 // change about the request; CodeNotFound when there is no such training.
-func (d *Desk) Predict(ctx context.Context, r jobs.PredictionRequest) (jobs.Prediction, error) {
+func (d *Service) Predict(ctx context.Context, r jobs.PredictionRequest) (jobs.Prediction, error) {
 	if r.Last < 0 || r.Last > jobs.MostPredicted {
 		return jobs.Prediction{}, wrong("last is %d; it must be 1 to %d", r.Last, jobs.MostPredicted)
 	}
@@ -77,7 +77,7 @@ func (d *Desk) Predict(ctx context.Context, r jobs.PredictionRequest) (jobs.Pred
 // readable finds how far the bars may be read and, if the holdout is opened,
 // reserves the look before a bar of it is shown. The same model on the same bars
 // is the same look, however often it is asked for.
-func (d *Desk) readable(ctx context.Context, r jobs.PredictionRequest, p *jobs.Prediction, file ktrdr.Artifact, from origin, f *found) error {
+func (d *Service) readable(ctx context.Context, r jobs.PredictionRequest, p *jobs.Prediction, file ktrdr.Artifact, from origin, f *found) error {
 	markets, err := d.holdouts(ctx, f.bars)
 	if err != nil {
 		return err

@@ -34,32 +34,32 @@ type about struct {
 const defaultSeed = 1
 
 // Training makes a training of a request. CodeInvalid says what to change.
-func (d *Desk) Training(ctx context.Context, r jobs.TrainingRequest) (jobs.Order, error) {
+func (d *Service) Training(ctx context.Context, r jobs.TrainingRequest) (jobs.Accepted, error) {
 	text, name, err := d.source(ctx, r.StrategyPath, r.StrategyName, r.StrategyYAML)
 	if err != nil {
-		return jobs.Order{}, err
+		return jobs.Accepted{}, err
 	}
 	s, warnings, err := strategy.Parse(text, name)
 	if err != nil {
-		return jobs.Order{}, wrong("%w", err)
+		return jobs.Accepted{}, wrong("%w", err)
 	}
 	if s, text, err = retarget(r, s, text); err != nil {
-		return jobs.Order{}, err
+		return jobs.Accepted{}, err
 	}
 	spec := jobs.TrainingSpec{Strategy: string(text), KernelClass: d.cfg.Kernel.Class()}
 	if spec.Seed, err = seedFor(r, s); err != nil {
-		return jobs.Order{}, err
+		return jobs.Accepted{}, err
 	}
 	if spec.Start, spec.End, err = dates(r.StartDate, r.EndDate); err != nil {
-		return jobs.Order{}, err
+		return jobs.Accepted{}, err
 	}
 	found, err := d.find(ctx, s.Data.Symbols, s.Data.Timeframes)
 	if err != nil {
-		return jobs.Order{}, err
+		return jobs.Accepted{}, err
 	}
 	access, missing, err := d.trainable(ctx, r, s, &spec, found)
 	if err != nil {
-		return jobs.Order{}, err
+		return jobs.Accepted{}, err
 	}
 	var told []string
 	for _, w := range warnings {
@@ -68,12 +68,12 @@ func (d *Desk) Training(ctx context.Context, r jobs.TrainingRequest) (jobs.Order
 	told = slices.Concat(told, access.told, missing)
 	op, err := operation(ktrdr.Training, spec, about{s.Name, s.Data.Symbols, s.Data.Timeframes, spec.Seed, told})
 	access.enter(&op, "", s.Name, jobs.AnyMadeUp(spec.Bars))
-	return jobs.Order{Operation: op, Warnings: told}, err
+	return jobs.Accepted{Operation: op, Warnings: told}, err
 }
 
 // trainable checks the bars that were found and pins what may be read of them.
 // missing is what to tell about bars that lack beside others.
-func (d *Desk) trainable(ctx context.Context, r jobs.TrainingRequest, s *strategy.Strategy, spec *jobs.TrainingSpec, found *found) (a access,
+func (d *Service) trainable(ctx context.Context, r jobs.TrainingRequest, s *strategy.Strategy, spec *jobs.TrainingSpec, found *found) (a access,
 	missing []string, err error,
 ) {
 	markets, err := d.holdouts(ctx, found.bars)
@@ -191,7 +191,7 @@ func words[T ~string](list []T) string {
 }
 
 // source finds the text of a strategy, and its name for messages.
-func (d *Desk) source(ctx context.Context, file, name, text string) ([]byte, string, error) {
+func (d *Service) source(ctx context.Context, file, name, text string) ([]byte, string, error) {
 	given := 0
 	for _, x := range []string{file, name, text} {
 		if x != "" {
@@ -216,7 +216,7 @@ func (d *Desk) source(ctx context.Context, file, name, text string) ([]byte, str
 }
 
 // read reads a strategy of the data folder.
-func (d *Desk) read(file string) ([]byte, error) {
+func (d *Service) read(file string) ([]byte, error) {
 	f, err := d.open(file)
 	if err != nil {
 		return nil, err
@@ -242,7 +242,7 @@ func backends(file string) bool {
 
 // open opens a regular file of the data folder. A path that leads out of it is
 // refused, through a link too.
-func (d *Desk) open(file string) (*os.File, error) {
+func (d *Service) open(file string) (*os.File, error) {
 	if backends(file) {
 		return nil, wrong("%s is the backend's own: what is named in a request can be read by others; name a file of strategies/, "+
 			"models/ or a folder of your own", file)

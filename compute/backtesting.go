@@ -282,8 +282,7 @@ func (j *backtesting) result(p *backtest.Portfolio) jobs.BacktestResult {
 const unsureShare = 0.9
 
 // quiet says why a backtest has few trades or none; "" when it has its trades.
-// h is of the bars that could be traded: what a model would have said of its own
-// training is nobody's matter here.
+// h counts only the bars that could be traded.
 func quiet(h metrics.Holds, trades int) string {
 	why := fmt.Sprintf("of %d bars, %d lack an input, %d are answered with hold, and at %d the answer to trade is below the confidence "+
 		"threshold or the cost",

@@ -62,7 +62,7 @@ func (s *shelf) Stat(_ context.Context, h ktrdr.Hash) (ktrdr.BlobInfo, error) {
 // office is a desk, the backend that its operations go to, and what it is told
 // of operations that have ended.
 type office struct {
-	*library.Markets // nil: what it does not do itself is not asked of it
+	*library.Markets // nil: no test calls the methods that office does not have
 
 	library *library.Library
 	store   *sqlstore.Store // of the library

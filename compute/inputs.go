@@ -53,8 +53,7 @@ func decodeBars(r io.Reader, want jobs.Bars) (*market.Bars, error) {
 	return b, want.Verify(b)
 }
 
-// readVerified reads a blob to its end and compares its hash: only then are the bytes
-// what the name says, whoever gave them.
+// readVerified reads a blob to its end and compares its hash.
 func readVerified(r io.Reader, a ktrdr.Artifact) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, a.Size+1))
 	if err != nil {

@@ -41,14 +41,14 @@ func pair(t *testing.T) (*office, ktrdr.OperationID) {
 func TestBacktest_OfSeveralSymbolsInterruptedAnywhereEqualsUninterrupted(t *testing.T) {
 	o, model := pair(t)
 	order := o.backtest(jobs.BacktestRequest{Model: string(model), Scope: "all"})
-	whole := o.run(order, once(BacktestRunner(best)))
-	want := resultOf[jobs.BacktestResult](t, whole)
+	undisturbed := o.run(order, once(BacktestRunner(best)))
+	want := resultOf[jobs.BacktestResult](t, undisturbed)
 	rng := rand.New(rand.NewPCG(5, 6)) //nolint:gosec // a seeded test, not a secret
 	inSecond := 0
 	for range 8 {
 		steps := draw(rng, 500)
 		op := o.run(order, cut(t, steps, 7, func(watch func(int64)) worker.Runner { return backtestRunner{best, 7, watch} }))
-		if got := resultOf[jobs.BacktestResult](t, op); got.ResultHash != want.ResultHash || !bytes.Equal(op.Result, whole.Result) {
+		if got := resultOf[jobs.BacktestResult](t, op); got.ResultHash != want.ResultHash || !bytes.Equal(op.Result, undisturbed.Result) {
 			t.Errorf("stopped after %v chunks: result hash %s, undisturbed %s", steps, got.ResultHash, want.ResultHash)
 		}
 		for _, c := range o.b.History(op.ID) {

@@ -107,10 +107,10 @@ func TestFile_OfACompactedOperationIsComputedAgainWhereItIsDamaged(t *testing.T)
 		}
 	}
 
-	whole := run
-	whole.Compacted = false
+	kept := run
+	kept.Compacted = false
 	damage(damages["flipped"])
-	if _, err := o.desk.File(t.Context(), whole, jobs.BacktestFile); ktrdr.CodeOf(err) != ktrdr.CodeCorrupt {
+	if _, err := o.desk.File(t.Context(), kept, jobs.BacktestFile); ktrdr.CodeOf(err) != ktrdr.CodeCorrupt {
 		t.Errorf("a damaged file of a whole operation: %v, want CodeCorrupt", err)
 	}
 }
@@ -137,9 +137,9 @@ func TestFile_SaysPlainlyWhenItCannotBeComputedAgain(t *testing.T) {
 		t.Errorf("without bars: %v", err)
 	}
 
-	whole := run
-	whole.Compacted = false
-	if _, err = o.desk.File(t.Context(), whole, jobs.BacktestFile); ktrdr.CodeOf(err) != ktrdr.CodeNotFound {
+	kept := run
+	kept.Compacted = false
+	if _, err = o.desk.File(t.Context(), kept, jobs.BacktestFile); ktrdr.CodeOf(err) != ktrdr.CodeNotFound {
 		t.Errorf("a whole operation without its file: %v", err)
 	}
 }
@@ -196,7 +196,7 @@ func TestPin_StoresTheFilesBeforeTheRowSaysSo(t *testing.T) {
 	}
 }
 
-func TestDaily_TheDaysMultiplyToTheWhole(t *testing.T) {
+func TestDaily_TheDaysMultiplyToTheTotalReturn(t *testing.T) {
 	o := newOffice(t, 2500, "EURUSD")
 	o.run(o.train(jobs.TrainingRequest{StrategyYAML: small("epochs: 24", "epochs: 3")}), once(TrainingRunner(best)))
 	op := o.run(o.backtest(jobs.BacktestRequest{Model: string(o.ended[0].ID)}), once(BacktestRunner(best)))

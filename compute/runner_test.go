@@ -23,8 +23,8 @@ import (
 )
 
 // cut stops the first attempts, each after some more steps, and wants every
-// attempt to begin where the one before it was stopped: an attempt that began
-// anew would end with the same result, too.
+// attempt to begin where the one before it was stopped: an attempt that
+// restarted would end with the same result, too.
 func cut(t *testing.T, steps []int64, by int64, run func(watch func(int64)) worker.Runner) attempts {
 	last := int64(0)
 	return func(n int, stop func(error)) worker.Runner {
@@ -59,15 +59,15 @@ func TestTraining_InterruptedAnywhereEqualsUninterrupted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := newOffice(t, 2500, "EURUSD")
 			order := o.train(jobs.TrainingRequest{StrategyYAML: text})
-			whole := o.run(order, once(TrainingRunner(best)))
-			want := resultOf[jobs.TrainingResult](t, whole)
+			undisturbed := o.run(order, once(TrainingRunner(best)))
+			want := resultOf[jobs.TrainingResult](t, undisturbed)
 			for range 6 {
 				steps := draw(rng, 60)
 				op := o.run(order, cut(t, steps, 1, func(watch func(int64)) worker.Runner { return trainingRunner{best, watch} }))
 				if op.Attempts == 1 {
 					t.Fatalf("stopped after %v batches, but it never began again", steps)
 				}
-				if got := resultOf[jobs.TrainingResult](t, op); got.ResultHash != want.ResultHash || !bytes.Equal(op.Result, whole.Result) {
+				if got := resultOf[jobs.TrainingResult](t, op); got.ResultHash != want.ResultHash || !bytes.Equal(op.Result, undisturbed.Result) {
 					t.Errorf("stopped after %v batches: result hash %s, undisturbed %s", steps, got.ResultHash, want.ResultHash)
 				}
 			}
@@ -223,8 +223,8 @@ func (o *office) backtest(r jobs.BacktestRequest) jobs.Accepted {
 func TestBacktest_InterruptedAnywhereEqualsUninterrupted(t *testing.T) {
 	o := newOffice(t, 4000, "EURUSD")
 	order := o.backtest(jobs.BacktestRequest{Model: string(o.trained(small("epochs: 24", "epochs: 5"))), Scope: "all"})
-	whole := o.run(order, once(BacktestRunner(best)))
-	want := resultOf[jobs.BacktestResult](t, whole)
+	undisturbed := o.run(order, once(BacktestRunner(best)))
+	want := resultOf[jobs.BacktestResult](t, undisturbed)
 	if want.Trades == 0 {
 		t.Fatal("the model trades nothing: an interruption could not matter")
 	}
@@ -233,7 +233,7 @@ func TestBacktest_InterruptedAnywhereEqualsUninterrupted(t *testing.T) {
 	for range 8 {
 		steps := draw(rng, 300)
 		op := o.run(order, cut(t, steps, 7, func(watch func(int64)) worker.Runner { return backtestRunner{best, 7, watch} }))
-		if got := resultOf[jobs.BacktestResult](t, op); got.ResultHash != want.ResultHash || !bytes.Equal(op.Result, whole.Result) {
+		if got := resultOf[jobs.BacktestResult](t, op); got.ResultHash != want.ResultHash || !bytes.Equal(op.Result, undisturbed.Result) {
 			t.Errorf("stopped after %v chunks: result hash %s, undisturbed %s", steps, got.ResultHash, want.ResultHash)
 		}
 		for _, c := range o.b.History(op.ID) {
@@ -434,7 +434,7 @@ func TestColumns_PagesAddUpToWhatWasStored(t *testing.T) {
 		t.Errorf("the curve goes from %s to %v, want %s to %v", first.Time, last.Value, r.Start, r.Metrics.FinalEquity)
 	}
 	if got.Curve != nil {
-		t.Error("what the curve shows was computed although nobody asked")
+		t.Error("what the curve shows was computed although the page does not ask for it")
 	}
 	if _, err := o.desk.Columns(t.Context(), o.ended[1], jobs.Page{Trades: true, Limit: 1}); ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
 		t.Errorf("columns of a training: %v, want CodeInvalid", err)

@@ -165,13 +165,13 @@ func TestDesk_HandMadeWorkStopsWhereTheHoldoutBegins(t *testing.T) {
 
 func TestDesk_OpeningAHoldoutIsALook(t *testing.T) {
 	o := newOffice(t, 2000, "EURUSD")
-	whole := o.series("EURUSD", market.H1)
-	from := instant(whole.Time[searchedBars])
+	all := o.series("EURUSD", market.H1)
+	from := instant(all.Time[searchedBars])
 	training := o.train(jobs.TrainingRequest{StrategyYAML: small("epochs: 24", "epochs: 2"), OpenHoldout: true})
 	done := o.run(training, once(TrainingRunner(best)))
 	result := resultOf[jobs.TrainingResult](t, done)
 	trained := specOf[jobs.TrainingSpec](t, training)
-	if o.given(trained.Bars[0]).Len() != whole.Len() || trained.Opens == nil || result.Opened == nil ||
+	if o.given(trained.Bars[0]).Len() != all.Len() || trained.Opens == nil || result.Opened == nil ||
 		!strings.Contains(result.Warnings[0], "is a look") {
 		t.Errorf("opens %+v, opened %+v, warnings %q: want all bars, and the result to say so", trained.Opens, result.Opened, result.Warnings)
 	}
@@ -190,7 +190,7 @@ func TestDesk_OpeningAHoldoutIsALook(t *testing.T) {
 		if err := json.Unmarshal(l.Spans, &spans); err != nil {
 			t.Fatal(err)
 		}
-		if last := instant(whole.Timeframe.End(whole.Time[whole.Len()-1])); len(spans) != 1 || !spans[0].From.Equal(from) ||
+		if last := instant(all.Timeframe.End(all.Time[all.Len()-1])); len(spans) != 1 || !spans[0].From.Equal(from) ||
 			!spans[0].To.Equal(last) {
 			t.Errorf("%s: spans %+v, want the bars from %s to %s", name, spans, from, last)
 		}

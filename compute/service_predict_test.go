@@ -24,7 +24,7 @@ func (o *office) predict(r jobs.PredictionRequest) jobs.Prediction {
 
 func TestPredict_StopsWhereTheHoldoutBegins(t *testing.T) {
 	o := newOffice(t, 2000, "EURUSD")
-	whole := o.series("EURUSD", market.H1)
+	all := o.series("EURUSD", market.H1)
 	model := string(o.trained(small("epochs: 24", "epochs: 2")))
 	p := o.predict(jobs.PredictionRequest{Model: model, Last: 4000})
 	from := o.markets["EURUSD"].HoldoutFrom
@@ -41,7 +41,7 @@ func TestPredict_StopsWhereTheHoldoutBegins(t *testing.T) {
 	}
 
 	opened := o.predict(jobs.PredictionRequest{Model: model, Last: 4000, OpenHoldout: true})
-	if len(opened.Bars) != whole.Len() || !slices.Equal(opened.Look, []ktrdr.LookMarket{{Market: "mkt_EURUSD", Number: 1}}) ||
+	if len(opened.Bars) != all.Len() || !slices.Equal(opened.Look, []ktrdr.LookMarket{{Market: "mkt_EURUSD", Number: 1}}) ||
 		!strings.Contains(opened.Warnings[0], "is a look") {
 		t.Errorf("%d bars, look %v, warnings %q; want all bars as look 1", len(opened.Bars), opened.Look, opened.Warnings)
 	}

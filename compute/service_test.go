@@ -113,9 +113,9 @@ func TestDesk_SaysWhatIsWrongWithATraining(t *testing.T) {
 		"a symbol twice": {
 			jobs.TrainingRequest{StrategyName: "mine", Symbol: "EURUSD", Symbols: []string{"GBPUSD"}}, "symbol and symbols are given both",
 		},
-		"a symbol that is none":    {jobs.TrainingRequest{StrategyName: "mine", Symbol: "../x"}, "symbol"},
+		"not a symbol":             {jobs.TrainingRequest{StrategyName: "mine", Symbol: "../x"}, "symbol"},
 		"timeframes it cannot use": {jobs.TrainingRequest{StrategyYAML: two, Timeframe: "1h"}, "is written for 1h, 4h and cannot be moved to 1h"},
-		"a date that is none":      {jobs.TrainingRequest{StrategyName: "mine", StartDate: "yesterday"}, `start_date "yesterday" is not a date`},
+		"not a date":               {jobs.TrainingRequest{StrategyName: "mine", StartDate: "yesterday"}, `start_date "yesterday" is not a date`},
 		"an end before the start": {
 			jobs.TrainingRequest{StrategyName: "mine", StartDate: "2020-02-01", EndDate: "2020-01-01"}, "not after its start",
 		},
@@ -195,8 +195,8 @@ func TestDesk_SaysWhatIsWrongWithAnImport(t *testing.T) {
 		"no symbol":              {jobs.DataLoadRequest{Path: "x.csv"}, "of which symbol"},
 		"no such file":           {jobs.DataLoadRequest{Path: "y.csv", Symbol: "EURUSD"}, "no file y.csv"},
 		"no such blob":           {jobs.DataLoadRequest{SHA256: strings.Repeat("ab", 32), Symbol: "EURUSD"}, "upload it first"},
-		"a hash that is none":    {jobs.DataLoadRequest{SHA256: "ab", Symbol: "EURUSD"}, "64 hex digits"},
-		"a symbol that is none":  {jobs.DataLoadRequest{Path: "x.csv", Symbol: "../x"}, "symbol"},
+		"not a hash":             {jobs.DataLoadRequest{SHA256: "ab", Symbol: "EURUSD"}, "64 hex digits"},
+		"not a symbol":           {jobs.DataLoadRequest{Path: "x.csv", Symbol: "../x"}, "symbol"},
 		"the database":           {jobs.DataLoadRequest{Path: "ktrdr.db-wal", Symbol: "EURUSD"}, "is the backend's own"},
 		"a blob by its path":     {jobs.DataLoadRequest{Path: "./blobs/ab/cd", Symbol: "EURUSD"}, "is the backend's own"},
 		"a zone that is nowhere": {jobs.DataLoadRequest{Path: "x.csv", Symbol: "EURUSD", Zone: "Mars/Olympus"}, "no time zone: give one like"},
@@ -338,7 +338,7 @@ func TestSpec_TakesNothingItDoesNotKnow(t *testing.T) {
 	}
 	for typ, fingerprint := range Fingerprints() {
 		if _, err := fingerprint([]byte(`{"x":1}`)); ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
-			t.Errorf("fingerprint of a %s spec that is none: %v, want CodeInvalid", typ, err)
+			t.Errorf("fingerprint of a broken %s spec: %v, want CodeInvalid", typ, err)
 		}
 	}
 }

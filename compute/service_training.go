@@ -29,8 +29,7 @@ type about struct {
 	Warnings []string           `json:"warnings,omitempty"`
 }
 
-// defaultSeed is that of a training for which nobody chose one: the same request
-// twice is the same training.
+// defaultSeed is the seed if neither the request nor the strategy has one.
 const defaultSeed = 1
 
 // Training makes a training of a request. CodeInvalid says what to change.
@@ -247,7 +246,7 @@ func (d *Service) open(file string) (*os.File, error) {
 		return nil, wrong("%s is the backend's own: what is named in a request can be read by others; name a file of strategies/, "+
 			"models/ or a folder of your own", file)
 	}
-	info, err := d.root.Stat(file) // before it is opened: opening a pipe waits for whoever writes it
+	info, err := d.root.Stat(file) // before it is opened: opening a pipe waits for a writer
 	var f *os.File
 	if err == nil && !info.Mode().IsRegular() {
 		return nil, wrong("%s is not a regular file", file)

@@ -82,7 +82,7 @@ type LoadSpec struct {
 	Symbol    string           `json:"symbol"`
 	Timeframe market.Timeframe `json:"timeframe,omitempty"` // empty means the one that the times show
 	Zone      string           `json:"zone,omitempty"`      // of times that carry none; empty means UTC
-	Divide    float64          `json:"divide,omitempty"`    // prices are points, so many to a unit
+	Divide    float64          `json:"divide,omitempty"`    // prices are in points: how many make one unit
 	Normalise bool             `json:"normalise,omitempty"` // mend what is wrong instead of refusing it
 	Mode      ImportMode       `json:"mode,omitempty"`      // what to do where the series exists
 

@@ -143,8 +143,7 @@ type Imported struct {
 	Result json.RawMessage // the stored result of the Importer; where it has imported before, nothing else is set
 }
 
-// importTries is how often an import is begun anew because another changed the
-// same series.
+// importTries is how often an import is tried while others change the same series.
 const importTries = 5
 
 // Import adds a series: all of it, with its market, or nothing. The series that it replaces stays
@@ -287,7 +286,7 @@ func (l *Library) Delete(ctx context.Context, symbol string, tf market.Timeframe
 }
 
 // Rename gives all series of a symbol another one. They stay in their markets.
-// It begins anew when another changed or added a series of the symbol meanwhile.
+// It tries again when another changed or added a series of the symbol meanwhile.
 func (l *Library) Rename(ctx context.Context, m *Markets, from, to string) (renamed []jobs.SeriesInfo, err error) {
 	if err := market.CheckSymbol(to); err != nil {
 		return nil, wrong("%w", err)

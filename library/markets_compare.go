@@ -145,7 +145,7 @@ func (m *Markets) contains(ctx context.Context, longer, s ktrdr.MarketSeries) (b
 	if is, known := m.cache.pair(pair); known {
 		return is, nil
 	}
-	whole, err := m.prices(ctx, longer)
+	all, err := m.prices(ctx, longer)
 	if err != nil {
 		return false, err
 	}
@@ -153,7 +153,7 @@ func (m *Markets) contains(ctx context.Context, longer, s ktrdr.MarketSeries) (b
 	if err != nil {
 		return false, err
 	}
-	is := market.Contains(whole, part)
+	is := market.Contains(all, part)
 	m.cache.setPair(pair, is)
 	return is, nil
 }

@@ -248,9 +248,9 @@ func TestMarkets_AQuestionIsAskedAnewWhenMoreIsKnown(t *testing.T) {
 	if p := r.place(short, Choice{}); p.Question == "" {
 		t.Fatalf("placed %+v, want a question", p)
 	}
-	whole := r.place(b, Choice{})
-	if p := r.place(short, Choice{}); p.Market.ID != whole.Market.ID {
-		t.Errorf("placed %+v, want it in market %s", p, whole.Market.ID)
+	full := r.place(b, Choice{})
+	if p := r.place(short, Choice{}); p.Market.ID != full.Market.ID {
+		t.Errorf("placed %+v, want it in market %s", p, full.Market.ID)
 	}
 }
 
@@ -385,8 +385,8 @@ func joined(symbol string, parts ...*market.Bars) *market.Bars {
 // TestMarkets_ADecoyNeverStandsInForTheTrueSeries: a longer series that joined
 // the market does not hide the prices that were there before.
 func TestMarkets_ADecoyNeverStandsInForTheTrueSeries(t *testing.T) {
-	whole, random := made("EURUSD", 12_050, 1), made("EURUSD", 12_050, 99)
-	b := whole.Slice(0, 12_000)
+	full, random := made("EURUSD", 12_050, 1), made("EURUSD", 12_050, 99)
+	b := full.Slice(0, 12_000)
 	for name, c := range map[string]struct {
 		decoy  *market.Bars
 		choice Choice

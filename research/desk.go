@@ -73,8 +73,8 @@ type DeskConfig struct {
 	// and the file of instruments win over them; a symbol that none of them
 	// names has the default of its asset class.
 	Costs instrument.Table
-	// Instruments reads the file of instruments, for each request anew; nil
-	// means that there is no such file.
+	// Instruments reads the file of instruments, once for each request; nil means
+	// that there is no such file.
 	Instruments func(ctx context.Context) (instrument.File, error)
 }
 

@@ -56,8 +56,7 @@ func OutcomeOf(op ktrdr.Operation) Outcome {
 	return ""
 }
 
-// lost says that a child ended because whoever ran it is gone, and not of
-// itself.
+// lost says that a child ended because its worker or its backend died.
 func lost(child *ktrdr.Operation) bool {
 	return child.Status == ktrdr.Failed && child.Error != nil &&
 		(child.Error.Code == ktrdr.CodeBackendRestart || child.Error.Code == ktrdr.CodeOrphaned)

@@ -186,7 +186,7 @@ func (tr *tree) outcome(t ktrdr.Type) any {
 			Strengths: []string{"a"}, Weaknesses: []string{"b"}, Hypotheses: []Hypothesis{{Text: "try again", Rationale: "why not", Code: "costs"}},
 		}
 	}
-	tr.t.Fatalf("nobody runs %s", t)
+	tr.t.Fatalf("there is no runner of %s", t)
 	return nil
 }
 

@@ -17,7 +17,7 @@ import (
 // ended with decides what comes next:
 //
 //	COMPLETED   the gate is asked, and the next child created
-//	FAILED      a design or assessment that lost its backend is begun anew;
+//	FAILED      a design or assessment whose backend died is restarted;
 //	            any other failure is the research's
 //	CANCELLED   so is the research
 //

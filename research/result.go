@@ -51,8 +51,8 @@ type Result struct {
 	ResultHash ktrdr.Hash `json:"result_hash,omitzero"`
 }
 
-// credit says whose work it is. That a model was asked for and did not do it
-// belongs to the summary: whoever paid for it wants to know.
+// credit says who designed and who assessed. The summary says so if the built-in
+// designer did it in place of the model that was asked for.
 func (r *Result) credit(asked string, d *Design, a *Assessment) {
 	r.Assessor = a.Assessor
 	if d != nil {
@@ -222,8 +222,7 @@ func hashes(bars []jobs.Bars) []ktrdr.Hash {
 	return list
 }
 
-// bounded keeps what an assessment says within what a note can hold, whoever
-// made it.
+// bounded keeps an assessment within what a note can hold.
 func (a Assessment) bounded() Assessment {
 	a.Summary = clip(a.Summary, maxText)
 	for _, list := range []*[]string{&a.Strengths, &a.Weaknesses, &a.Suggestions} {

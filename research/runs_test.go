@@ -149,7 +149,7 @@ func TestKeeper_DoesWhatIsDue(t *testing.T) {
 func finalist(t *testing.T, spec Spec) *ktrdr.Operation {
 	t.Helper()
 	z := 3.0
-	tr := whole(t, spec, func(v any) {
+	tr := assessed(t, spec, func(v any) {
 		if a, ok := v.(*Assessment); ok {
 			a.Finalist, a.Verdict = true, evidence.Promising
 			a.Figures = &evidence.Figures{SharpeZ: &z, AlphaZ: &z}

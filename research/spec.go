@@ -126,7 +126,7 @@ type Design struct {
 	Hypothesis string           `json:"hypothesis"`
 	Key        string           `json:"key,omitempty"` // identifies what the strategy means
 	Genome     *designer.Genome `json:"genome,omitempty"`
-	Tests      *HypothesisNote  `json:"tests,omitempty"` // what somebody else wanted to know
+	Tests      *HypothesisNote  `json:"tests,omitempty"` // the hypothesis of an earlier research that it tests
 
 	Designer  string     `json:"designer"`            // the model, or Builtin
 	Prompt    string     `json:"prompt,omitempty"`    // and its version, that a model was given
@@ -189,8 +189,8 @@ type Assessment struct {
 	Decisions []llm.Step `json:"decisions,omitempty"`
 }
 
-// Hypothesis is something to find out. The holdout has no part in it: it is told
-// to whoever designs next.
+// Hypothesis is something to find out. It never tells of the holdout: the next
+// designs read it.
 type Hypothesis struct {
 	Text      string `json:"text"`
 	Rationale string `json:"rationale"`

@@ -75,7 +75,7 @@ type PlanState struct {
 	Hypothesis   string `json:"hypothesis,omitempty"`
 
 	StrategyHash ktrdr.Hash      `json:"strategy_hash,omitzero"` // of what the strategy means
-	Tests        *HypothesisNote `json:"tests,omitempty"`        // what somebody else wanted to know
+	Tests        *HypothesisNote `json:"tests,omitempty"`        // the hypothesis of an earlier research that it tests
 
 	DesignOperation     ktrdr.OperationID `json:"design_operation_id,omitempty"`
 	TrainingOperation   ktrdr.OperationID `json:"training_operation_id,omitempty"`

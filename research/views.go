@@ -44,7 +44,7 @@ func (v Views) Budget(ctx context.Context) (BudgetStatus, error) {
 	return BudgetStatus{Limit: v.Daily.USD(), Spent: spent.Today.USD(), Remaining: max(v.Daily-spent.Today, 0).USD()}, nil
 }
 
-// Status is how research stands. It lists so many at most of those that wait for
+// Status is how research stands. It lists a bounded number of those that wait for
 // their turn.
 func (v Views) Status(ctx context.Context, waiting int) (Status, error) {
 	s := Snapshot{Children: map[ktrdr.OperationID]ktrdr.Operation{}, Now: time.Now()}

@@ -54,17 +54,25 @@ var arrows = map[string]rule{
 	// built on compute
 	"strategy": {ours: []string{"market", "indicator", "fuzzy", "label"}, modules: []string{"github.com/goccy/go-yaml"}},
 	"feature":  {ours: []string{"market", "indicator", "strategy"}},
+	"metrics":  {ours: []string{"market", "feature"}},
 	"train": {ours: []string{
-		"num", "market", "indicator", "fuzzy", "label", "neural", "strategy", "feature", "backtest",
+		"num", "market", "indicator", "fuzzy", "label", "neural", "strategy", "feature", "backtest", "metrics",
 	}},
 	"evidence": {ours: []string{"num", "market", "backtest"}},
 	"designer": {ours: []string{"num", "market", "indicator", "strategy", "instrument"}},
-	"jobs":     {ours: []string{".", "fault", "worker", "market", "indicator", "strategy", "neural", "train", "backtest", "evidence"}},
+
+	// what is said of work, what is kept, and what is done
+	"jobs":    {ours: []string{".", "market", "metrics", "backtest", "evidence"}},
+	"library": {ours: []string{".", "market", "strategy", "jobs"}},
+	"compute": {ours: []string{
+		".", "fault", "worker", "market", "indicator", "strategy", "feature", "neural", "metrics", "train", "backtest", "evidence", "jobs",
+		"library",
+	}},
 
 	// what this product is about
-	"research": {
-		ours: []string{".", "num", "market", "instrument", "neural", "strategy", "train", "backtest", "evidence", "designer", "jobs", "llm"},
-	},
+	"research": {ours: []string{
+		".", "num", "market", "instrument", "strategy", "feature", "backtest", "evidence", "designer", "jobs", "library", "llm",
+	}},
 	"agent": {ours: []string{
 		".", "fault", "worker", "market", "instrument", "indicator", "strategy", "train", "backtest", "evidence", "designer", "jobs", "research",
 		"llm", "resilience",
@@ -109,17 +117,15 @@ var arrows = map[string]rule{
 	// wiring
 	"backend": {
 		ours: []string{
-			".", "fault", "engine", "worker", "dummy", "blob", "sqlstore", "thread", "httpapi", "jobs", "research", "report", "agent", "llm",
-			"resilience",
-			"instrument", "neural",
+			".", "fault", "engine", "worker", "dummy", "blob", "sqlstore", "thread", "httpapi", "jobs", "library", "compute", "research", "report",
+			"agent", "llm", "resilience", "instrument", "neural",
 		},
 		modules: []string{"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "golang.org/x/sync", "golang.org/x/sys"},
 	},
 	"cmd/ktrdr": {
 		ours: []string{
-			".", "backend", "worker", "dummy", "blob", "sqlstore", "httpapi", "jobs", "research", "report", "agent", "llm", "resilience", "evidence",
-			"designer",
-			"market", "instrument", "indicator", "neural", "strategy", "train", "backtest", "docs",
+			".", "backend", "worker", "dummy", "blob", "sqlstore", "httpapi", "jobs", "library", "research", "report", "agent", "llm", "resilience",
+			"evidence", "designer", "market", "instrument", "indicator", "neural", "strategy", "metrics", "train", "backtest", "docs",
 		},
 		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys", "golang.org/x/term"},
 	},
@@ -144,6 +150,45 @@ func TestImports_FollowTheArrows(t *testing.T) {
 	for _, pkg := range slices.Sorted(maps.Keys(arrows)) {
 		if !seen[pkg] {
 			t.Errorf("package %s is in the table of arrows but not in the tree", pkg)
+		}
+	}
+}
+
+// far holds packages that must not depend on others, by way of whatever they
+// import: who states a research, or reads one, needs no kernel to do so.
+var far = map[string][]string{
+	"jobs":     {"neural", "train", "compute"},
+	"library":  {"neural", "train", "compute"},
+	"research": {"neural", "train", "compute"},
+	"report":   {"neural", "train", "compute"},
+}
+
+func TestImports_StayFarFromKernels(t *testing.T) {
+	imports := map[string][]string{}
+	for file := range goFiles(t) {
+		for _, imp := range importsOf(t, file) {
+			if ours, ok := strings.CutPrefix(imp, module+"/"); ok {
+				imports[path.Dir(file)] = append(imports[path.Dir(file)], ours)
+			}
+		}
+	}
+	for pkg, forbidden := range far {
+		by := map[string]string{pkg: ""} // what imports it, on the way from pkg
+		for queue := []string{pkg}; len(queue) > 0; queue = queue[1:] {
+			for _, imp := range imports[queue[0]] {
+				if _, seen := by[imp]; !seen {
+					by[imp], queue = queue[0], append(queue, imp)
+				}
+			}
+		}
+		for _, name := range forbidden {
+			if _, reached := by[name]; reached {
+				way := name
+				for at := by[name]; at != ""; at = by[at] {
+					way = at + " → " + way
+				}
+				t.Errorf("package %s depends on %s: %s", pkg, name, way)
+			}
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/ktrdr/ktrdr/agent"
 	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/evidence"
-	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/strategy"
@@ -218,7 +218,7 @@ func TestResearch_OfAGivenStrategy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.library.Import(t.Context(), jobs.Import{Bars: long, Origin: ktrdr.BarsResampled}); err != nil {
+	if _, err := l.library.Import(t.Context(), library.Import{Bars: long, Origin: ktrdr.BarsResampled}); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"return_regression", "trend_two_timeframes", "lstm_momentum"} {

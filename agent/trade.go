@@ -20,7 +20,7 @@ import (
 // the same share of the capital, never rebalanced, judged on the sum.
 type trader struct {
 	model     *train.Model
-	overrides func(symbol string) train.Overrides // of a symbol's account; nil means none
+	overrides func(symbol string) backtest.Overrides // of a symbol's account; nil means none
 }
 
 // trade runs the model over a span. Bars before the span only warm up the
@@ -66,7 +66,7 @@ func (t trader) inSample(data []train.Series) (evidence.Part, error) {
 	}
 	var some []train.Series
 	for _, d := range data {
-		if _, err := train.NewPlan(t.model, d, span, train.Overrides{}); err == nil {
+		if _, err := train.NewPlan(t.model, d, span, backtest.Overrides{}); err == nil {
 			some = append(some, d)
 		} else if !errors.Is(err, train.ErrNoDecision) {
 			return part, err

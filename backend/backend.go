@@ -23,10 +23,11 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/agent"
 	"github.com/ktrdr/ktrdr/blob"
+	"github.com/ktrdr/ktrdr/compute"
 	"github.com/ktrdr/ktrdr/dummy"
 	"github.com/ktrdr/ktrdr/engine"
 	"github.com/ktrdr/ktrdr/httpapi"
-	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/resilience"
@@ -54,14 +55,14 @@ func Plans() map[ktrdr.Type]ktrdr.Plan {
 // Runners run the operations of a worker, by type.
 func Runners(k neural.Kernel) map[ktrdr.Type]worker.Runner {
 	return map[ktrdr.Type]worker.Runner{
-		ktrdr.Training: agent.Inject(jobs.TrainingRunner(k)), ktrdr.Backtesting: agent.Inject(jobs.BacktestRunner(k)),
+		ktrdr.Training: agent.Inject(compute.TrainingRunner(k)), ktrdr.Backtesting: agent.Inject(compute.BacktestRunner(k)),
 		ktrdr.Dummy: dummy.Runner(),
 	}
 }
 
 // fingerprints tell what an operation would be run from now.
 func fingerprints() map[ktrdr.Type]func([]byte) (map[string]string, error) {
-	all := jobs.Fingerprints()
+	all := compute.Fingerprints()
 	all[ktrdr.Dummy] = dummy.Fingerprint
 	return all
 }
@@ -81,9 +82,9 @@ type Backend struct {
 	blobs    blob.Store
 	kernel   neural.Kernel
 	engine   *engine.Engine
-	desk     *jobs.Desk
-	library  *jobs.Library
-	markets  *jobs.Markets
+	desk     *compute.Service
+	library  *library.Library
+	markets  *library.Markets
 	research *research.Desk
 	self     ktrdr.Backend
 	listener net.Listener
@@ -302,11 +303,11 @@ func (b *Backend) openDesk(ctx context.Context) (err error) {
 	if b.kernel, err = KernelNamed(b.cfg.Kernel); err != nil {
 		return err
 	}
-	b.markets, b.library = jobs.NewMarkets(b.engine, b.blobs), jobs.NewLibrary(b.store, b.blobs)
+	b.markets, b.library = library.NewMarkets(b.engine, b.blobs), library.NewLibrary(b.store, b.blobs)
 	if err := b.takeOver(ctx); err != nil {
 		return err
 	}
-	b.desk, err = jobs.OpenDesk(jobs.DeskConfig{
+	b.desk, err = compute.OpenService(compute.ServiceConfig{
 		Dir: b.cfg.Data, Library: b.library, Blobs: b.blobs, Operations: b.engine, Markets: b.markets, Ledger: b.engine, Pins: b.engine,
 		Holdout: b.cfg.Holdout, Kernel: b.kernel,
 	})
@@ -360,7 +361,7 @@ func (b *Backend) makeWorker() (err error) {
 		return nil
 	}
 	all := Runners(b.kernel)
-	all[ktrdr.DataLoad] = jobs.LoadRunner(b.library, b.markets)
+	all[ktrdr.DataLoad] = compute.LoadRunner(b.library, b.markets)
 	b.worker, err = worker.New(worker.Config{
 		Name: "in-process", Runners: all, Slots: b.cfg.Workers, HeldBy: b.self.Incarnation,
 		Version: b.Version, Log: b.Log, StopWithin: StopWorkersWithin, Child: b.runChild,

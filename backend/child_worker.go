@@ -12,8 +12,8 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/agent"
+	"github.com/ktrdr/ktrdr/compute"
 	"github.com/ktrdr/ktrdr/httpapi"
-	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/worker"
 )
@@ -72,7 +72,7 @@ const stopChildWithin = StopWorkersWithin * 3 / 4
 // childRunners are all that a backend hands to child processes.
 func childRunners(k neural.Kernel) map[ktrdr.Type]worker.Runner {
 	all := Runners(k)
-	all[ktrdr.DataLoad] = jobs.ReadRunner()
+	all[ktrdr.DataLoad] = compute.ReadRunner()
 	all[ktrdr.AgentConfirm] = agent.Inject(agent.ConfirmationRunner())
 	return all
 }

@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
 )
 
 // assignMarkets assigns the series of the library that have no market: those
 // that were imported while no backend ran. What cannot be decided is logged.
 func (b *Backend) assignMarkets(ctx context.Context) {
-	err := b.markets.PlaceAll(ctx, b.library, "", func(e jobs.Entry, p jobs.Placement, err error) {
+	err := b.markets.PlaceAll(ctx, b.library, "", func(e jobs.SeriesInfo, p library.Placement, err error) {
 		log := b.Log.With("symbol", e.Symbol, "timeframe", string(e.Timeframe))
 		switch {
 		case err != nil:

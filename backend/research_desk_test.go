@@ -7,7 +7,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
-	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/research"
 )
@@ -44,7 +44,7 @@ func answering(t *testing.T) (*Backend, *httpapi.Client) {
 
 func TestModels_NoResearchIsCreatedWhileTheServiceIsOffline(t *testing.T) {
 	b, client := answering(t)
-	if _, err := b.library.Import(t.Context(), jobs.Import{
+	if _, err := b.library.Import(t.Context(), library.Import{
 		Bars: market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 3000, Seed: 3}), Origin: ktrdr.BarsSynthetic,
 	}); err != nil {
 		t.Fatal(err)

@@ -10,14 +10,14 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/instrument"
-	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
 )
 
 // takeOver brings what is in the data folder into the lab: the bars of an earlier
 // version, and copies of strategies and of the file of instruments. What cannot be
 // taken over stays where it is and is logged.
 func (b *Backend) takeOver(ctx context.Context) error {
-	tell := func(t jobs.TakenOver) {
+	tell := func(t library.TakenOver) {
 		if t.Err != nil {
 			b.Log.WarnContext(ctx, "not taken over from the data folder", "what", t.What, "path", t.Path, "err", t.Err)
 			return
@@ -31,8 +31,8 @@ func (b *Backend) takeOver(ctx context.Context) error {
 }
 
 // Folder is the data folder as the library copies it.
-func (c Config) Folder(owner string) jobs.Folder {
-	return jobs.Folder{Dir: c.Data, Owner: owner, Instruments: instrument.FileName}
+func (c Config) Folder(owner string) library.Folder {
+	return library.Folder{Dir: c.Data, Owner: owner, Instruments: instrument.FileName}
 }
 
 // OwnerOf is the backend that runs on a data folder; empty if none has.
@@ -50,7 +50,7 @@ func (b *Backend) instruments(ctx context.Context) (instrument.File, error) {
 
 // InstrumentsOf is the file of instruments that counts for a data folder, and
 // where it is from.
-func InstrumentsOf(ctx context.Context, cfg Config, l *jobs.Library) (instrument.File, string, error) {
+func InstrumentsOf(ctx context.Context, cfg Config, l *library.Library) (instrument.File, string, error) {
 	name := filepath.Join(cfg.Data, instrument.FileName)
 	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
 		file, err := instrument.ReadFile(name)

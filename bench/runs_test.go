@@ -182,7 +182,7 @@ func submitRun(b *testing.B, ctx context.Context, eng *engine.Engine, n int) {
 			if err := json.Unmarshal(op.Spec, &spec); err != nil {
 				b.Fatal(err)
 			}
-			spec.Place = research.Place{Run: longRun, Generation: i / longGeneration, Index: i % longGeneration}
+			spec.RunPosition = research.RunPosition{Run: longRun, Generation: i / longGeneration, Index: i % longGeneration}
 			spec.Size, spec.Markets = longGeneration, []research.SymbolMarket{{Symbol: "EURUSD", Market: series.Market}}
 			if op.Spec, err = json.Marshal(spec); err != nil {
 				b.Fatal(err)

@@ -46,7 +46,7 @@ func research(t *testing.T, p designer.Proposal, b *market.Bars, seed uint64) de
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := train.NewPlan(model, data, strategy.Span{Start: time.Unix(ds.Split.Test, 0).UTC()}, train.Overrides{})
+	plan, err := train.NewPlan(model, data, strategy.Span{Start: time.Unix(ds.Split.Test, 0).UTC()}, backtest.Overrides{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -96,7 +96,7 @@ func (l *lab) remembersAll(op ktrdr.Operation, at local) {
 			l.t.Errorf("a checkpoint in %s has %s: %s", at.phase, name, text)
 		}
 	}
-	s := decode[research.State](l.t, c.State)
+	s := decode[research.PlanState](l.t, c.State)
 	if s.Session != op.Session || s.Phase != at.phase || s.TriggerReason != "start_new_cycle" || s.Brief != "stuck" {
 		l.t.Errorf("the checkpoint remembers %+v", s)
 	}

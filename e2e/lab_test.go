@@ -124,13 +124,13 @@ func (l *lab) completes(id ktrdr.OperationID, want ...ktrdr.Type) research.Resul
 }
 
 // checkpoint returns the newest checkpoint of a research and what it remembers.
-func (l *lab) checkpoint(id ktrdr.OperationID) (ktrdr.Checkpoint, research.State) {
+func (l *lab) checkpoint(id ktrdr.OperationID) (ktrdr.Checkpoint, research.PlanState) {
 	l.t.Helper()
 	c, err := l.client.CheckpointAt(l.t.Context(), id, "")
 	if err != nil {
 		l.t.Fatalf("checkpoint of %s: %v", id, err)
 	}
-	return c, decode[research.State](l.t, c.State)
+	return c, decode[research.PlanState](l.t, c.State)
 }
 
 func (l *lab) status() research.Status {

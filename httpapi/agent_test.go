@@ -19,17 +19,17 @@ import (
 // fakeResearch answers as its functions do; the others it does not need.
 type fakeResearch struct {
 	Research
-	trigger func(research.Request) (research.Order, error)
-	rest    func(r research.Request, first json.RawMessage) (research.Order, error)
+	trigger func(research.Request) (research.PlannedRun, error)
+	rest    func(r research.Request, first json.RawMessage) (research.PlannedRun, error)
 	memory  func(research.MemoryQuery) (research.MemoryPage, string, error)
 	leaders func(report.LeaderboardQuery) (report.Leaderboard, error)
 }
 
-func (f *fakeResearch) Trigger(_ context.Context, r research.Request) (research.Order, error) {
+func (f *fakeResearch) Trigger(_ context.Context, r research.Request) (research.PlannedRun, error) {
 	return f.trigger(r)
 }
 
-func (f *fakeResearch) Rest(r research.Request, first json.RawMessage) (research.Order, error) {
+func (f *fakeResearch) Rest(r research.Request, first json.RawMessage) (research.PlannedRun, error) {
 	return f.rest(r, first)
 }
 
@@ -58,13 +58,13 @@ func (f *fakeResearch) Leaderboard(_ context.Context, q report.LeaderboardQuery)
 }
 
 // ordered answers a trigger with n researches of a run.
-func ordered(n int) func(research.Request) (research.Order, error) {
-	return func(r research.Request) (research.Order, error) {
+func ordered(n int) func(research.Request) (research.PlannedRun, error) {
+	return func(r research.Request) (research.PlannedRun, error) {
 		run := r.Run
 		if run == "" {
 			run = "run_new"
 		}
-		o := research.Order{Run: run, Seed: 7, Understood: []string{"Research EURUSD."}}
+		o := research.PlannedRun{Run: run, Seed: 7, Understood: []string{"Research EURUSD."}}
 		for range n {
 			o.Operations = append(o.Operations, ktrdr.NewOperation{Type: ktrdr.AgentResearch})
 		}
@@ -77,7 +77,7 @@ func TestTrigger_StartsWhatWasOrdered(t *testing.T) {
 	want := research.Request{
 		Brief: "trend", Model: "builtin", BypassGates: true, Force: true, Count: 3, Seed: &seed, Symbols: []string{"EURUSD"}, Timeframe: "1h",
 	}
-	desk := &fakeResearch{trigger: func(r research.Request) (research.Order, error) {
+	desk := &fakeResearch{trigger: func(r research.Request) (research.PlannedRun, error) {
 		if !reflect.DeepEqual(r, want) {
 			t.Errorf("request %+v, want %+v", r, want)
 		}
@@ -104,10 +104,10 @@ func TestTrigger_StartsWhatWasOrdered(t *testing.T) {
 
 func TestTrigger_UnderAKeyCompletesWhatAnInterruptedRequestBegan(t *testing.T) {
 	var runs []string
-	desk := &fakeResearch{trigger: func(r research.Request) (research.Order, error) {
+	desk := &fakeResearch{trigger: func(r research.Request) (research.PlannedRun, error) {
 		runs = append(runs, r.Run)
 		return ordered(3)(r)
-	}, rest: func(r research.Request, first json.RawMessage) (research.Order, error) {
+	}, rest: func(r research.Request, first json.RawMessage) (research.PlannedRun, error) {
 		o, err := ordered(3)(r)
 		for i := range o.Operations {
 			o.Operations[i].Spec = json.RawMessage(`{"after":` + string(first) + `}`)
@@ -172,9 +172,9 @@ func TestTrigger_RefusalsCreateNothing(t *testing.T) {
 		"a broken seed":    {body: `{"seed":-1}`, status: http.StatusBadRequest, code: ktrdr.CodeInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
-			desk := &fakeResearch{trigger: func(r research.Request) (research.Order, error) {
+			desk := &fakeResearch{trigger: func(r research.Request) (research.PlannedRun, error) {
 				if tc.desk != nil {
-					return research.Order{}, tc.desk
+					return research.PlannedRun{}, tc.desk
 				}
 				return ordered(1)(r)
 			}}

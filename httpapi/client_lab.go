@@ -42,7 +42,7 @@ func (cl *Client) StartDataLoad(ctx context.Context, r jobs.DataLoadRequest, key
 
 // Models returns a page of trained models, newest first, and where the next
 // begins.
-func (cl *Client) Models(ctx context.Context, limit int, cursor string) (out []jobs.Model, next string, err error) {
+func (cl *Client) Models(ctx context.Context, limit int, cursor string) (out []jobs.TrainedModel, next string, err error) {
 	query := url.Values{}
 	setPage(query, limit, cursor)
 	next, err = cl.get(ctx, "models", query, &out)

@@ -12,20 +12,20 @@ import (
 // Desk is what the API needs of whoever turns requests into operations. It says
 // what is wrong with a request before anything is created.
 type Desk interface {
-	Training(ctx context.Context, r jobs.TrainingRequest) (jobs.Order, error)
-	Backtest(ctx context.Context, r jobs.BacktestRequest) (jobs.Order, error)
-	DataLoad(ctx context.Context, r jobs.DataLoadRequest) (jobs.Order, error)
+	Training(ctx context.Context, r jobs.TrainingRequest) (jobs.Accepted, error)
+	Backtest(ctx context.Context, r jobs.BacktestRequest) (jobs.Accepted, error)
+	DataLoad(ctx context.Context, r jobs.DataLoadRequest) (jobs.Accepted, error)
 	Predict(ctx context.Context, r jobs.PredictionRequest) (jobs.Prediction, error)
 
 	// Models returns a page of trained models, newest first, and where the next
 	// begins.
-	Models(ctx context.Context, limit int, cursor string) ([]jobs.Model, string, error)
+	Models(ctx context.Context, limit int, cursor string) ([]jobs.TrainedModel, string, error)
 	Strategies(ctx context.Context) ([]jobs.Strategy, error)
 	Indicators() []indicator.Description
-	Series(ctx context.Context) ([]jobs.Series, error)
+	Series(ctx context.Context) ([]jobs.LibrarySeries, error)
 
 	// DecideMarket assigns a series of the library to a market.
-	DecideMarket(ctx context.Context, r jobs.MarketRequest) (jobs.Series, error)
+	DecideMarket(ctx context.Context, r jobs.MarketRequest) (jobs.LibrarySeries, error)
 
 	LibraryDesk
 

@@ -47,7 +47,7 @@ func (s *Server) startDataLoad(c *call, in jobs.DataLoadRequest) (Started, error
 }
 
 // place submits what the desk made of a request.
-func (s *Server) place(c *call, o jobs.Order, err error) (Started, error) {
+func (s *Server) place(c *call, o jobs.Accepted, err error) (Started, error) {
 	if err != nil {
 		return Started{}, err
 	}
@@ -59,7 +59,7 @@ func (s *Server) place(c *call, o jobs.Order, err error) (Started, error) {
 // modelsPage is the length of a page for which none was asked.
 const modelsPage = 100
 
-func (s *Server) models(c *call, _ none) ([]jobs.Model, error) {
+func (s *Server) models(c *call, _ none) ([]jobs.TrainedModel, error) {
 	limit := c.query.count("limit", maxPage)
 	if c.query.err != nil {
 		return nil, c.query.err
@@ -81,11 +81,11 @@ func (s *Server) indicators(*call, none) ([]indicator.Description, error) {
 	return s.desk.Indicators(), nil
 }
 
-func (s *Server) series(c *call, _ none) ([]jobs.Series, error) {
+func (s *Server) series(c *call, _ none) ([]jobs.LibrarySeries, error) {
 	list, err := s.desk.Series(c.Context())
 	return listed(list), err
 }
 
-func (s *Server) decideMarket(c *call, in jobs.MarketRequest) (jobs.Series, error) {
+func (s *Server) decideMarket(c *call, in jobs.MarketRequest) (jobs.LibrarySeries, error) {
 	return s.desk.DecideMarket(c.Context(), in)
 }

@@ -13,7 +13,7 @@ type LibraryDesk interface {
 	DeleteSeries(ctx context.Context, symbol, timeframe string) (jobs.DeletedSeries, error)
 	// RenameSeries gives all series of a symbol another symbol; CodeNotFound, and
 	// CodeConflict where that has one of them.
-	RenameSeries(ctx context.Context, r jobs.RenameRequest) ([]jobs.Series, error)
+	RenameSeries(ctx context.Context, r jobs.RenameRequest) ([]jobs.LibrarySeries, error)
 	// AddStrategy gives the lab a strategy; CodeConflict.
 	AddStrategy(ctx context.Context, r jobs.StrategyRequest) (jobs.Strategy, error)
 	// DeleteStrategy deletes a strategy of the lab; CodeNotFound.
@@ -39,7 +39,7 @@ func (s *Server) deleteSeries(c *call, _ none) (jobs.DeletedSeries, error) {
 	return gone, err
 }
 
-func (s *Server) renameSeries(c *call, in jobs.RenameRequest) ([]jobs.Series, error) {
+func (s *Server) renameSeries(c *call, in jobs.RenameRequest) ([]jobs.LibrarySeries, error) {
 	list, err := s.desk.RenameSeries(c.Context(), in)
 	if err == nil {
 		s.log.InfoContext(c.Context(), "series renamed", "symbol", in.Symbol, "new_symbol", in.NewSymbol, "by", c.token.ID)

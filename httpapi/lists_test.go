@@ -187,7 +187,7 @@ func TestLists_LeadersAndMemoryAreSmallRows(t *testing.T) {
 			m := research.MemoryPage{Kind: q.Kind}
 			for range rows {
 				m.Experiments = append(m.Experiments, research.ExperimentRow{
-					Operation: testOp, Place: research.Place{Run: testRun}, Status: "completed", Summary: "no edge",
+					Operation: testOp, RunPosition: research.RunPosition{Run: testRun}, Status: "completed", Summary: "no edge",
 					Note: json.RawMessage(`{"strategy_yaml":"` + long + `","history":"` + long + `"}`), Trial: &trial,
 				})
 				m.Hypotheses = append(m.Hypotheses, research.HypothesisRow{HypothesisNote: research.HypothesisNote{Text: "a trend lasts"}})

@@ -126,7 +126,7 @@ func TestOpenAPI_SchemasFitWhatIsSent(t *testing.T) {
 			Curve: &evidence.Curve{Years: []evidence.Year{{}}, Drawdowns: []evidence.Drawdown{{}}},
 		},
 		jobs.Prediction{Bars: []jobs.PredictedBar{{Answers: []float32{0.5}}}, Look: []ktrdr.LookMarket{{Market: "m", Number: 1}}},
-		jobs.Model{Operation: testOp, Symbols: []string{"EURUSD"}, Timeframes: []string{"1h"}},
+		jobs.TrainedModel{Operation: testOp, Symbols: []string{"EURUSD"}, Timeframes: []string{"1h"}},
 		indicator.Description{
 			Name: "rsi", Params: []indicator.ParamDescription{{Name: "period", Default: 14}}, Outputs: []indicator.OutputDescription{{Name: "rsi"}},
 		},

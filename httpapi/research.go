@@ -20,10 +20,10 @@ type Research interface {
 	// Trigger makes researches of a request, and says what is wrong with it
 	// before anything is created. A run that has a name is asked for again
 	// under that name; an empty one gets a new name.
-	Trigger(ctx context.Context, r research.Request) (research.Order, error)
+	Trigger(ctx context.Context, r research.Request) (research.PlannedRun, error)
 	// Rest makes the researches of a run whose first exists, after its spec and
 	// not after what is true now.
-	Rest(r research.Request, first json.RawMessage) (research.Order, error)
+	Rest(r research.Request, first json.RawMessage) (research.PlannedRun, error)
 	// Status lists so many at most of those who wait for their turn.
 	Status(ctx context.Context, waiting int) (research.Status, error)
 	Budget(ctx context.Context) (research.BudgetStatus, error)

@@ -13,7 +13,7 @@ type Query struct {
 	Run   string    // only this run's researches; empty means all
 }
 
-// Report is what somebody wants to read in the morning. Lists are bounded; the
+// Report is what happened in a span of time or in a run. Lists are bounded; the
 // counts beside them are of all there is.
 type Report struct {
 	From time.Time `json:"from"`

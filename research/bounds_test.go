@@ -240,7 +240,7 @@ func TestPlan_KeepsTheEpochAtWhichTrainingEnded(t *testing.T) {
 	for _, typ := range []ktrdr.Type{ktrdr.Training, ktrdr.Backtesting} {
 		tr := reach(t, someSpec(t), typ)
 		before := tr.state().TrainingEpoch
-		tr.newest().Progress.Context = mustEncode(t, jobs.Figures{Epoch: 17})
+		tr.newest().Progress.Context = mustEncode(t, jobs.ProgressContext{Epoch: 17})
 		tr.die(ktrdr.Failed, ktrdr.CodeFailed, "bad luck")
 		tr.ask(ktrdr.WhyChild)
 		want := before
@@ -348,7 +348,7 @@ func TestNotes_OfAFailedResearchNameItsDesign(t *testing.T) {
 
 // The hypothesis of the research itself is number 0, those of its assessment follow.
 func TestNotes_NumberTheHypotheses(t *testing.T) {
-	tr := whole(t, someSpec(t), func(v any) {
+	tr := assessed(t, someSpec(t), func(v any) {
 		if a, ok := v.(*Assessment); ok {
 			a.Hypotheses = []Hypothesis{{Text: "first"}, {Text: "second"}}
 		}
@@ -380,7 +380,7 @@ func TestFound_ByHand(t *testing.T) {
 
 func TestNotes_TellTheDesignerOfACollapse(t *testing.T) {
 	for _, collapsed := range []bool{false, true} {
-		tr := whole(t, someSpec(t), func(v any) {
+		tr := assessed(t, someSpec(t), func(v any) {
 			if r, ok := v.(*jobs.TrainingResult); ok {
 				r.Test.Collapsed = collapsed
 			}

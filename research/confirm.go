@@ -19,7 +19,7 @@ type ConfirmSpec struct {
 	Research   ktrdr.OperationID `json:"research_operation_id"`
 	ResultHash ktrdr.Hash        `json:"result_hash"` // of the research
 	Strategy   string            `json:"strategy_name"`
-	Place
+	RunPosition
 	Model   ktrdr.Artifact `json:"model"`
 	Symbols []string       `json:"symbols"` // that are traded
 	Bars    []jobs.Bars    `json:"bars"`    // what the research saw; they warm up the indicators
@@ -80,7 +80,7 @@ func confirmation(finalist *ktrdr.Operation, from time.Time) (ktrdr.NewOperation
 		return ktrdr.NewOperation{}, ktrdr.Errorf(ktrdr.CodeCorrupt, "finalist %s has no model", finalist.ID)
 	}
 	c := ConfirmSpec{
-		Research: finalist.ID, ResultHash: result.ResultHash, Strategy: state.StrategyName, Place: spec.Place,
+		Research: finalist.ID, ResultHash: result.ResultHash, Strategy: state.StrategyName, RunPosition: spec.RunPosition,
 		Model: *result.Model, Symbols: s.Data.Symbols, From: spec.HoldoutFrom, Rules: spec.Rules, Costs: result.Costs,
 	}
 	if from.After(c.From) { // the markets were merged with others since
@@ -106,7 +106,7 @@ func (s ConfirmSpec) operation(of Spec, priority int) (ktrdr.NewOperation, error
 	if err != nil {
 		return ktrdr.NewOperation{}, err
 	}
-	metadata, err := encode(about{Brief: clip(of.Brief, maxText), Strategy: s.Strategy, Place: s.Place})
+	metadata, err := encode(about{Brief: clip(of.Brief, maxText), Strategy: s.Strategy, RunPosition: s.RunPosition})
 	if err != nil {
 		return ktrdr.NewOperation{}, err
 	}

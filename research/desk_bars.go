@@ -10,6 +10,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -66,7 +67,7 @@ func (d *Desk) cut(ctx context.Context, symbols []string, frames []market.Timefr
 			to   *[]jobs.Bars
 			span *[]Span
 		}{{b.Slice(0, i), "", &p.research, &p.searched}, {b.Slice(i, b.Len()), "_holdout", &p.holdout, &p.sealed}} {
-			pinned, err := jobs.PinBars(ctx, d.cfg.Blobs, half.bars, half.kind)
+			pinned, err := library.PinBars(ctx, d.cfg.Blobs, half.bars, half.kind)
 			if err != nil {
 				return p, fmt.Errorf("bars of %s %s: %w", b.Symbol, b.Timeframe, err)
 			}
@@ -97,7 +98,7 @@ func (d *Desk) starts(ctx context.Context, p *parts, series []*market.Bars) (ear
 		}
 		from := m.HoldoutFrom
 		if from.IsZero() {
-			from = jobs.HoldoutStart(shortestOf(series, b.Symbol), m, d.cfg.Holdout)
+			from = library.HoldoutStart(shortestOf(series, b.Symbol), m, d.cfg.Holdout)
 		}
 		p.markets, p.starts = append(p.markets, SymbolMarket{b.Symbol, m.ID}), append(p.starts, from)
 		if at := from.Unix(); earliest == 0 || at < earliest {
@@ -132,7 +133,7 @@ func (d *Desk) open(ctx context.Context, symbols []string, frames []market.Timef
 	for _, symbol := range symbols {
 		for _, tf := range frames {
 			var b *market.Bars
-			e, err := d.cfg.Library.Entry(ctx, symbol, tf)
+			e, err := d.cfg.Library.Info(ctx, symbol, tf)
 			if err == nil {
 				b, err = d.cfg.Library.Open(ctx, e)
 			}

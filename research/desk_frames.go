@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/ktrdr/ktrdr/designer"
+	"github.com/ktrdr/ktrdr/feature"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/strategy"
-	"github.com/ktrdr/ktrdr/train"
 )
 
 // enoughBars refuses a longer timeframe with too few bars to design for.
@@ -42,23 +42,8 @@ func (d *Desk) agree(ctx context.Context, symbols []string, frames []market.Time
 	if err != nil {
 		return nil, err
 	}
-	base := shortest(series).Timeframe
-	var errs []error
-	for _, b := range series {
-		for _, higher := range series {
-			if b.Timeframe != base || higher.Symbol != b.Symbol || higher.Timeframe == base {
-				continue
-			}
-			switch m := train.Mismatch(b, higher, span); {
-			case m == nil:
-			case m.Error:
-				errs = append(errs, errors.New(m.Message))
-			default:
-				told = append(told, m.Message)
-			}
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
+	told, err = feature.Agree(series, shortest(series).Timeframe, span)
+	if err != nil {
 		return nil, wrong("%w", err)
 	}
 	return told, nil

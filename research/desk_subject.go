@@ -113,7 +113,7 @@ func spelled(symbols []string, known designer.Known) ([]string, error) {
 	return list, nil
 }
 
-// given reads a strategy that somebody wrote.
+// given reads the strategy of a request.
 func (d *Desk) given(ctx context.Context, t Request, known designer.Known, chosen designer.Chosen) (subject, error) {
 	text, name := t.StrategyYAML, "strategy_yaml"
 	if t.Strategy != "" {

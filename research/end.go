@@ -56,8 +56,7 @@ func OutcomeOf(op ktrdr.Operation) Outcome {
 	return ""
 }
 
-// lost says that a child ended because whoever ran it is gone, and not of
-// itself.
+// lost says that a child ended because its worker or its backend died.
 func lost(child *ktrdr.Operation) bool {
 	return child.Status == ktrdr.Failed && child.Error != nil &&
 		(child.Error.Code == ktrdr.CodeBackendRestart || child.Error.Code == ktrdr.CodeOrphaned)
@@ -131,7 +130,7 @@ func (r *research) finish(f *ktrdr.Finished, kind ktrdr.CheckpointType, result R
 	if err != nil {
 		return ktrdr.Decision{}, err
 	}
-	result.Phase, result.StrategyName, result.Place, result.Seed = r.state.Phase, r.state.StrategyName, r.spec.Place, r.spec.Seed
+	result.Phase, result.StrategyName, result.RunPosition, result.Seed = r.state.Phase, r.state.StrategyName, r.spec.RunPosition, r.spec.Seed
 	result.Training, result.Backtest, result.Gates = r.state.TrainingOperation, r.state.BacktestOperation, r.state.Gates
 	result.MadeUp = jobs.AnyMadeUp(r.spec.Bars)
 	if f.Result, err = encode(result); err != nil {

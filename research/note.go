@@ -36,11 +36,11 @@ type Experiment struct {
 	Verdict    evidence.Level   `json:"verdict,omitempty"`
 	Rung       string           `json:"rung,omitempty"`
 	Summary    string           `json:"summary,omitempty"`
-	Figures    *Figures         `json:"results,omitempty"`
+	Figures    *BacktestFigures `json:"results,omitempty"`
 	Outcome    designer.Outcome `json:"outcome"` // as the designer reads it
 
 	Hypothesis string       `json:"hypothesis,omitempty"` // that was tested
-	Hypotheses []Hypothesis `json:"hypotheses,omitempty"` // that came of it
+	Hypotheses []Hypothesis `json:"hypotheses,omitempty"` // for the next round
 	ResultHash ktrdr.Hash   `json:"result_hash,omitzero"`
 }
 
@@ -133,7 +133,7 @@ func (r *research) experiment(status Outcome) Experiment {
 	return e
 }
 
-// learnt notes what a research came to: the experiment, what became of the
+// learnt notes the result of a research: the experiment, the answer to the
 // hypothesis that it tested, and what to find out next.
 func (r *research) learnt(e evaluation, verdict *Assessment, result *Result) ([]ktrdr.Note, error) {
 	x := r.experiment(result.Outcome)

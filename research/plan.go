@@ -17,7 +17,7 @@ import (
 // ended with decides what comes next:
 //
 //	COMPLETED   the gate is asked, and the next child created
-//	FAILED      a design or assessment that lost its backend is begun anew;
+//	FAILED      a design or assessment whose backend died is restarted;
 //	            any other failure is the research's
 //	CANCELLED   so is the research
 //
@@ -74,7 +74,7 @@ type research struct {
 	plan     *plan
 	parent   ktrdr.Operation
 	spec     Spec
-	state    State
+	state    PlanState
 	children []ktrdr.Operation
 }
 
@@ -104,7 +104,7 @@ func (r *research) first() (ktrdr.Decision, error) {
 	if r.spec.Strategy == "" {
 		return r.begin(ktrdr.AgentDesign, DesignSpec{
 			Brief: r.spec.Brief, Understanding: r.spec.Understanding, Model: r.spec.Model, Seed: r.spec.Seed,
-			Place: r.spec.Place, Horizon: r.spec.Horizon, Bars: r.spec.Bars, Sealed: begin(r.spec.Sealed), Costs: r.spec.Costs,
+			RunPosition: r.spec.RunPosition, Horizon: r.spec.Horizon, Bars: r.spec.Bars, Sealed: begin(r.spec.Sealed), Costs: r.spec.Costs,
 			Budget: r.spec.Budget,
 		})
 	}
@@ -202,12 +202,12 @@ func (r *research) training() (*jobs.TrainingResult, error) {
 // assess has a trial assessed. Only what passed every gate is measured.
 func (r *research) assess(training *jobs.TrainingResult, run *jobs.BacktestResult) (ktrdr.Decision, error) {
 	spec := AssessmentSpec{
-		Strategy: r.state.StrategyName, Hypothesis: r.state.Hypothesis, Model: r.spec.Model, Seed: r.spec.Seed, Place: r.spec.Place,
+		Strategy: r.state.StrategyName, Hypothesis: r.state.Hypothesis, Model: r.spec.Model, Seed: r.spec.Seed, RunPosition: r.spec.RunPosition,
 		Gates: r.state.Gates, Training: trainingFigures(training), Collapsed: training.Test != nil && training.Test.Collapsed,
 		Counted: max(r.parent.Trials, r.spec.trials()), Rules: r.spec.Rules, Budget: r.spec.Budget, MadeUp: jobs.AnyMadeUp(r.spec.Bars),
 	}
 	if run != nil && len(run.Artifacts) > 0 && r.state.refusal() == nil {
-		files, err := r.exhibits(run)
+		files, err := r.assessedFiles(run)
 		if err != nil {
 			return ktrdr.Decision{}, err
 		}
@@ -216,10 +216,10 @@ func (r *research) assess(training *jobs.TrainingResult, run *jobs.BacktestResul
 	return r.begin(ktrdr.AgentAssessment, spec)
 }
 
-// exhibits are what a backtest left to be looked at, with the bars that the model
+// assessedFiles are what a backtest left to be looked at, with the bars that the model
 // read of its symbols.
-func (r *research) exhibits(run *jobs.BacktestResult) (Exhibits, error) {
-	files := Exhibits{Model: run.Model, Backtest: run.Artifacts[0], Symbol: run.Symbol}
+func (r *research) assessedFiles(run *jobs.BacktestResult) (AssessedFiles, error) {
+	files := AssessedFiles{Model: run.Model, Backtest: run.Artifacts[0], Symbol: run.Symbol}
 	var err error
 	if files.Costs, err = r.paid(run); err != nil {
 		return files, err
@@ -250,7 +250,7 @@ type about struct {
 	Brief    string `json:"brief,omitempty"`
 	Strategy string `json:"strategy_name,omitempty"`
 	Session  int64  `json:"session_id"`
-	Place
+	RunPosition
 }
 
 func (r *research) beginWith(t ktrdr.Type, spec json.RawMessage) (ktrdr.Decision, error) {
@@ -260,7 +260,7 @@ func (r *research) beginWith(t ktrdr.Type, spec json.RawMessage) (ktrdr.Decision
 	if err != nil {
 		return ktrdr.Decision{}, err
 	}
-	metadata, err := encode(about{r.state.Brief, r.state.StrategyName, r.state.Session, r.state.Place})
+	metadata, err := encode(about{r.state.Brief, r.state.StrategyName, r.state.Session, r.state.RunPosition})
 	if err != nil {
 		return ktrdr.Decision{}, err
 	}

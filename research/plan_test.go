@@ -85,7 +85,7 @@ func TestPlan_EndsOfChildren(t *testing.T) {
 		"cancelled": {ktrdr.Cancelled, ktrdr.CodeCancelled, func(ktrdr.Type) want {
 			return want{ktrdr.Cancelled, OutcomeCancelled, ktrdr.CheckpointCancellation}
 		}},
-		"lost its backend": {ktrdr.Failed, ktrdr.CodeBackendRestart, func(typ ktrdr.Type) want {
+		"its backend died": {ktrdr.Failed, ktrdr.CodeBackendRestart, func(typ ktrdr.Type) want {
 			if local(typ) {
 				return want{status: ktrdr.Running}
 			}
@@ -121,7 +121,7 @@ func TestPlan_EndsOfChildren(t *testing.T) {
 					}
 					tr.die(x.status, x.code, "bad luck for the last time")
 					if tr.ask(ktrdr.WhyChild); tr.parent.Status != ktrdr.Failed {
-						t.Errorf("after so many losses it is %s, want FAILED", tr.parent.Status)
+						t.Errorf("after the last death of its backend it is %s, want FAILED", tr.parent.Status)
 					}
 					return
 				}

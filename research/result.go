@@ -33,8 +33,8 @@ type Result struct {
 	GateReason string       `json:"gate_rejection_reason,omitempty"`
 	Gates      []GateResult `json:"gates,omitempty"`
 
-	Figures *Figures        `json:"backtest_result,omitempty"` // nil where it did not come to a backtest
-	Model   *ktrdr.Artifact `json:"model,omitempty"`
+	Figures *BacktestFigures `json:"backtest_result,omitempty"` // nil where it did not come to a backtest
+	Model   *ktrdr.Artifact  `json:"model,omitempty"`
 
 	Costs    []PaidCosts `json:"costs,omitempty"`    // that the backtest paid, by symbol
 	Warnings []string    `json:"warnings,omitempty"` // for people
@@ -43,7 +43,7 @@ type Result struct {
 	Training ktrdr.OperationID `json:"training_operation_id,omitempty"`
 	Backtest ktrdr.OperationID `json:"backtest_operation_id,omitempty"`
 	Seed     uint64            `json:"seed"`
-	Place
+	RunPosition
 
 	// ResultHash covers strategy, data, seed, weights, trades, figures and
 	// verdict. It ends at the finalist: a look has a hash of its own. It is the
@@ -51,8 +51,8 @@ type Result struct {
 	ResultHash ktrdr.Hash `json:"result_hash,omitzero"`
 }
 
-// credit says whose work it is. That a model was asked for and did not do it
-// belongs to the summary: whoever paid for it wants to know.
+// credit says who designed and who assessed. The summary says so if the built-in
+// designer did it in place of the model that was asked for.
 func (r *Result) credit(asked string, d *Design, a *Assessment) {
 	r.Assessor = a.Assessor
 	if d != nil {
@@ -69,9 +69,9 @@ func (r *Result) credit(asked string, d *Design, a *Assessment) {
 	r.Summary = strings.Join(append([]string{r.Summary}, r.Instead...), " ")
 }
 
-// Figures are those of the backtest that people ask for first. Rates are
+// BacktestFigures are those of the backtest that people ask for first. Rates are
 // fractions, and all are net of costs.
-type Figures struct {
+type BacktestFigures struct {
 	Sharpe      *float64 `json:"sharpe_ratio"`
 	WinRate     *float64 `json:"win_rate"`
 	MaxDrawdown float64  `json:"max_drawdown"`
@@ -116,7 +116,7 @@ func symbolFigures(accounts []jobs.AccountResult) (list []SymbolFigures) {
 }
 
 // judged adds what the verdict says. Where nothing was traded nothing is added.
-func (f *Figures) judged(v *evidence.Figures) *Figures {
+func (f *BacktestFigures) judged(v *evidence.Figures) *BacktestFigures {
 	if f == nil || v == nil {
 		return f
 	}
@@ -130,7 +130,7 @@ func (f *Figures) judged(v *evidence.Figures) *Figures {
 	return f
 }
 
-func (e *evaluation) figures() *Figures {
+func (e *evaluation) figures() *BacktestFigures {
 	if e.run == nil {
 		return nil
 	}
@@ -141,8 +141,8 @@ func (e *evaluation) figures() *Figures {
 	return f
 }
 
-func figuresOf(m *backtest.Metrics) *Figures {
-	f := &Figures{
+func figuresOf(m *backtest.Metrics) *BacktestFigures {
+	f := &BacktestFigures{
 		Sharpe: m.Sharpe, WinRate: m.WinRate, MaxDrawdown: m.MaxDrawdownPct / 100,
 		NetReturn: m.TotalReturnPct / 100, Trades: m.TotalTrades,
 	}
@@ -222,8 +222,7 @@ func hashes(bars []jobs.Bars) []ktrdr.Hash {
 	return list
 }
 
-// bounded keeps what an assessment says within what a note can hold, whoever
-// made it.
+// bounded keeps an assessment within what a note can hold.
 func (a Assessment) bounded() Assessment {
 	a.Summary = clip(a.Summary, maxText)
 	for _, list := range []*[]string{&a.Strengths, &a.Weaknesses, &a.Suggestions} {

@@ -55,7 +55,7 @@ func barsOf(all []jobs.Bars, wanted []series, name string) ([]jobs.Bars, error) 
 }
 
 // trainedOn is what a training was given to read: all that its strategy reads,
-// in its order. So nobody has to read the strategy again.
+// in its order. The strategy need not be read again.
 func trainedOn(training *ktrdr.Operation) ([]jobs.Bars, error) {
 	var spec struct {
 		Bars []jobs.Bars `json:"bars"`

@@ -19,15 +19,15 @@ import (
 // Builtin names the designer and assessor that need no key and no network.
 const Builtin = "builtin"
 
-// Place is where a research stands in its run.
-type Place struct {
+// RunPosition is where a research stands in its run.
+type RunPosition struct {
 	Run        string `json:"run"`
 	Generation int    `json:"generation"`
 	Index      int    `json:"index"` // in its generation
 }
 
 // Key names the place among all.
-func (p Place) Key() string { return fmt.Sprintf("%s/%d/%d", p.Run, p.Generation, p.Index) }
+func (p RunPosition) Key() string { return fmt.Sprintf("%s/%d/%d", p.Run, p.Generation, p.Index) }
 
 // Spec is all that a research needs, pinned when it is created. The result is a
 // function of it and, as far as Horizon reaches, of memory.
@@ -42,7 +42,7 @@ type Spec struct {
 	Seed        uint64 `json:"seed"`
 	RunSeed     uint64 `json:"run_seed"` // that the seeds of a run are made from
 	KernelClass string `json:"kernel_class"`
-	Place
+	RunPosition
 	Size    int       `json:"generation_size"` // of the run's generations
 	Until   time.Time `json:"until,omitzero"`  // no generation of the run starts after this
 	Horizon string    `json:"horizon"`         // which notes of other runs count
@@ -100,7 +100,7 @@ type DesignSpec struct {
 	Understanding designer.Brief `json:"understanding"`
 	Model         string         `json:"model"`
 	Seed          uint64         `json:"seed"`
-	Place
+	RunPosition
 	Horizon string           `json:"horizon"`
 	Bars    []jobs.Bars      `json:"bars"`
 	Sealed  time.Time        `json:"sealed_from,omitzero"` // where the holdout begins
@@ -126,7 +126,7 @@ type Design struct {
 	Hypothesis string           `json:"hypothesis"`
 	Key        string           `json:"key,omitempty"` // identifies what the strategy means
 	Genome     *designer.Genome `json:"genome,omitempty"`
-	Tests      *HypothesisNote  `json:"tests,omitempty"` // what somebody else wanted to know
+	Tests      *HypothesisNote  `json:"tests,omitempty"` // the hypothesis of an earlier research that it tests
 
 	Designer  string     `json:"designer"`            // the model, or Builtin
 	Prompt    string     `json:"prompt,omitempty"`    // and its version, that a model was given
@@ -141,14 +141,14 @@ type AssessmentSpec struct {
 	Hypothesis string `json:"hypothesis,omitempty"`
 	Model      string `json:"model"`
 	Seed       uint64 `json:"seed"`
-	Place
+	RunPosition
 	Gates     []GateResult    `json:"gates"`
 	Training  TrainingFigures `json:"training"`
 	Collapsed bool            `json:"collapsed"`
 	Counted   int             `json:"trials_counted"` // trials that the verdict is adjusted for
 	Rules     evidence.Rules  `json:"rules"`
 	Budget    Budget          `json:"budget"`
-	Files     *Exhibits       `json:"files,omitempty"`
+	Files     *AssessedFiles  `json:"files,omitempty"`
 	MadeUp    *bool           `json:"made_up,omitempty"` // prices of the research were made up; nil: not known
 
 	legacySpec
@@ -157,8 +157,8 @@ type AssessmentSpec struct {
 // TrialsCounted is how many trials the verdict is adjusted for.
 func (s AssessmentSpec) TrialsCounted() int { return max(s.Counted, s.trials(), 1) }
 
-// Exhibits are what an assessment looks at.
-type Exhibits struct {
+// AssessedFiles are what an assessment looks at.
+type AssessedFiles struct {
 	Model    ktrdr.Artifact `json:"model"`
 	Backtest ktrdr.Artifact `json:"backtest"`
 	Symbol   string         `json:"symbol,omitempty"` // where one was traded; of several the bars tell
@@ -189,8 +189,8 @@ type Assessment struct {
 	Decisions []llm.Step `json:"decisions,omitempty"`
 }
 
-// Hypothesis is something to find out. The holdout has no part in it: it is told
-// to whoever designs next.
+// Hypothesis is something to find out. It never tells of the holdout: the next
+// designs read it.
 type Hypothesis struct {
 	Text      string `json:"text"`
 	Rationale string `json:"rationale"`
@@ -226,7 +226,7 @@ func (s AssessmentSpec) Validate() error {
 	return errors.Join(require(s.Model != "", "model is empty"), s.check(), s.Rules.Validate())
 }
 
-func (p Place) check() error {
+func (p RunPosition) check() error {
 	return errors.Join(
 		require(p.Run != "", "run is empty"),
 		require(p.Generation >= 0 && p.Index >= 0, "generation %d, index %d: both count from 0", p.Generation, p.Index),

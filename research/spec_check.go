@@ -14,13 +14,13 @@ import (
 
 // reading is a strategy as it was read.
 type reading struct {
-	*strategy.Strategy            // which nobody changes
+	*strategy.Strategy            // never changed
 	hash               ktrdr.Hash // its Hash
 	warnings           []strategy.Warning
 }
 
-// strategies are those that were read last: a model that designs one, and
-// whoever asks for one, has it checked before the plan reads it.
+// strategies are those that were read last: a design and a request are checked
+// before the plan reads them.
 var strategies recent[reading]
 
 // readStrategy parses a strategy and refuses one that is too long to be carried
@@ -86,8 +86,8 @@ const (
 	maxCPU    = 24 * time.Hour
 )
 
-// affordable refuses a strategy whose training would take a machine down, or a
-// night, before anything is allocated.
+// affordable refuses a strategy whose training would take a machine down, or
+// take hours, before anything is allocated.
 func affordable(s *strategy.Strategy, bars int) error {
 	if err := s.Cost(bars).Check(maxMemory, maxCPU); err != nil {
 		return fmt.Errorf("strategy %s: %w", s.Name, err)
@@ -113,8 +113,8 @@ const fewestSamples = 30
 
 // trainable refuses a strategy of whose data purging would leave too little: a
 // sample counts in its part only if its label ends there, before the embargo.
-// How far a zigzag looks nobody knows beforehand. Of fewer bars than any research
-// has it says nothing.
+// A zigzag has no fixed horizon. Of fewer bars than any research has it says
+// nothing.
 func trainable(s *strategy.Strategy, bars int) error {
 	if bars < minBars/2 {
 		return nil

@@ -9,7 +9,7 @@ import (
 
 // Span is which bars of a series were looked at. The hash says whether they are
 // the very same; the time, whether they are the same bars of the market, however
-// many have come since or were imported anew.
+// many have come since or were imported again.
 type Span struct {
 	Symbol    string           `json:"symbol"`
 	Timeframe market.Timeframe `json:"timeframe"`

@@ -62,10 +62,10 @@ func (p Phase) progress() *ktrdr.Progress {
 	}
 }
 
-// State is what a research remembers: the state of its row, and of every
+// PlanState is what a research remembers: the state of its row, and of every
 // checkpoint of it. What the spec has too is there for who reads a checkpoint
 // alone.
-type State struct {
+type PlanState struct {
 	Session int64 `json:"session_id"`
 	Phase   Phase `json:"phase"`
 
@@ -75,7 +75,7 @@ type State struct {
 	Hypothesis   string `json:"hypothesis,omitempty"`
 
 	StrategyHash ktrdr.Hash      `json:"strategy_hash,omitzero"` // of what the strategy means
-	Tests        *HypothesisNote `json:"tests,omitempty"`        // what somebody else wanted to know
+	Tests        *HypothesisNote `json:"tests,omitempty"`        // the hypothesis of an earlier research that it tests
 
 	DesignOperation     ktrdr.OperationID `json:"design_operation_id,omitempty"`
 	TrainingOperation   ktrdr.OperationID `json:"training_operation_id,omitempty"`
@@ -90,13 +90,13 @@ type State struct {
 	Seed          uint64 `json:"seed"`
 	Horizon       string `json:"horizon"`
 	Budget        Budget `json:"budget"`
-	Place
+	RunPosition
 }
 
 // stateOf is what a research remembers when it is asked.
-func stateOf(parent ktrdr.Operation, spec *Spec) (State, error) {
+func stateOf(parent ktrdr.Operation, spec *Spec) (PlanState, error) {
 	if len(parent.State) > 0 {
-		var s State
+		var s PlanState
 		if err := json.Unmarshal(parent.State, &s); err != nil {
 			return s, ktrdr.Errorf(ktrdr.CodeCorrupt, "state of %s: %w", parent.ID, err)
 		}
@@ -104,14 +104,14 @@ func stateOf(parent ktrdr.Operation, spec *Spec) (State, error) {
 			return s, nil
 		}
 	}
-	return State{
+	return PlanState{
 		Session: parent.Session, Phase: Idle, TriggerReason: spec.TriggerReason, Brief: clip(spec.Brief, maxText),
-		Seed: spec.Seed, Horizon: spec.Horizon, Budget: spec.Budget, Place: spec.Place,
+		Seed: spec.Seed, Horizon: spec.Horizon, Budget: spec.Budget, RunPosition: spec.RunPosition,
 	}, nil
 }
 
 // enter moves the state into a phase whose work a child does.
-func (s *State) enter(t ktrdr.Type, child ktrdr.OperationID) {
+func (s *PlanState) enter(t ktrdr.Type, child ktrdr.OperationID) {
 	s.Phase = phaseOf(t)
 	switch t {
 	case ktrdr.AgentDesign:
@@ -126,7 +126,7 @@ func (s *State) enter(t ktrdr.Type, child ktrdr.OperationID) {
 }
 
 // gate notes what a gate said. A gate that is asked again says the same.
-func (s *State) gate(r GateResult) {
+func (s *PlanState) gate(r GateResult) {
 	for i := range s.Gates {
 		if s.Gates[i].Gate == r.Gate {
 			s.Gates[i] = r
@@ -137,7 +137,7 @@ func (s *State) gate(r GateResult) {
 }
 
 // refusal is the gate that let the research go no further; nil if none did.
-func (s *State) refusal() *GateResult {
+func (s *PlanState) refusal() *GateResult {
 	for i := range s.Gates {
 		if !s.Gates[i].Passed {
 			return &s.Gates[i]
@@ -148,7 +148,7 @@ func (s *State) refusal() *GateResult {
 
 // epochOf is the epoch that a training has come to, as its progress tells.
 func epochOf(child *ktrdr.Operation) int {
-	var f jobs.Figures
+	var f jobs.ProgressContext
 	if json.Unmarshal(child.Progress.Context, &f) != nil {
 		return 0
 	}

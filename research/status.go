@@ -58,7 +58,7 @@ type Active struct {
 	Brief     string            `json:"brief,omitempty"`
 	Seed      uint64            `json:"seed"`
 	MadeUp    *bool             `json:"made_up"` // its prices, or some of them, were made up; null: not known
-	Place
+	RunPosition
 	Child     ktrdr.OperationID `json:"child_operation_id,omitempty"` // that does the work of the phase
 	Progress  *ktrdr.Progress   `json:"child_progress,omitempty"`
 	CreatedAt time.Time         `json:"created_at"`
@@ -125,12 +125,12 @@ func active(op ktrdr.Operation, s *Snapshot) Active {
 	}
 	var waits Listing
 	if json.Unmarshal(op.Metadata, &waits) == nil { // what cannot be read is left out
-		a.Brief, a.Strategy, a.Seed, a.MadeUp, a.Place = waits.Brief, waits.Strategy, waits.Seed, waits.MadeUp, waits.Place
+		a.Brief, a.Strategy, a.Seed, a.MadeUp, a.RunPosition = waits.Brief, waits.Strategy, waits.Seed, waits.MadeUp, waits.RunPosition
 	}
 	if op.Status != ktrdr.Pending && !op.StartedAt.IsZero() && s.Now.After(op.StartedAt) {
 		a.Seconds = s.Now.Sub(op.StartedAt).Seconds()
 	}
-	var state State
+	var state PlanState
 	if json.Unmarshal(op.State, &state) != nil {
 		return a
 	}
@@ -143,7 +143,7 @@ func active(op ktrdr.Operation, s *Snapshot) Active {
 }
 
 // child is the operation that does the work of the phase.
-func (s State) child() ktrdr.OperationID {
+func (s PlanState) child() ktrdr.OperationID {
 	switch s.Phase {
 	case Designing:
 		return s.DesignOperation

@@ -44,7 +44,7 @@ func (v Views) Budget(ctx context.Context) (BudgetStatus, error) {
 	return BudgetStatus{Limit: v.Daily.USD(), Spent: spent.Today.USD(), Remaining: max(v.Daily-spent.Today, 0).USD()}, nil
 }
 
-// Status is how research stands. It lists so many at most of those that wait for
+// Status is how research stands. It lists a bounded number of those that wait for
 // their turn.
 func (v Views) Status(ctx context.Context, waiting int) (Status, error) {
 	s := Snapshot{Children: map[ktrdr.OperationID]ktrdr.Operation{}, Now: time.Now()}
@@ -98,7 +98,7 @@ type HypothesisRow struct {
 type ExperimentRow struct {
 	Operation ktrdr.OperationID `json:"operation_id"`
 	At        time.Time         `json:"at"`
-	Place
+	RunPosition
 
 	Strategy   string         `json:"strategy_name,omitempty"`
 	Status     Outcome        `json:"status"` // completed, gate_rejected, failed
@@ -222,7 +222,7 @@ func (v Views) experiments(ctx context.Context, records []Record) ([]ExperimentR
 	}
 	for i, r := range records {
 		e := ExperimentRow{
-			Operation: r.Operation, At: r.At, Place: r.Place,
+			Operation: r.Operation, At: r.At, RunPosition: r.RunPosition,
 			Strategy: r.Name, Status: r.Status, Verdict: r.Verdict, Rung: r.Rung, Summary: r.Summary,
 			GateReason: r.GateReason, Error: r.Error,
 		}
@@ -241,7 +241,7 @@ func (v Views) experiments(ctx context.Context, records []Record) ([]ExperimentR
 
 // evidenceOf is the evidence in the figures of a research. A research that
 // a gate rejected has no verdict, but its backtest measured the same test part.
-func evidenceOf(f *Figures) TestEvidence {
+func evidenceOf(f *BacktestFigures) TestEvidence {
 	if f == nil {
 		return TestEvidence{}
 	}

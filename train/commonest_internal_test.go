@@ -1,13 +1,17 @@
 package train
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/ktrdr/ktrdr/metrics"
+)
 
 func TestTestMetrics_KnowTheCommonestClassOfTheTestPart(t *testing.T) {
-	m := TestMetrics{Samples: 10, ClassMetrics: &ClassMetrics{Classes: []ClassScore{{Samples: 2}, {Samples: 7}, {Samples: 1}}}}
-	if got := m.commonest(); got != 0.7 {
+	m := metrics.TestMetrics{Samples: 10, ClassMetrics: &metrics.ClassMetrics{Classes: []metrics.ClassScore{{Samples: 2}, {Samples: 7}, {Samples: 1}}}}
+	if got := commonest(&m); got != 0.7 {
 		t.Errorf("commonest %v, want 0.7", got)
 	}
-	if got := (&TestMetrics{Samples: 10, RegressionMetrics: &RegressionMetrics{}}).commonest(); got != 0 {
+	if got := commonest(&metrics.TestMetrics{Samples: 10, RegressionMetrics: &metrics.RegressionMetrics{}}); got != 0 {
 		t.Errorf("commonest of a regression %v, want 0", got)
 	}
 }

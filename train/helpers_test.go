@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/strategy"
 	"github.com/ktrdr/ktrdr/train"
@@ -158,7 +159,7 @@ func carry(t testing.TB, r *train.Run, batches int) bool {
 	return true
 }
 
-func finish(t testing.TB, r *train.Run) (*train.Model, train.Metrics) {
+func finish(t testing.TB, r *train.Run) (*train.Model, metrics.Metrics) {
 	t.Helper()
 	m, metrics, err := r.Finish()
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/ktrdr/ktrdr/feature"
+	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/strategy"
 )
@@ -24,15 +25,15 @@ type Model struct {
 
 // Info is what a model knows of its making.
 type Info struct {
-	Numerics    string       `json:"numerics"`     // versions of the arithmetic
-	KernelClass string       `json:"kernel_class"` // of the kernels it was trained with, and runs on
-	Seed        uint64       `json:"seed,string"`
-	Features    []string     `json:"features"`
-	Norm        feature.Norm `json:"norm"`
-	Unit        Unit         `json:"target_unit,omitempty"` // of a regression: what the network counts returns in
-	Sources     []Source     `json:"sources"`
-	Split       Split        `json:"split"` // bars before Split.Test are not out of sample
-	Metrics     Metrics      `json:"metrics"`
+	Numerics    string           `json:"numerics"`     // versions of the arithmetic
+	KernelClass string           `json:"kernel_class"` // of the kernels it was trained with, and runs on
+	Seed        uint64           `json:"seed,string"`
+	Features    []string         `json:"features"`
+	Norm        feature.Norm     `json:"norm"`
+	Unit        Unit             `json:"target_unit,omitempty"` // of a regression: what the network counts returns in
+	Sources     []metrics.Source `json:"sources"`
+	Split       metrics.Split    `json:"split"` // bars before Split.Test are not out of sample
+	Metrics     metrics.Metrics  `json:"metrics"`
 }
 
 // The metadata of a model file.
@@ -49,7 +50,7 @@ const maxModel = 64 << 20
 // history of the training, which may be long, is left out.
 func (m *Model) Encode(w io.Writer) error {
 	info := m.Info
-	info.Metrics.Training.History = History{}
+	info.Metrics.Training.History = metrics.History{}
 	b, err := json.Marshal(info)
 	if err != nil {
 		return fmt.Errorf("write model: %w", err)
@@ -130,7 +131,7 @@ func (m *Model) check() error {
 	if err := m.Info.Unit.check(m.Strategy); err != nil {
 		return err
 	}
-	if err := m.Info.Split.check(); err != nil {
+	if err := checkSplit(m.Info.Split); err != nil {
 		return err
 	}
 	if got, want := m.Net.Spec().String(), network(m.Strategy, len(features)).String(); got != want {

@@ -10,6 +10,7 @@ import (
 	"github.com/ktrdr/ktrdr/backtest"
 	"github.com/ktrdr/ktrdr/feature"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/strategy"
 )
@@ -39,15 +40,6 @@ const (
 	unsure                  // the answer would trade, and is below the confidence threshold or the cost
 	answered                // hold is the answer
 )
-
-// Holds counts the bars at which the signal is to hold, by the reason.
-type Holds struct {
-	Undefined int `json:"undefined"` // a feature has no value, or too few bars have passed
-	Unsure    int `json:"unsure"`    // the answer would trade, and is below the confidence threshold or the cost
-	Answered  int `json:"answered"`  // hold is the answer
-
-	Followed int `json:"-"` // the other bars, at which the signal is to trade
-}
 
 // Answer is what the model says of one bar.
 func (s *Signals) Answer(bar int) []float32 { return s.Answers[bar*s.Outputs:][:s.Outputs] }
@@ -193,8 +185,8 @@ func (s *Signals) explain(st *strategy.Strategy) {
 }
 
 // Holds counts the bars from one on at which there was no signal.
-func (s *Signals) Holds(from int) Holds {
-	var h Holds
+func (s *Signals) Holds(from int) metrics.Holds {
+	var h metrics.Holds
 	for _, why := range s.why[from:] {
 		switch why {
 		case undefined:

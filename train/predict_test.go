@@ -144,7 +144,7 @@ func TestPredict_OnEachSymbolOfAMultiSymbolModel(t *testing.T) {
 	data := unlike(t)
 	m := model(t, lab{symbols: threeSymbols, deployment: "{target_symbols: {mode: training_only}}"}, data...)
 	for _, d := range data {
-		p, err := train.NewPlan(m, d, strategy.Span{}, train.Overrides{})
+		p, err := train.NewPlan(m, d, strategy.Span{}, backtest.Overrides{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +163,7 @@ func TestNewPlan_TradesWithinItsSpan(t *testing.T) {
 	m := model(t, lab{}, data)
 	b := data.Bars[0]
 	span := strategy.Span{Start: time.Unix(b.Time[300], 0).UTC(), End: time.Unix(b.Time[700], 0).UTC()}
-	p, err := train.NewPlan(m, data, span, train.Overrides{Commission: new(0.002), InitialCapital: new(5000.0)})
+	p, err := train.NewPlan(m, data, span, backtest.Overrides{Commission: new(0.002), InitialCapital: new(5000.0)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestNewPlan_TradesWithinItsSpan(t *testing.T) {
 		t.Error("the span changes signals")
 	}
 	late := strategy.Span{Start: time.Unix(b.Time[899], 0).UTC().Add(24 * time.Hour)}
-	if _, err := train.NewPlan(m, data, late, train.Overrides{}); err == nil || !strings.Contains(err.Error(), "no bar is left to decide at") {
+	if _, err := train.NewPlan(m, data, late, backtest.Overrides{}); err == nil || !strings.Contains(err.Error(), "no bar is left to decide at") {
 		t.Errorf("err = %v for a span behind the data", err)
 	}
 }
@@ -196,7 +196,7 @@ func TestBacktestConfig_TakesEveryKey(t *testing.T) {
 		InitialCapital: 2000, Commission: 0.001, Slippage: 0.002, Spread: 0.003, SizeMode: backtest.Risk, PositionSize: 0.01,
 		LotSize: 10, Leverage: 5, StopLoss: 0.02, TakeProfit: 0.04, AllowShort: true, Flip: true, MinSeparation: 3 * time.Hour,
 	}
-	if got := train.BacktestConfig(s, train.Overrides{}); got != want {
+	if got := train.BacktestConfig(s, backtest.Overrides{}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

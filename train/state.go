@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/strategy"
 )
@@ -41,7 +42,7 @@ func (r *Run) MarshalBinary() ([]byte, error) {
 	for _, p := range r.best.weights {
 		w.singles(p.Data)
 	}
-	for _, column := range r.history.columns() {
+	for _, column := range columns(&r.history) {
 		w.numbers(*column)
 	}
 	w.bytes(trainer)
@@ -109,7 +110,7 @@ func (r *Run) load(src *source) error {
 			p.Data = data
 		}
 	}
-	for _, column := range r.history.columns() {
+	for _, column := range columns(&r.history) {
 		*column = src.numbers()
 	}
 	trainer := src.bytes()
@@ -145,12 +146,12 @@ func (r *Run) plausible() error {
 }
 
 // columns are the history's values in the order in which they are stored.
-func (h *History) columns() []*[]float64 {
+func columns(h *metrics.History) []*[]float64 {
 	return []*[]float64{&h.TrainLoss, &h.TrainAccuracy, &h.ValLoss, &h.ValAccuracy, &h.LearningRate}
 }
 
-func (h History) clone() History {
-	for _, column := range h.columns() {
+func clone(h metrics.History) metrics.History {
+	for _, column := range columns(&h) {
 		*column = slices.Clone(*column)
 	}
 	return h

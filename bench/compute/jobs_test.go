@@ -92,7 +92,7 @@ func trade(b *testing.B, name string, m *train.Model, bars *market.Bars) {
 	var r *backtest.Result
 	data := train.Series{Symbol: bars.Symbol, Bars: []*market.Bars{bars}}
 	took := best(30, func() {
-		p, err := train.NewPlan(m, data, strategy.Span{}, train.Overrides{})
+		p, err := train.NewPlan(m, data, strategy.Span{}, backtest.Overrides{})
 		check(b, err)
 		r, err = backtest.Backtest(p.Bars, p.Signals.Signal, p.Config)
 		check(b, err)

@@ -219,7 +219,7 @@ func TestServe_PinsItsSettingsInEveryResearch(t *testing.T) {
 		t.Errorf("the costs are %+v, want those of the setting", got)
 	}
 	if spec.Size != 2 || spec.Generation != 1 || spec.Index != 0 {
-		t.Errorf("the third is %+v of generations of %d, want the first of the second of two", spec.Place, spec.Size)
+		t.Errorf("the third is %+v of generations of %d, want the first of the second of two", spec.RunPosition, spec.Size)
 	}
 	if share := float64(spec.Holdout[0].Size) / float64(spec.Holdout[0].Size+spec.Bars[0].Size); share < 0.29 || share > 0.31 {
 		t.Errorf("%.3f of the bars are held out, want 0.3", share)

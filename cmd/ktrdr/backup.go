@@ -11,11 +11,11 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/library"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/sqlstore"
 )
 
@@ -86,7 +86,7 @@ func (a *app) backup(ctx context.Context, cfg backend.Config, name string, force
 // copyFolder brings what is only in the data folder into the lab, so that the
 // backup holds it. What it cannot hold is told.
 func (a *app) copyFolder(ctx context.Context, l *ledger, cfg backend.Config) error {
-	tell := func(t jobs.TakenOver) {
+	tell := func(t library.TakenOver) {
 		if t.Err != nil {
 			fmt.Fprintf(a.err, "warning: %s is not in the backup: %s: %s\n", plain(t.Path), plain(t.What), plain(t.Err.Error()))
 		}

@@ -63,12 +63,12 @@ func (l *ledger) list(ctx context.Context, old bool) ([]stored, error) {
 
 // stored is a series of the library as commands print it.
 type stored struct {
-	jobs.Entry
+	jobs.SeriesInfo
 	Hash string `json:"hash"`
 	inLedger
 }
 
-func storedAs(e jobs.Entry) stored { return stored{Entry: e, Hash: e.Hash.String()} }
+func storedAs(e jobs.SeriesInfo) stored { return stored{SeriesInfo: e, Hash: e.Hash.String()} }
 
 // from tells how the series came into the lab.
 func (s stored) from() string {
@@ -162,10 +162,10 @@ func (a *app) openSeries(cmd *cobra.Command, s series) (*market.Bars, error) {
 
 // openEntry reads a series of the library and its row. A symbol in other capitals
 // than the library's is understood.
-func (a *app) openEntry(cmd *cobra.Command, s series) (e jobs.Entry, b *market.Bars, err error) {
+func (a *app) openEntry(cmd *cobra.Command, s series) (e jobs.SeriesInfo, b *market.Bars, err error) {
 	err = a.withLedger(cmd, func(l *ledger) error {
 		ctx := cmd.Context()
-		if e, err = l.library.Entry(ctx, s.symbol, s.timeframe); errors.Is(err, market.ErrNoData) {
+		if e, err = l.library.Info(ctx, s.symbol, s.timeframe); errors.Is(err, market.ErrNoData) {
 			if e, err = l.entrySpelt(ctx, s); errors.Is(err, market.ErrNoData) {
 				err = l.missing(ctx, s)
 			}
@@ -183,14 +183,16 @@ func (a *app) openEntry(cmd *cobra.Command, s series) (e jobs.Entry, b *market.B
 
 // entrySpelt finds a series whose symbol differs by capitals only. The store has
 // at most one. Without a match the error is market.ErrNoData.
-func (l *ledger) entrySpelt(ctx context.Context, s series) (jobs.Entry, error) {
+func (l *ledger) entrySpelt(ctx context.Context, s series) (jobs.SeriesInfo, error) {
 	all, err := l.library.List(ctx)
 	if err != nil {
-		return jobs.Entry{}, err
+		return jobs.SeriesInfo{}, err
 	}
-	i := slices.IndexFunc(all, func(e jobs.Entry) bool { return strings.EqualFold(e.Symbol, s.symbol) && e.Timeframe == s.timeframe })
+	i := slices.IndexFunc(all, func(e jobs.SeriesInfo) bool {
+		return strings.EqualFold(e.Symbol, s.symbol) && e.Timeframe == s.timeframe
+	})
 	if i < 0 {
-		return jobs.Entry{}, market.ErrNoData
+		return jobs.SeriesInfo{}, market.ErrNoData
 	}
 	return all[i], nil
 }

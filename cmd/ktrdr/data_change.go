@@ -122,7 +122,7 @@ func newDataRename(a *app) *cobra.Command {
 	}
 	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		var entries []jobs.Entry
+		var entries []jobs.SeriesInfo
 		err := a.withLedger(cmd, func(l *ledger) (err error) {
 			entries, err = l.library.Rename(cmd.Context(), l.markets, args[0], args[1])
 			return err

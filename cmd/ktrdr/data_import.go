@@ -15,6 +15,7 @@ import (
 	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -50,7 +51,7 @@ type importFlags struct {
 	checkOnly bool
 	replace   bool
 	append    bool
-	choice    jobs.Choice
+	choice    library.Choice
 }
 
 // mode is what to do where the series exists.
@@ -235,7 +236,7 @@ type importer struct {
 	ledger *ledger
 	opt    market.ImportOptions
 	mode   jobs.ImportMode
-	choice jobs.Choice
+	choice library.Choice
 }
 
 // group imports files that are said to be of one series. The last result tells
@@ -280,7 +281,7 @@ func (im *importer) group(ctx context.Context, files []target) []imported {
 		_, last.refused = errors.AsType[*market.InvalidError](err)
 		last.OK, last.Error = false, err.Error()
 		if im.mode == jobs.ImportNew && ktrdr.CodeOf(err) == ktrdr.CodeConflict {
-			_, err := im.ledger.library.Entry(ctx, all.Symbol, all.Timeframe)
+			_, err := im.ledger.library.Info(ctx, all.Symbol, all.Timeframe)
 			last.exists = err == nil
 		}
 	}
@@ -289,7 +290,7 @@ func (im *importer) group(ctx context.Context, files []target) []imported {
 
 // read reads one file; nil bars when it is refused.
 func (im *importer) read(ctx context.Context, t target) (imported, *market.Bars) {
-	r := imported{File: t.file, Symbol: t.symbol, Timeframe: t.timeframe, asked: im.choice != jobs.Choice{}}
+	r := imported{File: t.file, Symbol: t.symbol, Timeframe: t.timeframe, asked: im.choice != library.Choice{}}
 	opt := im.opt
 	opt.Symbol, opt.Timeframe = t.symbol, t.timeframe
 	b, rep, err := market.ReadFile(ctx, t.file, opt)
@@ -321,7 +322,7 @@ func points(b *market.Bars) string {
 }
 
 func (im *importer) store(ctx context.Context, b *market.Bars, source string, r *imported) error {
-	done, err := im.ledger.library.Import(ctx, jobs.Import{
+	done, err := im.ledger.library.Import(ctx, library.Import{
 		Bars: b, Mode: im.mode, Origin: ktrdr.BarsFromFile, Source: source, MadeUp: new(false),
 		Markets: im.ledger.markets, Choice: im.choice,
 	})

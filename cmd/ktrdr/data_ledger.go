@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/library"
 
 	"github.com/spf13/cobra"
 
@@ -20,12 +21,12 @@ import (
 // ledger is the storage of a lab, with its library and its markets.
 type ledger struct {
 	backend.Storage
-	library *jobs.Library
-	markets *jobs.Markets
+	library *library.Library
+	markets *library.Markets
 }
 
 func newLedger(st backend.Storage) *ledger {
-	return &ledger{st, jobs.NewLibrary(st.Store, st.Blobs), jobs.NewMarkets(st.Store, st.Blobs)}
+	return &ledger{st, library.NewLibrary(st.Store, st.Blobs), library.NewMarkets(st.Store, st.Blobs)}
 }
 
 // withLedger opens the lab for a command that reads it. Where there is no lab yet
@@ -120,7 +121,7 @@ func (a *app) makeLedger(cmd *cobra.Command) (*ledger, error) {
 // takenOver brings the bars of an earlier version into the lab. A series that
 // cannot be taken over is told and stays where it is.
 func (a *app) takenOver(ctx context.Context, l *ledger, cfg backend.Config) (*ledger, error) {
-	err := l.library.TakeOverBars(ctx, cfg.Data, func(t jobs.TakenOver) {
+	err := l.library.TakeOverBars(ctx, cfg.Data, func(t library.TakenOver) {
 		if t.Err != nil {
 			fmt.Fprintf(a.err, "warning: %s stays in %s: %s\n", plain(t.What), plain(t.Path), plain(t.Err.Error()))
 		}
@@ -136,7 +137,7 @@ const oldLibraryFolder = "data"
 
 // addMade stores bars that a command has made and assigns them to their market.
 // replace says that they may take the place of others.
-func (l *ledger) addMade(ctx context.Context, b *market.Bars, im jobs.Import, replace bool) (stored, error) {
+func (l *ledger) addMade(ctx context.Context, b *market.Bars, im library.Import, replace bool) (stored, error) {
 	im.Bars, im.Markets = b, l.markets
 	if replace {
 		im.Mode = jobs.ImportReplace
@@ -148,7 +149,7 @@ func (l *ledger) addMade(ctx context.Context, b *market.Bars, im jobs.Import, re
 // free refuses to make a series that exists with other bars, unless it may be
 // replaced. otherwise says what else can be done.
 func (l *ledger) free(ctx context.Context, b *market.Bars, replace bool, otherwise string) error {
-	was, err := l.library.Entry(ctx, b.Symbol, b.Timeframe)
+	was, err := l.library.Info(ctx, b.Symbol, b.Timeframe)
 	switch {
 	case errors.Is(err, market.ErrNoData):
 		return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -26,7 +27,7 @@ Until then no research, training or backtest uses the series.
 trials and looks are added, and they stay merged.`
 
 func newDataMarket(a *app) *cobra.Command {
-	var choice jobs.Choice
+	var choice library.Choice
 	cmd := &cobra.Command{
 		Use: "market SYMBOL TIMEFRAME", Short: "Show or decide the market of a series", Long: marketHelp,
 		Args: exactly(2, seriesArgs), ValidArgsFunction: a.completeSeries,
@@ -47,12 +48,12 @@ func newDataMarket(a *app) *cobra.Command {
 }
 
 // choiceFlags adds the flags with which a user decides on a market.
-func choiceFlags(cmd *cobra.Command, c *jobs.Choice) {
+func choiceFlags(cmd *cobra.Command, c *library.Choice) {
 	cmd.Flags().StringVar(&c.SameAs, "same-market-as", "", "same market as `SYMBOL` (or the id of a market)")
 	cmd.Flags().BoolVar(&c.New, "new-market", false, "new market, if the prices do not decide")
 }
 
-func (a *app) decideMarket(cmd *cobra.Command, s series, c jobs.Choice) error {
+func (a *app) decideMarket(cmd *cobra.Command, s series, c library.Choice) error {
 	var shown stored
 	err := a.withLedger(cmd, func(l *ledger) error {
 		e, p, err := l.markets.PlaceSeries(cmd.Context(), l.library, s.symbol, s.timeframe, c)
@@ -81,12 +82,12 @@ type inLedger struct {
 	Looks       int       `json:"looks"`
 }
 
-func ledgerShown(p jobs.Placement) inLedger {
+func ledgerShown(p library.Placement) inLedger {
 	return inLedger{p.Market.ID, p.Reason, p.Question, p.Market.HoldoutFrom, p.Market.Trials, p.Market.Looks}
 }
 
 // inMarket adds to a series what the ledger says of it.
-func inMarket(s stored, p jobs.Placement) stored {
+func inMarket(s stored, p library.Placement) stored {
 	s.inLedger = ledgerShown(p)
 	return s
 }
@@ -118,9 +119,9 @@ func printMarket(w io.Writer, s stored) {
 // addMarkets adds to the series of a list what the ledger says of them.
 func (l *ledger) addMarkets(ctx context.Context, list []stored) error {
 	for i, s := range list {
-		p, err := l.markets.Describe(ctx, s.Entry)
+		p, err := l.markets.Describe(ctx, s.SeriesInfo)
 		if err == nil && p.Market.ID == "" && s.Current {
-			p.Question, err = l.questionOf(ctx, s.Entry)
+			p.Question, err = l.questionOf(ctx, s.SeriesInfo)
 		}
 		if err != nil {
 			return err
@@ -132,7 +133,7 @@ func (l *ledger) addMarkets(ctx context.Context, list []stored) error {
 
 // questionOf is what the user must decide about a series that has no market. A
 // series that cannot be read says so there.
-func (l *ledger) questionOf(ctx context.Context, e jobs.Entry) (string, error) {
+func (l *ledger) questionOf(ctx context.Context, e jobs.SeriesInfo) (string, error) {
 	b, err := l.library.Open(ctx, e)
 	if ktrdr.CodeOf(err) == ktrdr.CodeCorrupt {
 		return err.Error(), nil

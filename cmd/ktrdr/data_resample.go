@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -59,7 +59,7 @@ func (a *app) resample(cmd *cobra.Command, from series, to market.Timeframe, rep
 		if err := l.free(cmd.Context(), longer, replace, ""); err != nil {
 			return err
 		}
-		made, err = l.addMade(cmd.Context(), longer, jobs.Import{Origin: ktrdr.BarsResampled, Source: from.String(), MadeUp: source.MadeUp},
+		made, err = l.addMade(cmd.Context(), longer, library.Import{Origin: ktrdr.BarsResampled, Source: from.String(), MadeUp: source.MadeUp},
 			replace)
 		return err
 	})

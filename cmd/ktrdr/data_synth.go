@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -87,7 +87,7 @@ func (a *app) synth(cmd *cobra.Command, f synthFlags) error {
 		if err := l.free(cmd.Context(), b, f.replace, "choose another --symbol, or "); err != nil {
 			return err
 		}
-		made, err = l.addMade(cmd.Context(), b, jobs.Import{Origin: ktrdr.BarsSynthetic, Source: f.source(), MadeUp: new(true)}, f.replace)
+		made, err = l.addMade(cmd.Context(), b, library.Import{Origin: ktrdr.BarsSynthetic, Source: f.source(), MadeUp: new(true)}, f.replace)
 		return err
 	})
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/research"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/internal/text"
-	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -85,6 +85,6 @@ func (f *researchDemo) makeMarket(ctx context.Context, d *demo) error {
 		Symbol: demoSymbol, Timeframe: market.H1, Bars: demoBars, Seed: f.seed, Edge: f.edge,
 		Start: time.Date(2015, 1, 5, 0, 0, 0, 0, time.UTC),
 	})
-	_, err = l.addMade(ctx, b, jobs.Import{Origin: ktrdr.BarsSynthetic, Source: "demo", MadeUp: new(true)}, true)
+	_, err = l.addMade(ctx, b, library.Import{Origin: ktrdr.BarsSynthetic, Source: "demo", MadeUp: new(true)}, true)
 	return errors.Join(err, l.Close())
 }

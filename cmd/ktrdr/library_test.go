@@ -331,7 +331,7 @@ func TestData_DeleteAndRenameKeepTheLedgerAndWhatIsPinned(t *testing.T) {
 		}
 		l.refused(exitUsage, "there are no bars of EURUSD", "data", "rename", "EURUSD", "X")
 		l.refused(exitUsage, "EU has that name already", "data", "rename", "EU", "EU")
-		var renamed []jobs.Series
+		var renamed []jobs.LibrarySeries
 		if err := json.Unmarshal(l.post("/api/v1/data/rename", 200, map[string]any{"symbol": "EU", "new_symbol": "EURUSD"}),
 			&renamed); err != nil || len(renamed) != 1 || renamed[0].Market != was.Market {
 			t.Errorf("renamed back: %+v, %v", renamed, err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ktrdr/ktrdr/backtest"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/strategy"
 	"github.com/ktrdr/ktrdr/train"
@@ -101,14 +102,14 @@ func (f lookaheadFlags) check() error {
 
 // lookahead is what was checked and what was found.
 type lookahead struct {
-	Strategy string         `json:"strategy"`
-	Data     []train.Source `json:"data"`
-	Made     bool           `json:"synthetic"`
-	Seed     uint64         `json:"seed"`
-	Model    string         `json:"model,omitempty"` // the file; none: trained for one epoch
-	Planted  string         `json:"planted,omitempty"`
-	Found    bool           `json:"found"` // something looks ahead
-	Checks   []heldToTime   `json:"checks"`
+	Strategy string           `json:"strategy"`
+	Data     []metrics.Source `json:"data"`
+	Made     bool             `json:"synthetic"`
+	Seed     uint64           `json:"seed"`
+	Model    string           `json:"model,omitempty"` // the file; none: trained for one epoch
+	Planted  string           `json:"planted,omitempty"`
+	Found    bool             `json:"found"` // something looks ahead
+	Checks   []heldToTime     `json:"checks"`
 }
 
 // heldToTime is one check.

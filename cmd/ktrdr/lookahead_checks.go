@@ -137,7 +137,7 @@ func (r *fillRun) run(base *market.Bars) (*backtest.Result, error) {
 	if r.early {
 		signal = append(signal[1:len(signal):len(signal)], backtest.Hold) // decided at a close, filled at the open before
 	}
-	cfg := train.BacktestConfig(s, train.Overrides{})
+	cfg := train.BacktestConfig(s, backtest.Overrides{})
 	cfg.StartBar = min(said.First, base.Len()-1)
 	return backtest.Backtest(base, signal, cfg)
 }

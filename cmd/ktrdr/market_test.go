@@ -45,7 +45,7 @@ func (l *lab) ledgers() map[string]stored {
 	for _, s := range decode[[]stored](l.t, l.must("data", "list", "--json")) {
 		all[s.Symbol+" "+string(s.Timeframe)] = s
 	}
-	var shown []jobs.Series
+	var shown []jobs.LibrarySeries
 	if err := json.Unmarshal(l.send(http.MethodGet, "/api/v1/data", 200, nil), &shown); err != nil {
 		l.t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestMarkets_AreAssignedAtStartAndByImports(t *testing.T) {
 		r.Reason != "new market, as the user said" {
 		t.Errorf("import ended with %+v, want a new market", r)
 	}
-	var merged jobs.Series
+	var merged jobs.LibrarySeries
 	if err := json.Unmarshal(l.post("/api/v1/data/market", 200, map[string]any{
 		"symbol": "SHORT", "timeframe": "1h", "same_market_as": "COPY",
 	}), &merged); err != nil {

@@ -58,7 +58,7 @@ const modelHead = "TRAINING\tSTRATEGY\tDATA\tPRICES\tSEED\tACCURACY\tBASELINE\tW
 
 // modelCells fills the columns of modelHead. On a narrow terminal an id is its random
 // tail, which commands take: a whole one would be cut to what all ids begin with.
-func modelCells(m jobs.Model, narrow bool) []any {
+func modelCells(m jobs.TrainedModel, narrow bool) []any {
 	id := string(m.Operation)
 	if narrow {
 		id = tail(m.Operation)

@@ -126,7 +126,7 @@ func note(op ktrdr.Operation) string {
 // progressText is where the work stands: the step and, of a training or a
 // backtest, its figures, how fast it is and when it will be done.
 func progressText(p ktrdr.Progress) string {
-	var f jobs.Figures
+	var f jobs.ProgressContext
 	if json.Unmarshal(p.Context, &f) != nil { // another kind of work
 		return p.CurrentStep
 	}

@@ -41,7 +41,7 @@ func TestCLI_TrainsBacktestsAndPredicts(t *testing.T) {
 	}
 	one := l.finished("train", "rsi_mean_reversion", "--seed", "1")
 	var first, again jobs.TrainingResult
-	models := decode[[]jobs.Model](t, l.must("models", "--json"))
+	models := decode[[]jobs.TrainedModel](t, l.must("models", "--json"))
 	if len(models) != 2 || models[0].Operation != one.ID || models[0].ResultHash != models[1].ResultHash {
 		t.Fatalf("models %+v, want two trainings with one result", models)
 	}

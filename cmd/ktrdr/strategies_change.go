@@ -14,6 +14,7 @@ import (
 	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -22,7 +23,7 @@ lab can use it, and a backup contains it. An existing strategy is replaced only 
 --replace. Earlier operations keep the text that they started with.`
 
 func newStrategiesAdd(a *app) *cobra.Command {
-	var n jobs.NewStrategy
+	var n library.NewStrategy
 	cmd := &cobra.Command{
 		Use: "add FILE", Short: "Add a strategy to the lab, for every backend", Long: addStrategyHelp,
 		Args: exactly(1, "one FILE with a strategy"),

@@ -123,7 +123,7 @@ func TestWatcher_WhatIsActiveComesFirst(t *testing.T) {
 	w := &runWatcher{ended: []string{"end 1", "end 2"}}
 	w.run.ID, w.run.Size = "run_0123456789abcdef", 8
 	w.active = map[ktrdr.OperationID]research.Active{
-		"op_b": {Operation: "op_b", Place: research.Place{Index: 1}, Phase: "TRAINING"}, "op_a": {Operation: "op_a", Phase: "DESIGNING"},
+		"op_b": {Operation: "op_b", RunPosition: research.RunPosition{Index: 1}, Phase: "TRAINING"}, "op_a": {Operation: "op_a", Phase: "DESIGNING"},
 	}
 	lines := w.lines()
 	if len(lines) != 5 || !strings.HasPrefix(lines[0], "run_01234567") || !strings.Contains(lines[1], "DESIGNING") ||
@@ -139,7 +139,7 @@ func TestModels_IDsCanBeUsedOnANarrowTerminal(t *testing.T) {
 	all := [][]string{strings.Split(modelHead, "\t")}
 	tails := []string{"4540215f", "e3779b10"}
 	for _, random := range tails {
-		m := jobs.Model{
+		m := jobs.TrainedModel{
 			Operation: ktrdr.OperationID("op_training_20261116_011516_" + random), Strategy: "rsi_mean_reversion",
 			Symbols: []string{"EURUSD"}, Timeframes: []string{"1h"}, MadeUp: new(true), Seed: 1 << 62,
 			TestAccuracy: new(0.5), Baseline: new(0.5), Warnings: 3,

@@ -3,6 +3,7 @@ package text
 import (
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Counted is a number and its noun: 1 row, 2 rows. A plural that does not end
@@ -37,3 +38,6 @@ func List[T ~string](list []T, word string) string {
 	}
 	return Join(list[:last]) + " " + word + " " + string(list[last])
 }
+
+// Minute is an instant in Unix seconds as text, in UTC.
+func Minute(seconds int64) string { return time.Unix(seconds, 0).UTC().Format("2006-01-02 15:04") }

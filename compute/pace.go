@@ -1,0 +1,101 @@
+package compute
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"time"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/worker"
+)
+
+// saveLimiter bounds what checkpoints cost. A small network does ten epochs in the
+// time that it takes to save them; such work is rather done again than saved
+// each time. Two periodic checkpoints are at least stepGap apart, or the
+// worker's interval where that is shorter, and nine times what the last one took.
+type saveLimiter struct {
+	task  *worker.Task
+	ready time.Time
+}
+
+const (
+	savingFactor = 9
+	stepGap      = 10 * time.Second
+)
+
+func newSaveLimiter(t *worker.Task) saveLimiter {
+	s := saveLimiter{task: t}
+	s.ready = time.Now().Add(s.gap())
+	return s
+}
+
+// gap is the least time between two periodic checkpoints.
+func (s *saveLimiter) gap() time.Duration {
+	if interval := s.task.Interval(); interval > 0 {
+		return min(interval, stepGap)
+	}
+	return stepGap
+}
+
+func (s *saveLimiter) due(step int64) bool { return !time.Now().Before(s.ready) && s.task.Due(step) }
+
+func (s *saveLimiter) save(ctx context.Context, step int64, state any, files ...worker.File) error {
+	begun := time.Now()
+	err := s.task.Save(ctx, step, state, files...)
+	s.ready = time.Now().Add(max(s.gap(), savingFactor*time.Since(begun)))
+	return err
+}
+
+func contextOf(f jobs.ProgressContext) json.RawMessage {
+	text, err := json.Marshal(f)
+	if err != nil { // a loss that is not a number; the run will say so itself
+		return nil
+	}
+	return text
+}
+
+// preparing says what is done before the first step, without taking back what
+// an earlier attempt had reached.
+func preparing(t *worker.Task, what string) {
+	p := ktrdr.Progress{CurrentStep: what}
+	if t.Checkpoint != nil {
+		p.StepsCompleted = t.Checkpoint.Step
+	}
+	t.Progress(p)
+}
+
+// meter tells how fast the work is, and how often to say so.
+type meter struct {
+	begun time.Time
+	from  int64 // units done before
+	last  time.Time
+}
+
+// tellEvery is between two words on progress: often enough for a bar on a
+// terminal, and far from what saying it costs.
+const tellEvery = 100 * time.Millisecond
+
+func newMeter(from int64) *meter { return &meter{begun: time.Now(), from: from} }
+
+// due says whether it is time to tell again.
+func (m *meter) due() bool {
+	now := time.Now()
+	if now.Sub(m.last) < tellEvery {
+		return false
+	}
+	m.last = now
+	return true
+}
+
+// rate is how many units were done a second, and how many seconds those left
+// will take; both are 0 as long as nothing is known.
+func (m *meter) rate(done, total int64) (perSecond, eta float64) {
+	took := time.Since(m.begun).Seconds()
+	if done <= m.from || took <= 0 {
+		return 0, 0
+	}
+	perSecond = float64(done-m.from) / took
+	return math.Round(perSecond), math.Round(float64(total-done)/perSecond*10) / 10
+}

@@ -1,0 +1,83 @@
+package library
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"hash"
+	"io"
+
+	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/market"
+)
+
+// Blobs is what a library needs of the blob store.
+type Blobs interface {
+	Put(ctx context.Context, want ktrdr.Hash, r io.Reader) (size int64, err error)
+	Open(ctx context.Context, h ktrdr.Hash) (ktrdr.BlobReader, error)
+	Stat(ctx context.Context, h ktrdr.Hash) (ktrdr.BlobInfo, error)
+}
+
+// PinBars puts a series into the blob store, unless it is there and intact. A
+// damaged blob is replaced. kind is part of its name. The series is encoded twice, the first time only for its hash, and
+// never into a file that a dying process would leave behind.
+func PinBars(ctx context.Context, blobs Blobs, b *market.Bars, kind string) (jobs.Bars, error) {
+	sum := &summed{Hash: sha256.New()}
+	if err := market.Encode(sum, b); err != nil {
+		return jobs.Bars{}, err
+	}
+	pinned := jobs.Bars{
+		Symbol: b.Symbol, Timeframe: b.Timeframe, Hash: b.Hash(),
+		Artifact: ktrdr.Artifact{Name: barsName(b, kind), SHA256: ktrdr.Hash(sum.Sum(nil)), Size: sum.size},
+	}
+	if there, err := isIntact(ctx, blobs, pinned.Artifact); there || err != nil {
+		return pinned, err
+	}
+	r, w := io.Pipe()
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		_ = w.CloseWithError(market.Encode(w, b)) // the reader is told
+	}()
+	_, err := blobs.Put(ctx, pinned.SHA256, r)
+	_ = r.Close() // so that the writer ends, whatever was read
+	<-written
+	return pinned, err
+}
+
+// isIntact tells whether a blob is there with the right bytes.
+func isIntact(ctx context.Context, blobs Blobs, a ktrdr.Artifact) (bool, error) {
+	info, err := blobs.Stat(ctx, a.SHA256) // a row may name what it tells of
+	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound || (err == nil && info.Size != a.Size) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	r, err := blobs.Open(ctx, a.SHA256)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = r.Close() }() // only read
+	sum := sha256.New()
+	if _, err := io.Copy(sum, r); err != nil {
+		return false, err
+	}
+	return ktrdr.Hash(sum.Sum(nil)) == a.SHA256, nil
+}
+
+// summed is a hash that counts.
+type summed struct {
+	hash.Hash
+	size int64
+}
+
+func (s *summed) Write(p []byte) (int, error) {
+	s.size += int64(len(p))
+	return s.Hash.Write(p)
+}
+
+func barsName(b *market.Bars, kind string) string {
+	return fmt.Sprintf("%s_%s%s%s", b.Symbol, b.Timeframe, kind, market.Suffix)
+}

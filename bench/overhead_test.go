@@ -38,7 +38,8 @@ func overhead(b *testing.B, name, url, driver, rawURL string) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
-	store, err := sqlstore.Open(ctx, sqlstore.Config{URL: url, Plans: map[ktrdr.Type]ktrdr.Plan{ktrdr.AgentResearch: research.Plan()}})
+	types := ktrdr.MergeTypes(jobs.Types(), research.Types())
+	store, err := sqlstore.Open(ctx, sqlstore.Config{URL: url, Types: types})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -54,7 +55,7 @@ func overhead(b *testing.B, name, url, driver, rawURL string) {
 	}
 	defer func() { _ = db.Close() }()
 	eng, err := engine.New(engine.Config{
-		Store: store, Blobs: blobs, Backend: ktrdr.Backend{ID: "bench", Incarnation: "bench-1"},
+		Types: types, Store: store, Blobs: blobs, Backend: ktrdr.Backend{ID: "bench", Incarnation: "bench-1"},
 		Queues: []engine.Queue{{Name: research.QueueName, Limit: research.Limit(4)}},
 	})
 	if err == nil {

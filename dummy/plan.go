@@ -8,12 +8,10 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// Plan moves dummy parents: children one after another or all at once, then a
+// plan moves dummy parents: children one after another or all at once, then a
 // chain over their hashes in the order of the spec. A child that failed or was
 // cancelled fails the parent once no sibling is open any more; when the parent
 // is resumed, its dead children are resumed.
-func Plan() ktrdr.Plan { return plan{} }
-
 type plan struct{}
 
 // Next implements ktrdr.Plan.

@@ -29,7 +29,7 @@ func newTree(t *testing.T, spec Spec, pick func(int) int) *tree {
 
 func (tr *tree) ask(t *testing.T, why ktrdr.Why) ktrdr.Decision {
 	t.Helper()
-	d, err := Plan().Next(tr.parent, tr.children, why)
+	d, err := plan{}.Next(tr.parent, tr.children, why)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -138,8 +138,8 @@ type Result struct {
 	Steps int64      `json:"steps"`
 }
 
-// Fingerprint is what a checkpoint must agree with to be resumed from.
-func Fingerprint(spec []byte) (map[string]string, error) {
+// fingerprint is what a checkpoint must agree with to be resumed from.
+func fingerprint(spec json.RawMessage) (map[string]string, error) {
 	if !json.Valid(spec) {
 		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "a dummy spec is JSON")
 	}

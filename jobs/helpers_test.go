@@ -136,7 +136,7 @@ func newOffice(t testing.TB, bars int, symbols ...string) *office {
 	o := &office{t: t, dir: t.TempDir(), b: workertest.New(), markets: map[string]*ktrdr.Market{}}
 	o.b.Every = 50 * time.Millisecond
 	o.blobs = &shelf{b: o.b}
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: filepath.Join(t.TempDir(), "ktrdr.db")})
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: filepath.Join(t.TempDir(), "ktrdr.db"), Types: Types()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,11 +3,11 @@ package sqlstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 const (
@@ -61,9 +61,8 @@ func (s *Store) RegisterWorker(ctx context.Context, r ktrdr.Registration) (ktrdr
 		}
 	}
 	for _, kind := range w.Types {
-		if !kind.Known() {
-			return ktrdr.Orders{}, ktrdr.Errorf(ktrdr.CodeInvalid, "worker %s offers %q, which is not an operation type; the types are %s", w.ID,
-				clip(string(kind)), text.Join(ktrdr.Types))
+		if !s.types.Known(kind) {
+			return ktrdr.Orders{}, fmt.Errorf("worker %s: %w", w.ID, s.unknownType(kind))
 		}
 	}
 	types, err := marshal(distinct(w.Types))

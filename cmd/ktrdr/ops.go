@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/httpapi"
 )
 
@@ -81,8 +82,8 @@ func (f opsFlags) query(ctx context.Context, c *httpapi.Client) (ktrdr.Operation
 	}
 	for _, s := range f.types {
 		t := ktrdr.Type(strings.ToLower(s))
-		if !t.Known() {
-			return q, noneSuch("--type", s, names(ktrdr.Types))
+		if types := backend.Types(); !types.Known(t) {
+			return q, noneSuch("--type", s, names(types.Names()))
 		}
 		q.Type = append(q.Type, t)
 	}

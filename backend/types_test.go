@@ -121,19 +121,3 @@ func TestTypes_AForgottenPartIsNamed(t *testing.T) {
 		t.Errorf("a type without a definition: %q", missing)
 	}
 }
-
-// Each place has the runners that it had when they were listed by hand: a type that
-// moves to another place is a decision.
-func TestTypes_RunWhereTheyMay(t *testing.T) {
-	for at, want := range map[place][]ktrdr.Type{
-		inBackend: {ktrdr.Backtesting, ktrdr.DataLoad, ktrdr.Dummy, ktrdr.Training},
-		byAgents:  {ktrdr.AgentAssessment, ktrdr.AgentConfirm, ktrdr.AgentDesign},
-		inChild:   {ktrdr.AgentConfirm, ktrdr.Backtesting, ktrdr.DataLoad, ktrdr.Dummy, ktrdr.Training},
-		onWorker:  {ktrdr.Backtesting, ktrdr.Dummy, ktrdr.Training},
-	} {
-		got := slices.Sorted(maps.Keys((&Backend{}).runners(at)))
-		if !slices.Equal(got, want) {
-			t.Errorf("%s run %v, want %v", at, got, want)
-		}
-	}
-}

@@ -16,7 +16,7 @@ type plan struct{}
 
 // Next implements ktrdr.Plan.
 func (plan) Next(parent ktrdr.Operation, children []ktrdr.Operation, why ktrdr.Why) (ktrdr.Decision, error) {
-	spec, err := parse(parent.Spec)
+	spec, err := ktrdr.ParseSpec[Spec](parent.Spec)
 	if err != nil {
 		return ktrdr.Decision{}, err
 	}

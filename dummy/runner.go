@@ -45,7 +45,7 @@ func (s state) files(spec Spec) []worker.File {
 
 // Run does the steps that the checkpoint has not done.
 func (r runner) Run(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
-	spec, err := parse(t.Spec)
+	spec, err := ktrdr.ParseSpec[Spec](t.Spec)
 	if err != nil {
 		return nil, err
 	}

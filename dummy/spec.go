@@ -124,14 +124,6 @@ func Operation(s Spec) (ktrdr.NewOperation, error) {
 	}, nil
 }
 
-func parse(spec json.RawMessage) (Spec, error) {
-	var s Spec
-	if err := json.Unmarshal(spec, &s); err != nil {
-		return s, ktrdr.Errorf(ktrdr.CodeInvalid, "dummy spec: %w", err)
-	}
-	return s, s.Validate()
-}
-
 // Result is what a dummy operation ends with.
 type Result struct {
 	Hash  ktrdr.Hash `json:"hash"`

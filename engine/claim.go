@@ -194,16 +194,16 @@ func (e *Engine) checkClaim(req ktrdr.ClaimRequest) error {
 	case req.Wait < 0 || req.Wait != req.Wait:
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "wait_seconds must not be negative")
 	}
-	for _, t := range req.Types {
-		if !e.config.Types.Known(t) {
-			return e.unknownType(t)
+	return e.checkTypes(req.Types...)
+}
+
+func (e *Engine) checkTypes(types ...ktrdr.Type) error {
+	for _, t := range types {
+		if known := e.config.Types; !known.Known(t) {
+			return ktrdr.Errorf(ktrdr.CodeInvalid, "%.40q is not an operation type; %s", string(t), text.Choices(string(t), known.Names()))
 		}
 	}
 	return nil
-}
-
-func (e *Engine) unknownType(t ktrdr.Type) error {
-	return ktrdr.Errorf(ktrdr.CodeInvalid, "%.40q is not an operation type; %s", string(t), text.Choices(string(t), e.config.Types.Names()))
 }
 
 // soundCheckpoint makes sure that what the task starts from is there. A

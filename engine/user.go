@@ -53,12 +53,13 @@ func (e *Engine) SubmitAll(ctx context.Context, ops []ktrdr.NewOperation, keys [
 // checkSpec refuses an operation of an unknown type, and one whose type cannot run
 // its spec.
 func (e *Engine) checkSpec(op ktrdr.NewOperation) error {
-	switch check := e.config.Types[op.Type].Spec; {
-	case !e.config.Types.Known(op.Type):
-		return e.unknownType(op.Type)
-	case len(op.Spec) == 0 || !json.Valid(op.Spec):
+	if err := e.checkTypes(op.Type); err != nil {
+		return err
+	}
+	if len(op.Spec) == 0 || !json.Valid(op.Spec) {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "an operation's spec is JSON")
-	case check != nil:
+	}
+	if check := e.config.Types[op.Type].Spec; check != nil {
 		return check(op.Spec)
 	}
 	return nil

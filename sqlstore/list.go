@@ -138,10 +138,8 @@ func (s *Store) checkQuery(q ktrdr.OperationQuery) error {
 			return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not a status; the statuses are %s", clip(string(status)), text.Join(ktrdr.Statuses))
 		}
 	}
-	for _, kind := range q.Type {
-		if !s.types.Known(kind) {
-			return s.unknownType(kind)
-		}
+	if err := s.checkTypes(q.Type...); err != nil {
+		return err
 	}
 	if q.Parent != "" && !q.Parent.Valid() {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation id", clip(string(q.Parent)))

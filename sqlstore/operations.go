@@ -204,9 +204,10 @@ func orObject(text json.RawMessage) json.RawMessage {
 
 // checkNew refuses what no later step could make sense of.
 func (s *Store) checkNew(n ktrdr.NewOperation) error {
+	if err := s.checkTypes(n.Type); err != nil {
+		return err
+	}
 	switch {
-	case !s.types.Known(n.Type):
-		return s.unknownType(n.Type)
 	case n.ID != "" && !n.ID.Valid():
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation id", clip(string(n.ID)))
 	case n.RetryOf != "" && !n.RetryOf.Valid():
@@ -225,8 +226,13 @@ func (s *Store) checkNew(n ktrdr.NewOperation) error {
 	return checkEntry(n)
 }
 
-func (s *Store) unknownType(t ktrdr.Type) error {
-	return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation type; the types are %s", clip(string(t)), text.Join(s.types.Names()))
+func (s *Store) checkTypes(types ...ktrdr.Type) error {
+	for _, t := range types {
+		if !s.types.Known(t) {
+			return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation type; the types are %s", clip(string(t)), text.Join(s.types.Names()))
+		}
+	}
+	return nil
 }
 
 // validJSON also asks for valid UTF-8, which encoding/json does not inside

@@ -60,10 +60,8 @@ func (s *Store) RegisterWorker(ctx context.Context, r ktrdr.Registration) (ktrdr
 			return ktrdr.Orders{}, ktrdr.Errorf(ktrdr.CodeInvalid, "a worker needs an id, and no text it sends may be over 255 bytes")
 		}
 	}
-	for _, kind := range w.Types {
-		if !s.types.Known(kind) {
-			return ktrdr.Orders{}, fmt.Errorf("worker %s: %w", w.ID, s.unknownType(kind))
-		}
+	if err := s.checkTypes(w.Types...); err != nil {
+		return ktrdr.Orders{}, fmt.Errorf("worker %s: %w", w.ID, err)
 	}
 	types, err := marshal(distinct(w.Types))
 	if err != nil {

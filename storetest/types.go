@@ -29,7 +29,7 @@ func keptOf(op ktrdr.Operation) (e ktrdr.Entry) {
 	var said struct {
 		Trial *ktrdr.TrialFigures `json:"trial"`
 		Look  *ktrdr.LookResult   `json:"look"`
-		Odd   bool                `json:"odd"` // numbers that are none
+		Odd   bool                `json:"odd"` // numbers that are not finite
 	}
 	if json.Unmarshal(op.Result, &said) != nil {
 		return e

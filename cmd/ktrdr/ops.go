@@ -117,7 +117,7 @@ func (a *app) listOps(ctx context.Context, c *httpapi.Client, f opsFlags) error 
 	}
 	return a.print(ops, func(w io.Writer) {
 		if len(ops) == 0 {
-			fmt.Fprintln(w, "No operations. Start one with `ktrdr dummy`.")
+			fmt.Fprintln(w, noOperations(q.Type...))
 			return
 		}
 		listed(w, ops)
@@ -125,4 +125,12 @@ func (a *app) listOps(ctx context.Context, c *httpapi.Client, f opsFlags) error 
 			fmt.Fprintln(w, "There are more: use --all, or a larger --limit.")
 		}
 	})
+}
+
+// noOperations says how to start one of the wanted types.
+func noOperations(wanted ...ktrdr.Type) string {
+	if verb := backend.Types()[append(wanted, ktrdr.Dummy)[0]].Verb; verb != ktrdr.Inside {
+		return fmt.Sprintf("No operations. Start one with `ktrdr %s`.", verb)
+	}
+	return "No operations."
 }

@@ -23,3 +23,16 @@ func TestTypes_EveryVerbIsACommand(t *testing.T) {
 		}
 	}
 }
+
+// An empty list names the command that starts an operation of the wanted type.
+func TestOps_AnEmptyListSaysHowToStartOne(t *testing.T) {
+	for want, types := range map[string][]ktrdr.Type{
+		"No operations. Start one with `ktrdr dummy`.":       nil,
+		"No operations. Start one with `ktrdr data import`.": {ktrdr.DataLoad},
+		"No operations.": {ktrdr.AgentDesign},
+	} {
+		if got := noOperations(types...); got != want {
+			t.Errorf("%v: %q, want %q", types, got, want)
+		}
+	}
+}

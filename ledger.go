@@ -218,8 +218,3 @@ type Entry struct {
 	Trial *TrialFigures
 	Look  *LookResult
 }
-
-// Ledger says, by type, what is kept of an operation. It is asked in the
-// transaction that completes the operation, maybe more than once, and so is a
-// pure function of its row.
-type Ledger map[Type]func(Operation) Entry

@@ -297,8 +297,7 @@ type RecoveryPolicy struct {
 	Timeout    time.Duration // silence that makes an orphan
 	Late       time.Duration // silence that makes a potential one: two heartbeats
 	AutoResume bool          // resume an open parent's child that lost its worker
-	FailLocal  bool          // RESTART_POLICY=fail: fail what a dead backend held instead of requeueing it
-	Requeue    []Type        // in-process types that are requeued; the others are failed so that their plan decides
+	FailLocal  bool          // RESTART_POLICY=fail: fail what a dead backend held; else it is restarted as its type declares
 }
 
 // Recovered is what a sweep did and saw.

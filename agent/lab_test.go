@@ -90,9 +90,9 @@ func (l *lab) add(m market.SynthConfig) {
 func (l *lab) open() {
 	l.t.Helper()
 	l.lives++
+	types := ktrdr.MergeTypes(compute.Types(), research.Types())
 	store, err := sqlstore.Open(l.t.Context(), sqlstore.Config{
-		URL: filepath.Join(l.dir, "ktrdr.db"), Plans: map[ktrdr.Type]ktrdr.Plan{ktrdr.AgentResearch: research.Plan()},
-		Ledger: research.Ledger(),
+		URL: filepath.Join(l.dir, "ktrdr.db"), Types: types,
 	})
 	if err != nil {
 		l.t.Fatal(err)
@@ -103,7 +103,7 @@ func (l *lab) open() {
 	}
 	l.store, l.blobs = store, &counted{Blobs: blobs, opened: map[ktrdr.Hash]int{}}
 	l.Engine, err = engine.New(engine.Config{
-		Store: store, Blobs: l.blobs, Fingerprint: compute.Fingerprints(),
+		Store: store, Blobs: l.blobs, Types: types,
 		Backend: ktrdr.Backend{ID: "b", Incarnation: ktrdr.Incarnation(fmt.Sprintf("b.%d", l.lives)), Version: "test"},
 		Queues:  []engine.Queue{{Name: research.QueueName, Limit: research.Limit(0)}},
 		Inject:  l.inject,

@@ -24,7 +24,6 @@ import (
 	"github.com/ktrdr/ktrdr/agent"
 	"github.com/ktrdr/ktrdr/blob"
 	"github.com/ktrdr/ktrdr/compute"
-	"github.com/ktrdr/ktrdr/dummy"
 	"github.com/ktrdr/ktrdr/engine"
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/library"
@@ -46,26 +45,6 @@ const (
 // blobGrace is how long a blob may be without a row: far longer than any
 // worker takes between writing it and naming it.
 const blobGrace = 24 * time.Hour
-
-// Plans and runners are what this build can do.
-func Plans() map[ktrdr.Type]ktrdr.Plan {
-	return map[ktrdr.Type]ktrdr.Plan{ktrdr.Dummy: dummy.Plan(), ktrdr.AgentResearch: research.Plan()}
-}
-
-// Runners run the operations of a worker, by type.
-func Runners(k neural.Kernel) map[ktrdr.Type]worker.Runner {
-	return map[ktrdr.Type]worker.Runner{
-		ktrdr.Training: agent.Inject(compute.TrainingRunner(k)), ktrdr.Backtesting: agent.Inject(compute.BacktestRunner(k)),
-		ktrdr.Dummy: dummy.Runner(),
-	}
-}
-
-// fingerprints tell what an operation would be run from now.
-func fingerprints() map[ktrdr.Type]func([]byte) (map[string]string, error) {
-	all := compute.Fingerprints()
-	all[ktrdr.Dummy] = dummy.Fingerprint
-	return all
-}
 
 // Backend is everything `ktrdr serve` is made of:
 //
@@ -187,7 +166,7 @@ func (b *Backend) openStores(ctx context.Context) (err error) {
 		return err
 	}
 	b.store, err = sqlstore.Open(ctx, sqlstore.Config{
-		URL: b.cfg.Database(), Plans: Plans(), Ledger: research.Ledger(), Log: b.Log, Statements: &b.reads,
+		URL: b.cfg.Database(), Types: Types(), Log: b.Log, Statements: &b.reads,
 		HeartbeatTry: max(time.Second, min(5*time.Second, b.cfg.Engine.WithDefaults().HeartbeatInterval/2)),
 	})
 	if err != nil {
@@ -218,13 +197,13 @@ func (b *Backend) startEngine(ctx context.Context) error {
 	}
 	b.engine, err = engine.New(engine.Config{
 		Store: b.store, Blobs: b.blobs, Saver: saver, Inline: inline, Backend: b.self, Settings: b.cfg.settings(), Log: b.Log,
-		Fingerprint: fingerprints(),
-		Collect:     b.collect,
-		Trash:       trash{b.blobs},
-		FreeDisk:    b.freeDisk,
-		Full:        func() time.Time { return b.server.Full() },
-		Queues:      b.cfg.queues(),
-		Inject:      b.cfg.inject(),
+		Types:    Types(),
+		Collect:  b.collect,
+		Trash:    trash{b.blobs},
+		FreeDisk: b.freeDisk,
+		Full:     func() time.Time { return b.server.Full() },
+		Queues:   b.cfg.queues(),
+		Inject:   b.cfg.inject(),
 	})
 	if err != nil {
 		return err
@@ -323,7 +302,7 @@ func (b *Backend) makeServer() (err error) {
 		return err
 	}
 	cfg := httpapi.Config{
-		Engine: b.engine, Desk: b.desk, Research: researches, Resilience: b.models, Log: b.Log, Auth: !b.cfg.NoAuth, Hosts: b.hosts(),
+		Types: Types(), Engine: b.engine, Desk: b.desk, Research: researches, Resilience: b.models, Log: b.Log, Auth: !b.cfg.NoAuth, Hosts: b.hosts(),
 		MaxConns: b.cfg.maxConnections(), Grace: stopServerWithin,
 		Metrics: []prometheus.Collector{b.outcomes, b.readStatements(), b.models, b.models.decisions, b.models.spent},
 	}
@@ -360,10 +339,8 @@ func (b *Backend) makeWorker() (err error) {
 	if b.cfg.Workers == 0 {
 		return nil
 	}
-	all := Runners(b.kernel)
-	all[ktrdr.DataLoad] = compute.LoadRunner(b.library, b.markets)
 	b.worker, err = worker.New(worker.Config{
-		Name: "in-process", Runners: all, Slots: b.cfg.Workers, HeldBy: b.self.Incarnation,
+		Name: "in-process", Runners: b.runners(inBackend), Slots: b.cfg.Workers, HeldBy: b.self.Incarnation,
 		Version: b.Version, Log: b.Log, StopWithin: StopWorkersWithin, Child: b.runChild,
 	}, b.engine.Local())
 	return err

@@ -11,10 +11,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/agent"
-	"github.com/ktrdr/ktrdr/compute"
 	"github.com/ktrdr/ktrdr/httpapi"
-	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/worker"
 )
 
@@ -58,7 +55,7 @@ func RunChild(ctx context.Context, in io.Reader, p Process) error {
 	}
 	defer client.Close()
 	w, err := worker.New(worker.Config{
-		Name: "child", Runners: childRunners(kernel), Version: p.Version, Log: p.Log, StopWithin: stopChildWithin,
+		Name: "child", Runners: (&Backend{kernel: kernel}).runners(inChild), Version: p.Version, Log: p.Log, StopWithin: stopChildWithin,
 	}, client)
 	if err != nil {
 		return err
@@ -68,14 +65,6 @@ func RunChild(ctx context.Context, in io.Reader, p Process) error {
 
 // stopChildWithin is less than what its backend has for all its workers.
 const stopChildWithin = StopWorkersWithin * 3 / 4
-
-// childRunners are all that a backend hands to child processes.
-func childRunners(k neural.Kernel) map[ktrdr.Type]worker.Runner {
-	all := Runners(k)
-	all[ktrdr.DataLoad] = compute.ReadRunner()
-	all[ktrdr.AgentConfirm] = agent.Inject(agent.ConfirmationRunner())
-	return all
-}
 
 // runChild implements worker.Child: it serves b to a process of this binary,
 // on a port of its own that asks for a token which only that process has.

@@ -15,7 +15,6 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/agent"
 	"github.com/ktrdr/ktrdr/llm"
-	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/resilience"
 	"github.com/ktrdr/ktrdr/sqlstore"
 )
@@ -41,7 +40,7 @@ func modelsOf(t *testing.T, e env) Config {
 func openedModels(t *testing.T, e env) *Backend {
 	t.Helper()
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{
-		URL: filepath.Join(t.TempDir(), "ktrdr.db"), Plans: Plans(), Ledger: research.Ledger(),
+		URL: filepath.Join(t.TempDir(), "ktrdr.db"), Types: Types(),
 	})
 	if err != nil {
 		t.Fatal(err)

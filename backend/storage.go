@@ -42,7 +42,7 @@ func OpenStorage(ctx context.Context, cfg Config) (Storage, error) {
 // MakeStorage opens the database and the blobs, and makes them where they are
 // missing.
 func MakeStorage(ctx context.Context, cfg Config) (Storage, error) {
-	return openStorageWith(ctx, cfg, sqlstore.Config{URL: cfg.Database(), Plans: Plans(), MayMigrate: cfg.mayMigrate})
+	return openStorageWith(ctx, cfg, sqlstore.Config{URL: cfg.Database(), Types: Types(), MayMigrate: cfg.mayMigrate})
 }
 
 // mayMigrate refuses to change the schema under a backend that runs on the data

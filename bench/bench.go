@@ -55,7 +55,7 @@ func Run(ctx context.Context, c Config) error {
 		c.Listing = 100_000
 	}
 	eng, err := engine.New(engine.Config{
-		Store: c.Store, Blobs: c.Blobs,
+		Types: dummy.Types(), Store: c.Store, Blobs: c.Blobs,
 		Backend:  ktrdr.Backend{ID: "bench", Incarnation: "bench-1"},
 		Settings: engine.Settings{OrphanTimeout: time.Hour, HeartbeatInterval: 10 * time.Second},
 	})

@@ -11,7 +11,6 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 	_ "modernc.org/sqlite"
 
-	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/bench"
 	"github.com/ktrdr/ktrdr/blob"
 	"github.com/ktrdr/ktrdr/dummy"
@@ -44,7 +43,7 @@ func onBoth(b *testing.B, measure func(b *testing.B, name, url, driver, raw stri
 func measure(b *testing.B, name, url, driver, raw string) {
 	b.Helper()
 	ctx := b.Context()
-	store, err := sqlstore.Open(ctx, sqlstore.Config{URL: url, Plans: map[ktrdr.Type]ktrdr.Plan{ktrdr.Dummy: dummy.Plan()}, Conns: 40})
+	store, err := sqlstore.Open(ctx, sqlstore.Config{URL: url, Types: dummy.Types(), Conns: 40})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/bench"
 	"github.com/ktrdr/ktrdr/blob"
+	"github.com/ktrdr/ktrdr/compute"
 	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/engine"
 	"github.com/ktrdr/ktrdr/evidence"
@@ -38,7 +39,8 @@ func overhead(b *testing.B, name, url, driver, rawURL string) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
-	store, err := sqlstore.Open(ctx, sqlstore.Config{URL: url, Plans: map[ktrdr.Type]ktrdr.Plan{ktrdr.AgentResearch: research.Plan()}})
+	types := ktrdr.MergeTypes(compute.Types(), research.Types())
+	store, err := sqlstore.Open(ctx, sqlstore.Config{URL: url, Types: types})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -54,7 +56,7 @@ func overhead(b *testing.B, name, url, driver, rawURL string) {
 	}
 	defer func() { _ = db.Close() }()
 	eng, err := engine.New(engine.Config{
-		Store: store, Blobs: blobs, Backend: ktrdr.Backend{ID: "bench", Incarnation: "bench-1"},
+		Types: types, Store: store, Blobs: blobs, Backend: ktrdr.Backend{ID: "bench", Incarnation: "bench-1"},
 		Queues: []engine.Queue{{Name: research.QueueName, Limit: research.Limit(4)}},
 	})
 	if err == nil {

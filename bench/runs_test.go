@@ -18,6 +18,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/bench"
 	"github.com/ktrdr/ktrdr/blob"
+	"github.com/ktrdr/ktrdr/compute"
 	"github.com/ktrdr/ktrdr/engine"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/sqlstore"
@@ -118,10 +119,8 @@ func fill(b *testing.B, url string, n int) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
-	store, err := sqlstore.Open(ctx, sqlstore.Config{
-		URL: url, Plans: map[ktrdr.Type]ktrdr.Plan{ktrdr.AgentResearch: research.Plan()},
-		Ledger: research.Ledger(),
-	})
+	types := ktrdr.MergeTypes(compute.Types(), research.Types())
+	store, err := sqlstore.Open(ctx, sqlstore.Config{URL: url, Types: types})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -132,7 +131,7 @@ func fill(b *testing.B, url string, n int) {
 	}
 	defer func() { _ = blobs.Close() }()
 	eng, err := engine.New(engine.Config{
-		Store: store, Blobs: blobs, Backend: ktrdr.Backend{ID: "bench", Incarnation: "bench-1"},
+		Types: types, Store: store, Blobs: blobs, Backend: ktrdr.Backend{ID: "bench", Incarnation: "bench-1"},
 		Queues: []engine.Queue{{Name: research.QueueName, Limit: research.Limit(8)}},
 	})
 	if err == nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/chaos"
 	"github.com/ktrdr/ktrdr/dummy"
 	"github.com/ktrdr/ktrdr/jobs"
@@ -135,9 +136,9 @@ func TestMemoryLimit_EachComputeTypeDiesAloneInItsChild(t *testing.T) {
 			return func() { lab.Research(oneLook, "look") }
 		}},
 	}
-	for _, typ := range ktrdr.ComputeTypes {
-		if typ == ktrdr.Dummy {
-			continue // TestCrashLoop_ kills with it
+	for typ, d := range backend.Types() {
+		if d.Restart != ktrdr.RestartInChild || typ == ktrdr.Dummy { // TestCrashLoop_ kills with it
+			continue
 		}
 		t.Run(string(typ), func(t *testing.T) {
 			t.Parallel()

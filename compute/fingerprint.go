@@ -17,22 +17,17 @@ import (
 // Numerics of a backtest: how orders are filled and figures made.
 const backtestNumerics = "backtest/1"
 
-// Fingerprints tell, by type, what an operation would be run from now. A
-// checkpoint that was made from anything else is not gone on with.
-func Fingerprints() map[ktrdr.Type]func(spec []byte) (map[string]string, error) {
-	return map[ktrdr.Type]func([]byte) (map[string]string, error){
-		ktrdr.Training: func(text []byte) (map[string]string, error) {
-			spec, s, err := readTraining(text)
-			if err != nil {
-				return nil, err
-			}
-			return trainingFingerprint(spec, s), nil
-		},
-		ktrdr.Backtesting: func(text []byte) (map[string]string, error) {
-			spec, err := ktrdr.ParseSpec[jobs.BacktestSpec](text)
-			return backtestFingerprint(spec), err
-		},
+func fingerprintTraining(text json.RawMessage) (map[string]string, error) {
+	spec, s, err := readTraining(text)
+	if err != nil {
+		return nil, err
 	}
+	return trainingFingerprint(spec, s), nil
+}
+
+func fingerprintBacktest(text json.RawMessage) (map[string]string, error) {
+	spec, err := ktrdr.ParseSpec[jobs.BacktestSpec](text)
+	return backtestFingerprint(spec), err
 }
 
 // readTraining reads the spec of a training and its strategy. CodeInvalid.

@@ -138,7 +138,7 @@ func newOffice(t testing.TB, bars int, symbols ...string) *office {
 	o := &office{t: t, dir: t.TempDir(), b: workertest.New(), markets: map[string]*ktrdr.Market{}}
 	o.b.Every = 50 * time.Millisecond
 	o.blobs = &shelf{b: o.b}
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: filepath.Join(t.TempDir(), "ktrdr.db")})
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: filepath.Join(t.TempDir(), "ktrdr.db"), Types: Types()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func (o *office) run(order jobs.Accepted, with attempts) ktrdr.Operation {
 	id := ktrdr.NewOperationID(order.Operation.Type, time.Now())
 	o.now = id
 	o.b.Create(id, order.Operation.Type, order.Operation.Spec)
-	if order.Operation.BackendLocal {
+	if Types()[order.Operation.Type].Local {
 		o.claimed(id, order.Operation)
 	}
 	r := &relay{with: with}

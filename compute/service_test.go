@@ -332,13 +332,18 @@ func TestSpec_TakesNothingItDoesNotKnow(t *testing.T) {
 		"bars of nothing": `{"strategy_yaml":"x","seed":1,"kernel_class":"fma/1","bars":[{}]}`,
 		"not JSON":        "strategy",
 	} {
-		if _, err := Fingerprints()[ktrdr.Training]([]byte(text)); ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
+		if _, err := Types()[ktrdr.Training].Fingerprint([]byte(text)); ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
 			t.Errorf("%s: %v, want CodeInvalid", name, err)
 		}
 	}
-	for typ, fingerprint := range Fingerprints() {
-		if _, err := fingerprint([]byte(`{"x":1}`)); ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
-			t.Errorf("fingerprint of a broken %s spec: %v, want CodeInvalid", typ, err)
+	for typ, d := range Types() {
+		if err := d.Spec(json.RawMessage(`{"x":1}`)); ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
+			t.Errorf("check of a wrong %s spec: %v, want CodeInvalid", typ, err)
+		}
+	}
+	for _, typ := range []ktrdr.Type{ktrdr.Training, ktrdr.Backtesting} {
+		if _, err := Types()[typ].Fingerprint(json.RawMessage(`{"x":1}`)); ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
+			t.Errorf("fingerprint of a wrong %s spec: %v, want CodeInvalid", typ, err)
 		}
 	}
 }

@@ -138,8 +138,8 @@ func TestExpected_TellsChainsApart(t *testing.T) {
 	}
 }
 
-// Stopped anyhow, anywhere, any number of times, and continued: the result is
-// that of a run nobody disturbed.
+// A run that is stopped in any way, at any step, any number of times, and resumed,
+// has the result of a run without a stop.
 func TestRunner_InterruptedEqualsUninterrupted(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		spec := Spec{

@@ -27,9 +27,8 @@ type Config struct {
 	Settings Settings
 	Log      *slog.Logger // nil discards
 
-	// Fingerprint tells what an operation of a type would be run with now; a
-	// checkpoint made from anything else is not resumed.
-	Fingerprint map[ktrdr.Type]func(spec []byte) (map[string]string, error)
+	// Types are the operation types; there are no others.
+	Types ktrdr.Types
 	// Queues are the lines that parents stand in; there are no others.
 	Queues []Queue
 	// Inject says what is to go wrong on purpose with an operation that is being

@@ -30,12 +30,10 @@ func (e *Engine) Submit(ctx context.Context, op ktrdr.NewOperation, key ktrdr.Id
 func (e *Engine) SubmitAll(ctx context.Context, ops []ktrdr.NewOperation, keys []ktrdr.IdempotencyKey) ([]ktrdr.Operation, error) {
 	ops = slices.Clone(ops) // their queues are filled in
 	for i, op := range ops {
-		switch {
-		case !op.Type.Known():
-			return nil, unknownType(op.Type)
-		case len(op.Spec) == 0 || !json.Valid(op.Spec):
-			return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "an operation's spec is JSON")
-		case op.Queue == nil:
+		if err := e.checkSpec(op); err != nil {
+			return nil, err
+		}
+		if op.Queue == nil {
 			continue
 		}
 		q, err := e.limited(ctx, *op.Queue)
@@ -50,6 +48,21 @@ func (e *Engine) SubmitAll(ctx context.Context, ops []ktrdr.NewOperation, keys [
 			free>>20, e.settings.DiskReserve>>20)
 	}
 	return e.store.CreateAll(ctx, ops, keys)
+}
+
+// checkSpec refuses an operation of an unknown type, and one whose type cannot run
+// its spec.
+func (e *Engine) checkSpec(op ktrdr.NewOperation) error {
+	if err := e.checkTypes(op.Type); err != nil {
+		return err
+	}
+	if len(op.Spec) == 0 || !json.Valid(op.Spec) {
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "an operation's spec is JSON")
+	}
+	if check := e.config.Types[op.Type].Spec; check != nil {
+		return check(op.Spec)
+	}
+	return nil
 }
 
 func (e *Engine) freeDisk() (int64, bool) {
@@ -96,7 +109,7 @@ func (e *Engine) Retry(ctx context.Context, id ktrdr.OperationID, key ktrdr.Idem
 		return ktrdr.Operation{}, ktrdr.Errorf(ktrdr.CodeConflict,
 			"%s is %s; only an operation that has ended can be retried (cancel it first with `ktrdr cancel %s`)", id, op.Status, id)
 	}
-	if op.Type == ktrdr.AgentConfirm {
+	if e.config.Types[op.Type].Look {
 		next := "it has completed"
 		if op.Status != ktrdr.Completed {
 			next = fmt.Sprintf("restart it under the same number with `ktrdr resume %s`", id)

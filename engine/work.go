@@ -27,7 +27,7 @@ func (e *Engine) register(ctx context.Context, r ktrdr.Registration) (ktrdr.Regi
 	if err := ktrdr.CheckProtocol(r.Protocol); err != nil {
 		return ktrdr.Registered{}, err
 	}
-	if err := checkWorker(r.Worker); err != nil {
+	if err := e.checkWorker(r.Worker); err != nil {
 		return ktrdr.Registered{}, err
 	}
 	if err := checkClaims(slices.Concat(r.Running, r.Finished)); err != nil {
@@ -51,7 +51,7 @@ func (e *Engine) register(ctx context.Context, r ktrdr.Registration) (ktrdr.Regi
 
 const maxSlots = 4096
 
-func checkWorker(w ktrdr.Worker) error {
+func (e *Engine) checkWorker(w ktrdr.Worker) error {
 	switch {
 	case w.ID == "" || len(w.ID) > 128:
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "a worker_id has 1 to 128 characters")
@@ -62,12 +62,7 @@ func checkWorker(w ktrdr.Worker) error {
 	case len(w.Name) > 128 || len(w.Host) > 256 || len(w.Version) > 128:
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "a worker's name and version have at most 128 characters, its host 256")
 	}
-	for _, t := range w.Types {
-		if !t.Known() {
-			return unknownType(t)
-		}
-	}
-	return nil
+	return e.checkTypes(w.Types...)
 }
 
 // Unregister forgets a worker that has released everything and is stopping.

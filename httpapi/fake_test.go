@@ -19,6 +19,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/compute"
+	"github.com/ktrdr/ktrdr/dummy"
+	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/thread"
 )
 
@@ -298,6 +301,8 @@ type site struct {
 
 const testOp ktrdr.OperationID = "op_dummy_20260101_000000_abcdef01"
 
+var testTypes = ktrdr.MergeTypes(dummy.Types(), compute.Types(), research.Types())
+
 // serve starts a server that ends with the test.
 func serve(t testing.TB, engine *fakeEngine, change ...func(*Config)) *site {
 	t.Helper()
@@ -308,7 +313,7 @@ func serve(t testing.TB, engine *fakeEngine, change ...func(*Config)) *site {
 		engine.tokens = append(engine.tokens, token)
 	}
 	c := Config{
-		Engine: engine, Desk: &fakeDesk{}, Research: &fakeResearch{}, Resilience: &fakeResilience{}, Auth: true,
+		Types: testTypes, Engine: engine, Desk: &fakeDesk{}, Research: &fakeResearch{}, Resilience: &fakeResilience{}, Auth: true,
 		Log: slog.New(slog.NewTextHandler(st.logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	for _, f := range change {

@@ -70,8 +70,8 @@ const bearer = "bearer"
 
 // openAPI describes the table. It is made once, at the start: a type that it
 // cannot describe stops the start, not a reader.
-func openAPI(rows []row) ([]byte, error) {
-	book := newSchemaBook()
+func openAPI(rows []row, types ktrdr.Types) ([]byte, error) {
+	book := newSchemaBook(types)
 	doc := apiDocument{
 		OpenAPI: "3.1.0",
 		Info: apiInfo{
@@ -234,14 +234,14 @@ func componentRef(name string) *jsonschema.Schema {
 }
 
 // knownSchemas describes the types whose JSON their Go kind does not tell.
-func knownSchemas() map[reflect.Type]*jsonschema.Schema {
+func knownSchemas(types ktrdr.Types) map[reflect.Type]*jsonschema.Schema {
 	return map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[json.RawMessage]():   {Description: "any JSON"},
 		reflect.TypeFor[[]byte]():            {Type: "string", ContentEncoding: "base64"},
 		reflect.TypeFor[ktrdr.Hash]():        {Type: "string", Pattern: "^[0-9a-f]{64}$"},
 		reflect.TypeFor[ktrdr.OperationID](): {Type: "string", Pattern: "^op_[0-9a-z_]+$"},
 		reflect.TypeFor[ktrdr.Status]():      enum(ktrdr.Statuses...),
-		reflect.TypeFor[ktrdr.Type]():        enum(ktrdr.Types...),
+		reflect.TypeFor[ktrdr.Type]():        enum(types.Names()...),
 		reflect.TypeFor[ktrdr.Scope]():       enum(ktrdr.ScopeAdmin, ktrdr.ScopeWorker, ktrdr.ScopeRead),
 		reflect.TypeFor[ktrdr.CheckpointType](): enum(ktrdr.CheckpointPeriodic, ktrdr.CheckpointPhase, ktrdr.CheckpointCancellation,
 			ktrdr.CheckpointFailure, ktrdr.CheckpointShutdown, ktrdr.CheckpointFinal),

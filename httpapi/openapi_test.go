@@ -62,7 +62,7 @@ func countIn(params []apiParameter, in string) (n int) {
 }
 
 func TestOpenAPI_EveryReferenceResolves(t *testing.T) {
-	document, err := openAPI(table())
+	document, err := openAPI(table(), testTypes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestOpenAPI_EveryReferenceResolves(t *testing.T) {
 
 // The schemas are held to real answers: what the server sends must validate.
 func TestOpenAPI_SchemasFitWhatIsSent(t *testing.T) {
-	book := newSchemaBook()
+	book := newSchemaBook(testTypes)
 	checkpoint := ktrdr.CheckpointInfo{ID: "1", Type: ktrdr.CheckpointFinal}
 	for _, v := range []any{
 		ktrdr.Operation{

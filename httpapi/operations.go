@@ -89,7 +89,7 @@ type pauseRequest struct {
 func (s *Server) listOperations(c *call, _ none) ([]OperationRow, error) {
 	q := ktrdr.OperationQuery{
 		Status:     c.query.statuses("status"),
-		Type:       c.query.kinds("type"),
+		Type:       c.query.types("type", s.types),
 		ActiveOnly: c.query.flag("active_only"),
 		Resumable:  c.query.flag("resumable"),
 		Parent:     c.query.operation("parent"),

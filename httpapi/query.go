@@ -158,12 +158,12 @@ func (v *values) statuses(name string) (all []ktrdr.Status) {
 	return all
 }
 
-// kinds reads operation types in either case.
-func (v *values) kinds(name string) (all []ktrdr.Type) {
+// types reads operation types in either case.
+func (v *values) types(name string, known ktrdr.Types) (all []ktrdr.Type) {
 	for _, given := range v.several(name) {
 		t := ktrdr.Type(strings.ToLower(given))
-		if !t.Known() {
-			unknown(v, name, given, ktrdr.Types)
+		if !known.Known(t) {
+			unknown(v, name, given, known.Names())
 		}
 		all = append(all, t)
 	}

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"encoding/json"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -41,16 +40,13 @@ type Download struct {
 	URL string `json:"url"`
 }
 
-// The columns that may be asked for, and how many entries of each are sent.
-var (
-	columnNames  = []string{"trades", "equity", "positions", "curve", "returns"}
-	paramInclude = param{
-		name: "include", kind: kindString, doc: "what to send of a backtest too: " + strings.Join(columnNames, ", ") +
-			"; a page of each, and what the whole curve shows", many: true,
-	}
-)
+// paramInclude is the columns that are asked for.
+var paramInclude = param{
+	name: "include", kind: kindString, doc: "what to send of a backtest too: " + strings.Join(jobs.ColumnNames, ", ") +
+		"; a page of each, and what the whole curve shows", many: true,
+}
 
-const columnsPage = 100
+const columnsPage = 100 // entries of each
 
 func (s *Server) results(c *call, _ none) (Results, error) {
 	op, err := s.operation(c, none{})
@@ -83,8 +79,7 @@ func (s *Server) results(c *call, _ none) (Results, error) {
 // addLedger adds what the ledger knows of an operation that a person started, or
 // of a confirmation.
 func (s *Server) addLedger(c *call, op ktrdr.Operation, r *Results) error {
-	counted := []ktrdr.Type{ktrdr.AgentResearch, ktrdr.AgentConfirm, ktrdr.Training, ktrdr.Backtesting}
-	if op.Parent != "" || !slices.Contains(counted, op.Type) {
+	if op.Parent != "" || s.types[op.Type].Ledger == nil {
 		return nil
 	}
 	page, err := s.engine.Trials(c.Context(), ktrdr.TrialQuery{Of: []ktrdr.OperationID{op.ID}, Limit: 1})
@@ -94,7 +89,7 @@ func (s *Server) addLedger(c *call, op ktrdr.Operation, r *Results) error {
 	if len(page.Trials) > 0 {
 		r.Trial = &page.Trials[0]
 	}
-	if op.Type == ktrdr.AgentResearch {
+	if s.types[op.Type].Plan != nil { // looks at what its children made
 		looks, err := s.engine.Looks(c.Context(), ktrdr.LookQuery{Research: op.ID})
 		r.Looks = looks.Looks
 		return err
@@ -125,7 +120,7 @@ func (c *call) columns() (q jobs.Page, wanted bool) {
 		case "returns":
 			q.Returns = true
 		default:
-			unknown(&c.query, "include", name, columnNames)
+			unknown(&c.query, "include", name, jobs.ColumnNames)
 		}
 	}
 	if q.Limit = c.query.count("limit", maxPage); q.Limit == 0 {

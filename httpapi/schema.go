@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/ktrdr/ktrdr"
 )
 
 // schemaBook holds the schemas of our structs by name. A struct inside another
@@ -18,8 +19,8 @@ type schemaBook struct {
 	known   map[reflect.Type]*jsonschema.Schema // how a type is written where it is used
 }
 
-func newSchemaBook() *schemaBook {
-	book := &schemaBook{schemas: make(map[string]*jsonschema.Schema), known: knownSchemas()}
+func newSchemaBook(types ktrdr.Types) *schemaBook {
+	book := &schemaBook{schemas: make(map[string]*jsonschema.Schema), known: knownSchemas(types)}
 	book.known[reflect.TypeFor[time.Time]()] = &jsonschema.Schema{Type: "string", Format: "date-time"}
 	return book
 }

@@ -22,6 +22,7 @@ import (
 
 // Config is what a Server is made of.
 type Config struct {
+	Types      ktrdr.Types // the operation types; required
 	Engine     Engine
 	Desk       Desk                   // makes operations of requests; required
 	Research   Research               // makes researches of requests, and remembers them; required
@@ -40,6 +41,7 @@ type Config struct {
 
 // Server answers HTTP.
 type Server struct {
+	types      ktrdr.Types
 	engine     Engine
 	desk       Desk
 	research   Research
@@ -64,7 +66,7 @@ type Server struct {
 // New makes a server of the table of routes.
 func New(c Config) (*Server, error) {
 	s := &Server{
-		engine: c.Engine, desk: c.Desk, research: c.Research, resilience: c.Resilience, log: c.Log, auth: c.Auth, tls: c.TLS,
+		types: c.Types, engine: c.Engine, desk: c.Desk, research: c.Research, resilience: c.Resilience, log: c.Log, auth: c.Auth, tls: c.TLS,
 		door:       newDoor(cmp.Or(c.MaxConns, 1024), c.Log),
 		maxStreams: int64(cmp.Or(c.MaxStreams, 256)),
 		grace:      cmp.Or(c.Grace, 10*time.Second),
@@ -89,7 +91,7 @@ func New(c Config) (*Server, error) {
 		s.mux.Handle(row.about().pattern(), &handler{s, row, !strings.Contains(row.about().path, "{")})
 	}
 	var err error
-	if s.document, err = openAPI(s.rows); err != nil {
+	if s.document, err = openAPI(s.rows, s.types); err != nil {
 		return nil, fmt.Errorf("OpenAPI document: %w", err)
 	}
 	return s, nil

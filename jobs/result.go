@@ -140,3 +140,6 @@ type ProgressContext struct {
 	BarsPerSecond float64 `json:"bars_per_s,omitempty"`
 	ETASeconds    float64 `json:"eta_seconds,omitempty"`
 }
+
+// ColumnNames are the columns of a backtest's result.
+var ColumnNames = []string{"trades", "equity", "positions", "curve", "returns"}

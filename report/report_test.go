@@ -25,7 +25,7 @@ func onBothStores(t *testing.T, test func(t *testing.T, s *sqlstore.Store)) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := sqlstore.Open(t.Context(), sqlstore.Config{
-				URL: url(t), Plans: map[ktrdr.Type]ktrdr.Plan{ktrdr.AgentResearch: research.Plan()}, Log: slog.New(slog.DiscardHandler),
+				URL: url(t), Types: research.Types(), Log: slog.New(slog.DiscardHandler),
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backtest"
+	"github.com/ktrdr/ktrdr/compute"
 	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/jobs"
@@ -303,13 +304,13 @@ func TestGateReasons_SurviveStorage(t *testing.T) {
 func TestLedger_KeepsFiguresByHand(t *testing.T) {
 	var r jobs.BacktestResult
 	r.Metrics.TotalReturnPct, r.Metrics.MaxDrawdownPct, r.Metrics.TotalTrades = 25, 50, 7
-	f := Ledger()[ktrdr.Backtesting](ended(t, ktrdr.Backtesting, 1, jobs.BacktestSpec{Symbol: "EURUSD"}, r)).Trial
+	f := ledgerOf(ktrdr.Backtesting)(ended(t, ktrdr.Backtesting, 1, jobs.BacktestSpec{Symbol: "EURUSD"}, r)).Trial
 	if *f.NetReturn != 0.25 || *f.MaxDrawdown != 0.5 || f.Trades != 7 {
 		t.Errorf("kept a return of %v, a fall of %v and %d trades; want 0.25, 0.5 and 7", *f.NetReturn, *f.MaxDrawdown, f.Trades)
 	}
 	for n, want := range []bool{false, true} {
 		result := Result{Instead: make([]string, n)}
-		if got := Ledger()[ktrdr.AgentResearch](ended(t, ktrdr.AgentResearch, 1, struct{}{}, result)).Trial.Unaided; got != want {
+		if got := ledgerOf(ktrdr.AgentResearch)(ended(t, ktrdr.AgentResearch, 1, struct{}{}, result)).Trial.Unaided; got != want {
 			t.Errorf("%d phases without a model: unaided is %v, want %v", n, got, want)
 		}
 	}
@@ -464,7 +465,7 @@ func TestPlan_WhatRunsInTheBackend(t *testing.T) {
 	for typ, want := range map[ktrdr.Type]bool{
 		ktrdr.AgentDesign: true, ktrdr.Training: false, ktrdr.Backtesting: false, ktrdr.AgentAssessment: true,
 	} {
-		if got := reach(t, someSpec(t), typ).newest().BackendLocal; got != want {
+		if got := ktrdr.MergeTypes(Types(), compute.Types())[typ].Local; got != want {
 			t.Errorf("%s runs in the backend only: %v, want %v", typ, got, want)
 		}
 	}

@@ -119,7 +119,7 @@ func (s ConfirmSpec) operation(of Spec, priority int) (ktrdr.NewOperation, error
 		look.Markets = append(look.Markets, m.Market)
 	}
 	return ktrdr.NewOperation{
-		Type: ktrdr.AgentConfirm, Priority: priority, BackendLocal: true, Run: s.Run, Generation: s.Generation,
+		Type: ktrdr.AgentConfirm, Priority: priority, Run: s.Run, Generation: s.Generation,
 		Spec: text, Metadata: metadata, Look: look,
 	}, nil
 }

@@ -391,7 +391,7 @@ func (s Spec) operation(strategyName string, force bool, run *ktrdr.NewRun) (ktr
 		return ktrdr.NewOperation{}, fmt.Errorf("research metadata: %w", err)
 	}
 	return ktrdr.NewOperation{
-		Type: ktrdr.AgentResearch, BackendLocal: true, HasPlan: true, Spec: text, Metadata: metadata,
+		Type: ktrdr.AgentResearch, HasPlan: true, Spec: text, Metadata: metadata,
 		Queue:  &ktrdr.Queue{Name: QueueName, Force: force, Run: s.Run, Generation: s.Generation, Index: s.Index},
 		NewRun: run, Trial: s.trial(run.Planned),
 	}, nil

@@ -99,7 +99,7 @@ func newStore(t *testing.T) *sqlstore.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: path})
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: path, Types: Types()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func TestDesk_PinsARun(t *testing.T) {
 	for i, n := range order.Operations {
 		s := specOf(t, n)
 		q := n.Queue
-		if n.Type != ktrdr.AgentResearch || !n.HasPlan || !n.BackendLocal || q.Name != QueueName || !q.Force || q.Run != "mine" ||
+		if n.Type != ktrdr.AgentResearch || !n.HasPlan || q.Name != QueueName || !q.Force || q.Run != "mine" ||
 			q.Generation != i/8 || q.Index != i%8 {
 			t.Errorf("operation %d: %+v in queue %+v", i, n, q)
 		}

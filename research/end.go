@@ -80,7 +80,7 @@ func (r *research) unfinished(child *ktrdr.Operation, why ktrdr.Why) (ktrdr.Deci
 		}, err
 	case child.Status == ktrdr.Cancelled:
 		return r.cancel(child)
-	case local(child.Type) && lost(child) && r.attempts(child.Type) < mostAttempts:
+	case byAgent(child.Type) && lost(child) && r.attempts(child.Type) < mostAttempts:
 		return r.beginWith(child.Type, child.Spec)
 	}
 	code := ktrdr.CodeFailed

@@ -10,7 +10,7 @@ import (
 	"github.com/ktrdr/ktrdr/jobs"
 )
 
-// Plan moves researches.
+// plan moves researches.
 //
 // Where a research stands is read from its children, the furthest first: one
 // that has an assessment is being assessed, whatever else is true. What a child
@@ -22,9 +22,8 @@ import (
 //	CANCELLED   so is the research
 //
 // except when the research is resumed: then its dead child is.
-func Plan() ktrdr.Plan { return new(plan) }
-
-// plan remembers what it has read, and nothing else: it is asked about the same
+//
+// It remembers what it has read, and nothing else: it is asked about the same
 // specs and results again in each phase.
 type plan struct {
 	specs     recent[Spec]
@@ -268,13 +267,14 @@ func (r *research) beginWith(t ktrdr.Type, spec json.RawMessage) (ktrdr.Decision
 		Phase: string(r.state.Phase), State: state, Progress: r.state.Phase.progress(),
 		Create: []ktrdr.NewOperation{{
 			ID: id, Type: t, Priority: r.parent.Priority, Parent: r.parent.ID, Ordinal: len(r.children),
-			BackendLocal: local(t), Spec: spec, Metadata: metadata,
+			Spec: spec, Metadata: metadata,
 		}},
 	}, nil
 }
 
-// local says whether a type of child runs only inside a backend.
-func local(t ktrdr.Type) bool { return t == ktrdr.AgentDesign || t == ktrdr.AgentAssessment }
+// byAgent says whether an agent does a type of child. The plan restarts it when its
+// backend died.
+func byAgent(t ktrdr.Type) bool { return t == ktrdr.AgentDesign || t == ktrdr.AgentAssessment }
 
 // resultOf decodes what a child completed with.
 func resultOf[T any](child *ktrdr.Operation) (T, error) {

@@ -19,7 +19,7 @@ func TestPlan_GoesThroughItsPhases(t *testing.T) {
 	tr := plant(t, someSpec(t))
 	for i, typ := range order {
 		d := tr.ask(ktrdr.WhyChild)
-		if len(d.Create) != 1 || d.Create[0].Type != typ || d.Phase != string(phaseOf(typ)) || d.Create[0].BackendLocal != local(typ) {
+		if len(d.Create) != 1 || d.Create[0].Type != typ || d.Phase != string(phaseOf(typ)) {
 			t.Fatalf("step %d: %+v, want a %s child and its phase", i, d, typ)
 		}
 		if s := tr.state(); s.Phase != phaseOf(typ) || s.child() != d.Create[0].ID {
@@ -86,13 +86,13 @@ func TestPlan_EndsOfChildren(t *testing.T) {
 			return want{ktrdr.Cancelled, OutcomeCancelled, ktrdr.CheckpointCancellation}
 		}},
 		"its backend died": {ktrdr.Failed, ktrdr.CodeBackendRestart, func(typ ktrdr.Type) want {
-			if local(typ) {
+			if byAgent(typ) {
 				return want{status: ktrdr.Running}
 			}
 			return want{ktrdr.Failed, OutcomeFailed, ktrdr.CheckpointFailure}
 		}},
 		"orphaned": {ktrdr.Failed, ktrdr.CodeOrphaned, func(typ ktrdr.Type) want {
-			if local(typ) {
+			if byAgent(typ) {
 				return want{status: ktrdr.Running}
 			}
 			return want{ktrdr.Failed, OutcomeFailed, ktrdr.CheckpointFailure}
@@ -286,7 +286,7 @@ func TestPlan_CrashesMakeNoSecondChild(t *testing.T) {
 		tr := plant(t, someSpec(t))
 		for tr.parent.Status == ktrdr.Running {
 			why := rapid.SampledFrom(whys).Draw(rt, "why")
-			d, err := Plan().Next(tr.parent, tr.children, why)
+			d, err := new(plan).Next(tr.parent, tr.children, why)
 			if err != nil {
 				rt.Fatal(err)
 			}

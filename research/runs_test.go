@@ -167,7 +167,7 @@ func TestKeeper_ConfirmsTheFinalistOfAGeneration(t *testing.T) {
 		t.Fatalf("did %q (%v), %v: want it to wait for the confirmation", d.did, did, err)
 	}
 	n := d.confirmed
-	if n == nil || n.Type != ktrdr.AgentConfirm || !n.BackendLocal || n.Run != "run_a" || n.Look == nil {
+	if n == nil || n.Type != ktrdr.AgentConfirm || n.Run != "run_a" || n.Look == nil {
 		t.Fatalf("confirms with %+v", n)
 	}
 	if l := n.Look; l.Kind != ktrdr.LookConfirmation || l.Research != d.finalist.ID || !slices.Equal(l.Markets, []string{"mkt_a"}) {

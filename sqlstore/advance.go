@@ -68,7 +68,7 @@ func (s *Store) advance(ctx context.Context, t *tx, a ask) ([]ask, error) {
 	if p.closed() {
 		return s.endClosed(ctx, t, p, children)
 	}
-	plan := s.plans[p.Type]
+	plan := s.types[p.Type].Plan
 	if plan == nil {
 		return nil, nil // another backend knows it
 	}
@@ -190,7 +190,7 @@ func (s *Store) apply(ctx context.Context, t *tx, p operationRow, children []ope
 		return nil, err
 	}
 	for _, n := range d.Create {
-		id, err := createChild(ctx, t, p, n)
+		id, err := s.createChild(ctx, t, p, n)
 		if errors.Is(err, errTaken) { // by the plan: made-up ids were tried again
 			return s.stop(ctx, t, p, failedPlan(p, fmt.Errorf("new child %s: %w", n.ID, err)))
 		}
@@ -271,13 +271,13 @@ func phaseOf(p operationRow, d ktrdr.Decision) ktrdr.NewCheckpoint {
 }
 
 // createChild adds a child to p. One with a plan of its own runs at once.
-func createChild(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperation) (id ktrdr.OperationID, err error) {
+func (s *Store) createChild(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperation) (id ktrdr.OperationID, err error) {
 	n.Parent = p.ID
 	t.wakeWorkers()
 	if id = n.ID; id == "" {
-		id, err = insertChild(ctx, t, p, n)
+		id, err = s.insertChild(ctx, t, p, n)
 	} else {
-		err = insertNamed(ctx, t, p, n)
+		err = s.insertNamed(ctx, t, p, n)
 	}
 	if err == nil && n.HasPlan {
 		err = t.later(ctx, claimParent, id)
@@ -286,8 +286,8 @@ func createChild(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperatio
 }
 
 // insertNamed stores a child under the id that its plan gave it; errTaken.
-func insertNamed(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperation) error {
-	made, err := t.exec(ctx, insertUnlessTaken, newRow(n.ID, n, &p, 0, entered{}).inserted()...)
+func (s *Store) insertNamed(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperation) error {
+	made, err := t.exec(ctx, insertUnlessTaken, s.newRow(n.ID, n, &p, 0, entered{}).inserted()...)
 	if err == nil && made == 0 {
 		err = errTaken
 	}
@@ -297,10 +297,10 @@ func insertNamed(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperatio
 // insertChild stores a child under an id of our own making. Should that be
 // taken, SQLite says so at once, and PostgreSQL when the transaction ends,
 // which is then run again.
-func insertChild(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperation) (id ktrdr.OperationID, err error) {
+func (s *Store) insertChild(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperation) (id ktrdr.OperationID, err error) {
 	for range idTries {
 		id = ktrdr.NewOperationID(n.Type, time.Now())
-		if err = t.later(ctx, insertNew, newRow(id, n, &p, 0, entered{}).inserted()...); !isDuplicate(err) {
+		if err = t.later(ctx, insertNew, s.newRow(id, n, &p, 0, entered{}).inserted()...); !isDuplicate(err) {
 			break
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -48,8 +47,8 @@ func (s *Store) Claim(ctx context.Context, c ktrdr.ClaimRequest, heldBy ktrdr.In
 	if len(c.Types) == 0 {
 		return nil, nil
 	}
-	if len(c.Types) > len(ktrdr.Types) {
-		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "a claim names %d types; there are only %d", len(c.Types), len(ktrdr.Types))
+	if len(c.Types) > len(s.types) {
+		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "a claim names %d types; there are only %d", len(c.Types), len(s.types))
 	}
 	for try := 1; ; try++ {
 		held, queues, err := s.look(ctx, c, heldBy)
@@ -93,7 +92,7 @@ func (s *Store) claim(ctx context.Context, c ktrdr.ClaimRequest, heldBy ktrdr.In
 				}
 			}
 			t.wake()
-			task, err = taskOf(ctx, t, op)
+			task, err = s.taskOf(ctx, t, op)
 			return err
 		}
 		return nil
@@ -150,16 +149,16 @@ func (s *Store) claimedBefore(ctx context.Context, id ktrdr.OperationID) (task *
 		if err != nil || !op.Status.Live() {
 			return err
 		}
-		task, err = taskOf(ctx, r, op)
+		task, err = s.taskOf(ctx, r, op)
 		return err
 	})
 	return task, err
 }
 
-func taskOf(ctx context.Context, q queryer, op operationRow) (*ktrdr.Task, error) {
+func (s *Store) taskOf(ctx context.Context, q queryer, op operationRow) (*ktrdr.Task, error) {
 	task := &ktrdr.Task{
 		Operation: op.ID, Type: op.Type, Epoch: op.Epoch, Attempts: op.Attempts,
-		Spec: op.Spec, Cancel: op.CancelRequested, InChild: op.BackendDied && slices.Contains(ktrdr.ComputeTypes, op.Type),
+		Spec: op.Spec, Cancel: op.CancelRequested, InChild: op.BackendDied && s.restartsInChild(op.Type),
 	}
 	if op.Checkpoint == nil {
 		return task, nil

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
+	"github.com/ktrdr/ktrdr/storetest"
 )
 
 // testSteps is a small schema, the same on both databases, for what the store
@@ -32,7 +33,7 @@ func testSteps(more ...string) fs.FS {
 
 func openTest(t testing.TB, url string, steps fs.FS) *Store {
 	t.Helper()
-	s, err := open(t.Context(), Config{URL: url, Log: testLog(t)}, steps)
+	s, err := open(t.Context(), Config{URL: url, Types: storetest.Types(nil), Log: testLog(t)}, steps)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/storetest"
 )
 
 // sortsFew is the questions that sort, but not more than the workers, the types,
@@ -29,7 +30,7 @@ func TestStore_QuestionsHaveTheirIndex(t *testing.T) {
 	later := many
 	later.Cursor = listCursor(ktrdr.Operation{ID: "op_dummy_1"})
 	listed := func(q ktrdr.OperationQuery) (query, []any) {
-		text, args, err := listQuery(q)
+		text, args, err := (&Store{types: storetest.Types(nil)}).listQuery(q)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
+	"github.com/ktrdr/ktrdr/storetest"
 )
 
 // oldVersion writes rows as the version before the ledger did.
@@ -214,7 +215,7 @@ func micro(us int64) time.Time { return time.UnixMicro(us).UTC() }
 
 func TestOpen_MakesTheLedgerOfAnOlderDatabase(t *testing.T) {
 	onOldDatabases(t, func(t *testing.T, url string, later time.Time) {
-		s := openStore(t, url, plansOf(fanOut(1)))
+		s := openStore(t, url, storetest.Types(fanOut(1)))
 		runsOfTheOld(t, s, later)
 		tradedOfTheOld(t, s)
 		goesOn(t, s)

@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/storetest"
 )
 
 func TestLedger_AnEntryThatCannotBeStoredUndoesTheEnd(t *testing.T) {
 	eachStore(t, nil, func(t *testing.T, s *Store) {
-		s.ledger = ktrdr.Ledger{ktrdr.Dummy: func(ktrdr.Operation) ktrdr.Entry {
+		s.types[ktrdr.Dummy] = ktrdr.Definition{Ledger: func(ktrdr.Operation) ktrdr.Entry {
 			return ktrdr.Entry{Look: &ktrdr.LookResult{Result: json.RawMessage(`{`)}}
 		}}
 		op := create(t, s, ktrdr.NewOperation{Type: ktrdr.Dummy})
@@ -23,7 +24,7 @@ func TestLedger_AnEntryThatCannotBeStoredUndoesTheEnd(t *testing.T) {
 }
 
 func TestLedger_IsAskedOncePerEndAndOnlyOfWhatCompletes(t *testing.T) {
-	eachStore(t, plansOf(fanOut(1)), func(t *testing.T, s *Store) {
+	eachStore(t, storetest.Types(fanOut(1)), func(t *testing.T, s *Store) {
 		var asked []ktrdr.Status
 		tell := func(op ktrdr.Operation) ktrdr.Entry {
 			if op.Result == nil || op.CompletedAt.IsZero() {
@@ -32,7 +33,7 @@ func TestLedger_IsAskedOncePerEndAndOnlyOfWhatCompletes(t *testing.T) {
 			asked = append(asked, op.Status)
 			return ktrdr.Entry{}
 		}
-		s.ledger = ktrdr.Ledger{ktrdr.Dummy: tell}
+		s.types[ktrdr.Dummy] = ktrdr.Definition{Ledger: tell}
 		for _, outcome := range []ktrdr.Status{ktrdr.Completed, ktrdr.Failed, ktrdr.Cancelled} {
 			create(t, s, ktrdr.NewOperation{Type: ktrdr.Dummy})
 			task := claimDummy(t, s, "")
@@ -74,7 +75,7 @@ func populateLedger(t *testing.T, s *Store) string {
 
 func TestTriggers_TheLedgerOnlyGrows(t *testing.T) {
 	eachStore(t, nil, func(t *testing.T, s *Store) {
-		s.ledger = ktrdr.Ledger{ktrdr.Dummy: func(ktrdr.Operation) ktrdr.Entry { return ktrdr.Entry{Look: &ktrdr.LookResult{Claim: true}} }}
+		s.types[ktrdr.Dummy] = ktrdr.Definition{Ledger: func(ktrdr.Operation) ktrdr.Entry { return ktrdr.Entry{Look: &ktrdr.LookResult{Claim: true}} }}
 		market := populateLedger(t, s)
 		refuse := func(texts ...query) {
 			t.Helper()

@@ -24,7 +24,7 @@ func (s *Store) List(ctx context.Context, q ktrdr.OperationQuery) (ktrdr.Operati
 	if q.Limit == 0 {
 		q.Limit = defaultPage
 	}
-	text, args, err := listQuery(q)
+	text, args, err := s.listQuery(q)
 	if err != nil {
 		return ktrdr.OperationPage{}, err
 	}
@@ -39,8 +39,8 @@ func (s *Store) List(ctx context.Context, q ktrdr.OperationQuery) (ktrdr.Operati
 
 // listQuery writes the statement. Values are arguments; of the query only its
 // shape gets into the text.
-func listQuery(q ktrdr.OperationQuery) (query, []any, error) {
-	if err := checkQuery(q); err != nil {
+func (s *Store) listQuery(q ktrdr.OperationQuery) (query, []any, error) {
+	if err := s.checkQuery(q); err != nil {
 		return "", nil, err
 	}
 	order, err := orderOf(q.Sort, "completed_at")
@@ -129,7 +129,7 @@ func each[T any](all []T, arg func(any) string) string {
 // distinct keeps a repeated filter from making a statement of its own.
 func distinct[T cmp.Ordered](all []T) []T { return slices.Compact(slices.Sorted(slices.Values(all))) }
 
-func checkQuery(q ktrdr.OperationQuery) error {
+func (s *Store) checkQuery(q ktrdr.OperationQuery) error {
 	if q.Limit < 1 || q.Limit > largestPage {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "limit must be 1 to %d, not %d", largestPage, q.Limit)
 	}
@@ -138,10 +138,8 @@ func checkQuery(q ktrdr.OperationQuery) error {
 			return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not a status; the statuses are %s", clip(string(status)), text.Join(ktrdr.Statuses))
 		}
 	}
-	for _, kind := range q.Type {
-		if !kind.Known() {
-			return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation type; the types are %s", clip(string(kind)), text.Join(ktrdr.Types))
-		}
+	if err := s.checkTypes(q.Type...); err != nil {
+		return err
 	}
 	if q.Parent != "" && !q.Parent.Valid() {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation id", clip(string(q.Parent)))

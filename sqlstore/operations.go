@@ -107,7 +107,7 @@ func (s *Store) create(ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr
 	if err != nil {
 		return operationRow{}, err
 	}
-	op, err := insertOperation(ctx, t, id, n, parent, 0, e)
+	op, err := s.insertOperation(ctx, t, id, n, parent, 0, e)
 	if err != nil || !n.HasPlan {
 		return op, err
 	}
@@ -159,11 +159,11 @@ var (
 )
 
 // insertOperation stores a new PENDING operation; errTaken when the id is.
-func insertOperation(
+func (s *Store) insertOperation(
 	ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr.NewOperation, parent *operationRow, session int64, e entered,
 ) (operationRow, error) {
 	t.wakeWorkers()
-	op, err := scanOperation(t.row(ctx, insertAndRead, newRow(id, n, parent, session, e).inserted()...))
+	op, err := scanOperation(t.row(ctx, insertAndRead, s.newRow(id, n, parent, session, e).inserted()...))
 	if errors.Is(err, sql.ErrNoRows) {
 		return op, errTaken
 	}
@@ -172,12 +172,12 @@ func insertOperation(
 
 // newRow is the row of a new operation; the session is 0 unless it stands in a
 // queue.
-func newRow(id ktrdr.OperationID, n ktrdr.NewOperation, parent *operationRow, session int64, e entered) *operationRow {
+func (s *Store) newRow(id ktrdr.OperationID, n ktrdr.NewOperation, parent *operationRow, session int64, e entered) *operationRow {
 	place := placeOf(n)
 	r := &operationRow{queue: place.Name, generation: place.Generation, index: place.Index, look: e.look}
 	r.Operation = ktrdr.Operation{
 		ID: id, Type: n.Type, Status: ktrdr.Pending, Priority: n.Priority, Parent: n.Parent, Root: id, Ordinal: n.Ordinal,
-		BackendLocal: n.BackendLocal, HasPlan: n.HasPlan, Run: place.Run, Session: session,
+		BackendLocal: n.BackendLocal || s.types[n.Type].Local, HasPlan: n.HasPlan, Run: place.Run, Session: session,
 		Spec: orObject(n.Spec), State: n.State, Metadata: orObject(n.Metadata), Trials: e.trials, RetryOf: n.RetryOf,
 	}
 	if parent != nil {
@@ -204,14 +204,15 @@ func orObject(text json.RawMessage) json.RawMessage {
 
 // checkNew refuses what no later step could make sense of.
 func (s *Store) checkNew(n ktrdr.NewOperation) error {
+	if err := s.checkTypes(n.Type); err != nil {
+		return err
+	}
 	switch {
-	case !n.Type.Known():
-		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation type; the types are %s", clip(string(n.Type)), text.Join(ktrdr.Types))
 	case n.ID != "" && !n.ID.Valid():
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation id", clip(string(n.ID)))
 	case n.RetryOf != "" && !n.RetryOf.Valid():
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation id to retry", clip(string(n.RetryOf)))
-	case n.HasPlan && s.plans[n.Type] == nil:
+	case n.HasPlan && s.types[n.Type].Plan == nil:
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "this backend has no plan for operations of type %s", n.Type)
 	}
 	for what, text := range map[string]json.RawMessage{"spec": n.Spec, "state": n.State, "metadata": n.Metadata} {
@@ -223,6 +224,15 @@ func (s *Store) checkNew(n ktrdr.NewOperation) error {
 		return err
 	}
 	return checkEntry(n)
+}
+
+func (s *Store) checkTypes(types ...ktrdr.Type) error {
+	for _, t := range types {
+		if !s.types.Known(t) {
+			return ktrdr.Errorf(ktrdr.CodeInvalid, "%q is not an operation type; the types are %s", clip(string(t)), text.Join(s.types.Names()))
+		}
+	}
+	return nil
 }
 
 // validJSON also asks for valid UTF-8, which encoding/json does not inside

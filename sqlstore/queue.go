@@ -113,7 +113,7 @@ func (s *Store) createQueued(ctx context.Context, t *tx, id ktrdr.OperationID, n
 	if err != nil {
 		return operationRow{}, err
 	}
-	op, err := insertOperation(ctx, t, id, n, nil, session, e)
+	op, err := s.insertOperation(ctx, t, id, n, nil, session, e)
 	if err != nil || e.run.Closed < n.Queue.Generation && n.Queue.Run != "" { // most of a long run has to wait
 		return op, err
 	}
@@ -192,7 +192,7 @@ func (s *Store) startNext(ctx context.Context, name string, limit int) (begun kt
 				return err
 			}
 			op, err := load(ctx, t, next)
-			if err != nil || s.plans[op.Type] == nil {
+			if err != nil || s.types[op.Type].Plan == nil {
 				return err
 			}
 			if op.Status != ktrdr.Pending {

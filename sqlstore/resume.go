@@ -25,7 +25,7 @@ func (s *Store) Resume(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operati
 		if err := s.lockTree(ctx, t, id); err != nil {
 			return err
 		}
-		if err := resumable(ctx, t, id); err != nil {
+		if err := s.resumable(ctx, t, id); err != nil {
 			return err
 		}
 		asks, err := resume(ctx, t, id)
@@ -59,7 +59,7 @@ func resume(ctx context.Context, t *tx, id ktrdr.OperationID) ([]ask, error) {
 }
 
 // resumable says why an operation cannot be resumed by hand.
-func resumable(ctx context.Context, t *tx, id ktrdr.OperationID) error {
+func (s *Store) resumable(ctx context.Context, t *tx, id ktrdr.OperationID) error {
 	op, err := load(ctx, t, id)
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func resumable(ctx context.Context, t *tx, id ktrdr.OperationID) error {
 				refusal(ctx, t, id, ktrdr.Act{Input: ktrdr.Resume}), op.Parent)
 		}
 	}
-	if op.Checkpoint == nil && op.Type != ktrdr.AgentConfirm { // which begins again under the number of its look
+	if op.Checkpoint == nil && !s.types[op.Type].Look { // a look restarts under its number
 		return ktrdr.Errorf(ktrdr.CodeNoCheckpoint, "operation %s cannot be resumed: %s; retry it to begin from nothing", id, op.whyNone())
 	}
 	return nil

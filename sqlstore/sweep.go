@@ -104,6 +104,8 @@ var loseHolderArgs = []any{
 
 const messageRequeued = "Backend restarted - requeued"
 
+func (s *Store) restartsInChild(t ktrdr.Type) bool { return s.types[t].Restart == ktrdr.RestartInChild }
+
 // recoverHeld treats what dead backends ran in process, by policy. Dead are
 // those without a row, and those who have been silent for so long.
 func (s *Store) recoverHeld(ctx context.Context, b ktrdr.Backend, p ktrdr.RecoveryPolicy, silence time.Duration, r *ktrdr.Recovered) error {
@@ -116,7 +118,7 @@ func (s *Store) recoverHeld(ctx context.Context, b ktrdr.Backend, p ktrdr.Recove
 	return s.treat(ctx, where, args, r, func(t *tx, all []found) (ktrdr.Recovered, error) {
 		var resume, fail []found
 		for _, f := range all {
-			if !p.FailLocal && slices.Contains(p.Requeue, f.kind) {
+			if !p.FailLocal && s.restartsInChild(f.kind) {
 				resume = append(resume, f)
 			} else {
 				fail = append(fail, f)

@@ -144,7 +144,7 @@ var cancels = map[string]func(*lab){
 		if kids := l.children(top.ID); len(kids) != 1 {
 			l.Errorf("%d children, want no new one", len(kids))
 		}
-		if got := l.try("w", ktrdr.Types...); got != nil {
+		if got := l.try("w", typeNames...); got != nil {
 			l.Errorf("claimed %s", got.Operation)
 		}
 	},

@@ -35,6 +35,14 @@ var creations = map[string]func(*lab){
 		same(l, "read back", l.op(op.ID), op)
 	},
 
+	"CreateOfALocalTypeIsBackendLocal": func(l *lab) {
+		for typ, want := range map[ktrdr.Type]bool{ktrdr.AgentAssessment: true, ktrdr.Training: false} {
+			if op := l.create(ktrdr.NewOperation{Type: typ}); op.BackendLocal != want {
+				l.Errorf("a new %s has is_backend_local %v, want %v", typ, op.BackendLocal, want)
+			}
+		}
+	},
+
 	"CreateUsesTheGivenID": func(l *lab) {
 		op := l.create(ktrdr.NewOperation{ID: "op_dummy_mine"})
 		if op.ID != "op_dummy_mine" {

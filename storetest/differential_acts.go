@@ -109,7 +109,7 @@ func (w *twins) askPlans() {
 func (w *twins) claim() {
 	r := ktrdr.ClaimRequest{
 		Worker: draw[ktrdr.WorkerID](w, "worker", "w1", "w2"), Free: 1,
-		Types: draw(w, "types", ktrdr.Types, []ktrdr.Type{ktrdr.Dummy}, []ktrdr.Type{ktrdr.Training, ktrdr.AgentDesign}),
+		Types: draw(w, "types", typeNames, []ktrdr.Type{ktrdr.Dummy}, []ktrdr.Type{ktrdr.Training, ktrdr.AgentDesign}),
 		Key:   draw(w, "key", "", "k1", "k2"),
 	}
 	if r.Key == "" {
@@ -293,7 +293,7 @@ func (w *twins) pause() {
 func (w *twins) register() {
 	r := ktrdr.Registration{
 		Protocol: ktrdr.Protocol,
-		Worker:   ktrdr.Worker{ID: draw[ktrdr.WorkerID](w, "worker", "w1", "w2"), Types: ktrdr.Types},
+		Worker:   ktrdr.Worker{ID: draw[ktrdr.WorkerID](w, "worker", "w1", "w2"), Types: typeNames},
 	}
 	r.Running = append(r.Running, w.someClaim())
 	r.Finished = append(r.Finished, w.someClaim())

@@ -13,14 +13,14 @@ import (
 // Matrix puts operations into every situation that Step can tell apart, for
 // every input (status, epoch match, cancel flag, parent, losses), gives the input through the store's own methods
 // and requires Step's answer: the state, the refusal, the effects.
-func Matrix(t *testing.T, open func(t *testing.T, plans map[ktrdr.Type]ktrdr.Plan) ktrdr.Store) {
+func Matrix(t *testing.T, open func(t *testing.T, types ktrdr.Types) ktrdr.Store) {
 	covered := map[ktrdr.Input]bool{}
 	for _, in := range inputs {
 		covered[in.input] = true
 		t.Run(in.title, func(t *testing.T) {
 			t.Parallel()
 			l := &lab{T: t}
-			l.Store = open(t, map[ktrdr.Type]ktrdr.Plan{ktrdr.AgentResearch: pair{}})
+			l.Store = open(t, Types(pair{}))
 			m := &matrix{lab: l, entry: in}
 			m.build()
 			m.check()

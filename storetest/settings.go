@@ -360,7 +360,7 @@ var badInput = map[string]func(*lab){
 		l.must(l.Release(l.ctx(), ktrdr.Released{Operation: task.Operation, Epoch: 1, Reason: odd}))
 		l.is(task.Operation, ktrdr.Cancelled)
 		l.logIsLegal()
-		_, err = l.Claim(l.ctx(), ktrdr.ClaimRequest{Worker: "w\x00", Types: ktrdr.Types, Free: 1}, "")
+		_, err = l.Claim(l.ctx(), ktrdr.ClaimRequest{Worker: "w\x00", Types: typeNames, Free: 1}, "")
 		l.refused(err, ktrdr.CodeInvalid)
 		_, err = l.RegisterWorker(l.ctx(), ktrdr.Registration{Protocol: ktrdr.Protocol, Worker: ktrdr.Worker{ID: "w\x00"}})
 		l.refused(err, ktrdr.CodeInvalid)

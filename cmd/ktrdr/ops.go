@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/httpapi"
 )
 
@@ -81,8 +82,8 @@ func (f opsFlags) query(ctx context.Context, c *httpapi.Client) (ktrdr.Operation
 	}
 	for _, s := range f.types {
 		t := ktrdr.Type(strings.ToLower(s))
-		if !t.Known() {
-			return q, noneSuch("--type", s, names(ktrdr.Types))
+		if types := backend.Types(); !types.Known(t) {
+			return q, noneSuch("--type", s, names(types.Names()))
 		}
 		q.Type = append(q.Type, t)
 	}
@@ -116,7 +117,7 @@ func (a *app) listOps(ctx context.Context, c *httpapi.Client, f opsFlags) error 
 	}
 	return a.print(ops, func(w io.Writer) {
 		if len(ops) == 0 {
-			fmt.Fprintln(w, "No operations. Start one with `ktrdr dummy`.")
+			fmt.Fprintln(w, noOperations(q.Type...))
 			return
 		}
 		listed(w, ops)
@@ -124,4 +125,12 @@ func (a *app) listOps(ctx context.Context, c *httpapi.Client, f opsFlags) error 
 			fmt.Fprintln(w, "There are more: use --all, or a larger --limit.")
 		}
 	})
+}
+
+// noOperations says how to start one of the wanted types.
+func noOperations(wanted ...ktrdr.Type) string {
+	if verb := backend.Types()[append(wanted, ktrdr.Dummy)[0]].Verb; verb != ktrdr.Inside {
+		return fmt.Sprintf("No operations. Start one with `ktrdr %s`.", verb)
+	}
+	return "No operations."
 }

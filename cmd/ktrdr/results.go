@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/research"
@@ -44,7 +45,7 @@ func newResults(a *app) *cobra.Command {
 				return err
 			}
 			var lost error
-			if cursor == "" && r.Type == ktrdr.Backtesting && r.Status == ktrdr.Completed {
+			if cursor == "" && slices.Contains(backend.Types()[r.Type].Columns, "curve") && r.Status == ktrdr.Completed {
 				var shown httpapi.Results
 				shown, _, lost = c.Results(ctx, id, []string{"curve"}, 0, "")
 				r.Curve = shown.Curve

@@ -36,6 +36,7 @@ var arrows = map[string]rule{
 	"internal/atomicfile": {},
 	"internal/backoff":    {},
 	"internal/text":       {},
+	"internal/term":       {ours: []string{".", "internal/text"}, modules: []string{"golang.org/x/term"}}, // tables, colours, a screen
 
 	// pure compute
 	"num": {},
@@ -163,7 +164,8 @@ func allowed(pkg, imp string, r rule) bool {
 		return slices.Contains(r.ours, ".")
 	}
 	if strings.HasPrefix(imp, module+"/internal/") {
-		return pkg != "." && !strings.HasPrefix(pkg, "internal/")
+		ours := strings.TrimPrefix(imp, module+"/")
+		return slices.Contains(r.ours, ours) || pkg != "." && !strings.HasPrefix(pkg, "internal/")
 	}
 	if ours, ok := strings.CutPrefix(imp, module+"/"); ok {
 		return slices.Contains(r.ours, ours)

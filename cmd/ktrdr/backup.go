@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/internal/term"
 
 	"github.com/spf13/cobra"
 
@@ -78,7 +79,7 @@ func (a *app) backup(ctx context.Context, cfg backend.Config, name string, force
 		return err
 	}
 	err = a.print(backedUp{name, size, damaged}, func(w io.Writer) {
-		fmt.Fprintf(w, "%s written, %s. Restore it with `ktrdr restore %s --data DIR`.\n", plain(name), bytesText(size), plain(name))
+		fmt.Fprintf(w, "%s written, %s. Restore it with `ktrdr restore %s --data DIR`.\n", term.Plain(name), term.Bytes(size), term.Plain(name))
 	})
 	return cmp.Or(err, damage("backup written", damaged))
 }
@@ -88,7 +89,7 @@ func (a *app) backup(ctx context.Context, cfg backend.Config, name string, force
 func (a *app) copyFolder(ctx context.Context, l *ledger, cfg backend.Config) error {
 	tell := func(t jobs.TakenOver) {
 		if t.Err != nil {
-			fmt.Fprintf(a.err, "warning: %s is not in the backup: %s: %s\n", plain(t.Path), plain(t.What), plain(t.Err.Error()))
+			fmt.Fprintf(a.err, "warning: %s is not in the backup: %s: %s\n", term.Plain(t.Path), term.Plain(t.What), term.Plain(t.Err.Error()))
 		}
 	}
 	if err := l.library.TakeOverBars(ctx, cfg.Data, tell); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/resilience"
 )
@@ -93,7 +94,7 @@ func (a *app) decided(b resilience.Decided, err error) error {
 	}
 	return a.print(b, func(w io.Writer) {
 		if b.Forced != "" {
-			fmt.Fprintf(w, "%s is held %s by %s.\n", b.Name, b.Forced, plain(b.By))
+			fmt.Fprintf(w, "%s is held %s by %s.\n", b.Name, b.Forced, term.Plain(b.By))
 		} else {
 			fmt.Fprintf(w, "%s is %s.\n", b.Name, b.State)
 		}
@@ -102,7 +103,7 @@ func (a *app) decided(b resilience.Decided, err error) error {
 		}
 		for _, other := range b.InTheWay {
 			fmt.Fprintf(w, "%s is not closed and still stands in the way: see `ktrdr breakers`, and close it with `ktrdr breakers reset %s`.\n",
-				plain(other), plain(other))
+				term.Plain(other), term.Plain(other))
 		}
 	})
 }
@@ -117,10 +118,10 @@ func (a *app) listBreakers(ctx context.Context, c *httpapi.Client, _ []string) e
 			fmt.Fprintln(w, "No breakers yet: each appears with its first call.")
 			return
 		}
-		table(w, "NAME\tSTATE\tCALLS\tFAILED\tSLOW\tREFUSED\tPROBE AT\tLAST TRIP\tDECISION", func(row func(...any)) {
+		term.Table(w, "NAME\tSTATE\tCALLS\tFAILED\tSLOW\tREFUSED\tPROBE AT\tLAST TRIP\tDECISION", func(row func(...any)) {
 			for _, b := range all {
 				state, probe := standing(b)
-				row(b.Name, state, b.Calls, b.Failures, b.Slow, b.Refused, probe, dash(plain(b.Trip)), decidedBy(b))
+				row(b.Name, state, b.Calls, b.Failures, b.Slow, b.Refused, probe, term.Dash(term.Plain(b.Trip)), decidedBy(b))
 			}
 		})
 	})
@@ -132,7 +133,7 @@ func decidedBy(b resilience.Status) string {
 	if b.By == "" {
 		return "-"
 	}
-	return plain(b.By + ": " + b.Reason)
+	return term.Plain(b.By + ": " + b.Reason)
 }
 
 // standing is the state of a breaker for people, and when it lets a probe
@@ -174,9 +175,9 @@ func (a *app) breakerHistory(ctx context.Context, c *httpapi.Client, name string
 		}
 	}
 	return a.print(all, func(w io.Writer) {
-		table(w, "AT\tNAME\tFROM\tTO\tBY\tREASON", func(row func(...any)) {
+		term.Table(w, "AT\tNAME\tFROM\tTO\tBY\tREASON", func(row func(...any)) {
 			for _, b := range all {
-				row(b.At.Local().Format(time.DateTime), b.Name, b.From, b.To, dash(plain(b.By)), plain(b.Reason))
+				row(b.At.Local().Format(time.DateTime), b.Name, b.From, b.To, term.Dash(term.Plain(b.By)), term.Plain(b.Reason))
 			}
 		})
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/term"
 )
 
 func newCheckpoints(a *app) *cobra.Command {
@@ -35,9 +36,9 @@ func newCheckpointsList(a *app) *cobra.Command {
 					fmt.Fprintln(w, "No checkpoints yet.")
 					return
 				}
-				table(w, "OPERATION\tCHECKPOINT\tTYPE\tSTEP\tSIZE\tCREATED", func(row func(...any)) {
+				term.Table(w, "OPERATION\tCHECKPOINT\tTYPE\tSTEP\tSIZE\tCREATED", func(row func(...any)) {
 					for _, k := range page.Checkpoints {
-						row(k.Operation, k.ID, k.Type, k.Step, bytesText(k.Size), ago(k.CreatedAt))
+						row(k.Operation, k.ID, k.Type, k.Step, term.Bytes(k.Size), term.Ago(k.CreatedAt))
 					}
 				})
 				if page.Next != "" {
@@ -79,9 +80,9 @@ func (a *app) checkpointHistory(ctx context.Context, c *httpapi.Client, op ktrdr
 		return err
 	}
 	return a.print(all, func(w io.Writer) {
-		table(w, "CHECKPOINT\tTYPE\tEPOCH\tSTEP\tSIZE\tCREATED", func(row func(...any)) {
+		term.Table(w, "CHECKPOINT\tTYPE\tEPOCH\tSTEP\tSIZE\tCREATED", func(row func(...any)) {
 			for _, k := range all {
-				row(k.ID, k.Type, k.Epoch, k.Step, bytesText(k.Size), ago(k.CreatedAt))
+				row(k.ID, k.Type, k.Epoch, k.Step, term.Bytes(k.Size), term.Ago(k.CreatedAt))
 			}
 		})
 	})
@@ -89,18 +90,18 @@ func (a *app) checkpointHistory(ctx context.Context, c *httpapi.Client, op ktrdr
 
 func describeCheckpoint(w io.Writer, k ktrdr.Checkpoint) {
 	fmt.Fprintf(w, "%s of %s: %s at step %d, epoch %d, %s, %s\n", k.ID, k.Operation, k.Type, k.Step, k.Epoch,
-		bytesText(k.Size), when(k.CreatedAt))
+		term.Bytes(k.Size), term.When(k.CreatedAt))
 	for name, value := range k.Fingerprint {
-		fmt.Fprintf(w, "  made from %s %s\n", plain(name), plain(value))
+		fmt.Fprintf(w, "  made from %s %s\n", term.Plain(name), term.Plain(value))
 	}
 	for _, art := range k.Artifacts {
-		fmt.Fprintf(w, "  artifact %s %s %s\n", plain(art.Name), bytesText(art.Size), art.SHA256)
+		fmt.Fprintf(w, "  artifact %s %s %s\n", term.Plain(art.Name), term.Bytes(art.Size), art.SHA256)
 	}
 	state, err := json.MarshalIndent(k.State, "  ", "  ")
 	if err != nil {
 		state = k.State
 	}
-	fmt.Fprintf(w, "  state %s\n", jsonPlain(string(state)))
+	fmt.Fprintf(w, "  state %s\n", term.JSONPlain(string(state)))
 }
 
 func newCheckpointsDelete(a *app) *cobra.Command {
@@ -125,7 +126,7 @@ func newCheckpointsStats(a *app) *cobra.Command {
 				return err
 			}
 			return a.print(s, func(w io.Writer) {
-				fmt.Fprintf(w, "%d checkpoints, %s, the oldest %s\n", s.Total, bytesText(s.Bytes), ago(s.Oldest))
+				fmt.Fprintf(w, "%d checkpoints, %s, the oldest %s\n", s.Total, term.Bytes(s.Bytes), term.Ago(s.Oldest))
 			})
 		}),
 	}

@@ -8,11 +8,12 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr/agent"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // printConversation prints what a research and models said to each other.
-func printConversation(w io.Writer, p palette, c agent.Conversation) {
+func printConversation(w io.Writer, p term.Palette, c agent.Conversation) {
 	if len(c.Talks) == 0 {
 		fmt.Fprintf(w, "%s asked no model: the built-in designer made it.\n", c.Operation)
 		return
@@ -22,12 +23,12 @@ func printConversation(w io.Writer, p palette, c agent.Conversation) {
 			fmt.Fprintln(w)
 		}
 		fmt.Fprintf(w, "%s %s: %s to %s, %d tokens in, %d out, $%.4f", t.Type, tail(t.Operation),
-			text.Counted(t.Calls, "call"), plain(strings.Join(t.Models, ", ")), t.Input, t.Output, t.USD)
+			text.Counted(t.Calls, "call"), term.Plain(strings.Join(t.Models, ", ")), t.Input, t.Output, t.USD)
 		if t.Failed > 0 {
 			fmt.Fprintf(w, ", %d failed", t.Failed)
 		}
 		if t.Prompt != "" {
-			fmt.Fprintf(w, ", prompt %s", plain(t.Prompt))
+			fmt.Fprintf(w, ", prompt %s", term.Plain(t.Prompt))
 		}
 		fmt.Fprintln(w)
 		if !t.Whole {
@@ -39,7 +40,7 @@ func printConversation(w io.Writer, p palette, c agent.Conversation) {
 	}
 }
 
-func printTurn(w io.Writer, p palette, t agent.Turn) {
+func printTurn(w io.Writer, p term.Palette, t agent.Turn) {
 	head := t.Role
 	switch {
 	case t.Tool != "":
@@ -47,13 +48,13 @@ func printTurn(w io.Writer, p palette, t agent.Turn) {
 	case t.Error:
 		head += " refuses"
 	}
-	fmt.Fprintf(w, "\n%s\n", p.paint("1", plain(head)))
+	fmt.Fprintf(w, "\n%s\n", p.Paint("1", term.Plain(head)))
 	text := t.Text
 	if t.Tool != "" {
 		text = inputText(t.Input)
 	}
 	for line := range strings.Lines(strings.TrimRight(text, "\n")) {
-		fmt.Fprintf(w, "  %s\n", plain(strings.TrimRight(line, "\r\n")))
+		fmt.Fprintf(w, "  %s\n", term.Plain(strings.TrimRight(line, "\r\n")))
 	}
 }
 

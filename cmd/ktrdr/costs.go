@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/ktrdr/ktrdr/instrument"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -45,7 +46,7 @@ func printCosts(w io.Writer, paid []research.PaidCosts) {
 		return
 	}
 	marked := false
-	table(w, "COSTS OF\tCLASS\tCOMMISSION\tSLIPPAGE\tSPREAD\tPER SIDE\tSOURCE\tOVERRULED", func(row func(...any)) {
+	term.Table(w, "COSTS OF\tCLASS\tCOMMISSION\tSLIPPAGE\tSPREAD\tPER SIDE\tSOURCE\tOVERRULED", func(row func(...any)) {
 		for _, p := range paid {
 			overruled := "-"
 			if p.Overruled != nil {

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
@@ -79,13 +79,7 @@ func (s stored) from() string {
 }
 
 // span tells from when to when the series reaches.
-func (s stored) span() string { return minute(s.First) + " to " + minute(s.Last) }
-
-// minute is an instant as tables of prices show it.
-func minute(t int64) string { return time.Unix(t, 0).UTC().Format("2006-01-02 15:04") }
-
-// shortHash is enough of a hash to tell series apart by eye.
-func shortHash(hash string) string { return hash[:min(len(hash), 12)] }
+func (s stored) span() string { return term.Minute(s.First) + " to " + term.Minute(s.Last) }
 
 func newDataList(a *app) *cobra.Command {
 	var old bool
@@ -114,7 +108,7 @@ func printList(w io.Writer, list []stored) {
 		return
 	}
 	const header = "SYMBOL\tTIMEFRAME\tBARS\tFIRST\tLAST\tSIZE\tHASH\tPRICES\tFROM\tMARKET\tHOLDOUT FROM\tTRIALS\tLOOKS"
-	table(w, header, func(row func(...any)) {
+	term.Table(w, header, func(row func(...any)) {
 		for _, s := range list {
 			id, holdout, trials, looks := "-", "-", "-", "-"
 			if s.Question != "" {
@@ -124,15 +118,15 @@ func printList(w io.Writer, list []stored) {
 				id, trials, looks = s.Market, strconv.Itoa(s.Trials), strconv.Itoa(s.Looks)
 			}
 			if !s.HoldoutFrom.IsZero() {
-				holdout = minute(s.HoldoutFrom.Unix())
+				holdout = term.Minute(s.HoldoutFrom.Unix())
 			}
-			row(s.Symbol, s.Timeframe, s.Bars, minute(s.First), minute(s.Last), bytesText(s.Size), shortHash(s.Hash), pricesText(s.MadeUp), s.from(),
+			row(s.Symbol, s.Timeframe, s.Bars, term.Minute(s.First), term.Minute(s.Last), term.Bytes(s.Size), term.ShortHash(s.Hash), pricesText(s.MadeUp), s.from(),
 				id, holdout, trials, looks)
 		}
 	})
 	for _, s := range list {
 		if s.Question != "" {
-			fmt.Fprintln(w, "→", plain(s.Question))
+			fmt.Fprintln(w, "→", term.Plain(s.Question))
 		}
 	}
 }

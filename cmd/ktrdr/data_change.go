@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
@@ -88,7 +89,7 @@ func (a *app) deleteSeries(cmd *cobra.Command, symbol string, only market.Timefr
 	}
 	return a.print(gone, func(w io.Writer) {
 		for _, s := range gone.Deleted {
-			fmt.Fprintf(w, "%s %s deleted: %d bars, %s, hash %s\n", s.Symbol, s.Timeframe, s.Bars, s.span(), shortHash(s.Hash))
+			fmt.Fprintf(w, "%s %s deleted: %d bars, %s, hash %s\n", s.Symbol, s.Timeframe, s.Bars, s.span(), term.ShortHash(s.Hash))
 			if s.Market != "" && s.Current {
 				fmt.Fprintf(w, "  market %s keeps its %s and %s\n", s.Market, text.Counted(s.Trials, "trial"), text.Counted(s.Looks, "look"))
 			}
@@ -139,7 +140,7 @@ func newDataRename(a *app) *cobra.Command {
 		}
 		return a.print(list, func(w io.Writer) {
 			for _, s := range list {
-				fmt.Fprintf(w, "%s is now %s %s: %d bars, %s, hash %s\n", s.Source, s.Symbol, s.Timeframe, s.Bars, s.span(), shortHash(s.Hash))
+				fmt.Fprintf(w, "%s is now %s %s: %d bars, %s, hash %s\n", s.Source, s.Symbol, s.Timeframe, s.Bars, s.span(), term.ShortHash(s.Hash))
 			}
 		})
 	}

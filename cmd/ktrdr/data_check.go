@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/market"
 )
@@ -128,16 +129,16 @@ func checkSeries(name string, b *market.Bars, err error) checked {
 		return r
 	}
 	r.OK, r.Report, r.Hash = true, &rep, fmt.Sprintf("%x", b.Hash())
-	r.what = fmt.Sprintf("%s %s: %d bars as they were written, hash %s", b.Symbol, b.Timeframe, b.Len(), shortHash(r.Hash))
+	r.what = fmt.Sprintf("%s %s: %d bars as they were written, hash %s", b.Symbol, b.Timeframe, b.Len(), term.ShortHash(r.Hash))
 	return r
 }
 
 func (a *app) printChecked(r checked) error {
 	err := a.print(r, func(w io.Writer) {
 		if p := a.palette(); r.OK {
-			fmt.Fprintln(w, p.good("✔"), plain(r.what))
+			fmt.Fprintln(w, p.Good("✔"), term.Plain(r.what))
 		} else {
-			fmt.Fprintln(w, p.bad("✗"), plain(r.Error))
+			fmt.Fprintln(w, p.Bad("✗"), term.Plain(r.Error))
 		}
 		if r.Report != nil {
 			printReport(w, r.Report, a.verbose)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/internal/term"
 
 	"github.com/spf13/cobra"
 
@@ -67,7 +68,7 @@ func (a *app) export(cmd *cobra.Command, s series, file string) error {
 		return err
 	}
 	return a.print(exported{file, size, b.Len()}, func(w io.Writer) {
-		fmt.Fprintf(w, "%s written: %d bars of %s, %s\n", plain(file), b.Len(), s, bytesText(size))
+		fmt.Fprintf(w, "%s written: %d bars of %s, %s\n", term.Plain(file), b.Len(), s, term.Bytes(size))
 	})
 }
 

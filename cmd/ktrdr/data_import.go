@@ -13,6 +13,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
@@ -341,18 +342,18 @@ func (a *app) printImported(r imported) {
 	w, p := a.out, a.palette()
 	switch {
 	case r.refused:
-		fmt.Fprintf(w, "%s %s: refused: %s in %s\n", p.bad("✗"), plain(r.File), text.Counted(r.Report.Wrong(), "finding"),
+		fmt.Fprintf(w, "%s %s: refused: %s in %s\n", p.Bad("✗"), term.Plain(r.File), text.Counted(r.Report.Wrong(), "finding"),
 			text.Counted(r.Report.Rows, "row"))
 	case !r.OK:
-		fmt.Fprintf(w, "%s %s\n", p.bad("✗"), plain(r.Error))
+		fmt.Fprintf(w, "%s %s\n", p.Bad("✗"), term.Plain(r.Error))
 	case r.Stored == nil:
-		fmt.Fprintf(w, "%s %s: %s %s, %d bars%s\n", p.good("✔"), plain(r.File), r.Symbol, r.Timeframe, r.Report.Bars, r.then)
+		fmt.Fprintf(w, "%s %s: %s %s, %d bars%s\n", p.Good("✔"), term.Plain(r.File), r.Symbol, r.Timeframe, r.Report.Bars, r.then)
 	case r.Same:
-		fmt.Fprintf(w, "%s %s: %s %s, %d bars: the lab has exactly these bars already; nothing changed\n", p.good("✔"), plain(r.File), r.Symbol,
+		fmt.Fprintf(w, "%s %s: %s %s, %d bars: the lab has exactly these bars already; nothing changed\n", p.Good("✔"), term.Plain(r.File), r.Symbol,
 			r.Timeframe, r.Stored.Bars)
 	default:
-		fmt.Fprintf(w, "%s %s: %s %s, %d bars, %s, hash %s\n", p.good("✔"), plain(r.File), r.Symbol, r.Timeframe, r.Stored.Bars, r.Stored.span(),
-			shortHash(r.Stored.Hash))
+		fmt.Fprintf(w, "%s %s: %s %s, %d bars, %s, hash %s\n", p.Good("✔"), term.Plain(r.File), r.Symbol, r.Timeframe, r.Stored.Bars, r.Stored.span(),
+			term.ShortHash(r.Stored.Hash))
 	}
 	for _, m := range r.Files {
 		printMerged(w, m.File+" was merged with the files before it", &m.Merged, a.verbose)
@@ -361,10 +362,10 @@ func (a *app) printImported(r imported) {
 		printMerged(w, "added to the series", r.Merged, a.verbose)
 	}
 	if r.Replaced != nil {
-		fmt.Fprintf(w, "  takes the place of %d bars, %s, hash %s\n", r.Replaced.Bars, r.Replaced.span(), shortHash(r.Replaced.Hash))
+		fmt.Fprintf(w, "  takes the place of %d bars, %s, hash %s\n", r.Replaced.Bars, r.Replaced.span(), term.ShortHash(r.Replaced.Hash))
 	}
 	if r.Stored != nil && (!r.Same || r.asked || r.Stored.Question != "") {
-		fmt.Fprintln(w, " ", plain(r.Stored.sentence()))
+		fmt.Fprintln(w, " ", term.Plain(r.Stored.sentence()))
 	}
 	printReport(w, &r.Report, a.verbose)
 	if r.Hint != "" {
@@ -380,7 +381,7 @@ const printedChanges = 5
 
 // printMerged tells what a merge did, and which bars it changed.
 func printMerged(w io.Writer, what string, m *market.Merged, verbose bool) {
-	fmt.Fprintf(w, "  %s: %s, %d as they were, %d changed\n", plain(what), text.Counted(m.Added, "new bar"), m.Same, m.Changed)
+	fmt.Fprintf(w, "  %s: %s, %d as they were, %d changed\n", term.Plain(what), text.Counted(m.Added, "new bar"), m.Same, m.Changed)
 	most := printedChanges
 	if verbose {
 		most = len(m.First)

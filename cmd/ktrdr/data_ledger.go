@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/internal/term"
 
 	"github.com/spf13/cobra"
 
@@ -122,7 +123,7 @@ func (a *app) makeLedger(cmd *cobra.Command) (*ledger, error) {
 func (a *app) takenOver(ctx context.Context, l *ledger, cfg backend.Config) (*ledger, error) {
 	err := l.library.TakeOverBars(ctx, cfg.Data, func(t jobs.TakenOver) {
 		if t.Err != nil {
-			fmt.Fprintf(a.err, "warning: %s stays in %s: %s\n", plain(t.What), plain(t.Path), plain(t.Err.Error()))
+			fmt.Fprintf(a.err, "warning: %s stays in %s: %s\n", term.Plain(t.What), term.Plain(t.Path), term.Plain(t.Err.Error()))
 		}
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 )
@@ -104,13 +105,13 @@ func (m inLedger) sentence() string {
 
 func printMarket(w io.Writer, s stored) {
 	fmt.Fprintf(w, "%s %s, %d bars, %s\n", s.Symbol, s.Timeframe, s.Bars, s.span())
-	fmt.Fprintln(w, plain(s.sentence()))
+	fmt.Fprintln(w, term.Plain(s.sentence()))
 	if s.Market == "" {
 		return
 	}
 	holdout := "no start of the holdout is set yet"
 	if !s.HoldoutFrom.IsZero() {
-		holdout = "holdout from " + minute(s.HoldoutFrom.Unix())
+		holdout = "holdout from " + term.Minute(s.HoldoutFrom.Unix())
 	}
 	fmt.Fprintf(w, "%s, trials %d, looks %d\n", holdout, s.Trials, s.Looks)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/market"
 )
@@ -68,7 +69,7 @@ func printReport(w io.Writer, r *market.Report, verbose bool) {
 		if !verbose && (gap || wrong == printedFindings) {
 			continue
 		}
-		fmt.Fprintln(w, "  "+plain(f.String()))
+		fmt.Fprintln(w, "  "+term.Plain(f.String()))
 		if !gap {
 			wrong++
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 )
@@ -68,6 +69,6 @@ func (a *app) resample(cmd *cobra.Command, from series, to market.Timeframe, rep
 	}
 	return a.print(made, func(w io.Writer) {
 		fmt.Fprintf(w, "%s made of %d bars of %s: %d bars, %s, hash %s\n  %s\n", s, b.Len(), from.timeframe, made.Bars, made.span(),
-			shortHash(made.Hash), plain(made.sentence()))
+			term.ShortHash(made.Hash), term.Plain(made.sentence()))
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backtest"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -167,27 +167,27 @@ func (a *app) printShown(w io.Writer, s shownBars) {
 	}
 	f := s.Figures
 	fmt.Fprintf(w, "%s %s  %d bars\n", s.Symbol, s.Timeframe, s.Bars)
-	line("span", "%s to %s UTC", minute(s.First.Unix()), minute(s.Last.Unix()))
-	line("prices", "%s; from %s", pricesText(s.MadeUp), plain(strings.TrimSpace(string(s.Origin)+" "+s.Source)))
+	line("span", "%s to %s UTC", term.Minute(s.First.Unix()), term.Minute(s.Last.Unix()))
+	line("prices", "%s; from %s", pricesText(s.MadeUp), term.Plain(strings.TrimSpace(string(s.Origin)+" "+s.Source)))
 	line("hash", "%s", s.Hash)
 	if s.gaps == "" {
 		line("gaps", "none while the market trades; closed %d times", s.Closed)
 	} else {
 		line("gaps", "%s", s.gaps)
 	}
-	line("range", "%s to %s, %+.2f%% from the first open to the last close", number(f.Lowest), number(f.Highest), 100*f.Change)
+	line("range", "%s to %s, %+.2f%% from the first open to the last close", term.Number(f.Lowest), term.Number(f.Highest), 100*f.Change)
 	if f.Volatility != nil {
 		line("volatility", "%.4f%% a bar, %.1f%% a year of %.0f bars", 100**f.Deviation, 100**f.Volatility, f.BarsPerYear)
 	}
-	line("largest", "%+.2f%% at %s, %+.2f%% at %s", 100*f.Fall, minute(f.FallAt), 100*f.Rise, minute(f.RiseAt))
+	line("largest", "%+.2f%% at %s, %+.2f%% at %s", 100*f.Fall, term.Minute(f.FallAt), 100*f.Rise, term.Minute(f.RiseAt))
 	line("volume", "%.4g on average, none in %d bars; %d bars without any movement", f.MeanVolume, f.NoVolume, f.Flat)
 	if len(s.Head)+len(s.Tail) == 0 {
 		return
 	}
-	table(w, "TIME\tOPEN\tHIGH\tLOW\tCLOSE\tVOLUME", func(row func(...any)) {
+	term.Table(w, "TIME\tOPEN\tHIGH\tLOW\tCLOSE\tVOLUME", func(row func(...any)) {
 		rows := func(list []shownBar) {
 			for _, x := range list {
-				row(minute(x.Time.Unix()), number(x.Open), number(x.High), number(x.Low), number(x.Close), number(x.Volume))
+				row(term.Minute(x.Time.Unix()), term.Number(x.Open), term.Number(x.High), term.Number(x.Low), term.Number(x.Close), term.Number(x.Volume))
 			}
 		}
 		rows(s.Head)
@@ -197,6 +197,3 @@ func (a *app) printShown(w io.Writer, s shownBars) {
 		rows(s.Tail)
 	})
 }
-
-// number is a number with the digits it has.
-func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 )
@@ -94,8 +95,8 @@ func (a *app) synth(cmd *cobra.Command, f synthFlags) error {
 		return err
 	}
 	return a.print(made, func(w io.Writer) {
-		fmt.Fprintf(w, "%s made up: %d bars, %s, hash %s\n  %s\n", series{b.Symbol, b.Timeframe}, made.Bars, made.span(), shortHash(made.Hash),
-			plain(made.sentence()))
+		fmt.Fprintf(w, "%s made up: %d bars, %s, hash %s\n  %s\n", series{b.Symbol, b.Timeframe}, made.Bars, made.span(), term.ShortHash(made.Hash),
+			term.Plain(made.sentence()))
 	})
 }
 

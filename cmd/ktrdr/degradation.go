@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/resilience"
 )
 
@@ -32,7 +33,7 @@ func newDegradation(a *app) *cobra.Command {
 
 func printDegradation(w io.Writer, d resilience.DegradationStatus) {
 	fmt.Fprintf(w, "level %s since %s, %.0f%% healthy\n", d.Level, d.Since.Local().Format(time.DateTime), 100*d.Score)
-	table(w, "SERVICE\tHEALTH\tWEIGHT\tCRITICAL", func(row func(...any)) {
+	term.Table(w, "SERVICE\tHEALTH\tWEIGHT\tCRITICAL", func(row func(...any)) {
 		for _, s := range d.Services {
 			critical := "no"
 			if s.Critical {
@@ -41,13 +42,13 @@ func printDegradation(w io.Writer, d resilience.DegradationStatus) {
 			row(s.Name, s.Health, s.Weight, critical)
 		}
 	})
-	fmt.Fprintf(w, "switched off: %s\n", dash(strings.Join(names(d.Shed), ", ")))
+	fmt.Fprintf(w, "switched off: %s\n", term.Dash(strings.Join(names(d.Shed), ", ")))
 	if len(d.History) == 0 {
 		return
 	}
-	table(w, "AT\tFROM\tTO\tREASON", func(row func(...any)) {
+	term.Table(w, "AT\tFROM\tTO\tREASON", func(row func(...any)) {
 		for _, c := range d.History {
-			row(c.At.Local().Format(time.DateTime), c.From, c.To, dash(plain(c.Reason)))
+			row(c.At.Local().Format(time.DateTime), c.From, c.To, term.Dash(term.Plain(c.Reason)))
 		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/internal/term"
 
 	"github.com/spf13/cobra"
 
@@ -95,7 +96,7 @@ type demo struct {
 	a      *app
 	dir    string
 	env    []string
-	screen *screen // nil when nothing can be redrawn
+	screen *term.Screen // nil when nothing can be redrawn
 
 	server  *child
 	workers []*child
@@ -123,8 +124,8 @@ func (a *app) demo(ctx context.Context, show func(context.Context, *demo) error)
 	defer stop()
 	d := &demo{a: a, dir: dir}
 	d.env = append(append(os.Environ(), "KTRDR_DATA="+d.data()), demoEnv...)
-	if terminal(a.out) && !a.json {
-		d.screen = &screen{w: a.out}
+	if term.IsTerminal(a.out) && !a.json {
+		d.screen = term.NewScreen(a.out)
 	}
 	defer d.end()
 	err = show(ctx, d)

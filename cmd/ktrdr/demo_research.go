@@ -10,6 +10,7 @@ import (
 	"github.com/ktrdr/ktrdr/research"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
@@ -54,7 +55,7 @@ func (f *researchDemo) show(ctx context.Context, d *demo) error {
 	}
 	d.say("started %s, %s", text.Counted(len(made.Operations), "research", "researches"), made.Run)
 	d.screen = nil // the watcher has its own
-	stays := terminal(d.a.out) && !d.a.json && !f.exit
+	stays := term.IsTerminal(d.a.out) && !d.a.json && !f.exit
 	if err := d.a.followRun(ctx, d.client, made.Run); err != nil || !stays {
 		return err
 	}

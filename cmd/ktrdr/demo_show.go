@@ -11,6 +11,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/dummy"
+	"github.com/ktrdr/ktrdr/internal/term"
 )
 
 // look reads the whole tree, children after their parents.
@@ -24,7 +25,7 @@ func (d *demo) look(ctx context.Context) error {
 	}
 	d.ops = ops
 	if d.screen != nil {
-		d.screen.draw(d.table())
+		d.screen.Draw(d.table())
 	}
 	return nil
 }
@@ -66,8 +67,8 @@ func (d *demo) table() []string {
 		if op == nil {
 			return
 		}
-		lines = append(lines, fmt.Sprintf("%-20s %s %3.0f%% epoch %d %s", indent+short(*op), bar(percent(*op)/100, 20), percent(*op), op.Epoch,
-			p.status(op.Status)))
+		lines = append(lines, fmt.Sprintf("%-20s %s %3.0f%% epoch %d %s", indent+short(*op), term.Bar(percent(*op)/100, 20), percent(*op), op.Epoch,
+			p.Status(op.Status)))
 		for _, child := range slices.Backward(d.ops) {
 			if child.Parent == id {
 				branch(child.ID, indent+"  ")
@@ -106,8 +107,8 @@ func (d *demo) print(line string) {
 		fmt.Fprintln(out, line)
 		return
 	}
-	d.screen.above(line)
-	d.screen.draw(d.table())
+	d.screen.Above(line)
+	d.screen.Draw(d.table())
 }
 
 // demoVerdict is the demo's result.
@@ -135,7 +136,7 @@ func (d *demo) verdict(root ktrdr.Operation, tree dummy.Spec) error {
 	}
 	v.Hash = result.Hash
 	if d.screen != nil {
-		d.screen.draw(d.table())
+		d.screen.Draw(d.table())
 	}
 	err := d.a.print(v, func(w io.Writer) {
 		fmt.Fprintf(w, "\nresult  %s\nwithout any disturbance it is\n        %s\n", v.Hash, v.Expected)
@@ -151,7 +152,7 @@ func (d *demo) verdict(root ktrdr.Operation, tree dummy.Spec) error {
 		return errors.New("nothing was disturbed, so nothing is shown")
 	}
 	d.screen = nil // what follows stays
-	d.print(d.a.palette().good(fmt.Sprintf("all %d operations completed, %d of them taken from a dead worker; "+
+	d.print(d.a.palette().Good(fmt.Sprintf("all %d operations completed, %d of them taken from a dead worker; "+
 		"result hash equals the undisturbed one ✔", v.Operations, v.Orphaned)))
 	return nil
 }

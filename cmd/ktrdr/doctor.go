@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/internal/term"
 
 	"github.com/spf13/cobra"
 
@@ -130,10 +131,10 @@ func (d *doctor) disk() {
 	case err != nil:
 		return // the folder's finding says it
 	case free < max(d.cfg.Engine.DiskReserve, 0):
-		d.bad("disk", "free some space, or run `ktrdr checkpoints cleanup`", "%s free, less than the reserve of %s", bytesText(free),
-			bytesText(d.cfg.Engine.DiskReserve))
+		d.bad("disk", "free some space, or run `ktrdr checkpoints cleanup`", "%s free, less than the reserve of %s", term.Bytes(free),
+			term.Bytes(d.cfg.Engine.DiskReserve))
 	default:
-		d.good("disk", "%s free", bytesText(free))
+		d.good("disk", "%s free", term.Bytes(free))
 	}
 }
 
@@ -178,7 +179,7 @@ func (d *doctor) blobs(ctx context.Context, st backend.Storage) {
 		if d.deep {
 			how = "read and right"
 		}
-		d.good("blobs", "%d blobs, %s, %s; %d wait to be collected", r.Checked, bytesText(r.Bytes), how, len(r.Unreferenced))
+		d.good("blobs", "%d blobs, %s, %s; %d wait to be collected", r.Checked, term.Bytes(r.Bytes), how, len(r.Unreferenced))
 	}
 }
 
@@ -262,7 +263,7 @@ func (d *doctor) stuck(ctx context.Context, st backend.Storage, running bool) {
 		if running {
 			fix = fmt.Sprintf("look at the backend's log, then `ktrdr cancel %s`", op.ID)
 		}
-		d.bad("operations", fix, "%s is %s but silent for %s", op.ID, op.Status, brief(silent))
+		d.bad("operations", fix, "%s is %s but silent for %s", op.ID, op.Status, term.Brief(silent))
 	}
 	if found == 0 {
 		d.good("operations", "%d active, none stuck", len(page.Operations))
@@ -276,7 +277,7 @@ const skew = 5 * time.Second
 func (d *doctor) server(h ktrdr.Health) {
 	if h.Status == "ok" {
 		d.good("server", "version %s, pid %d, up %s, %d workers", h.Version, h.Backend.PID,
-			brief(time.Duration(h.UptimeSeconds*float64(time.Second))), h.Workers.Live)
+			term.Brief(time.Duration(h.UptimeSeconds*float64(time.Second))), h.Workers.Live)
 	}
 	for _, problem := range h.Problems { // each says what to do at its end
 		what, fix := problem, "look into the backend's log"
@@ -286,7 +287,7 @@ func (d *doctor) server(h ktrdr.Health) {
 		d.bad("server", fix, "%s", what)
 	}
 	if ahead := time.Until(h.OrphanDetector.LastCheck); ahead > skew {
-		d.bad("clock", "let both machines keep time by NTP", "the server's clock is %s ahead of this machine's", brief(ahead))
+		d.bad("clock", "let both machines keep time by NTP", "the server's clock is %s ahead of this machine's", term.Brief(ahead))
 	} else {
 		d.good("clock", "agrees with the server's")
 	}
@@ -303,9 +304,9 @@ func (d *doctor) report() error {
 		p := d.a.palette()
 		for _, f := range d.findings {
 			if f.OK {
-				fmt.Fprintf(w, "%s %-10s %s\n", p.good("✔"), f.Check, plain(f.Detail))
+				fmt.Fprintf(w, "%s %-10s %s\n", p.Good("✔"), f.Check, term.Plain(f.Detail))
 			} else {
-				fmt.Fprintf(w, "%s %-10s %s\n             → %s\n", p.bad("✗"), f.Check, plain(f.Detail), plain(f.Fix))
+				fmt.Fprintf(w, "%s %-10s %s\n             → %s\n", p.Bad("✗"), f.Check, term.Plain(f.Detail), term.Plain(f.Fix))
 			}
 		}
 	})

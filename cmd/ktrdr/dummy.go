@@ -9,6 +9,7 @@ import (
 
 	"github.com/ktrdr/ktrdr/dummy"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/term"
 )
 
 const dummyHelp = `Start a test operation that counts steps and sleeps between them. Its result is a hash
@@ -77,7 +78,7 @@ func family(spec dummy.Spec, n int) dummy.Spec {
 func (a *app) started(ctx context.Context, c *httpapi.Client, s httpapi.Started, follow bool) error {
 	if !a.json {
 		for _, x := range s.Warnings {
-			fmt.Fprintln(a.err, "warning:", plain(x))
+			fmt.Fprintln(a.err, "warning:", term.Plain(x))
 		}
 	}
 	if follow {

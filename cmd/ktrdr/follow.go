@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"time"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/term"
 )
 
 const followHelp = `Follow a run or an operation to its end. A run shows its counts and the phases of its
@@ -120,9 +120,9 @@ func (f *follower) look(ctx context.Context) error {
 func (f *follower) tell(e ktrdr.Event) {
 	switch {
 	case f.a.json:
-		_ = json.NewEncoder(jsonLines{f.a.out}).Encode(eventLine{e.Cursor.String(), e})
+		_ = f.a.line(eventLine{e.Cursor.String(), e})
 	case f.screen != nil:
-		f.screen.above(stamped(e))
+		f.screen.Above(stamped(e))
 		f.show()
 	default:
 		fmt.Fprintln(f.a.out, stamped(e))
@@ -135,17 +135,17 @@ func (f *follower) show() {
 		return
 	}
 	if f.screen != nil {
-		f.screen.draw(f.bars())
+		f.screen.Draw(f.bars())
 		return
 	}
 	if tenths := int(percent(f.op) / 10); tenths > f.tenths && !f.op.Status.Terminal() {
 		f.tenths = tenths
-		fmt.Fprintf(f.a.out, "%s  %s  %.0f%%  %s\n", time.Now().Format(time.TimeOnly), f.op.ID, percent(f.op), plain(progressText(f.op.Progress)))
+		fmt.Fprintf(f.a.out, "%s  %s  %.0f%%  %s\n", time.Now().Format(time.TimeOnly), f.op.ID, percent(f.op), term.Plain(progressText(f.op.Progress)))
 	}
 	for _, child := range f.children {
 		if f.told[child.ID] != child.Status {
 			f.told[child.ID] = child.Status
-			fmt.Fprintf(f.a.out, "%s    %s  %s  %s\n", becameAt(child).Local().Format(time.TimeOnly), child.ID, child.Status, plain(note(child)))
+			fmt.Fprintf(f.a.out, "%s    %s  %s  %s\n", becameAt(child).Local().Format(time.TimeOnly), child.ID, child.Status, term.Plain(note(child)))
 		}
 	}
 }
@@ -164,8 +164,8 @@ func becameAt(op ktrdr.Operation) time.Time {
 func (f *follower) bars() []string {
 	p := f.a.palette()
 	line := func(indent string, op ktrdr.Operation) string {
-		return fmt.Sprintf("%s%s %s %3.0f%% %s %s", indent, short(op), bar(percent(op)/100, 20), percent(op), p.status(op.Status),
-			p.dim(plain(note(op))))
+		return fmt.Sprintf("%s%s %s %3.0f%% %s %s", indent, short(op), term.Bar(percent(op)/100, 20), percent(op), p.Status(op.Status),
+			p.Paint("2", term.Plain(note(op))))
 	}
 	lines := []string{line("", f.op)}
 	for _, ended := range []bool{false, true} { // what is active is never cut off
@@ -188,14 +188,14 @@ func (f *follower) outcome() error {
 		if op.StartedAt.IsZero() {
 			took = 0
 		}
-		fmt.Fprintf(a.out, "%s %s after %s", op.ID, a.palette().status(op.Status), brief(took))
+		fmt.Fprintf(a.out, "%s %s after %s", op.ID, a.palette().Status(op.Status), term.Brief(took))
 		if n := note(op); n != "" {
-			fmt.Fprintf(a.out, ": %s", plain(n))
+			fmt.Fprintf(a.out, ": %s", term.Plain(n))
 		}
 		if said := summary(op.Result); said != "" {
-			fmt.Fprintf(a.out, "\n%s\nSee `ktrdr results %s`.", plain(said), op.ID)
+			fmt.Fprintf(a.out, "\n%s\nSee `ktrdr results %s`.", term.Plain(said), op.ID)
 		} else if said := resultWords(op.Result); said != "" {
-			fmt.Fprintf(a.out, ": %s", plain(said))
+			fmt.Fprintf(a.out, ": %s", term.Plain(said))
 		}
 		fmt.Fprintln(a.out)
 	}

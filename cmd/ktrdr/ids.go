@@ -11,6 +11,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/term"
 )
 
 // fullID is an id as the store makes them.
@@ -135,7 +136,7 @@ func (a *app) completeIDs(cmd *cobra.Command, args []string, typed string) ([]st
 	var offers []string
 	for _, op := range page.Operations {
 		if named(op.ID, typed) {
-			offers = append(offers, fmt.Sprintf("%s\t%s, created %s", op.ID, op.Status, ago(op.CreatedAt)))
+			offers = append(offers, fmt.Sprintf("%s\t%s, created %s", op.ID, op.Status, term.Ago(op.CreatedAt)))
 		}
 	}
 	return offers, none | cobra.ShellCompDirectiveKeepOrder

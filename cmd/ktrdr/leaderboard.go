@@ -13,6 +13,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 )
 
@@ -82,8 +83,8 @@ func leaderCells(l report.Leader) []any {
 		l.Standing += " *"
 	}
 	return []any{
-		tail(l.Operation), text.Fit(dash(l.Strategy), 16), l.Symbols + " " + l.Timeframes, pricesText(l.MadeUp), dash(ktrdr.ShortRun(l.Run)),
-		hundredths(l.Sharpe), percentOf(l.Alpha), hundredths(l.Deflated), percentOf(l.NetReturn), l.MarketTrials, l.MarketLooks, l.Standing,
+		tail(l.Operation), text.Fit(term.Dash(l.Strategy), 16), l.Symbols + " " + l.Timeframes, pricesText(l.MadeUp), term.Dash(ktrdr.ShortRun(l.Run)),
+		term.Hundredths(l.Sharpe), term.Percent(l.Alpha), term.Hundredths(l.Deflated), term.Percent(l.NetReturn), l.MarketTrials, l.MarketLooks, l.Standing,
 	}
 }
 
@@ -93,7 +94,7 @@ func cheapLeaders(rows []report.Leader) bool {
 }
 
 func printLeaders(w io.Writer, rows []report.Leader) {
-	table(w, strings.Join(leaderHead, "\t"), func(row func(...any)) {
+	term.Table(w, strings.Join(leaderHead, "\t"), func(row func(...any)) {
 		for _, l := range rows {
 			row(leaderCells(l)...)
 		}
@@ -105,7 +106,7 @@ func printLeaders(w io.Writer, rows []report.Leader) {
 func printClaims(w io.Writer, rows []report.Leader) {
 	for _, l := range rows {
 		if l.Claim {
-			fmt.Fprintln(w, plain(claimLine(l)))
+			fmt.Fprintln(w, term.Plain(claimLine(l)))
 		}
 	}
 }

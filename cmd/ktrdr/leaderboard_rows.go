@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/report"
 )
 
@@ -23,6 +24,6 @@ func noLeaders(w io.Writer, q report.LeaderboardQuery) {
 		nothingYet(w, "researches that ended", q.Run)
 	default:
 		fmt.Fprintf(w, "No research that ended fits --%s. Leave out the filter to see all; `ktrdr data list` shows the symbols.\n",
-			plain(strings.Join(q.Filters(), " --")))
+			term.Plain(strings.Join(q.Filters(), " --")))
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/jobs"
 
 	"github.com/ktrdr/ktrdr"
@@ -274,7 +275,7 @@ func TestDataImport_NeverReplacesSilently(t *testing.T) {
 		edited.Close = closes
 		out := l.must("data", "import", "--append", file(t, "EURUSD_1h.csv", csvOf(t, edited.Slice(100, 300))))
 		for _, want := range []string{
-			"100 new bars, 99 as they were, 1 changed", minute(all.Time[150]) + ": open", "takes the place of 200 bars",
+			"100 new bars, 99 as they were, 1 changed", term.Minute(all.Time[150]) + ": open", "takes the place of 200 bars",
 		} {
 			if !strings.Contains(out, want) {
 				t.Errorf("append does not say %q:\n%s", want, out)

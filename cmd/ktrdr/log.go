@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/internal/term"
 )
 
 // newLog makes the logger that c asks for; verbose shows debug lines too.
@@ -15,7 +16,7 @@ func newLog(c backend.Config, verbose bool, out io.Writer) *slog.Logger {
 	}
 	opts := &slog.HandlerOptions{Level: level}
 	if c.LogJSON {
-		return slog.New(slog.NewJSONHandler(jsonLines{out}, opts))
+		return slog.New(slog.NewJSONHandler(term.JSONLines(out), opts))
 	}
 	return slog.New(slog.NewTextHandler(out, opts))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr/backtest"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/strategy"
@@ -179,12 +180,12 @@ func (a *app) printLookahead(w io.Writer, r lookahead) {
 	if r.Made {
 		market = fmt.Sprintf("a synthetic market, seed %d", r.Seed)
 	}
-	fmt.Fprintf(w, "%s on %s (%s)\n", plain(r.Strategy), strings.Join(bars, ", "), market)
+	fmt.Fprintf(w, "%s on %s (%s)\n", term.Plain(r.Strategy), strings.Join(bars, ", "), market)
 	for _, c := range r.Checks {
 		if c.OK {
-			fmt.Fprintf(w, "%s %-12s %s\n", p.good("✔"), c.Check, plain(c.Detail))
+			fmt.Fprintf(w, "%s %-12s %s\n", p.Good("✔"), c.Check, term.Plain(c.Detail))
 		} else {
-			fmt.Fprintf(w, "%s %-12s %s\n", p.bad("✗"), c.Check, plain(c.Finding))
+			fmt.Fprintf(w, "%s %-12s %s\n", p.Bad("✗"), c.Check, term.Plain(c.Finding))
 		}
 	}
 	switch {

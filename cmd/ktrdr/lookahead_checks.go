@@ -97,9 +97,9 @@ func (c *timeChecker) fills(ctx context.Context) (heldToTime, error) {
 	}
 	if len(own.Trades) == 0 {
 		return heldToTime{
-			Check: name,
-		}, fmt.Errorf("no trade was made in %d bars, so that nothing can be said: use more --bars, another --seed or a trained --model",
-			bars.Len())
+				Check: name,
+			}, fmt.Errorf("no trade was made in %d bars, so that nothing can be said: use more --bars, another --seed or a trained --model",
+				bars.Len())
 	}
 	return held(name, detail, backtest.CheckFills(r.run, bars, cuts(own.Config.StartBar, bars.Len())))
 }

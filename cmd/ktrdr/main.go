@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/term"
 )
 
 // version is set by the linker; see version.go for what a plain build says.
@@ -32,7 +33,7 @@ func main() {
 		os.Exit(exitInterrupted)
 	}()
 
-	a := &app{out: guard(os.Stdout), err: guard(os.Stderr), getenv: os.Getenv}
+	a := &app{out: term.Guard(os.Stdout), err: term.Guard(os.Stderr), getenv: os.Getenv}
 	err := interrupted(ctx, newRoot(a).ExecuteContext(ctx))
 	if err != nil {
 		a.complain(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/research"
 )
@@ -84,9 +85,9 @@ func printMemory(w io.Writer, m research.MemoryPage, run string) {
 	}
 	switch m.Kind {
 	case "hypotheses":
-		table(w, "STATUS\tHYPOTHESIS\tPRICES\tFROM\tTESTED BY", func(row func(...any)) {
+		term.Table(w, "STATUS\tHYPOTHESIS\tPRICES\tFROM\tTESTED BY", func(row func(...any)) {
 			for _, h := range m.Hypotheses {
-				row(h.Status, h.Text, pricesText(h.MadeUp), h.Source, dash(h.TestedBy))
+				row(h.Status, h.Text, pricesText(h.MadeUp), h.Source, term.Dash(h.TestedBy))
 			}
 		})
 	case "trials":
@@ -106,18 +107,18 @@ func nothingYet(w io.Writer, what, run string) {
 }
 
 func printTrials(w io.Writer, list []ktrdr.Trial) {
-	table(w, "OPERATION\tSTRATEGY\tMARKET\tPRICES\tRUN\tSHARPE\tALPHA\tRETURN\tTRADES\tTRIALS\tLOOKS\tAT\tRESULT", func(row func(...any)) {
+	term.Table(w, "OPERATION\tSTRATEGY\tMARKET\tPRICES\tRUN\tSHARPE\tALPHA\tRETURN\tTRADES\tTRIALS\tLOOKS\tAT\tRESULT", func(row func(...any)) {
 		for _, t := range list {
-			row(tail(t.Operation), text.Fit(dash(t.Strategy), 20), t.Symbols+" "+t.Timeframes, pricesText(t.MadeUp), dash(ktrdr.ShortRun(t.Run)),
-				hundredths(t.Sharpe), percentOf(t.Alpha),
-				percentOf(t.NetReturn), t.Trades, t.MarketTrials, t.MarketLooks, ago(t.CreatedAt), research.Standing(&t))
+			row(tail(t.Operation), text.Fit(term.Dash(t.Strategy), 20), t.Symbols+" "+t.Timeframes, pricesText(t.MadeUp), term.Dash(ktrdr.ShortRun(t.Run)),
+				term.Hundredths(t.Sharpe), term.Percent(t.Alpha),
+				term.Percent(t.NetReturn), t.Trades, t.MarketTrials, t.MarketLooks, term.Ago(t.CreatedAt), research.Standing(&t))
 		}
 	})
 }
 
 func printExperiments(w io.Writer, list []research.ExperimentRow) {
 	head := "RESEARCH\tSTRATEGY\tPRICES\tVERDICT\t" + strings.Join(evidenceHead, "\t") + "\tRETURN\tTRADES\tAT\tRESULT"
-	table(w, head, func(row func(...any)) {
+	term.Table(w, head, func(row func(...any)) {
 		for _, e := range list {
 			said := []string{cmp.Or(e.Standing, string(e.Status))}
 			for _, why := range []string{e.GateReason, e.Error} {
@@ -125,18 +126,11 @@ func printExperiments(w io.Writer, list []research.ExperimentRow) {
 					said = append(said, why)
 				}
 			}
-			row(cells(tail(e.Operation), dash(e.Strategy), pricesText(e.MadeUp), dash(string(e.Verdict)), evidenceCells(e), percentOf(e.NetReturn),
-				e.Trades, ago(e.At), strings.Join(said, ": "))...)
+			row(cells(tail(e.Operation), term.Dash(e.Strategy), pricesText(e.MadeUp), term.Dash(string(e.Verdict)), evidenceCells(e), term.Percent(e.NetReturn),
+				e.Trades, term.Ago(e.At), strings.Join(said, ": "))...)
 		}
 	})
 	printCostLegend(w, belowDefault(list))
-}
-
-func hundredths(x *float64) string {
-	if x == nil {
-		return "-"
-	}
-	return fmt.Sprintf("%.2f", *x)
 }
 
 const memoryShowHelp = `Show one research: its result, its hypothesis, what to try next, and its strategy.
@@ -172,7 +166,7 @@ func (a *app) showExperiment(e research.ExperimentRow) error {
 	return a.print(e, func(w io.Writer) {
 		printExperiments(w, []research.ExperimentRow{e})
 		if e.Summary != "" {
-			fmt.Fprintf(w, "\n%s\n", plain(e.Summary))
+			fmt.Fprintf(w, "\n%s\n", term.Plain(e.Summary))
 		}
 		var n struct {
 			Hypothesis string `json:"hypothesis"`
@@ -185,13 +179,13 @@ func (a *app) showExperiment(e research.ExperimentRow) error {
 			return
 		}
 		if n.Hypothesis != "" {
-			fmt.Fprintf(w, "\nTested: %s\n", plain(n.Hypothesis))
+			fmt.Fprintf(w, "\nTested: %s\n", term.Plain(n.Hypothesis))
 		}
 		for _, h := range n.Hypotheses {
-			fmt.Fprintf(w, "Next:   %s\n", plain(h.Text))
+			fmt.Fprintf(w, "Next:   %s\n", term.Plain(h.Text))
 		}
 		if n.Strategy != "" {
-			fmt.Fprintf(w, "\n%s", plainLines(n.Strategy))
+			fmt.Fprintf(w, "\n%s", term.PlainLines(n.Strategy))
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/internal/term"
 
 	"github.com/spf13/cobra"
 
@@ -42,8 +43,8 @@ func (a *app) listModels(ctx context.Context, c *httpapi.Client, limit int) erro
 			fmt.Fprintln(w, "No models. Train one with `ktrdr train STRATEGY`.")
 			return
 		}
-		narrow := terminal(w) && width(w) < wholeIDsAbove
-		table(w, modelHead, func(row func(...any)) {
+		narrow := term.IsTerminal(w) && term.Width(w) < term.FullIDsAbove
+		term.Table(w, modelHead, func(row func(...any)) {
 			for _, m := range models {
 				row(modelCells(m, narrow)...)
 			}
@@ -65,15 +66,8 @@ func modelCells(m jobs.Model, narrow bool) []any {
 	}
 	return []any{
 		id, m.Strategy, strings.Join(m.Symbols, ",") + " " + strings.Join(m.Timeframes, ","), pricesText(m.MadeUp), m.Seed,
-		share(m.TestAccuracy), share(m.Baseline), m.Warnings, shortHash(m.File.SHA256.String()), ago(m.CompletedAt),
+		term.Optional("%.4f", m.TestAccuracy), term.Optional("%.4f", m.Baseline), m.Warnings, term.ShortHash(m.File.SHA256.String()), term.Ago(m.CompletedAt),
 	}
-}
-
-func share(x *float64) string {
-	if x == nil {
-		return "-"
-	}
-	return fmt.Sprintf("%.4f", *x)
 }
 
 func newModelsSave(a *app) *cobra.Command {
@@ -93,7 +87,7 @@ func newModelsSave(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.print(savedFile{args[1], size}, func(w io.Writer) { fmt.Fprintf(w, "%s, %s\n", args[1], bytesText(size)) })
+			return a.print(savedFile{args[1], size}, func(w io.Writer) { fmt.Fprintf(w, "%s, %s\n", args[1], term.Bytes(size)) })
 		}),
 	}
 }
@@ -143,7 +137,7 @@ func (a *app) completeModels(cmd *cobra.Command, args []string, typed string) ([
 	var offers []string
 	for _, m := range models {
 		if named(m.Operation, typed) {
-			offers = append(offers, fmt.Sprintf("%s\t%s, %s", m.Operation, m.Strategy, ago(m.CompletedAt)))
+			offers = append(offers, fmt.Sprintf("%s\t%s, %s", m.Operation, m.Strategy, term.Ago(m.CompletedAt)))
 		}
 	}
 	return offers, cobra.ShellCompDirectiveKeepOrder

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/jobs"
 )
 
@@ -57,18 +58,18 @@ func newPredict(a *app) *cobra.Command {
 func (a *app) printPrediction(p jobs.Prediction) error {
 	if !a.json {
 		for _, x := range p.Warnings {
-			fmt.Fprintln(a.err, "warning:", plain(x))
+			fmt.Fprintln(a.err, "warning:", term.Plain(x))
 		}
 	}
 	return a.print(p, func(w io.Writer) {
-		fmt.Fprintf(w, "%s on %s %s, prices %s\n", plain(p.Strategy), p.Symbol, p.Timeframe, pricesText(p.MadeUp))
-		table(w, "BAR\tCLOSE\tSIGNAL\tCONFIDENCE\tANSWERS", func(row func(...any)) {
+		fmt.Fprintf(w, "%s on %s %s, prices %s\n", term.Plain(p.Strategy), p.Symbol, p.Timeframe, pricesText(p.MadeUp))
+		term.Table(w, "BAR\tCLOSE\tSIGNAL\tCONFIDENCE\tANSWERS", func(row func(...any)) {
 			for _, b := range p.Bars {
-				row(minute(b.Time.Unix()), six(b.Close), b.Signal, fmt.Sprintf("%.3f", b.Confidence), answersText(p.Classes, b.Answers))
+				row(term.Minute(b.Time.Unix()), term.Six(b.Close), b.Signal, fmt.Sprintf("%.3f", b.Confidence), answersText(p.Classes, b.Answers))
 			}
 		})
 		for _, l := range p.Look {
-			fmt.Fprintf(w, "This was look %d at the holdout of market %s.\n", l.Number, plain(l.Market))
+			fmt.Fprintf(w, "This was look %d at the holdout of market %s.\n", l.Number, term.Plain(l.Market))
 		}
 	})
 }

@@ -8,78 +8,10 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 )
-
-// plain makes text from outside safe to print: a worker's error must not move
-// the cursor, rename the terminal or turn the text around it.
-func plain(s string) string { return ktrdr.ToPrintable(s) }
-
-// jsonPlain is a JSON text in which what may not reach a terminal is written as
-// \u and digits; it says the same.
-func jsonPlain(text string) string {
-	if !strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && !ktrdr.Printable(r) }) {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if r == '\n' || ktrdr.Printable(r) {
-			b.WriteRune(r)
-		} else {
-			fmt.Fprintf(&b, `\u%04x`, r) // all of them are below 0x10000
-		}
-	}
-	return b.String()
-}
-
-// plainLines is plain for text of several lines.
-func plainLines(s string) string {
-	lines := strings.SplitAfter(s, "\n")
-	for i, l := range lines {
-		text, end := strings.CutSuffix(l, "\n")
-		if lines[i] = plain(text); end {
-			lines[i] += "\n"
-		}
-	}
-	return strings.Join(lines, "")
-}
-
-// brief is a duration as people say it: two digits matter.
-func brief(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "0s"
-	case d < 10*time.Second:
-		return d.Round(100 * time.Millisecond).String()
-	case d < time.Hour:
-		return d.Round(time.Second).String()
-	case d < 48*time.Hour:
-		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
-	}
-	return fmt.Sprintf("%dd", int(d.Hours()/24))
-}
-
-// ago is how long ago an instant was, or a dash for never.
-func ago(t time.Time) string {
-	if t.IsZero() {
-		return "-"
-	}
-	return brief(time.Since(t)) + " ago"
-}
-
-// bytesText is a size as people say it.
-func bytesText(n int64) string {
-	const unit = 1024
-	if n < unit {
-		return fmt.Sprintf("%d B", n)
-	}
-	value, suffix := float64(n)/unit, "KMGTPE"
-	for value >= unit && len(suffix) > 1 {
-		value, suffix = value/unit, suffix[1:]
-	}
-	return fmt.Sprintf("%.1f %cB", value, suffix[0])
-}
 
 // percent is how far an operation is.
 func percent(op ktrdr.Operation) float64 {
@@ -91,13 +23,13 @@ func percent(op ktrdr.Operation) float64 {
 
 // listed prints operations as a table.
 func listed(w io.Writer, ops []ktrdr.Operation) {
-	table(w, "OPERATION\tSTATUS\tPROGRESS\tATTEMPTS\tWORKER\tCREATED\tNOTE", func(row func(...any)) {
+	term.Table(w, "OPERATION\tSTATUS\tPROGRESS\tATTEMPTS\tWORKER\tCREATED\tNOTE", func(row func(...any)) {
 		for _, op := range ops {
 			id := string(op.ID)
-			if terminal(w) && width(w) < wholeIDsAbove {
+			if term.IsTerminal(w) && term.Width(w) < term.FullIDsAbove {
 				id = short(op)
 			}
-			row(id, op.Status, fmt.Sprintf("%.0f%%", percent(op)), op.Attempts, dash(string(op.Worker)), ago(op.CreatedAt), note(op))
+			row(id, op.Status, fmt.Sprintf("%.0f%%", percent(op)), op.Attempts, term.Dash(string(op.Worker)), term.Ago(op.CreatedAt), note(op))
 		}
 	})
 }
@@ -112,11 +44,11 @@ func note(op ktrdr.Operation) string {
 	case op.Status.Terminal():
 		return ""
 	case !op.NotBefore.IsZero():
-		return "waits until " + op.NotBefore.Local().Format(time.DateTime) + ", for another " + brief(time.Until(op.NotBefore))
+		return "waits until " + op.NotBefore.Local().Format(time.DateTime) + ", for another " + term.Brief(time.Until(op.NotBefore))
 	case op.CancelRequested:
 		return "cancel requested"
 	case op.StalledSeconds > 0:
-		return "has not moved for " + brief(time.Duration(op.StalledSeconds*float64(time.Second)))
+		return "has not moved for " + term.Brief(time.Duration(op.StalledSeconds*float64(time.Second)))
 	case op.Phase != "":
 		return op.Phase
 	}
@@ -142,33 +74,15 @@ func progressText(p ktrdr.Progress) string {
 		add("%s", text.Counted(f.Trades, "trade"))
 	}
 	if f.RowsPerSecond > 0 {
-		add("%s rows/s", thousands(f.RowsPerSecond))
+		add("%s rows/s", term.Thousands(f.RowsPerSecond))
 	}
 	if f.BarsPerSecond > 0 {
-		add("%s bars/s", thousands(f.BarsPerSecond))
+		add("%s bars/s", term.Thousands(f.BarsPerSecond))
 	}
 	if f.ETASeconds > 0 && p.Percentage < 100 {
-		add("%s left", brief(time.Duration(f.ETASeconds*float64(time.Second))))
+		add("%s left", term.Brief(time.Duration(f.ETASeconds*float64(time.Second))))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// thousands is a large number as people say it.
-func thousands(x float64) string {
-	switch {
-	case x >= 1e6:
-		return fmt.Sprintf("%.1f M", x/1e6)
-	case x >= 1e4:
-		return fmt.Sprintf("%.0f k", x/1e3)
-	}
-	return fmt.Sprintf("%.0f", x)
-}
-
-func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }
 
 // story tells an event as a line.
@@ -233,7 +147,7 @@ func story(e ktrdr.Event) string {
 	case ktrdr.EventGenerationClosed:
 		text = fmt.Sprintf("%s: generation %d is closed", d.Run, d.Generation)
 	}
-	return plain(strings.TrimRight(text, ": "))
+	return term.Plain(strings.TrimRight(text, ": "))
 }
 
 // processText names a worker or a backend, and where it runs.
@@ -243,7 +157,7 @@ func processText(id, name, host string, pid int) string {
 		text += " " + name
 	}
 	if pid != 0 {
-		text += fmt.Sprintf(" (pid %d on %s)", pid, dash(host))
+		text += fmt.Sprintf(" (pid %d on %s)", pid, term.Dash(host))
 	}
 	return text
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/dummy"
@@ -45,68 +44,6 @@ func TestComplain_SaysNothingTwice(t *testing.T) {
 	a.complain(errors.Join(errors.New("one"), errors.New("two")))
 	if got, want := b.String(), "ktrdr: one\n       two\n"; got != want {
 		t.Errorf("complaint = %q, want %q", got, want)
-	}
-}
-
-func TestBar_IsAlwaysAsWideAsAsked(t *testing.T) {
-	for _, part := range []float64{-1, 0, 0.001, 0.5, 0.999, 1, 7} {
-		if n := utf8.RuneCountInString(bar(part, 20)); n != 20 {
-			t.Errorf("bar(%v) has %d columns, want 20", part, n)
-		}
-	}
-	if got, want := bar(0.5, 4), "██░░"; got != want {
-		t.Errorf("bar(0.5) = %s, want %s", got, want)
-	}
-}
-
-func TestScreen_RedrawsInPlace(t *testing.T) {
-	var b bytes.Buffer
-	s := screen{w: &b}
-	s.draw([]string{"one", "two"})
-	s.draw([]string{"three"})
-	s.above("an event")
-	s.draw([]string{"four"})
-	want := "one\ntwo\n" + "\x1b[2A\x1b[J" + "three\n" + "\x1b[1A\x1b[J" + "an event\n" + "four\n"
-	if got := b.String(); got != want {
-		t.Errorf("drawn %q, want %q", got, want)
-	}
-}
-
-func TestPlain_KeepsOthersFromTheTerminal(t *testing.T) {
-	if got := plain("evil\x1b]0;title\x07\r\nname\u009b1m"); strings.ContainsFunc(got, func(r rune) bool { return r < ' ' || r == 0x9b }) {
-		t.Errorf("plain left control characters in %q", got)
-	}
-	const turned = "safe\u202etxt.exe\u2066\u200f\u061c"
-	if got, want := plain(turned), "safe txt.exe   "; got != want {
-		t.Errorf("plain = %q, want %q", got, want)
-	}
-	var out bytes.Buffer
-	a := &app{out: &out, json: true}
-	if err := errors.Join(a.print(turned, nil), a.line(turned)); err != nil {
-		t.Fatal(err)
-	}
-	const text = `"safe\u202etxt.exe\u2066\u200f\u061c"` + "\n"
-	if got, want := out.String(), text+text; got != want {
-		t.Errorf("as JSON %q, want %q", got, want)
-	}
-	if got, want := plain("naïve ✔"), "naïve ✔"; got != want {
-		t.Errorf("plain = %q, want %q", got, want)
-	}
-}
-
-func TestBrief_SaysDurationsAsPeopleDo(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		-time.Second: "0s", 1234 * time.Millisecond: "1.2s", 59400 * time.Millisecond: "59s",
-		90 * time.Minute: "1h30m", 50 * time.Hour: "2d",
-	} {
-		if got := brief(d); got != want {
-			t.Errorf("brief(%v) = %s, want %s", d, got, want)
-		}
-	}
-	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1 << 20: "1.0 MB", 3 << 40: "3.0 TB"} {
-		if got := bytesText(n); got != want {
-			t.Errorf("bytesText(%d) = %s, want %s", n, got, want)
-		}
 	}
 }
 
@@ -238,5 +175,18 @@ func TestStatus_SlotsThatTypesShareAreSaidOnce(t *testing.T) {
 	})
 	if got, want := b.String(), "workers: 3 live; data_load, dummy: 2 of 3 slots busy; dummy: 1 of 1 slots busy\n"; got != want {
 		t.Errorf("printed %q, want %q", got, want)
+	}
+}
+
+func TestPrint_JSONKeepsOthersFromTheTerminal(t *testing.T) {
+	const turned = "safe\u202etxt.exe\u2066\u200f\u061c"
+	var out bytes.Buffer
+	a := &app{out: &out, json: true}
+	if err := errors.Join(a.print(turned, nil), a.line(turned)); err != nil {
+		t.Fatal(err)
+	}
+	const text = `"safe\u202etxt.exe\u2066\u200f\u061c"` + "\n"
+	if got, want := out.String(), text+text; got != want {
+		t.Errorf("as JSON %q, want %q", got, want)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
@@ -20,13 +21,13 @@ type section struct {
 }
 
 func (s *section) add(format string, args ...any) {
-	s.lines = append(s.lines, plain(fmt.Sprintf(format, args...)))
+	s.lines = append(s.lines, term.Plain(fmt.Sprintf(format, args...)))
 }
 
 func (s *section) row(cells ...any) {
 	texts := make([]string, len(cells))
 	for i, c := range cells {
-		texts[i] = plain(fmt.Sprint(c))
+		texts[i] = term.Plain(fmt.Sprint(c))
 	}
 	s.rows = append(s.rows, texts)
 }
@@ -50,10 +51,10 @@ func reportSections(r report.Report, zone *time.Location) []section {
 func headSection(r report.Report, zone *time.Location) section {
 	const layout = "Mon 2006-01-02 15:04"
 	s := section{
-		title: fmt.Sprintf("%s to %s (%s)", r.From.In(zone).Format(layout), r.To.In(zone).Format(layout+" MST"), brief(r.To.Sub(r.From))),
+		title: fmt.Sprintf("%s to %s (%s)", r.From.In(zone).Format(layout), r.To.In(zone).Format(layout+" MST"), term.Brief(r.To.Sub(r.From))),
 	}
 	if r.Run != "" {
-		s.title = plain(r.Run) + ", " + s.title
+		s.title = term.Plain(r.Run) + ", " + s.title
 	}
 	s.add("%s", r.Summary)
 	n := r.Researches
@@ -214,7 +215,7 @@ func writeText(w io.Writer, all []section) {
 		}
 		fmt.Fprintln(w, s.title)
 		if len(s.rows) > 0 {
-			table(w, "  "+strings.Join(s.head, "\t"), func(row func(...any)) {
+			term.Table(w, "  "+strings.Join(s.head, "\t"), func(row func(...any)) {
 				for _, r := range s.rows {
 					cells := []any{"  " + r[0]}
 					for _, c := range r[1:] {

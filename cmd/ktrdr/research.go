@@ -12,6 +12,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/research"
 )
@@ -125,7 +126,7 @@ func (a *app) research(ctx context.Context, c *httpapi.Client, f researchFlags) 
 	}
 	a.understood(made)
 	if !f.Until.IsZero() && !a.json {
-		fmt.Fprintf(a.err, "Researching until %s, in %s.\n", f.Until.Format("Mon 2006-01-02 15:04 MST"), brief(time.Until(f.Until)))
+		fmt.Fprintf(a.err, "Researching until %s, in %s.\n", f.Until.Format("Mon 2006-01-02 15:04 MST"), term.Brief(time.Until(f.Until)))
 	}
 	if !f.follow {
 		return a.print(made, func(w io.Writer) { printTriggered(w, made) })
@@ -139,12 +140,12 @@ func (a *app) understood(made research.Triggered) {
 		return
 	}
 	for _, x := range made.Understood {
-		fmt.Fprintln(a.err, "understood:", plain(x))
+		fmt.Fprintln(a.err, "understood:", term.Plain(x))
 	}
 	if len(made.NotUnderstood) > 0 {
 		words := make([]string, len(made.NotUnderstood))
 		for i, w := range made.NotUnderstood {
-			words[i] = plain(w)
+			words[i] = term.Plain(w)
 			if near := designer.Nearest(w); near != "" {
 				words[i] += " (did you mean " + near + "?)"
 			}
@@ -152,7 +153,7 @@ func (a *app) understood(made research.Triggered) {
 		fmt.Fprintln(a.err, "not understood:", strings.Join(words, ", "))
 	}
 	for _, x := range made.Warnings {
-		fmt.Fprintln(a.err, "warning:", plain(x))
+		fmt.Fprintln(a.err, "warning:", term.Plain(x))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/internal/term"
 
 	"github.com/spf13/cobra"
 
@@ -59,7 +60,7 @@ func (a *app) restore(ctx context.Context, cfg backend.Config, name string) (err
 		return err
 	}
 	err = a.print(restored{cfg.Data, cfg.ServeCommand(), damaged}, func(w io.Writer) {
-		fmt.Fprintf(w, "Restored. Start a backend on it with `%s`", plain(cfg.ServeCommand()))
+		fmt.Fprintf(w, "Restored. Start a backend on it with `%s`", term.Plain(cfg.ServeCommand()))
 		if hidden := cfg.HiddenSettings(); hidden != "" {
 			fmt.Fprintf(w, ", with %s as you gave it", hidden)
 		}

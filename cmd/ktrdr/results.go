@@ -15,6 +15,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/research"
 )
@@ -73,16 +74,16 @@ type resultsPage struct {
 }
 
 func (a *app) printResults(w io.Writer, r httpapi.Results, verdict *research.Assessment, next string) {
-	fmt.Fprintf(w, "%s  %s\n", r.Operation, a.palette().status(r.Status))
+	fmt.Fprintf(w, "%s  %s\n", r.Operation, a.palette().Status(r.Status))
 	if r.ErrorMessage != "" {
-		fmt.Fprintln(w, plain(r.ErrorMessage))
+		fmt.Fprintln(w, term.Plain(r.ErrorMessage))
 	}
 	printFigures(w, r.Results)
 	printVerdict(w, a.palette(), verdict)
 	printLedger(w, r)
 	printCurve(w, r.Curve)
 	for _, f := range r.Artifacts {
-		fmt.Fprintf(w, "%s  %s  %s\n", plain(f.Name), bytesText(f.Size), f.URL)
+		fmt.Fprintf(w, "%s  %s  %s\n", term.Plain(f.Name), term.Bytes(f.Size), f.URL)
 	}
 	printTrades(w, r.Trades)
 	printPoints(w, "EQUITY", r.Equity, r.Accounts, func(a jobs.AccountColumns) []jobs.Point { return a.Equity })
@@ -92,9 +93,6 @@ func (a *app) printResults(w io.Writer, r httpapi.Results, verdict *research.Ass
 		fmt.Fprintf(w, "There is more: add --cursor %s.\n", next)
 	}
 }
-
-func six(x float64) string   { return fmt.Sprintf("%.6g", x) }
-func cents(x float64) string { return fmt.Sprintf("%.2f", x) }
 
 // shownResult is what is shown of a result on a terminal; --json has the rest.
 type shownResult struct {
@@ -157,12 +155,12 @@ func printFigures(w io.Writer, result json.RawMessage) {
 		return
 	}
 	if json.Unmarshal(result, &r) != nil || r.Summary == "" {
-		fmt.Fprintln(w, plain(string(result)))
+		fmt.Fprintln(w, term.Plain(string(result)))
 		return
 	}
-	fmt.Fprintln(w, plain(r.Summary))
+	fmt.Fprintln(w, term.Plain(r.Summary))
 	for _, x := range r.Warnings {
-		fmt.Fprintln(w, "warning:", plain(x))
+		fmt.Fprintln(w, "warning:", term.Plain(x))
 	}
 	printCosts(w, r.Costs)
 	printGroups(w, backtestFigures, r.Metrics)
@@ -191,6 +189,6 @@ func printFigures(w io.Writer, result json.RawMessage) {
 	}
 	printAccounts(w, r.Accounts, r.Judged.symbols)
 	if r.ResultHash != "" {
-		printFigure(w, "result_hash", plain(r.ResultHash))
+		printFigure(w, "result_hash", term.Plain(r.ResultHash))
 	}
 }

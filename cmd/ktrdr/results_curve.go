@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/ktrdr/ktrdr/evidence"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/jobs"
 )
 
@@ -16,30 +17,30 @@ func printCurve(w io.Writer, c *evidence.Curve) {
 	}
 	fmt.Fprintln(w, sharpeText(c.Sharpe))
 	fmt.Fprintln(w, "Returns in %:")
-	table(w, "YEAR\tJAN\tFEB\tMAR\tAPR\tMAY\tJUN\tJUL\tAUG\tSEP\tOCT\tNOV\tDEC\tWHOLE", func(row func(...any)) {
+	term.Table(w, "YEAR\tJAN\tFEB\tMAR\tAPR\tMAY\tJUN\tJUL\tAUG\tSEP\tOCT\tNOV\tDEC\tWHOLE", func(row func(...any)) {
 		for _, y := range c.Years {
 			cells := []any{y.Year}
 			for _, m := range y.Months {
 				if m == nil {
 					cells = append(cells, "")
 				} else {
-					cells = append(cells, cents(100**m))
+					cells = append(cells, term.Cents(100**m))
 				}
 			}
-			row(append(cells, cents(100*y.Return))...)
+			row(append(cells, term.Cents(100*y.Return))...)
 		}
 	})
 	if len(c.Drawdowns) == 0 {
 		return
 	}
 	fmt.Fprintln(w, "Deepest drawdowns:")
-	table(w, "PEAK\tTROUGH\tDEPTH\tRECOVERED\tBARS", func(row func(...any)) {
+	term.Table(w, "PEAK\tTROUGH\tDEPTH\tRECOVERED\tBARS", func(row func(...any)) {
 		for _, d := range c.Drawdowns {
 			recovered := "not yet"
 			if d.Recovered != nil {
-				recovered = minute(d.Recovered.Unix())
+				recovered = term.Minute(d.Recovered.Unix())
 			}
-			row(minute(d.Peak.Unix()), minute(d.Trough.Unix()), cents(100*d.Depth)+" %", recovered, d.Bars)
+			row(term.Minute(d.Peak.Unix()), term.Minute(d.Trough.Unix()), term.Cents(100*d.Depth)+" %", recovered, d.Bars)
 		}
 	})
 }
@@ -47,7 +48,7 @@ func printCurve(w io.Writer, c *evidence.Curve) {
 // sharpeText is the ratio with its interval, in a sentence.
 func sharpeText(s evidence.Interval) string {
 	if s.Estimate == nil || s.Low == nil || s.High == nil || s.P == nil {
-		return "Sharpe ratio: undefined: " + plain(s.Undefined)
+		return "Sharpe ratio: undefined: " + term.Plain(s.Undefined)
 	}
 	per := "bar"
 	if s.PerYear {
@@ -63,7 +64,7 @@ func printReturns(w io.Writer, days []jobs.Point) {
 	if len(days) == 0 {
 		return
 	}
-	table(w, "DAY\tRETURN", func(row func(...any)) {
+	term.Table(w, "DAY\tRETURN", func(row func(...any)) {
 		for _, d := range days {
 			row(d.Time.Format("2006-01-02"), fmt.Sprintf("%+.3f %%", 100*d.Value))
 		}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/ktrdr/ktrdr/instrument"
+	"github.com/ktrdr/ktrdr/internal/term"
 )
 
 // figureUnit says how a figure is shown.
@@ -37,13 +38,13 @@ func (u figureUnit) show(x *float64) string {
 	}
 	switch u {
 	case fraction:
-		return cents(100**x) + " %"
+		return term.Cents(100**x) + " %"
 	case yearly:
-		return cents(100**x) + " % a year"
+		return term.Cents(100**x) + " % a year"
 	case percents:
-		return cents(*x) + " %"
+		return term.Cents(*x) + " %"
 	case money:
-		return cents(*x)
+		return term.Cents(*x)
 	case count:
 		return strconv.FormatFloat(*x, 'f', -1, 64)
 	case rounded:
@@ -53,17 +54,17 @@ func (u figureUnit) show(x *float64) string {
 	case hourCount:
 		return fmt.Sprintf("%.4g hours", *x)
 	case ratioUnit:
-		return cents(*x)
+		return term.Cents(*x)
 	case perYear:
-		return cents(*x) + " a year"
+		return term.Cents(*x) + " a year"
 	case basisPoints:
 		return strconv.FormatFloat(*x*instrument.BasisPoints, 'g', 3, 64) + " basis points"
 	case chance:
 		return fmt.Sprintf("%.3f", *x)
 	case times:
-		return cents(*x) + " times"
+		return term.Cents(*x) + " times"
 	}
-	return six(*x)
+	return term.Six(*x)
 }
 
 // figureRow is a figure of a result: its name there, and what it is for people.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
@@ -17,7 +18,7 @@ import (
 // looks at the holdout.
 func printLedger(w io.Writer, r httpapi.Results) {
 	if t := r.Trial; t != nil {
-		fmt.Fprintf(w, "%s %s, prices %s: %s and %s at the holdout so far; this one: %s\n", plain(t.Symbols), plain(t.Timeframes),
+		fmt.Fprintf(w, "%s %s, prices %s: %s and %s at the holdout so far; this one: %s\n", term.Plain(t.Symbols), term.Plain(t.Timeframes),
 			pricesText(t.MadeUp),
 			text.Counted(t.MarketTrials, "trial"), text.Counted(t.MarketLooks, "look"), research.Standing(t))
 	}
@@ -31,7 +32,7 @@ func printLook(w io.Writer, l *ktrdr.Look) {
 	for i, m := range l.Markets {
 		numbers[i] = fmt.Sprintf("look %d at %s", m.Number, m.Market)
 	}
-	fmt.Fprintf(w, "%s (%s): %s\n", strings.Join(numbers, ", "), strings.ReplaceAll(string(l.Kind), "_", " "), plain(lookSays(l)))
+	fmt.Fprintf(w, "%s (%s): %s\n", strings.Join(numbers, ", "), strings.ReplaceAll(string(l.Kind), "_", " "), term.Plain(lookSays(l)))
 	if h := report.HoldoutOf(l); h != nil && h.Sharpe != nil {
 		fmt.Fprintf(w, "  %-26s %s\n", "holdout Sharpe", holdoutText(h))
 	}
@@ -58,9 +59,9 @@ func lookSays(l *ktrdr.Look) string {
 
 // holdoutText is a Sharpe ratio of a holdout with how far it can be trusted.
 func holdoutText(h *report.Holdout) string {
-	said := fmt.Sprintf("%s (95 %% interval %s to %s", hundredths(h.Sharpe), hundredths(h.Low), hundredths(h.High))
+	said := fmt.Sprintf("%s (95 %% interval %s to %s", term.Hundredths(h.Sharpe), term.Hundredths(h.Low), term.Hundredths(h.High))
 	if h.Shrunk != nil {
-		said += ", shrunk for selection " + hundredths(h.Shrunk)
+		said += ", shrunk for selection " + term.Hundredths(h.Shrunk)
 	}
 	return said + ")"
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/research"
 )
@@ -56,14 +57,14 @@ func printAccounts(w io.Writer, accounts []shownAccount, symbols []research.Symb
 		return
 	}
 	fmt.Fprintln(w, "Figures of each symbol, in % where not a ratio:")
-	table(w, "SYMBOL\tTRADES\tRETURN\tBUY AND HOLD\tSHARPE\tDRAWDOWN\tWIN RATE\tENDED", func(row func(...any)) {
+	term.Table(w, "SYMBOL\tTRADES\tRETURN\tBUY AND HOLD\tSHARPE\tDRAWDOWN\tWIN RATE\tENDED", func(row func(...any)) {
 		for _, a := range accounts {
 			m := a.Metrics
-			row(a.Symbol, m.Trades, cents(m.Return), orUndefined(m.Hold, 1), orUndefined(m.Sharpe, 1), cents(m.MaxDrawdown),
+			row(a.Symbol, m.Trades, term.Cents(m.Return), orUndefined(m.Hold, 1), orUndefined(m.Sharpe, 1), term.Cents(m.MaxDrawdown),
 				orUndefined(m.WinRate, 100), a.Ended)
 		}
 		for _, s := range symbols {
-			row(s.Symbol, s.Trades, cents(100*s.NetReturn), orUndefined(s.BuyAndHold, 100), orUndefined(s.Sharpe, 1), cents(100*s.MaxDrawdown),
+			row(s.Symbol, s.Trades, term.Cents(100*s.NetReturn), orUndefined(s.BuyAndHold, 100), orUndefined(s.Sharpe, 1), term.Cents(100*s.MaxDrawdown),
 				orUndefined(s.WinRate, 100), "")
 		}
 	})
@@ -74,7 +75,7 @@ func orUndefined(x *float64, unit float64) string {
 	if x == nil {
 		return "undefined"
 	}
-	return cents(*x * unit)
+	return term.Cents(*x * unit)
 }
 
 // printTrades lists trades, with their symbols where there are several.
@@ -87,11 +88,11 @@ func printTrades(w io.Writer, trades []jobs.Trade) {
 	if several {
 		head = "SYMBOL\t" + head
 	}
-	table(w, head, func(row func(...any)) {
+	term.Table(w, head, func(row func(...any)) {
 		for _, t := range trades {
 			cells := []any{
-				minute(t.EntryTime.Unix()), minute(t.ExitTime.Unix()), t.Side, six(t.Quantity),
-				six(t.EntryPrice), six(t.ExitPrice), cents(t.Net), cents(t.Costs), t.Reason,
+				term.Minute(t.EntryTime.Unix()), term.Minute(t.ExitTime.Unix()), t.Side, term.Six(t.Quantity),
+				term.Six(t.EntryPrice), term.Six(t.ExitPrice), term.Cents(t.Net), term.Cents(t.Costs), t.Reason,
 			}
 			if several {
 				cells = append([]any{t.Symbol}, cells...)
@@ -112,17 +113,17 @@ func printPoints(w io.Writer, name string, sum []jobs.Point, accounts []jobs.Acc
 	}
 	add(name, sum)
 	for _, a := range accounts {
-		add(name+" "+plain(a.Symbol), of(a))
+		add(name+" "+term.Plain(a.Symbol), of(a))
 	}
 	if len(columns) == 0 {
 		return
 	}
-	table(w, head, func(row func(...any)) {
+	term.Table(w, head, func(row func(...any)) {
 		for i, p := range columns[0] {
-			cells := []any{minute(p.Time.Unix())}
+			cells := []any{term.Minute(p.Time.Unix())}
 			for _, points := range columns {
 				if i < len(points) {
-					cells = append(cells, cents(points[i].Value))
+					cells = append(cells, term.Cents(points[i].Value))
 				}
 			}
 			row(cells...)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/research"
 )
@@ -36,7 +37,7 @@ func verdictOn(ctx context.Context, c *httpapi.Client, r httpapi.Results, cursor
 }
 
 // printVerdict prints every check, those that failed first, and what to try next.
-func printVerdict(w io.Writer, p palette, a *research.Assessment) {
+func printVerdict(w io.Writer, p term.Palette, a *research.Assessment) {
 	if a == nil {
 		return
 	}
@@ -52,13 +53,13 @@ func printVerdict(w io.Writer, p palette, a *research.Assessment) {
 			switch {
 			case r.Passed != passed:
 			case passed:
-				fmt.Fprintf(w, "  %s %s\n", p.good("✔"), plain(r.Text))
+				fmt.Fprintf(w, "  %s %s\n", p.Good("✔"), term.Plain(r.Text))
 			default:
-				fmt.Fprintf(w, "  %s %s\n", p.bad("✗"), plain(r.Text))
+				fmt.Fprintf(w, "  %s %s\n", p.Bad("✗"), term.Plain(r.Text))
 			}
 		}
 	}
 	for _, s := range a.Suggestions {
-		fmt.Fprintf(w, "  try: %s\n", plain(s))
+		fmt.Fprintf(w, "  try: %s\n", term.Plain(s))
 	}
 }

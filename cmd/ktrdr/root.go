@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 )
 
@@ -223,7 +224,7 @@ func (a *app) print(v any, text func(w io.Writer)) error {
 		if err := enc.Encode(v); err != nil {
 			return err
 		}
-		_, err := io.WriteString(a.out, jsonPlain(b.String()))
+		_, err := io.WriteString(a.out, term.JSONPlain(b.String()))
 		return err
 	}
 	text(a.out)
@@ -236,7 +237,7 @@ func (a *app) line(v any) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(a.out, jsonPlain(string(b))+"\n")
+	_, err = io.WriteString(a.out, term.JSONPlain(string(b))+"\n")
 	return err
 }
 
@@ -263,10 +264,10 @@ func (a *app) complain(err error) {
 		case exitInterrupted:
 			body.Error.Code = codeInterrupted
 		}
-		_ = json.NewEncoder(jsonLines{a.err}).Encode(body)
+		_ = json.NewEncoder(term.JSONLines(a.err)).Encode(body)
 		return
 	}
-	lines := strings.Split(plainLines(err.Error()), "\n")
+	lines := strings.Split(term.PlainLines(err.Error()), "\n")
 	fmt.Fprintln(a.err, "ktrdr:", strings.Join(lines, "\n       "))
 }
 
@@ -284,3 +285,7 @@ func (a *app) dataDir() string {
 
 // shortly bounds calls that should be quick, such as completion.
 const shortly = 2 * time.Second
+
+func (a *app) palette() term.Palette {
+	return term.Palette(term.IsTerminal(a.out) && a.getenv("NO_COLOR") == "")
+}

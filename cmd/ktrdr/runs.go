@@ -12,6 +12,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 )
 
@@ -80,7 +81,7 @@ func (a *app) completeRunsAndIDs(cmd *cobra.Command, args []string, typed string
 	var runs []string
 	for _, r := range page.Runs {
 		if strings.HasPrefix(r.ID, typed) {
-			runs = append(runs, fmt.Sprintf("%s\t%s, created %s", r.ID, r.State, ago(r.CreatedAt)))
+			runs = append(runs, fmt.Sprintf("%s\t%s, created %s", r.ID, r.State, term.Ago(r.CreatedAt)))
 		}
 	}
 	return append(runs, offers...), directive
@@ -134,10 +135,10 @@ func printRuns(w io.Writer, page ktrdr.RunPage, q ktrdr.RunQuery) {
 		fmt.Fprintln(w, "No run yet. Start one with `ktrdr research \"a goal\"`.")
 		return
 	}
-	table(w, "RUN\tSTATE\tPRICES\tCREATED\tRESEARCHES\tOPEN\tFAILED\tFINALISTS\tLOOKS\tCLAIMS\tGOAL", func(row func(...any)) {
+	term.Table(w, "RUN\tSTATE\tPRICES\tCREATED\tRESEARCHES\tOPEN\tFAILED\tFINALISTS\tLOOKS\tCLAIMS\tGOAL", func(row func(...any)) {
 		for _, r := range page.Runs {
-			row(ktrdr.ShortRun(r.ID), r.State, pricesText(r.MadeUp), ago(r.CreatedAt), r.Created, r.Open, r.Failed, r.Finalists, r.Looks, r.Claims,
-				text.Fit(dash(r.Goal), 24))
+			row(ktrdr.ShortRun(r.ID), r.State, pricesText(r.MadeUp), term.Ago(r.CreatedAt), r.Created, r.Open, r.Failed, r.Finalists, r.Looks, r.Claims,
+				text.Fit(term.Dash(r.Goal), 24))
 		}
 	})
 	if page.Next != "" {
@@ -147,26 +148,26 @@ func printRuns(w io.Writer, page ktrdr.RunPage, q ktrdr.RunQuery) {
 
 // describeRun prints what there is to know of a run.
 func describeRun(w io.Writer, r ktrdr.Run) {
-	fmt.Fprintf(w, "%s  %s  %s\n", r.ID, r.State, plain(dash(r.Goal)))
+	fmt.Fprintf(w, "%s  %s  %s\n", r.ID, r.State, term.Plain(term.Dash(r.Goal)))
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(w, "  %-12s %s\n", name, plain(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(w, "  %-12s %s\n", name, term.Plain(fmt.Sprintf(format, args...)))
 	}
 	line("researches", "%s", runCounts(r))
 	line("generations", "%d of %d closed%s", r.Closed, r.Generations, eachGeneration(r))
 	line("holdout", "%s, %s, %s", text.Counted(r.Finalists, "finalist"), text.Counted(r.Looks, "look"), text.Counted(r.Claims, "claim"))
 	line("prices", "%s", pricesText(r.MadeUp))
-	line("created", "%s", when(r.CreatedAt))
+	line("created", "%s", term.When(r.CreatedAt))
 	if !r.Until.IsZero() {
 		line("until", "%s", r.Until.Local().Format(time.DateTime))
 	}
 	if !r.CancelledAt.IsZero() {
-		line("cancelled", "%s by %s%s", when(r.CancelledAt), dash(r.CancelledBy), because(r.CancelReason))
+		line("cancelled", "%s by %s%s", term.When(r.CancelledAt), term.Dash(r.CancelledBy), because(r.CancelReason))
 	}
 	if r.GivenUp != "" {
 		line("given up", "%s", r.GivenUp)
 	}
 	if !r.EndedAt.IsZero() {
-		line("ended", "%s", when(r.EndedAt))
+		line("ended", "%s", term.When(r.EndedAt))
 		fmt.Fprintf(w, "See `ktrdr leaderboard --run %s` and `ktrdr report --run %s`.\n", ktrdr.ShortRun(r.ID), ktrdr.ShortRun(r.ID))
 		return
 	}

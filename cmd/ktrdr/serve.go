@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 
 	"github.com/spf13/cobra"
@@ -112,7 +113,7 @@ func settingsHelp() string {
 
 func (a *app) checklist(w io.Writer, s backend.Announcement) {
 	p := a.palette()
-	done := func(what, detail string) { fmt.Fprintf(w, "%s %-9s %s\n", p.good("✔"), what, plain(detail)) }
+	done := func(what, detail string) { fmt.Fprintf(w, "%s %-9s %s\n", p.Good("✔"), what, term.Plain(detail)) }
 	done("data", s.Data)
 	done("database", fmt.Sprintf("%s %s at %s", s.Store.Kind, s.Store.Version, s.Store.Location))
 	done("schema", fmt.Sprintf("version %d", s.Store.Schema))
@@ -132,10 +133,10 @@ func (a *app) checklist(w io.Writer, s backend.Announcement) {
 		done("token", s.Token)
 	}
 	for _, warning := range s.Warnings {
-		fmt.Fprintf(w, "%s %s\n", p.bad("⚠"), plain(warning))
+		fmt.Fprintf(w, "%s %s\n", p.Bad("⚠"), term.Plain(warning))
 	}
 	if n := len(s.Requeued); n > 0 {
-		fmt.Fprintf(w, "%s %s ran in a backend that died without a stop; each runs next in a child process:\n", p.bad("⚠"),
+		fmt.Fprintf(w, "%s %s ran in a backend that died without a stop; each runs next in a child process:\n", p.Bad("⚠"),
 			text.Counted(n, "operation"))
 		for _, id := range s.Requeued {
 			fmt.Fprintf(w, "    %s\n", id)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/research"
 )
@@ -63,26 +64,26 @@ func (a *app) health(ctx context.Context, c *httpapi.Client) error {
 	}
 	err = a.print(serverStatus{h, st}, func(w io.Writer) {
 		p := a.palette()
-		status := p.good(h.Status)
+		status := p.Good(h.Status)
 		if h.Status != "ok" {
-			status = p.bad(h.Status)
+			status = p.Bad(h.Status)
 		}
-		fmt.Fprintf(w, "%s  version %s, up %s, store %s %s\n", status, h.Version, brief(time.Duration(h.UptimeSeconds*float64(time.Second))),
+		fmt.Fprintf(w, "%s  version %s, up %s, store %s %s\n", status, h.Version, term.Brief(time.Duration(h.UptimeSeconds*float64(time.Second))),
 			h.Store.Kind, h.Store.Version)
-		fmt.Fprintf(w, "degradation level: %s, switched off: %s\n", h.Degradation.Level, dash(strings.Join(h.Degradation.Shed, ", ")))
+		fmt.Fprintf(w, "degradation level: %s, switched off: %s\n", h.Degradation.Level, term.Dash(strings.Join(h.Degradation.Shed, ", ")))
 		if h.Paused {
 			fmt.Fprintln(w, "paused: no operation is started; go on with `ktrdr unpause`")
 		}
 		printSlots(w, workers)
 		d := h.OrphanDetector
-		fmt.Fprintf(w, "orphan detector: running %v, last check %s, %d potential, %d orphaned since start\n", d.Running, ago(d.LastCheck),
+		fmt.Fprintf(w, "orphan detector: running %v, last check %s, %d potential, %d orphaned since start\n", d.Running, term.Ago(d.LastCheck),
 			d.PotentialOrphans, d.OrphanedTotal)
 		for _, n := range h.Operations {
 			fmt.Fprintf(w, "%8d %s %s\n", n.N, n.Type, n.Status)
 		}
 		printResearches(w, st)
 		for _, problem := range h.Problems {
-			fmt.Fprintln(w, p.bad("✗"), plain(problem))
+			fmt.Fprintln(w, p.Bad("✗"), term.Plain(problem))
 		}
 	})
 	if err == nil && h.Status != "ok" {
@@ -131,7 +132,7 @@ func printResearches(w io.Writer, st research.Status) {
 	fmt.Fprintf(w, "researches: %d of at most %d active, %d waiting\n", st.Capacity.Active, st.Capacity.Limit, st.Capacity.Waiting)
 	if len(st.Active) > 0 {
 		waiting := 0
-		table(w, "  SESSION\tRESEARCH\tPHASE\tPROGRESS\tFOR\tSTRATEGY\tGOAL", func(row func(...any)) {
+		term.Table(w, "  SESSION\tRESEARCH\tPHASE\tPROGRESS\tFOR\tSTRATEGY\tGOAL", func(row func(...any)) {
 			for _, r := range st.Active {
 				if r.Status == ktrdr.Pending {
 					if waiting++; waiting > shownWaiting {
@@ -139,7 +140,7 @@ func printResearches(w io.Writer, st research.Status) {
 					}
 				}
 				row(fmt.Sprintf("  %d", r.Session), tail(r.Operation), r.Phase, fmt.Sprintf("%.0f%%", 100*partOf(r)),
-					brief(time.Duration(r.Seconds*float64(time.Second))), dash(r.Strategy), text.Fit(plain(r.Brief), 40))
+					term.Brief(time.Duration(r.Seconds*float64(time.Second))), term.Dash(r.Strategy), text.Fit(term.Plain(r.Brief), 40))
 			}
 		})
 		if more := st.Capacity.Waiting - shownWaiting; more > 0 {
@@ -148,14 +149,14 @@ func printResearches(w io.Writer, st research.Status) {
 	}
 	for _, r := range st.Lasting {
 		fmt.Fprintf(w, "%s lasts until %s: generation %d, %d open; end it with `ktrdr cancel %s`\n",
-			plain(r.Run), r.Until.Local().Format("Mon 15:04 MST"), r.Generation, r.Open, plain(r.Run))
+			term.Plain(r.Run), r.Until.Local().Format("Mon 15:04 MST"), r.Generation, r.Open, term.Plain(r.Run))
 	}
 	if l := st.Last; l != nil {
 		said := l.Summary
 		if said == "" {
 			said = l.Error
 		}
-		fmt.Fprintf(w, "last research: %s %s %s: %s\n", tail(l.Operation), ofMadeUp(string(l.Outcome), l.MadeUp), ago(l.CompletedAt), plain(said))
+		fmt.Fprintf(w, "last research: %s %s %s: %s\n", tail(l.Operation), ofMadeUp(string(l.Outcome), l.MadeUp), term.Ago(l.CompletedAt), term.Plain(said))
 	}
 }
 
@@ -177,15 +178,15 @@ func (a *app) operation(ctx context.Context, c *httpapi.Client, id ktrdr.Operati
 		a.describe(w, op)
 		for _, part := range parts {
 			if !part.NotBefore.IsZero() {
-				fmt.Fprintf(w, "Its part %s %s; `ktrdr events %s` says why.\n", part.ID, plain(note(part)), part.ID)
+				fmt.Fprintf(w, "Its part %s %s; `ktrdr events %s` says why.\n", part.ID, term.Plain(note(part)), part.ID)
 			}
 		}
 	})
 }
 
 func (a *app) describe(w io.Writer, op ktrdr.Operation) {
-	line := func(name string, value any) { fmt.Fprintf(w, "  %-12s %s\n", name, plain(fmt.Sprint(value))) }
-	fmt.Fprintf(w, "%s  %s  %.0f%%\n", op.ID, a.palette().status(op.Status), percent(op))
+	line := func(name string, value any) { fmt.Fprintf(w, "  %-12s %s\n", name, term.Plain(fmt.Sprint(value))) }
+	fmt.Fprintf(w, "%s  %s  %.0f%%\n", op.ID, a.palette().Status(op.Status), percent(op))
 	if op.Parent != "" {
 		line("parent", op.Parent)
 	}
@@ -195,16 +196,16 @@ func (a *app) describe(w io.Writer, op ktrdr.Operation) {
 	if n := note(op); n != "" {
 		line("note", n)
 	}
-	line("epoch", fmt.Sprintf("%d after %s, worker %s", op.Epoch, text.Counted(op.Attempts, "attempt"), dash(string(op.Worker))))
-	line("created", when(op.CreatedAt))
-	line("started", when(op.StartedAt))
+	line("epoch", fmt.Sprintf("%d after %s, worker %s", op.Epoch, text.Counted(op.Attempts, "attempt"), term.Dash(string(op.Worker))))
+	line("created", term.When(op.CreatedAt))
+	line("started", term.When(op.StartedAt))
 	if !op.Status.Terminal() {
-		line("heartbeat", when(op.HeartbeatAt))
+		line("heartbeat", term.When(op.HeartbeatAt))
 	} else {
-		line("ended", when(op.CompletedAt))
+		line("ended", term.When(op.CompletedAt))
 	}
 	if c := op.Checkpoint; c != nil {
-		line("checkpoint", fmt.Sprintf("%s %s at step %d, %s, %s", c.ID, c.Type, c.Step, bytesText(c.Size), ago(c.CreatedAt)))
+		line("checkpoint", fmt.Sprintf("%s %s at step %d, %s, %s", c.ID, c.Type, c.Step, term.Bytes(c.Size), term.Ago(c.CreatedAt)))
 	}
 	if op.Error != nil {
 		line("error", fmt.Sprintf("%s (%s, %s)", op.Error.Code, op.Error.Class, op.Error.Severity))
@@ -230,11 +231,4 @@ func (a *app) describe(w io.Writer, op ktrdr.Operation) {
 	case !op.Status.Terminal():
 		fmt.Fprintf(w, "Watch it with `ktrdr follow %s`.\n", op.ID)
 	}
-}
-
-func when(t time.Time) string {
-	if t.IsZero() {
-		return "-"
-	}
-	return t.Local().Format(time.DateTime) + " (" + ago(t) + ")"
 }

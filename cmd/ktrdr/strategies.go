@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/strategy"
@@ -127,7 +128,7 @@ func (a *app) listStrategies(cmd *cobra.Command) error {
 		}
 	}
 	return a.print(list, func(w io.Writer) {
-		table(w, "NAME\tFROM\tMODEL\tTIMEFRAMES\tFEATURES\tDESCRIPTION", func(row func(...any)) {
+		term.Table(w, "NAME\tFROM\tMODEL\tTIMEFRAMES\tFEATURES\tDESCRIPTION", func(row func(...any)) {
 			for _, s := range list {
 				if !s.Valid {
 					row(s.Name, s.From, "-", "-", "-", "not valid: "+s.Error)
@@ -179,9 +180,9 @@ func newStrategiesShow(a *app) *cobra.Command {
 
 func printFacts(w io.Writer, f *strategyFacts) {
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(w, "  %-12s %s\n", name, plain(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(w, "  %-12s %s\n", name, term.Plain(fmt.Sprintf(format, args...)))
 	}
-	fmt.Fprintln(w, plain(f.Name))
+	fmt.Fprintln(w, term.Plain(f.Name))
 	if f.Description != "" {
 		line("about", "%s", f.Description)
 	}
@@ -191,10 +192,10 @@ func printFacts(w io.Writer, f *strategyFacts) {
 	line("model", "%s, %d inputs, %d weights, %s", f.Model, len(f.Features), f.Weights, f.Output)
 	line("warm-up", "%d bars of %s", f.WarmUp, f.Base)
 	cpu := time.Duration(f.CPU * float64(time.Second))
-	line("cost", "about %s of one core and %s of memory, for %d bars of each symbol", brief(cpu), bytesText(f.Memory), costBars)
+	line("cost", "about %s of one core and %s of memory, for %d bars of each symbol", term.Brief(cpu), term.Bytes(f.Memory), costBars)
 	line("features", "")
 	for _, name := range f.Features {
-		fmt.Fprintln(w, "    "+plain(name))
+		fmt.Fprintln(w, "    "+term.Plain(name))
 	}
 }
 

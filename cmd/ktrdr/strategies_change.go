@@ -12,6 +12,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/instrument"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
@@ -45,7 +46,7 @@ func newStrategiesAdd(a *app) *cobra.Command {
 			return err
 		}
 		return a.print(changedStrategy{added.Name, ofLab}, func(w io.Writer) {
-			fmt.Fprintf(w, "%s added to the lab\n", plain(added.Name))
+			fmt.Fprintf(w, "%s added to the lab\n", term.Plain(added.Name))
 			a.tellFile(w, added.Name)
 		})
 	}
@@ -63,7 +64,7 @@ func (a *app) tellFile(w io.Writer, name string) {
 	for _, ext := range []string{".yaml", ".yml"} {
 		file := filepath.Join(a.dataDir(), strategiesFolder, name+ext)
 		if _, err := os.Stat(file); err == nil && a.dataDir() != "" {
-			fmt.Fprintf(w, "  → %s has the same name: the backend on that folder uses the file\n", plain(file))
+			fmt.Fprintf(w, "  → %s has the same name: the backend on that folder uses the file\n", term.Plain(file))
 		}
 	}
 }
@@ -83,7 +84,7 @@ func newStrategiesDelete(a *app) *cobra.Command {
 			return err
 		}
 		return a.print(changedStrategy{args[0], ofLab}, func(w io.Writer) {
-			fmt.Fprintf(w, "%s deleted from the lab\n", plain(args[0]))
+			fmt.Fprintf(w, "%s deleted from the lab\n", term.Plain(args[0]))
 			a.tellFile(w, args[0])
 		})
 	}
@@ -164,5 +165,5 @@ func (a *app) showInstruments(cmd *cobra.Command) error {
 	return a.print(struct {
 		From string `json:"from"`
 		Text string `json:"instruments_yaml"`
-	}{from, text}, func(w io.Writer) { fmt.Fprintf(w, "# from %s\n%s", plain(from), text) })
+	}{from, text}, func(w io.Writer) { fmt.Fprintf(w, "# from %s\n%s", term.Plain(from), text) })
 }

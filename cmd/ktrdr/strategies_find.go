@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/strategy"
@@ -178,7 +179,7 @@ func (a *app) parseNamed(cmd *cobra.Command, name string) (*strategy.Strategy, e
 	}
 	s, warnings, err := strategy.Parse(src.text, src.where())
 	for _, x := range warnings {
-		fmt.Fprintln(a.err, "warning:", plain(x.String()))
+		fmt.Fprintln(a.err, "warning:", term.Plain(x.String()))
 	}
 	return s, err
 }

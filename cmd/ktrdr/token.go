@@ -10,6 +10,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/term"
 )
 
 func newToken(a *app) *cobra.Command {
@@ -48,9 +49,9 @@ func newTokenList(a *app) *cobra.Command {
 				return err
 			}
 			return a.print(tokens, func(w io.Writer) {
-				table(w, "TOKEN\tNAME\tSCOPE\tCREATED\tREVOKED", func(row func(...any)) {
+				term.Table(w, "TOKEN\tNAME\tSCOPE\tCREATED\tREVOKED", func(row func(...any)) {
 					for _, t := range tokens {
-						row(t.ID, t.Name, t.Scope, ago(t.CreatedAt), ago(t.RevokedAt))
+						row(t.ID, t.Name, t.Scope, term.Ago(t.CreatedAt), term.Ago(t.RevokedAt))
 					}
 				})
 			})

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/strategy"
 )
@@ -127,21 +128,21 @@ func validateText(text []byte, name string) validated {
 func (a *app) printValidated(w io.Writer, r validated) {
 	p := a.palette()
 	for _, x := range r.Problems {
-		fmt.Fprintln(w, plain(x.String()))
+		fmt.Fprintln(w, term.Plain(x.String()))
 	}
 	for _, x := range r.Warnings {
-		fmt.Fprintln(w, "warning:", plain(x.String()))
+		fmt.Fprintln(w, "warning:", term.Plain(x.String()))
 	}
 	switch {
 	case r.Error != "":
-		fmt.Fprintf(w, "%s %s: %s\n", p.bad("✗"), plain(r.File), plain(r.Error))
+		fmt.Fprintf(w, "%s %s: %s\n", p.Bad("✗"), term.Plain(r.File), term.Plain(r.Error))
 	case !r.Valid && len(r.Problems) == strategyProblems:
-		fmt.Fprintf(w, "%s %s: not valid: the first %d problems are listed\n", p.bad("✗"), plain(r.File), len(r.Problems))
+		fmt.Fprintf(w, "%s %s: not valid: the first %d problems are listed\n", p.Bad("✗"), term.Plain(r.File), len(r.Problems))
 	case !r.Valid:
-		fmt.Fprintf(w, "%s %s: not valid: %s\n", p.bad("✗"), plain(r.File), text.Counted(len(r.Problems), "problem"))
+		fmt.Fprintf(w, "%s %s: not valid: %s\n", p.Bad("✗"), term.Plain(r.File), text.Counted(len(r.Problems), "problem"))
 	default:
 		f := r.Strategy
-		fmt.Fprintf(w, "%s %s: %s is valid: %s, %d features, %d weights\n", p.good("✔"), plain(r.File), plain(f.Name), f.Model,
+		fmt.Fprintf(w, "%s %s: %s is valid: %s, %d features, %d weights\n", p.Good("✔"), term.Plain(r.File), term.Plain(f.Name), f.Model,
 			len(f.Features), f.Weights)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -27,7 +28,7 @@ func evidenceCells(e research.ExperimentRow) []any {
 	if e.CostPerSide != nil {
 		cost = costText(*e.CostPerSide, e.CostBelowDefault)
 	}
-	return []any{hundredths(e.TestSharpe), percentOf(e.Alpha), hundredths(e.Deflated), trials, looks, percentOf(e.BuyAndHold), cost}
+	return []any{term.Hundredths(e.TestSharpe), term.Percent(e.Alpha), term.Hundredths(e.Deflated), trials, looks, term.Percent(e.BuyAndHold), cost}
 }
 
 // cells joins single cells and lists of them to a row.
@@ -63,13 +64,4 @@ func verdictWords(r research.Result) string {
 		return "-"
 	}
 	return string(r.Verdict)
-}
-
-func percentText(x float64) string { return fmt.Sprintf("%.1f%%", 100*x) }
-
-func percentOf(x *float64) string {
-	if x == nil {
-		return "-"
-	}
-	return percentText(*x)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/internal/backoff"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
@@ -150,7 +151,7 @@ func (w *runWatcher) tellEnd(r research.Active, op ktrdr.Operation) {
 	if op.ErrorMessage != "" {
 		said = op.ErrorMessage
 	}
-	line := fmt.Sprintf("%s  %4d  %-11s %s", time.Now().Format(time.TimeOnly), w.number(r), op.Status, plain(said))
+	line := fmt.Sprintf("%s  %4d  %-11s %s", time.Now().Format(time.TimeOnly), w.number(r), op.Status, term.Plain(said))
 	switch {
 	case w.a.json:
 	case w.screen != nil:
@@ -169,7 +170,7 @@ func (w *runWatcher) show() {
 	switch {
 	case w.a.json:
 	case w.screen != nil:
-		w.screen.draw(w.lines())
+		w.screen.Draw(w.lines())
 	default:
 		w.printLines()
 	}
@@ -180,7 +181,7 @@ func (w *runWatcher) printLines() {
 	for _, r := range w.inOrder() {
 		if w.told[r.Operation] != r.Phase && r.Phase != research.Idle {
 			w.told[r.Operation] = r.Phase
-			fmt.Fprintf(w.a.out, "%s  %4d  %-11s %s\n", stamp, w.number(r), r.Phase, plain(r.Strategy))
+			fmt.Fprintf(w.a.out, "%s  %4d  %-11s %s\n", stamp, w.number(r), r.Phase, term.Plain(r.Strategy))
 		}
 	}
 	if now := w.progress(); w.run.Ended() > 0 && now != w.counts {
@@ -201,7 +202,7 @@ func (w *runWatcher) progress() string {
 func (w *runWatcher) lines() []string {
 	lines := []string{w.progress()}
 	for _, r := range w.inOrder() {
-		lines = append(lines, fmt.Sprintf("%4d %s %-11s %s", w.number(r), bar(partOf(r), 20), r.Phase, plain(r.Strategy)))
+		lines = append(lines, fmt.Sprintf("%4d %s %-11s %s", w.number(r), term.Bar(partOf(r), 20), r.Phase, term.Plain(r.Strategy)))
 	}
 	for _, line := range slices.Backward(w.ended) {
 		lines = append(lines, line)
@@ -260,14 +261,14 @@ func printOutcome(w io.Writer, out runOutcome) {
 		printLeaderboard(w, out.Leaderboard)
 	}
 	for _, op := range out.Failures {
-		fmt.Fprintf(w, "%s failed: %s\n", tail(op.ID), plain(op.ErrorMessage))
+		fmt.Fprintf(w, "%s failed: %s\n", tail(op.ID), term.Plain(op.ErrorMessage))
 	}
 	r := out.Run
 	fmt.Fprintf(w, "%s %s: %s; %s, %s, %s.\n", ktrdr.ShortRun(r.ID), r.State, runCounts(r), text.Counted(r.Finalists, "finalist"),
 		text.Counted(r.Looks, "look"), text.Counted(r.Claims, "claim"))
 	for _, why := range []string{r.CancelReason, r.GivenUp} {
 		if why != "" {
-			fmt.Fprintf(w, "Reason: %s\n", plain(why))
+			fmt.Fprintf(w, "Reason: %s\n", term.Plain(why))
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/term"
 )
 
 // patience is how long a watcher waits for a server that is out of reach.
@@ -18,15 +19,15 @@ const patience = 10 * time.Minute
 type watcher struct {
 	a      *app
 	c      *httpapi.Client
-	screen *screen // nil when nothing can be redrawn
+	screen *term.Screen // nil when nothing can be redrawn
 
 	away time.Time // since when the server is out of reach
 }
 
 func newWatcher(a *app, c *httpapi.Client) watcher {
 	w := watcher{a: a, c: c}
-	if terminal(a.out) && !a.json {
-		w.screen = &screen{w: a.out}
+	if term.IsTerminal(a.out) && !a.json {
+		w.screen = term.NewScreen(a.out)
 	}
 	return w
 }

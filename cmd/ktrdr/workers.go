@@ -11,6 +11,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 )
 
@@ -48,9 +49,9 @@ func printWorkers(w io.Writer, workers []ktrdr.Worker, gone int) {
 }
 
 func listedWorkers(w io.Writer, workers []ktrdr.Worker) {
-	table(w, "WORKER\tNAME\tLIVE\tBUSY\tTYPES\tWHERE\tSEEN", func(row func(...any)) {
+	term.Table(w, "WORKER\tNAME\tLIVE\tBUSY\tTYPES\tWHERE\tSEEN", func(row func(...any)) {
 		for _, wk := range workers {
-			live, where := "yes", fmt.Sprintf("%s pid %d", dash(wk.Host), wk.PID)
+			live, where := "yes", fmt.Sprintf("%s pid %d", term.Dash(wk.Host), wk.PID)
 			if !wk.Live {
 				live = "no"
 			}
@@ -61,7 +62,7 @@ func listedWorkers(w io.Writer, workers []ktrdr.Worker) {
 			for i, t := range wk.Types {
 				types[i] = string(t)
 			}
-			row(wk.ID, dash(wk.Name), live, fmt.Sprintf("%d/%d", wk.Running, wk.Slots), strings.Join(types, ","), where, ago(wk.SeenAt))
+			row(wk.ID, term.Dash(wk.Name), live, fmt.Sprintf("%d/%d", wk.Running, wk.Slots), strings.Join(types, ","), where, term.Ago(wk.SeenAt))
 		}
 	})
 }

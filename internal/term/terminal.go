@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"fmt"
@@ -13,14 +13,14 @@ import (
 	"github.com/ktrdr/ktrdr/internal/text"
 )
 
-// terminal says whether w is one that can be redrawn.
-func terminal(w io.Writer) bool {
+// IsTerminal says whether w is one that can be redrawn.
+func IsTerminal(w io.Writer) bool {
 	f, ok := w.(interface{ Fd() uintptr })
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
-// width of the terminal behind w, or 80.
-func width(w io.Writer) int {
+// Width of the terminal behind w, or 80.
+func Width(w io.Writer) int {
 	columns, _ := size(w)
 	return columns
 }
@@ -35,62 +35,73 @@ func size(w io.Writer) (columns, lines int) {
 	return 80, 24
 }
 
-// palette colours words on a terminal, unless NO_COLOR is set.
-type palette bool
+// Palette colours words on a terminal, unless NO_COLOR is set.
+type Palette bool
 
-func (a *app) palette() palette {
-	return palette(terminal(a.out) && a.getenv("NO_COLOR") == "")
-}
-
-func (p palette) paint(code, text string) string {
+// Paint colours text by an ANSI code.
+func (p Palette) Paint(code, text string) string {
 	if !p {
 		return text
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-func (p palette) good(text string) string { return p.paint("32", text) }
-func (p palette) bad(text string) string  { return p.paint("31", text) }
-func (p palette) dim(text string) string  { return p.paint("2", text) }
+// Good is text in green.
+func (p Palette) Good(text string) string { return p.Paint("32", text) }
 
-func (p palette) status(s ktrdr.Status) string {
+// Bad is text in red.
+func (p Palette) Bad(text string) string { return p.Paint("31", text) }
+
+// Mark is a green ✔, or a red ✗.
+func (p Palette) Mark(ok bool) string {
+	if ok {
+		return p.Good("✔")
+	}
+	return p.Bad("✗")
+}
+
+// Status is a status in its colour.
+func (p Palette) Status(s ktrdr.Status) string {
 	switch s {
 	case ktrdr.Completed:
-		return p.paint("32", string(s))
+		return p.Good(string(s))
 	case ktrdr.Failed:
-		return p.paint("31", string(s))
+		return p.Bad(string(s))
 	case ktrdr.Cancelled, ktrdr.Reconciling:
-		return p.paint("33", string(s))
+		return p.Paint("33", string(s))
 	case ktrdr.Running:
-		return p.paint("36", string(s))
+		return p.Paint("36", string(s))
 	}
 	return string(s)
 }
 
-// bar draws a part of one as a bar of so many columns.
-func bar(part float64, columns int) string {
+// Bar draws a part of one as a bar that is columns wide.
+func Bar(part float64, columns int) string {
 	full := int(min(max(part, 0), 1)*float64(columns) + 0.5)
 	return strings.Repeat("█", full) + strings.Repeat("░", columns-full)
 }
 
-// screen is a block of lines at the bottom of a terminal that is redrawn in
+// Screen is a block of lines at the bottom of a terminal that is redrawn in
 // place; what is printed above it scrolls away. The block never has more lines
 // than the terminal: what has scrolled off cannot be redrawn.
-type screen struct {
+type Screen struct {
 	w     io.Writer
 	size  func(io.Writer) (columns, lines int) // nil means the terminal's
 	drawn []int                                // length of each line now on the terminal
 }
 
-func (s *screen) dimensions() (columns, lines int) {
+// NewScreen makes a screen at the bottom of the terminal behind w.
+func NewScreen(w io.Writer) *Screen { return &Screen{w: w} }
+
+func (s *Screen) dimensions() (columns, lines int) {
 	if s.size != nil {
 		return s.size(s.w)
 	}
 	return size(s.w)
 }
 
-// draw replaces the block. The first lines are kept where there are too many.
-func (s *screen) draw(lines []string) {
+// Draw replaces the block. The first lines are kept where there are too many.
+func (s *Screen) Draw(lines []string) {
 	var b strings.Builder
 	columns, rows := s.dimensions()
 	s.wipe(&b, columns, rows)
@@ -107,8 +118,8 @@ func (s *screen) draw(lines []string) {
 	_, _ = io.WriteString(s.w, b.String())
 }
 
-// above prints a line that stays, and leaves the block to the next draw.
-func (s *screen) above(line string) {
+// Above prints a line that stays, and leaves the block to the next draw.
+func (s *Screen) Above(line string) {
 	var b strings.Builder
 	columns, rows := s.dimensions()
 	s.wipe(&b, columns, rows)
@@ -119,7 +130,7 @@ func (s *screen) above(line string) {
 
 // wipe removes the block. A terminal that became narrower since has wrapped its
 // lines, so that they take more rows than they were.
-func (s *screen) wipe(b *strings.Builder, columns, rows int) {
+func (s *Screen) wipe(b *strings.Builder, columns, rows int) {
 	up := 0
 	for _, n := range s.drawn {
 		up += max(1, (n+columns-1)/columns)

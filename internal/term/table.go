@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"fmt"
@@ -10,30 +10,34 @@ import (
 	"github.com/ktrdr/ktrdr/internal/text"
 )
 
-// table prints rows in columns. On a terminal it fits the width: the widest
+// Table prints rows in columns. On a terminal it fits the width: the widest
 // columns are cut, the first one, which names the row, last. Cells must not be
 // coloured: their colour would count as width.
-func table(w io.Writer, head string, rows func(row func(cells ...any))) {
+func Table(w io.Writer, head string, rows func(row func(cells ...any))) {
 	all := [][]string{strings.Split(head, "\t")}
 	rows(func(cells ...any) {
 		texts := make([]string, len(cells))
 		for i, c := range cells {
-			texts[i] = plain(fmt.Sprint(c))
+			texts[i] = Plain(fmt.Sprint(c))
 		}
 		all = append(all, texts)
 	})
 	room := 0
-	if terminal(w) {
-		room = width(w)
+	if IsTerminal(w) {
+		room = Width(w)
 	}
-	_, _ = io.WriteString(w, strings.Join(layOut(all, room), ""))
+	_, _ = io.WriteString(w, strings.Join(LayOut(all, room), ""))
 }
 
 const (
-	columnGap     = 2
-	leastColumn   = 10 // to which texts are cut
-	noCutsBelow   = 30 // columns of a terminal below which nothing fits anyway
-	wholeIDsAbove = 140
+	columnGap   = 2
+	leastColumn = 10 // texts are not cut below this width
+
+	// NoCutsBelow is the width of a terminal below which nothing is cut.
+	NoCutsBelow = 30
+
+	// FullIDsAbove is the width of a terminal from which ids are shown in full.
+	FullIDsAbove = 140
 )
 
 // droppable are the columns that a narrow terminal leaves out, in this order.
@@ -47,12 +51,12 @@ var droppable = []string{
 // name of the row, the most important first: whether prices are made up must be seen.
 var lasting = []string{"PRICES", "RESULT"}
 
-// layOut writes rows as lines of at most width characters; 0 means no limit. The
+// LayOut writes rows as lines of at most width characters; 0 means no limit. The
 // first row is the head.
-func layOut(all [][]string, room int) (lines []string) {
+func LayOut(all [][]string, room int) (lines []string) {
 	widths := widthsOf(all)
 	var dropped []string
-	if room >= noCutsBelow {
+	if room >= NoCutsBelow {
 		room-- // what fills the last column wraps on some terminals
 		for _, name := range droppable {
 			if least(widths) <= room {
@@ -80,7 +84,7 @@ func layOut(all [][]string, room int) (lines []string) {
 			}
 		}
 		line := strings.TrimRight(b.String(), " ")
-		if room >= noCutsBelow-1 {
+		if room >= NoCutsBelow-1 {
 			line = text.Fit(line, room)
 		}
 		lines = append(lines, line+"\n")

@@ -1,8 +1,7 @@
-package main
+package term
 
 import (
 	"bytes"
-	"io"
 	"os"
 	"sync"
 	"unicode/utf8"
@@ -15,41 +14,42 @@ import (
 // guarded is standard output or standard error. On a terminal no character
 // reaches it that turns the direction of text, no matter which code prints it. Bytes for a
 // file or a program pass as they are. Escape sequences pass: the colours are
-// our own, and plain removes those of others.
+// our own, and Plain removes those of others.
 type guarded struct {
-	file  *os.File
-	guard bool
+	file     *os.File
+	terminal bool
 
 	mu  sync.Mutex
 	cut []byte // the beginning of a character whose rest comes with the next write
 }
 
-func guard(f *os.File) *guarded {
-	return &guarded{file: f, guard: term.IsTerminal(int(f.Fd()))}
+// Guard is a file such as standard output, safe to print on.
+func Guard(f *os.File) *guarded {
+	return &guarded{file: f, terminal: term.IsTerminal(int(f.Fd()))}
 }
 
-// Fd is the file's descriptor, for who asks how wide the terminal is.
+// Fd is the file's descriptor, from which the width of the terminal is read.
 func (g *guarded) Fd() uintptr { return g.file.Fd() }
 
 // Write implements io.Writer.
 func (g *guarded) Write(b []byte) (int, error) {
-	if !g.guard {
+	if !g.terminal {
 		return g.file.Write(b)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	text := append(g.cut, b...)
-	whole := len(text)
+	intact := len(text)
 	for i := 1; i < utf8.UTFMax && i <= len(text); i++ {
 		if last := text[len(text)-i:]; utf8.RuneStart(last[0]) {
 			if !utf8.FullRune(last) {
-				whole -= i
+				intact -= i
 			}
 			break
 		}
 	}
-	g.cut = bytes.Clone(text[whole:])
-	if _, err := g.file.Write(directed(text[:whole])); err != nil {
+	g.cut = bytes.Clone(text[intact:])
+	if _, err := g.file.Write(directed(text[:intact])); err != nil {
 		return 0, err
 	}
 	return len(b), nil
@@ -64,15 +64,4 @@ func directed(text []byte) []byte {
 		}
 		return r
 	}, text)
-}
-
-// jsonLines writes each JSON text so that it may reach a terminal.
-type jsonLines struct{ w io.Writer }
-
-// Write implements io.Writer.
-func (j jsonLines) Write(b []byte) (int, error) {
-	if _, err := io.WriteString(j.w, jsonPlain(string(b))); err != nil {
-		return 0, err
-	}
-	return len(b), nil
 }

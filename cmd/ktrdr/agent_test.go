@@ -89,7 +89,7 @@ func (l *lab) remembers(op ktrdr.Operation) {
 		l.t.Errorf("status tells %+v, want %s and two agents", st.Research, op.ID)
 	}
 	for _, args := range [][]string{{"status"}, {"memory"}, {"memory", "list"}, {"memory", "trials"}, {"leaderboard"}} {
-		if out := l.must(args...); !strings.Contains(out, tail(op.ID)) {
+		if out := l.must(args...); !strings.Contains(out, op.ID.Tail()) {
 			l.t.Errorf("ktrdr %s does not tell of %s:\n%s", strings.Join(args, " "), op.ID, out)
 		}
 	}

@@ -22,7 +22,7 @@ func printConversation(w io.Writer, p term.Palette, c agent.Conversation) {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s %s: %s to %s, %d tokens in, %d out, $%.4f", t.Type, tail(t.Operation),
+		fmt.Fprintf(w, "%s %s: %s to %s, %d tokens in, %d out, $%.4f", t.Type, t.Operation.Tail(),
 			text.Counted(t.Calls, "call"), term.Plain(strings.Join(t.Models, ", ")), t.Input, t.Output, t.USD)
 		if t.Failed > 0 {
 			fmt.Fprintf(w, ", %d failed", t.Failed)

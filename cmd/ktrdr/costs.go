@@ -1,17 +1,14 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"strconv"
 
 	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/internal/term"
+	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 )
-
-// costLegend explains the mark of a cost in a table.
-const costLegend = "* The cost is below the default for the asset class: see `ktrdr help research.md`."
 
 // costText is the cost of one side of a trade in a table, marked where it is
 // below the default of the asset class.
@@ -21,13 +18,6 @@ func costText(perSide float64, below bool) string {
 		text += "*"
 	}
 	return text
-}
-
-// printCostLegend explains the mark below a table that has one.
-func printCostLegend(w io.Writer, marked bool) {
-	if marked {
-		fmt.Fprintln(w, costLegend)
-	}
 }
 
 // belowDefault says whether a table of experiments has a marked cost.
@@ -57,5 +47,5 @@ func printCosts(w io.Writer, paid []research.PaidCosts) {
 			marked = marked || p.BelowDefault
 		}
 	})
-	printCostLegend(w, marked)
+	report.PrintCostLegend(w, marked)
 }

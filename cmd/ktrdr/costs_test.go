@@ -79,7 +79,7 @@ func TestCosts_AGivenStrategyPaysTheFloor(t *testing.T) {
 	if own := decode[jobs.BacktestResult](t, string(hand.Result)); own.Config.Commission != 1e-8 || own.Config.Spread != 0 {
 		t.Errorf("a backtest by hand paid %+v, want what the strategy says", own.Config)
 	}
-	if strings.Contains(l.must("leaderboard"), costLegend) {
+	if strings.Contains(l.must("leaderboard"), report.CostLegend) {
 		t.Error("the leaderboard marks a cost that is the default")
 	}
 }
@@ -136,7 +136,7 @@ func TestCosts_BelowTheDefaultIsMarkedInEveryTable(t *testing.T) {
 		if name == "leaderboard" || name == "research --follow" || name == "report" {
 			mark = " *\n"
 		}
-		if !strings.Contains(out, mark) || !strings.Contains(out, costLegend) {
+		if !strings.Contains(out, mark) || !strings.Contains(out, report.CostLegend) {
 			t.Errorf("%s does not mark the cost:\n%s", name, out)
 		}
 	}

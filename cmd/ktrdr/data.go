@@ -120,7 +120,7 @@ func printList(w io.Writer, list []stored) {
 			if !s.HoldoutFrom.IsZero() {
 				holdout = term.Minute(s.HoldoutFrom.Unix())
 			}
-			row(s.Symbol, s.Timeframe, s.Bars, term.Minute(s.First), term.Minute(s.Last), term.Bytes(s.Size), term.ShortHash(s.Hash), pricesText(s.MadeUp), s.from(),
+			row(s.Symbol, s.Timeframe, s.Bars, term.Minute(s.First), term.Minute(s.Last), term.Bytes(s.Size), term.ShortHash(s.Hash), term.Prices(s.MadeUp), s.from(),
 				id, holdout, trials, looks)
 		}
 	})

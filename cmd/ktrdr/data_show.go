@@ -168,7 +168,7 @@ func (a *app) printShown(w io.Writer, s shownBars) {
 	f := s.Figures
 	fmt.Fprintf(w, "%s %s  %d bars\n", s.Symbol, s.Timeframe, s.Bars)
 	line("span", "%s to %s UTC", term.Minute(s.First.Unix()), term.Minute(s.Last.Unix()))
-	line("prices", "%s; from %s", pricesText(s.MadeUp), term.Plain(strings.TrimSpace(string(s.Origin)+" "+s.Source)))
+	line("prices", "%s; from %s", term.Prices(s.MadeUp), term.Plain(strings.TrimSpace(string(s.Origin)+" "+s.Source)))
 	line("hash", "%s", s.Hash)
 	if s.gaps == "" {
 		line("gaps", "none while the market trades; closed %d times", s.Closed)

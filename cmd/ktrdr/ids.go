@@ -26,15 +26,12 @@ func named(id ktrdr.OperationID, text string) bool {
 	if strings.HasPrefix(string(id), text) {
 		return true
 	}
-	return len(text) >= shortest && strings.HasPrefix(tail(id), text)
+	return len(text) >= shortest && strings.HasPrefix(id.Tail(), text)
 }
-
-// tail is the random part of an id.
-func tail(id ktrdr.OperationID) string { return string(id)[strings.LastIndexByte(string(id), '_')+1:] }
 
 // short is an operation where there is no room for its id: commands take the
 // last word of it.
-func short(op ktrdr.Operation) string { return string(op.Type) + " " + tail(op.ID) }
+func short(op ktrdr.Operation) string { return string(op.Type) + " " + op.ID.Tail() }
 
 // searched bounds how many of the newest operations a short id is looked for
 // in; an older one needs its whole id.
@@ -106,7 +103,7 @@ func choose(text string, found []ktrdr.Operation, want ktrdr.Type) (ktrdr.Operat
 	case len(found) == 1:
 		return found[0].ID, nil
 	case !slices.ContainsFunc(found, func(op ktrdr.Operation) bool {
-		return op.Root != found[0].Root || !strings.HasPrefix(tail(op.ID), text)
+		return op.Root != found[0].Root || !strings.HasPrefix(op.ID.Tail(), text)
 	}):
 		return found[0].Root, nil
 	}

@@ -11,10 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
-	"github.com/ktrdr/ktrdr/internal/term"
-	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 const leaderboardHelp = `Rank researches: claims first, then by the deflated Sharpe ratio on the test part.
@@ -48,7 +45,7 @@ func newLeaderboard(a *app) *cobra.Command {
 					noLeaders(w, q)
 					return
 				}
-				printLeaderboard(w, b)
+				report.PrintLeaderboard(w, b)
 				if b.Next != "" {
 					fmt.Fprintf(w, "There is more: add --cursor %s.\n", b.Next)
 				}
@@ -63,65 +60,4 @@ func newLeaderboard(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&q.Cursor, "cursor", "", "start of the page, as the page before printed it")
 	_ = cmd.RegisterFlagCompletionFunc("timeframe", completeTimeframes)
 	return cmd
-}
-
-func printLeaderboard(w io.Writer, b report.Leaderboard) {
-	fmt.Fprintln(w, b.Summary)
-	printLeaders(w, b.Rows)
-	printCostLegend(w, cheapLeaders(b.Rows))
-	printClaims(w, b.Rows)
-	fmt.Fprintln(w, b.Thresholds)
-}
-
-// leaderHead are the columns that leaderCells fills.
-var leaderHead = []string{
-	"RESEARCH", "STRATEGY", "MARKET", "PRICES", "RUN", "SHARPE", "ALPHA", "DEFL", "RETURN", "TRIALS", "LOOKS", "RESULT",
-}
-
-func leaderCells(l report.Leader) []any {
-	if l.CheapCosts {
-		l.Standing += " *"
-	}
-	return []any{
-		tail(l.Operation), text.Fit(term.Dash(l.Strategy), 16), l.Symbols + " " + l.Timeframes, pricesText(l.MadeUp), term.Dash(ktrdr.ShortRun(l.Run)),
-		term.Hundredths(l.Sharpe), term.Percent(l.Alpha), term.Hundredths(l.Deflated), term.Percent(l.NetReturn), l.MarketTrials, l.MarketLooks, l.Standing,
-	}
-}
-
-// cheapLeaders says whether a row has a marked cost.
-func cheapLeaders(rows []report.Leader) bool {
-	return slices.ContainsFunc(rows, func(l report.Leader) bool { return l.CheapCosts })
-}
-
-func printLeaders(w io.Writer, rows []report.Leader) {
-	term.Table(w, strings.Join(leaderHead, "\t"), func(row func(...any)) {
-		for _, l := range rows {
-			row(leaderCells(l)...)
-		}
-	})
-}
-
-// printClaims prints, beside the Sharpe ratio that each claim showed on its
-// holdout, how far it can be trusted.
-func printClaims(w io.Writer, rows []report.Leader) {
-	for _, l := range rows {
-		if l.Claim {
-			fmt.Fprintln(w, term.Plain(claimLine(l)))
-		}
-	}
-}
-
-func claimLine(l report.Leader) string {
-	said := fmt.Sprintf("%s: edge claimed, p = %s after adjustment", tail(l.Operation), significant(l.Adjusted))
-	if h := l.Holdout; h != nil {
-		said += "; holdout Sharpe " + holdoutText(h)
-	}
-	return ofMadeUp(said, l.MadeUp) + "."
-}
-
-func significant(x *float64) string {
-	if x == nil {
-		return "unknown"
-	}
-	return fmt.Sprintf("%.2g", *x)
 }

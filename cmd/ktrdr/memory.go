@@ -14,6 +14,7 @@ import (
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -87,7 +88,7 @@ func printMemory(w io.Writer, m research.MemoryPage, run string) {
 	case "hypotheses":
 		term.Table(w, "STATUS\tHYPOTHESIS\tPRICES\tFROM\tTESTED BY", func(row func(...any)) {
 			for _, h := range m.Hypotheses {
-				row(h.Status, h.Text, pricesText(h.MadeUp), h.Source, term.Dash(h.TestedBy))
+				row(h.Status, h.Text, term.Prices(h.MadeUp), h.Source, term.Dash(h.TestedBy))
 			}
 		})
 	case "trials":
@@ -109,7 +110,7 @@ func nothingYet(w io.Writer, what, run string) {
 func printTrials(w io.Writer, list []ktrdr.Trial) {
 	term.Table(w, "OPERATION\tSTRATEGY\tMARKET\tPRICES\tRUN\tSHARPE\tALPHA\tRETURN\tTRADES\tTRIALS\tLOOKS\tAT\tRESULT", func(row func(...any)) {
 		for _, t := range list {
-			row(tail(t.Operation), text.Fit(term.Dash(t.Strategy), 20), t.Symbols+" "+t.Timeframes, pricesText(t.MadeUp), term.Dash(ktrdr.ShortRun(t.Run)),
+			row(t.Operation.Tail(), text.Fit(term.Dash(t.Strategy), 20), t.Symbols+" "+t.Timeframes, term.Prices(t.MadeUp), term.Dash(ktrdr.ShortRun(t.Run)),
 				term.Hundredths(t.Sharpe), term.Percent(t.Alpha),
 				term.Percent(t.NetReturn), t.Trades, t.MarketTrials, t.MarketLooks, term.Ago(t.CreatedAt), research.Standing(&t))
 		}
@@ -126,11 +127,11 @@ func printExperiments(w io.Writer, list []research.ExperimentRow) {
 					said = append(said, why)
 				}
 			}
-			row(cells(tail(e.Operation), term.Dash(e.Strategy), pricesText(e.MadeUp), term.Dash(string(e.Verdict)), evidenceCells(e), term.Percent(e.NetReturn),
+			row(cells(e.Operation.Tail(), term.Dash(e.Strategy), term.Prices(e.MadeUp), term.Dash(string(e.Verdict)), evidenceCells(e), term.Percent(e.NetReturn),
 				e.Trades, term.Ago(e.At), strings.Join(said, ": "))...)
 		}
 	})
-	printCostLegend(w, belowDefault(list))
+	report.PrintCostLegend(w, belowDefault(list))
 }
 
 const memoryShowHelp = `Show one research: its result, its hypothesis, what to try next, and its strategy.

@@ -62,10 +62,10 @@ const modelHead = "TRAINING\tSTRATEGY\tDATA\tPRICES\tSEED\tACCURACY\tBASELINE\tW
 func modelCells(m jobs.Model, narrow bool) []any {
 	id := string(m.Operation)
 	if narrow {
-		id = tail(m.Operation)
+		id = m.Operation.Tail()
 	}
 	return []any{
-		id, m.Strategy, strings.Join(m.Symbols, ",") + " " + strings.Join(m.Timeframes, ","), pricesText(m.MadeUp), m.Seed,
+		id, m.Strategy, strings.Join(m.Symbols, ",") + " " + strings.Join(m.Timeframes, ","), term.Prices(m.MadeUp), m.Seed,
 		term.Optional("%.4f", m.TestAccuracy), term.Optional("%.4f", m.Baseline), m.Warnings, term.ShortHash(m.File.SHA256.String()), term.Ago(m.CompletedAt),
 	}
 }

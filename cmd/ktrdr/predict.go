@@ -62,7 +62,7 @@ func (a *app) printPrediction(p jobs.Prediction) error {
 		}
 	}
 	return a.print(p, func(w io.Writer) {
-		fmt.Fprintf(w, "%s on %s %s, prices %s\n", term.Plain(p.Strategy), p.Symbol, p.Timeframe, pricesText(p.MadeUp))
+		fmt.Fprintf(w, "%s on %s %s, prices %s\n", term.Plain(p.Strategy), p.Symbol, p.Timeframe, term.Prices(p.MadeUp))
 		term.Table(w, "BAR\tCLOSE\tSIGNAL\tCONFIDENCE\tANSWERS", func(row func(...any)) {
 			for _, b := range p.Bars {
 				row(term.Minute(b.Time.Unix()), term.Six(b.Close), b.Signal, fmt.Sprintf("%.3f", b.Confidence), answersText(p.Classes, b.Answers))

@@ -185,7 +185,7 @@ func printFigures(w io.Writer, result json.RawMessage) {
 		}
 	}
 	if r.MadeUp != nil {
-		printFigure(w, "prices", pricesText(r.MadeUp))
+		printFigure(w, "prices", term.Prices(r.MadeUp))
 	}
 	printAccounts(w, r.Accounts, r.Judged.symbols)
 	if r.ResultHash != "" {

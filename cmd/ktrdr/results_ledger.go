@@ -19,7 +19,7 @@ import (
 func printLedger(w io.Writer, r httpapi.Results) {
 	if t := r.Trial; t != nil {
 		fmt.Fprintf(w, "%s %s, prices %s: %s and %s at the holdout so far; this one: %s\n", term.Plain(t.Symbols), term.Plain(t.Timeframes),
-			pricesText(t.MadeUp),
+			term.Prices(t.MadeUp),
 			text.Counted(t.MarketTrials, "trial"), text.Counted(t.MarketLooks, "look"), research.Standing(t))
 	}
 	for i := range r.Looks {
@@ -34,7 +34,7 @@ func printLook(w io.Writer, l *ktrdr.Look) {
 	}
 	fmt.Fprintf(w, "%s (%s): %s\n", strings.Join(numbers, ", "), strings.ReplaceAll(string(l.Kind), "_", " "), term.Plain(lookSays(l)))
 	if h := report.HoldoutOf(l); h != nil && h.Sharpe != nil {
-		fmt.Fprintf(w, "  %-26s %s\n", "holdout Sharpe", holdoutText(h))
+		fmt.Fprintf(w, "  %-26s %s\n", "holdout Sharpe", report.HoldoutText(h))
 	}
 	if l.Hash != (ktrdr.Hash{}) {
 		fmt.Fprintf(w, "  %-26s %s\n", "look_hash", l.Hash)
@@ -50,18 +50,9 @@ func lookSays(l *ktrdr.Look) string {
 	case len(l.Result) > 0 && json.Unmarshal(l.Result, &c) == nil && c.Summary != "":
 		return c.Summary
 	case l.Claim:
-		return fmt.Sprintf("edge claimed, p = %s after adjustment.", significant(l.Adjusted))
+		return fmt.Sprintf("edge claimed, p = %s after adjustment.", report.Significant(l.Adjusted))
 	case l.Kind == ktrdr.LookByHand:
 		return "the figures are the operation's own; a look by hand claims nothing."
 	}
 	return "no edge claimed."
-}
-
-// holdoutText is a Sharpe ratio of a holdout with how far it can be trusted.
-func holdoutText(h *report.Holdout) string {
-	said := fmt.Sprintf("%s (95 %% interval %s to %s", term.Hundredths(h.Sharpe), term.Hundredths(h.Low), term.Hundredths(h.High))
-	if h.Shrunk != nil {
-		said += ", shrunk for selection " + term.Hundredths(h.Shrunk)
-	}
-	return said + ")"
 }

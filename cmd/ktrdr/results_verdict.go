@@ -47,7 +47,7 @@ func printVerdict(w io.Writer, p term.Palette, a *research.Assessment) {
 			failed++
 		}
 	}
-	fmt.Fprintf(w, "Verdict: %s, %d of %s failed%s\n", a.Verdict, failed, text.Counted(len(a.Reasons), "check"), ofMadeUp("", a.MadeUp))
+	fmt.Fprintf(w, "Verdict: %s, %d of %s failed%s\n", a.Verdict, failed, text.Counted(len(a.Reasons), "check"), term.OnMadeUp("", a.MadeUp))
 	for _, passed := range []bool{false, true} {
 		for _, r := range a.Reasons {
 			switch {

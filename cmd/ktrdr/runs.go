@@ -137,7 +137,7 @@ func printRuns(w io.Writer, page ktrdr.RunPage, q ktrdr.RunQuery) {
 	}
 	term.Table(w, "RUN\tSTATE\tPRICES\tCREATED\tRESEARCHES\tOPEN\tFAILED\tFINALISTS\tLOOKS\tCLAIMS\tGOAL", func(row func(...any)) {
 		for _, r := range page.Runs {
-			row(ktrdr.ShortRun(r.ID), r.State, pricesText(r.MadeUp), term.Ago(r.CreatedAt), r.Created, r.Open, r.Failed, r.Finalists, r.Looks, r.Claims,
+			row(ktrdr.ShortRun(r.ID), r.State, term.Prices(r.MadeUp), term.Ago(r.CreatedAt), r.Created, r.Open, r.Failed, r.Finalists, r.Looks, r.Claims,
 				text.Fit(term.Dash(r.Goal), 24))
 		}
 	})
@@ -155,7 +155,7 @@ func describeRun(w io.Writer, r ktrdr.Run) {
 	line("researches", "%s", runCounts(r))
 	line("generations", "%d of %d closed%s", r.Closed, r.Generations, eachGeneration(r))
 	line("holdout", "%s, %s, %s", text.Counted(r.Finalists, "finalist"), text.Counted(r.Looks, "look"), text.Counted(r.Claims, "claim"))
-	line("prices", "%s", pricesText(r.MadeUp))
+	line("prices", "%s", term.Prices(r.MadeUp))
 	line("created", "%s", term.When(r.CreatedAt))
 	if !r.Until.IsZero() {
 		line("until", "%s", r.Until.Local().Format(time.DateTime))

@@ -139,7 +139,7 @@ func printResearches(w io.Writer, st research.Status) {
 						continue
 					}
 				}
-				row(fmt.Sprintf("  %d", r.Session), tail(r.Operation), r.Phase, fmt.Sprintf("%.0f%%", 100*partOf(r)),
+				row(fmt.Sprintf("  %d", r.Session), r.Operation.Tail(), r.Phase, fmt.Sprintf("%.0f%%", 100*partOf(r)),
 					term.Brief(time.Duration(r.Seconds*float64(time.Second))), term.Dash(r.Strategy), text.Fit(term.Plain(r.Brief), 40))
 			}
 		})
@@ -156,7 +156,7 @@ func printResearches(w io.Writer, st research.Status) {
 		if said == "" {
 			said = l.Error
 		}
-		fmt.Fprintf(w, "last research: %s %s %s: %s\n", tail(l.Operation), ofMadeUp(string(l.Outcome), l.MadeUp), term.Ago(l.CompletedAt), term.Plain(said))
+		fmt.Fprintf(w, "last research: %s %s %s: %s\n", l.Operation.Tail(), term.OnMadeUp(string(l.Outcome), l.MadeUp), term.Ago(l.CompletedAt), term.Plain(said))
 	}
 }
 
@@ -219,7 +219,7 @@ func (a *app) describe(w io.Writer, op ktrdr.Operation) {
 		line("result", said)
 	}
 	if madeUp, known := madeUpOf(op); known {
-		line("prices", pricesText(madeUp))
+		line("prices", term.Prices(madeUp))
 	}
 	switch {
 	case summary(op.Result) != "":

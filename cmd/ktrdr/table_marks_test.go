@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr/internal/term"
+	"github.com/ktrdr/ktrdr/report"
 )
 
 // TestTable_MadeUpPricesAreAlwaysMarked lays out every table that says of what kind
 // the prices are, in rows of long texts, for terminals of every width.
 func TestTable_MadeUpPricesAreAlwaysMarked(t *testing.T) {
 	for _, head := range []string{
-		strings.Join(leaderHead, "\t"),
+		strings.Join(report.LeaderHead, "\t"),
 		"OPERATION\tSTRATEGY\tMARKET\tPRICES\tRUN\tSHARPE\tALPHA\tRETURN\tTRADES\tTRIALS\tLOOKS\tAT\tRESULT",
 		"RESEARCH\tSTRATEGY\tPRICES\tVERDICT\t" + strings.Join(evidenceHead, "\t") + "\tRETURN\tTRADES\tAT\tRESULT",
 		modelHead,

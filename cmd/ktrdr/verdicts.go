@@ -51,7 +51,7 @@ func resultOf(op ktrdr.Operation) (r research.Result) {
 // verdictOf is what a research came to, in a few words. A look may lift a
 // finalist.
 func verdictOf(r research.Result) string {
-	return ofMadeUp(verdictWords(r), r.MadeUp)
+	return term.OnMadeUp(verdictWords(r), r.MadeUp)
 }
 
 func verdictWords(r research.Result) string {

@@ -258,10 +258,10 @@ func (w *runWatcher) finish(ctx context.Context) error {
 func printOutcome(w io.Writer, out runOutcome) {
 	fmt.Fprintln(w)
 	if len(out.Leaderboard.Rows) > 0 {
-		printLeaderboard(w, out.Leaderboard)
+		report.PrintLeaderboard(w, out.Leaderboard)
 	}
 	for _, op := range out.Failures {
-		fmt.Fprintf(w, "%s failed: %s\n", tail(op.ID), term.Plain(op.ErrorMessage))
+		fmt.Fprintf(w, "%s failed: %s\n", op.ID.Tail(), term.Plain(op.ErrorMessage))
 	}
 	r := out.Run
 	fmt.Fprintf(w, "%s %s: %s; %s, %s, %s.\n", ktrdr.ShortRun(r.ID), r.State, runCounts(r), text.Counted(r.Finalists, "finalist"),

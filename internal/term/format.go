@@ -154,3 +154,22 @@ func ShortHash(hash string) string { return hash[:min(len(hash), 12)] }
 func Field(w io.Writer, name, format string, args ...any) {
 	fmt.Fprintf(w, "  %-12s %s\n", name, Plain(fmt.Sprintf(format, args...)))
 }
+
+// Prices says where prices come from.
+func Prices(madeUp *bool) string {
+	switch {
+	case madeUp == nil:
+		return "unknown"
+	case *madeUp:
+		return "made up"
+	}
+	return "imported"
+}
+
+// OnMadeUp marks a verdict on prices that were made up.
+func OnMadeUp(verdict string, madeUp *bool) string {
+	if madeUp == nil || !*madeUp {
+		return verdict
+	}
+	return verdict + ", prices " + Prices(madeUp)
+}

@@ -1,19 +1,18 @@
-package main
+package report
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 )
 
 // leader is a row of a leaderboard.
-func leader(t ktrdr.Trial, deflated *float64) report.Leader {
+func leader(t ktrdr.Trial, deflated *float64) Leader {
 	t.Operation, t.Run, t.Type = "op_agent_research_20261115_080000_685ec14d", "run_0123456789abcdef", ktrdr.AgentResearch
 	t.Symbols, t.Timeframes, t.Status = "EURUSD", "1h", ktrdr.Completed
-	return report.Leader{Rank: 1, Trial: t, Standing: research.Standing(&t), Deflated: deflated}
+	return Leader{Rank: 1, Trial: t, Standing: research.Standing(&t), Deflated: deflated}
 }
 
 func TestLeaderboard_AClaimedSharpeNeverStandsAlone(t *testing.T) {
@@ -22,17 +21,17 @@ func TestLeaderboard_AClaimedSharpeNeverStandsAlone(t *testing.T) {
 		MarketTrials: 41, MarketLooks: 3, Look: "op_look", LookEnded: true, Claim: true, Adjusted: new(0.0041),
 	}, new(0.97))
 	claimed.MadeUp = new(true)
-	claimed.Holdout = &report.Holdout{Sharpe: new(3.36), Low: new(0.52), High: new(4.1), Shrunk: new(2.05)}
+	claimed.Holdout = &Holdout{Sharpe: new(3.36), Low: new(0.52), High: new(4.1), Shrunk: new(2.05)}
 	loser := leader(ktrdr.Trial{
 		TrialFigures: ktrdr.TrialFigures{Strategy: "a_name_that_is_far_too_long_for_it", Sharpe: new(-0.42)}, Rung: ktrdr.RungRejected,
 		MarketTrials: 41, MarketLooks: 3,
 	}, nil)
-	b := report.Leaderboard{
+	b := Leaderboard{
 		Summary: "1 claim on 3 markets; luck alone gives up to 0.06.", Thresholds: "claimed: adjusted p <= 0.02.",
-		Rows: []report.Leader{claimed, loser},
+		Rows: []Leader{claimed, loser},
 	}
 	var text strings.Builder
-	printLeaderboard(&text, b)
+	PrintLeaderboard(&text, b)
 	lines := strings.Split(strings.TrimSpace(text.String()), "\n")
 	for i, line := range lines[:len(lines)-2] {
 		if len([]rune(line)) > 120 {

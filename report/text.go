@@ -1,14 +1,14 @@
-package main
+package report
 
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
-	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -32,23 +32,16 @@ func (s *section) row(cells ...any) {
 	s.rows = append(s.rows, texts)
 }
 
-// reportSections puts a report into words. A part in which nothing happened is
-// left out.
-func reportSections(r report.Report, zone *time.Location) []section {
-	all := []section{
+// sectionsOf puts a report into words. A part in which nothing happened is left
+// out.
+func sectionsOf(r Report, zone *time.Location) []section {
+	return slices.DeleteFunc([]section{
 		headSection(r, zone), claimSection(r), leaderSection(r), failureSection(r),
 		machineSection(r.Machine, zone), modelSection(r.Models), nowSection(r),
-	}
-	var told []section
-	for _, s := range all {
-		if len(s.lines)+len(s.rows) > 0 {
-			told = append(told, s)
-		}
-	}
-	return told
+	}, func(s section) bool { return len(s.lines)+len(s.rows) == 0 })
 }
 
-func headSection(r report.Report, zone *time.Location) section {
+func headSection(r Report, zone *time.Location) section {
 	const layout = "Mon 2006-01-02 15:04"
 	s := section{
 		title: fmt.Sprintf("%s to %s (%s)", r.From.In(zone).Format(layout), r.To.In(zone).Format(layout+" MST"), term.Brief(r.To.Sub(r.From))),
@@ -93,11 +86,11 @@ func headSection(r report.Report, zone *time.Location) section {
 	return s
 }
 
-func claimSection(r report.Report) section {
+func claimSection(r Report) section {
 	if len(r.Claims) == 0 {
 		return section{}
 	}
-	s := section{title: "Claims", head: leaderHead}
+	s := section{title: "Claims", head: LeaderHead}
 	for _, c := range r.Claims {
 		s.row(leaderCells(c)...)
 		s.add("%s", claimLine(c))
@@ -108,18 +101,18 @@ func claimSection(r report.Report) section {
 	return s
 }
 
-func leaderSection(r report.Report) section {
-	s := section{title: "The best, net of costs", head: leaderHead}
+func leaderSection(r Report) section {
+	s := section{title: "The best, net of costs", head: LeaderHead}
 	for _, l := range r.Leaders {
 		s.row(leaderCells(l)...)
 	}
-	if cheapLeaders(r.Leaders) {
-		s.add(costLegend)
+	if belowDefault(r.Leaders) {
+		s.add(CostLegend)
 	}
 	return s
 }
 
-func failureSection(r report.Report) section {
+func failureSection(r Report) section {
 	s := section{title: "What failed"}
 	for _, f := range r.Failures {
 		s.add("%d × %s", f.Count, f.Reason)
@@ -129,7 +122,7 @@ func failureSection(r report.Report) section {
 }
 
 // others says how to find the rest of a group.
-func others(f report.Failure) string {
+func others(f Failure) string {
 	switch {
 	case f.Resumable > 1:
 		return "; all that can be continued: `ktrdr ops --resumable`"
@@ -139,7 +132,7 @@ func others(f report.Failure) string {
 	return ""
 }
 
-func machineSection(m report.Machine, zone *time.Location) section {
+func machineSection(m Machine, zone *time.Location) section {
 	s := section{title: "The machine"}
 	var parts []string
 	count := func(n int, one, many string) {
@@ -181,7 +174,7 @@ func machineSection(m report.Machine, zone *time.Location) section {
 	return s
 }
 
-func modelSection(m *report.ModelCalls) section {
+func modelSection(m *ModelCalls) section {
 	if m == nil {
 		return section{}
 	}
@@ -196,7 +189,7 @@ func modelSection(m *report.ModelCalls) section {
 	return s
 }
 
-func nowSection(r report.Report) section {
+func nowSection(r Report) section {
 	s := section{title: "Now"}
 	for _, text := range r.Problems {
 		s.add("%s", text)
@@ -207,9 +200,9 @@ func nowSection(r report.Report) section {
 	return s
 }
 
-// writeText prints a report for a terminal.
-func writeText(w io.Writer, all []section) {
-	for i, s := range all {
+// WriteText prints a report for a terminal.
+func WriteText(w io.Writer, r Report, zone *time.Location) {
+	for i, s := range sectionsOf(r, zone) {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
@@ -231,9 +224,9 @@ func writeText(w io.Writer, all []section) {
 	}
 }
 
-// writeMarkdown prints a report for a file.
-func writeMarkdown(w io.Writer, all []section) {
-	for i, s := range all {
+// WriteMarkdown prints a report for a file.
+func WriteMarkdown(w io.Writer, r Report, zone *time.Location) {
+	for i, s := range sectionsOf(r, zone) {
 		level := "##"
 		if i == 0 {
 			level = "#"

@@ -107,6 +107,11 @@ var arrows = map[string]rule{
 		modules: []string{"github.com/jackc/pgx/v5", "modernc.org/sqlite"},
 	},
 
+	// what commands print
+	"internal/view": {ours: []string{
+		".", "internal/term", "internal/text", "agent", "evidence", "httpapi", "instrument", "jobs", "report", "research",
+	}},
+
 	// wiring
 	"backend": {
 		ours: []string{

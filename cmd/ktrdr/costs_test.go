@@ -152,11 +152,3 @@ func TestDemo_TakesCosts(t *testing.T) {
 	l.refused(exitUsage, "leave out --researches, --seed, --edge and --costs", "demo", "--kill", "--costs", "SYNTH=1/1/1")
 	l.refused(exitUsage, "costs: there are no bars of EURUSD", "demo", "--exit", "--costs", "EURUSD=1/1/1")
 }
-
-func TestResearchFigures_KeepsOnlyNumbers(t *testing.T) {
-	var f researchFigures
-	err := json.Unmarshal([]byte(`{"a":1.5,"b":null,"c":true,"d":"x","e":[1],"symbols":[{"symbol":"X"}]}`), &f)
-	if n := f.figures; err != nil || len(n) != 2 || *n["a"] != 1.5 || n["b"] != nil || len(f.symbols) != 1 || f.symbols[0].Symbol != "X" {
-		t.Errorf("%+v, %v, want a, an undefined b and the symbol", f, err)
-	}
-}

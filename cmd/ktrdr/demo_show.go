@@ -12,6 +12,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/dummy"
 	"github.com/ktrdr/ktrdr/internal/term"
+	"github.com/ktrdr/ktrdr/internal/view"
 )
 
 // look reads the whole tree, children after their parents.
@@ -67,7 +68,7 @@ func (d *demo) table() []string {
 		if op == nil {
 			return
 		}
-		lines = append(lines, fmt.Sprintf("%-20s %s %3.0f%% epoch %d %s", indent+short(*op), term.Bar(percent(*op)/100, 20), percent(*op), op.Epoch,
+		lines = append(lines, fmt.Sprintf("%-20s %s %3.0f%% epoch %d %s", indent+view.Short(*op), term.Bar(view.Percent(*op)/100, 20), view.Percent(*op), op.Epoch,
 			p.Status(op.Status)))
 		for _, child := range slices.Backward(d.ops) {
 			if child.Parent == id {
@@ -90,7 +91,7 @@ func (d *demo) tell(e ktrdr.Event) {
 	switch e.Kind {
 	case ktrdr.EventClaimed, ktrdr.EventFailed, ktrdr.EventResumed, ktrdr.EventReconciling, ktrdr.EventReported, ktrdr.EventCompleted,
 		ktrdr.EventWriteRefused:
-		d.print(stamped(e))
+		d.print(view.Stamped(e))
 	}
 }
 
@@ -145,7 +146,7 @@ func (d *demo) verdict(root ktrdr.Operation, tree dummy.Spec) error {
 	case err != nil:
 		return err
 	case v.Completed < v.Operations:
-		return fmt.Errorf("%d of %d operations completed: %s", v.Completed, v.Operations, note(root))
+		return fmt.Errorf("%d of %d operations completed: %s", v.Completed, v.Operations, view.Note(root))
 	case v.Hash.String() != v.Expected:
 		return errors.New("the result differs from the undisturbed one")
 	case v.Orphaned == 0 || d.act < 3:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/view"
 )
 
 const eventsHelp = `Print events as they happen, until Ctrl-C. With an OPERATION: all its events from its
@@ -88,7 +89,7 @@ func (a *app) stream(ctx context.Context, c *httpapi.Client, id ktrdr.OperationI
 				return err
 			}
 		} else {
-			fmt.Fprintln(a.out, stamped(e))
+			fmt.Fprintln(a.out, view.Stamped(e))
 		}
 	}
 	return context.Cause(ctx)

@@ -11,6 +11,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/internal/term"
+	"github.com/ktrdr/ktrdr/internal/view"
 )
 
 const followHelp = `Follow a run or an operation to its end. A run shows its counts and the phases of its
@@ -122,10 +123,10 @@ func (f *follower) tell(e ktrdr.Event) {
 	case f.a.json:
 		_ = f.a.line(eventLine{e.Cursor.String(), e})
 	case f.screen != nil:
-		f.screen.Above(stamped(e))
+		f.screen.Above(view.Stamped(e))
 		f.show()
 	default:
-		fmt.Fprintln(f.a.out, stamped(e))
+		fmt.Fprintln(f.a.out, view.Stamped(e))
 	}
 }
 
@@ -138,14 +139,14 @@ func (f *follower) show() {
 		f.screen.Draw(f.bars())
 		return
 	}
-	if tenths := int(percent(f.op) / 10); tenths > f.tenths && !f.op.Status.Terminal() {
+	if tenths := int(view.Percent(f.op) / 10); tenths > f.tenths && !f.op.Status.Terminal() {
 		f.tenths = tenths
-		fmt.Fprintf(f.a.out, "%s  %s  %.0f%%  %s\n", time.Now().Format(time.TimeOnly), f.op.ID, percent(f.op), term.Plain(progressText(f.op.Progress)))
+		fmt.Fprintf(f.a.out, "%s  %s  %.0f%%  %s\n", time.Now().Format(time.TimeOnly), f.op.ID, view.Percent(f.op), term.Plain(view.ProgressText(f.op.Progress)))
 	}
 	for _, child := range f.children {
 		if f.told[child.ID] != child.Status {
 			f.told[child.ID] = child.Status
-			fmt.Fprintf(f.a.out, "%s    %s  %s  %s\n", becameAt(child).Local().Format(time.TimeOnly), child.ID, child.Status, term.Plain(note(child)))
+			fmt.Fprintf(f.a.out, "%s    %s  %s  %s\n", becameAt(child).Local().Format(time.TimeOnly), child.ID, child.Status, term.Plain(view.Note(child)))
 		}
 	}
 }
@@ -164,8 +165,8 @@ func becameAt(op ktrdr.Operation) time.Time {
 func (f *follower) bars() []string {
 	p := f.a.palette()
 	line := func(indent string, op ktrdr.Operation) string {
-		return fmt.Sprintf("%s%s %s %3.0f%% %s %s", indent, short(op), term.Bar(percent(op)/100, 20), percent(op), p.Status(op.Status),
-			p.Paint("2", term.Plain(note(op))))
+		return fmt.Sprintf("%s%s %s %3.0f%% %s %s", indent, view.Short(op), term.Bar(view.Percent(op)/100, 20), view.Percent(op), p.Status(op.Status),
+			p.Paint("2", term.Plain(view.Note(op))))
 	}
 	lines := []string{line("", f.op)}
 	for _, ended := range []bool{false, true} { // what is active is never cut off
@@ -189,12 +190,12 @@ func (f *follower) outcome() error {
 			took = 0
 		}
 		fmt.Fprintf(a.out, "%s %s after %s", op.ID, a.palette().Status(op.Status), term.Brief(took))
-		if n := note(op); n != "" {
+		if n := view.Note(op); n != "" {
 			fmt.Fprintf(a.out, ": %s", term.Plain(n))
 		}
-		if said := summary(op.Result); said != "" {
+		if said := view.Summary(op.Result); said != "" {
 			fmt.Fprintf(a.out, "\n%s\nSee `ktrdr results %s`.", term.Plain(said), op.ID)
-		} else if said := resultWords(op.Result); said != "" {
+		} else if said := view.ResultWords(op.Result); said != "" {
 			fmt.Fprintf(a.out, ": %s", term.Plain(said))
 		}
 		fmt.Fprintln(a.out)

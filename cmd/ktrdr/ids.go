@@ -29,10 +29,6 @@ func named(id ktrdr.OperationID, text string) bool {
 	return len(text) >= shortest && strings.HasPrefix(id.Tail(), text)
 }
 
-// short is an operation where there is no room for its id: commands take the
-// last word of it.
-func short(op ktrdr.Operation) string { return string(op.Type) + " " + op.ID.Tail() }
-
 // searched bounds how many of the newest operations a short id is looked for
 // in; an older one needs its whole id.
 const searched = 10_000

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ktrdr/ktrdr/internal/view"
 	"github.com/ktrdr/ktrdr/report"
 
 	"github.com/spf13/cobra"
@@ -42,7 +43,7 @@ func newLeaderboard(a *app) *cobra.Command {
 			}
 			return a.print(leaderboardPage{b, b.Next}, func(w io.Writer) {
 				if len(b.Rows) == 0 {
-					noLeaders(w, q)
+					view.NoLeaders(w, q)
 					return
 				}
 				report.PrintLeaderboard(w, b)
@@ -60,4 +61,10 @@ func newLeaderboard(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&q.Cursor, "cursor", "", "start of the page, as the page before printed it")
 	_ = cmd.RegisterFlagCompletionFunc("timeframe", completeTimeframes)
 	return cmd
+}
+
+// leaderboardPage is the answer with where the next page begins.
+type leaderboardPage struct {
+	report.Leaderboard
+	Next string `json:"next_cursor,omitempty"`
 }

@@ -1,20 +1,15 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
-	"github.com/ktrdr/ktrdr/internal/term"
-	"github.com/ktrdr/ktrdr/internal/text"
-	"github.com/ktrdr/ktrdr/report"
+	"github.com/ktrdr/ktrdr/internal/view"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -65,7 +60,7 @@ func (a *app) remember(kind string, f *memoryFlags) func(*cobra.Command, []strin
 			return err
 		}
 		return a.print(memoryPage{m, next}, func(w io.Writer) {
-			printMemory(w, m, f.run)
+			view.Memory(w, m, f.run)
 			if next != "" {
 				fmt.Fprintf(w, "There is more: add --cursor %s.\n", next)
 			}
@@ -77,61 +72,6 @@ func (a *app) remember(kind string, f *memoryFlags) func(*cobra.Command, []strin
 type memoryPage struct {
 	research.MemoryPage
 	Next string `json:"next_cursor,omitempty"`
-}
-
-func printMemory(w io.Writer, m research.MemoryPage, run string) {
-	if m.Counts[m.Kind] == 0 {
-		nothingYet(w, m.Kind, run)
-		return
-	}
-	switch m.Kind {
-	case "hypotheses":
-		term.Table(w, "STATUS\tHYPOTHESIS\tPRICES\tFROM\tTESTED BY", func(row func(...any)) {
-			for _, h := range m.Hypotheses {
-				row(h.Status, h.Text, term.Prices(h.MadeUp), h.Source, term.Dash(h.TestedBy))
-			}
-		})
-	case "trials":
-		printTrials(w, m.Trials)
-	default:
-		printExperiments(w, m.Experiments)
-	}
-}
-
-// nothingYet says what to do where nothing is remembered, of one run or at all.
-func nothingYet(w io.Writer, what, run string) {
-	if run != "" {
-		fmt.Fprintf(w, "No %s of %s yet: its researches leave them as they end. Watch them with `ktrdr status`.\n", what, run)
-		return
-	}
-	fmt.Fprintf(w, "No %s yet. Start a research with `ktrdr research \"a goal\"`.\n", what)
-}
-
-func printTrials(w io.Writer, list []ktrdr.Trial) {
-	term.Table(w, "OPERATION\tSTRATEGY\tMARKET\tPRICES\tRUN\tSHARPE\tALPHA\tRETURN\tTRADES\tTRIALS\tLOOKS\tAT\tRESULT", func(row func(...any)) {
-		for _, t := range list {
-			row(t.Operation.Tail(), text.Fit(term.Dash(t.Strategy), 20), t.Symbols+" "+t.Timeframes, term.Prices(t.MadeUp), term.Dash(ktrdr.ShortRun(t.Run)),
-				term.Hundredths(t.Sharpe), term.Percent(t.Alpha),
-				term.Percent(t.NetReturn), t.Trades, t.MarketTrials, t.MarketLooks, term.Ago(t.CreatedAt), research.Standing(&t))
-		}
-	})
-}
-
-func printExperiments(w io.Writer, list []research.ExperimentRow) {
-	head := "RESEARCH\tSTRATEGY\tPRICES\tVERDICT\t" + strings.Join(evidenceHead, "\t") + "\tRETURN\tTRADES\tAT\tRESULT"
-	term.Table(w, head, func(row func(...any)) {
-		for _, e := range list {
-			said := []string{cmp.Or(e.Standing, string(e.Status))}
-			for _, why := range []string{e.GateReason, e.Error} {
-				if why != "" {
-					said = append(said, why)
-				}
-			}
-			row(cells(e.Operation.Tail(), term.Dash(e.Strategy), term.Prices(e.MadeUp), term.Dash(string(e.Verdict)), evidenceCells(e), term.Percent(e.NetReturn),
-				e.Trades, term.Ago(e.At), strings.Join(said, ": "))...)
-		}
-	})
-	report.PrintCostLegend(w, belowDefault(list))
 }
 
 const memoryShowHelp = `Show one research: its result, its hypothesis, what to try next, and its strategy.
@@ -150,7 +90,7 @@ func newMemoryShow(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.print(t, func(w io.Writer) { printConversation(w, a.palette(), t) })
+				return a.print(t, func(w io.Writer) { view.Conversation(w, a.palette(), t) })
 			}
 			e, err := c.Experiment(ctx, id)
 			if err != nil {
@@ -164,29 +104,5 @@ func newMemoryShow(a *app) *cobra.Command {
 }
 
 func (a *app) showExperiment(e research.ExperimentRow) error {
-	return a.print(e, func(w io.Writer) {
-		printExperiments(w, []research.ExperimentRow{e})
-		if e.Summary != "" {
-			fmt.Fprintf(w, "\n%s\n", term.Plain(e.Summary))
-		}
-		var n struct {
-			Hypothesis string `json:"hypothesis"`
-			Strategy   string `json:"strategy_yaml"`
-			Hypotheses []struct {
-				Text string `json:"text"`
-			} `json:"hypotheses"`
-		}
-		if json.Unmarshal(e.Note, &n) != nil { // of another version: the table is all we can tell
-			return
-		}
-		if n.Hypothesis != "" {
-			fmt.Fprintf(w, "\nTested: %s\n", term.Plain(n.Hypothesis))
-		}
-		for _, h := range n.Hypotheses {
-			fmt.Fprintf(w, "Next:   %s\n", term.Plain(h.Text))
-		}
-		if n.Strategy != "" {
-			fmt.Fprintf(w, "\n%s", term.PlainLines(n.Strategy))
-		}
-	})
+	return a.print(e, func(w io.Writer) { view.Experiment(w, e) })
 }

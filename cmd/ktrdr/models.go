@@ -5,16 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/internal/term"
+	"github.com/ktrdr/ktrdr/internal/view"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
-	"github.com/ktrdr/ktrdr/jobs"
 )
 
 func newModels(a *app) *cobra.Command {
@@ -44,30 +43,15 @@ func (a *app) listModels(ctx context.Context, c *httpapi.Client, limit int) erro
 			return
 		}
 		narrow := term.IsTerminal(w) && term.Width(w) < term.FullIDsAbove
-		term.Table(w, modelHead, func(row func(...any)) {
+		term.Table(w, view.ModelHead, func(row func(...any)) {
 			for _, m := range models {
-				row(modelCells(m, narrow)...)
+				row(view.ModelCells(m, narrow)...)
 			}
 		})
 		if next != "" {
 			fmt.Fprintln(w, "There are more: see --limit.")
 		}
 	})
-}
-
-const modelHead = "TRAINING\tSTRATEGY\tDATA\tPRICES\tSEED\tACCURACY\tBASELINE\tWARNINGS\tMODEL\tCOMPLETED"
-
-// modelCells fills the columns of modelHead. On a narrow terminal an id is its random
-// tail, which commands take: a whole one would be cut to what all ids begin with.
-func modelCells(m jobs.Model, narrow bool) []any {
-	id := string(m.Operation)
-	if narrow {
-		id = m.Operation.Tail()
-	}
-	return []any{
-		id, m.Strategy, strings.Join(m.Symbols, ",") + " " + strings.Join(m.Timeframes, ","), term.Prices(m.MadeUp), m.Seed,
-		term.Optional("%.4f", m.TestAccuracy), term.Optional("%.4f", m.Baseline), m.Warnings, term.ShortHash(m.File.SHA256.String()), term.Ago(m.CompletedAt),
-	}
 }
 
 func newModelsSave(a *app) *cobra.Command {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/internal/term"
+	"github.com/ktrdr/ktrdr/internal/view"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/llm/llmtest"
 	"github.com/ktrdr/ktrdr/research"
@@ -122,7 +123,7 @@ func TestCLI_TellsWhyAResearchWaitsForAModel(t *testing.T) {
 // TestModels_IDsCanBeUsedOnANarrowTerminal cuts the list of models to 80 columns: each
 // row still has a name of its training that no other row has.
 func TestModels_IDsCanBeUsedOnANarrowTerminal(t *testing.T) {
-	all := [][]string{strings.Split(modelHead, "\t")}
+	all := [][]string{strings.Split(view.ModelHead, "\t")}
 	tails := []string{"4540215f", "e3779b10"}
 	for _, random := range tails {
 		m := jobs.Model{
@@ -131,7 +132,7 @@ func TestModels_IDsCanBeUsedOnANarrowTerminal(t *testing.T) {
 			TestAccuracy: new(0.5), Baseline: new(0.5), Warnings: 3,
 		}
 		var row []string
-		for _, c := range modelCells(m, true) {
+		for _, c := range view.ModelCells(m, true) {
 			row = append(row, fmt.Sprint(c))
 		}
 		all = append(all, row)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/view"
 )
 
 // opsFlags selects operations; see ktrdr.OperationQuery.
@@ -119,7 +120,7 @@ func (a *app) listOps(ctx context.Context, c *httpapi.Client, f opsFlags) error 
 			fmt.Fprintln(w, "No operations. Start one with `ktrdr dummy`.")
 			return
 		}
-		listed(w, ops)
+		view.Operations(w, ops)
 		if q.Cursor != "" {
 			fmt.Fprintln(w, "There are more: use --all, or a larger --limit.")
 		}

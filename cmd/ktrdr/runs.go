@@ -6,14 +6,13 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/internal/term"
-	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/internal/view"
 )
 
 // runPrefix begins the id of every run.
@@ -116,7 +115,7 @@ func newRuns(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.print(page, func(w io.Writer) { printRuns(w, page, q) })
+			return a.print(page, func(w io.Writer) { view.Runs(w, page, q) })
 		}),
 	}
 	cmd.Flags().StringSliceVar(&states, "state", nil, "only runs in this `STATE`: running, completed, cancelled, given_up")
@@ -124,82 +123,4 @@ func newRuns(a *app) *cobra.Command {
 	cmd.Flags().IntVar(&q.Limit, "limit", 20, "largest number of rows")
 	cmd.Flags().StringVar(&q.Cursor, "cursor", "", "start of the page, as the page before printed it")
 	return cmd
-}
-
-func printRuns(w io.Writer, page ktrdr.RunPage, q ktrdr.RunQuery) {
-	if len(page.Runs) == 0 {
-		if len(q.State) > 0 || q.Cursor != "" {
-			fmt.Fprintln(w, "No such run.")
-			return
-		}
-		fmt.Fprintln(w, "No run yet. Start one with `ktrdr research \"a goal\"`.")
-		return
-	}
-	term.Table(w, "RUN\tSTATE\tPRICES\tCREATED\tRESEARCHES\tOPEN\tFAILED\tFINALISTS\tLOOKS\tCLAIMS\tGOAL", func(row func(...any)) {
-		for _, r := range page.Runs {
-			row(ktrdr.ShortRun(r.ID), r.State, term.Prices(r.MadeUp), term.Ago(r.CreatedAt), r.Created, r.Open, r.Failed, r.Finalists, r.Looks, r.Claims,
-				text.Fit(term.Dash(r.Goal), 24))
-		}
-	})
-	if page.Next != "" {
-		fmt.Fprintf(w, "There is more: add --cursor %s.\n", page.Next)
-	}
-}
-
-// describeRun prints what there is to know of a run.
-func describeRun(w io.Writer, r ktrdr.Run) {
-	fmt.Fprintf(w, "%s  %s  %s\n", r.ID, r.State, term.Plain(term.Dash(r.Goal)))
-	line := func(name, format string, args ...any) {
-		fmt.Fprintf(w, "  %-12s %s\n", name, term.Plain(fmt.Sprintf(format, args...)))
-	}
-	line("researches", "%s", runCounts(r))
-	line("generations", "%d of %d closed%s", r.Closed, r.Generations, eachGeneration(r))
-	line("holdout", "%s, %s, %s", text.Counted(r.Finalists, "finalist"), text.Counted(r.Looks, "look"), text.Counted(r.Claims, "claim"))
-	line("prices", "%s", term.Prices(r.MadeUp))
-	line("created", "%s", term.When(r.CreatedAt))
-	if !r.Until.IsZero() {
-		line("until", "%s", r.Until.Local().Format(time.DateTime))
-	}
-	if !r.CancelledAt.IsZero() {
-		line("cancelled", "%s by %s%s", term.When(r.CancelledAt), term.Dash(r.CancelledBy), because(r.CancelReason))
-	}
-	if r.GivenUp != "" {
-		line("given up", "%s", r.GivenUp)
-	}
-	if !r.EndedAt.IsZero() {
-		line("ended", "%s", term.When(r.EndedAt))
-		fmt.Fprintf(w, "See `ktrdr leaderboard --run %s` and `ktrdr report --run %s`.\n", ktrdr.ShortRun(r.ID), ktrdr.ShortRun(r.ID))
-		return
-	}
-	fmt.Fprintf(w, "Watch it with `ktrdr follow %s`. End it with `ktrdr cancel %s`.\n", ktrdr.ShortRun(r.ID), ktrdr.ShortRun(r.ID))
-}
-
-// eachGeneration says how large the generations of a run are, where it may have
-// several.
-func eachGeneration(r ktrdr.Run) string {
-	if r.Until.IsZero() && r.Planned <= r.Size {
-		return ""
-	}
-	return fmt.Sprintf(", up to %s each", text.Counted(r.Size, "research", "researches"))
-}
-
-func because(reason string) string {
-	if reason == "" {
-		return ""
-	}
-	return ": " + reason
-}
-
-// runCounts says how the researches of a run stand.
-func runCounts(r ktrdr.Run) string {
-	parts := []string{fmt.Sprintf("%d created", r.Created)}
-	for _, c := range []struct {
-		n    int
-		what string
-	}{{r.Open, "open"}, {r.Completed, "completed"}, {r.Rejected, "gate rejected"}, {r.Failed, "failed"}, {r.Cancelled, "cancelled"}} {
-		if c.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))
-		}
-	}
-	return strings.Join(parts, ", ")
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/ktrdr/ktrdr/internal/backoff"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/internal/view"
 	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 )
@@ -146,8 +147,8 @@ func (w *runWatcher) number(r research.Active) int {
 }
 
 func (w *runWatcher) tellEnd(r research.Active, op ktrdr.Operation) {
-	result := resultOf(op)
-	said := result.StrategyName + ": " + verdictOf(result)
+	result := view.ResultOf(op)
+	said := result.StrategyName + ": " + view.VerdictOf(result)
 	if op.ErrorMessage != "" {
 		said = op.ErrorMessage
 	}
@@ -202,27 +203,12 @@ func (w *runWatcher) progress() string {
 func (w *runWatcher) lines() []string {
 	lines := []string{w.progress()}
 	for _, r := range w.inOrder() {
-		lines = append(lines, fmt.Sprintf("%4d %s %-11s %s", w.number(r), term.Bar(partOf(r), 20), r.Phase, term.Plain(r.Strategy)))
+		lines = append(lines, fmt.Sprintf("%4d %s %-11s %s", w.number(r), term.Bar(view.PartOf(r), 20), r.Phase, term.Plain(r.Strategy)))
 	}
 	for _, line := range slices.Backward(w.ended) {
 		lines = append(lines, line)
 	}
 	return lines
-}
-
-// partOf is how much of a research is done: its phases count alike.
-func partOf(r research.Active) float64 {
-	phases := len(research.Phases) - 2 // the first and the last take no time
-	for i, p := range research.Phases[1 : phases+1] {
-		if p == r.Phase {
-			part := float64(i)
-			if r.Progress != nil {
-				part += min(max(r.Progress.Percentage/100, 0), 1)
-			}
-			return part / float64(phases)
-		}
-	}
-	return 0
 }
 
 // runOutcome is how a run ended, with the best of its researches.
@@ -264,7 +250,7 @@ func printOutcome(w io.Writer, out runOutcome) {
 		fmt.Fprintf(w, "%s failed: %s\n", op.ID.Tail(), term.Plain(op.ErrorMessage))
 	}
 	r := out.Run
-	fmt.Fprintf(w, "%s %s: %s; %s, %s, %s.\n", ktrdr.ShortRun(r.ID), r.State, runCounts(r), text.Counted(r.Finalists, "finalist"),
+	fmt.Fprintf(w, "%s %s: %s; %s, %s, %s.\n", ktrdr.ShortRun(r.ID), r.State, view.RunCounts(r), text.Counted(r.Finalists, "finalist"),
 		text.Counted(r.Looks, "look"), text.Counted(r.Claims, "claim"))
 	for _, why := range []string{r.CancelReason, r.GivenUp} {
 		if why != "" {

@@ -1,4 +1,4 @@
-package main
+package view
 
 import (
 	"encoding/json"
@@ -43,14 +43,14 @@ func cells(parts ...any) (row []any) {
 	return row
 }
 
-func resultOf(op ktrdr.Operation) (r research.Result) {
+func ResultOf(op ktrdr.Operation) (r research.Result) {
 	_ = json.Unmarshal(op.Result, &r) // one that failed has none
 	return r
 }
 
-// verdictOf is what a research came to, in a few words. A look may lift a
+// VerdictOf is what a research came to, in a few words. A look may lift a
 // finalist.
-func verdictOf(r research.Result) string {
+func VerdictOf(r research.Result) string {
 	return term.OnMadeUp(verdictWords(r), r.MadeUp)
 }
 

@@ -1,4 +1,4 @@
-package main
+package view
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"github.com/ktrdr/ktrdr/jobs"
 )
 
-// printCurve shows when a backtest earned what it did, its deepest falls, and how
+// Curve shows when a backtest earned what it did, its deepest falls, and how
 // far its Sharpe ratio could be off.
-func printCurve(w io.Writer, c *evidence.Curve) {
+func Curve(w io.Writer, c *evidence.Curve) {
 	if c == nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package main
+package view
 
 import (
 	"bytes"
@@ -12,8 +12,8 @@ import (
 	"github.com/ktrdr/ktrdr/internal/text"
 )
 
-// printConversation prints what a research and models said to each other.
-func printConversation(w io.Writer, p term.Palette, c agent.Conversation) {
+// Conversation prints what a research and models said to each other.
+func Conversation(w io.Writer, p term.Palette, c agent.Conversation) {
 	if len(c.Talks) == 0 {
 		fmt.Fprintf(w, "%s asked no model: the built-in designer made it.\n", c.Operation)
 		return

@@ -1,89 +1,14 @@
-package main
+package view
 
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/internal/term"
-	"github.com/ktrdr/ktrdr/internal/text"
-	"github.com/ktrdr/ktrdr/jobs"
 )
-
-// percent is how far an operation is.
-func percent(op ktrdr.Operation) float64 {
-	if op.Status == ktrdr.Completed {
-		return 100
-	}
-	return min(max(op.Progress.Percentage, 0), 100)
-}
-
-// listed prints operations as a table.
-func listed(w io.Writer, ops []ktrdr.Operation) {
-	term.Table(w, "OPERATION\tSTATUS\tPROGRESS\tATTEMPTS\tWORKER\tCREATED\tNOTE", func(row func(...any)) {
-		for _, op := range ops {
-			id := string(op.ID)
-			if term.IsTerminal(w) && term.Width(w) < term.FullIDsAbove {
-				id = short(op)
-			}
-			row(id, op.Status, fmt.Sprintf("%.0f%%", percent(op)), op.Attempts, term.Dash(string(op.Worker)), term.Ago(op.CreatedAt), note(op))
-		}
-	})
-}
-
-// note is the one thing to know about an operation besides its status.
-func note(op ktrdr.Operation) string {
-	switch {
-	case op.ErrorMessage != "":
-		return op.ErrorMessage
-	case op.Unschedulable != "":
-		return op.Unschedulable
-	case op.Status.Terminal():
-		return ""
-	case !op.NotBefore.IsZero():
-		return "waits until " + op.NotBefore.Local().Format(time.DateTime) + ", for another " + term.Brief(time.Until(op.NotBefore))
-	case op.CancelRequested:
-		return "cancel requested"
-	case op.StalledSeconds > 0:
-		return "has not moved for " + term.Brief(time.Duration(op.StalledSeconds*float64(time.Second)))
-	case op.Phase != "":
-		return op.Phase
-	}
-	return progressText(op.Progress)
-}
-
-// progressText is where the work stands: the step and, of a training or a
-// backtest, its figures, how fast it is and when it will be done.
-func progressText(p ktrdr.Progress) string {
-	var f jobs.Figures
-	if json.Unmarshal(p.Context, &f) != nil { // another kind of work
-		return p.CurrentStep
-	}
-	parts := []string{p.CurrentStep}
-	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
-	if f.Loss != nil {
-		add("loss %.4f", *f.Loss)
-	}
-	if f.ValLoss != nil {
-		add("validation %.4f", *f.ValLoss)
-	}
-	if f.Trades > 0 {
-		add("%s", text.Counted(f.Trades, "trade"))
-	}
-	if f.RowsPerSecond > 0 {
-		add("%s rows/s", term.Thousands(f.RowsPerSecond))
-	}
-	if f.BarsPerSecond > 0 {
-		add("%s bars/s", term.Thousands(f.BarsPerSecond))
-	}
-	if f.ETASeconds > 0 && p.Percentage < 100 {
-		add("%s left", term.Brief(time.Duration(f.ETASeconds*float64(time.Second))))
-	}
-	return strings.Join(parts, ", ")
-}
 
 // story tells an event as a line.
 func story(e ktrdr.Event) string {
@@ -162,8 +87,8 @@ func processText(id, name, host string, pid int) string {
 	return text
 }
 
-// stamped puts the time, and for which operation, before an event's story.
-func stamped(e ktrdr.Event) string {
+// Stamped puts the time, and for which operation, before an event's story.
+func Stamped(e ktrdr.Event) string {
 	who := ""
 	if e.Operation != "" {
 		who = "  " + string(e.Operation)

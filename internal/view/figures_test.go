@@ -1,4 +1,4 @@
-package main
+package view
 
 import (
 	"bytes"
@@ -17,10 +17,10 @@ import (
 // share is a fraction in the one and a percentage in the other.
 func TestResults_FiguresHaveGroupsAndUnits(t *testing.T) {
 	var b bytes.Buffer
-	printFigures(&b, json.RawMessage(`{"summary":"A finalist.","backtest_result":{"net_return":0.0871,"sharpe_ratio":8.353,
+	Figures(&b, json.RawMessage(`{"summary":"A finalist.","backtest_result":{"net_return":0.0871,"sharpe_ratio":8.353,
 		"max_drawdown":0.0094,"total_trades":99,"cost_per_side":0.00015,"alpha":0.52,"deflated_sharpe":0.9937,"trials_counted":3,
 		"unheard_of":1.5}}`))
-	printFigures(&b, json.RawMessage(`{"summary":"Traded.","metrics":{"total_return_pct":0.58,"max_drawdown_pct":1.105,"win_rate":0.875,
+	Figures(&b, json.RawMessage(`{"summary":"Traded.","metrics":{"total_return_pct":0.58,"max_drawdown_pct":1.105,"win_rate":0.875,
 		"avg_holding_period":188.6,"cost_total":120.773,"bars_per_year":6303.086985839514}}`))
 	for _, want := range []string{
 		"Test part, net of costs\n  net return                 8.71 %\n", "Sharpe ratio               8.35 a year\n",
@@ -37,7 +37,7 @@ func TestResults_FiguresHaveGroupsAndUnits(t *testing.T) {
 		}
 	}
 	b.Reset()
-	printFigures(&b,
+	Figures(&b,
 		json.RawMessage(`{"summary":"Refused.","backtest_result":{"net_return":0.01,"alpha":null,"deflated_sharpe":null,"trials_counted":0}}`))
 	if strings.Contains(b.String(), "Evidence") || strings.Contains(b.String(), "undefined") {
 		t.Errorf("without a verdict there is no evidence to print:\n%s", b.String())
@@ -47,7 +47,7 @@ func TestResults_FiguresHaveGroupsAndUnits(t *testing.T) {
 // TestResults_EveryReasonIsShown prints a verdict: what failed comes first.
 func TestResults_EveryReasonIsShown(t *testing.T) {
 	var b bytes.Buffer
-	printVerdict(&b, false, &research.Assessment{Verdict: evidence.Poor, Suggestions: []string{"Trade less."}, Reasons: []evidence.Reason{
+	Verdict(&b, false, &research.Assessment{Verdict: evidence.Poor, Suggestions: []string{"Trade less."}, Reasons: []evidence.Reason{
 		{Text: "the account kept its capital", Passed: true}, {Text: "8 trades; at least 30 are needed"}, {Text: "luck is as good"},
 	}})
 	want := "Verdict: poor, 2 of 3 checks failed\n  ✗ 8 trades; at least 30 are needed\n  ✗ luck is as good\n" +
@@ -59,12 +59,12 @@ func TestResults_EveryReasonIsShown(t *testing.T) {
 
 func TestConversation_IsPrintedAsItWasHeld(t *testing.T) {
 	var b bytes.Buffer
-	printConversation(&b, false, agent.Conversation{Operation: "op_x"})
+	Conversation(&b, false, agent.Conversation{Operation: "op_x"})
 	if !strings.Contains(b.String(), "asked no model") {
 		t.Errorf("without a model: %s", b.String())
 	}
 	b.Reset()
-	printConversation(&b, false, agent.Conversation{Talks: []agent.Talk{{
+	Conversation(&b, false, agent.Conversation{Talks: []agent.Talk{{
 		Operation: "op_agent_design_20260101_000000_abcdef01", Type: ktrdr.AgentDesign, Models: []string{"anthropic/m1"}, Calls: 1, Input: 20,
 		Output: 5, USD: 0.01,
 		Turns: []agent.Turn{
@@ -88,7 +88,7 @@ func TestLeaderboard_AnEmptyOneNamesTheFilter(t *testing.T) {
 		"No researches that ended yet.":                           {},
 	} {
 		var b bytes.Buffer
-		if noLeaders(&b, q); !strings.Contains(b.String(), want) {
+		if NoLeaders(&b, q); !strings.Contains(b.String(), want) {
 			t.Errorf("%+v: %q, want %q", q, b.String(), want)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package view
 
 import (
 	"io"
@@ -31,7 +31,7 @@ func belowDefault(list []research.ExperimentRow) bool {
 }
 
 // printCosts prints what a research paid, and where the costs come from.
-func printCosts(w io.Writer, paid []research.PaidCosts) {
+func costs(w io.Writer, paid []research.PaidCosts) {
 	if len(paid) == 0 {
 		return
 	}

@@ -1,4 +1,4 @@
-package main
+package view
 
 import (
 	"slices"
@@ -16,7 +16,7 @@ func TestTable_MadeUpPricesAreAlwaysMarked(t *testing.T) {
 		strings.Join(report.LeaderHead, "\t"),
 		"OPERATION\tSTRATEGY\tMARKET\tPRICES\tRUN\tSHARPE\tALPHA\tRETURN\tTRADES\tTRIALS\tLOOKS\tAT\tRESULT",
 		"RESEARCH\tSTRATEGY\tPRICES\tVERDICT\t" + strings.Join(evidenceHead, "\t") + "\tRETURN\tTRADES\tAT\tRESULT",
-		modelHead,
+		ModelHead,
 		"RUN\tSTATE\tPRICES\tCREATED\tRESEARCHES\tOPEN\tFAILED\tFINALISTS\tLOOKS\tCLAIMS\tGOAL",
 		"SYMBOL\tTIMEFRAME\tBARS\tFIRST\tLAST\tSIZE\tHASH\tPRICES\tFROM\tMARKET\tHOLDOUT FROM\tTRIALS\tLOOKS",
 	} {

@@ -121,9 +121,14 @@ var arrows = map[string]rule{
 		},
 		modules: []string{"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "golang.org/x/sync", "golang.org/x/sys"},
 	},
+	"local": {ours: []string{".", "backend", "jobs", "market", "backtest", "strategy"}}, // the lab of a data folder, without a backend
+	"doctor": { // checks of an installation
+		ours:    []string{".", "backend", "local", "blob", "sqlstore", "instrument", "strategy"},
+		modules: []string{"golang.org/x/sys"},
+	},
 	"cmd/ktrdr": {
 		ours: []string{
-			".", "backend", "worker", "dummy", "blob", "sqlstore", "httpapi", "jobs", "research", "report", "agent", "llm", "resilience", "evidence",
+			".", "backend", "local", "doctor", "worker", "dummy", "blob", "sqlstore", "httpapi", "jobs", "research", "report", "agent", "llm", "resilience", "evidence",
 			"designer",
 			"market", "instrument", "indicator", "neural", "strategy", "train", "backtest", "docs",
 		},

@@ -109,8 +109,8 @@ func unwritable(name string, err error) error {
 // wrong is a setting or an argument that must be changed.
 func wrong(format string, args ...any) error { return ktrdr.Errorf(ktrdr.CodeInvalid, format, args...) }
 
-// innermost is the error that started it all.
-func innermost(err error) error {
+// Innermost is the error that started it all.
+func Innermost(err error) error {
 	for {
 		inner := errors.Unwrap(err)
 		if inner == nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/train"
 )
 
@@ -112,7 +113,7 @@ func modelFor(ctx context.Context, c *httpapi.Client, arg string) (string, error
 		return arg, nil
 	}
 	f, err := os.Open(arg)
-	_, yaml := strategyName(filepath.Base(arg))
+	_, yaml := local.StrategyName(filepath.Base(arg))
 	if yaml && err == nil {
 		_ = f.Close() // it was only read
 		return "", strategyAsModel(arg)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/internal/term"
+	"github.com/ktrdr/ktrdr/local"
 
 	"github.com/spf13/cobra"
 
@@ -60,7 +61,7 @@ func (a *app) backup(ctx context.Context, cfg backend.Config, name string, force
 	if err := st.Join(ctx, cfg); err != nil {
 		return errors.Join(err, st.Close())
 	}
-	if err := a.copyFolder(ctx, newLedger(st), cfg); err != nil {
+	if err := a.copyFolder(ctx, local.Of(st), cfg); err != nil {
 		return errors.Join(err, st.Close())
 	}
 	var damaged []ktrdr.Hash
@@ -86,16 +87,16 @@ func (a *app) backup(ctx context.Context, cfg backend.Config, name string, force
 
 // copyFolder brings what is only in the data folder into the lab, so that the
 // backup holds it. What it cannot hold is told.
-func (a *app) copyFolder(ctx context.Context, l *ledger, cfg backend.Config) error {
+func (a *app) copyFolder(ctx context.Context, l *local.Lab, cfg backend.Config) error {
 	tell := func(t jobs.TakenOver) {
 		if t.Err != nil {
 			fmt.Fprintf(a.err, "warning: %s is not in the backup: %s: %s\n", term.Plain(t.Path), term.Plain(t.What), term.Plain(t.Err.Error()))
 		}
 	}
-	if err := l.library.TakeOverBars(ctx, cfg.Data, tell); err != nil {
+	if err := l.Library.TakeOverBars(ctx, cfg.Data, tell); err != nil {
 		return err
 	}
-	return l.library.Copy(ctx, cfg.Folder(backend.OwnerOf(cfg.Data)), tell)
+	return l.Library.Copy(ctx, cfg.Folder(backend.OwnerOf(cfg.Data)), tell)
 }
 
 // backedUp is what backup prints as JSON.

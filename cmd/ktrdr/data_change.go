@@ -1,18 +1,14 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
-	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/local"
 )
 
 const deleteDataHelp = `Delete a series, and the series that it replaced. Without a TIMEFRAME all series of the
@@ -31,85 +27,40 @@ func newDataDelete(a *app) *cobra.Command {
 	}
 	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		only := market.Timeframe("")
+		n := local.Name{Symbol: args[0]}
 		if len(args) == 2 {
-			s, err := seriesNamed(args)
-			if err != nil {
+			var err error
+			if n, err = local.NameOf(args); err != nil {
 				return err
 			}
-			only = s.timeframe
 		}
-		return a.deleteSeries(cmd, args[0], only)
+		return a.deleteSeries(cmd, n)
 	}
 	return cmd
 }
 
 // deletedSeries is what `data delete` prints.
 type deletedSeries struct {
-	Deleted []stored `json:"deleted"`
+	Deleted []local.Series `json:"deleted"`
 }
 
-func (a *app) deleteSeries(cmd *cobra.Command, symbol string, only market.Timeframe) error {
+func (a *app) deleteSeries(cmd *cobra.Command, n local.Name) error {
 	var gone deletedSeries
-	err := a.withLedger(cmd, func(l *ledger) error {
-		ctx := cmd.Context()
-		all, err := l.list(ctx, true)
-		if err != nil {
-			return err
-		}
-		if err := l.addMarkets(ctx, all); err != nil {
-			return err
-		}
-		if i := slices.IndexFunc(all, func(s stored) bool { return strings.EqualFold(s.Symbol, symbol) }); i >= 0 {
-			symbol = all[i].Symbol // the store has at most one that differs by capitals only
-		}
-		done := map[market.Timeframe]bool{}
-		for _, s := range all {
-			if s.Symbol != symbol || only != "" && s.Timeframe != only {
-				continue
-			}
-			if !done[s.Timeframe] {
-				if _, err := l.library.Delete(ctx, symbol, s.Timeframe); err != nil {
-					return err
-				}
-				done[s.Timeframe] = true
-			}
-			gone.Deleted = append(gone.Deleted, s)
-		}
-		if len(gone.Deleted) == 0 {
-			return noneOf(all, symbol, only)
-		}
-		return nil
-	})
-	if errors.Is(err, market.ErrNoData) {
-		err = noneOf(nil, symbol, only)
-	}
-	if err != nil {
+	err := a.withLab(cmd, func(l *local.Lab) (err error) {
+		gone.Deleted, err = l.Delete(cmd.Context(), n)
 		return err
+	})
+	if err != nil {
+		return noLab(err, n)
 	}
 	return a.print(gone, func(w io.Writer) {
 		for _, s := range gone.Deleted {
-			fmt.Fprintf(w, "%s %s deleted: %d bars, %s, hash %s\n", s.Symbol, s.Timeframe, s.Bars, s.span(), term.ShortHash(s.Hash))
+			fmt.Fprintf(w, "%s %s deleted: %s\n", s.Symbol, s.Timeframe, s.Facts())
 			if s.Market != "" && s.Current {
 				fmt.Fprintf(w, "  market %s keeps its %s and %s\n", s.Market, text.Counted(s.Trials, "trial"), text.Counted(s.Looks, "look"))
 			}
 		}
 	})
-}
-
-// noneOf says that a symbol has no such series.
-func noneOf(all []stored, symbol string, tf market.Timeframe) error {
-	if tf != "" {
-		return missing(all, series{symbol, tf})
-	}
-	symbols := make([]string, len(all))
-	for i, s := range all {
-		symbols[i] = s.Symbol
-	}
-	if near := text.Nearest(symbol, symbols); near != "" {
-		return usagef("there are no bars of %s; did you mean %s?", symbol, near)
-	}
-	return usagef("there are no bars of %s: `ktrdr data list` shows what there is", symbol)
 }
 
 const renameDataHelp = `Rename all series of a symbol. They stay in their markets, so every trial and every
@@ -124,23 +75,17 @@ func newDataRename(a *app) *cobra.Command {
 	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var entries []jobs.Entry
-		err := a.withLedger(cmd, func(l *ledger) (err error) {
-			entries, err = l.library.Rename(cmd.Context(), l.markets, args[0], args[1])
+		err := a.withLab(cmd, func(l *local.Lab) (err error) {
+			entries, err = l.Library.Rename(cmd.Context(), l.Markets, args[0], args[1])
 			return err
 		})
-		if errors.Is(err, market.ErrNoData) {
-			err = noneOf(nil, args[0], "")
-		}
 		if err != nil {
-			return unknownName(err)
+			return unknownName(noLab(err, local.Name{Symbol: args[0]}))
 		}
-		list := make([]stored, len(entries))
-		for i, e := range entries {
-			list[i] = storedAs(e)
-		}
+		list := local.AllOf(entries)
 		return a.print(list, func(w io.Writer) {
 			for _, s := range list {
-				fmt.Fprintf(w, "%s is now %s %s: %d bars, %s, hash %s\n", s.Source, s.Symbol, s.Timeframe, s.Bars, s.span(), term.ShortHash(s.Hash))
+				fmt.Fprintf(w, "%s is now %s %s: %s\n", s.Source, s.Symbol, s.Timeframe, s.Facts())
 			}
 		})
 	}

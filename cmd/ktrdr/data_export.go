@@ -1,17 +1,15 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"strconv"
-	"time"
 
 	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/internal/term"
+	"github.com/ktrdr/ktrdr/local"
 
 	"github.com/spf13/cobra"
 
@@ -32,7 +30,7 @@ func newDataExport(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&force, "force", false, "replace an existing file")
 	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		s, err := seriesNamed(args)
+		s, err := local.NameOf(args)
 		if err != nil {
 			return err
 		}
@@ -54,42 +52,20 @@ type exported struct {
 	Bars int    `json:"bars"`
 }
 
-func (a *app) export(cmd *cobra.Command, s series, file string) error {
-	b, err := a.openSeries(cmd, s)
+func (a *app) export(cmd *cobra.Command, s local.Name, file string) error {
+	_, b, err := a.openSeries(cmd, s)
 	if err != nil {
 		return err
 	}
-	s.symbol = b.Symbol
+	s.Symbol = b.Symbol
 	if file == "-" {
-		return writeCSV(a.out, b)
+		return market.WriteCSV(a.out, b)
 	}
-	size, err := backend.WriteFile(file, func(w io.Writer) error { return writeCSV(w, b) })
+	size, err := backend.WriteFile(file, func(w io.Writer) error { return market.WriteCSV(w, b) })
 	if err != nil {
 		return err
 	}
 	return a.print(exported{file, size, b.Len()}, func(w io.Writer) {
 		fmt.Fprintf(w, "%s written: %d bars of %s, %s\n", term.Plain(file), b.Len(), s, term.Bytes(size))
 	})
-}
-
-// writeCSV writes bars such that reading them gives the same bits.
-func writeCSV(w io.Writer, b *market.Bars) error {
-	out := bufio.NewWriter(w)
-	line := append(make([]byte, 0, 256), "timestamp,open,high,low,close,volume\n"...)
-	for i := range b.Len() {
-		if _, err := out.Write(line); err != nil {
-			return err
-		}
-		x := b.At(i)
-		line = time.Unix(x.Time, 0).UTC().AppendFormat(line[:0], time.RFC3339)
-		for _, v := range [...]float64{x.Open, x.High, x.Low, x.Close, x.Volume} {
-			line = append(line, ',')
-			line = strconv.AppendFloat(line, v, 'g', -1, 64)
-		}
-		line = append(line, '\n')
-	}
-	if _, err := out.Write(line); err != nil {
-		return err
-	}
-	return out.Flush()
 }

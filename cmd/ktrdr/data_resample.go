@@ -9,6 +9,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -25,7 +26,7 @@ func newDataResample(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&replace, "replace", false, "replace a series that exists")
 	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		from, err := seriesNamed(args[:2])
+		from, err := local.NameOf(args[:2])
 		if err != nil {
 			return err
 		}
@@ -33,42 +34,38 @@ func newDataResample(a *app) *cobra.Command {
 		if err != nil {
 			return usagef("%w", err)
 		}
-		if to == from.timeframe || !to.MadeOf(from.timeframe) {
-			return usagef("bars of %s cannot be made of whole bars of %s", to, from.timeframe)
+		if to == from.Timeframe || !to.MadeOf(from.Timeframe) {
+			return usagef("bars of %s cannot be made of whole bars of %s", to, from.Timeframe)
 		}
 		return a.resample(cmd, from, to, replace)
 	}
 	return cmd
 }
 
-func (a *app) resample(cmd *cobra.Command, from series, to market.Timeframe, replace bool) error {
-	source, b, err := a.openEntry(cmd, from)
+func (a *app) resample(cmd *cobra.Command, from local.Name, to market.Timeframe, replace bool) error {
+	source, b, err := a.openSeries(cmd, from)
 	if err != nil {
 		return err
 	}
-	from.symbol = b.Symbol
+	from.Symbol = b.Symbol
 	longer, err := market.Resample(b, to)
 	if err != nil {
 		return err
 	}
-	s := series{from.symbol, to}
+	s := local.Name{Symbol: from.Symbol, Timeframe: to}
 	if longer.Len() == 0 {
 		return fmt.Errorf("the %d bars of %s do not fill one of %s", b.Len(), from, to)
 	}
-	var made stored
-	err = a.withNewLedger(cmd, func(l *ledger) (err error) {
-		if err := l.free(cmd.Context(), longer, replace, ""); err != nil {
-			return err
-		}
-		made, err = l.addMade(cmd.Context(), longer, jobs.Import{Origin: ktrdr.BarsResampled, Source: from.String(), MadeUp: source.MadeUp},
-			replace)
+	var made local.Series
+	err = a.withNewLab(cmd, func(l *local.Lab) (err error) {
+		im := jobs.Import{Bars: longer, Origin: ktrdr.BarsResampled, Source: from.String(), MadeUp: source.MadeUp}
+		made, err = l.Add(cmd.Context(), im, replace, "")
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	return a.print(made, func(w io.Writer) {
-		fmt.Fprintf(w, "%s made of %d bars of %s: %d bars, %s, hash %s\n  %s\n", s, b.Len(), from.timeframe, made.Bars, made.span(),
-			term.ShortHash(made.Hash), term.Plain(made.sentence()))
+		fmt.Fprintf(w, "%s made of %d bars of %s: %s\n  %s\n", s, b.Len(), from.Timeframe, made.Facts(), term.Plain(made.Sentence()))
 	})
 }

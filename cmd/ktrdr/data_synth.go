@@ -10,6 +10,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -83,20 +84,17 @@ func (a *app) synth(cmd *cobra.Command, f synthFlags) error {
 		return usagef("--symbol: %w", err)
 	}
 	b := market.Synth(f.SynthConfig)
-	var made stored
-	err := a.withNewLedger(cmd, func(l *ledger) (err error) {
-		if err := l.free(cmd.Context(), b, f.replace, "choose another --symbol, or "); err != nil {
-			return err
-		}
-		made, err = l.addMade(cmd.Context(), b, jobs.Import{Origin: ktrdr.BarsSynthetic, Source: f.source(), MadeUp: new(true)}, f.replace)
+	var made local.Series
+	err := a.withNewLab(cmd, func(l *local.Lab) (err error) {
+		im := jobs.Import{Bars: b, Origin: ktrdr.BarsSynthetic, Source: f.source(), MadeUp: new(true)}
+		made, err = l.Add(cmd.Context(), im, f.replace, "choose another --symbol, or ")
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	return a.print(made, func(w io.Writer) {
-		fmt.Fprintf(w, "%s made up: %d bars, %s, hash %s\n  %s\n", series{b.Symbol, b.Timeframe}, made.Bars, made.span(), term.ShortHash(made.Hash),
-			term.Plain(made.sentence()))
+		fmt.Fprintf(w, "%s %s made up: %s\n  %s\n", b.Symbol, b.Timeframe, made.Facts(), term.Plain(made.Sentence()))
 	})
 }
 

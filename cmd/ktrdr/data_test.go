@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -19,44 +20,6 @@ func file(t *testing.T, name, text string) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-func TestNamedSeries_ReadsPlainNames(t *testing.T) {
-	for name, want := range map[string]string{
-		"EURUSD_1h.csv":       "EURUSD 1h",
-		"EURUSDh1.csv.gz":     "EURUSD 1h",
-		"EURUSD-1h.parquet":   "EURUSD 1h",
-		"EURUSDH4.CSV":        "EURUSD 4h",
-		"EURUSDM1.csv":        "EURUSD 1m",
-		"EURUSD_M15.txt":      "EURUSD 15m",
-		"EURUSD_1M.csv":       "EURUSD 1M",
-		"EURUSD_1m.csv":       "EURUSD 1m",
-		"EURUSDMN1.csv":       "EURUSD 1M",
-		"vix-daily.csv":       "VIX 1d",
-		"btc.usd_30min.csv":   "BTC.USD 30m",
-		"US500_D1.csv":        "US500 1d",
-		"GER40h1.csv":         "GER40 1h",
-		"EURUSD_H1_2012.csv":  "",
-		"EURUSD_5M.csv":       "",
-		"EURUSD.csv":          "",
-		"prices.csv":          "",
-		"h1.csv":              "",
-		"_1h.csv":             "",
-		".csv":                "",
-		"":                    "",
-		"EURUSD_3h.csv":       "",
-		"../../etc/passwd_1h": "",
-		"EURUSD_H1_201201020000_202012312300.csv": "EURUSD 1h",
-	} {
-		s, ok := namedSeries(name)
-		got := ""
-		if ok {
-			got = s.String()
-		}
-		if got != want {
-			t.Errorf("%q tells %q, want %q", name, got, want)
-		}
-	}
 }
 
 // broken has something wrong in every row but three.
@@ -114,7 +77,7 @@ func TestDataImport_NormalisesWhenAsked(t *testing.T) {
 	if !strings.Contains(out, did) || !strings.Contains(out, "EURUSD 1h, 5 bars") {
 		t.Errorf("got:\n%s\nwant %q", out, did)
 	}
-	if list := decode[[]stored](t, l.must("data", "list", "--json")); len(list) != 1 || list[0].Bars != 5 || len(list[0].Hash) != 64 {
+	if list := decode[[]local.Series](t, l.must("data", "list", "--json")); len(list) != 1 || list[0].Bars != 5 || len(list[0].Hash) != 64 {
 		t.Errorf("listed: %+v", list)
 	}
 }
@@ -128,7 +91,7 @@ func TestDataImport_GoesOnAfterAFileThatIsRefused(t *testing.T) {
 	l.must("data", "export", "AAA", "1h", "--csv", again)
 
 	a := l.run("data", "import", "--json", file(t, "BBB_1h.csv", broken), good, again)
-	results := decode[[]imported](t, a.out)
+	results := decode[[]local.Imported](t, a.out)
 	if a.code != exitFailed || len(results) != 3 {
 		t.Fatalf("%v", a)
 	}
@@ -337,7 +300,7 @@ TIME              OPEN     HIGH     LOW      CLOSE    VOLUME
 	if got := l.must("data", "show", "EURUSD", "1h", "--head", "1", "--tail", "1"); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
-	s := decode[shownBars](t, l.must("data", "show", "EURUSD", "1h", "--json", "--head", "400", "--tail", "400"))
+	s := decode[local.Description](t, l.must("data", "show", "EURUSD", "1h", "--json", "--head", "400", "--tail", "400"))
 	if s.Bars != 500 || len(s.Head) != 400 || len(s.Tail) != 100 || s.Figures.Volatility == nil {
 		t.Errorf("bars %d, head %d, tail %d, figures %+v", s.Bars, len(s.Head), len(s.Tail), s.Figures)
 	}
@@ -358,7 +321,7 @@ func TestDataExport_ImportsToTheSameBars(t *testing.T) {
 	other := newLab(t)
 	other.must("data", "import", csv)
 	a, b := l.must("data", "list", "--json"), other.must("data", "list", "--json")
-	if was, is := decode[[]stored](t, a)[0].Hash, decode[[]stored](t, b)[0].Hash; was != is {
+	if was, is := decode[[]local.Series](t, a)[0].Hash, decode[[]local.Series](t, b)[0].Hash; was != is {
 		t.Errorf("hash after export and import = %s, want %s", is, was)
 	}
 }
@@ -381,7 +344,7 @@ func TestDataCheck_FindsADamagedFile(t *testing.T) {
 	l.refused(exitFailed, "it is damaged", "data", "check", "EURUSD", "1h")
 	damaged := file(t, "damaged.bars", string(b))
 	l.refused(exitFailed, "import the data again", "data", "check", damaged)
-	if r := decode[checked](t, l.run("data", "check", damaged, "--json").out); r.OK || r.Error == "" {
+	if r := decode[local.Checked](t, l.run("data", "check", damaged, "--json").out); r.OK || r.Error == "" {
 		t.Errorf("as JSON: %+v", r)
 	}
 }
@@ -452,13 +415,13 @@ func TestDataImport_ReadsPublicData(t *testing.T) {
 	}
 
 	bars := map[string]int{}
-	for _, s := range decode[[]stored](t, l.must("data", "list", "--json")) {
+	for _, s := range decode[[]local.Series](t, l.must("data", "list", "--json")) {
 		bars[s.Symbol+" "+string(s.Timeframe)] = s.Bars
 	}
 	if len(bars) != 11 || bars["XAUUSD 1h"] != 57600 || bars["EURUSD 4h"] != 14400 || bars["EURUSD 1d"] != 2400 || bars["VIX 1d"] != 9235 {
 		t.Errorf("imported: %v", bars)
 	}
-	if s := decode[shownBars](t, l.must("data", "show", "USDJPY", "1h", "--json")); s.Timeframe != market.H1 || s.Figures.Highest > 130 ||
+	if s := decode[local.Description](t, l.must("data", "show", "USDJPY", "1h", "--json")); s.Timeframe != market.H1 || s.Figures.Highest > 130 ||
 		s.Figures.Lowest < 75 {
 		t.Errorf("USDJPY lies between %v and %v", s.Figures.Lowest, s.Figures.Highest)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/research"
 
 	"github.com/ktrdr/ktrdr"
@@ -78,7 +79,7 @@ func (f *researchDemo) makeMarket(ctx context.Context, d *demo) error {
 	if err != nil {
 		return fmt.Errorf("demo market: %w", err)
 	}
-	l := newLedger(st)
+	l := local.Of(st)
 	if err := st.Bind(ctx); err != nil {
 		return errors.Join(err, l.Close())
 	}
@@ -86,6 +87,6 @@ func (f *researchDemo) makeMarket(ctx context.Context, d *demo) error {
 		Symbol: demoSymbol, Timeframe: market.H1, Bars: demoBars, Seed: f.seed, Edge: f.edge,
 		Start: time.Date(2015, 1, 5, 0, 0, 0, 0, time.UTC),
 	})
-	_, err = l.addMade(ctx, b, jobs.Import{Origin: ktrdr.BarsSynthetic, Source: "demo", MadeUp: new(true)}, true)
+	_, err = l.Add(ctx, jobs.Import{Bars: b, Origin: ktrdr.BarsSynthetic, Source: "demo", MadeUp: new(true)}, true, "")
 	return errors.Join(err, l.Close())
 }

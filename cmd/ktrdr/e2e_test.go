@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/doctor"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/dummy"
@@ -364,7 +365,7 @@ func TestDoctor_FindsAChangedBlob(t *testing.T) {
 	}
 	a := l.run("doctor", "--json")
 	var missing bool
-	for _, f := range decode[[]finding](t, a.out) {
+	for _, f := range decode[[]doctor.Finding](t, a.out) {
 		missing = missing || f.Check == "blobs" && !f.OK && strings.Contains(f.Detail, name) && f.Fix != ""
 	}
 	if a.code != exitFailed || !missing {

@@ -201,7 +201,7 @@ func recognisable(l *lab) *market.Bars {
 func (l *lab) imports(b *market.Bars, flags ...string) {
 	l.t.Helper()
 	var text bytes.Buffer
-	if err := writeCSV(&text, b); err != nil {
+	if err := market.WriteCSV(&text, b); err != nil {
 		l.t.Fatal(err)
 	}
 	l.must(append([]string{"data", "import", file(l.t, b.Symbol+"_"+string(b.Timeframe)+".csv", text.String())}, flags...)...)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/strategy"
 	"github.com/ktrdr/ktrdr/train"
@@ -52,7 +53,8 @@ func madeData(s *strategy.Strategy, f lookaheadFlags) ([]train.Series, error) {
 // second half, and what a model does there is not shown without being counted.
 func (a *app) libraryData(cmd *cobra.Command, s *strategy.Strategy, symbol string, f lookaheadFlags) (train.Series, error) {
 	open := func(tf market.Timeframe) (*market.Bars, error) {
-		return a.openSeries(cmd, series{symbol, tf})
+		_, b, err := a.openSeries(cmd, local.Name{Symbol: symbol, Timeframe: tf})
+		return b, err
 	}
 	one := train.Series{Symbol: symbol}
 	base, err := open(s.Data.Base)
@@ -61,12 +63,12 @@ func (a *app) libraryData(cmd *cobra.Command, s *strategy.Strategy, symbol strin
 	}
 	base = base.Slice(0, min(f.bars, base.Len()/2))
 	if base.Len() == 0 {
-		return one, fmt.Errorf("there are fewer than 2 bars of %s: import more", series{symbol, s.Data.Base})
+		return one, fmt.Errorf("there are fewer than 2 bars of %s: import more", local.Name{Symbol: symbol, Timeframe: s.Data.Base})
 	}
 	for _, tf := range s.Data.Timeframes {
 		b := base
 		if tf != s.Data.Base {
-			if b, err = a.longerBars(cmd, open, series{symbol, tf}, f.timeframe); err != nil {
+			if b, err = a.longerBars(cmd, open, local.Name{Symbol: symbol, Timeframe: tf}, f.timeframe); err != nil {
 				return one, err
 			}
 			b = during(b, base)
@@ -78,13 +80,13 @@ func (a *app) libraryData(cmd *cobra.Command, s *strategy.Strategy, symbol strin
 
 // longerBars opens the library's bars of a timeframe, or makes them of shorter
 // ones where that was asked for.
-func (a *app) longerBars(cmd *cobra.Command, open func(market.Timeframe) (*market.Bars, error), s series, of string) (*market.Bars, error) {
-	list, err := a.listLibrary(cmd, false)
+func (a *app) longerBars(cmd *cobra.Command, open func(market.Timeframe) (*market.Bars, error), s local.Name, of string) (*market.Bars, error) {
+	list, err := a.listLibrary(cmd, func(l *local.Lab) ([]local.Series, error) { return l.List(cmd.Context(), false) })
 	if err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(list, func(e stored) bool { return e.Symbol == s.symbol && e.Timeframe == s.timeframe }) {
-		return open(s.timeframe)
+	if slices.ContainsFunc(list, func(e local.Series) bool { return e.Symbol == s.Symbol && e.Timeframe == s.Timeframe }) {
+		return open(s.Timeframe)
 	}
 	if of == "" {
 		return nil, fmt.Errorf("there are no bars of %s: import them, or make them of shorter ones with --timeframe", s)
@@ -93,7 +95,7 @@ func (a *app) longerBars(cmd *cobra.Command, open func(market.Timeframe) (*marke
 	if err != nil {
 		return nil, err
 	}
-	return market.Resample(b, s.timeframe)
+	return market.Resample(b, s.Timeframe)
 }
 
 // during leaves out the bars that open before the first of base or close after the

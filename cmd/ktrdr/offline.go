@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backend"
 )
 
 // storageFlags adds what a command needs that works on the database and the
@@ -36,4 +37,17 @@ func (a *app) askHealth(ctx context.Context) (ktrdr.Health, error) {
 		return ktrdr.Health{}, err
 	}
 	return c.Health(ctx)
+}
+
+// configOf is the configuration of a command that works on a lab itself.
+func (a *app) configOf(cmd *cobra.Command) (backend.Config, error) {
+	file := ""
+	if f := cmd.Flags().Lookup("config"); f != nil {
+		file = f.Value.String()
+	}
+	cfg, err := a.serveConfig(cmd, file)
+	if err != nil {
+		return cfg, &exitError{exitUsage, err}
+	}
+	return cfg, nil
 }

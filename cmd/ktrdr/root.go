@@ -189,6 +189,16 @@ func atMostOne(what string) cobra.PositionalArgs {
 	}
 }
 
+// atLeastOne asks for arguments and names them when they are missing.
+func atLeastOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usagef("`%s` takes at least one %s; see `%s --help`", cmd.CommandPath(), what, cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
 // noArgs refuses arguments.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {

@@ -3,14 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
@@ -66,16 +65,16 @@ func newTrain(a *app) *cobra.Command {
 // nameStrategy puts the strategy into the request: a file by its text, as the server may
 // be on another machine, and anything else by name.
 func nameStrategy(r *jobs.TrainingRequest, arg string) error {
-	if _, file := strategyName(arg); !file && !strings.ContainsRune(arg, os.PathSeparator) {
+	if !local.IsStrategyFile(arg) {
 		r.StrategyName = arg
 		return nil
 	}
-	text, err := strategyText(arg)
+	text, err := local.ReadStrategy(arg)
 	if err != nil {
 		return err
 	}
 	if _, _, err := strategy.Parse(text, arg); err != nil { // the server would not know the file's name
-		if _, yaml := strategyName(filepath.Base(arg)); !yaml {
+		if _, yaml := local.StrategyName(filepath.Base(arg)); !yaml {
 			return usagef("%s is no strategy file: a strategy is YAML and its name ends in .yaml; name one of `ktrdr strategies`, or a file", arg)
 		}
 		return fmt.Errorf("correct the strategy, and check it with `ktrdr validate %s`: %w", arg, err)

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -27,10 +27,6 @@ func (d *doctor) ours(ctx context.Context, h ktrdr.Health) bool {
 	if here.BlobRoot == h.Store.Lab {
 		return true
 	}
-	at := "the configured address"
-	if u, err := d.a.serverURL(); err == nil {
-		at = u.Redacted()
-	}
 	lab := "lab " + here.BlobRoot
 	if here.BlobRoot == "" {
 		lab = "a lab that no backend has served yet"
@@ -38,6 +34,6 @@ func (d *doctor) ours(ctx context.Context, h ktrdr.Health) bool {
 	d.bad("server",
 		fmt.Sprintf("name the server of this lab with --url or KTRDR_URL (`ktrdr serve` starts one); or look at the server's lab: "+
 			"name its folder with --data, its database with --db (the server's is %s)", h.Store.Location),
-		"the server at %s serves another lab: it serves lab %s, and %s holds %s", at, h.Store.Lab, backend.WithoutSecrets(d.cfg.Database()), lab)
+		"the server at %s serves another lab: it serves lab %s, and %s holds %s", d.Server, h.Store.Lab, backend.WithoutSecrets(d.cfg.Database()), lab)
 	return false
 }

@@ -1,4 +1,4 @@
-package main
+package local
 
 import (
 	"regexp"
@@ -16,9 +16,9 @@ var (
 	nameSuffix   = regexp.MustCompile(`(?i)(\.(csv|txt|tsv|parquet|pq))?(\.gz)?$`)
 )
 
-// namedSeries is the symbol and timeframe that a file's name tells, if it does.
+// NamedSeries is the symbol and timeframe that a file's name tells, if it does.
 // A name in small letters means the symbol in capitals, as symbols are written.
-func namedSeries(base string) (series, bool) {
+func NamedSeries(base string) (Name, bool) {
 	base = base[:nameSuffix.FindStringIndex(base)[0]]
 	base = nameDates.ReplaceAllString(base, "")
 	parts := nameApart.FindStringSubmatch(base)
@@ -26,14 +26,14 @@ func namedSeries(base string) (series, bool) {
 		parts = nameTogether.FindStringSubmatch(base)
 	}
 	if parts == nil {
-		return series{}, false
+		return Name{}, false
 	}
 	tf, ok := namedTimeframe(parts[2])
 	symbol := parts[1]
 	if symbol == strings.ToLower(symbol) {
 		symbol = strings.ToUpper(symbol)
 	}
-	return series{symbol, tf}, ok
+	return Name{symbol, tf}, ok
 }
 
 // otherNames are timeframes as other programs call them. MetaTrader's M1 is a

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/local"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/instrument"
@@ -19,7 +20,7 @@ import (
 // library compares what the lab lists with what there is: every series with its
 // file, every strategy and the file of instruments with the files of the data
 // folder.
-func (d *doctor) library(ctx context.Context, l *ledger) {
+func (d *doctor) library(ctx context.Context, l *local.Lab) {
 	d.series(ctx, l)
 	d.strategies(ctx, l)
 	d.instruments(ctx, l)
@@ -28,18 +29,18 @@ func (d *doctor) library(ctx context.Context, l *ledger) {
 
 // series compares the rows of current series with their files. With --deep each
 // is read to its end and compared with its row.
-func (d *doctor) series(ctx context.Context, l *ledger) {
+func (d *doctor) series(ctx context.Context, l *local.Lab) {
 	const unreadable = "check that the database and the blobs can be read"
-	entries, err := l.library.List(ctx)
+	entries, err := l.Library.List(ctx)
 	if err != nil {
 		d.bad("bars", unreadable, "%v", err)
 		return
 	}
 	wrong := 0
 	for _, e := range entries {
-		problem, err := l.library.Problem(ctx, e)
-		if err == nil && problem == "" && d.deep {
-			b, open := l.library.Open(ctx, e)
+		problem, err := l.Library.Problem(ctx, e)
+		if err == nil && problem == "" && d.Deep {
+			b, open := l.Library.Open(ctx, e)
 			switch {
 			case ktrdr.CodeOf(open) == ktrdr.CodeCorrupt:
 				problem = open.Error()
@@ -61,7 +62,7 @@ func (d *doctor) series(ctx context.Context, l *ledger) {
 	}
 	if wrong == 0 {
 		how := "each with its file (--deep reads them)"
-		if d.deep {
+		if d.Deep {
 			how = "read and as listed"
 		}
 		d.good("bars", "%s, %s", text.Counted(len(entries), "series", "series"), how)
@@ -70,8 +71,8 @@ func (d *doctor) series(ctx context.Context, l *ledger) {
 
 // strategies parses the lab's strategies and compares them with the files of the
 // data folder.
-func (d *doctor) strategies(ctx context.Context, l *ledger) {
-	documents, err := l.library.Strategies(ctx)
+func (d *doctor) strategies(ctx context.Context, l *local.Lab) {
+	documents, err := l.Library.Strategies(ctx)
 	if err != nil {
 		d.bad("strategies", "check that the database can be read", "%v", err)
 		return
@@ -86,23 +87,23 @@ func (d *doctor) strategies(ctx context.Context, l *ledger) {
 				"or delete it with `ktrdr strategies delete "+doc.Name+"`", "%s of the lab: %v", doc.Name, err)
 		}
 	}
-	files, err := d.a.strategyFilesOf(d.cfg.Data)
+	files, err := local.StrategyFiles(d.cfg.Data)
 	if err != nil {
 		d.bad("strategies", "check that the folder can be read", "%v", err)
 		return
 	}
 	for _, f := range files {
-		doc, there := copies[f.name]
+		doc, there := copies[f.Name]
 		switch {
-		case f.err != nil:
+		case f.Err != nil:
 			wrong++
-			d.bad("strategies", "check that the file can be read", "%s: %v", f.from, f.err)
-		case !there, doc.Content != string(f.text) && d.owns(doc):
+			d.bad("strategies", "check that the file can be read", "%s: %v", f.From, f.Err)
+		case !there, doc.Content != string(f.Text) && d.owns(doc):
 			fresh++
-		case doc.Content != string(f.text):
+		case doc.Content != string(f.Text):
 			wrong++
-			d.bad("strategies", "make them one with `ktrdr strategies add "+f.from+" --replace`, or remove the file",
-				"%s differs from the lab's strategy of that name: this backend uses the file, the others the lab's", f.from)
+			d.bad("strategies", "make them one with `ktrdr strategies add "+f.From+" --replace`, or remove the file",
+				"%s differs from the lab's strategy of that name: this backend uses the file, the others the lab's", f.From)
 		}
 	}
 	if wrong == 0 {
@@ -127,8 +128,8 @@ func notCopied(n int) string {
 
 // instruments reads the file of instruments. While it is wrong every new research
 // is refused.
-func (d *doctor) instruments(ctx context.Context, l *ledger) {
-	file, from, err := backend.InstrumentsOf(ctx, d.cfg, l.library)
+func (d *doctor) instruments(ctx context.Context, l *local.Lab) {
+	file, from, err := backend.InstrumentsOf(ctx, d.cfg, l.Library)
 	local := filepath.Join(d.cfg.Data, instrument.FileName)
 	switch {
 	case err != nil && from == local:
@@ -140,7 +141,7 @@ func (d *doctor) instruments(ctx context.Context, l *ledger) {
 		return
 	case from == local:
 		text, err := os.ReadFile(local)
-		doc, none := l.library.Instruments(ctx, instrument.FileName)
+		doc, none := l.Library.Instruments(ctx, instrument.FileName)
 		if err == nil && none == nil && doc.Content != string(text) && !d.owns(doc) {
 			d.bad(instrument.FileName, "make them one with `ktrdr instruments set "+local+"`, or remove the file",
 				"%s differs from the lab's: this backend uses the file, the others the lab's", local)
@@ -154,7 +155,7 @@ func (d *doctor) instruments(ctx context.Context, l *ledger) {
 
 // leftovers tells of bars that an earlier version left and that were not taken over.
 func (d *doctor) leftovers() {
-	old := filepath.Join(d.cfg.Data, oldLibraryFolder)
+	old := filepath.Join(d.cfg.Data, local.OldLibrary)
 	if _, err := os.Stat(old); !errors.Is(err, fs.ErrNotExist) {
 		d.bad("bars", "start the backend, or run `ktrdr data list`, which takes them over; a file that cannot be taken over is named there",
 			"%s holds bars of an earlier version", old)

@@ -121,14 +121,15 @@ var arrows = map[string]rule{
 		},
 		modules: []string{"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "golang.org/x/sync", "golang.org/x/sys"},
 	},
-	"local": {ours: []string{".", "backend", "jobs", "market", "backtest", "strategy"}}, // the lab of a data folder, without a backend
+	"local":     {ours: []string{".", "backend", "jobs", "market", "backtest", "strategy"}},     // the lab of a data folder, without a backend
+	"lookahead": {ours: []string{"local", "market", "neural", "strategy", "train", "backtest"}}, // strategies that use future prices
 	"doctor": { // checks of an installation
 		ours:    []string{".", "backend", "local", "blob", "sqlstore", "instrument", "strategy"},
 		modules: []string{"golang.org/x/sys"},
 	},
 	"cmd/ktrdr": {
 		ours: []string{
-			".", "backend", "local", "doctor", "worker", "dummy", "blob", "sqlstore", "httpapi", "jobs", "research", "report", "agent", "llm", "resilience", "evidence",
+			".", "backend", "local", "doctor", "lookahead", "worker", "dummy", "blob", "sqlstore", "httpapi", "jobs", "research", "report", "agent", "llm", "resilience", "evidence",
 			"designer",
 			"market", "instrument", "indicator", "neural", "strategy", "train", "backtest", "docs",
 		},

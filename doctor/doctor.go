@@ -21,8 +21,8 @@ import (
 	"github.com/ktrdr/ktrdr/blob"
 )
 
-// Finding is one thing that was checked.
-type Finding struct {
+// CheckResult is one thing that was checked.
+type CheckResult struct {
 	Check  string `json:"check"`
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail"`
@@ -42,19 +42,19 @@ type Options struct {
 type doctor struct {
 	Options
 	cfg      backend.Config
-	findings []Finding
+	findings []CheckResult
 }
 
 func (d *doctor) good(check, format string, args ...any) {
-	d.findings = append(d.findings, Finding{Check: check, OK: true, Detail: fmt.Sprintf(format, args...)})
+	d.findings = append(d.findings, CheckResult{Check: check, OK: true, Detail: fmt.Sprintf(format, args...)})
 }
 
 func (d *doctor) bad(check, fix, format string, args ...any) {
-	d.findings = append(d.findings, Finding{Check: check, Detail: fmt.Sprintf(format, args...), Fix: fix})
+	d.findings = append(d.findings, CheckResult{Check: check, Detail: fmt.Sprintf(format, args...), Fix: fix})
 }
 
 // Examine runs all checks.
-func Examine(ctx context.Context, o Options) []Finding {
+func Examine(ctx context.Context, o Options) []CheckResult {
 	d := &doctor{Options: o, cfg: o.Config}
 	d.examine(ctx)
 	return d.findings
@@ -286,7 +286,7 @@ func (d *doctor) server(h ktrdr.Health) {
 }
 
 // Print prints findings for people.
-func Print(w io.Writer, p term.Palette, all []Finding) {
+func Print(w io.Writer, p term.Palette, all []CheckResult) {
 	for _, f := range all {
 		fmt.Fprintf(w, "%s %-10s %s\n", p.Mark(f.OK), f.Check, term.Plain(f.Detail))
 		if !f.OK {

@@ -12,7 +12,7 @@ func TestDoctor_EveryProblemOfTheServerSaysWhatToDo(t *testing.T) {
 		"only 3 MB of disk are free, and new work is refused below 1024 MB; free some space",
 		"something without advice",
 	}})
-	want := []Finding{
+	want := []CheckResult{
 		{Check: "server", Detail: "only 3 MB of disk are free, and new work is refused below 1024 MB", Fix: "free some space"},
 		{Check: "server", Detail: "something without advice", Fix: "look into the backend's log"},
 	}

@@ -57,8 +57,8 @@ type Imported struct {
 	OK        bool             `json:"ok"`
 	Error     string           `json:"error,omitempty"`
 	Report    market.Report    `json:"report"`
-	Stored    *Series          `json:"stored,omitempty"`
-	Replaced  *Series          `json:"replaced,omitempty"` // what was current before
+	Stored    *StoredSeries    `json:"stored,omitempty"`
+	Replaced  *StoredSeries    `json:"replaced,omitempty"` // what was current before
 	Same      bool             `json:"same,omitempty"`     // the lab had exactly these bars already
 	Files     []Merged         `json:"files,omitempty"`    // of several files of one series, how each was added to those before it
 	Merged    *market.Merged   `json:"merged,omitempty"`   // how all of it was added to the series that was current before

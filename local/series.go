@@ -32,8 +32,8 @@ func NameOf(args []string) (Name, error) {
 	return Name{args[0], tf}, nil
 }
 
-// Series is a series of the library with its market.
-type Series struct {
+// StoredSeries is a series of the library with its market.
+type StoredSeries struct {
 	jobs.Entry
 	Hash string `json:"hash"`
 	MarketFacts
@@ -50,11 +50,11 @@ type MarketFacts struct {
 }
 
 // SeriesOf is an entry without its market.
-func SeriesOf(e jobs.Entry) Series { return Series{Entry: e, Hash: e.Hash.String()} }
+func SeriesOf(e jobs.Entry) StoredSeries { return StoredSeries{Entry: e, Hash: e.Hash.String()} }
 
 // AllOf are entries without their markets.
-func AllOf(entries []jobs.Entry) []Series {
-	list := make([]Series, len(entries))
+func AllOf(entries []jobs.Entry) []StoredSeries {
+	list := make([]StoredSeries, len(entries))
 	for i, e := range entries {
 		list[i] = SeriesOf(e)
 	}
@@ -62,14 +62,14 @@ func AllOf(entries []jobs.Entry) []Series {
 }
 
 // In is the series in a market.
-func (s Series) In(p jobs.Placement) Series {
+func (s StoredSeries) In(p jobs.Placement) StoredSeries {
 	m := p.Market
 	s.MarketFacts = MarketFacts{m.ID, p.Reason, p.Question, m.HoldoutFrom, m.Trials, m.Looks}
 	return s
 }
 
 // From tells how the series came into the lab.
-func (s Series) From() string {
+func (s StoredSeries) From() string {
 	if !s.Current {
 		return string(s.Origin) + ", replaced"
 	}
@@ -77,10 +77,10 @@ func (s Series) From() string {
 }
 
 // Span tells from when to when the series reaches.
-func (s Series) Span() string { return term.Minute(s.First) + " to " + term.Minute(s.Last) }
+func (s StoredSeries) Span() string { return term.Minute(s.First) + " to " + term.Minute(s.Last) }
 
 // Facts are the size, span and hash of the series.
-func (s Series) Facts() string {
+func (s StoredSeries) Facts() string {
 	return fmt.Sprintf("%d bars, %s, hash %s", s.Bars, s.Span(), term.ShortHash(s.Hash))
 }
 
@@ -96,7 +96,7 @@ func (m MarketFacts) Sentence() string {
 }
 
 // List lists the series of the library. With old it lists replaced series too.
-func (l *Lab) List(ctx context.Context, old bool) ([]Series, error) {
+func (l *Lab) List(ctx context.Context, old bool) ([]StoredSeries, error) {
 	read := l.Library.List
 	if old {
 		read = l.Library.History
@@ -106,7 +106,7 @@ func (l *Lab) List(ctx context.Context, old bool) ([]Series, error) {
 }
 
 // ListInMarkets is List with the market of each series.
-func (l *Lab) ListInMarkets(ctx context.Context, old bool) ([]Series, error) {
+func (l *Lab) ListInMarkets(ctx context.Context, old bool) ([]StoredSeries, error) {
 	list, err := l.List(ctx, old)
 	if err != nil {
 		return nil, err
@@ -175,7 +175,7 @@ func (l *Lab) Missing(ctx context.Context, n Name, err error) error {
 }
 
 // Missing says that a series is not there, and what is.
-func Missing(list []Series, n Name) error {
+func Missing(list []StoredSeries, n Name) error {
 	var frames, symbols []string
 	for _, e := range list {
 		symbols = append(symbols, e.Symbol)
@@ -197,7 +197,7 @@ func Missing(list []Series, n Name) error {
 }
 
 // Delete deletes a series and those that it replaced, and says which they were.
-func (l *Lab) Delete(ctx context.Context, n Name) ([]Series, error) {
+func (l *Lab) Delete(ctx context.Context, n Name) ([]StoredSeries, error) {
 	all, err := l.ListInMarkets(ctx, true)
 	if err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func (l *Lab) Delete(ctx context.Context, n Name) ([]Series, error) {
 	if n.Symbol, err = l.spelling(ctx, n.Symbol); err != nil {
 		return nil, err
 	}
-	gone := slices.DeleteFunc(slices.Clone(all), func(s Series) bool {
+	gone := slices.DeleteFunc(slices.Clone(all), func(s StoredSeries) bool {
 		return s.Symbol != n.Symbol || n.Timeframe != "" && s.Timeframe != n.Timeframe
 	})
 	if len(gone) == 0 {
@@ -226,15 +226,15 @@ func (l *Lab) Delete(ctx context.Context, n Name) ([]Series, error) {
 // Add stores bars that a command has made and assigns them to their market. Unless
 // replace is set, a series that exists with other bars is refused; otherwise says
 // what else can be done.
-func (l *Lab) Add(ctx context.Context, im jobs.Import, replace bool, otherwise string) (Series, error) {
+func (l *Lab) Add(ctx context.Context, im jobs.Import, replace bool, otherwise string) (StoredSeries, error) {
 	b := im.Bars
 	was, err := l.Library.Entry(ctx, b.Symbol, b.Timeframe)
 	switch {
 	case errors.Is(err, market.ErrNoData), err == nil && (replace || was.Hash == b.Hash()):
 	case err != nil:
-		return Series{}, err
+		return StoredSeries{}, err
 	default:
-		return Series{}, invalid("%s is there already, %d bars, %s: %slet this take its place with --replace", Name{b.Symbol, b.Timeframe},
+		return StoredSeries{}, invalid("%s is there already, %d bars, %s: %slet this take its place with --replace", Name{b.Symbol, b.Timeframe},
 			was.Bars, SeriesOf(was).Span(), otherwise)
 	}
 	if im.Markets = l.Markets; replace {

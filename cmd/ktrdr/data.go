@@ -61,8 +61,8 @@ func (a *app) openLab(cmd *cobra.Command, create bool, use func(*local.Lab) erro
 }
 
 // listLibrary lists the series of the library; none where there is no lab yet.
-func (a *app) listLibrary(cmd *cobra.Command, list func(*local.Lab) ([]local.Series, error)) ([]local.Series, error) {
-	all := []local.Series{} // an empty list in JSON, not null
+func (a *app) listLibrary(cmd *cobra.Command, list func(*local.Lab) ([]local.StoredSeries, error)) ([]local.StoredSeries, error) {
+	all := []local.StoredSeries{} // an empty list in JSON, not null
 	err := a.withLab(cmd, func(l *local.Lab) (err error) {
 		all, err = list(l)
 		return err
@@ -79,7 +79,7 @@ func newDataList(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&old, "all", false, "also series that were replaced; operations that started with them keep them")
 	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		list, err := a.listLibrary(cmd, func(l *local.Lab) ([]local.Series, error) { return l.ListInMarkets(cmd.Context(), old) })
+		list, err := a.listLibrary(cmd, func(l *local.Lab) ([]local.StoredSeries, error) { return l.ListInMarkets(cmd.Context(), old) })
 		if err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func newDataList(a *app) *cobra.Command {
 	return cmd
 }
 
-func printList(w io.Writer, list []local.Series) {
+func printList(w io.Writer, list []local.StoredSeries) {
 	if len(list) == 0 {
 		fmt.Fprintln(w, "No data. Add some with `ktrdr data import FILE`, or make some up with `ktrdr data synth`.")
 		return
@@ -138,7 +138,7 @@ func noLab(err error, n local.Name) error {
 // one that was chosen.
 func (a *app) completeSeries(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
-	list, _ := a.listLibrary(cmd, func(l *local.Lab) ([]local.Series, error) { return l.List(cmd.Context(), false) }) // no errors are shown
+	list, _ := a.listLibrary(cmd, func(l *local.Lab) ([]local.StoredSeries, error) { return l.List(cmd.Context(), false) }) // no errors are shown
 	var offers []string
 	for _, e := range list {
 		word := e.Symbol

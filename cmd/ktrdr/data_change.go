@@ -41,7 +41,7 @@ func newDataDelete(a *app) *cobra.Command {
 
 // deletedSeries is what `data delete` prints.
 type deletedSeries struct {
-	Deleted []local.Series `json:"deleted"`
+	Deleted []local.StoredSeries `json:"deleted"`
 }
 
 func (a *app) deleteSeries(cmd *cobra.Command, n local.Name) error {

@@ -50,7 +50,7 @@ func choiceFlags(cmd *cobra.Command, c *jobs.Choice) {
 }
 
 func (a *app) decideMarket(cmd *cobra.Command, n local.Name, c jobs.Choice) error {
-	var shown local.Series
+	var shown local.StoredSeries
 	err := a.withLab(cmd, func(l *local.Lab) error {
 		e, p, err := l.Markets.PlaceSeries(cmd.Context(), l.Library, n.Symbol, n.Timeframe, c)
 		shown = local.SeriesOf(e).In(p)
@@ -62,7 +62,7 @@ func (a *app) decideMarket(cmd *cobra.Command, n local.Name, c jobs.Choice) erro
 	return a.print(shown, func(w io.Writer) { printMarket(w, shown) })
 }
 
-func printMarket(w io.Writer, s local.Series) {
+func printMarket(w io.Writer, s local.StoredSeries) {
 	fmt.Fprintf(w, "%s %s, %d bars, %s\n", s.Symbol, s.Timeframe, s.Bars, s.Span())
 	fmt.Fprintln(w, term.Plain(s.Sentence()))
 	if s.Market == "" {

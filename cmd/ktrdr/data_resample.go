@@ -56,7 +56,7 @@ func (a *app) resample(cmd *cobra.Command, from local.Name, to market.Timeframe,
 	if longer.Len() == 0 {
 		return fmt.Errorf("the %d bars of %s do not fill one of %s", b.Len(), from, to)
 	}
-	var made local.Series
+	var made local.StoredSeries
 	err = a.withNewLab(cmd, func(l *local.Lab) (err error) {
 		im := jobs.Import{Bars: longer, Origin: ktrdr.BarsResampled, Source: from.String(), MadeUp: source.MadeUp}
 		made, err = l.Add(cmd.Context(), im, replace, "")

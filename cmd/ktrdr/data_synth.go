@@ -84,7 +84,7 @@ func (a *app) synth(cmd *cobra.Command, f synthFlags) error {
 		return usagef("--symbol: %w", err)
 	}
 	b := market.Synth(f.SynthConfig)
-	var made local.Series
+	var made local.StoredSeries
 	err := a.withNewLab(cmd, func(l *local.Lab) (err error) {
 		im := jobs.Import{Bars: b, Origin: ktrdr.BarsSynthetic, Source: f.source(), MadeUp: new(true)}
 		made, err = l.Add(cmd.Context(), im, f.replace, "choose another --symbol, or ")

@@ -77,7 +77,7 @@ func TestDataImport_NormalisesWhenAsked(t *testing.T) {
 	if !strings.Contains(out, did) || !strings.Contains(out, "EURUSD 1h, 5 bars") {
 		t.Errorf("got:\n%s\nwant %q", out, did)
 	}
-	if list := decode[[]local.Series](t, l.must("data", "list", "--json")); len(list) != 1 || list[0].Bars != 5 || len(list[0].Hash) != 64 {
+	if list := decode[[]local.StoredSeries](t, l.must("data", "list", "--json")); len(list) != 1 || list[0].Bars != 5 || len(list[0].Hash) != 64 {
 		t.Errorf("listed: %+v", list)
 	}
 }
@@ -321,7 +321,7 @@ func TestDataExport_ImportsToTheSameBars(t *testing.T) {
 	other := newLab(t)
 	other.must("data", "import", csv)
 	a, b := l.must("data", "list", "--json"), other.must("data", "list", "--json")
-	if was, is := decode[[]local.Series](t, a)[0].Hash, decode[[]local.Series](t, b)[0].Hash; was != is {
+	if was, is := decode[[]local.StoredSeries](t, a)[0].Hash, decode[[]local.StoredSeries](t, b)[0].Hash; was != is {
 		t.Errorf("hash after export and import = %s, want %s", is, was)
 	}
 }
@@ -415,7 +415,7 @@ func TestDataImport_ReadsPublicData(t *testing.T) {
 	}
 
 	bars := map[string]int{}
-	for _, s := range decode[[]local.Series](t, l.must("data", "list", "--json")) {
+	for _, s := range decode[[]local.StoredSeries](t, l.must("data", "list", "--json")) {
 		bars[s.Symbol+" "+string(s.Timeframe)] = s.Bars
 	}
 	if len(bars) != 11 || bars["XAUUSD 1h"] != 57600 || bars["EURUSD 4h"] != 14400 || bars["EURUSD 1d"] != 2400 || bars["VIX 1d"] != 9235 {

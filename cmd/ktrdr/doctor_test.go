@@ -178,7 +178,7 @@ func TestDoctor_IsRedWhereverServeRefuses(t *testing.T) {
 			same()
 			l.refused(cmp.Or(c.code, exitFailed), c.serve, "serve")
 			red := map[string]string{}
-			for _, f := range decode[[]doctor.Finding](t, out.out) {
+			for _, f := range decode[[]doctor.CheckResult](t, out.out) {
 				if !f.OK {
 					red[f.Check] += f.Fix + "\n"
 				}
@@ -236,8 +236,8 @@ func TestDoctor_IsRedWhereTheServerIsOfAnotherLab(t *testing.T) {
 	for name, l := range map[string]*lab{"a lab that was stopped": used, "a lab that runs elsewhere": pg, "a folder without a lab": fresh} {
 		l.url = other.url
 		out := l.run("doctor", "--json")
-		var red []doctor.Finding
-		for _, f := range decode[[]doctor.Finding](t, out.out) {
+		var red []doctor.CheckResult
+		for _, f := range decode[[]doctor.CheckResult](t, out.out) {
 			if f.Check == "server" && !f.OK {
 				red = append(red, f)
 			}

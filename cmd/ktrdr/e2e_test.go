@@ -365,7 +365,7 @@ func TestDoctor_FindsAChangedBlob(t *testing.T) {
 	}
 	a := l.run("doctor", "--json")
 	var missing bool
-	for _, f := range decode[[]doctor.Finding](t, a.out) {
+	for _, f := range decode[[]doctor.CheckResult](t, a.out) {
 		missing = missing || f.Check == "blobs" && !f.OK && strings.Contains(f.Detail, name) && f.Fix != ""
 	}
 	if a.code != exitFailed || !missing {

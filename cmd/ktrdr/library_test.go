@@ -198,7 +198,7 @@ func TestTakeOver_AnOldFolderBecomesTheLabs(t *testing.T) {
 		l.put("strategies/mine.yaml", mine(t, "mine"))
 		p, _ := l.serve("--workers", "0", "--agents", "0")
 
-		list := decode[[]local.Series](t, l.must("data", "list", "--all", "--json"))
+		list := decode[[]local.StoredSeries](t, l.must("data", "list", "--all", "--json"))
 		if len(list) != 2 || list[0].Bars != 400 || !list[0].Current || list[1].Bars != 300 || list[1].Current ||
 			list[0].Origin != ktrdr.BarsFromOldStore {
 			t.Fatalf("taken over: %+v", list)
@@ -250,9 +250,9 @@ func TestDataImport_NeverReplacesSilently(t *testing.T) {
 	inLabs(t, func(t *testing.T, l *lab) {
 		all := market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 600, Seed: 1})
 		part := func(from, to int) string { return file(t, "EURUSD_1h.csv", csvOf(t, all.Slice(from, to))) }
-		now := func() local.Series {
+		now := func() local.StoredSeries {
 			t.Helper()
-			list := decode[[]local.Series](t, l.must("data", "list", "--json"))
+			list := decode[[]local.StoredSeries](t, l.must("data", "list", "--json"))
 			if len(list) != 1 {
 				t.Fatalf("series %+v, want one", list)
 			}
@@ -291,7 +291,7 @@ func TestDataImport_NeverReplacesSilently(t *testing.T) {
 			t.Error("the changed bar is not that of the new file")
 		}
 		l.must("data", "import", "--replace", part(0, 50))
-		history := decode[[]local.Series](t, l.must("data", "list", "--all", "--json"))
+		history := decode[[]local.StoredSeries](t, l.must("data", "list", "--all", "--json"))
 		if len(history) != 3 || history[0].Bars != 50 || history[1].Hash != second.Hash || history[2].Hash != first.Hash {
 			t.Errorf("history %+v, want all three", history)
 		}
@@ -307,7 +307,7 @@ func TestDataImport_NeverReplacesSilently(t *testing.T) {
 // healthy0 asks the doctor of a lab without a backend.
 func (l *lab) healthy0(t *testing.T) {
 	t.Helper()
-	for _, f := range decode[[]doctor.Finding](t, l.run("doctor", "--deep", "--json").out) {
+	for _, f := range decode[[]doctor.CheckResult](t, l.run("doctor", "--deep", "--json").out) {
 		if !f.OK && f.Check != "server" {
 			t.Errorf("doctor: %+v", f)
 		}
@@ -497,10 +497,10 @@ func TestTakeOver_IntoAnotherLabIsRefused(t *testing.T) {
 	if after := files(); len(before) == 0 || !slices.Equal(before, after) {
 		t.Errorf("files %v became %v", before, after)
 	}
-	if list := decode[[]local.Series](t, other.must("data", "list", "--json")); len(list) != 1 || list[0].Symbol != "GBPUSD" {
+	if list := decode[[]local.StoredSeries](t, other.must("data", "list", "--json")); len(list) != 1 || list[0].Symbol != "GBPUSD" {
 		t.Errorf("the other lab has %+v", list)
 	}
-	if list := decode[[]local.Series](t, l.must("data", "list", "--json")); len(list) != 2 {
+	if list := decode[[]local.StoredSeries](t, l.must("data", "list", "--json")); len(list) != 2 {
 		t.Errorf("taken over into its own lab: %+v, want two series", list)
 	}
 }

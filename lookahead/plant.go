@@ -1,4 +1,4 @@
-package main
+package lookahead
 
 import (
 	"math"
@@ -10,19 +10,20 @@ import (
 // The cheats that can be planted: the four ways in which backtests are most
 // often better than any trader can be.
 const (
-	sameBarFill        = "same-bar-fill"        // an order is filled in the bar whose close decided it
-	centredWindow      = "centred-window"       // an average reaches to both sides of its bar
-	wholeSampleScaling = "whole-sample-scaling" // inputs are scaled by a mean that the future has a part in
-	labelOverlap       = "label-overlap"        // labels of one part of the split end in the next
+	sameBarFill      = "same-bar-fill"        // an order is filled in the bar whose close decided it
+	centredWindow    = "centred-window"       // an average reaches to both sides of its bar
+	allSampleScaling = "whole-sample-scaling" // inputs are scaled by a mean that the future has a part in
+	labelOverlap     = "label-overlap"        // labels of one part of the split end in the next
 )
 
-var cheats = []string{sameBarFill, centredWindow, wholeSampleScaling, labelOverlap}
+// Cheats are the names of the cheats.
+var Cheats = []string{sameBarFill, centredWindow, allSampleScaling, labelOverlap}
 
 // cheatPreparation does to a dataset what careless preparations do.
 func (c *timeChecker) cheatPreparation(ds *train.Dataset, data []train.Series) {
 	switch c.plant {
-	case wholeSampleScaling:
-		scaleWhole(ds)
+	case allSampleScaling:
+		scaleByAll(ds)
 	case labelOverlap:
 		closes := make([][]float64, len(data))
 		for i, d := range data {
@@ -33,9 +34,9 @@ func (c *timeChecker) cheatPreparation(ds *train.Dataset, data []train.Series) {
 	}
 }
 
-// scaleWhole standardises every input by all rows there are, before and after
+// scaleByAll standardises every input by all rows there are, before and after
 // the split.
-func scaleWhole(ds *train.Dataset) {
+func scaleByAll(ds *train.Dataset) {
 	t := &ds.Table
 	for column := range t.Inputs {
 		var n, sum, squares float64

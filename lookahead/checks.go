@@ -1,4 +1,4 @@
-package main
+package lookahead
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 )
 
 // preparation holds the samples to the order of time.
-func (c *timeChecker) preparation(ctx context.Context) (heldToTime, error) {
+func (c *timeChecker) preparation(ctx context.Context) (Checked, error) {
 	prepare := func(data []train.Series, opt train.Options) (*train.Dataset, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -56,13 +56,13 @@ func cuts(first, bars int) []int {
 }
 
 // signals holds what the model says of the bars of each symbol.
-func (c *timeChecker) signals(ctx context.Context) (heldToTime, error) {
+func (c *timeChecker) signals(ctx context.Context) (Checked, error) {
 	const name = "signals"
 	answers, instants := 0, 0
 	for _, d := range c.data {
 		said, err := train.Predict(c.model, d)
 		if err != nil {
-			return heldToTime{Check: name}, err
+			return Checked{Check: name}, err
 		}
 		at := cuts(said.First, len(said.Time))
 		answers, instants = answers+len(said.Time)-said.First, instants+len(at)
@@ -79,27 +79,27 @@ const fewTrades = 20
 // fills holds a backtest on the first symbol to the order of time within bars.
 // Longer bars are made of the base bars, so that both change together. A model
 // that hardly trades is made to: whenever its first answer rises or falls.
-func (c *timeChecker) fills(ctx context.Context) (heldToTime, error) {
+func (c *timeChecker) fills(ctx context.Context) (Checked, error) {
 	const name = "fills"
 	r := &fillRun{strategy: c.strategy, symbol: c.data[0].Symbol, predict: c.predictor(ctx), early: c.plant == sameBarFill}
 	bars := frameOf(c.data[0], c.strategy.Data.Base)
 	own, err := r.run(bars)
 	if err != nil {
-		return heldToTime{Check: name}, err
+		return Checked{Check: name}, err
 	}
 	detail := text.Counted(len(own.Trades), "trade")
 	if len(own.Trades) < fewTrades {
 		r.restless = true
 		if own, err = r.run(bars); err != nil {
-			return heldToTime{Check: name}, err
+			return Checked{Check: name}, err
 		}
 		detail = text.Counted(len(own.Trades), "trade") + ", made whenever an answer rises or falls since the model itself makes few"
 	}
 	if len(own.Trades) == 0 {
-		return heldToTime{
-				Check: name,
-			}, fmt.Errorf("no trade was made in %d bars, so that nothing can be said: use more --bars, another --seed or a trained --model",
-				bars.Len())
+		return Checked{
+			Check: name,
+		}, fmt.Errorf("no trade was made in %d bars, so that nothing can be said: use more --bars, another --seed or a trained --model",
+			bars.Len())
 	}
 	return held(name, detail, backtest.CheckFills(r.run, bars, cuts(own.Config.StartBar, bars.Len())))
 }

@@ -13,12 +13,11 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/blob"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/local"
-
-	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/blob"
 )
 
 // CheckResult is one thing that was checked.

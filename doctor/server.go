@@ -4,9 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/ktrdr/ktrdr/backend"
-
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/sqlstore"
 )
 

@@ -8,11 +8,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/ktrdr/ktrdr/backend"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/blob"
 	"github.com/ktrdr/ktrdr/sqlstore"
 )

@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ktrdr/ktrdr/backend"
-
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backend"
 )
 
 func TestBackup_MovesALabToAnotherFolder(t *testing.T) {

@@ -5,10 +5,11 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/market"
-	"github.com/spf13/cobra"
 )
 
 const checkDataHelp = `Check a series of the library, to its last byte and by the rules of an import; or

@@ -7,12 +7,11 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/spf13/cobra"
+
 	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/local"
-
-	"github.com/spf13/cobra"
-
 	"github.com/ktrdr/ktrdr/market"
 )
 

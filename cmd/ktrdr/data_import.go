@@ -3,10 +3,11 @@ package main
 import (
 	"context"
 
+	"github.com/spf13/cobra"
+
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/market"
-	"github.com/spf13/cobra"
 )
 
 const importHelp = `Read price files (CSV, gzipped or not, or Parquet) into the library.

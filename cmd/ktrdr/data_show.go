@@ -3,8 +3,9 @@ package main
 import (
 	"io"
 
-	"github.com/ktrdr/ktrdr/local"
 	"github.com/spf13/cobra"
+
+	"github.com/ktrdr/ktrdr/local"
 )
 
 func newDataShow(a *app) *cobra.Command {

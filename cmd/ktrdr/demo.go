@@ -12,14 +12,13 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ktrdr/ktrdr/backend"
-	"github.com/ktrdr/ktrdr/internal/term"
-
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/dummy"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/term"
 )
 
 const demoHelp = `Run eight researches on a made-up market that has a known edge. A real backend

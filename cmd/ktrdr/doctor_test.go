@@ -13,7 +13,6 @@ import (
 
 	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/doctor"
-
 	"github.com/ktrdr/ktrdr/sqlstore"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )

@@ -10,11 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ktrdr/ktrdr/backend"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backend"
 )
 
 // onTerminal runs a command whose standard output and error are a terminal, and

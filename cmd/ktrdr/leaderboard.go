@@ -7,12 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ktrdr/ktrdr/internal/view"
-	"github.com/ktrdr/ktrdr/report"
-
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/view"
+	"github.com/ktrdr/ktrdr/report"
 )
 
 const leaderboardHelp = `Rank researches: claims first, then by the deflated Sharpe ratio on the test part.

@@ -5,12 +5,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/lookahead"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/strategy"
 	"github.com/ktrdr/ktrdr/train"
-	"github.com/spf13/cobra"
 )
 
 const lookaheadHelp = `Check that a strategy uses no future prices. Everything is computed twice: once, and

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr/backend"
-
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 

@@ -12,10 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/research"
-
-	"github.com/ktrdr/ktrdr"
 )
 
 // post asks the API for what no command does, and returns the data of the answer.

@@ -6,10 +6,9 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr/backend"
-	"github.com/ktrdr/ktrdr/report"
-
 	"github.com/ktrdr/ktrdr/dummy"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/report"
 )
 
 func TestSinceText_ReadsTimesAsPeopleSayThem(t *testing.T) {

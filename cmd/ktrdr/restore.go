@@ -7,12 +7,11 @@ import (
 	"io"
 	"os"
 
-	"github.com/ktrdr/ktrdr/backend"
-	"github.com/ktrdr/ktrdr/internal/term"
-
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/internal/term"
 )
 
 const restoreHelp = `Load a backup into a new SQLite file or an empty PostgreSQL database, of the same or

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/spf13/cobra"
+
 	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
-
-	"github.com/spf13/cobra"
 )
 
 const serveHelp = `Start a backend: the API, the engine, and workers inside the process. The data

@@ -150,7 +150,7 @@ func (s Description) Print(w io.Writer) {
 	if len(s.Head)+len(s.Tail) == 0 {
 		return
 	}
-	term.Table(w, "TIME\tOPEN\tHIGH\tLOW\tCLOSE\tVOLUME", func(row func(...any)) {
+	term.Rows(w, "TIME\tOPEN\tHIGH\tLOW\tCLOSE\tVOLUME", func(row func(...any)) {
 		rows := func(list []shownBar) {
 			for _, x := range list {
 				row(term.Minute(x.Time.Unix()), term.Number(x.Open), term.Number(x.High), term.Number(x.Low), term.Number(x.Close), term.Number(x.Volume))

@@ -14,10 +14,8 @@ import (
 // PrintLeaderboard prints a leaderboard, its claims and what it takes to claim.
 func PrintLeaderboard(w io.Writer, b Leaderboard) {
 	fmt.Fprintln(w, b.Summary)
-	term.Table(w, strings.Join(LeaderHead, "\t"), func(row func(...any)) {
-		for _, l := range b.Rows {
-			row(leaderCells(l)...)
-		}
+	term.Table(w, strings.Join(LeaderHead, "\t"), b.Rows, func(l Leader) []any {
+		return leaderCells(l)
 	})
 	PrintCostLegend(w, belowDefault(b.Rows))
 	for _, l := range b.Rows {

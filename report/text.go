@@ -208,7 +208,7 @@ func WriteText(w io.Writer, r Report, zone *time.Location) {
 		}
 		fmt.Fprintln(w, s.title)
 		if len(s.rows) > 0 {
-			term.Table(w, "  "+strings.Join(s.head, "\t"), func(row func(...any)) {
+			term.Rows(w, "  "+strings.Join(s.head, "\t"), func(row func(...any)) {
 				for _, r := range s.rows {
 					cells := []any{"  " + r[0]}
 					for _, c := range r[1:] {

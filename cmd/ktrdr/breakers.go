@@ -118,7 +118,7 @@ func (a *app) listBreakers(ctx context.Context, c *httpapi.Client, _ []string) e
 			fmt.Fprintln(w, "No breakers yet: each appears with its first call.")
 			return
 		}
-		term.Table(w, "NAME\tSTATE\tCALLS\tFAILED\tSLOW\tREFUSED\tPROBE AT\tLAST TRIP\tDECISION", func(row func(...any)) {
+		term.Rows(w, "NAME\tSTATE\tCALLS\tFAILED\tSLOW\tREFUSED\tPROBE AT\tLAST TRIP\tDECISION", func(row func(...any)) {
 			for _, b := range all {
 				state, probe := standing(b)
 				row(b.Name, state, b.Calls, b.Failures, b.Slow, b.Refused, probe, term.Dash(term.Plain(b.Trip)), decidedBy(b))
@@ -175,10 +175,8 @@ func (a *app) breakerHistory(ctx context.Context, c *httpapi.Client, name string
 		}
 	}
 	return a.print(all, func(w io.Writer) {
-		term.Table(w, "AT\tNAME\tFROM\tTO\tBY\tREASON", func(row func(...any)) {
-			for _, b := range all {
-				row(b.At.Local().Format(time.DateTime), b.Name, b.From, b.To, term.Dash(term.Plain(b.By)), term.Plain(b.Reason))
-			}
+		term.Table(w, "AT\tNAME\tFROM\tTO\tBY\tREASON", all, func(b ktrdr.BreakerChange) []any {
+			return []any{b.At.Local().Format(time.DateTime), b.Name, b.From, b.To, term.Dash(term.Plain(b.By)), term.Plain(b.Reason)}
 		})
 	})
 }

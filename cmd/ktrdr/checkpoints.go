@@ -36,10 +36,8 @@ func newCheckpointsList(a *app) *cobra.Command {
 					fmt.Fprintln(w, "No checkpoints yet.")
 					return
 				}
-				term.Table(w, "OPERATION\tCHECKPOINT\tTYPE\tSTEP\tSIZE\tCREATED", func(row func(...any)) {
-					for _, k := range page.Checkpoints {
-						row(k.Operation, k.ID, k.Type, k.Step, term.Bytes(k.Size), term.Ago(k.CreatedAt))
-					}
+				term.Table(w, "OPERATION\tCHECKPOINT\tTYPE\tSTEP\tSIZE\tCREATED", page.Checkpoints, func(k ktrdr.Checkpoint) []any {
+					return []any{k.Operation, k.ID, k.Type, k.Step, term.Bytes(k.Size), term.Ago(k.CreatedAt)}
 				})
 				if page.Next != "" {
 					fmt.Fprintf(w, "There are more: --cursor %s\n", page.Next)
@@ -80,10 +78,8 @@ func (a *app) checkpointHistory(ctx context.Context, c *httpapi.Client, op ktrdr
 		return err
 	}
 	return a.print(all, func(w io.Writer) {
-		term.Table(w, "CHECKPOINT\tTYPE\tEPOCH\tSTEP\tSIZE\tCREATED", func(row func(...any)) {
-			for _, k := range all {
-				row(k.ID, k.Type, k.Epoch, k.Step, term.Bytes(k.Size), term.Ago(k.CreatedAt))
-			}
+		term.Table(w, "CHECKPOINT\tTYPE\tEPOCH\tSTEP\tSIZE\tCREATED", all, func(k ktrdr.CheckpointInfo) []any {
+			return []any{k.ID, k.Type, k.Epoch, k.Step, term.Bytes(k.Size), term.Ago(k.CreatedAt)}
 		})
 	})
 }

@@ -94,21 +94,19 @@ func printList(w io.Writer, list []local.StoredSeries) {
 		return
 	}
 	const header = "SYMBOL\tTIMEFRAME\tBARS\tFIRST\tLAST\tSIZE\tHASH\tPRICES\tFROM\tMARKET\tHOLDOUT FROM\tTRIALS\tLOOKS"
-	term.Table(w, header, func(row func(...any)) {
-		for _, s := range list {
-			id, holdout, trials, looks := "-", "-", "-", "-"
-			if s.Question != "" {
-				id = "undecided"
-			}
-			if s.Market != "" {
-				id, trials, looks = s.Market, strconv.Itoa(s.Trials), strconv.Itoa(s.Looks)
-			}
-			if !s.HoldoutFrom.IsZero() {
-				holdout = term.Minute(s.HoldoutFrom.Unix())
-			}
-			row(s.Symbol, s.Timeframe, s.Bars, term.Minute(s.First), term.Minute(s.Last), term.Bytes(s.Size), term.ShortHash(s.Hash), term.Prices(s.MadeUp), s.From(),
-				id, holdout, trials, looks)
+	term.Table(w, header, list, func(s local.StoredSeries) []any {
+		id, holdout, trials, looks := "-", "-", "-", "-"
+		if s.Question != "" {
+			id = "undecided"
 		}
+		if s.Market != "" {
+			id, trials, looks = s.Market, strconv.Itoa(s.Trials), strconv.Itoa(s.Looks)
+		}
+		if !s.HoldoutFrom.IsZero() {
+			holdout = term.Minute(s.HoldoutFrom.Unix())
+		}
+		return []any{s.Symbol, s.Timeframe, s.Bars, term.Minute(s.First), term.Minute(s.Last), term.Bytes(s.Size), term.ShortHash(s.Hash), term.Prices(s.MadeUp), s.From(),
+			id, holdout, trials, looks}
 	})
 	for _, s := range list {
 		if s.Question != "" {

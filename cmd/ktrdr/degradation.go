@@ -33,7 +33,7 @@ func newDegradation(a *app) *cobra.Command {
 
 func printDegradation(w io.Writer, d resilience.DegradationStatus) {
 	fmt.Fprintf(w, "level %s since %s, %.0f%% healthy\n", d.Level, d.Since.Local().Format(time.DateTime), 100*d.Score)
-	term.Table(w, "SERVICE\tHEALTH\tWEIGHT\tCRITICAL", func(row func(...any)) {
+	term.Rows(w, "SERVICE\tHEALTH\tWEIGHT\tCRITICAL", func(row func(...any)) {
 		for _, s := range d.Services {
 			critical := "no"
 			if s.Critical {
@@ -46,9 +46,7 @@ func printDegradation(w io.Writer, d resilience.DegradationStatus) {
 	if len(d.History) == 0 {
 		return
 	}
-	term.Table(w, "AT\tFROM\tTO\tREASON", func(row func(...any)) {
-		for _, c := range d.History {
-			row(c.At.Local().Format(time.DateTime), c.From, c.To, term.Dash(term.Plain(c.Reason)))
-		}
+	term.Table(w, "AT\tFROM\tTO\tREASON", d.History, func(c resilience.LevelChange) []any {
+		return []any{c.At.Local().Format(time.DateTime), c.From, c.To, term.Dash(term.Plain(c.Reason))}
 	})
 }

@@ -37,7 +37,7 @@ func (a *app) listIndicators() error {
 		list = append(list, indicator.Describe(d))
 	}
 	return a.print(list, func(w io.Writer) {
-		term.Table(w, "NAME\tPARAMETERS\tOUTPUTS\tWARM-UP", func(row func(...any)) {
+		term.Rows(w, "NAME\tPARAMETERS\tOUTPUTS\tWARM-UP", func(row func(...any)) {
 			for _, d := range list {
 				var params, outputs []string
 				for _, p := range d.Params {
@@ -72,17 +72,15 @@ func (a *app) showIndicator(name string) error {
 		}
 		fmt.Fprintf(w, "\n%s\n%s\n\n", d.Doc, definedBy(d.Follows))
 		if len(d.Params) > 0 {
-			term.Table(w, "PARAMETER\tKIND\tDEFAULT\tALLOWED\tMEANING", func(row func(...any)) {
+			term.Rows(w, "PARAMETER\tKIND\tDEFAULT\tALLOWED\tMEANING", func(row func(...any)) {
 				for _, p := range d.Params {
 					row(p.Name, p.Kind, p.Default, allowed(p), term.Dash(p.Doc))
 				}
 			})
 			fmt.Fprintln(w)
 		}
-		term.Table(w, "OUTPUT\tUNIT\tWARM-UP", func(row func(...any)) {
-			for _, o := range d.Outputs {
-				row(o.Name, o.Unit, fmt.Sprintf("%d bars", o.WarmUp))
-			}
+		term.Table(w, "OUTPUT\tUNIT\tWARM-UP", d.Outputs, func(o indicator.OutputDescription) []any {
+			return []any{o.Name, o.Unit, fmt.Sprintf("%d bars", o.WarmUp)}
 		})
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/view"
+	"github.com/ktrdr/ktrdr/jobs"
 )
 
 func newModels(a *app) *cobra.Command {
@@ -42,10 +43,8 @@ func (a *app) listModels(ctx context.Context, c *httpapi.Client, limit int) erro
 			return
 		}
 		narrow := term.IsTerminal(w) && term.Width(w) < term.FullIDsAbove
-		term.Table(w, view.ModelHead, func(row func(...any)) {
-			for _, m := range models {
-				row(view.ModelCells(m, narrow)...)
-			}
+		term.Table(w, view.ModelHead, models, func(m jobs.Model) []any {
+			return view.ModelCells(m, narrow)
 		})
 		if next != "" {
 			fmt.Fprintln(w, "There are more: see --limit.")

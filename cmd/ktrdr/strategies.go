@@ -93,7 +93,7 @@ func (a *app) listStrategies(cmd *cobra.Command) error {
 		}
 	}
 	return a.print(list, func(w io.Writer) {
-		term.Table(w, "NAME\tFROM\tMODEL\tTIMEFRAMES\tFEATURES\tDESCRIPTION", func(row func(...any)) {
+		term.Rows(w, "NAME\tFROM\tMODEL\tTIMEFRAMES\tFEATURES\tDESCRIPTION", func(row func(...any)) {
 			for _, s := range list {
 				if !s.Valid {
 					row(s.Name, s.From, "-", "-", "-", "not valid: "+s.Error)

@@ -49,10 +49,8 @@ func newTokenList(a *app) *cobra.Command {
 				return err
 			}
 			return a.print(tokens, func(w io.Writer) {
-				term.Table(w, "TOKEN\tNAME\tSCOPE\tCREATED\tREVOKED", func(row func(...any)) {
-					for _, t := range tokens {
-						row(t.ID, t.Name, t.Scope, term.Ago(t.CreatedAt), term.Ago(t.RevokedAt))
-					}
+				term.Table(w, "TOKEN\tNAME\tSCOPE\tCREATED\tREVOKED", tokens, func(t ktrdr.Token) []any {
+					return []any{t.ID, t.Name, t.Scope, term.Ago(t.CreatedAt), term.Ago(t.RevokedAt)}
 				})
 			})
 		}),

@@ -49,20 +49,18 @@ func printWorkers(w io.Writer, workers []ktrdr.Worker, gone int) {
 }
 
 func listedWorkers(w io.Writer, workers []ktrdr.Worker) {
-	term.Table(w, "WORKER\tNAME\tLIVE\tBUSY\tTYPES\tWHERE\tSEEN", func(row func(...any)) {
-		for _, wk := range workers {
-			live, where := "yes", fmt.Sprintf("%s pid %d", term.Dash(wk.Host), wk.PID)
-			if !wk.Live {
-				live = "no"
-			}
-			if wk.HeldBy != "" {
-				where = "in a backend"
-			}
-			types := make([]string, len(wk.Types))
-			for i, t := range wk.Types {
-				types[i] = string(t)
-			}
-			row(wk.ID, term.Dash(wk.Name), live, fmt.Sprintf("%d/%d", wk.Running, wk.Slots), strings.Join(types, ","), where, term.Ago(wk.SeenAt))
+	term.Table(w, "WORKER\tNAME\tLIVE\tBUSY\tTYPES\tWHERE\tSEEN", workers, func(wk ktrdr.Worker) []any {
+		live, where := "yes", fmt.Sprintf("%s pid %d", term.Dash(wk.Host), wk.PID)
+		if !wk.Live {
+			live = "no"
 		}
+		if wk.HeldBy != "" {
+			where = "in a backend"
+		}
+		types := make([]string, len(wk.Types))
+		for i, t := range wk.Types {
+			types[i] = string(t)
+		}
+		return []any{wk.ID, term.Dash(wk.Name), live, fmt.Sprintf("%d/%d", wk.Running, wk.Slots), strings.Join(types, ","), where, term.Ago(wk.SeenAt)}
 	})
 }

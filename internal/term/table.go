@@ -10,10 +10,19 @@ import (
 	"github.com/ktrdr/ktrdr/internal/text"
 )
 
-// Table prints rows in columns. On a terminal it fits the width: the widest
+// Table prints a list in columns, one row for each item. See Rows.
+func Table[T any](w io.Writer, head string, list []T, cells func(T) []any) {
+	Rows(w, head, func(row func(...any)) {
+		for _, x := range list {
+			row(cells(x)...)
+		}
+	})
+}
+
+// Rows prints rows in columns. On a terminal it fits the width: the widest
 // columns are cut, the first one, which names the row, last. Cells must not be
 // coloured: their colour would count as width.
-func Table(w io.Writer, head string, rows func(row func(cells ...any))) {
+func Rows(w io.Writer, head string, rows func(row func(cells ...any))) {
 	all := [][]string{strings.Split(head, "\t")}
 	rows(func(cells ...any) {
 		texts := make([]string, len(cells))

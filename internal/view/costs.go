@@ -2,6 +2,7 @@ package view
 
 import (
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/ktrdr/ktrdr/instrument"
@@ -20,32 +21,20 @@ func costText(perSide float64, below bool) string {
 	return text
 }
 
-// belowDefault says whether a table of experiments has a marked cost.
-func belowDefault(list []research.ExperimentRow) bool {
-	for _, e := range list {
-		if e.CostBelowDefault {
-			return true
-		}
-	}
-	return false
-}
-
-// printCosts prints what a research paid, and where the costs come from.
+// costs prints what a research paid, and where the costs come from.
 func costs(w io.Writer, paid []research.PaidCosts) {
 	if len(paid) == 0 {
 		return
 	}
-	marked := false
-	term.Table(w, "COSTS OF\tCLASS\tCOMMISSION\tSLIPPAGE\tSPREAD\tPER SIDE\tSOURCE\tOVERRULED", func(row func(...any)) {
-		for _, p := range paid {
-			overruled := "-"
-			if p.Overruled != nil {
-				overruled = costText(p.Overruled.PerSide(), false)
-			}
-			row(p.Symbol, p.Class, costText(p.Commission, false), costText(p.Slippage, false), costText(p.Spread, false),
-				costText(p.PerSide(), p.BelowDefault), string(p.Source), overruled)
-			marked = marked || p.BelowDefault
+	term.Table(w, "COSTS OF\tCLASS\tCOMMISSION\tSLIPPAGE\tSPREAD\tPER SIDE\tSOURCE\tOVERRULED", paid, func(p research.PaidCosts) []any {
+		overruled := "-"
+		if p.Overruled != nil {
+			overruled = costText(p.Overruled.PerSide(), false)
+		}
+		return []any{
+			p.Symbol, p.Class, costText(p.Commission, false), costText(p.Slippage, false), costText(p.Spread, false),
+			costText(p.PerSide(), p.BelowDefault), string(p.Source), overruled,
 		}
 	})
-	report.PrintCostLegend(w, marked)
+	report.PrintCostLegend(w, slices.ContainsFunc(paid, func(p research.PaidCosts) bool { return p.BelowDefault }))
 }

@@ -17,7 +17,7 @@ func Curve(w io.Writer, c *evidence.Curve) {
 	}
 	fmt.Fprintln(w, sharpeText(c.Sharpe))
 	fmt.Fprintln(w, "Returns in %:")
-	term.Table(w, "YEAR\tJAN\tFEB\tMAR\tAPR\tMAY\tJUN\tJUL\tAUG\tSEP\tOCT\tNOV\tDEC\tWHOLE", func(row func(...any)) {
+	term.Rows(w, "YEAR\tJAN\tFEB\tMAR\tAPR\tMAY\tJUN\tJUL\tAUG\tSEP\tOCT\tNOV\tDEC\tWHOLE", func(row func(...any)) {
 		for _, y := range c.Years {
 			cells := []any{y.Year}
 			for _, m := range y.Months {
@@ -34,7 +34,7 @@ func Curve(w io.Writer, c *evidence.Curve) {
 		return
 	}
 	fmt.Fprintln(w, "Deepest drawdowns:")
-	term.Table(w, "PEAK\tTROUGH\tDEPTH\tRECOVERED\tBARS", func(row func(...any)) {
+	term.Rows(w, "PEAK\tTROUGH\tDEPTH\tRECOVERED\tBARS", func(row func(...any)) {
 		for _, d := range c.Drawdowns {
 			recovered := "not yet"
 			if d.Recovered != nil {
@@ -64,9 +64,7 @@ func printReturns(w io.Writer, days []jobs.Point) {
 	if len(days) == 0 {
 		return
 	}
-	term.Table(w, "DAY\tRETURN", func(row func(...any)) {
-		for _, d := range days {
-			row(d.Time.Format("2006-01-02"), fmt.Sprintf("%+.3f %%", 100*d.Value))
-		}
+	term.Table(w, "DAY\tRETURN", days, func(d jobs.Point) []any {
+		return []any{d.Time.Format("2006-01-02"), fmt.Sprintf("%+.3f %%", 100*d.Value)}
 	})
 }

@@ -5,30 +5,30 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/ktrdr/ktrdr/instrument"
-	"github.com/ktrdr/ktrdr/internal/term"
 )
 
-// figureUnit says how a figure is shown.
-type figureUnit int
+// figureUnit says how a figure is shown: multiplied, and in a format.
+type figureUnit struct {
+	times  float64
+	format string
+}
 
-const (
-	asIs        figureUnit = iota
-	fraction               // a fraction, shown as a percentage
-	yearly                 // a fraction per year, shown as a percentage
-	percents               // already a percentage
-	money                  // in the currency of the account
-	count                  // a whole number
-	rounded                // shown as a whole number
-	barCount               // a number of bars
-	hourCount              // a number of hours
-	ratioUnit              // a ratio
-	perYear                // a ratio per year
-	basisPoints            // a fraction, shown in basis points
-	chance                 // a probability
-	times                  // a multiple
+var (
+	asIs        = figureUnit{1, "%.6g"}
+	fraction    = figureUnit{100, "%.2f %%"}        // shown as a percentage
+	yearly      = figureUnit{100, "%.2f %% a year"} // a fraction per year
+	percents    = figureUnit{1, "%.2f %%"}          // already a percentage
+	money       = figureUnit{1, "%.2f"}             // in the currency of the account
+	ratio       = money
+	count       = figureUnit{1, "%.0f"}
+	barCount    = figureUnit{1, "%.4g bars"}
+	hourCount   = figureUnit{1, "%.4g hours"}
+	perYear     = figureUnit{1, "%.2f a year"} // a ratio per year
+	basisPoints = figureUnit{instrument.BasisPoints, "%.3g basis points"}
+	chance      = figureUnit{1, "%.3f"}
+	multiple    = figureUnit{1, "%.2f times"}
 )
 
 // show writes a figure with its unit.
@@ -36,35 +36,7 @@ func (u figureUnit) show(x *float64) string {
 	if x == nil {
 		return "undefined"
 	}
-	switch u {
-	case fraction:
-		return term.Cents(100**x) + " %"
-	case yearly:
-		return term.Cents(100**x) + " % a year"
-	case percents:
-		return term.Cents(*x) + " %"
-	case money:
-		return term.Cents(*x)
-	case count:
-		return strconv.FormatFloat(*x, 'f', -1, 64)
-	case rounded:
-		return fmt.Sprintf("%.0f", *x)
-	case barCount:
-		return fmt.Sprintf("%.4g bars", *x)
-	case hourCount:
-		return fmt.Sprintf("%.4g hours", *x)
-	case ratioUnit:
-		return term.Cents(*x)
-	case perYear:
-		return term.Cents(*x) + " a year"
-	case basisPoints:
-		return strconv.FormatFloat(*x*instrument.BasisPoints, 'g', 3, 64) + " basis points"
-	case chance:
-		return fmt.Sprintf("%.3f", *x)
-	case times:
-		return term.Cents(*x) + " times"
-	}
-	return term.Six(*x)
+	return fmt.Sprintf(u.format, u.times**x)
 }
 
 // figureRow is a figure of a result: its name there, and what it is for people.
@@ -94,35 +66,35 @@ var backtestFigures = []figureGroup{
 	{"Risk", []figureRow{
 		{"sharpe_ratio", "Sharpe ratio", perYear},
 		{"sortino_ratio", "Sortino ratio", perYear},
-		{"calmar_ratio", "Calmar ratio", ratioUnit},
+		{"calmar_ratio", "Calmar ratio", ratio},
 		{"volatility", "volatility", yearly},
 		{"max_drawdown_pct", "maximum drawdown", percents},
 		{"max_drawdown", "the same in money", money},
 		{"max_drawdown_duration", "longest drawdown", barCount},
-		{"recovery_factor", "recovery factor", ratioUnit},
-		{"skew", "skew of bar returns", ratioUnit},
-		{"kurtosis", "kurtosis of bar returns", ratioUnit},
+		{"recovery_factor", "recovery factor", ratio},
+		{"skew", "skew of bar returns", ratio},
+		{"kurtosis", "kurtosis of bar returns", ratio},
 	}},
 	{"Trades", []figureRow{
 		{"total_trades", "trades", count},
 		{"winning_trades", "won", count},
 		{"losing_trades", "lost", count},
 		{"win_rate", "win rate", fraction},
-		{"profit_factor", "profit factor", ratioUnit},
+		{"profit_factor", "profit factor", ratio},
 		{"avg_trade", "average trade", money},
 		{"avg_win", "average win", money},
 		{"avg_loss", "average loss", money},
 		{"largest_win", "largest win", money},
 		{"largest_loss", "largest loss", money},
-		{"trade_t_stat", "t-statistic of trades", ratioUnit},
+		{"trade_t_stat", "t-statistic of trades", ratio},
 		{"avg_holding_period", "average holding", hourCount},
 		{"avg_win_holding_period", "holding of wins", hourCount},
 		{"avg_loss_holding_period", "holding of losses", hourCount},
 		{"exposure", "time in the market", fraction},
-		{"turnover", "turnover", times},
+		{"turnover", "turnover", multiple},
 		{"unfilled_orders", "unfilled orders", count},
 	}},
-	{"Data", []figureRow{{"bars", "bars", count}, {"bars_per_year", "bars a year", rounded}}},
+	{"Data", []figureRow{{"bars", "bars", count}, {"bars_per_year", "bars a year", count}}},
 }
 
 // The groups of a research's figures.
@@ -139,9 +111,9 @@ var researchGroups = []figureGroup{
 	}},
 	{"Evidence", []figureRow{
 		{"test_sharpe", "Sharpe ratio judged", perYear},
-		{"sharpe_z", "z of the Sharpe ratio", ratioUnit},
+		{"sharpe_z", "z of the Sharpe ratio", ratio},
 		{"alpha", "alpha", yearly},
-		{"alpha_z", "z of the alpha", ratioUnit},
+		{"alpha_z", "z of the alpha", ratio},
 		{"deflated_sharpe", "deflated Sharpe ratio", chance},
 		{"trials_counted", "adjusted for trials", count},
 	}},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
@@ -22,10 +23,8 @@ func Memory(w io.Writer, m research.MemoryPage, run string) {
 	}
 	switch m.Kind {
 	case "hypotheses":
-		term.Table(w, "STATUS\tHYPOTHESIS\tPRICES\tFROM\tTESTED BY", func(row func(...any)) {
-			for _, h := range m.Hypotheses {
-				row(h.Status, h.Text, term.Prices(h.MadeUp), h.Source, term.Dash(h.TestedBy))
-			}
+		term.Table(w, "STATUS\tHYPOTHESIS\tPRICES\tFROM\tTESTED BY", m.Hypotheses, func(h research.HypothesisRow) []any {
+			return []any{h.Status, h.Text, term.Prices(h.MadeUp), h.Source, term.Dash(h.TestedBy)}
 		})
 	case "trials":
 		trials(w, m.Trials)
@@ -44,7 +43,7 @@ func nothingYet(w io.Writer, what, run string) {
 }
 
 func trials(w io.Writer, list []ktrdr.Trial) {
-	term.Table(w, "OPERATION\tSTRATEGY\tMARKET\tPRICES\tRUN\tSHARPE\tALPHA\tRETURN\tTRADES\tTRIALS\tLOOKS\tAT\tRESULT", func(row func(...any)) {
+	term.Rows(w, "OPERATION\tSTRATEGY\tMARKET\tPRICES\tRUN\tSHARPE\tALPHA\tRETURN\tTRADES\tTRIALS\tLOOKS\tAT\tRESULT", func(row func(...any)) {
 		for _, t := range list {
 			row(t.Operation.Tail(), text.Fit(term.Dash(t.Strategy), 20), t.Symbols+" "+t.Timeframes, term.Prices(t.MadeUp), term.Dash(ktrdr.ShortRun(t.Run)),
 				term.Hundredths(t.Sharpe), term.Percent(t.Alpha),
@@ -55,19 +54,17 @@ func trials(w io.Writer, list []ktrdr.Trial) {
 
 func Experiments(w io.Writer, list []research.ExperimentRow) {
 	head := "RESEARCH\tSTRATEGY\tPRICES\tVERDICT\t" + strings.Join(evidenceHead, "\t") + "\tRETURN\tTRADES\tAT\tRESULT"
-	term.Table(w, head, func(row func(...any)) {
-		for _, e := range list {
-			said := []string{cmp.Or(e.Standing, string(e.Status))}
-			for _, why := range []string{e.GateReason, e.Error} {
-				if why != "" {
-					said = append(said, why)
-				}
+	term.Table(w, head, list, func(e research.ExperimentRow) []any {
+		said := []string{cmp.Or(e.Standing, string(e.Status))}
+		for _, why := range []string{e.GateReason, e.Error} {
+			if why != "" {
+				said = append(said, why)
 			}
-			row(cells(e.Operation.Tail(), term.Dash(e.Strategy), term.Prices(e.MadeUp), term.Dash(string(e.Verdict)), evidenceCells(e), term.Percent(e.NetReturn),
-				e.Trades, term.Ago(e.At), strings.Join(said, ": "))...)
 		}
+		return cells(e.Operation.Tail(), term.Dash(e.Strategy), term.Prices(e.MadeUp), term.Dash(string(e.Verdict)), evidenceCells(e), term.Percent(e.NetReturn),
+			e.Trades, term.Ago(e.At), strings.Join(said, ": "))
 	})
-	report.PrintCostLegend(w, belowDefault(list))
+	report.PrintCostLegend(w, slices.ContainsFunc(list, func(e research.ExperimentRow) bool { return e.CostBelowDefault }))
 }
 
 // Experiment prints a research: its result, its hypothesis, its strategy.

@@ -104,14 +104,12 @@ func Percent(op ktrdr.Operation) float64 {
 
 // Operations prints operations as a table.
 func Operations(w io.Writer, ops []ktrdr.Operation) {
-	term.Table(w, "OPERATION\tSTATUS\tPROGRESS\tATTEMPTS\tWORKER\tCREATED\tNOTE", func(row func(...any)) {
-		for _, op := range ops {
-			id := string(op.ID)
-			if term.IsTerminal(w) && term.Width(w) < term.FullIDsAbove {
-				id = Short(op)
-			}
-			row(id, op.Status, fmt.Sprintf("%.0f%%", Percent(op)), op.Attempts, term.Dash(string(op.Worker)), term.Ago(op.CreatedAt), Note(op))
+	term.Table(w, "OPERATION\tSTATUS\tPROGRESS\tATTEMPTS\tWORKER\tCREATED\tNOTE", ops, func(op ktrdr.Operation) []any {
+		id := string(op.ID)
+		if term.IsTerminal(w) && term.Width(w) < term.FullIDsAbove {
+			id = Short(op)
 		}
+		return []any{id, op.Status, fmt.Sprintf("%.0f%%", Percent(op)), op.Attempts, term.Dash(string(op.Worker)), term.Ago(op.CreatedAt), Note(op)}
 	})
 }
 

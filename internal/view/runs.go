@@ -21,11 +21,9 @@ func Runs(w io.Writer, page ktrdr.RunPage, q ktrdr.RunQuery) {
 		fmt.Fprintln(w, "No run yet. Start one with `ktrdr research \"a goal\"`.")
 		return
 	}
-	term.Table(w, "RUN\tSTATE\tPRICES\tCREATED\tRESEARCHES\tOPEN\tFAILED\tFINALISTS\tLOOKS\tCLAIMS\tGOAL", func(row func(...any)) {
-		for _, r := range page.Runs {
-			row(ktrdr.ShortRun(r.ID), r.State, term.Prices(r.MadeUp), term.Ago(r.CreatedAt), r.Created, r.Open, r.Failed, r.Finalists, r.Looks, r.Claims,
-				text.Fit(term.Dash(r.Goal), 24))
-		}
+	term.Table(w, "RUN\tSTATE\tPRICES\tCREATED\tRESEARCHES\tOPEN\tFAILED\tFINALISTS\tLOOKS\tCLAIMS\tGOAL", page.Runs, func(r ktrdr.Run) []any {
+		return []any{ktrdr.ShortRun(r.ID), r.State, term.Prices(r.MadeUp), term.Ago(r.CreatedAt), r.Created, r.Open, r.Failed, r.Finalists, r.Looks, r.Claims,
+			text.Fit(term.Dash(r.Goal), 24)}
 	})
 	if page.Next != "" {
 		fmt.Fprintf(w, "There is more: add --cursor %s.\n", page.Next)
@@ -98,7 +96,7 @@ func Researches(w io.Writer, st research.Status) {
 	fmt.Fprintf(w, "researches: %d of at most %d active, %d waiting\n", st.Capacity.Active, st.Capacity.Limit, st.Capacity.Waiting)
 	if len(st.Active) > 0 {
 		waiting := 0
-		term.Table(w, "  SESSION\tRESEARCH\tPHASE\tPROGRESS\tFOR\tSTRATEGY\tGOAL", func(row func(...any)) {
+		term.Rows(w, "  SESSION\tRESEARCH\tPHASE\tPROGRESS\tFOR\tSTRATEGY\tGOAL", func(row func(...any)) {
 			for _, r := range st.Active {
 				if r.Status == ktrdr.Pending {
 					if waiting++; waiting > shownWaiting {

@@ -57,7 +57,7 @@ func printAccounts(w io.Writer, accounts []shownAccount, symbols []research.Symb
 		return
 	}
 	fmt.Fprintln(w, "Figures of each symbol, in % where not a ratio:")
-	term.Table(w, "SYMBOL\tTRADES\tRETURN\tBUY AND HOLD\tSHARPE\tDRAWDOWN\tWIN RATE\tENDED", func(row func(...any)) {
+	term.Rows(w, "SYMBOL\tTRADES\tRETURN\tBUY AND HOLD\tSHARPE\tDRAWDOWN\tWIN RATE\tENDED", func(row func(...any)) {
 		for _, a := range accounts {
 			m := a.Metrics
 			row(a.Symbol, m.Trades, term.Cents(m.Return), orUndefined(m.Hold, 1), orUndefined(m.Sharpe, 1), term.Cents(m.MaxDrawdown),
@@ -88,17 +88,15 @@ func printTrades(w io.Writer, trades []jobs.Trade) {
 	if several {
 		head = "SYMBOL\t" + head
 	}
-	term.Table(w, head, func(row func(...any)) {
-		for _, t := range trades {
-			cells := []any{
-				term.Minute(t.EntryTime.Unix()), term.Minute(t.ExitTime.Unix()), t.Side, term.Six(t.Quantity),
-				term.Six(t.EntryPrice), term.Six(t.ExitPrice), term.Cents(t.Net), term.Cents(t.Costs), t.Reason,
-			}
-			if several {
-				cells = append([]any{t.Symbol}, cells...)
-			}
-			row(cells...)
+	term.Table(w, head, trades, func(t jobs.Trade) []any {
+		cells := []any{
+			term.Minute(t.EntryTime.Unix()), term.Minute(t.ExitTime.Unix()), t.Side, term.Six(t.Quantity),
+			term.Six(t.EntryPrice), term.Six(t.ExitPrice), term.Cents(t.Net), term.Cents(t.Costs), t.Reason,
 		}
+		if several {
+			cells = append([]any{t.Symbol}, cells...)
+		}
+		return cells
 	})
 }
 
@@ -118,7 +116,7 @@ func printPoints(w io.Writer, name string, sum []jobs.Point, accounts []jobs.Acc
 	if len(columns) == 0 {
 		return
 	}
-	term.Table(w, head, func(row func(...any)) {
+	term.Rows(w, head, func(row func(...any)) {
 		for i, p := range columns[0] {
 			cells := []any{term.Minute(p.Time.Unix())}
 			for _, points := range columns {

@@ -45,8 +45,7 @@ func newBacktest(a *app) *cobra.Command {
 	var (
 		r                                     jobs.BacktestRequest
 		capital, commission, slippage, spread float64
-		key                                   string
-		follow                                bool
+		start                                 startFlags
 	)
 	cmd := &cobra.Command{
 		Use: "backtest MODEL", Short: "Backtest a model on past bars", Long: backtestHelp,
@@ -68,11 +67,8 @@ func newBacktest(a *app) *cobra.Command {
 		if r.Model, err = modelFor(ctx, c, args[0]); err != nil {
 			return err
 		}
-		started, err := c.StartBacktest(ctx, r, key)
-		if err != nil {
-			return err
-		}
-		return a.started(ctx, c, started, follow)
+		started, err := c.StartBacktest(ctx, r, start.key)
+		return a.started(ctx, c, started, err, start.follow)
 	})
 	f.StringSliceVar(&r.Symbols, "symbol", nil, "`SYMBOL` to trade; several have one account each (default: all that it was trained on)")
 	f.StringVar(&r.Timeframe, "timeframe", "", "`TIMEFRAME` that it must decide at")
@@ -85,8 +81,7 @@ func newBacktest(a *app) *cobra.Command {
 	f.Float64Var(&spread, "spread", 0, "bid to ask, as a `RATE` of the price")
 	notZero(f, "capital")
 	f.BoolVar(&r.OpenHoldout, "open-holdout", false, "trade the bars of the holdout too; it is counted as a look")
-	f.BoolVarP(&follow, "follow", "f", false, "follow it to its end")
-	f.StringVar(&key, "key", "", "idempotency `KEY`: the same key again starts nothing new")
+	start.add(cmd, "follow it to its end")
 	return cmd
 }
 

@@ -8,13 +8,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/internal/term"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/sqlstore"
@@ -34,11 +34,11 @@ func newBackup(a *app) *cobra.Command {
 		Args: exactly(1, "one FILE to write"),
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "replace an existing file")
-	file := storageFlags(cmd)
+	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		cfg, err := a.serveConfig(cmd, *file)
+		cfg, err := a.configOf(cmd)
 		if err != nil {
-			return &exitError{exitUsage, err}
+			return err
 		}
 		return a.backup(cmd.Context(), cfg, args[0], force)
 	}
@@ -108,23 +108,19 @@ type backedUp struct {
 // damage says, after something was done, which blobs it had to do without.
 func damage(done string, blobs []ktrdr.Hash) error {
 	const most = 5
-	var names strings.Builder
-	for i, h := range blobs[:min(len(blobs), most)] {
-		if i > 0 {
-			names.WriteString(", ")
-		}
-		names.WriteString(h.String())
+	if len(blobs) == 0 {
+		return nil
 	}
+	var names []string
+	for _, h := range blobs[:min(len(blobs), most)] {
+		names = append(names, h.String())
+	}
+	list := text.Join(names)
 	if more := len(blobs) - most; more > 0 {
-		fmt.Fprintf(&names, " and %d more", more)
+		list += fmt.Sprintf(" and %d more", more)
 	}
 	const then = "`ktrdr doctor --deep` tells whose they are; an operation resumes from the checkpoint before, " +
 		"a thread's checkpoint cannot be read without"
-	switch len(blobs) {
-	case 0:
-		return nil
-	case 1:
-		return ktrdr.Errorf(ktrdr.CodeCorrupt, "%s, but 1 blob is missing or damaged: %s; %s", done, &names, then)
-	}
-	return ktrdr.Errorf(ktrdr.CodeCorrupt, "%s, but %d blobs are missing or damaged: %s; %s", done, len(blobs), &names, then)
+	return ktrdr.Errorf(ktrdr.CodeCorrupt, "%s, but %s missing or damaged: %s; %s", done, text.Counted(len(blobs), "blob is", "blobs are"), list,
+		then)
 }

@@ -34,7 +34,7 @@ func newBreakers(a *app) *cobra.Command {
 			return a.breakerHistory(ctx, c, strings.Join(args, ""), limit)
 		}),
 	}
-	history.Flags().IntVar(&limit, "limit", 50, "largest number of rows")
+	limitFlag(history, &limit, 50)
 	cmd.AddCommand(
 		&cobra.Command{Use: "list", Short: "List all breakers with their calls and failures", Args: noArgs, RunE: a.asking(a.listBreakers)},
 		history, newBreakerReset(a), newBreakerForce(a),
@@ -89,10 +89,7 @@ func decision(cmd *cobra.Command, d *resilience.Decision) {
 }
 
 func (a *app) decided(b resilience.Decided, err error) error {
-	if err != nil {
-		return unknownName(err)
-	}
-	return a.print(b, func(w io.Writer) {
+	return a.show(b, unknownName(err), func(w io.Writer) {
 		if b.Forced != "" {
 			fmt.Fprintf(w, "%s is held %s by %s.\n", b.Name, b.Forced, term.Plain(b.By))
 		} else {
@@ -110,10 +107,7 @@ func (a *app) decided(b resilience.Decided, err error) error {
 
 func (a *app) listBreakers(ctx context.Context, c *httpapi.Client, _ []string) error {
 	all, err := c.Breakers(ctx)
-	if err != nil {
-		return err
-	}
-	return a.print(all, func(w io.Writer) {
+	return a.show(all, err, func(w io.Writer) {
 		if len(all) == 0 {
 			fmt.Fprintln(w, "No breakers yet: each appears with its first call.")
 			return
@@ -158,9 +152,6 @@ func standing(b resilience.Status) (state, probe string) {
 }
 
 func (a *app) breakerHistory(ctx context.Context, c *httpapi.Client, name string, limit int) error {
-	if limit < 1 || limit > 1000 {
-		return usagef("--limit must be 1 to 1000, not %d", limit)
-	}
 	all, err := c.BreakerHistory(ctx, name, limit)
 	if err != nil {
 		return err
@@ -191,4 +182,38 @@ func noBreaker(name string, breakers []resilience.Status) error {
 		list[i] = b.Name
 	}
 	return usagef("there is no breaker %s; %s", name, text.Choices(name, list))
+}
+
+const degradationHelp = `Show the degradation level: FULL, DEGRADED, MINIMAL or OFFLINE. It follows from
+the health of the services that the server needs. A worse level switches features
+off; a better one is entered after the services have been healthy for a while.`
+
+func newDegradation(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "degradation", Short: "Degradation level, health of services, features switched off", Long: degradationHelp, Args: noArgs,
+		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+			d, err := c.Degradation(ctx)
+			return a.show(d, err, func(w io.Writer) { printDegradation(w, d) })
+		}),
+	}
+}
+
+func printDegradation(w io.Writer, d resilience.DegradationStatus) {
+	fmt.Fprintf(w, "level %s since %s, %.0f%% healthy\n", d.Level, d.Since.Local().Format(time.DateTime), 100*d.Score)
+	term.Rows(w, "SERVICE\tHEALTH\tWEIGHT\tCRITICAL", func(row func(...any)) {
+		for _, s := range d.Services {
+			critical := "no"
+			if s.Critical {
+				critical = "yes"
+			}
+			row(s.Name, s.Health, s.Weight, critical)
+		}
+	})
+	fmt.Fprintf(w, "switched off: %s\n", term.Dash(strings.Join(names(d.Shed), ", ")))
+	if len(d.History) == 0 {
+		return
+	}
+	term.Table(w, "AT\tFROM\tTO\tREASON", d.History, func(c resilience.LevelChange) []any {
+		return []any{c.At.Local().Format(time.DateTime), c.From, c.To, term.Dash(term.Plain(c.Reason))}
+	})
 }

@@ -28,10 +28,7 @@ func newCheckpointsList(a *app) *cobra.Command {
 		Use: "list", Short: "List the newest checkpoint of each operation", Args: noArgs,
 		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
 			page, err := c.ListCheckpoints(ctx, ktrdr.CheckpointQuery{Limit: limit, Cursor: cursor})
-			if err != nil {
-				return err
-			}
-			return a.print(page, func(w io.Writer) {
+			return a.show(page, err, func(w io.Writer) {
 				if len(page.Checkpoints) == 0 {
 					fmt.Fprintln(w, "No checkpoints yet.")
 					return
@@ -62,10 +59,7 @@ func newCheckpointsShow(a *app) *cobra.Command {
 				return a.checkpointHistory(ctx, c, op)
 			}
 			k, err := c.CheckpointAt(ctx, op, id)
-			if err != nil {
-				return err
-			}
-			return a.print(k, func(w io.Writer) { describeCheckpoint(w, k) })
+			return a.show(k, err, func(w io.Writer) { describeCheckpoint(w, k) })
 		})
 	cmd.Flags().StringVar(&id, "id", "", "this `CHECKPOINT` instead of the newest")
 	cmd.Flags().BoolVar(&history, "history", false, "list all of them")
@@ -74,10 +68,7 @@ func newCheckpointsShow(a *app) *cobra.Command {
 
 func (a *app) checkpointHistory(ctx context.Context, c *httpapi.Client, op ktrdr.OperationID) error {
 	all, err := c.History(ctx, op)
-	if err != nil {
-		return err
-	}
-	return a.print(all, func(w io.Writer) {
+	return a.show(all, err, func(w io.Writer) {
 		term.Table(w, "CHECKPOINT\tTYPE\tEPOCH\tSTEP\tSIZE\tCREATED", all, func(k ktrdr.CheckpointInfo) []any {
 			return []any{k.ID, k.Type, k.Epoch, k.Step, term.Bytes(k.Size), term.Ago(k.CreatedAt)}
 		})
@@ -104,10 +95,7 @@ func newCheckpointsDelete(a *app) *cobra.Command {
 	return a.onOperation("delete", "Delete an ended operation's checkpoints",
 		func(ctx context.Context, c *httpapi.Client, op ktrdr.OperationID) error {
 			n, err := c.DeleteCheckpoints(ctx, op)
-			if err != nil {
-				return err
-			}
-			return a.print(httpapi.DeletedCheckpoints{Operation: op, Deleted: n}, func(w io.Writer) {
+			return a.show(httpapi.DeletedCheckpoints{Operation: op, Deleted: n}, err, func(w io.Writer) {
 				fmt.Fprintf(w, "%d checkpoints of %s deleted; it can no longer be resumed.\n", n, op)
 			})
 		})
@@ -118,10 +106,7 @@ func newCheckpointsStats(a *app) *cobra.Command {
 		Use: "stats", Short: "Count all checkpoints and their size", Args: noArgs,
 		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
 			s, err := c.CheckpointStats(ctx)
-			if err != nil {
-				return err
-			}
-			return a.print(s, func(w io.Writer) {
+			return a.show(s, err, func(w io.Writer) {
 				fmt.Fprintf(w, "%d checkpoints, %s, the oldest %s\n", s.Total, term.Bytes(s.Bytes), term.Ago(s.Oldest))
 			})
 		}),
@@ -141,10 +126,7 @@ backend does the same by itself once an hour.`,
 				return usagef("--days %v: %w", days, err)
 			}
 			done, err := c.Cleanup(ctx, age)
-			if err != nil {
-				return err
-			}
-			return a.print(done, func(w io.Writer) {
+			return a.show(done, err, func(w io.Writer) {
 				fmt.Fprintf(w, "%d checkpoints and %d blobs deleted.\n", done.Checkpoints, done.Blobs)
 			})
 		}),

@@ -80,10 +80,7 @@ func newDataList(a *app) *cobra.Command {
 	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		list, err := a.listLibrary(cmd, func(l *local.Lab) ([]local.StoredSeries, error) { return l.ListInMarkets(cmd.Context(), old) })
-		if err != nil {
-			return err
-		}
-		return a.print(list, func(w io.Writer) { printList(w, list) })
+		return a.show(list, err, func(w io.Writer) { printList(w, list) })
 	}
 	return cmd
 }

@@ -50,10 +50,7 @@ func (a *app) deleteSeries(cmd *cobra.Command, n local.Name) error {
 		gone.Deleted, err = l.Delete(cmd.Context(), n)
 		return err
 	})
-	if err != nil {
-		return noLab(err, n)
-	}
-	return a.print(gone, func(w io.Writer) {
+	return a.show(gone, noLab(err, n), func(w io.Writer) {
 		for _, s := range gone.Deleted {
 			fmt.Fprintf(w, "%s %s deleted: %s\n", s.Symbol, s.Timeframe, s.Facts())
 			if s.Market != "" && s.Current {

@@ -56,10 +56,7 @@ func (a *app) decideMarket(cmd *cobra.Command, n local.Name, c jobs.Choice) erro
 		shown = local.SeriesOf(e).In(p)
 		return l.Missing(cmd.Context(), n, err)
 	})
-	if err != nil {
-		return noLab(err, n)
-	}
-	return a.print(shown, func(w io.Writer) { printMarket(w, shown) })
+	return a.show(shown, noLab(err, n), func(w io.Writer) { printMarket(w, shown) })
 }
 
 func printMarket(w io.Writer, s local.StoredSeries) {

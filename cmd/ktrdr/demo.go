@@ -49,6 +49,7 @@ func newDemo(a *app) *cobra.Command {
 		Use: "demo", Short: "Run eight researches on a made-up market, or show crash recovery with --kill", Long: demoHelp, Args: noArgs,
 	}
 	cmd.Flags().IntVar(&f.researches, "researches", 8, "how many")
+	bounded(cmd, "researches", &f.researches, 1, maxDemo)
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "another seed is another market")
 	cmd.Flags().Float64Var(&f.edge, "edge", demoEdge, "how strong the planted rule is, 0 to 1; 0 plants none")
 	cmd.Flags().StringVar(&f.costs, "costs", "", "cost floors in basis points, `SYMBOL=COMMISSION/SLIPPAGE/SPREAD` (default "+demoCosts+")")
@@ -58,9 +59,6 @@ func newDemo(a *app) *cobra.Command {
 		if kill && (cmd.Flags().Changed("researches") || cmd.Flags().Changed("seed") || cmd.Flags().Changed("edge") ||
 			cmd.Flags().Changed("costs")) {
 			return usagef("--kill has no researches: leave out --researches, --seed, --edge and --costs")
-		}
-		if f.researches < 1 || f.researches > maxDemo {
-			return usagef("--researches must be 1 to %d, not %d", maxDemo, f.researches)
 		}
 		if !(f.edge >= 0 && f.edge <= 1) { // so that NaN is refused too
 			return usagef("--edge must be 0 to 1, not %v", f.edge)

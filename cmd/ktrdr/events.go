@@ -9,6 +9,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/internal/view"
 )
 
@@ -50,24 +51,16 @@ func newEvents(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&after, "after", "", "start after the event with this `ID`, as --json shows it; 0-0: start with the oldest event")
 	cmd.Flags().StringSliceVar(&given, "kind", nil, "only events of these `KINDS`")
 	_ = cmd.RegisterFlagCompletionFunc("kind", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return kindNames(), cobra.ShellCompDirectiveNoFileComp
+		return text.Strings(ktrdr.EventKinds), cobra.ShellCompDirectiveNoFileComp
 	})
 	return cmd
-}
-
-func kindNames() []string {
-	names := make([]string, len(ktrdr.EventKinds))
-	for i, k := range ktrdr.EventKinds {
-		names[i] = string(k)
-	}
-	return names
 }
 
 func eventKinds(given []string) (kinds []ktrdr.EventKind, err error) {
 	for _, name := range given {
 		k := ktrdr.EventKind(strings.ToLower(name))
 		if !k.Known() {
-			return nil, noneSuch("--kind", name, kindNames())
+			return nil, noneSuch("--kind", name, text.Strings(ktrdr.EventKinds))
 		}
 		kinds = append(kinds, k)
 	}

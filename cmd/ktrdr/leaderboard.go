@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -26,9 +25,6 @@ func newLeaderboard(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "leaderboard", Short: "The best researches: claims first, then by deflated Sharpe ratio", Long: leaderboardHelp, Args: noArgs,
 		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
-			if q.Limit < 1 || q.Limit > report.MostRanked {
-				return usagef("--limit must be 1 to %d, not %d", report.MostRanked, q.Limit)
-			}
 			if !slices.Contains(report.Sorts, q.Sort) {
 				return noneSuch("--sort", q.Sort, report.Sorts)
 			}
@@ -37,18 +33,13 @@ func newLeaderboard(a *app) *cobra.Command {
 				return err
 			}
 			b, err := c.Leaderboard(ctx, q)
-			if err != nil {
-				return err
-			}
-			return a.print(leaderboardPage{b, b.Next}, func(w io.Writer) {
+			return a.show(leaderboardPage{b, b.Next}, err, func(w io.Writer) {
 				if len(b.Rows) == 0 {
 					view.NoLeaders(w, q)
 					return
 				}
 				report.PrintLeaderboard(w, b)
-				if b.Next != "" {
-					fmt.Fprintf(w, "There is more: add --cursor %s.\n", b.Next)
-				}
+				more(w, b.Next)
 			})
 		}),
 	}
@@ -57,7 +48,8 @@ func newLeaderboard(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&q.Timeframe, "timeframe", "", "only those that use bars of this `TIMEFRAME`")
 	cmd.Flags().StringVar(&q.Sort, "sort", "rank", "`ORDER`: "+strings.Join(report.Sorts, ", "))
 	cmd.Flags().IntVar(&q.Limit, "limit", 20, "largest number of rows")
-	cmd.Flags().StringVar(&q.Cursor, "cursor", "", "start of the page, as the page before printed it")
+	bounded(cmd, "limit", &q.Limit, 1, report.MostRanked)
+	cursorFlag(cmd, &q.Cursor)
 	_ = cmd.RegisterFlagCompletionFunc("timeframe", completeTimeframes)
 	return cmd
 }

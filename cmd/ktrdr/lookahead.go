@@ -57,6 +57,7 @@ func newCheckLookahead(a *app) *cobra.Command {
 	cmd.Flags().StringSliceVar(&f.symbols, "symbol", nil, "check on the library's bars of these `SYMBOLS` (default: a synthetic market)")
 	cmd.Flags().StringVar(&f.timeframe, "timeframe", "", "make longer bars that the library does not have of those of this `TIMEFRAME`")
 	cmd.Flags().IntVar(&f.bars, "bars", lookaheadBars, "how many bars; of the library's at most the first half")
+	bounded(cmd, "bars", &f.bars, 100, maxLookaheadBars)
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "of the synthetic market and of the network")
 	cmd.Flags().StringVar(&f.model, "model", "", "ask the model of this `FILE`")
 	cmd.Flags().StringVar(&f.plant, "plant", "", "plant a `CHEAT`: "+strings.Join(lookahead.Cheats, ", "))
@@ -78,9 +79,6 @@ func (a *app) completeSymbols(cmd *cobra.Command, _ []string, typed string) ([]s
 }
 
 func (f lookaheadFlags) check() error {
-	if f.bars < 100 || f.bars > maxLookaheadBars {
-		return usagef("--bars must be 100 to %d, not %d", maxLookaheadBars, f.bars)
-	}
 	if f.plant != "" && !slices.Contains(lookahead.Cheats, f.plant) {
 		return noneSuch("--plant", f.plant, lookahead.Cheats)
 	}

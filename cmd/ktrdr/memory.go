@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -42,28 +41,20 @@ type memoryFlags struct {
 
 func (f *memoryFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.run, "run", "", "only those of this `RUN`")
-	cmd.Flags().IntVar(&f.limit, "limit", 50, "largest number of rows")
-	cmd.Flags().StringVar(&f.cursor, "cursor", "", "start of the page, as the page before printed it")
+	limitFlag(cmd, &f.limit, 50)
+	cursorFlag(cmd, &f.cursor)
 }
 
 func (a *app) remember(kind string, f *memoryFlags) func(*cobra.Command, []string) error {
 	return a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
-		if f.limit < 1 || f.limit > 1000 {
-			return usagef("--limit must be 1 to 1000, not %d", f.limit)
-		}
 		run, err := runID(ctx, c, f.run)
 		if err != nil {
 			return err
 		}
 		m, next, err := c.Memory(ctx, research.MemoryQuery{Kind: kind, Run: run, Limit: f.limit, Cursor: f.cursor})
-		if err != nil {
-			return err
-		}
-		return a.print(memoryPage{m, next}, func(w io.Writer) {
+		return a.show(memoryPage{m, next}, err, func(w io.Writer) {
 			view.Memory(w, m, f.run)
-			if next != "" {
-				fmt.Fprintf(w, "There is more: add --cursor %s.\n", next)
-			}
+			more(w, next)
 		})
 	})
 }
@@ -87,10 +78,7 @@ func newMemoryShow(a *app) *cobra.Command {
 		func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
 			if conversation {
 				t, err := c.Conversation(ctx, id)
-				if err != nil {
-					return err
-				}
-				return a.print(t, func(w io.Writer) { view.Conversation(w, a.palette(), t) })
+				return a.show(t, err, func(w io.Writer) { view.Conversation(w, a.palette(), t) })
 			}
 			e, err := c.Experiment(ctx, id)
 			if err != nil {

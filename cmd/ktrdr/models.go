@@ -21,23 +21,17 @@ func newModels(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "models", Short: "List trained models, or save the file of one", Args: noSuchPart,
 		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
-			if limit < 1 || limit > 1000 {
-				return usagef("--limit must be 1 to 1000, not %d", limit)
-			}
 			return a.listModels(ctx, c, limit)
 		}),
 	}
-	cmd.Flags().IntVar(&limit, "limit", 20, "largest number of rows")
+	limitFlag(cmd, &limit, 20)
 	cmd.AddCommand(newModelsSave(a))
 	return cmd
 }
 
 func (a *app) listModels(ctx context.Context, c *httpapi.Client, limit int) error {
 	models, next, err := c.Models(ctx, limit, "")
-	if err != nil {
-		return err
-	}
-	return a.print(models, func(w io.Writer) {
+	return a.show(models, err, func(w io.Writer) {
 		if len(models) == 0 {
 			fmt.Fprintln(w, "No models. Train one with `ktrdr train STRATEGY`.")
 			return
@@ -66,10 +60,7 @@ func newModelsSave(a *app) *cobra.Command {
 				_, err := io.Copy(w, blob)
 				return err
 			})
-			if err != nil {
-				return err
-			}
-			return a.print(savedFile{args[1], size}, func(w io.Writer) { fmt.Fprintf(w, "%s, %s\n", args[1], term.Bytes(size)) })
+			return a.show(savedFile{args[1], size}, err, func(w io.Writer) { fmt.Fprintf(w, "%s, %s\n", args[1], term.Bytes(size)) })
 		}),
 	}
 }

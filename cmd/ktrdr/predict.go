@@ -34,9 +34,10 @@ func newPredict(a *app) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&r.Symbol, "symbol", "", "`SYMBOL` (default: the one that the model was trained on)")
 	f.IntVar(&r.Last, "last", 5, "how many bars")
+	bounded(cmd, "last", &r.Last, 1, jobs.MostPredicted)
 	f.BoolVar(&r.OpenHoldout, "open-holdout", false, "read into the holdout; this is counted as a look")
 	_ = cmd.RegisterFlagCompletionFunc("symbol", a.completeSymbols)
-	ask := a.asking(func(ctx context.Context, c *httpapi.Client, args []string) (err error) {
+	cmd.RunE = a.asking(func(ctx context.Context, c *httpapi.Client, args []string) (err error) {
 		if r.Model, err = modelFor(ctx, c, args[0]); err != nil {
 			return err
 		}
@@ -46,21 +47,11 @@ func newPredict(a *app) *cobra.Command {
 		}
 		return a.printPrediction(said)
 	})
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if r.Last < 1 || r.Last > jobs.MostPredicted {
-			return usagef("--last must be 1 to %d, not %d", jobs.MostPredicted, r.Last)
-		}
-		return ask(cmd, args)
-	}
 	return cmd
 }
 
 func (a *app) printPrediction(p jobs.Prediction) error {
-	if !a.json {
-		for _, x := range p.Warnings {
-			fmt.Fprintln(a.err, "warning:", term.Plain(x))
-		}
-	}
+	a.warn(p.Warnings)
 	return a.print(p, func(w io.Writer) {
 		fmt.Fprintf(w, "%s on %s %s, prices %s\n", term.Plain(p.Strategy), p.Symbol, p.Timeframe, term.Prices(p.MadeUp))
 		term.Table(w, "BAR\tCLOSE\tSIGNAL\tCONFIDENCE\tANSWERS", p.Bars, func(b jobs.PredictedBar) []any {

@@ -46,8 +46,7 @@ type researchFlags struct {
 	ignore bool   // go on although nothing of the goal is understood
 	seed   uint64
 	until  string
-	key    string
-	follow bool
+	startFlags
 }
 
 func newResearch(a *app) *cobra.Command {
@@ -78,7 +77,7 @@ func newResearch(a *app) *cobra.Command {
 	flags.IntVar(&f.Count, "count", 0, "number of researches (default 1; with --until: the size of a generation)")
 	flags.StringVar(&f.until, "until", "",
 		"keep starting generations until this `TIME`, HH:MM on this machine; survives restarts; running researches finish")
-	flags.BoolVarP(&f.follow, "follow", "f", false, "follow the run to its end")
+	f.add(cmd, "follow the run to its end")
 	flags.StringSliceVar(&f.Symbols, "symbol", nil, "`SYMBOL` to research; several are researched together, with one account each")
 	flags.StringSliceVar(&f.Timeframes, "timeframe", nil,
 		"`TIMEFRAME` of the bars, such as 1h; of several, decisions are made at the shortest")
@@ -90,7 +89,6 @@ func newResearch(a *app) *cobra.Command {
 	flags.BoolVar(&f.BypassGates, "bypass-gates", false, "continue when a gate rejects")
 	flags.BoolVar(&f.ignore, "ignore-unknown", false, "start even if nothing of the goal is understood")
 	flags.BoolVar(&f.Force, "force", false, "wait in the queue if it is full, instead of being refused")
-	flags.StringVar(&f.key, "key", "", "idempotency `KEY`: the same key again starts nothing new")
 	_ = cmd.RegisterFlagCompletionFunc("timeframe", completeTimeframes)
 	return cmd
 }
@@ -152,9 +150,7 @@ func (a *app) understood(made research.Triggered) {
 		}
 		fmt.Fprintln(a.err, "not understood:", strings.Join(words, ", "))
 	}
-	for _, x := range made.Warnings {
-		fmt.Fprintln(a.err, "warning:", term.Plain(x))
-	}
+	a.warn(made.Warnings)
 }
 
 func printTriggered(w io.Writer, made research.Triggered) {

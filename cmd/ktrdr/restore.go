@@ -25,11 +25,11 @@ func newRestore(a *app) *cobra.Command {
 		Use: "restore FILE", Short: "Load a backup into an empty store", Long: restoreHelp,
 		Args: exactly(1, "one FILE to read"),
 	}
-	file := storageFlags(cmd)
+	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		cfg, err := a.serveConfig(cmd, *file)
+		cfg, err := a.configOf(cmd)
 		if err != nil {
-			return &exitError{exitUsage, err}
+			return err
 		}
 		if args[0] != "-" {
 			if err := fileOfBackup(args[0]).Check(); err != nil {

@@ -55,7 +55,7 @@ func newResults(a *app) *cobra.Command {
 	cmd.Flags().StringSliceVar(&include, "include", nil, "`COLUMNS` of a backtest: trades, equity, positions, returns")
 	cmd.Flags().IntVar(&limit, "limit", 0, "entries of each column (default 100)")
 	notZero(cmd.Flags(), "limit")
-	cmd.Flags().StringVar(&cursor, "cursor", "", "start of the page, as the page before printed it")
+	cursorFlag(cmd, &cursor)
 	return cmd
 }
 

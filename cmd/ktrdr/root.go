@@ -206,16 +206,20 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// noSuchPart is what a command with others below it says to a word that is not one
+// of them.
+func noSuchPart(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return unknownBelow(cmd, args[0])
+}
+
 // group makes a command that only holds others.
 func group(use, short string, sub ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			return unknownBelow(cmd, args[0])
-		},
+		Args: noSuchPart,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(sub...)
@@ -238,6 +242,14 @@ func (a *app) print(v any, text func(w io.Writer)) error {
 	}
 	text(a.out)
 	return nil
+}
+
+// show prints an answer like print, unless asking for it failed.
+func (a *app) show(v any, err error, text func(w io.Writer)) error {
+	if err != nil {
+		return err
+	}
+	return a.print(v, text)
 }
 
 // line prints v as one line of JSON.

@@ -98,9 +98,6 @@ func newRuns(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "runs", Short: "List runs, newest first, with the counts of their researches", Long: runsHelp, Args: noArgs,
 		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
-			if q.Limit < 1 || q.Limit > 1000 {
-				return usagef("--limit must be 1 to 1000, not %d", q.Limit)
-			}
 			if err := checkSort(q.Sort); err != nil {
 				return err
 			}
@@ -112,15 +109,12 @@ func newRuns(a *app) *cobra.Command {
 				q.State = append(q.State, state)
 			}
 			page, err := c.Runs(ctx, q)
-			if err != nil {
-				return err
-			}
-			return a.print(page, func(w io.Writer) { view.Runs(w, page, q) })
+			return a.show(page, err, func(w io.Writer) { view.Runs(w, page, q) })
 		}),
 	}
 	cmd.Flags().StringSliceVar(&states, "state", nil, "only runs in this `STATE`: running, completed, cancelled, given_up")
 	addSort(cmd, &q.Sort)
-	cmd.Flags().IntVar(&q.Limit, "limit", 20, "largest number of rows")
-	cmd.Flags().StringVar(&q.Cursor, "cursor", "", "start of the page, as the page before printed it")
+	limitFlag(cmd, &q.Limit, 20)
+	cursorFlag(cmd, &q.Cursor)
 	return cmd
 }

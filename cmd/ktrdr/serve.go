@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"strings"
 	"text/tabwriter"
 
@@ -46,18 +47,17 @@ func (a *app) process(log *slog.Logger) backend.Process {
 }
 
 func newServe(a *app) *cobra.Command {
-	var file string
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Start a backend", Long: serveHelp + "\n\n" + settingsHelp(), Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := a.serveConfig(cmd, file)
+			cfg, err := a.configOf(cmd)
 			if err != nil {
-				return &exitError{exitUsage, err}
+				return err
 			}
 			return a.serve(cmd.Context(), cfg)
 		},
 	}
-	cmd.Flags().StringVar(&file, "config", "", "configuration `FILE`, YAML or JSON (KTRDR_CONFIG)")
+	cmd.Flags().String("config", "", "configuration `FILE`, YAML or JSON (KTRDR_CONFIG)")
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml", "json")
 	for _, s := range backend.Settings() {
 		if s.Flag == "" || s.Flag == "data" { // data belongs to every command
@@ -143,4 +143,28 @@ func (a *app) checklist(w io.Writer, s backend.Announcement) {
 		}
 	}
 	fmt.Fprintf(w, "→ %s  (try `ktrdr research --follow`; Ctrl-C stops)\n", s.URL)
+}
+
+// newLog makes the logger that c asks for; verbose shows debug lines too.
+func newLog(c backend.Config, verbose bool, out io.Writer) *slog.Logger {
+	level := c.LogLevel
+	if verbose {
+		level = min(level, slog.LevelDebug)
+	}
+	opts := &slog.HandlerOptions{Level: level}
+	if c.LogJSON {
+		return slog.New(slog.NewJSONHandler(term.JSONLines(out), opts))
+	}
+	return slog.New(slog.NewTextHandler(out, opts))
+}
+
+// newChild is the command of a child process. People have no use for it.
+func newChild(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: backend.ChildCommand, Short: "Run one operation for the backend that started this process", Hidden: true, Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			log := newLog(backend.Config{LogLevel: slog.LevelWarn}, a.verbose, a.err)
+			return backend.RunChild(cmd.Context(), os.Stdin, a.process(log))
+		},
+	}
 }

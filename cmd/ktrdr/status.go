@@ -32,10 +32,7 @@ func newStatus(a *app) *cobra.Command {
 			}
 			if isRunID(args[0]) {
 				run, err := resolveRun(ctx, c, args[0])
-				if err != nil {
-					return err
-				}
-				return a.print(run, func(w io.Writer) { view.Run(w, run) })
+				return a.show(run, err, func(w io.Writer) { view.Run(w, run) })
 			}
 			id, err := resolve(ctx, c, args[0])
 			if err != nil {

@@ -56,15 +56,6 @@ func newStrategies(a *app) *cobra.Command {
 	return cmd
 }
 
-// noSuchPart is what a command with others below it says to a word that is none
-// of them.
-func noSuchPart(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	return unknownBelow(cmd, args[0])
-}
-
 // listedStrategy is a strategy in the list.
 type listedStrategy struct {
 	Name     string               `json:"name"`

@@ -43,10 +43,7 @@ func newStrategiesAdd(a *app) *cobra.Command {
 			added, err = l.Library.AddStrategy(cmd.Context(), n)
 			return err
 		})
-		if err != nil {
-			return err
-		}
-		return a.print(changedStrategy{added.Name, local.FromLab}, func(w io.Writer) {
+		return a.show(changedStrategy{added.Name, local.FromLab}, err, func(w io.Writer) {
 			fmt.Fprintf(w, "%s added to the lab\n", term.Plain(added.Name))
 			a.tellFile(w, added.Name)
 		})
@@ -81,10 +78,7 @@ func newStrategiesDelete(a *app) *cobra.Command {
 		if errors.Is(err, market.ErrNoData) {
 			err = fmt.Errorf("there is no lab yet, and so no strategy %q to delete", args[0])
 		}
-		if err != nil {
-			return err
-		}
-		return a.print(changedStrategy{args[0], local.FromLab}, func(w io.Writer) {
+		return a.show(changedStrategy{args[0], local.FromLab}, err, func(w io.Writer) {
 			fmt.Fprintf(w, "%s deleted from the lab\n", term.Plain(args[0]))
 			a.tellFile(w, args[0])
 		})

@@ -28,10 +28,9 @@ as a trial: see ` + "`ktrdr memory trials`" + `.`
 
 func newTrain(a *app) *cobra.Command {
 	var (
-		r      jobs.TrainingRequest
-		seed   uint64
-		key    string
-		follow bool
+		r     jobs.TrainingRequest
+		seed  uint64
+		start startFlags
 	)
 	cmd := &cobra.Command{
 		Use: "train STRATEGY", Short: "Train a strategy's network", Long: trainHelp,
@@ -44,11 +43,8 @@ func newTrain(a *app) *cobra.Command {
 		if cmd.Flags().Changed("seed") {
 			r.Seed = &seed
 		}
-		started, err := c.StartTraining(ctx, r, key)
-		if err != nil {
-			return err
-		}
-		return a.started(ctx, c, started, follow)
+		started, err := c.StartTraining(ctx, r, start.key)
+		return a.started(ctx, c, started, err, start.follow)
 	})
 	f := cmd.Flags()
 	f.StringSliceVar(&r.Symbols, "symbol", nil, "`SYMBOL` to train on instead of the strategy's; several may be given")
@@ -57,8 +53,7 @@ func newTrain(a *app) *cobra.Command {
 	f.StringVar(&r.EndDate, "end", "", "last `DAY` of the data that is looked at")
 	f.Uint64Var(&seed, "seed", 1, "another seed gives another model")
 	f.BoolVar(&r.OpenHoldout, "open-holdout", false, "train on the bars of the holdout too; it is counted as a look")
-	f.BoolVarP(&follow, "follow", "f", false, "follow it to its end")
-	f.StringVar(&key, "key", "", "idempotency `KEY`: the same key again starts nothing new")
+	start.add(cmd, "follow it to its end")
 	return cmd
 }
 

@@ -216,7 +216,7 @@ func (b *Backend) startEngine(ctx context.Context) error {
 		Host: host, PID: os.Getpid(), Version: b.Version,
 	}
 	b.engine, err = engine.New(engine.Config{
-		Store: b.store, Blobs: b.blobs, Saver: saver, Inline: inline, Backend: b.self, Settings: b.cfg.settings(), Log: b.Log,
+		Store: b.store, Blobs: b.blobs, Saver: saver, Inline: inline, Backend: b.self, Settings: b.cfg.engineSettings(), Log: b.Log,
 		Fingerprint: fingerprints(),
 		Collect:     b.collect,
 		Trash:       trash{b.blobs},

@@ -85,8 +85,8 @@ func (c Config) BlobRoot() string {
 	return filepath.Join(c.Data, "blobs")
 }
 
-// settings returns what the engine is to keep to.
-func (c Config) settings() engine.Settings {
+// engineSettings returns what the engine is to keep to.
+func (c Config) engineSettings() engine.Settings {
 	s := c.Engine
 	s.CheckpointInterval = c.CheckpointEvery
 	if c.NoAutoCheckpoint {

@@ -156,7 +156,7 @@ func TestConfig_CheckpointIntervalIsForEveryWorker(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := c.settings().CheckpointInterval; got != want {
+		if got := c.engineSettings().CheckpointInterval; got != want {
 			t.Errorf("%s: the engine asks for %v, want %v", text, got, want)
 		}
 	}

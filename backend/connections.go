@@ -1,8 +1,6 @@
 package backend
 
 import (
-	"fmt"
-	"strconv"
 	"syscall"
 )
 
@@ -21,17 +19,4 @@ func ConnectionLimit() int {
 		return leastConnections
 	}
 	return int(max(leastConnections, min(1<<30, files.Cur/2))) //nolint:gosec // at most 2^30
-}
-
-func setMaxConnections(c *Config, text string) error {
-	n, err := strconv.Atoi(text)
-	if most := ConnectionLimit(); err == nil && n > most {
-		return fmt.Errorf("needs %d open files and this process may have %d: raise that limit (ulimit -n, LimitNOFILE= of a unit), "+
-			"or choose at most %d", 2*n, 2*most, most)
-	}
-	if err != nil || n < leastConnections {
-		return fmt.Errorf("must be a whole number of at least %d", leastConnections)
-	}
-	c.MaxConnections = n
-	return nil
 }

@@ -89,7 +89,7 @@ type Backend struct {
 	listener net.Listener
 	server   *httpapi.Server
 	worker   *worker.Worker // computes; nil when there are none
-	minds    agent.Minds    // the models that they may ask
+	asks     agent.Minds    // the models that agents may ask
 	models   *modelWiring
 	agents   *worker.Worker  // design and assess; nil when there are none
 	opened   resilience.Undo // closes what was opened, the last first
@@ -108,8 +108,8 @@ type Process struct {
 	Getenv  func(string) string
 }
 
-// Open opens a backend. It answers nobody before Run. After an error it must be
-// closed too.
+// Open opens a backend. It answers no request before Run. After an error it
+// must be closed too.
 func Open(ctx context.Context, cfg Config, p Process) (*Backend, error) {
 	b := &Backend{cfg: cfg, Process: p}
 	return b, b.open(ctx)
@@ -124,7 +124,7 @@ func (b *Backend) open(ctx context.Context) error {
 		return err
 	}
 	// The port is bound before anything is touched, so that a second backend
-	// on it changes nothing; nobody is answered before the engine has started.
+	// on it changes nothing; no request is answered before the engine has started.
 	if err := b.listen(ctx); err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func RunChild(ctx context.Context, in io.Reader, p Process) error {
 	}
 	go func() {
 		_, _ = io.Copy(io.Discard, said)
-		os.Exit(1) // the parent is gone: there is no one to report to
+		os.Exit(1) // the parent is gone: no process takes the result
 	}()
 	kernel, err := KernelNamed(p.Getenv("KTRDR_KERNEL"))
 	if err != nil {

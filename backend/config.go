@@ -33,7 +33,7 @@ type Config struct {
 	Holdout       float64             // share of the bars that only a verdict sees
 	Generation    int                 // researches of a run that do not know of each other
 	Injections    research.Injections // what is to go wrong on purpose
-	Webhook       string              // told of every run that ended; empty means nobody
+	Webhook       string              // URL that is told of every run that ended; empty: none
 
 	NoAuth      bool
 	Hosts       []string // host names, besides loopback, under which the API may be called

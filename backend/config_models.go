@@ -128,9 +128,9 @@ func (c *Config) setRetries(text string) error {
 // others are to have their turn.
 func (m Models) patience() time.Duration { return 3 * m.Timeout }
 
-// cluster is the host that a provider shares with others, as a gateway to many
-// is, so that they are left alone together. One that is alone at its host has
-// none: its own breaker says all there is to say.
+// cluster is the host that a provider shares with others, such as a gateway. Its
+// breaker opens for all of them together. A provider that shares its host with no
+// other has no cluster: its own breaker is enough.
 func (m Models) cluster(provider string) string {
 	host := hostOf(m.Providers[provider])
 	for other, at := range m.Providers {

@@ -71,20 +71,20 @@ func (b *Backend) openModels(ctx context.Context) (err error) {
 		return err
 	}
 	b.models = l
-	b.minds = agent.Minds{Allows: l.level.Allows, Wait: m.Wait, Log: b.Log}
+	b.asks = agent.Minds{Allows: l.level.Allows, Wait: m.Wait, Log: b.Log}
 	if len(l.models) > 0 {
-		b.minds.Models = agent.Within(m.patience(), l.chain)
+		b.asks.Models = agent.Within(m.patience(), l.chain)
 	}
 	return nil
 }
 
-// breakerScopes is what is different for some breakers. That of an agent times
-// whole quests, along all models and with the waits between their tries: that
-// one took long says nothing against the agent.
+// breakerScopes is what is different for some breakers. The breaker of an agent
+// times complete calls, along all models and with the waits between their tries.
+// A long call says nothing against the agent.
 var breakerScopes = map[ktrdr.BreakerScope]resilience.BreakerConfig{ktrdr.ScopeAgent: {SlowRate: -1}}
 
-// retriesAMinute may be made by all agents together, whatever the calls are: so
-// many that a few calls get all of theirs, and no storm comes of many.
+// retriesAMinute is how many retries all agents may make together. A few calls get
+// all of theirs, and many calls do not overload the provider.
 const retriesAMinute = 20
 
 func (b *Backend) chainConfig(l *modelWiring) llm.ChainConfig {
@@ -97,8 +97,8 @@ func (b *Backend) chainConfig(l *modelWiring) llm.ChainConfig {
 	}
 }
 
-// open makes the models of the chain. A price that nobody knows is no reason not
-// to start: such a model is passed over, and says why.
+// open makes the models of the chain. A model without a known price is no reason
+// not to start: it is passed over, and the warning says why.
 func (m Models) open(getenv func(string) string) (all []llm.Model, err error) {
 	prices := llm.DefaultPrices().With(m.Prices)
 	providers := map[string]llm.Provider{}

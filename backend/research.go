@@ -101,8 +101,8 @@ func (b *Backend) budget(ctx context.Context) (usd float64, err error) {
 	return min(b.cfg.Models.Daily-spent.Today, b.cfg.Models.Research).USD(), nil
 }
 
-// makeAgents makes those who design and assess. They have slots of their own,
-// so that no training keeps a design waiting.
+// makeAgents makes the workers that design and assess. They have slots of their
+// own, so that no training keeps a design waiting.
 func (b *Backend) makeAgents() (err error) {
 	if b.cfg.Agents == 0 {
 		return nil
@@ -110,8 +110,8 @@ func (b *Backend) makeAgents() (err error) {
 	b.agents, err = worker.New(worker.Config{
 		Name: "agents", Slots: b.cfg.Agents, HeldBy: b.self.Incarnation,
 		Runners: map[ktrdr.Type]worker.Runner{
-			ktrdr.AgentDesign:     agent.Inject(agent.DesignRunner(research.NewMemory(b.engine), b.minds)),
-			ktrdr.AgentAssessment: agent.Inject(agent.AssessmentRunner(b.minds)),
+			ktrdr.AgentDesign:     agent.Inject(agent.DesignRunner(research.NewMemory(b.engine), b.asks)),
+			ktrdr.AgentAssessment: agent.Inject(agent.AssessmentRunner(b.asks)),
 			ktrdr.AgentConfirm:    agent.Inject(agent.ConfirmationRunner()),
 		},
 		Version: b.Version, Log: b.Log, StopWithin: StopWorkersWithin, Child: b.runChild,

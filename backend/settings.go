@@ -242,7 +242,7 @@ func setCount(to *int, least, most int) func(string) error {
 	}
 }
 
-// Bounds of what is given as a number of seconds or days: nobody means more,
+// Bounds of what is given as a number of seconds or days: no user means more,
 // and sums and small multiples of them are still Durations.
 const (
 	day     = 24 * time.Hour

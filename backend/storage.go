@@ -115,7 +115,7 @@ func foreignBlobs(cfg Config) error {
 	return ktrdr.Errorf(ktrdr.CodeMismatch,
 		"%s holds blobs of another database, and the one at %s is new: name the right one with --db or KTRDR_DB, "+
 			"or restore a backup into this one with `ktrdr restore`; "+
-			"to begin anew, name an empty place for blobs with CHECKPOINT_DIR, or remove the old blobs", WithoutQuery(cfg.BlobRoot()),
+			"to start over, name an empty place for blobs with CHECKPOINT_DIR, or remove the old blobs", WithoutQuery(cfg.BlobRoot()),
 		WithoutSecrets(cfg.Database()))
 }
 

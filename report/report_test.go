@@ -140,7 +140,7 @@ func TestReadCalls_CountsWhatWasChargedInTheSpan(t *testing.T) {
 		ask(2, "a/large", &ktrdr.CallEnd{Status: ktrdr.CallFailed, Error: "503"})
 		ask(3, "b/small", &ktrdr.CallEnd{Status: ktrdr.CallAnswered, Cost: 2_500, Answer: json.RawMessage(`{}`)})
 		ask(4, "b/small", nil)
-		ask(5, "a/large", &ktrdr.CallEnd{Status: ktrdr.CallFailed, Error: ktrdr.NotAsked}) // which nobody was sent
+		ask(5, "a/large", &ktrdr.CallEnd{Status: ktrdr.CallFailed, Error: ktrdr.NotAsked}) // which was sent to no model
 
 		read := func(from time.Time, run string) *ModelCalls {
 			t.Helper()

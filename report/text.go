@@ -152,7 +152,7 @@ func machineSection(m Machine, zone *time.Location) section {
 	count(m.WorkersLeft, "worker left", "workers left")
 	count(m.WorkersLost, "worker was lost", "workers were lost")
 	flush()
-	count(m.Orphaned, "operation lost its worker", "operations lost their worker")
+	count(m.Orphaned, "operation of a dead worker", "operations of dead workers")
 	count(m.Interrupted, "ended with its backend", "ended with their backend")
 	count(m.Requeued, "taken over from a dead backend", "taken over from dead backends")
 	count(m.Reported, "outlived its backend", "outlived their backend")

@@ -48,7 +48,7 @@ func TestReport_IsReadOnOneScreen(t *testing.T) {
 		"EURUSD 1h  unknown  run_01234567  1.31    2.1%   0.98  12.0%   130     2      claimed",
 		"holdout Sharpe 0.91 (95 % interval 0.10 to 1.70, shrunk for selection 0.60)",
 		"1 × TRAINING: <b>disk</b> | full [2J", "`ktrdr resume op_x`",
-		"2 backend starts, 1 worker was lost.", "3 operations lost their worker, 1 taken over from a dead backend, 3 resumed.",
+		"2 backend starts, 1 worker was lost.", "3 operations of dead workers, 1 taken over from a dead backend, 3 resumed.",
 		"Paused from 23:00 to 00:00 CET.", "Paused from 07:00 to now: go on with `ktrdr unpause`.",
 		"12 calls, 1 failed, 0 not settled: $0.3400.", "free some space",
 	} {

@@ -95,7 +95,7 @@ func (a *app) decided(b resilience.Decided, err error) error {
 		} else {
 			fmt.Fprintf(w, "%s is %s.\n", b.Name, b.State)
 		}
-		if b.Forced == ktrdr.BreakerOpen { // nothing is to pass, whoever else is in the way
+		if b.Forced == ktrdr.BreakerOpen { // nothing is to pass, also without the others
 			return
 		}
 		for _, other := range b.InTheWay {

@@ -132,12 +132,11 @@ func (a *app) demo(ctx context.Context, show func(context.Context, *demo) error)
 	return err
 }
 
-// errUnread ends a show that nobody reads any more. Nothing is left to be said.
+// errUnread ends a demo whose output is not read any more.
 var errUnread = &exitError{code: exitUnread}
 
-// whileRead ends the context when a write finds that nobody reads, as when head
-// has seen enough. Else the process would end in that write, and leave its
-// folder behind.
+// whileRead ends the context when the output is not read any more, as by head.
+// Else the process would end in a write, and leave its folder behind.
 func whileRead(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	broken := make(chan os.Signal, 1)
@@ -202,11 +201,11 @@ func (d *demo) perform(ctx context.Context) error {
 				return err
 			}
 			if root := d.find(d.root); root != nil && root.Status.Terminal() {
-				whole, err := d.client.Operation(ctx, d.root) // a list has no results
+				full, err := d.client.Operation(ctx, d.root) // a list has no results
 				if err != nil {
 					return err
 				}
-				return d.verdict(whole, tree)
+				return d.verdict(full, tree)
 			}
 		}
 	}
@@ -283,7 +282,7 @@ func (d *demo) play(ctx context.Context) error {
 	switch {
 	case d.act == 0 && running >= 3:
 		d.act++
-		d.say("✗ kill -9 of worker 1, pid %d: nobody is told", d.workers[0].pid())
+		d.say("✗ kill -9 of worker 1, pid %d, without a word to the backend", d.workers[0].pid())
 		d.workers[0].kill()
 	case d.act == 1 && d.orphaned > 0:
 		d.act++

@@ -220,9 +220,9 @@ func TestCLI_TokensOpenWhatTheirScopeAllows(t *testing.T) {
 	stranger.must("ops")
 	stranger.refused(exitFailed, "", "pause")
 
-	nobody := *l
-	nobody.env = append([]string{"KTRDR_TOKEN=ktrdr_" + strings.Repeat("A", 43)}, l.env...)
-	nobody.refused(exitFailed, "does not accept the token of KTRDR_TOKEN", "ops")
+	unknown := *l
+	unknown.env = append([]string{"KTRDR_TOKEN=ktrdr_" + strings.Repeat("A", 43)}, l.env...)
+	unknown.refused(exitFailed, "does not accept the token of KTRDR_TOKEN", "ops")
 
 	l.must("token", "revoke", made.ID)
 	for deadline := time.Now().Add(15 * time.Second); stranger.run("ops").code == exitOK; {

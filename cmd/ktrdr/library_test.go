@@ -97,7 +97,7 @@ func (l *lab) resultOf(name string) research.Result {
 	return r
 }
 
-// healthy asks the doctor, to whom nothing may be wrong.
+// healthy runs the doctor, which must find nothing wrong.
 func (l *lab) healthy(args ...string) string {
 	l.t.Helper()
 	out := l.must(append([]string{"doctor"}, args...)...)

@@ -128,7 +128,7 @@ func TestCheckLookahead_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 		{"a cheat we do not know", "--plant bribe: there are same-bar-fill, ", exitUsage, []string{name, "--plant", "bribe"}},
 		{"too few bars", "--bars must be 100 to", exitUsage, []string{name, "--bars", "5"}},
 		{"a timeframe of a synthetic market", "name them with --symbol", exitUsage, []string{name, "--timeframe", "1h"}},
-		{"a timeframe that is none", "--timeframe: ", exitUsage, []string{name, "--symbol", "A", "--timeframe", "x"}},
+		{"not a timeframe", "--timeframe: ", exitUsage, []string{name, "--symbol", "A", "--timeframe", "x"}},
 		{"a strategy that is not there", "there is no strategy", exitUsage, []string{"moon"}},
 		{"bars that give no samples", "more --bars may help", exitFailed, []string{name, "--bars", "150"}},
 	} {

@@ -29,7 +29,7 @@ func main() {
 	go func() {
 		<-signals
 		cancel(errStopped)
-		<-signals // whoever asks twice does not want to wait
+		<-signals // a user who asks twice does not want to wait
 		os.Exit(exitInterrupted)
 	}()
 

@@ -50,7 +50,7 @@ type lab struct {
 }
 
 // newLab makes a lab whose environment holds nothing
-// of the person who runs the tests, and in which nobody is given up only because
+// of the person who runs the tests, and in which no worker is given up only because
 // the machine is busy.
 func newLab(t *testing.T, env ...string) *lab {
 	t.Helper()

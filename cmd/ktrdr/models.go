@@ -106,7 +106,7 @@ func (a *app) completeModels(cmd *cobra.Command, args []string, typed string) ([
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	models, _, _ := c.Models(ctx, 100, "") // completion has nobody to complain to
+	models, _, _ := c.Models(ctx, 100, "") // shell completion shows no errors
 	var offers []string
 	for _, m := range models {
 		if named(m.Operation, typed) {

@@ -56,7 +56,7 @@ func TestChoose_TakesOnlyWhatIsUnambiguous(t *testing.T) {
 		{"a whole id", string(ids[1]), ids[1], ""},
 		{"the beginning of two", "op_dummy", "", ktrdr.CodeInvalid},
 		{"too little of the tail", "3fa", "", ktrdr.CodeNotFound},
-		{"nobody's", "ffff", "", ktrdr.CodeNotFound},
+		{"unknown", "ffff", "", ktrdr.CodeNotFound},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var found []ktrdr.Operation
@@ -76,7 +76,7 @@ func TestChoose_TakesOnlyWhatIsUnambiguous(t *testing.T) {
 func TestFamily_MakesAParentOnlyWhenAsked(t *testing.T) {
 	leaf := dummy.Spec{Steps: 5, Parallel: true, Priority: 2}
 	if got := family(leaf, 0); len(got.Children) != 0 || got.Steps != 5 {
-		t.Errorf("family of nobody = %+v", got)
+		t.Errorf("family without children = %+v", got)
 	}
 	got := family(leaf, 3)
 	if err := got.Validate(); err != nil || len(got.Children) != 3 || !got.Parallel || got.Priority != 2 || got.Children[0].Parallel {

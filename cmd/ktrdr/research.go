@@ -77,7 +77,7 @@ func newResearch(a *app) *cobra.Command {
 	flags.IntVar(&f.Count, "count", 0, "number of researches (default 1; with --until: the size of a generation)")
 	flags.StringVar(&f.until, "until", "",
 		"keep starting generations until this `TIME`, HH:MM on this machine; survives restarts; running researches finish")
-	f.add(cmd, "follow the run to its end")
+	f.add(cmd, "follow the run until it ends")
 	flags.StringSliceVar(&f.Symbols, "symbol", nil, "`SYMBOL` to research; several are researched together, with one account each")
 	flags.StringSliceVar(&f.Timeframes, "timeframe", nil,
 		"`TIMEFRAME` of the bars, such as 1h; of several, decisions are made at the shortest")

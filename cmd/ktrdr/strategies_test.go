@@ -163,13 +163,13 @@ func TestStrategies_ShowsWhatAStrategyMeans(t *testing.T) {
 			t.Errorf("no %q in:\n%s", want, out)
 		}
 	}
-	whole := file(t, "whole.yaml", l.must("strategies", "show", "trend_two_timeframes", "--yaml"))
+	full := file(t, "whole.yaml", l.must("strategies", "show", "trend_two_timeframes", "--yaml"))
 	type shown struct {
 		Hash     string
 		Strategy map[string]json.RawMessage
 	}
 	a := decode[shown](t, l.must("strategies", "show", "trend_two_timeframes", "--json"))
-	b := decode[shown](t, l.must("strategies", "show", whole, "--json"))
+	b := decode[shown](t, l.must("strategies", "show", full, "--json"))
 	if a.Hash != b.Hash || a.Hash == "" || len(a.Strategy) == 0 {
 		t.Errorf("hash of the strategy %q, with everything spelled out %q", a.Hash, b.Hash)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/ktrdr/ktrdr/research"
 )
 
-// This file prints what came of researches. A figure of the test part never
+// This file prints the results of researches. A figure of the test part never
 // stands alone: the search has chosen by it.
 
 // evidenceHead are the columns that evidenceCells fills.

@@ -31,10 +31,10 @@ type Stage int
 // The steps of a write, in order.
 const (
 	Created Stage = iota // the temporary file exists and is empty
-	Written             // its content is written, not durable
-	Synced              // its content is durable
-	Renamed             // it has its name, which is not durable
-	Durable             // its name is durable
+	Written              // its content is written, not durable
+	Synced               // its content is durable
+	Renamed              // it has its name, which is not durable
+	Durable              // its name is durable
 )
 
 // Write creates a temporary file, fills it, and gives it the name that fill

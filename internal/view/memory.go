@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/instrument"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
@@ -120,4 +122,89 @@ func ModelCells(m jobs.Model, narrow bool) []any {
 		id, m.Strategy, strings.Join(m.Symbols, ",") + " " + strings.Join(m.Timeframes, ","), term.Prices(m.MadeUp), m.Seed,
 		term.Optional("%.4f", m.TestAccuracy), term.Optional("%.4f", m.Baseline), m.Warnings, term.ShortHash(m.File.SHA256.String()), term.Ago(m.CompletedAt),
 	}
+}
+
+// costText is the cost of one side of a trade in a table, marked where it is
+// below the default of the asset class.
+func costText(perSide float64, below bool) string {
+	text := strconv.FormatFloat(perSide*instrument.BasisPoints, 'g', 3, 64) + "bp"
+	if below {
+		text += "*"
+	}
+	return text
+}
+
+// costs prints what a research paid, and where the costs come from.
+func costs(w io.Writer, paid []research.PaidCosts) {
+	if len(paid) == 0 {
+		return
+	}
+	term.Table(w, "COSTS OF\tCLASS\tCOMMISSION\tSLIPPAGE\tSPREAD\tPER SIDE\tSOURCE\tOVERRULED", paid, func(p research.PaidCosts) []any {
+		overruled := "-"
+		if p.Overruled != nil {
+			overruled = costText(p.Overruled.PerSide(), false)
+		}
+		return []any{
+			p.Symbol, p.Class, costText(p.Commission, false), costText(p.Slippage, false), costText(p.Spread, false),
+			costText(p.PerSide(), p.BelowDefault), string(p.Source), overruled,
+		}
+	})
+	report.PrintCostLegend(w, slices.ContainsFunc(paid, func(p research.PaidCosts) bool { return p.BelowDefault }))
+}
+
+// This file prints the results of researches. A figure of the test part never
+// stands alone: the search has chosen by it.
+
+// evidenceHead are the columns that evidenceCells fills.
+var evidenceHead = []string{"SHARPE", "ALPHA", "DEFL", "TRIALS", "LOOKS", "HOLD", "COST"}
+
+// evidenceCells shows the trials and looks on the market now; without a row of
+// the ledger, the trials that the verdict was adjusted for.
+func evidenceCells(e research.ExperimentRow) []any {
+	trials, looks, cost := "-", "-", "-"
+	if e.Trials > 0 {
+		trials = fmt.Sprint(e.Trials)
+	}
+	if e.Standing != "" {
+		trials, looks = fmt.Sprint(e.MarketTrials), fmt.Sprint(e.MarketLooks)
+	}
+	if e.CostPerSide != nil {
+		cost = costText(*e.CostPerSide, e.CostBelowDefault)
+	}
+	return []any{term.Hundredths(e.TestSharpe), term.Percent(e.Alpha), term.Hundredths(e.Deflated), trials, looks, term.Percent(e.BuyAndHold), cost}
+}
+
+// cells joins single cells and lists of them to a row.
+func cells(parts ...any) (row []any) {
+	for _, p := range parts {
+		if list, ok := p.([]any); ok {
+			row = append(row, list...)
+		} else {
+			row = append(row, p)
+		}
+	}
+	return row
+}
+
+func ResultOf(op ktrdr.Operation) (r research.Result) {
+	_ = json.Unmarshal(op.Result, &r) // one that failed has none
+	return r
+}
+
+// VerdictOf is what a research came to, in a few words. A look may lift a
+// finalist.
+func VerdictOf(r research.Result) string {
+	return term.OnMadeUp(verdictWords(r), r.MadeUp)
+}
+
+func verdictWords(r research.Result) string {
+	switch {
+	case r.Outcome == research.OutcomeRejected:
+		return "rejected by a gate: " + r.GateReason
+	case r.Rung == ktrdr.RungFinalist:
+		return "finalist"
+	case r.Verdict == "":
+		return "-"
+	}
+	return string(r.Verdict)
 }

@@ -120,41 +120,22 @@ func Open(ctx context.Context, cfg Config, p Process) (*Backend, error) {
 func (b *Backend) Close(ctx context.Context, err error) error { return b.opened.Rollback(ctx, err) }
 
 func (b *Backend) open(ctx context.Context) error {
-	if err := b.openFolder(); err != nil {
-		return err
-	}
-	// The port is bound before anything is touched, so that a second backend
-	// on it changes nothing; no request is answered before the engine has started.
-	if err := b.listen(ctx); err != nil {
-		return err
-	}
-	if err := b.openStores(ctx); err != nil {
-		return err
-	}
 	b.outcomes = newOutcomes()
-	var err error
-	if b.began, err = b.store.LastEvent(ctx); err != nil {
-		return fmt.Errorf("database: %w", err)
+	for _, step := range []func(context.Context) error{
+		b.openFolder,
+		// The port is bound before anything is touched, so that a second backend
+		// on it changes nothing; no request is answered before the engine has started.
+		b.listen,
+		b.openStores, b.startEngine, b.openModels, b.openDesk, b.makeServer, b.makeWorker, b.makeAgents,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
 	}
-	if err := b.startEngine(ctx); err != nil {
-		return err
-	}
-	if err := b.openModels(ctx); err != nil {
-		return err
-	}
-	if err := b.openDesk(ctx); err != nil {
-		return err
-	}
-	if err := b.makeServer(); err != nil {
-		return err
-	}
-	if err := b.makeWorker(); err != nil {
-		return err
-	}
-	return b.makeAgents()
+	return nil
 }
 
-func (b *Backend) openFolder() error {
+func (b *Backend) openFolder(context.Context) error {
 	if err := MakeFolder(b.cfg.Data); err != nil {
 		return err
 	}
@@ -198,7 +179,13 @@ func (b *Backend) openStores(ctx context.Context) (err error) {
 		return fmt.Errorf("blobs: %w", err)
 	}
 	b.later("blobs", b.blobs.Close)
-	return Storage{b.store, b.blobs}.Join(ctx, b.cfg)
+	if err := (Storage{b.store, b.blobs}).Join(ctx, b.cfg); err != nil {
+		return err
+	}
+	if b.began, err = b.store.LastEvent(ctx); err != nil {
+		return fmt.Errorf("database: %w", err)
+	}
+	return nil
 }
 
 func (b *Backend) startEngine(ctx context.Context) error {
@@ -316,7 +303,7 @@ func (b *Backend) openDesk(ctx context.Context) (err error) {
 	return err
 }
 
-func (b *Backend) makeServer() (err error) {
+func (b *Backend) makeServer(context.Context) (err error) {
 	researches, err := b.researchDesk()
 	if err != nil {
 		return err
@@ -355,7 +342,7 @@ func (b *Backend) hosts() []string {
 	return append(slices.Clone(b.cfg.Hosts), host)
 }
 
-func (b *Backend) makeWorker() (err error) {
+func (b *Backend) makeWorker(context.Context) (err error) {
 	if b.cfg.Workers == 0 {
 		return nil
 	}

@@ -103,7 +103,7 @@ func (b *Backend) budget(ctx context.Context) (usd float64, err error) {
 
 // makeAgents makes the workers that design and assess. They have slots of their
 // own, so that no training keeps a design waiting.
-func (b *Backend) makeAgents() (err error) {
+func (b *Backend) makeAgents(context.Context) (err error) {
 	if b.cfg.Agents == 0 {
 		return nil
 	}

@@ -19,12 +19,7 @@ every trial and every look: they count again when the prices return, under any n
 func newDataDelete(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "delete SYMBOL [TIMEFRAME]", Short: "Delete a series", Long: deleteDataHelp, ValidArgsFunction: a.completeSeries,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				return nil
-			}
-			return exactly(2, "a SYMBOL, and a TIMEFRAME unless all are meant")(cmd, args)
-		},
+		Args: oneOrTwo("a SYMBOL, and a TIMEFRAME unless all are meant"),
 	}
 	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

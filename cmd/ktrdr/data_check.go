@@ -21,12 +21,7 @@ func newDataCheck(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "check SYMBOL TIMEFRAME | FILE", Short: "Check a series or a price file", Long: checkDataHelp,
 		ValidArgsFunction: a.completeSeries,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return exactly(2, seriesArgs+", or one FILE")(cmd, args)
-			}
-			return nil
-		},
+		Args:              oneOrTwo(seriesArgs + ", or one FILE"),
 	}
 	f.add(cmd)
 	storageFlags(cmd)
@@ -73,8 +68,5 @@ func newDataCheck(a *app) *cobra.Command {
 
 func (a *app) printChecked(r local.Checked) error {
 	err := a.print(r, func(w io.Writer) { r.Print(w, a.palette(), a.verbose) })
-	if err == nil && !r.OK {
-		return &exitError{code: exitFailed}
-	}
-	return err
+	return failedIf(err, !r.OK)
 }

@@ -130,15 +130,10 @@ func (a *app) imported(ctx context.Context, im *local.Importer, targets []local.
 	if err == nil && a.json {
 		err = a.print(results, nil)
 	}
-	switch {
-	case err != nil:
-		return err
-	case failed && exists: // only a flag is missing
+	if err == nil && failed && exists { // only a flag is missing
 		return &exitError{code: exitUsage}
-	case failed:
-		return &exitError{code: exitFailed}
 	}
-	return nil
+	return failedIf(err, failed)
 }
 
 // readFlags say what a price file does not say itself.

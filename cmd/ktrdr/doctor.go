@@ -30,10 +30,7 @@ func newDoctor(a *app) *cobra.Command {
 		}
 		found := doctor.Examine(cmd.Context(), doctor.Options{Config: cfg, Deep: deep, Version: ourVersion(), Server: server, Health: a.askHealth})
 		err = a.print(found, func(w io.Writer) { doctor.Print(w, a.palette(), found) })
-		if err == nil && slices.ContainsFunc(found, func(f doctor.CheckResult) bool { return !f.OK }) {
-			return &exitError{code: exitFailed}
-		}
-		return err
+		return failedIf(err, slices.ContainsFunc(found, func(f doctor.CheckResult) bool { return !f.OK }))
 	}
 	return cmd
 }

@@ -116,23 +116,27 @@ func (a *app) completeIDs(cmd *cobra.Command, args []string, typed string) ([]st
 	if len(args) > 0 {
 		return nil, none
 	}
+	return a.offers(cmd, func(ctx context.Context, c *httpapi.Client) (offers []string) {
+		page, _ := c.List(ctx, ktrdr.OperationQuery{Limit: 100})
+		for _, op := range page.Operations {
+			if named(op.ID, typed) {
+				offers = append(offers, fmt.Sprintf("%s\t%s, created %s", op.ID, op.Status, term.Ago(op.CreatedAt)))
+			}
+		}
+		return offers
+	}), none | cobra.ShellCompDirectiveKeepOrder
+}
+
+// offers asks the server for completions. The shell shows no errors: without an
+// answer there are none.
+func (a *app) offers(cmd *cobra.Command, ask func(ctx context.Context, c *httpapi.Client) []string) []string {
 	ctx, cancel := context.WithTimeout(cmd.Context(), shortly)
 	defer cancel()
 	c, err := a.connect()
 	if err != nil {
-		return nil, none
+		return nil
 	}
-	page, err := c.List(ctx, ktrdr.OperationQuery{Limit: 100})
-	if err != nil {
-		return nil, none
-	}
-	var offers []string
-	for _, op := range page.Operations {
-		if named(op.ID, typed) {
-			offers = append(offers, fmt.Sprintf("%s\t%s, created %s", op.ID, op.Status, term.Ago(op.CreatedAt)))
-		}
-	}
-	return offers, none | cobra.ShellCompDirectiveKeepOrder
+	return ask(ctx, c)
 }
 
 // onOperation makes a command that asks the server about one operation.

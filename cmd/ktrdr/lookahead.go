@@ -114,10 +114,7 @@ func (a *app) checkLookahead(cmd *cobra.Command, name string, f lookaheadFlags) 
 		return err
 	}
 	err = a.print(r, func(w io.Writer) { r.Print(w, a.palette()) })
-	if err == nil && (r.Found || r.Planted != "") {
-		return &exitError{code: exitFailed}
-	}
-	return err
+	return failedIf(err, r.Found || r.Planted != "")
 }
 
 // lookaheadData is the data that a strategy is checked on.

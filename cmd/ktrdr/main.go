@@ -68,6 +68,14 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
+// failedIf makes the exit code that of a failure, after everything has been said.
+func failedIf(err error, failed bool) error {
+	if err == nil && failed {
+		return &exitError{code: exitFailed}
+	}
+	return err
+}
+
 // usagef says that the command line or a setting is wrong.
 func usagef(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}

@@ -101,20 +101,15 @@ func (a *app) completeModels(cmd *cobra.Command, args []string, typed string) ([
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), shortly)
-	defer cancel()
-	c, err := a.connect()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveDefault
-	}
-	models, _, _ := c.Models(ctx, 100, "") // shell completion shows no errors
-	var offers []string
-	for _, m := range models {
-		if named(m.Operation, typed) {
-			offers = append(offers, fmt.Sprintf("%s\t%s, %s", m.Operation, m.Strategy, term.Ago(m.CompletedAt)))
+	return a.offers(cmd, func(ctx context.Context, c *httpapi.Client) (offers []string) {
+		models, _, _ := c.Models(ctx, 100, "")
+		for _, m := range models {
+			if named(m.Operation, typed) {
+				offers = append(offers, fmt.Sprintf("%s\t%s, %s", m.Operation, m.Strategy, term.Ago(m.CompletedAt)))
+			}
 		}
-	}
-	return offers, cobra.ShellCompDirectiveKeepOrder
+		return offers
+	}), cobra.ShellCompDirectiveKeepOrder
 }
 
 const predictHelp = `Show the decisions of a model at the newest closes of a symbol. MODEL is the id of a

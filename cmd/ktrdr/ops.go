@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -74,21 +73,13 @@ func (f opsFlags) query(ctx context.Context, c *httpapi.Client) (ktrdr.Operation
 	if q.Limit < 1 || q.Limit > 1000 {
 		return q, usagef("--limit must be 1 to 1000, not %d; use --all for everything", f.limit)
 	}
-	for _, s := range f.status {
-		status := ktrdr.Status(strings.ToUpper(s))
-		if !status.Known() {
-			return q, noneSuch("--status", s, names(ktrdr.Statuses))
-		}
-		q.Status = append(q.Status, status)
-	}
-	for _, s := range f.types {
-		t := ktrdr.Type(strings.ToLower(s))
-		if !t.Known() {
-			return q, noneSuch("--type", s, names(ktrdr.Types))
-		}
-		q.Type = append(q.Type, t)
-	}
 	var err error
+	if q.Status, err = chosen("--status", f.status, ktrdr.Statuses); err != nil {
+		return q, err
+	}
+	if q.Type, err = chosen("--type", f.types, ktrdr.Types); err != nil {
+		return q, err
+	}
 	if q.Run, err = runID(ctx, c, f.run); err != nil || f.parent == "" {
 		return q, err
 	}
@@ -149,7 +140,7 @@ func newEvents(a *app) *cobra.Command {
 			if after != "" && cursor == (ktrdr.Cursor{}) {
 				cursor = httpapi.FromBeginning
 			}
-			kinds, err := eventKinds(given)
+			kinds, err := chosen("--kind", given, ktrdr.EventKinds)
 			if err != nil {
 				return err
 			}
@@ -169,17 +160,6 @@ func newEvents(a *app) *cobra.Command {
 		return text.Strings(ktrdr.EventKinds), cobra.ShellCompDirectiveNoFileComp
 	})
 	return cmd
-}
-
-func eventKinds(given []string) (kinds []ktrdr.EventKind, err error) {
-	for _, name := range given {
-		k := ktrdr.EventKind(strings.ToLower(name))
-		if !k.Known() {
-			return nil, noneSuch("--kind", name, text.Strings(ktrdr.EventKinds))
-		}
-		kinds = append(kinds, k)
-	}
-	return kinds, nil
 }
 
 // stream prints events until the context ends or, for one operation, until it

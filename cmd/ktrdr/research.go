@@ -53,12 +53,7 @@ func newResearch(a *app) *cobra.Command {
 	var f researchFlags
 	cmd := &cobra.Command{
 		Use: "research [GOAL]", Short: "Research a goal: design, train, backtest, judge", Long: researchHelp,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return exactly(1, "at most one GOAL: put it into quotes")(cmd, args)
-			}
-			return nil
-		},
+		Args: atMostOne("GOAL: put it into quotes"),
 	}
 	cmd.RunE = a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
 		if most := f.most(); cmd.Flags().Changed("count") && (f.Count < 1 || f.Count > most) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -120,6 +121,18 @@ func noneSuch(flag, word string, names []string) error {
 	return usagef("%s %s: %s", flag, word, text.Choices(word, names))
 }
 
+// chosen reads the values of a flag that takes some of the known words, in any case.
+func chosen[T ~string](flag string, given []string, known []T) (list []T, err error) {
+	for _, word := range given {
+		i := slices.IndexFunc(known, func(k T) bool { return strings.EqualFold(string(k), word) })
+		if i < 0 {
+			return nil, noneSuch(flag, word, names(known))
+		}
+		list = append(list, known[i])
+	}
+	return list, nil
+}
+
 // names are words as flags take them.
 func names[T ~string](words []T) []string {
 	list := make([]string, len(words))
@@ -175,6 +188,16 @@ func exactly(n int, what string) cobra.PositionalArgs {
 			return usagef("`%s` takes %s; see `%s --help`", cmd.CommandPath(), what, cmd.CommandPath())
 		}
 		return nil
+	}
+}
+
+// oneOrTwo takes one argument or two.
+func oneOrTwo(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			return nil
+		}
+		return exactly(2, what)(cmd, args)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -44,20 +43,26 @@ func (a *app) onRunOrOperation(use, short string,
 		Use: use + " RUN|OPERATION", Short: short,
 		Args: exactly(1, "one RUN or OPERATION: its id, or enough of it"), ValidArgsFunction: a.completeRunsAndIDs,
 		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
-			if isRunID(args[0]) {
-				found, err := resolveRun(ctx, c, args[0])
-				if err != nil {
-					return err
-				}
-				return run(ctx, c, found)
-			}
-			id, err := resolve(ctx, c, args[0])
-			if err != nil {
-				return err
-			}
-			return op(ctx, c, id)
+			return runOrOperation(ctx, c, args[0], run, op)
 		}),
 	}
+}
+
+func runOrOperation(ctx context.Context, c *httpapi.Client, arg string,
+	run func(context.Context, *httpapi.Client, ktrdr.Run) error, op func(context.Context, *httpapi.Client, ktrdr.OperationID) error,
+) error {
+	if isRunID(arg) {
+		found, err := resolveRun(ctx, c, arg)
+		if err != nil {
+			return err
+		}
+		return run(ctx, c, found)
+	}
+	id, err := resolve(ctx, c, arg)
+	if err != nil {
+		return err
+	}
+	return op(ctx, c, id)
 }
 
 // completeRunsAndIDs offers the newest runs and operations that an argument may
@@ -67,22 +72,15 @@ func (a *app) completeRunsAndIDs(cmd *cobra.Command, args []string, typed string
 	if len(args) > 0 || !strings.HasPrefix(typed, runPrefix[:min(len(typed), len(runPrefix))]) {
 		return offers, directive
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), shortly)
-	defer cancel()
-	c, err := a.connect()
-	if err != nil {
-		return offers, directive
-	}
-	page, err := c.Runs(ctx, ktrdr.RunQuery{Limit: 50})
-	if err != nil {
-		return offers, directive
-	}
-	var runs []string
-	for _, r := range page.Runs {
-		if strings.HasPrefix(r.ID, typed) {
-			runs = append(runs, fmt.Sprintf("%s\t%s, created %s", r.ID, r.State, term.Ago(r.CreatedAt)))
+	runs := a.offers(cmd, func(ctx context.Context, c *httpapi.Client) (runs []string) {
+		page, _ := c.Runs(ctx, ktrdr.RunQuery{Limit: 50})
+		for _, r := range page.Runs {
+			if strings.HasPrefix(r.ID, typed) {
+				runs = append(runs, fmt.Sprintf("%s\t%s, created %s", r.ID, r.State, term.Ago(r.CreatedAt)))
+			}
 		}
-	}
+		return runs
+	})
 	return append(runs, offers...), directive
 }
 
@@ -101,12 +99,9 @@ func newRuns(a *app) *cobra.Command {
 			if err := checkSort(q.Sort); err != nil {
 				return err
 			}
-			for _, s := range states {
-				state := ktrdr.RunState(strings.ToUpper(s))
-				if !slices.Contains(ktrdr.RunStates, state) {
-					return noneSuch("--state", s, names(ktrdr.RunStates))
-				}
-				q.State = append(q.State, state)
+			var err error
+			if q.State, err = chosen("--state", states, ktrdr.RunStates); err != nil {
+				return err
 			}
 			page, err := c.Runs(ctx, q)
 			return a.show(page, err, func(w io.Writer) { view.Runs(w, page, q) })

@@ -20,25 +20,14 @@ func newStatus(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "status [RUN|OPERATION]", Short: "Show the state of the server, of a run or of an operation",
 		ValidArgsFunction: a.completeRunsAndIDs,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return exactly(1, "at most one RUN or OPERATION")(cmd, args)
-			}
-			return nil
-		},
+		Args:              atMostOne("RUN or OPERATION"),
 		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
 			if len(args) == 0 {
 				return a.health(ctx, c)
 			}
-			if isRunID(args[0]) {
-				run, err := resolveRun(ctx, c, args[0])
-				return a.show(run, err, func(w io.Writer) { view.Run(w, run) })
-			}
-			id, err := resolve(ctx, c, args[0])
-			if err != nil {
-				return err
-			}
-			return a.operation(ctx, c, id)
+			return runOrOperation(ctx, c, args[0], func(_ context.Context, _ *httpapi.Client, run ktrdr.Run) error {
+				return a.print(run, func(w io.Writer) { view.Run(w, run) })
+			}, a.operation)
 		}),
 	}
 }
@@ -81,10 +70,7 @@ func (a *app) health(ctx context.Context, c *httpapi.Client) error {
 			fmt.Fprintln(w, p.Bad("✗"), term.Plain(problem))
 		}
 	})
-	if err == nil && h.Status != "ok" {
-		return &exitError{code: exitFailed}
-	}
-	return err
+	return failedIf(err, h.Status != "ok")
 }
 
 // serverStatus is how the server is, and how research stands.

@@ -28,13 +28,10 @@ func newValidate(a *app) *cobra.Command {
 					r.Print(w, a.palette())
 				}
 			})
-			switch {
-			case err == nil && unread:
+			if err == nil && unread {
 				return &exitError{code: exitUsage}
-			case err == nil && failed:
-				return &exitError{code: exitFailed}
 			}
-			return err
+			return failedIf(err, failed)
 		},
 	}
 }

@@ -64,7 +64,8 @@ func (c *Config) ownSettings() []Setting {
 		{"hosts", "KTRDR_HOSTS", "", "NAME,…", "", "host names, besides loopback, under which the API may be called", c.setHosts},
 		{
 			"max_connections", "KTRDR_MAX_CONNECTIONS", "", "N", "",
-			"connections open at once, a quarter of them for workers only (default: half of the descriptor limit, at most 16384)", c.setMaxConnections,
+			"connections open at once, a quarter of them for workers only (default: half of the descriptor limit, at most 16384)",
+			c.setMaxConnections,
 		},
 		{"tls_cert", "KTRDR_TLS_CERT", "tls-cert", "FILE", "", "certificate, PEM", setText(&c.TLSCert)},
 		{"tls_key", "KTRDR_TLS_KEY", "tls-key", "FILE", "", "its key, PEM", setText(&c.TLSKey)},

@@ -170,7 +170,8 @@ func WrongBlobs(cfg Config, status sqlstore.Status, found blob.Found) string {
 	case !found.There:
 		return fmt.Sprintf("this database belongs to the blob root %s, and %s does not exist", status.BlobRoot, at)
 	case found.Identity == "":
-		return fmt.Sprintf("this database belongs to the blob root %s, and %s is not a blob root: it has no file named identity", status.BlobRoot, at)
+		return fmt.Sprintf("this database belongs to the blob root %s, and %s is not a blob root: it has no file named identity",
+			status.BlobRoot, at)
 	}
 	return fmt.Sprintf("this database belongs to the blob root %s, and %s is another", status.BlobRoot, at)
 }

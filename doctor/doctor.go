@@ -319,6 +319,7 @@ func (d *doctor) ours(ctx context.Context, h ktrdr.Health) bool {
 	d.bad("server",
 		fmt.Sprintf("name the server of this lab with --url or KTRDR_URL (`ktrdr serve` starts one); or look at the server's lab: "+
 			"name its folder with --data, its database with --db (the server's is %s)", h.Store.Location),
-		"the server at %s serves another lab: it serves lab %s, and %s holds %s", d.Server, h.Store.Lab, backend.WithoutSecrets(d.cfg.Database()), lab)
+		"the server at %s serves another lab: it serves lab %s, and %s holds %s", d.Server, h.Store.Lab,
+		backend.WithoutSecrets(d.cfg.Database()), lab)
 	return false
 }

@@ -141,7 +141,8 @@ func (s Description) Print(w io.Writer) {
 	} else {
 		term.Field(w, "gaps", "%s", s.gaps)
 	}
-	term.Field(w, "range", "%s to %s, %+.2f%% from the first open to the last close", term.Number(f.Lowest), term.Number(f.Highest), 100*f.Change)
+	term.Field(w, "range", "%s to %s, %+.2f%% from the first open to the last close", term.Number(f.Lowest), term.Number(f.Highest),
+		100*f.Change)
 	if f.Volatility != nil {
 		term.Field(w, "volatility", "%.4f%% a bar, %.1f%% a year of %.0f bars", 100**f.Deviation, 100**f.Volatility, f.BarsPerYear)
 	}
@@ -153,7 +154,8 @@ func (s Description) Print(w io.Writer) {
 	term.Rows(w, "TIME\tOPEN\tHIGH\tLOW\tCLOSE\tVOLUME", func(row func(...any)) {
 		rows := func(list []shownBar) {
 			for _, x := range list {
-				row(term.Minute(x.Time.Unix()), term.Number(x.Open), term.Number(x.High), term.Number(x.Low), term.Number(x.Close), term.Number(x.Volume))
+				row(term.Minute(x.Time.Unix()), term.Number(x.Open), term.Number(x.High), term.Number(x.Low), term.Number(x.Close),
+					term.Number(x.Volume))
 			}
 		}
 		rows(s.Head)

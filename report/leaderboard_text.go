@@ -36,8 +36,9 @@ func leaderCells(l Leader) []any {
 		l.Standing += " *"
 	}
 	return []any{
-		l.Operation.Tail(), text.Fit(term.Dash(l.Strategy), 16), l.Symbols + " " + l.Timeframes, term.Prices(l.MadeUp), term.Dash(ktrdr.ShortRun(l.Run)),
-		term.Hundredths(l.Sharpe), term.Percent(l.Alpha), term.Hundredths(l.Deflated), term.Percent(l.NetReturn), l.MarketTrials, l.MarketLooks, l.Standing,
+		l.Operation.Tail(), text.Fit(term.Dash(l.Strategy), 16), l.Symbols + " " + l.Timeframes, term.Prices(l.MadeUp),
+		term.Dash(ktrdr.ShortRun(l.Run)), term.Hundredths(l.Sharpe), term.Percent(l.Alpha), term.Hundredths(l.Deflated),
+		term.Percent(l.NetReturn), l.MarketTrials, l.MarketLooks, l.Standing,
 	}
 }
 

@@ -121,8 +121,8 @@ func damage(done string, blobs []ktrdr.Hash) error {
 	}
 	const then = "`ktrdr doctor --deep` tells whose they are; an operation resumes from the checkpoint before, " +
 		"a thread's checkpoint cannot be read without"
-	return ktrdr.Errorf(ktrdr.CodeCorrupt, "%s, but %s missing or damaged: %s; %s", done, text.Counted(len(blobs), "blob is", "blobs are"), list,
-		then)
+	return ktrdr.Errorf(ktrdr.CodeCorrupt, "%s, but %s missing or damaged: %s; %s", done, text.Counted(len(blobs), "blob is", "blobs are"),
+		list, then)
 }
 
 const restoreHelp = `Load a backup into a new SQLite file or an empty PostgreSQL database, of the same or

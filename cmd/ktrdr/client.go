@@ -121,7 +121,8 @@ func (a *app) explain(ctx context.Context, err error) error {
 		return a.unauthorized(u, from, err)
 	case isNetwork(err):
 		return &exitError{
-			exitUnreachable, ktrdr.Errorf(code, "no server at %s: start one with `ktrdr serve`, or name another with --url (%w)", u, backend.Innermost(err)),
+			exitUnreachable, ktrdr.Errorf(code, "no server at %s: start one with `ktrdr serve`, or name another with --url (%w)", u,
+				backend.Innermost(err)),
 		}
 	case code == ktrdr.CodeUnavailable:
 		return &exitError{exitUnreachable, err}

@@ -102,8 +102,10 @@ func printList(w io.Writer, list []local.StoredSeries) {
 		if !s.HoldoutFrom.IsZero() {
 			holdout = term.Minute(s.HoldoutFrom.Unix())
 		}
-		return []any{s.Symbol, s.Timeframe, s.Bars, term.Minute(s.First), term.Minute(s.Last), term.Bytes(s.Size), term.ShortHash(s.Hash), term.Prices(s.MadeUp), s.From(),
-			id, holdout, trials, looks}
+		return []any{
+			s.Symbol, s.Timeframe, s.Bars, term.Minute(s.First), term.Minute(s.Last), term.Bytes(s.Size), term.ShortHash(s.Hash),
+			term.Prices(s.MadeUp), s.From(), id, holdout, trials, looks,
+		}
 	})
 	for _, s := range list {
 		if s.Question != "" {
@@ -133,7 +135,9 @@ func noLab(err error, n local.Name) error {
 // one that was chosen.
 func (a *app) completeSeries(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
-	list, _ := a.listLibrary(cmd, func(l *local.Lab) ([]local.StoredSeries, error) { return l.List(cmd.Context(), false) }) // no errors are shown
+	list, _ := a.listLibrary(cmd, func(l *local.Lab) ([]local.StoredSeries, error) { // shell completion shows no errors
+		return l.List(cmd.Context(), false)
+	})
 	var offers []string
 	for _, e := range list {
 		word := e.Symbol

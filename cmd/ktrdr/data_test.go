@@ -77,7 +77,8 @@ func TestDataImport_NormalisesWhenAsked(t *testing.T) {
 	if !strings.Contains(out, did) || !strings.Contains(out, "EURUSD 1h, 5 bars") {
 		t.Errorf("got:\n%s\nwant %q", out, did)
 	}
-	if list := decode[[]local.StoredSeries](t, l.must("data", "list", "--json")); len(list) != 1 || list[0].Bars != 5 || len(list[0].Hash) != 64 {
+	list := decode[[]local.StoredSeries](t, l.must("data", "list", "--json"))
+	if len(list) != 1 || list[0].Bars != 5 || len(list[0].Hash) != 64 {
 		t.Errorf("listed: %+v", list)
 	}
 }
@@ -421,7 +422,8 @@ func TestDataImport_ReadsPublicData(t *testing.T) {
 	if len(bars) != 11 || bars["XAUUSD 1h"] != 57600 || bars["EURUSD 4h"] != 14400 || bars["EURUSD 1d"] != 2400 || bars["VIX 1d"] != 9235 {
 		t.Errorf("imported: %v", bars)
 	}
-	if s := decode[local.Description](t, l.must("data", "show", "USDJPY", "1h", "--json")); s.Timeframe != market.H1 || s.Figures.Highest > 130 ||
+	s := decode[local.Description](t, l.must("data", "show", "USDJPY", "1h", "--json"))
+	if s.Timeframe != market.H1 || s.Figures.Highest > 130 ||
 		s.Figures.Lowest < 75 {
 		t.Errorf("USDJPY lies between %v and %v", s.Figures.Lowest, s.Figures.Highest)
 	}

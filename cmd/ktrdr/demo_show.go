@@ -68,8 +68,8 @@ func (d *demo) table() []string {
 		if op == nil {
 			return
 		}
-		lines = append(lines, fmt.Sprintf("%-20s %s %3.0f%% epoch %d %s", indent+view.Short(*op), term.Bar(view.Percent(*op)/100, 20), view.Percent(*op), op.Epoch,
-			p.Status(op.Status)))
+		lines = append(lines, fmt.Sprintf("%-20s %s %3.0f%% epoch %d %s", indent+view.Short(*op), term.Bar(view.Percent(*op)/100, 20),
+			view.Percent(*op), op.Epoch, p.Status(op.Status)))
 		for _, child := range slices.Backward(d.ops) {
 			if child.Parent == id {
 				branch(child.ID, indent+"  ")

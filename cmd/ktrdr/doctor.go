@@ -28,7 +28,9 @@ func newDoctor(a *app) *cobra.Command {
 		if u, err := a.serverURL(); err == nil {
 			server = u.Redacted()
 		}
-		found := doctor.Examine(cmd.Context(), doctor.Options{Config: cfg, Deep: deep, Version: ourVersion(), Server: server, Health: a.askHealth})
+		found := doctor.Examine(cmd.Context(), doctor.Options{
+			Config: cfg, Deep: deep, Version: ourVersion(), Server: server, Health: a.askHealth,
+		})
 		err = a.print(found, func(w io.Writer) { doctor.Print(w, a.palette(), found) })
 		return failedIf(err, slices.ContainsFunc(found, func(f doctor.CheckResult) bool { return !f.OK }))
 	}

@@ -142,12 +142,14 @@ func (f *follower) show() {
 	}
 	if tenths := int(view.Percent(f.op) / 10); tenths > f.tenths && !f.op.Status.Terminal() {
 		f.tenths = tenths
-		fmt.Fprintf(f.a.out, "%s  %s  %.0f%%  %s\n", time.Now().Format(time.TimeOnly), f.op.ID, view.Percent(f.op), term.Plain(view.ProgressText(f.op.Progress)))
+		fmt.Fprintf(f.a.out, "%s  %s  %.0f%%  %s\n", time.Now().Format(time.TimeOnly), f.op.ID, view.Percent(f.op),
+			term.Plain(view.ProgressText(f.op.Progress)))
 	}
 	for _, child := range f.children {
 		if f.told[child.ID] != child.Status {
 			f.told[child.ID] = child.Status
-			fmt.Fprintf(f.a.out, "%s    %s  %s  %s\n", becameAt(child).Local().Format(time.TimeOnly), child.ID, child.Status, term.Plain(view.Note(child)))
+			fmt.Fprintf(f.a.out, "%s    %s  %s  %s\n", becameAt(child).Local().Format(time.TimeOnly), child.ID, child.Status,
+				term.Plain(view.Note(child)))
 		}
 	}
 }
@@ -166,8 +168,8 @@ func becameAt(op ktrdr.Operation) time.Time {
 func (f *follower) bars() []string {
 	p := f.a.palette()
 	line := func(indent string, op ktrdr.Operation) string {
-		return fmt.Sprintf("%s%s %s %3.0f%% %s %s", indent, view.Short(op), term.Bar(view.Percent(op)/100, 20), view.Percent(op), p.Status(op.Status),
-			p.Paint("2", term.Plain(view.Note(op))))
+		return fmt.Sprintf("%s%s %s %3.0f%% %s %s", indent, view.Short(op), term.Bar(view.Percent(op)/100, 20), view.Percent(op),
+			p.Status(op.Status), p.Paint("2", term.Plain(view.Note(op))))
 	}
 	lines := []string{line("", f.op)}
 	for _, ended := range []bool{false, true} { // what is active is never cut off

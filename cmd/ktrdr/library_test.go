@@ -151,7 +151,8 @@ func TestLibrary_WhatOneBackendImportsAnotherResearches(t *testing.T) {
 	other := newLab(t, append(slices.Clone(l.env[6:]), "CHECKPOINT_DIR="+filepath.Join(l.data, "blobs"))...)
 	other.serve("--workers", "1")
 	var text bytes.Buffer
-	if err := market.WriteCSV(&text, market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 3000, Seed: 7})); err != nil {
+	bars := market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 3000, Seed: 7})
+	if err := market.WriteCSV(&text, bars); err != nil {
 		t.Fatal(err)
 	}
 	l.put("eur.csv", text.String())

@@ -154,7 +154,9 @@ func (a *app) printPrediction(p jobs.Prediction) error {
 	return a.print(p, func(w io.Writer) {
 		fmt.Fprintf(w, "%s on %s %s, prices %s\n", term.Plain(p.Strategy), p.Symbol, p.Timeframe, term.Prices(p.MadeUp))
 		term.Table(w, "BAR\tCLOSE\tSIGNAL\tCONFIDENCE\tANSWERS", p.Bars, func(b jobs.PredictedBar) []any {
-			return []any{term.Minute(b.Time.Unix()), term.Six(b.Close), b.Signal, fmt.Sprintf("%.3f", b.Confidence), answersText(p.Classes, b.Answers)}
+			return []any{
+				term.Minute(b.Time.Unix()), term.Six(b.Close), b.Signal, fmt.Sprintf("%.3f", b.Confidence), answersText(p.Classes, b.Answers),
+			}
 		})
 		for _, l := range p.Look {
 			fmt.Fprintf(w, "This was look %d at the holdout of market %s.\n", l.Number, term.Plain(l.Market))

@@ -129,12 +129,14 @@ func printFacts(w io.Writer, f *local.StrategyFacts) {
 		term.Field(w, "about", "%s", f.Description)
 	}
 	term.Field(w, "hash", "%s", f.Hash)
-	term.Field(w, "data", "%s, bars of %s, decides at those of %s", strings.Join(f.Symbols, " "), strings.Join(text.Strings(f.Timeframes), " "), f.Base)
+	frames := strings.Join(text.Strings(f.Timeframes), " ")
+	term.Field(w, "data", "%s, bars of %s, decides at those of %s", strings.Join(f.Symbols, " "), frames, f.Base)
 	term.Field(w, "labels", "%s", f.Labels)
 	term.Field(w, "model", "%s, %d inputs, %d weights, %s", f.Model, len(f.Features), f.Weights, f.Output)
 	term.Field(w, "warm-up", "%d bars of %s", f.WarmUp, f.Base)
 	cpu := time.Duration(f.CPU * float64(time.Second))
-	term.Field(w, "cost", "about %s of one core and %s of memory, for %d bars of each symbol", term.Brief(cpu), term.Bytes(f.Memory), local.CostBars)
+	term.Field(w, "cost", "about %s of one core and %s of memory, for %d bars of each symbol", term.Brief(cpu), term.Bytes(f.Memory),
+		local.CostBars)
 	term.Field(w, "features", "")
 	for _, name := range f.Features {
 		fmt.Fprintln(w, "    "+term.Plain(name))

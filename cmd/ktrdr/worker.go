@@ -227,6 +227,9 @@ func listedWorkers(w io.Writer, workers []ktrdr.Worker) {
 		if wk.HeldBy != "" {
 			where = "in a backend"
 		}
-		return []any{wk.ID, term.Dash(wk.Name), live, fmt.Sprintf("%d/%d", wk.Running, wk.Slots), strings.Join(text.Strings(wk.Types), ","), where, term.Ago(wk.SeenAt)}
+		return []any{
+			wk.ID, term.Dash(wk.Name), live, fmt.Sprintf("%d/%d", wk.Running, wk.Slots), strings.Join(text.Strings(wk.Types), ","), where,
+			term.Ago(wk.SeenAt),
+		}
 	})
 }

@@ -125,8 +125,8 @@ func printAccounts(w io.Writer, accounts []shownAccount, symbols []research.Symb
 				orUndefined(m.WinRate, 100), a.Ended)
 		}
 		for _, s := range symbols {
-			row(s.Symbol, s.Trades, term.Cents(100*s.NetReturn), orUndefined(s.BuyAndHold, 100), orUndefined(s.Sharpe, 1), term.Cents(100*s.MaxDrawdown),
-				orUndefined(s.WinRate, 100), "")
+			row(s.Symbol, s.Trades, term.Cents(100*s.NetReturn), orUndefined(s.BuyAndHold, 100), orUndefined(s.Sharpe, 1),
+				term.Cents(100*s.MaxDrawdown), orUndefined(s.WinRate, 100), "")
 		}
 	})
 }

@@ -47,8 +47,8 @@ func nothingYet(w io.Writer, what, run string) {
 func trials(w io.Writer, list []ktrdr.Trial) {
 	term.Rows(w, "OPERATION\tSTRATEGY\tMARKET\tPRICES\tRUN\tSHARPE\tALPHA\tRETURN\tTRADES\tTRIALS\tLOOKS\tAT\tRESULT", func(row func(...any)) {
 		for _, t := range list {
-			row(t.Operation.Tail(), text.Fit(term.Dash(t.Strategy), 20), t.Symbols+" "+t.Timeframes, term.Prices(t.MadeUp), term.Dash(ktrdr.ShortRun(t.Run)),
-				term.Hundredths(t.Sharpe), term.Percent(t.Alpha),
+			row(t.Operation.Tail(), text.Fit(term.Dash(t.Strategy), 20), t.Symbols+" "+t.Timeframes, term.Prices(t.MadeUp),
+				term.Dash(ktrdr.ShortRun(t.Run)), term.Hundredths(t.Sharpe), term.Percent(t.Alpha),
 				term.Percent(t.NetReturn), t.Trades, t.MarketTrials, t.MarketLooks, term.Ago(t.CreatedAt), research.Standing(&t))
 		}
 	})
@@ -63,8 +63,8 @@ func Experiments(w io.Writer, list []research.ExperimentRow) {
 				said = append(said, why)
 			}
 		}
-		return cells(e.Operation.Tail(), term.Dash(e.Strategy), term.Prices(e.MadeUp), term.Dash(string(e.Verdict)), evidenceCells(e), term.Percent(e.NetReturn),
-			e.Trades, term.Ago(e.At), strings.Join(said, ": "))
+		return cells(e.Operation.Tail(), term.Dash(e.Strategy), term.Prices(e.MadeUp), term.Dash(string(e.Verdict)), evidenceCells(e),
+			term.Percent(e.NetReturn), e.Trades, term.Ago(e.At), strings.Join(said, ": "))
 	})
 	report.PrintCostLegend(w, slices.ContainsFunc(list, func(e research.ExperimentRow) bool { return e.CostBelowDefault }))
 }
@@ -120,7 +120,8 @@ func ModelCells(m jobs.Model, narrow bool) []any {
 	}
 	return []any{
 		id, m.Strategy, strings.Join(m.Symbols, ",") + " " + strings.Join(m.Timeframes, ","), term.Prices(m.MadeUp), m.Seed,
-		term.Optional("%.4f", m.TestAccuracy), term.Optional("%.4f", m.Baseline), m.Warnings, term.ShortHash(m.File.SHA256.String()), term.Ago(m.CompletedAt),
+		term.Optional("%.4f", m.TestAccuracy), term.Optional("%.4f", m.Baseline), m.Warnings, term.ShortHash(m.File.SHA256.String()),
+		term.Ago(m.CompletedAt),
 	}
 }
 
@@ -171,7 +172,9 @@ func evidenceCells(e research.ExperimentRow) []any {
 	if e.CostPerSide != nil {
 		cost = costText(*e.CostPerSide, e.CostBelowDefault)
 	}
-	return []any{term.Hundredths(e.TestSharpe), term.Percent(e.Alpha), term.Hundredths(e.Deflated), trials, looks, term.Percent(e.BuyAndHold), cost}
+	return []any{
+		term.Hundredths(e.TestSharpe), term.Percent(e.Alpha), term.Hundredths(e.Deflated), trials, looks, term.Percent(e.BuyAndHold), cost,
+	}
 }
 
 // cells joins single cells and lists of them to a row.

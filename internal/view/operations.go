@@ -109,7 +109,9 @@ func Operations(w io.Writer, ops []ktrdr.Operation) {
 		if term.IsTerminal(w) && term.Width(w) < term.FullIDsAbove {
 			id = Short(op)
 		}
-		return []any{id, op.Status, fmt.Sprintf("%.0f%%", Percent(op)), op.Attempts, term.Dash(string(op.Worker)), term.Ago(op.CreatedAt), Note(op)}
+		return []any{
+			id, op.Status, fmt.Sprintf("%.0f%%", Percent(op)), op.Attempts, term.Dash(string(op.Worker)), term.Ago(op.CreatedAt), Note(op),
+		}
 	})
 }
 

@@ -22,8 +22,10 @@ func Runs(w io.Writer, page ktrdr.RunPage, q ktrdr.RunQuery) {
 		return
 	}
 	term.Table(w, "RUN\tSTATE\tPRICES\tCREATED\tRESEARCHES\tOPEN\tFAILED\tFINALISTS\tLOOKS\tCLAIMS\tGOAL", page.Runs, func(r ktrdr.Run) []any {
-		return []any{ktrdr.ShortRun(r.ID), r.State, term.Prices(r.MadeUp), term.Ago(r.CreatedAt), r.Created, r.Open, r.Failed, r.Finalists, r.Looks, r.Claims,
-			text.Fit(term.Dash(r.Goal), 24)}
+		return []any{
+			ktrdr.ShortRun(r.ID), r.State, term.Prices(r.MadeUp), term.Ago(r.CreatedAt), r.Created, r.Open, r.Failed, r.Finalists, r.Looks,
+			r.Claims, text.Fit(term.Dash(r.Goal), 24),
+		}
 	})
 	if page.Next != "" {
 		fmt.Fprintf(w, "There is more: add --cursor %s.\n", page.Next)
@@ -120,7 +122,8 @@ func Researches(w io.Writer, st research.Status) {
 		if said == "" {
 			said = l.Error
 		}
-		fmt.Fprintf(w, "last research: %s %s %s: %s\n", l.Operation.Tail(), term.OnMadeUp(string(l.Outcome), l.MadeUp), term.Ago(l.CompletedAt), term.Plain(said))
+		fmt.Fprintf(w, "last research: %s %s %s: %s\n", l.Operation.Tail(), term.OnMadeUp(string(l.Outcome), l.MadeUp), term.Ago(l.CompletedAt),
+			term.Plain(said))
 	}
 }
 

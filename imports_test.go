@@ -129,11 +129,10 @@ var arrows = map[string]rule{
 	},
 	"cmd/ktrdr": {
 		ours: []string{
-			".", "backend", "local", "doctor", "lookahead", "worker", "dummy", "blob", "sqlstore", "httpapi", "jobs", "research", "report", "agent", "llm", "resilience", "evidence",
-			"designer",
-			"market", "instrument", "indicator", "neural", "strategy", "train", "backtest", "docs",
+			".", "backend", "local", "doctor", "lookahead", "worker", "dummy", "blob", "sqlstore", "httpapi", "jobs", "research", "report",
+			"resilience", "designer", "market", "instrument", "indicator", "neural", "strategy", "train", "docs",
 		},
-		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys", "golang.org/x/term"},
+		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	},
 }
 

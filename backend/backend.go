@@ -324,7 +324,6 @@ func (b *Backend) makeServer(context.Context) (err error) {
 	return err
 }
 
-// readStatements is the counter of statements that read from the database.
 func (b *Backend) readStatements() prometheus.Collector {
 	return prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "ktrdr_store_read_statements_total", Help: "Statements that this backend sent to the database to read.",

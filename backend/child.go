@@ -180,10 +180,8 @@ func (b *Backend) startProcess(ctx context.Context, at childAddress) (*childProc
 	return p, nil
 }
 
-// stop asks the process to stop.
 func (p *childProcess) stop() { _ = p.cmd.Process.Signal(syscall.SIGTERM) }
 
-// wait waits until the process is gone and says how it ended.
 func (p *childProcess) wait() error {
 	err := cmp.Or(p.cmd.Wait(), errEnded)
 	if why := p.last.String(); why != "" {

@@ -95,7 +95,6 @@ func (c Config) engineSettings() engine.Settings {
 	return s
 }
 
-// maxConnections is how many connections may be open at once.
 func (c Config) maxConnections() int {
 	return cmp.Or(c.MaxConnections, min(usualConnections, ConnectionLimit()))
 }

@@ -47,7 +47,6 @@ func ownProviders() (names []string) {
 	return names
 }
 
-// keyNames lists the variables that hold keys.
 func keyNames() string {
 	var names []string
 	for _, provider := range append(ownProviders(), "name") {
@@ -261,7 +260,6 @@ func setMoney(to *ktrdr.MicroUSD) func(string) error {
 	}
 }
 
-// list splits a comma-separated list.
 func list(text string) (all []string) {
 	for item := range strings.SplitSeq(text, ",") {
 		if item = strings.TrimSpace(item); item != "" {
@@ -271,7 +269,6 @@ func list(text string) (all []string) {
 	return all
 }
 
-// validate says what about models does not fit together.
 func (m Models) validate() []error {
 	var problems []error
 	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }

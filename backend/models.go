@@ -155,7 +155,6 @@ func (l *modelWiring) services() []resilience.Service {
 // watchEvery is how often the health of services is looked at.
 const watchEvery = 2 * time.Second
 
-// watch reports the health of services until ctx ends.
 func (b *Backend) watch(ctx context.Context) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()

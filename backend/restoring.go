@@ -20,7 +20,6 @@ import (
 // there until everything is there: a folder with it is not for use.
 const RestoringFile = "restoring"
 
-// restoring is what that file holds.
 type restoring struct {
 	// Made are the names of what the restore makes in the folder. Another
 	// restore may remove them: no other program has used the folder since.
@@ -140,7 +139,6 @@ func beginRestore(cfg Config, left restoring) error {
 	return WriteOnce(filepath.Join(cfg.Data, RestoringFile), string(text)+"\n")
 }
 
-// remove removes what the restore made.
 func (r restoring) remove(dir string) error {
 	var all []string
 	for _, made := range r.Made {

@@ -61,7 +61,6 @@ func KernelNamed(name string) (neural.Kernel, error) {
 	return neural.KernelByName(name)
 }
 
-// kernelNames lists the kernels of this CPU.
 func kernelNames() string {
 	var names []string
 	for _, k := range neural.Kernels() {

@@ -27,7 +27,6 @@ type Setting struct {
 // Settings are all settings of a backend.
 func Settings() []Setting { return new(Config).settings() }
 
-// settings are all settings, which write into c.
 func (c *Config) settings() []Setting { return append(c.ownSettings(), c.modelSettings()...) }
 
 func (c *Config) ownSettings() []Setting {

@@ -89,7 +89,6 @@ func WriteFile(name string, write func(io.Writer) error) (size int64, err error)
 	return size, err
 }
 
-// unwritable says why a file that the user named cannot be written.
 func unwritable(name string, err error) error {
 	dir := filepath.Dir(name)
 	switch _, system := errors.AsType[*fs.PathError](err); {

@@ -38,7 +38,6 @@ type Options struct {
 	Health  func(context.Context) (ktrdr.Health, error)
 }
 
-// doctor collects findings.
 type doctor struct {
 	Options
 	cfg      backend.Config

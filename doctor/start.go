@@ -65,7 +65,6 @@ func (d *doctor) rights() {
 	}
 }
 
-// address tries whether the backend's address is free.
 func (d *doctor) address(ctx context.Context) {
 	l, err := backend.ListenOn(ctx, d.cfg.Addr)
 	if err != nil {

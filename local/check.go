@@ -110,7 +110,6 @@ func PrintFindings(w io.Writer, r *market.Report, verbose bool) {
 	}
 }
 
-// mended tells what was done about what was wrong.
 func mended(r *market.Report) string {
 	var done []string
 	say := func(n int, format string) {
@@ -130,7 +129,6 @@ func mended(r *market.Report) string {
 	return "normalised: " + strings.Join(done, "; ")
 }
 
-// gaps sums up what is missing.
 func gaps(r *market.Report) string {
 	holes := r.Counts[market.Missing]
 	if holes == 0 {

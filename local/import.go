@@ -245,7 +245,6 @@ func (r Imported) Print(w io.Writer, p term.Palette, verbose bool) {
 // printedChanges is how many changed bars are printed without -v.
 const printedChanges = 5
 
-// printMerged tells what a merge did, and which bars it changed.
 func printMerged(w io.Writer, what string, m *market.Merged, verbose bool) {
 	fmt.Fprintf(w, "  %s: %s, %d as they were, %d changed\n", term.Plain(what), text.Counted(m.Added, "new bar"), m.Same, m.Changed)
 	most := printedChanges

@@ -28,7 +28,6 @@ func (c *timeChecker) preparation(ctx context.Context) (Checked, error) {
 	return held("preparation", detail, train.CheckLookahead(prepare, c.data, train.Options{}))
 }
 
-// predictor asks the model.
 func (c *timeChecker) predictor(ctx context.Context) train.Predictor {
 	return func(data train.Series) (*train.Signals, error) {
 		if ctx.Err() != nil {

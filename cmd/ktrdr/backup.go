@@ -98,7 +98,6 @@ func (a *app) copyFolder(ctx context.Context, l *local.Lab, cfg backend.Config) 
 	return l.Library.Copy(ctx, cfg.Folder(backend.OwnerOf(cfg.Data)), tell)
 }
 
-// backedUp is what backup prints as JSON.
 type backedUp struct {
 	File    string       `json:"file"`
 	Size    int64        `json:"size_bytes"`
@@ -179,7 +178,6 @@ func (a *app) restore(ctx context.Context, cfg backend.Config, name string) (err
 	return cmp.Or(err, damage("restored", damaged))
 }
 
-// restored is what restore prints as JSON.
 type restored struct {
 	Data    string       `json:"data"`
 	Serve   string       `json:"serve"` // the command that starts a backend on it, without secrets

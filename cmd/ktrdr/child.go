@@ -16,7 +16,6 @@ import (
 	"github.com/ktrdr/ktrdr/backend"
 )
 
-// child is another process of this same binary.
 type child struct {
 	name string
 	cmd  *exec.Cmd

@@ -135,7 +135,6 @@ func newUnpause(a *app) *cobra.Command {
 	return a.pausing("unpause", "Start operations again", false, "Operations are started again.")
 }
 
-// pausedNow is what pause and unpause print as JSON.
 type pausedNow struct {
 	Paused bool `json:"paused"`
 }

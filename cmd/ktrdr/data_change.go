@@ -35,7 +35,6 @@ func newDataDelete(a *app) *cobra.Command {
 	return cmd
 }
 
-// deletedSeries is what `data delete` prints.
 type deletedSeries struct {
 	Deleted []local.StoredSeries `json:"deleted"`
 }
@@ -85,7 +84,6 @@ func newDataRename(a *app) *cobra.Command {
 	return cmd
 }
 
-// completeRename offers the symbols of the library for the first word.
 func (a *app) completeRename(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

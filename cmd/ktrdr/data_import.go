@@ -159,7 +159,6 @@ func completeTimeframes(*cobra.Command, []string, string) ([]string, cobra.Shell
 	return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
-// options checks the flags.
 func (f *readFlags) options(cmd *cobra.Command) (market.ImportOptions, error) {
 	var opt market.ImportOptions
 	var err error

@@ -75,7 +75,6 @@ func newDataExport(a *app) *cobra.Command {
 	return cmd
 }
 
-// exported is what export prints as JSON.
 type exported struct {
 	File string `json:"file"`
 	Size int64  `json:"size_bytes"`

@@ -93,7 +93,6 @@ func (a *app) synth(cmd *cobra.Command, f synthFlags) error {
 	})
 }
 
-// source says what the series was made up with.
 func (f synthFlags) source() string {
 	return fmt.Sprintf("seed %d, edge %v", f.Seed, f.Edge)
 }

@@ -88,7 +88,6 @@ func demoTree() dummy.Spec {
 	return tree
 }
 
-// demo is one performance.
 type demo struct {
 	a      *app
 	dir    string
@@ -157,10 +156,8 @@ func whileRead(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
-// data is the backend's folder.
 func (d *demo) data() string { return filepath.Join(d.dir, "data") }
 
-// killDemo is the show in which processes are killed.
 func killDemo(ctx context.Context, d *demo) error { return d.perform(ctx) }
 
 func (d *demo) perform(ctx context.Context) error {
@@ -233,7 +230,6 @@ func (d *demo) serve(ctx context.Context, addr string, workers int) error {
 	return err
 }
 
-// hire starts another worker.
 func (d *demo) hire(ctx context.Context) error {
 	n := len(d.workers) + 1
 	var said workerSaid

@@ -58,7 +58,6 @@ func (d *demo) find(id ktrdr.OperationID) *ktrdr.Operation {
 	return &d.ops[i]
 }
 
-// table draws the tree as it stands.
 func (d *demo) table() []string {
 	p := d.a.palette()
 	lines := []string{""}
@@ -112,7 +111,6 @@ func (d *demo) print(line string) {
 	d.screen.Draw(d.table())
 }
 
-// demoVerdict is the demo's result.
 type demoVerdict struct {
 	Operations int        `json:"operations"`
 	Completed  int        `json:"completed"`

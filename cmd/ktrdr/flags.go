@@ -23,7 +23,6 @@ func notZero(flags *pflag.FlagSet, names ...string) {
 	}
 }
 
-// nonZero is the value of such a flag.
 type nonZero struct{ pflag.Value }
 
 // Set implements pflag.Value.
@@ -50,18 +49,15 @@ func bounded(cmd *cobra.Command, name string, value *int, least, most int) {
 	}
 }
 
-// limitFlag adds the largest number of rows.
 func limitFlag(cmd *cobra.Command, limit *int, usual int) {
 	cmd.Flags().IntVar(limit, "limit", usual, "largest number of rows")
 	bounded(cmd, "limit", limit, 1, 1000)
 }
 
-// cursorFlag adds the start of a page.
 func cursorFlag(cmd *cobra.Command, cursor *string) {
 	cmd.Flags().StringVar(cursor, "cursor", "", "start of the page, as the page before printed it")
 }
 
-// more says how to see the next page.
 func more(w io.Writer, next string) {
 	if next != "" {
 		fmt.Fprintf(w, "There is more: add --cursor %s.\n", next)

@@ -28,7 +28,6 @@ func newFollow(a *app) *cobra.Command {
 	return cmd
 }
 
-// follower watches one operation.
 type follower struct {
 	watcher
 
@@ -100,7 +99,6 @@ func (f *follower) pace() time.Duration {
 	return time.Second
 }
 
-// look reads the operation and its children and shows them.
 func (f *follower) look(ctx context.Context) error {
 	op, err := f.c.Operation(ctx, f.id)
 	if err != nil {
@@ -118,7 +116,6 @@ func (f *follower) look(ctx context.Context) error {
 	return nil
 }
 
-// tell prints an event.
 func (f *follower) tell(e ktrdr.Event) {
 	switch {
 	case f.a.json:
@@ -131,7 +128,6 @@ func (f *follower) tell(e ktrdr.Event) {
 	}
 }
 
-// show draws the bars, or prints what changed as lines.
 func (f *follower) show() {
 	if f.a.json {
 		return

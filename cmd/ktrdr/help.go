@@ -50,7 +50,6 @@ func strictHelp(root *cobra.Command) {
 	}
 }
 
-// printTopic prints a page of the guide, or the list of them.
 func printTopic(root *cobra.Command, args []string) error {
 	out := root.OutOrStdout()
 	topic := strings.ToLower(strings.TrimSuffix(args[0], ".md"))
@@ -79,7 +78,6 @@ func printTopic(root *cobra.Command, args []string) error {
 	return usagef("there is no command and no topic %q; %s`ktrdr help topics` lists the topics, `ktrdr --help` the commands", args[0], hint)
 }
 
-// commandNames are the names of the subcommands that users may call.
 func commandNames(cmd *cobra.Command) []string {
 	var names []string
 	for _, c := range cmd.Commands() {

@@ -96,7 +96,6 @@ func definedBy(follows string) string {
 	return "The definition is that of " + follows + "."
 }
 
-// allowed tells the values that a parameter takes.
 func allowed(p indicator.ParamDescription) string {
 	switch {
 	case p.Choices != nil:

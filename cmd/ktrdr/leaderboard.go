@@ -54,7 +54,6 @@ func newLeaderboard(a *app) *cobra.Command {
 	return cmd
 }
 
-// leaderboardPage is the answer with where the next page begins.
 type leaderboardPage struct {
 	report.Leaderboard
 	Next string `json:"next_cursor,omitempty"`

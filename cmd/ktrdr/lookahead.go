@@ -73,7 +73,6 @@ func newCheckLookahead(a *app) *cobra.Command {
 	return cmd
 }
 
-// completeSymbols offers the symbols of the library to a flag.
 func (a *app) completeSymbols(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return a.completeSeries(cmd, nil, typed)
 }
@@ -117,7 +116,6 @@ func (a *app) checkLookahead(cmd *cobra.Command, name string, f lookaheadFlags) 
 	return failedIf(err, r.Found || r.Planted != "")
 }
 
-// lookaheadData is the data that a strategy is checked on.
 func (a *app) lookaheadData(cmd *cobra.Command, s *strategy.Strategy, f lookaheadFlags) (list []train.Series, err error) {
 	if len(f.symbols) == 0 {
 		return lookahead.Synthetic(s, f.bars, f.seed)
@@ -135,7 +133,6 @@ func (a *app) lookaheadData(cmd *cobra.Command, s *strategy.Strategy, f lookahea
 	return list, noLab(err, local.Name{Symbol: f.symbols[0], Timeframe: s.Data.Base})
 }
 
-// readModel reads a model file of a strategy.
 func readModel(file string, s *strategy.Strategy) (*train.Model, error) {
 	f, err := fileOfModel(file).Open()
 	if err != nil {

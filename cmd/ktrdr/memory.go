@@ -32,7 +32,6 @@ func newMemory(a *app) *cobra.Command {
 	return cmd
 }
 
-// memoryFlags choose a page.
 type memoryFlags struct {
 	run    string
 	limit  int
@@ -59,7 +58,6 @@ func (a *app) remember(kind string, f *memoryFlags) func(*cobra.Command, []strin
 	})
 }
 
-// memoryPage is the answer with where the next page begins.
 type memoryPage struct {
 	research.MemoryPage
 	Next string `json:"next_cursor,omitempty"`

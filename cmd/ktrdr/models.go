@@ -66,7 +66,6 @@ func newModelsSave(a *app) *cobra.Command {
 	}
 }
 
-// savedFile is a file that a command wrote.
 type savedFile struct {
 	File string `json:"file"`
 	Size int64  `json:"size"`
@@ -96,7 +95,6 @@ func openModel(ctx context.Context, c *httpapi.Client, arg string) (io.ReadClose
 	return c.OpenFile(ctx, id, *r.Model)
 }
 
-// completeModels offers the newest trainings, and files.
 func (a *app) completeModels(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault

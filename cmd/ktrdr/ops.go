@@ -14,7 +14,6 @@ import (
 	"github.com/ktrdr/ktrdr/internal/view"
 )
 
-// opsFlags selects operations; see ktrdr.OperationQuery.
 type opsFlags struct {
 	status, types                 []string
 	active, resumable, roots, all bool
@@ -23,7 +22,6 @@ type opsFlags struct {
 	sort                          ktrdr.Sort
 }
 
-// addSort adds the flag of the order of a list.
 func addSort(cmd *cobra.Command, to *ktrdr.Sort) {
 	cmd.Flags().StringVar((*string)(to), "sort", string(ktrdr.Newest), "`ORDER`: newest, oldest, or ended (ended last first)")
 }
@@ -183,7 +181,6 @@ func (a *app) stream(ctx context.Context, c *httpapi.Client, id ktrdr.OperationI
 	return context.Cause(ctx)
 }
 
-// eventLine is an event with its place in the log.
 type eventLine struct {
 	ID string `json:"id"`
 	ktrdr.Event

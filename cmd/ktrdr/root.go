@@ -191,7 +191,6 @@ func exactly(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-// oneOrTwo takes one argument or two.
 func oneOrTwo(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 1 {
@@ -201,7 +200,6 @@ func oneOrTwo(what string) cobra.PositionalArgs {
 	}
 }
 
-// atMostOne takes one argument or none.
 func atMostOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 {
@@ -211,7 +209,6 @@ func atMostOne(what string) cobra.PositionalArgs {
 	}
 }
 
-// atLeastOne asks for arguments and names them when they are missing.
 func atLeastOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -221,7 +218,6 @@ func atLeastOne(what string) cobra.PositionalArgs {
 	}
 }
 
-// noArgs refuses arguments.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usagef("`%s` takes no argument %q; see `%s --help`", cmd.CommandPath(), args[0], cmd.CommandPath())
@@ -275,7 +271,6 @@ func (a *app) show(v any, err error, text func(w io.Writer)) error {
 	return a.print(v, text)
 }
 
-// line prints v as one line of JSON.
 func (a *app) line(v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -14,10 +14,8 @@ import (
 	"github.com/ktrdr/ktrdr/internal/view"
 )
 
-// runPrefix begins the id of every run.
 const runPrefix = "run_"
 
-// isRunID says whether an argument names a run and not an operation.
 func isRunID(text string) bool { return strings.HasPrefix(text, runPrefix) }
 
 // resolveRun finds the run that a whole id, or the beginning of one, means.

@@ -25,7 +25,6 @@ Every setting may also be in a configuration file (--config, YAML or JSON). Flag
 over the environment, the environment wins over the file. "ktrdr help configuration"
 explains each setting.`
 
-// serve opens a backend, runs it until ctx ends, and closes it.
 func (a *app) serve(ctx context.Context, cfg backend.Config) error {
 	backend.Private()
 	b, err := backend.Open(ctx, cfg, a.process(newLog(cfg, a.verbose, a.err)))

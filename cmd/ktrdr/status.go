@@ -73,13 +73,11 @@ func (a *app) health(ctx context.Context, c *httpapi.Client) error {
 	return failedIf(err, h.Status != "ok")
 }
 
-// serverStatus is how the server is, and how research stands.
 type serverStatus struct {
 	ktrdr.Health
 	Research research.Status `json:"research"`
 }
 
-// operation prints everything worth knowing about one operation.
 func (a *app) operation(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
 	op, err := c.Operation(ctx, id)
 	if err != nil {

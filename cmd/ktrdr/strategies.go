@@ -56,7 +56,6 @@ func newStrategies(a *app) *cobra.Command {
 	return cmd
 }
 
-// listedStrategy is a strategy in the list.
 type listedStrategy struct {
 	Name     string               `json:"name"`
 	From     string               `json:"from"`
@@ -163,7 +162,6 @@ func newStrategiesExample(a *app) *cobra.Command {
 	}
 }
 
-// strategySources lists the strategies that can be named, by name.
 func (a *app) strategySources(cmd *cobra.Command) ([]local.StrategySource, error) {
 	files, err := a.strategyFiles()
 	if err != nil {
@@ -180,7 +178,6 @@ func (a *app) strategySources(cmd *cobra.Command) ([]local.StrategySource, error
 	return local.Strategies(files, documents), nil
 }
 
-// strategyFiles reads the strategies of the data folder, if there is one.
 func (a *app) strategyFiles() ([]local.StrategySource, error) {
 	if a.dataDir() == "" {
 		return nil, nil

@@ -51,7 +51,6 @@ func newStrategiesAdd(a *app) *cobra.Command {
 	return cmd
 }
 
-// changedStrategy is a strategy that a command has changed.
 type changedStrategy struct {
 	Name string `json:"name"`
 	From string `json:"from"`

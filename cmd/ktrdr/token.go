@@ -63,7 +63,6 @@ func newTokenRevoke(a *app) *cobra.Command {
 	}
 }
 
-// revoked is what revoke prints as JSON.
 type revoked struct {
 	ID string `json:"token_id"`
 }

@@ -51,7 +51,6 @@ func (a *app) followRun(ctx context.Context, c *httpapi.Client, id string) error
 	return err
 }
 
-// rowOrError is what the stream of a run yields.
 type rowOrError struct {
 	run ktrdr.Run
 	err error
@@ -166,7 +165,6 @@ func (w *runWatcher) tellEnd(r research.Active, op ktrdr.Operation) {
 // shownEnds is how many of the last ends are shown below what is active.
 const shownEnds = 6
 
-// show draws the table, or prints what changed as lines.
 func (w *runWatcher) show() {
 	switch {
 	case w.a.json:
@@ -191,7 +189,6 @@ func (w *runWatcher) printLines() {
 	}
 }
 
-// progress says how the run stands.
 func (w *runWatcher) progress() string {
 	return fmt.Sprintf("%s: %d of %s ended, %s, %s", ktrdr.ShortRun(w.run.ID), w.run.Ended(),
 		text.Counted(w.run.Created, "research", "researches"),
@@ -221,7 +218,6 @@ type runOutcome struct {
 // shownFailures is how many failures are shown at the end of a run.
 const shownFailures = 3
 
-// finish prints the result of the run and turns it into an exit code.
 func (w *runWatcher) finish(ctx context.Context) error {
 	out := runOutcome{Run: w.run}
 	var err error
@@ -259,7 +255,6 @@ func printOutcome(w io.Writer, out runOutcome) {
 	}
 }
 
-// exit makes an exit code of how a run ended.
 func (out runOutcome) exit() error {
 	switch r := out.Run; {
 	case r.Failed > 0 || r.State == ktrdr.RunGivenUp:

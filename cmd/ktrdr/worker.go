@@ -58,7 +58,6 @@ func newWorker(a *app) *cobra.Command {
 	return cmd
 }
 
-// work runs a worker until ctx ends.
 func (a *app) work(ctx context.Context, f workerFlags) error {
 	backend.Private()
 	kernel, err := backend.KernelNamed(a.getenv("KTRDR_KERNEL"))
@@ -110,7 +109,6 @@ func (a *app) work(ctx context.Context, f workerFlags) error {
 	return errors.Join(err, cache.Close())
 }
 
-// workerSaid is what a worker prints at its start.
 type workerSaid struct {
 	ID    ktrdr.WorkerID `json:"worker_id"`
 	URL   string         `json:"url"`
@@ -119,7 +117,6 @@ type workerSaid struct {
 	Slots int            `json:"slots"`
 }
 
-// runners are those of the types asked for.
 func (f workerFlags) runners(k neural.Kernel) (map[ktrdr.Type]worker.Runner, error) {
 	if f.slots < 1 {
 		return nil, usagef("--slots must be 1 or more, not %d", f.slots)

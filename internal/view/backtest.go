@@ -61,7 +61,6 @@ func sharpeText(s evidence.Interval) string {
 		per, *s.Estimate, *s.Low, *s.High, 100*s.Level, 100**s.P, s.Draws, s.Block)
 }
 
-// printReturns shows the net return of each day.
 func printReturns(w io.Writer, days []jobs.Point) {
 	if len(days) == 0 {
 		return
@@ -131,7 +130,6 @@ func printAccounts(w io.Writer, accounts []shownAccount, symbols []research.Symb
 	})
 }
 
-// orUndefined is a figure in some unit.
 func orUndefined(x *float64, unit float64) string {
 	if x == nil {
 		return "undefined"
@@ -139,7 +137,6 @@ func orUndefined(x *float64, unit float64) string {
 	return term.Cents(*x * unit)
 }
 
-// printTrades lists trades, with their symbols where there are several.
 func printTrades(w io.Writer, trades []jobs.Trade) {
 	if len(trades) == 0 {
 		return

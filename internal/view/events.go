@@ -10,7 +10,6 @@ import (
 	"github.com/ktrdr/ktrdr/internal/term"
 )
 
-// story tells an event as a line.
 func story(e ktrdr.Event) string {
 	var d struct {
 		Worker   string `json:"worker_id"`

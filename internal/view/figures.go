@@ -31,7 +31,6 @@ var (
 	multiple    = figureUnit{1, "%.2f times"}
 )
 
-// show writes a figure with its unit.
 func (u figureUnit) show(x *float64) string {
 	if x == nil {
 		return "undefined"
@@ -45,13 +44,11 @@ type figureRow struct {
 	unit        figureUnit
 }
 
-// figureGroup is figures that belong together.
 type figureGroup struct {
 	title string
 	rows  []figureRow
 }
 
-// The groups of a backtest's figures.
 var backtestFigures = []figureGroup{
 	{"Return", []figureRow{
 		{"total_return_pct", "net return", percents},
@@ -97,7 +94,6 @@ var backtestFigures = []figureGroup{
 	{"Data", []figureRow{{"bars", "bars", count}, {"bars_per_year", "bars a year", count}}},
 }
 
-// The groups of a research's figures.
 var researchGroups = []figureGroup{
 	{"Test part, net of costs", []figureRow{
 		{"net_return", "net return", fraction},

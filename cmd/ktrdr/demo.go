@@ -158,9 +158,7 @@ func whileRead(ctx context.Context) (context.Context, context.CancelFunc) {
 
 func (d *demo) data() string { return filepath.Join(d.dir, "data") }
 
-func killDemo(ctx context.Context, d *demo) error { return d.perform(ctx) }
-
-func (d *demo) perform(ctx context.Context) error {
+func killDemo(ctx context.Context, d *demo) error {
 	if err := d.serve(ctx, "127.0.0.1:0", 0); err != nil {
 		return err
 	}
@@ -169,8 +167,6 @@ func (d *demo) perform(ctx context.Context) error {
 			return err
 		}
 	}
-	events, stopEvents := d.listen(ctx)
-	defer stopEvents()
 	tree := demoTree()
 	started, err := d.client.StartDummy(ctx, tree, "")
 	if err != nil {
@@ -178,34 +174,29 @@ func (d *demo) perform(ctx context.Context) error {
 	}
 	d.root = started.Operation
 	d.say("a tree of operations is started: %s", d.root)
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	limit := time.NewTimer(2 * time.Minute)
-	defer limit.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-limit.C:
-			return fmt.Errorf("the tree has not completed within two minutes; the backend said: %s", d.server.log)
-		case e := <-events:
-			d.tell(e)
-		case <-tick.C:
-			if err := d.look(ctx); err != nil {
-				return err
-			}
-			if err := d.play(ctx); err != nil {
-				return err
-			}
-			if root := d.find(d.root); root != nil && root.Status.Terminal() {
-				full, err := d.client.Operation(ctx, d.root) // a list has no results
-				if err != nil {
-					return err
-				}
-				return d.verdict(full, tree)
-			}
+	begun := time.Now()
+	var full ktrdr.Operation
+	err = watch(ctx, 200*time.Millisecond, eventsOf(d.client, "", httpapi.FromBeginning), d.tell, func() (bool, error) {
+		if time.Since(begun) > 2*time.Minute {
+			return false, fmt.Errorf("the tree has not completed within two minutes; the backend said: %s", d.server.log)
 		}
+		if err := d.look(ctx); err != nil {
+			return false, err
+		}
+		if err := d.play(ctx); err != nil {
+			return false, err
+		}
+		root := d.find(d.root)
+		if root == nil || !root.Status.Terminal() {
+			return false, nil
+		}
+		full, err = d.client.Operation(ctx, d.root) // a list has no results
+		return true, err
+	})
+	if err != nil {
+		return err
 	}
+	return d.verdict(full, tree)
 }
 
 // serve starts the backend and makes a client of it.
@@ -244,27 +235,7 @@ func (d *demo) hire(ctx context.Context) error {
 	return nil
 }
 
-// listen passes the events on until it is told to stop.
-func (d *demo) listen(ctx context.Context) (<-chan ktrdr.Event, func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	events, done := make(chan ktrdr.Event), make(chan struct{})
-	go func() {
-		defer close(done)
-		for e, err := range d.client.FollowEvents(ctx, "", ktrdr.Cursor{}) {
-			if err != nil {
-				continue // the backend is being killed; it reconnects
-			}
-			select {
-			case events <- e:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return events, func() { cancel(); <-done }
-}
-
-// play does the next cruel thing when its time has come.
+// play kills the next process when its time has come.
 func (d *demo) play(ctx context.Context) error {
 	done, running := 0, 0
 	for _, op := range d.ops {
@@ -293,7 +264,7 @@ func (d *demo) play(ctx context.Context) error {
 	return nil
 }
 
-// end stops everybody: workers first, who have something to give back.
+// end stops all processes: workers first, which give their operations back.
 func (d *demo) end() {
 	for _, w := range d.workers {
 		w.stop()

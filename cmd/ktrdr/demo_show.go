@@ -79,8 +79,8 @@ func (d *demo) table() []string {
 	return lines
 }
 
-// tell tells the events that make the story; checkpoints would drown it.
-func (d *demo) tell(e ktrdr.Event) {
+// tell prints the events that matter here; there are too many checkpoints.
+func (d *demo) tell(e ktrdr.Event) (bool, error) {
 	var why struct {
 		Code ktrdr.Code `json:"code"`
 	}
@@ -92,6 +92,7 @@ func (d *demo) tell(e ktrdr.Event) {
 		ktrdr.EventWriteRefused:
 		d.print(view.Stamped(e))
 	}
+	return false, nil
 }
 
 func (d *demo) say(format string, args ...any) {

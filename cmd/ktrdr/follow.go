@@ -56,9 +56,9 @@ func (a *app) follow(ctx context.Context, c *httpapi.Client, id ktrdr.OperationI
 // watch prints what happens until the operation has ended. Events tell the
 // story; looking at the row tells the progress, and the end.
 func (f *follower) watch(ctx context.Context) error {
-	return watch(ctx, f.pace(), f.events, func(e ktrdr.Event) (bool, error) {
+	return watch(ctx, f.pace(), eventsOf(f.c, f.id, ktrdr.Cursor{}), func(e ktrdr.Event) (bool, error) {
 		f.tell(e)
-		if !ended(e.Kind) {
+		if !e.Kind.Terminal() {
 			return false, nil
 		}
 		seen := !f.over.IsZero() || f.look(ctx) == nil
@@ -75,20 +75,18 @@ func (f *follower) watch(ctx context.Context) error {
 	})
 }
 
-// events yields what happens to the operation. An error ends it: the row tells
-// the rest.
-func (f *follower) events(ctx context.Context) iter.Seq[ktrdr.Event] {
-	return func(yield func(ktrdr.Event) bool) {
-		for e, err := range f.c.FollowEvents(ctx, f.id, ktrdr.Cursor{}) {
-			if err == nil && !yield(e) {
-				return
+// eventsOf yields the events of an operation, or of all. Errors are left out: the
+// client connects again, and the row tells the rest.
+func eventsOf(c *httpapi.Client, id ktrdr.OperationID, after ktrdr.Cursor) func(context.Context) iter.Seq[ktrdr.Event] {
+	return func(ctx context.Context) iter.Seq[ktrdr.Event] {
+		return func(yield func(ktrdr.Event) bool) {
+			for e, err := range c.FollowEvents(ctx, id, after) {
+				if err == nil && !yield(e) {
+					return
+				}
 			}
 		}
 	}
-}
-
-func ended(k ktrdr.EventKind) bool {
-	return k == ktrdr.EventCompleted || k == ktrdr.EventFailed || k == ktrdr.EventCancelled
 }
 
 // pace is how often the row is looked at.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,7 +60,7 @@ func newRoot(a *app) *cobra.Command {
 		Long:          rootHelp,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          unknownCommand,
+		Args:          noSuchPart,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if showVersion {
 				return a.version()
@@ -95,22 +96,10 @@ func newRoot(a *app) *cobra.Command {
 	return root
 }
 
-// unknownCommand is what the root says to a word that is no command.
-func unknownCommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	hint := "see `ktrdr --help`"
-	if near := nearCommand(cmd, args[0]); near != "" {
-		hint = fmt.Sprintf("did you mean `ktrdr %s`?", near)
-	}
-	return usagef("there is no command `ktrdr %s`; %s", args[0], hint)
-}
-
 // unknownBelow is what a command says to a word that is not one of its subcommands.
 func unknownBelow(cmd *cobra.Command, word string) error {
 	hint := ""
-	if near := nearCommand(cmd, word); near != "" {
+	if near := text.Nearest(word, commandNames(cmd)); near != "" {
 		hint = fmt.Sprintf("did you mean `%s %s`? ", cmd.CommandPath(), near)
 	}
 	return usagef("there is no command `%s %s`; %ssee `%s --help`", cmd.CommandPath(), word, hint, cmd.CommandPath())
@@ -140,11 +129,6 @@ func names[T ~string](words []T) []string {
 		list[i] = strings.ToLower(string(w))
 	}
 	return list
-}
-
-// nearCommand is the subcommand that a misspelt one is nearest to.
-func nearCommand(cmd *cobra.Command, word string) string {
-	return text.Nearest(word, commandNames(cmd))
 }
 
 // nearFlag names the flag that an unknown one is nearest to.
@@ -181,42 +165,20 @@ func flagTrouble(err error) string {
 	return strings.TrimSuffix(text, e.Error()) + "it must be " + want
 }
 
-// exactly asks for n arguments and names them when they are missing.
-func exactly(n int, what string) cobra.PositionalArgs {
+// takes asks for a number of arguments, and names them when it is another.
+func takes(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != n {
+		if len(args) < least || len(args) > most {
 			return usagef("`%s` takes %s; see `%s --help`", cmd.CommandPath(), what, cmd.CommandPath())
 		}
 		return nil
 	}
 }
 
-func oneOrTwo(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) == 1 {
-			return nil
-		}
-		return exactly(2, what)(cmd, args)
-	}
-}
-
-func atMostOne(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) > 1 {
-			return exactly(1, "at most one "+what)(cmd, args)
-		}
-		return nil
-	}
-}
-
-func atLeastOne(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return usagef("`%s` takes at least one %s; see `%s --help`", cmd.CommandPath(), what, cmd.CommandPath())
-		}
-		return nil
-	}
-}
+func exactly(n int, what string) cobra.PositionalArgs { return takes(n, n, what) }
+func oneOrTwo(what string) cobra.PositionalArgs       { return takes(1, 2, what) }
+func atMostOne(what string) cobra.PositionalArgs      { return takes(0, 1, "at most one "+what) }
+func atLeastOne(what string) cobra.PositionalArgs     { return takes(1, math.MaxInt, "at least one "+what) }
 
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {

@@ -152,12 +152,8 @@ func Verdict(w io.Writer, p term.Palette, a *research.Assessment) {
 	fmt.Fprintf(w, "Verdict: %s, %d of %s failed%s\n", a.Verdict, failed, text.Counted(len(a.Reasons), "check"), term.OnMadeUp("", a.MadeUp))
 	for _, passed := range []bool{false, true} {
 		for _, r := range a.Reasons {
-			switch {
-			case r.Passed != passed:
-			case passed:
-				fmt.Fprintf(w, "  %s %s\n", p.Good("✔"), term.Plain(r.Text))
-			default:
-				fmt.Fprintf(w, "  %s %s\n", p.Bad("✗"), term.Plain(r.Text))
+			if r.Passed == passed {
+				fmt.Fprintf(w, "  %s %s\n", p.Mark(passed), term.Plain(r.Text))
 			}
 		}
 	}

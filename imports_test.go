@@ -36,6 +36,7 @@ var arrows = map[string]rule{
 	"internal/atomicfile": {},
 	"internal/backoff":    {},
 	"internal/text":       {},
+	"internal/term":       {ours: []string{".", "internal/text"}, modules: []string{"golang.org/x/term"}}, // tables, colours, a screen
 
 	// pure compute
 	"num": {},
@@ -114,6 +115,11 @@ var arrows = map[string]rule{
 		modules: []string{"github.com/jackc/pgx/v5", "modernc.org/sqlite"},
 	},
 
+	// what commands print
+	"internal/view": {ours: []string{
+		".", "internal/term", "internal/text", "agent", "evidence", "httpapi", "instrument", "jobs", "report", "research",
+	}},
+
 	// wiring
 	"backend": {
 		ours: []string{
@@ -122,12 +128,18 @@ var arrows = map[string]rule{
 		},
 		modules: []string{"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "golang.org/x/sync", "golang.org/x/sys"},
 	},
+	"local":     {ours: []string{".", "backend", "jobs", "market", "backtest", "strategy"}},     // the lab of a data folder, without a backend
+	"lookahead": {ours: []string{"local", "market", "neural", "strategy", "train", "backtest"}}, // strategies that use future prices
+	"doctor": { // checks of an installation
+		ours:    []string{".", "backend", "local", "blob", "sqlstore", "instrument", "strategy"},
+		modules: []string{"golang.org/x/sys"},
+	},
 	"cmd/ktrdr": {
 		ours: []string{
-			".", "backend", "worker", "dummy", "blob", "sqlstore", "httpapi", "jobs", "library", "research", "report", "agent", "llm", "resilience",
-			"evidence", "designer", "market", "instrument", "indicator", "neural", "strategy", "metrics", "train", "backtest", "docs",
+			".", "backend", "local", "doctor", "lookahead", "worker", "dummy", "blob", "sqlstore", "httpapi", "jobs", "library", "research",
+			"report", "resilience", "designer", "market", "instrument", "indicator", "neural", "strategy", "metrics", "train", "docs",
 		},
-		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys", "golang.org/x/term"},
+		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	},
 }
 
@@ -208,7 +220,8 @@ func allowed(pkg, imp string, r rule) bool {
 		return slices.Contains(r.ours, ".")
 	}
 	if strings.HasPrefix(imp, module+"/internal/") {
-		return pkg != "." && !strings.HasPrefix(pkg, "internal/")
+		ours := strings.TrimPrefix(imp, module+"/")
+		return slices.Contains(r.ours, ours) || pkg != "." && !strings.HasPrefix(pkg, "internal/")
 	}
 	if ours, ok := strings.CutPrefix(imp, module+"/"); ok {
 		return slices.Contains(r.ours, ours)

@@ -35,6 +35,9 @@ func (id OperationID) Valid() bool {
 	return true
 }
 
+// Tail is the random part of the id, by which people name the operation.
+func (id OperationID) Tail() string { return string(id)[strings.LastIndexByte(string(id), '_')+1:] }
+
 // Type says what kind of work an operation is.
 type Type string
 

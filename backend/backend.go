@@ -69,7 +69,7 @@ type Backend struct {
 	listener net.Listener
 	server   *httpapi.Server
 	worker   *worker.Worker // computes; nil when there are none
-	minds    agent.Minds    // the models that they may ask
+	asks     agent.Minds    // the models that agents may ask
 	models   *modelWiring
 	agents   *worker.Worker  // design and assess; nil when there are none
 	opened   resilience.Undo // closes what was opened, the last first
@@ -88,8 +88,8 @@ type Process struct {
 	Getenv  func(string) string
 }
 
-// Open opens a backend. It answers nobody before Run. After an error it must be
-// closed too.
+// Open opens a backend. It answers no request before Run. After an error it
+// must be closed too.
 func Open(ctx context.Context, cfg Config, p Process) (*Backend, error) {
 	b := &Backend{cfg: cfg, Process: p}
 	return b, b.open(ctx)
@@ -100,41 +100,22 @@ func Open(ctx context.Context, cfg Config, p Process) (*Backend, error) {
 func (b *Backend) Close(ctx context.Context, err error) error { return b.opened.Rollback(ctx, err) }
 
 func (b *Backend) open(ctx context.Context) error {
-	if err := b.openFolder(); err != nil {
-		return err
-	}
-	// The port is bound before anything is touched, so that a second backend
-	// on it changes nothing; nobody is answered before the engine has started.
-	if err := b.listen(ctx); err != nil {
-		return err
-	}
-	if err := b.openStores(ctx); err != nil {
-		return err
-	}
 	b.outcomes = newOutcomes()
-	var err error
-	if b.began, err = b.store.LastEvent(ctx); err != nil {
-		return fmt.Errorf("database: %w", err)
+	for _, step := range []func(context.Context) error{
+		b.openFolder,
+		// The port is bound before anything is touched, so that a second backend
+		// on it changes nothing; no request is answered before the engine has started.
+		b.listen,
+		b.openStores, b.startEngine, b.openModels, b.openDesk, b.makeServer, b.makeWorker, b.makeAgents,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
 	}
-	if err := b.startEngine(ctx); err != nil {
-		return err
-	}
-	if err := b.openModels(ctx); err != nil {
-		return err
-	}
-	if err := b.openDesk(ctx); err != nil {
-		return err
-	}
-	if err := b.makeServer(); err != nil {
-		return err
-	}
-	if err := b.makeWorker(); err != nil {
-		return err
-	}
-	return b.makeAgents()
+	return nil
 }
 
-func (b *Backend) openFolder() error {
+func (b *Backend) openFolder(context.Context) error {
 	if err := MakeFolder(b.cfg.Data); err != nil {
 		return err
 	}
@@ -178,7 +159,13 @@ func (b *Backend) openStores(ctx context.Context) (err error) {
 		return fmt.Errorf("blobs: %w", err)
 	}
 	b.later("blobs", b.blobs.Close)
-	return Storage{b.store, b.blobs}.Join(ctx, b.cfg)
+	if err := (Storage{b.store, b.blobs}).Join(ctx, b.cfg); err != nil {
+		return err
+	}
+	if b.began, err = b.store.LastEvent(ctx); err != nil {
+		return fmt.Errorf("database: %w", err)
+	}
+	return nil
 }
 
 func (b *Backend) startEngine(ctx context.Context) error {
@@ -196,7 +183,7 @@ func (b *Backend) startEngine(ctx context.Context) error {
 		Host: host, PID: os.Getpid(), Version: b.Version,
 	}
 	b.engine, err = engine.New(engine.Config{
-		Store: b.store, Blobs: b.blobs, Saver: saver, Inline: inline, Backend: b.self, Settings: b.cfg.settings(), Log: b.Log,
+		Store: b.store, Blobs: b.blobs, Saver: saver, Inline: inline, Backend: b.self, Settings: b.cfg.engineSettings(), Log: b.Log,
 		Types:    Types(),
 		Collect:  b.collect,
 		Trash:    trash{b.blobs},
@@ -296,7 +283,7 @@ func (b *Backend) openDesk(ctx context.Context) (err error) {
 	return err
 }
 
-func (b *Backend) makeServer() (err error) {
+func (b *Backend) makeServer(context.Context) (err error) {
 	researches, err := b.researchDesk()
 	if err != nil {
 		return err
@@ -317,7 +304,6 @@ func (b *Backend) makeServer() (err error) {
 	return err
 }
 
-// readStatements is the counter of statements that read from the database.
 func (b *Backend) readStatements() prometheus.Collector {
 	return prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "ktrdr_store_read_statements_total", Help: "Statements that this backend sent to the database to read.",
@@ -335,7 +321,7 @@ func (b *Backend) hosts() []string {
 	return append(slices.Clone(b.cfg.Hosts), host)
 }
 
-func (b *Backend) makeWorker() (err error) {
+func (b *Backend) makeWorker(context.Context) (err error) {
 	if b.cfg.Workers == 0 {
 		return nil
 	}

@@ -53,7 +53,7 @@ func openedModels(t *testing.T, e env) *Backend {
 	return b
 }
 
-// A field that is built and not set protects nobody. Those named here are right
+// A field that is built and not set protects nothing. Those named here are right
 // as they are.
 func TestModels_EverythingThatProtectsIsWired(t *testing.T) {
 	b := openedModels(t, gateway)
@@ -62,7 +62,7 @@ func TestModels_EverythingThatProtectsIsWired(t *testing.T) {
 	wired(t, cfg.Retry, "Jitter", "DurableOver", "On", "Rand")
 	wired(t, cfg.Models[0])
 	wired(t, cfg.Models[2], "Cluster")
-	wired(t, b.minds)
+	wired(t, b.asks)
 	if cfg.Models[0].Cluster != cfg.Models[1].Cluster {
 		t.Errorf("clusters %q and %q, want one for one gateway", cfg.Models[0].Cluster, cfg.Models[1].Cluster)
 	}
@@ -91,8 +91,8 @@ func TestModels_EveryQuestionHasADeadline(t *testing.T) {
 		if cfg.CallTimeout != call || cfg.Retry.Total != 3*call {
 			t.Errorf("timeout %q: a call may take %v and its tries %v, want %v and %v", seconds, cfg.CallTimeout, cfg.Retry.Total, call, 3*call)
 		}
-		if want := agent.Within(3*call, b.models.chain); b.minds.Models != want {
-			t.Errorf("timeout %q: agents ask %+v, want the chain within %v", seconds, b.minds.Models, 3*call)
+		if want := agent.Within(3*call, b.models.chain); b.asks.Models != want {
+			t.Errorf("timeout %q: agents ask %+v, want the chain within %v", seconds, b.asks.Models, 3*call)
 		}
 	}
 }
@@ -184,7 +184,7 @@ func TestModels_AnOutageOfModelsEndsByItself(t *testing.T) {
 	})
 }
 
-func TestModels_NobodyToComputeAndNoModelsEndsWithTheFirst(t *testing.T) {
+func TestModels_NoWorkersAndNoModelsEndsWithTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOutlook(t)
 		o.call("one", 5, outage)

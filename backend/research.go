@@ -102,7 +102,7 @@ func (b *Backend) budget(ctx context.Context) (usd float64, err error) {
 }
 
 // makeAgents makes the worker that designs and assesses.
-func (b *Backend) makeAgents() (err error) {
+func (b *Backend) makeAgents(context.Context) (err error) {
 	if b.cfg.Agents == 0 {
 		return nil
 	}

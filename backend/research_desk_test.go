@@ -12,7 +12,7 @@ import (
 	"github.com/ktrdr/ktrdr/research"
 )
 
-// answering is a backend that answers, and whose services nobody watches: a test
+// answering is a backend that answers, and whose services are not watched: a test
 // says how they are.
 func answering(t *testing.T) (*Backend, *httpapi.Client) {
 	t.Helper()

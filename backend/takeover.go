@@ -7,9 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/blob"
 	"github.com/ktrdr/ktrdr/instrument"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/library"
 )
 
@@ -65,4 +68,38 @@ func InstrumentsOf(ctx context.Context, cfg Config, l *library.Library) (instrum
 	}
 	file, err := instrument.Parse(instrument.FileName+" of the lab", []byte(d.Content))
 	return file, "the lab", err
+}
+
+// assignMarkets assigns the series of the library that have no market: those
+// that were imported while no backend ran. What cannot be decided is logged.
+func (b *Backend) assignMarkets(ctx context.Context) {
+	err := b.markets.PlaceAll(ctx, b.library, "", func(e jobs.SeriesInfo, p library.Placement, err error) {
+		log := b.Log.With("symbol", e.Symbol, "timeframe", string(e.Timeframe))
+		switch {
+		case err != nil:
+			log.WarnContext(ctx, "market of a series could not be decided", "err", err)
+		case p.Question != "":
+			log.WarnContext(ctx, "market of a series is undecided", "question", p.Question)
+		default:
+			log.InfoContext(ctx, "series assigned to a market", "market", p.Market.ID, "reason", p.Reason)
+		}
+	})
+	if err != nil && ctx.Err() == nil {
+		b.Log.WarnContext(ctx, "markets of the library could not be decided", "err", err)
+	}
+}
+
+// trash lets the engine put blobs aside and purge them.
+type trash struct{ store blob.Store }
+
+// Put implements engine.Trash.
+func (t trash) Put(ctx context.Context, blobs []ktrdr.Hash, at time.Time) error {
+	return blob.TrashAll(ctx, t.store, blobs, at)
+}
+
+// Empty implements engine.Trash.
+func (t trash) Empty(ctx context.Context, blobs []ktrdr.Hash, at time.Time,
+	named func(context.Context, []ktrdr.Hash) (map[ktrdr.Hash]bool, error),
+) error {
+	return blob.PurgeAll(ctx, t.store, blobs, at, named)
 }

@@ -38,9 +38,9 @@ func typeRunners() map[ktrdr.Type]builders {
 			inChild:   func(*Backend) worker.Runner { return compute.ReadRunner() },
 		},
 		ktrdr.AgentDesign: {
-			byAgents: func(b *Backend) worker.Runner { return agent.DesignRunner(research.NewMemory(b.engine), b.minds) },
+			byAgents: func(b *Backend) worker.Runner { return agent.DesignRunner(research.NewMemory(b.engine), b.asks) },
 		},
-		ktrdr.AgentAssessment: {byAgents: func(b *Backend) worker.Runner { return agent.AssessmentRunner(b.minds) }},
+		ktrdr.AgentAssessment: {byAgents: func(b *Backend) worker.Runner { return agent.AssessmentRunner(b.asks) }},
 		ktrdr.AgentConfirm: {
 			byAgents: func(*Backend) worker.Runner { return agent.ConfirmationRunner() },
 			inChild:  func(*Backend) worker.Runner { return agent.ConfirmationRunner() },

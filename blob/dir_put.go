@@ -50,7 +50,7 @@ func (d *Dir) put(ctx context.Context, r io.Reader, accept func(ktrdr.Hash) erro
 				err = d.settle(shard(h))
 			}
 			return blobName(h), err
-		}, func(s atomicfile.Step) { fault.Hit(blobPoints[s]) })
+		}, func(s atomicfile.Stage) { fault.Hit(blobPoints[s]) })
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		d.settled.Clear() // directories were removed; make them again next time

@@ -64,7 +64,7 @@ type Machine struct {
 	WorkersJoined      int     `json:"workers_joined"` // processes of their own, as the next two
 	WorkersLeft        int     `json:"workers_left"`   // stopped in order
 	WorkersLost        int     `json:"workers_lost"`   // silent for the orphan timeout, busy or not
-	Orphaned           int     `json:"orphaned"`       // operations that lost their worker
+	Orphaned           int     `json:"orphaned"`       // operations whose worker died
 	Poisoned           int     `json:"poisoned"`       // that kept losing it and were given up
 	Interrupted        int     `json:"interrupted"`    // failed with the backend that ran them
 	Requeued           int     `json:"requeued"`       // taken over from a backend that was gone

@@ -33,7 +33,7 @@ type reader struct {
 func newReader(file string) *reader { return &reader{file: file, keys: map[string]position{}} }
 
 func (r *reader) problemAt(at position, path, message string) {
-	if len(r.problems) < maxProblems {
+	if len(r.problems) < MaxProblems {
 		r.problems = append(r.problems, Problem{r.file, at.line, at.column, path, message})
 	}
 }

@@ -195,7 +195,7 @@ func writeFile(dir, name string, data []byte) error {
 	return atomicfile.Write(atomicfile.Paths{}, filepath.Join(dir, "tmp-"+rand.Text()), func(w io.Writer) (string, error) {
 		_, err := w.Write(data)
 		return filepath.Join(dir, name), err
-	}, func(s atomicfile.Step) { fault.Hit(spoolPoints[s]) })
+	}, func(s atomicfile.Stage) { fault.Hit(spoolPoints[s]) })
 }
 
 var spoolPoints = [...]fault.Point{

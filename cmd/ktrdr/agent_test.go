@@ -11,9 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ktrdr/ktrdr/backend"
-
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -89,7 +88,7 @@ func (l *lab) remembers(op ktrdr.Operation) {
 		l.t.Errorf("status tells %+v, want %s and two agents", st.Research, op.ID)
 	}
 	for _, args := range [][]string{{"status"}, {"memory"}, {"memory", "list"}, {"memory", "trials"}, {"leaderboard"}} {
-		if out := l.must(args...); !strings.Contains(out, tail(op.ID)) {
+		if out := l.must(args...); !strings.Contains(out, op.ID.Tail()) {
 			l.t.Errorf("ktrdr %s does not tell of %s:\n%s", strings.Join(args, " "), op.ID, out)
 		}
 	}
@@ -108,7 +107,7 @@ func (l *lab) remembers(op ktrdr.Operation) {
 func TestCLI_ResearchesQueueAndAreCancelledAlone(t *testing.T) {
 	l := newLab(t, "KTRDR_MAX_RESEARCHES=1")
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "3000")
-	l.serve("--workers", "0", "--agents", "0") // nobody designs, so that they stay where they are
+	l.serve("--workers", "0", "--agents", "0") // no agent designs, so that they stay where they are
 	made := decode[research.Triggered](t, l.must("research", "--count", "3", "--key", "night", "--json"))
 	same := decode[research.Triggered](t, l.must("research", "--count", "3", "--key", "night", "--json"))
 	if len(made.Operations) != 3 || same.Operation != made.Operation || same.Run != made.Run {
@@ -124,12 +123,12 @@ func TestCLI_ResearchesQueueAndAreCancelledAlone(t *testing.T) {
 	if out := l.must("memory", "trials", "--run", made.Run); strings.Count(out, "not ended") != 3 {
 		t.Errorf("the trials of a run of which nothing has ended:\n%s", out)
 	}
-	st := decode[serverStatus](t, l.run("status", "--json").out).Research // it is degraded: nobody works
+	st := decode[serverStatus](t, l.run("status", "--json").out).Research // it is degraded: no worker runs
 	if len(st.Active) != 3 || st.Capacity != (ktrdr.QueueHealth{Limit: 1, Active: 1, Waiting: 2}) || st.Phase != research.Designing {
 		t.Errorf("status %+v, want one designing and two waiting", st)
 	}
 	l.must("cancel", string(made.Operations[1].Operation))
-	st = decode[serverStatus](t, l.run("status", "--json").out).Research // it is degraded: nobody works
+	st = decode[serverStatus](t, l.run("status", "--json").out).Research // it is degraded: no worker runs
 	if len(st.Active) != 2 || st.Last == nil || st.Last.Operation != made.Operations[1].Operation ||
 		st.Last.Outcome != research.OutcomeCancelled {
 		t.Errorf("status after the cancel %+v, want the two others", st)

@@ -18,6 +18,7 @@ import (
 	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/train"
 )
 
@@ -44,8 +45,7 @@ func newBacktest(a *app) *cobra.Command {
 	var (
 		r                                     jobs.BacktestRequest
 		capital, commission, slippage, spread float64
-		key                                   string
-		follow                                bool
+		start                                 startFlags
 	)
 	cmd := &cobra.Command{
 		Use: "backtest MODEL", Short: "Backtest a model on past bars", Long: backtestHelp,
@@ -67,11 +67,8 @@ func newBacktest(a *app) *cobra.Command {
 		if r.Model, err = modelFor(ctx, c, args[0]); err != nil {
 			return err
 		}
-		started, err := c.StartBacktest(ctx, r, key)
-		if err != nil {
-			return err
-		}
-		return a.started(ctx, c, started, follow)
+		started, err := c.StartBacktest(ctx, r, start.key)
+		return a.started(ctx, c, started, err, start.follow)
 	})
 	f.StringSliceVar(&r.Symbols, "symbol", nil, "`SYMBOL` to trade; several have one account each (default: all that it was trained on)")
 	f.StringVar(&r.Timeframe, "timeframe", "", "`TIMEFRAME` that it must decide at")
@@ -84,8 +81,7 @@ func newBacktest(a *app) *cobra.Command {
 	f.Float64Var(&spread, "spread", 0, "bid to ask, as a `RATE` of the price")
 	notZero(f, "capital")
 	f.BoolVar(&r.OpenHoldout, "open-holdout", false, "trade the bars of the holdout too; it is counted as a look")
-	f.BoolVarP(&follow, "follow", "f", false, "follow it to its end")
-	f.StringVar(&key, "key", "", "idempotency `KEY`: the same key again starts nothing new")
+	start.add(cmd, "follow it to its end")
 	return cmd
 }
 
@@ -112,7 +108,7 @@ func modelFor(ctx context.Context, c *httpapi.Client, arg string) (string, error
 		return arg, nil
 	}
 	f, err := os.Open(arg)
-	_, yaml := strategyName(filepath.Base(arg))
+	_, yaml := local.StrategyName(filepath.Base(arg))
 	if yaml && err == nil {
 		_ = f.Close() // it was only read
 		return "", strategyAsModel(arg)

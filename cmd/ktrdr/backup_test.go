@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ktrdr/ktrdr/backend"
-
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backend"
 )
 
 func TestBackup_MovesALabToAnotherFolder(t *testing.T) {
@@ -98,12 +97,12 @@ func TestBackup_TellsOfDamagedBlobs(t *testing.T) {
 
 func TestRestore_RefusesAChangedBackupBeforeItChangesAnything(t *testing.T) {
 	_, id, file := savedLab(t)
-	whole, err := os.ReadFile(file)
+	complete, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	changed := bytes.Replace(whole, []byte(`"FAILED"`), []byte(`"FAILEd"`), 1)
-	for name, archive := range map[string][]byte{"changed or damaged": changed, "cut off": whole[:len(whole)/2]} {
+	changed := bytes.Replace(complete, []byte(`"FAILED"`), []byte(`"FAILEd"`), 1)
+	for name, archive := range map[string][]byte{"changed or damaged": changed, "cut off": complete[:len(complete)/2]} {
 		if err := os.WriteFile(file, archive, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +116,7 @@ func TestRestore_RefusesAChangedBackupBeforeItChangesAnything(t *testing.T) {
 		}
 	}
 	l := newLab(t)
-	if a := l.pipe(whole, "restore", "-"); a.code != exitOK {
+	if a := l.pipe(complete, "restore", "-"); a.code != exitOK {
 		t.Fatalf("through a pipe: %v", a)
 	}
 	l.serve("--workers", "0")

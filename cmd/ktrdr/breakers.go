@@ -12,6 +12,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/resilience"
 )
@@ -33,7 +34,7 @@ func newBreakers(a *app) *cobra.Command {
 			return a.breakerHistory(ctx, c, strings.Join(args, ""), limit)
 		}),
 	}
-	history.Flags().IntVar(&limit, "limit", 50, "largest number of rows")
+	limitFlag(history, &limit, 50)
 	cmd.AddCommand(
 		&cobra.Command{Use: "list", Short: "List all breakers with their calls and failures", Args: noArgs, RunE: a.asking(a.listBreakers)},
 		history, newBreakerReset(a), newBreakerForce(a),
@@ -88,39 +89,33 @@ func decision(cmd *cobra.Command, d *resilience.Decision) {
 }
 
 func (a *app) decided(b resilience.Decided, err error) error {
-	if err != nil {
-		return unknownName(err)
-	}
-	return a.print(b, func(w io.Writer) {
+	return a.show(b, unknownName(err), func(w io.Writer) {
 		if b.Forced != "" {
-			fmt.Fprintf(w, "%s is held %s by %s.\n", b.Name, b.Forced, plain(b.By))
+			fmt.Fprintf(w, "%s is held %s by %s.\n", b.Name, b.Forced, term.Plain(b.By))
 		} else {
 			fmt.Fprintf(w, "%s is %s.\n", b.Name, b.State)
 		}
-		if b.Forced == ktrdr.BreakerOpen { // nothing is to pass, whoever else is in the way
+		if b.Forced == ktrdr.BreakerOpen { // nothing is to pass, also without the others
 			return
 		}
 		for _, other := range b.InTheWay {
 			fmt.Fprintf(w, "%s is not closed and still stands in the way: see `ktrdr breakers`, and close it with `ktrdr breakers reset %s`.\n",
-				plain(other), plain(other))
+				term.Plain(other), term.Plain(other))
 		}
 	})
 }
 
 func (a *app) listBreakers(ctx context.Context, c *httpapi.Client, _ []string) error {
 	all, err := c.Breakers(ctx)
-	if err != nil {
-		return err
-	}
-	return a.print(all, func(w io.Writer) {
+	return a.show(all, err, func(w io.Writer) {
 		if len(all) == 0 {
 			fmt.Fprintln(w, "No breakers yet: each appears with its first call.")
 			return
 		}
-		table(w, "NAME\tSTATE\tCALLS\tFAILED\tSLOW\tREFUSED\tPROBE AT\tLAST TRIP\tDECISION", func(row func(...any)) {
+		term.Rows(w, "NAME\tSTATE\tCALLS\tFAILED\tSLOW\tREFUSED\tPROBE AT\tLAST TRIP\tDECISION", func(row func(...any)) {
 			for _, b := range all {
 				state, probe := standing(b)
-				row(b.Name, state, b.Calls, b.Failures, b.Slow, b.Refused, probe, dash(plain(b.Trip)), decidedBy(b))
+				row(b.Name, state, b.Calls, b.Failures, b.Slow, b.Refused, probe, term.Dash(term.Plain(b.Trip)), decidedBy(b))
 			}
 		})
 	})
@@ -132,7 +127,7 @@ func decidedBy(b resilience.Status) string {
 	if b.By == "" {
 		return "-"
 	}
-	return plain(b.By + ": " + b.Reason)
+	return term.Plain(b.By + ": " + b.Reason)
 }
 
 // standing is the state of a breaker for people, and when it lets a probe
@@ -157,9 +152,6 @@ func standing(b resilience.Status) (state, probe string) {
 }
 
 func (a *app) breakerHistory(ctx context.Context, c *httpapi.Client, name string, limit int) error {
-	if limit < 1 || limit > 1000 {
-		return usagef("--limit must be 1 to 1000, not %d", limit)
-	}
 	all, err := c.BreakerHistory(ctx, name, limit)
 	if err != nil {
 		return err
@@ -174,10 +166,8 @@ func (a *app) breakerHistory(ctx context.Context, c *httpapi.Client, name string
 		}
 	}
 	return a.print(all, func(w io.Writer) {
-		table(w, "AT\tNAME\tFROM\tTO\tBY\tREASON", func(row func(...any)) {
-			for _, b := range all {
-				row(b.At.Local().Format(time.DateTime), b.Name, b.From, b.To, dash(plain(b.By)), plain(b.Reason))
-			}
+		term.Table(w, "AT\tNAME\tFROM\tTO\tBY\tREASON", all, func(b ktrdr.BreakerChange) []any {
+			return []any{b.At.Local().Format(time.DateTime), b.Name, b.From, b.To, term.Dash(term.Plain(b.By)), term.Plain(b.Reason)}
 		})
 	})
 }
@@ -192,4 +182,38 @@ func noBreaker(name string, breakers []resilience.Status) error {
 		list[i] = b.Name
 	}
 	return usagef("there is no breaker %s; %s", name, text.Choices(name, list))
+}
+
+const degradationHelp = `Show the degradation level: FULL, DEGRADED, MINIMAL or OFFLINE. It follows from
+the health of the services that the server needs. A worse level switches features
+off; a better one is entered after the services have been healthy for a while.`
+
+func newDegradation(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "degradation", Short: "Degradation level, health of services, features switched off", Long: degradationHelp, Args: noArgs,
+		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+			d, err := c.Degradation(ctx)
+			return a.show(d, err, func(w io.Writer) { printDegradation(w, d) })
+		}),
+	}
+}
+
+func printDegradation(w io.Writer, d resilience.DegradationStatus) {
+	fmt.Fprintf(w, "level %s since %s, %.0f%% healthy\n", d.Level, d.Since.Local().Format(time.DateTime), 100*d.Score)
+	term.Rows(w, "SERVICE\tHEALTH\tWEIGHT\tCRITICAL", func(row func(...any)) {
+		for _, s := range d.Services {
+			critical := "no"
+			if s.Critical {
+				critical = "yes"
+			}
+			row(s.Name, s.Health, s.Weight, critical)
+		}
+	})
+	fmt.Fprintf(w, "switched off: %s\n", term.Dash(strings.Join(names(d.Shed), ", ")))
+	if len(d.History) == 0 {
+		return
+	}
+	term.Table(w, "AT\tFROM\tTO\tREASON", d.History, func(c resilience.LevelChange) []any {
+		return []any{c.At.Local().Format(time.DateTime), c.From, c.To, term.Dash(term.Plain(c.Reason))}
+	})
 }

@@ -10,11 +10,10 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/ktrdr/ktrdr/backend"
-
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/httpapi"
 )
 
@@ -122,7 +121,8 @@ func (a *app) explain(ctx context.Context, err error) error {
 		return a.unauthorized(u, from, err)
 	case isNetwork(err):
 		return &exitError{
-			exitUnreachable, ktrdr.Errorf(code, "no server at %s: start one with `ktrdr serve`, or name another with --url (%w)", u, innermost(err)),
+			exitUnreachable, ktrdr.Errorf(code, "no server at %s: start one with `ktrdr serve`, or name another with --url (%w)", u,
+				backend.Innermost(err)),
 		}
 	case code == ktrdr.CodeUnavailable:
 		return &exitError{exitUnreachable, err}
@@ -152,16 +152,4 @@ func isNetwork(err error) bool {
 	_, op := errors.AsType[*net.OpError](err)
 	_, dns := errors.AsType[*net.DNSError](err)
 	return op || dns
-}
-
-// innermost is the error that started it all, the only part of a network error
-// that people read.
-func innermost(err error) error {
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			return err
-		}
-		err = inner
-	}
 }

@@ -11,9 +11,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/ktrdr/ktrdr/backend"
-
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backend"
 )
 
 func TestSecret_OfTheDataFolderStaysOnThisMachine(t *testing.T) {

@@ -79,7 +79,7 @@ func TestCosts_AGivenStrategyPaysTheFloor(t *testing.T) {
 	if own := decode[jobs.BacktestResult](t, string(hand.Result)); own.Config.Commission != 1e-8 || own.Config.Spread != 0 {
 		t.Errorf("a backtest by hand paid %+v, want what the strategy says", own.Config)
 	}
-	if strings.Contains(l.must("leaderboard"), costLegend) {
+	if strings.Contains(l.must("leaderboard"), report.CostLegend) {
 		t.Error("the leaderboard marks a cost that is the default")
 	}
 }
@@ -136,7 +136,7 @@ func TestCosts_BelowTheDefaultIsMarkedInEveryTable(t *testing.T) {
 		if name == "leaderboard" || name == "research --follow" || name == "report" {
 			mark = " *\n"
 		}
-		if !strings.Contains(out, mark) || !strings.Contains(out, costLegend) {
+		if !strings.Contains(out, mark) || !strings.Contains(out, report.CostLegend) {
 			t.Errorf("%s does not mark the cost:\n%s", name, out)
 		}
 	}
@@ -151,12 +151,4 @@ func TestDemo_TakesCosts(t *testing.T) {
 	l.env = append(l.env, "TMPDIR="+t.TempDir())
 	l.refused(exitUsage, "leave out --researches, --seed, --edge and --costs", "demo", "--kill", "--costs", "SYNTH=1/1/1")
 	l.refused(exitUsage, "costs: there are no bars of EURUSD", "demo", "--exit", "--costs", "EURUSD=1/1/1")
-}
-
-func TestResearchFigures_KeepsOnlyNumbers(t *testing.T) {
-	var f researchFigures
-	err := json.Unmarshal([]byte(`{"a":1.5,"b":null,"c":true,"d":"x","e":[1],"symbols":[{"symbol":"X"}]}`), &f)
-	if n := f.figures; err != nil || len(n) != 2 || *n["a"] != 1.5 || n["b"] != nil || len(f.symbols) != 1 || f.symbols[0].Symbol != "X" {
-		t.Errorf("%+v, %v, want a, an undefined b and the symbol", f, err)
-	}
 }

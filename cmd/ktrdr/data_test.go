@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -19,44 +20,6 @@ func file(t *testing.T, name, text string) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-func TestNamedSeries_ReadsPlainNames(t *testing.T) {
-	for name, want := range map[string]string{
-		"EURUSD_1h.csv":       "EURUSD 1h",
-		"EURUSDh1.csv.gz":     "EURUSD 1h",
-		"EURUSD-1h.parquet":   "EURUSD 1h",
-		"EURUSDH4.CSV":        "EURUSD 4h",
-		"EURUSDM1.csv":        "EURUSD 1m",
-		"EURUSD_M15.txt":      "EURUSD 15m",
-		"EURUSD_1M.csv":       "EURUSD 1M",
-		"EURUSD_1m.csv":       "EURUSD 1m",
-		"EURUSDMN1.csv":       "EURUSD 1M",
-		"vix-daily.csv":       "VIX 1d",
-		"btc.usd_30min.csv":   "BTC.USD 30m",
-		"US500_D1.csv":        "US500 1d",
-		"GER40h1.csv":         "GER40 1h",
-		"EURUSD_H1_2012.csv":  "",
-		"EURUSD_5M.csv":       "",
-		"EURUSD.csv":          "",
-		"prices.csv":          "",
-		"h1.csv":              "",
-		"_1h.csv":             "",
-		".csv":                "",
-		"":                    "",
-		"EURUSD_3h.csv":       "",
-		"../../etc/passwd_1h": "",
-		"EURUSD_H1_201201020000_202012312300.csv": "EURUSD 1h",
-	} {
-		s, ok := namedSeries(name)
-		got := ""
-		if ok {
-			got = s.String()
-		}
-		if got != want {
-			t.Errorf("%q tells %q, want %q", name, got, want)
-		}
-	}
 }
 
 // broken has something wrong in every row but three.
@@ -114,7 +77,8 @@ func TestDataImport_NormalisesWhenAsked(t *testing.T) {
 	if !strings.Contains(out, did) || !strings.Contains(out, "EURUSD 1h, 5 bars") {
 		t.Errorf("got:\n%s\nwant %q", out, did)
 	}
-	if list := decode[[]stored](t, l.must("data", "list", "--json")); len(list) != 1 || list[0].Bars != 5 || len(list[0].Hash) != 64 {
+	list := decode[[]local.StoredSeries](t, l.must("data", "list", "--json"))
+	if len(list) != 1 || list[0].Bars != 5 || len(list[0].Hash) != 64 {
 		t.Errorf("listed: %+v", list)
 	}
 }
@@ -128,7 +92,7 @@ func TestDataImport_GoesOnAfterAFileThatIsRefused(t *testing.T) {
 	l.must("data", "export", "AAA", "1h", "--csv", again)
 
 	a := l.run("data", "import", "--json", file(t, "BBB_1h.csv", broken), good, again)
-	results := decode[[]imported](t, a.out)
+	results := decode[[]local.Imported](t, a.out)
 	if a.code != exitFailed || len(results) != 3 {
 		t.Fatalf("%v", a)
 	}
@@ -213,9 +177,9 @@ func TestData_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 		{"a bars file to check that is not there", "there is no price file none.bars", []string{"check", "none.bars"}},
 		{"a series to check without its timeframe", "`ktrdr data check EURUSD 1h`", []string{"check", "EURUSD"}},
 		{"a name that tells nothing", "give --symbol", []string{"import", price}},
-		{"a symbol that is none", "beginning with a letter or digit", []string{"import", price, "--symbol", "../x"}},
-		{"a timeframe that is none", "--timeframe: timeframe \"3h\" is not one of", []string{"import", price, "--timeframe", "3h"}},
-		{"a zone that is none", "--zone \"Atlantis\"", []string{"import", price, "--zone", "Atlantis"}},
+		{"not a symbol", "beginning with a letter or digit", []string{"import", price, "--symbol", "../x"}},
+		{"not a timeframe", "--timeframe: timeframe \"3h\" is not one of", []string{"import", price, "--timeframe", "3h"}},
+		{"not a time zone", "--zone \"Atlantis\"", []string{"import", price, "--zone", "Atlantis"}},
 		{"points of none", "--divide -1: must be a positive number", []string{"import", price, "--divide", "-1"}},
 		{"points without end", "--divide +Inf", []string{"import", price, "--divide", "Inf"}},
 		{"half a series", "takes a SYMBOL and a TIMEFRAME", []string{"show", "EURUSD"}},
@@ -225,7 +189,7 @@ func TestData_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 		{"an edge beyond all", "--edge must be", []string{"synth", "--edge", "NaN"}},
 		{"centuries", "reach beyond the years", []string{"synth", "--timeframe", "1M", "--bars", "5000"}},
 		{"a start that is no date", "--start \"soon\"", []string{"synth", "--start", "soon"}},
-		{"a symbol to make up that is none", "symbol \"a b\"", []string{"synth", "--symbol", "a b"}},
+		{"not a symbol to make up", "symbol \"a b\"", []string{"synth", "--symbol", "a b"}},
 		{"a file that exists", "replace it with --force", []string{"export", "EURUSD", "1h", "--csv", price}},
 		{"JSON of nothing", "name one with --csv", []string{"export", "EURUSD", "1h", "--json"}},
 		{"flags of files for bars", "--zone is for price files", []string{"check", "EURUSD", "1h", "--zone", "UTC"}},
@@ -337,7 +301,7 @@ TIME              OPEN     HIGH     LOW      CLOSE    VOLUME
 	if got := l.must("data", "show", "EURUSD", "1h", "--head", "1", "--tail", "1"); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
-	s := decode[shownBars](t, l.must("data", "show", "EURUSD", "1h", "--json", "--head", "400", "--tail", "400"))
+	s := decode[local.Description](t, l.must("data", "show", "EURUSD", "1h", "--json", "--head", "400", "--tail", "400"))
 	if s.Bars != 500 || len(s.Head) != 400 || len(s.Tail) != 100 || s.Figures.Volatility == nil {
 		t.Errorf("bars %d, head %d, tail %d, figures %+v", s.Bars, len(s.Head), len(s.Tail), s.Figures)
 	}
@@ -358,7 +322,7 @@ func TestDataExport_ImportsToTheSameBars(t *testing.T) {
 	other := newLab(t)
 	other.must("data", "import", csv)
 	a, b := l.must("data", "list", "--json"), other.must("data", "list", "--json")
-	if was, is := decode[[]stored](t, a)[0].Hash, decode[[]stored](t, b)[0].Hash; was != is {
+	if was, is := decode[[]local.StoredSeries](t, a)[0].Hash, decode[[]local.StoredSeries](t, b)[0].Hash; was != is {
 		t.Errorf("hash after export and import = %s, want %s", is, was)
 	}
 }
@@ -381,7 +345,7 @@ func TestDataCheck_FindsADamagedFile(t *testing.T) {
 	l.refused(exitFailed, "it is damaged", "data", "check", "EURUSD", "1h")
 	damaged := file(t, "damaged.bars", string(b))
 	l.refused(exitFailed, "import the data again", "data", "check", damaged)
-	if r := decode[checked](t, l.run("data", "check", damaged, "--json").out); r.OK || r.Error == "" {
+	if r := decode[local.Checked](t, l.run("data", "check", damaged, "--json").out); r.OK || r.Error == "" {
 		t.Errorf("as JSON: %+v", r)
 	}
 }
@@ -452,13 +416,14 @@ func TestDataImport_ReadsPublicData(t *testing.T) {
 	}
 
 	bars := map[string]int{}
-	for _, s := range decode[[]stored](t, l.must("data", "list", "--json")) {
+	for _, s := range decode[[]local.StoredSeries](t, l.must("data", "list", "--json")) {
 		bars[s.Symbol+" "+string(s.Timeframe)] = s.Bars
 	}
 	if len(bars) != 11 || bars["XAUUSD 1h"] != 57600 || bars["EURUSD 4h"] != 14400 || bars["EURUSD 1d"] != 2400 || bars["VIX 1d"] != 9235 {
 		t.Errorf("imported: %v", bars)
 	}
-	if s := decode[shownBars](t, l.must("data", "show", "USDJPY", "1h", "--json")); s.Timeframe != market.H1 || s.Figures.Highest > 130 ||
+	s := decode[local.Description](t, l.must("data", "show", "USDJPY", "1h", "--json"))
+	if s.Timeframe != market.H1 || s.Figures.Highest > 130 ||
 		s.Figures.Lowest < 75 {
 		t.Errorf("USDJPY lies between %v and %v", s.Figures.Lowest, s.Figures.Highest)
 	}

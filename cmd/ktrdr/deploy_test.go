@@ -11,11 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ktrdr/ktrdr/backend"
-
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/neural"
 )
 

@@ -9,10 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ktrdr/ktrdr/backend"
-
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/docs"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/strategy"

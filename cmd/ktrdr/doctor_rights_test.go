@@ -10,17 +10,17 @@ import (
 	"testing"
 )
 
-// nobody is a user who owns nothing.
-const nobody = 65534
+// stranger is a user who owns nothing.
+const stranger = 65534
 
-// asNobody runs a command as a user who owns nothing of the lab. Only root can
+// asStranger runs a command as a user who owns nothing of the lab. Only root can
 // become another user.
-func (l *lab) asNobody(args ...string) string {
+func (l *lab) asStranger(args ...string) string {
 	l.t.Helper()
 	if os.Geteuid() != 0 {
 		l.t.Skip("only root can become another user")
 	}
-	dir, err := os.MkdirTemp("", "ktrdr-nobody-")
+	dir, err := os.MkdirTemp("", "ktrdr-stranger-")
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func (l *lab) asNobody(args ...string) string {
 	}
 	cmd := exec.CommandContext(l.t.Context(), program, args...)
 	cmd.Env, cmd.Dir = l.env, dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stranger, Gid: stranger}}
 	out, _ := cmd.CombinedOutput() // what it says is looked at
 	return string(out)
 }
@@ -63,10 +63,10 @@ func TestDoctor_IsRedWhereTheFolderIsAnotherUsers(t *testing.T) {
 	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // others may look
 		t.Fatal(err)
 	}
-	if said := l.asNobody("serve"); !strings.Contains(said, "permission denied") {
+	if said := l.asStranger("serve"); !strings.Contains(said, "permission denied") {
 		t.Errorf("serve: %s", said)
 	}
-	if said := l.asNobody("doctor"); !strings.Contains(said, "✗ rights") || !strings.Contains(said, "chown -R 65534 "+dir) {
+	if said := l.asStranger("doctor"); !strings.Contains(said, "✗ rights") || !strings.Contains(said, "chown -R 65534 "+dir) {
 		t.Errorf("doctor:\n%s", said)
 	}
 }

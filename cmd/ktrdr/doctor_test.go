@@ -12,44 +12,10 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr/backend"
-
-	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/doctor"
 	"github.com/ktrdr/ktrdr/sqlstore"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
-
-func TestDoctor_EveryProblemOfTheServerSaysWhatToDo(t *testing.T) {
-	d := &doctor{}
-	d.server(ktrdr.Health{Status: "degraded", Problems: []string{
-		"only 3 MB of disk are free, and new work is refused below 1024 MB; free some space",
-		"something without advice",
-	}})
-	want := []finding{
-		{Check: "server", Detail: "only 3 MB of disk are free, and new work is refused below 1024 MB", Fix: "free some space"},
-		{Check: "server", Detail: "something without advice", Fix: "look into the backend's log"},
-	}
-	for i, f := range want {
-		if d.findings[i] != f {
-			t.Errorf("finding %+v, want %+v", d.findings[i], f)
-		}
-	}
-}
-
-func TestDoctor_OnlyOperationsGoBackToAnEarlierCheckpoint(t *testing.T) {
-	const op = "op_dummy_20260101_000000_abcdef01"
-	for _, c := range []struct {
-		owners []string
-		want   string
-	}{
-		{[]string{op}, "restore the file from a backup; without it a resume uses the checkpoint before"},
-		{[]string{"chat 1"}, "restore the file from a backup; without it the thread's checkpoints that hold it cannot be read"},
-		{[]string{""}, "restore the file from a backup"},
-	} {
-		if got := withoutBlob(c.owners); got != c.want {
-			t.Errorf("%q: %q, want %q", c.owners, got, c.want)
-		}
-	}
-}
 
 // unwritten returns a function that tells of what was changed in the folder
 // since.
@@ -211,7 +177,7 @@ func TestDoctor_IsRedWhereverServeRefuses(t *testing.T) {
 			same()
 			l.refused(cmp.Or(c.code, exitFailed), c.serve, "serve")
 			red := map[string]string{}
-			for _, f := range decode[[]finding](t, out.out) {
+			for _, f := range decode[[]doctor.CheckResult](t, out.out) {
 				if !f.OK {
 					red[f.Check] += f.Fix + "\n"
 				}
@@ -269,8 +235,8 @@ func TestDoctor_IsRedWhereTheServerIsOfAnotherLab(t *testing.T) {
 	for name, l := range map[string]*lab{"a lab that was stopped": used, "a lab that runs elsewhere": pg, "a folder without a lab": fresh} {
 		l.url = other.url
 		out := l.run("doctor", "--json")
-		var red []finding
-		for _, f := range decode[[]finding](t, out.out) {
+		var red []doctor.CheckResult
+		for _, f := range decode[[]doctor.CheckResult](t, out.out) {
 			if f.Check == "server" && !f.OK {
 				red = append(red, f)
 			}

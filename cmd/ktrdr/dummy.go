@@ -9,6 +9,7 @@ import (
 
 	"github.com/ktrdr/ktrdr/dummy"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/term"
 )
 
 const dummyHelp = `Start a test operation that counts steps and sleeps between them. Its result is a hash
@@ -19,8 +20,7 @@ func newDummy(a *app) *cobra.Command {
 	var (
 		spec     dummy.Spec
 		children int
-		follow   bool
-		key      string
+		start    startFlags
 	)
 	cmd := &cobra.Command{
 		Use: "dummy", Short: "Start a dummy operation", Long: dummyHelp, Args: noArgs,
@@ -32,11 +32,8 @@ func newDummy(a *app) *cobra.Command {
 			if err := s.Validate(); err != nil {
 				return usagef("%w", err)
 			}
-			started, err := c.StartDummy(ctx, s, key)
-			if err != nil {
-				return err
-			}
-			return a.started(ctx, c, started, follow)
+			started, err := c.StartDummy(ctx, s, start.key)
+			return a.started(ctx, c, started, err, start.follow)
 		}),
 	}
 	f := cmd.Flags()
@@ -55,8 +52,7 @@ func newDummy(a *app) *cobra.Command {
 	f.IntVar(&spec.Priority, "priority", 0, "higher is started first")
 	f.IntVar(&children, "children", 0, "make a parent of `N` such operations instead of one")
 	f.BoolVar(&spec.Parallel, "parallel", false, "run the children all at once instead of one after another")
-	f.BoolVarP(&follow, "follow", "f", false, "follow it to its end")
-	f.StringVar(&key, "key", "", "idempotency `KEY`: the same key again starts nothing new")
+	start.add(cmd, "follow it to its end")
 	return cmd
 }
 
@@ -73,13 +69,21 @@ func family(spec dummy.Spec, n int) dummy.Spec {
 	return parent
 }
 
-// started tells that an operation was started, or follows it.
-func (a *app) started(ctx context.Context, c *httpapi.Client, s httpapi.Started, follow bool) error {
-	if !a.json {
-		for _, x := range s.Warnings {
-			fmt.Fprintln(a.err, "warning:", plain(x))
+// warn prints warnings on standard error; JSON has them.
+func (a *app) warn(warnings []string) {
+	for _, x := range warnings {
+		if !a.json {
+			fmt.Fprintln(a.err, "warning:", term.Plain(x))
 		}
 	}
+}
+
+// started tells that an operation was started, or follows it.
+func (a *app) started(ctx context.Context, c *httpapi.Client, s httpapi.Started, err error, follow bool) error {
+	if err != nil {
+		return err
+	}
+	a.warn(s.Warnings)
 	if follow {
 		return a.follow(ctx, c, s.Operation)
 	}

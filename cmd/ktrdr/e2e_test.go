@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ktrdr/ktrdr/backend"
-
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/doctor"
 	"github.com/ktrdr/ktrdr/dummy"
 	"github.com/ktrdr/ktrdr/httpapi"
 )
@@ -220,9 +220,9 @@ func TestCLI_TokensOpenWhatTheirScopeAllows(t *testing.T) {
 	stranger.must("ops")
 	stranger.refused(exitFailed, "", "pause")
 
-	nobody := *l
-	nobody.env = append([]string{"KTRDR_TOKEN=ktrdr_" + strings.Repeat("A", 43)}, l.env...)
-	nobody.refused(exitFailed, "does not accept the token of KTRDR_TOKEN", "ops")
+	unknown := *l
+	unknown.env = append([]string{"KTRDR_TOKEN=ktrdr_" + strings.Repeat("A", 43)}, l.env...)
+	unknown.refused(exitFailed, "does not accept the token of KTRDR_TOKEN", "ops")
 
 	l.must("token", "revoke", made.ID)
 	for deadline := time.Now().Add(15 * time.Second); stranger.run("ops").code == exitOK; {
@@ -364,7 +364,7 @@ func TestDoctor_FindsAChangedBlob(t *testing.T) {
 	}
 	a := l.run("doctor", "--json")
 	var missing bool
-	for _, f := range decode[[]finding](t, a.out) {
+	for _, f := range decode[[]doctor.CheckResult](t, a.out) {
 		missing = missing || f.Check == "blobs" && !f.OK && strings.Contains(f.Detail, name) && f.Fix != ""
 	}
 	if a.code != exitFailed || !missing {

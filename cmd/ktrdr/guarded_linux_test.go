@@ -10,11 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ktrdr/ktrdr/backend"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backend"
 )
 
 // onTerminal runs a command whose standard output and error are a terminal, and
@@ -86,26 +85,6 @@ func TestTerminal_NothingTurnsItsText(t *testing.T) {
 				t.Errorf("ktrdr %q: %q", args, said)
 			}
 		}
-	}
-}
-
-// A character whose bytes come in several writes is a character.
-func TestGuard_SeesCharactersThatComeInPieces(t *testing.T) {
-	said, err := os.Create(filepath.Join(t.TempDir(), "said"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer said.Close()
-	g := &guarded{file: said, guard: true}
-	const text = "\x1b[32mä\u202e…\u2069\u0085 日本\n"
-	for i := range len(text) {
-		if n, err := g.Write([]byte{text[i]}); n != 1 || err != nil {
-			t.Fatal(n, err)
-		}
-	}
-	got, err := os.ReadFile(said.Name())
-	if want := "\x1b[32mä … \u0020 日本\n"; err != nil || string(got) != want {
-		t.Errorf("%q, %v, want %q", got, err, want)
 	}
 }
 

@@ -47,6 +47,6 @@ func TestServe_AWorkersTokenDoesNotOpenTheHoldout(t *testing.T) {
 	}
 	l.must("cancel", string(made.Operation), "--follow")
 	if err := read(spec.Bars[0].SHA256); err == nil {
-		t.Error("the bars can be read although nobody trains on them any more")
+		t.Error("the bars can be read although no training uses them any more")
 	}
 }

@@ -12,12 +12,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ktrdr/ktrdr/backend"
-	"github.com/ktrdr/ktrdr/jobs"
-
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/blob"
+	"github.com/ktrdr/ktrdr/doctor"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/term"
+	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
@@ -95,7 +97,7 @@ func (l *lab) resultOf(name string) research.Result {
 	return r
 }
 
-// healthy asks the doctor, to whom nothing may be wrong.
+// healthy runs the doctor, which must find nothing wrong.
 func (l *lab) healthy(args ...string) string {
 	l.t.Helper()
 	out := l.must(append([]string{"doctor"}, args...)...)
@@ -149,7 +151,8 @@ func TestLibrary_WhatOneBackendImportsAnotherResearches(t *testing.T) {
 	other := newLab(t, append(slices.Clone(l.env[6:]), "CHECKPOINT_DIR="+filepath.Join(l.data, "blobs"))...)
 	other.serve("--workers", "1")
 	var text bytes.Buffer
-	if err := writeCSV(&text, market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 3000, Seed: 7})); err != nil {
+	bars := market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 3000, Seed: 7})
+	if err := market.WriteCSV(&text, bars); err != nil {
 		t.Fatal(err)
 	}
 	l.put("eur.csv", text.String())
@@ -195,7 +198,7 @@ func TestTakeOver_AnOldFolderBecomesTheLabs(t *testing.T) {
 		l.put("strategies/mine.yaml", mine(t, "mine"))
 		p, _ := l.serve("--workers", "0", "--agents", "0")
 
-		list := decode[[]stored](t, l.must("data", "list", "--all", "--json"))
+		list := decode[[]local.StoredSeries](t, l.must("data", "list", "--all", "--json"))
 		if len(list) != 2 || list[0].Bars != 400 || !list[0].Current || list[1].Bars != 300 || list[1].Current ||
 			list[0].Origin != ktrdr.BarsFromOldStore {
 			t.Fatalf("taken over: %+v", list)
@@ -226,7 +229,7 @@ func TestTakeOver_AnOldFolderBecomesTheLabs(t *testing.T) {
 			t.Fatal(err)
 		}
 		if out := decode[[]listedStrategy](t, l.must("strategies", "--json")); !slices.ContainsFunc(out,
-			func(s listedStrategy) bool { return s.Name == "mine" && s.From == ofLab }) {
+			func(s listedStrategy) bool { return s.Name == "mine" && s.From == local.FromLab }) {
 			t.Errorf("strategies elsewhere: %+v", out)
 		}
 	})
@@ -235,7 +238,7 @@ func TestTakeOver_AnOldFolderBecomesTheLabs(t *testing.T) {
 func csvOf(t *testing.T, b *market.Bars) string {
 	t.Helper()
 	var text bytes.Buffer
-	if err := writeCSV(&text, b); err != nil {
+	if err := market.WriteCSV(&text, b); err != nil {
 		t.Fatal(err)
 	}
 	return text.String()
@@ -247,9 +250,9 @@ func TestDataImport_NeverReplacesSilently(t *testing.T) {
 	inLabs(t, func(t *testing.T, l *lab) {
 		all := market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 600, Seed: 1})
 		part := func(from, to int) string { return file(t, "EURUSD_1h.csv", csvOf(t, all.Slice(from, to))) }
-		now := func() stored {
+		now := func() local.StoredSeries {
 			t.Helper()
-			list := decode[[]stored](t, l.must("data", "list", "--json"))
+			list := decode[[]local.StoredSeries](t, l.must("data", "list", "--json"))
 			if len(list) != 1 {
 				t.Fatalf("series %+v, want one", list)
 			}
@@ -274,7 +277,7 @@ func TestDataImport_NeverReplacesSilently(t *testing.T) {
 		edited.Close = closes
 		out := l.must("data", "import", "--append", file(t, "EURUSD_1h.csv", csvOf(t, edited.Slice(100, 300))))
 		for _, want := range []string{
-			"100 new bars, 99 as they were, 1 changed", minute(all.Time[150]) + ": open", "takes the place of 200 bars",
+			"100 new bars, 99 as they were, 1 changed", term.Minute(all.Time[150]) + ": open", "takes the place of 200 bars",
 		} {
 			if !strings.Contains(out, want) {
 				t.Errorf("append does not say %q:\n%s", want, out)
@@ -288,7 +291,7 @@ func TestDataImport_NeverReplacesSilently(t *testing.T) {
 			t.Error("the changed bar is not that of the new file")
 		}
 		l.must("data", "import", "--replace", part(0, 50))
-		history := decode[[]stored](t, l.must("data", "list", "--all", "--json"))
+		history := decode[[]local.StoredSeries](t, l.must("data", "list", "--all", "--json"))
 		if len(history) != 3 || history[0].Bars != 50 || history[1].Hash != second.Hash || history[2].Hash != first.Hash {
 			t.Errorf("history %+v, want all three", history)
 		}
@@ -304,7 +307,7 @@ func TestDataImport_NeverReplacesSilently(t *testing.T) {
 // healthy0 asks the doctor of a lab without a backend.
 func (l *lab) healthy0(t *testing.T) {
 	t.Helper()
-	for _, f := range decode[[]finding](t, l.run("doctor", "--deep", "--json").out) {
+	for _, f := range decode[[]doctor.CheckResult](t, l.run("doctor", "--deep", "--json").out) {
 		if !f.OK && f.Check != "server" {
 			t.Errorf("doctor: %+v", f)
 		}
@@ -494,10 +497,10 @@ func TestTakeOver_IntoAnotherLabIsRefused(t *testing.T) {
 	if after := files(); len(before) == 0 || !slices.Equal(before, after) {
 		t.Errorf("files %v became %v", before, after)
 	}
-	if list := decode[[]stored](t, other.must("data", "list", "--json")); len(list) != 1 || list[0].Symbol != "GBPUSD" {
+	if list := decode[[]local.StoredSeries](t, other.must("data", "list", "--json")); len(list) != 1 || list[0].Symbol != "GBPUSD" {
 		t.Errorf("the other lab has %+v", list)
 	}
-	if list := decode[[]stored](t, l.must("data", "list", "--json")); len(list) != 2 {
+	if list := decode[[]local.StoredSeries](t, l.must("data", "list", "--json")); len(list) != 2 {
 		t.Errorf("taken over into its own lab: %+v, want two series", list)
 	}
 }

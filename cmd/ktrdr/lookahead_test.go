@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ktrdr/ktrdr/lookahead"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/strategy"
@@ -25,14 +26,14 @@ func TestCheckLookahead_PassesHonestStrategies(t *testing.T) {
 func TestCheckLookahead_FindsEveryPlantedCheat(t *testing.T) {
 	l := newLab(t)
 	for _, tc := range []struct{ cheat, check, says string }{
-		{sameBarFill, "fills", "became"},
-		{centredWindow, "signals", "the answer changed"},
-		{wholeSampleScaling, "preparation", "an input of a training sample changed"},
-		{labelOverlap, "preparation", "the label of a training sample changed"},
+		{"same-bar-fill", "fills", "became"},
+		{"centred-window", "signals", "the answer changed"},
+		{"whole-sample-scaling", "preparation", "an input of a training sample changed"},
+		{"label-overlap", "preparation", "the label of a training sample changed"},
 	} {
 		for _, name := range []string{"rsi_mean_reversion", "return_regression", "trend_two_timeframes"} {
 			a := l.run("check", "lookahead", name, "--plant", tc.cheat, "--json")
-			r := decode[lookahead](t, a.out)
+			r := decode[lookahead.Audit](t, a.out)
 			if a.code != exitFailed || !r.Found || r.Planted != tc.cheat {
 				t.Errorf("%s in %s: %v, want it found", tc.cheat, name, a)
 			}
@@ -106,7 +107,7 @@ func TestCheckLookahead_AsksAGivenModel(t *testing.T) {
 	l := newLab(t)
 	model := modelFile(t, "rsi_mean_reversion")
 	mine := file(t, "mine.yaml", strings.Replace(example(t, "rsi_mean_reversion"), "epochs: 40", "epochs: 2", 1))
-	r := decode[lookahead](t, l.must("check", "lookahead", mine, "--model", model, "--json"))
+	r := decode[lookahead.Audit](t, l.must("check", "lookahead", mine, "--model", model, "--json"))
 	if r.Found || r.Model != model || len(r.Checks) != 3 {
 		t.Errorf("%+v", r)
 	}
@@ -127,7 +128,7 @@ func TestCheckLookahead_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 		{"a cheat we do not know", "--plant bribe: there are same-bar-fill, ", exitUsage, []string{name, "--plant", "bribe"}},
 		{"too few bars", "--bars must be 100 to", exitUsage, []string{name, "--bars", "5"}},
 		{"a timeframe of a synthetic market", "name them with --symbol", exitUsage, []string{name, "--timeframe", "1h"}},
-		{"a timeframe that is none", "--timeframe: ", exitUsage, []string{name, "--symbol", "A", "--timeframe", "x"}},
+		{"not a timeframe", "--timeframe: ", exitUsage, []string{name, "--symbol", "A", "--timeframe", "x"}},
 		{"a strategy that is not there", "there is no strategy", exitUsage, []string{"moon"}},
 		{"bars that give no samples", "more --bars may help", exitFailed, []string{name, "--bars", "150"}},
 	} {

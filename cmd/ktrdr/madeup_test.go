@@ -106,7 +106,7 @@ func TestMadeUp_EveryListAndVerdictSaysSo(t *testing.T) {
 	l.sameMarks("replaced", map[string]string{"FAKE 1h": "false"})
 
 	op := l.ops("--type", "agent_research")[0]
-	id := tail(op.ID)
+	id := op.ID.Tail()
 	l.marked(id, "made up", "leaderboard")
 	l.marked(id, "made up", "report")
 	l.marked(id, "made up", "memory", "list")

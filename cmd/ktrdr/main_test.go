@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr/backend"
-
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
@@ -51,7 +50,7 @@ type lab struct {
 }
 
 // newLab makes a lab whose environment holds nothing
-// of the person who runs the tests, and in which nobody is given up only because
+// of the person who runs the tests, and in which no worker is given up only because
 // the machine is busy.
 func newLab(t *testing.T, env ...string) *lab {
 	t.Helper()

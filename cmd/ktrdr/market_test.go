@@ -14,6 +14,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/market"
 )
 
@@ -39,10 +40,10 @@ func rough(i int) float64 { return 1 + 0.0001*(float64(i*i%11)/10-0.5) }
 
 // ledgers is what `data list` shows of each series, by symbol and timeframe. The
 // API must show the same.
-func (l *lab) ledgers() map[string]stored {
+func (l *lab) ledgers() map[string]local.StoredSeries {
 	l.t.Helper()
-	all := map[string]stored{}
-	for _, s := range decode[[]stored](l.t, l.must("data", "list", "--json")) {
+	all := map[string]local.StoredSeries{}
+	for _, s := range decode[[]local.StoredSeries](l.t, l.must("data", "list", "--json")) {
 		all[s.Symbol+" "+string(s.Timeframe)] = s
 	}
 	var shown []jobs.LibrarySeries

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/term"
+	"github.com/ktrdr/ktrdr/internal/view"
+	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/llm/llmtest"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/resilience"
@@ -113,5 +117,33 @@ func TestCLI_TellsWhyAResearchWaitsForAModel(t *testing.T) {
 	}
 	if log := p.log.String(); !strings.Contains(log, "operation waits for a model") || !strings.Contains(log, "status 429") {
 		t.Errorf("the log does not tell why it waits:\n%s", log)
+	}
+}
+
+// TestModels_IDsCanBeUsedOnANarrowTerminal cuts the list of models to 80 columns: each
+// row still has a name of its training that no other row has.
+func TestModels_IDsCanBeUsedOnANarrowTerminal(t *testing.T) {
+	all := [][]string{strings.Split(view.ModelHead, "\t")}
+	tails := []string{"4540215f", "e3779b10"}
+	for _, random := range tails {
+		m := jobs.TrainedModel{
+			Operation: ktrdr.OperationID("op_training_20261116_011516_" + random), Strategy: "rsi_mean_reversion",
+			Symbols: []string{"EURUSD"}, Timeframes: []string{"1h"}, MadeUp: new(true), Seed: 1 << 62,
+			TestAccuracy: new(0.5), Baseline: new(0.5), Warnings: 3,
+		}
+		var row []string
+		for _, c := range view.ModelCells(m, true) {
+			row = append(row, fmt.Sprint(c))
+		}
+		all = append(all, row)
+	}
+	lines := term.LayOut(all, 80)
+	for i, random := range tails {
+		if !strings.HasPrefix(lines[i+1], random+" ") {
+			t.Errorf("row %d does not begin with %s:\n%s", i, random, strings.Join(lines, ""))
+		}
+	}
+	if head := lines[0]; strings.Contains(head, "SEED") || !strings.Contains(head, "ACCURACY") || !strings.Contains(head, "PRICES") {
+		t.Errorf("the seed goes first, and the figures stay:\n%s", strings.Join(lines, ""))
 	}
 }

@@ -12,10 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/research"
-
-	"github.com/ktrdr/ktrdr"
 )
 
 // post asks the API for what no command does, and returns the data of the answer.
@@ -48,14 +47,14 @@ func (l *lab) send(method, path string, status int, body io.Reader) json.RawMess
 		l.t.Fatal(err)
 	}
 	defer func() { _ = res.Body.Close() }()
-	var whole struct {
+	var all struct {
 		Data  json.RawMessage `json:"data"`
 		Error json.RawMessage `json:"error"`
 	}
-	if err := json.NewDecoder(res.Body).Decode(&whole); err != nil || res.StatusCode != status {
-		l.t.Fatalf("%s: %d %s, %v", path, res.StatusCode, whole.Error, err)
+	if err := json.NewDecoder(res.Body).Decode(&all); err != nil || res.StatusCode != status {
+		l.t.Fatalf("%s: %d %s, %v", path, res.StatusCode, all.Error, err)
 	}
-	return whole.Data
+	return all.Data
 }
 
 // generations maps the places of a run's researches to how they stand.
@@ -75,7 +74,7 @@ func (l *lab) generations(run string) map[string]ktrdr.Operation {
 	return all
 }
 
-func TestNight_LastsThroughAKillAndUntilItIsCancelled(t *testing.T) {
+func TestRun_LastsThroughAKillAndUntilItIsCancelled(t *testing.T) {
 	l := newLab(t)
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "2000", "--seed", "7")
 	p, said := l.serve("--workers", "2")

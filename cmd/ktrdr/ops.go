@@ -5,16 +5,16 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/internal/view"
 )
 
-// opsFlags selects operations; see ktrdr.OperationQuery.
 type opsFlags struct {
 	status, types                 []string
 	active, resumable, roots, all bool
@@ -23,7 +23,6 @@ type opsFlags struct {
 	sort                          ktrdr.Sort
 }
 
-// addSort adds the flag of the order of a list.
 func addSort(cmd *cobra.Command, to *ktrdr.Sort) {
 	cmd.Flags().StringVar((*string)(to), "sort", string(ktrdr.Newest), "`ORDER`: newest, oldest, or ended (ended last first)")
 }
@@ -73,21 +72,13 @@ func (f opsFlags) query(ctx context.Context, c *httpapi.Client) (ktrdr.Operation
 	if q.Limit < 1 || q.Limit > 1000 {
 		return q, usagef("--limit must be 1 to 1000, not %d; use --all for everything", f.limit)
 	}
-	for _, s := range f.status {
-		status := ktrdr.Status(strings.ToUpper(s))
-		if !status.Known() {
-			return q, noneSuch("--status", s, names(ktrdr.Statuses))
-		}
-		q.Status = append(q.Status, status)
-	}
-	for _, s := range f.types {
-		t := ktrdr.Type(strings.ToLower(s))
-		if types := backend.Types(); !types.Known(t) {
-			return q, noneSuch("--type", s, names(types.Names()))
-		}
-		q.Type = append(q.Type, t)
-	}
 	var err error
+	if q.Status, err = chosen("--status", f.status, ktrdr.Statuses); err != nil {
+		return q, err
+	}
+	if q.Type, err = chosen("--type", f.types, backend.Types().Names()); err != nil {
+		return q, err
+	}
 	if q.Run, err = runID(ctx, c, f.run); err != nil || f.parent == "" {
 		return q, err
 	}
@@ -120,7 +111,7 @@ func (a *app) listOps(ctx context.Context, c *httpapi.Client, f opsFlags) error 
 			fmt.Fprintln(w, noOperations(q.Type...))
 			return
 		}
-		listed(w, ops)
+		view.Operations(w, ops)
 		if q.Cursor != "" {
 			fmt.Fprintln(w, "There are more: use --all, or a larger --limit.")
 		}
@@ -133,4 +124,73 @@ func noOperations(wanted ...ktrdr.Type) string {
 		return fmt.Sprintf("No operations. Start one with `ktrdr %s`.", verb)
 	}
 	return "No operations."
+}
+
+const eventsHelp = `Print events as they happen, until Ctrl-C. With an OPERATION: all its events from its
+creation to its end. --kind shows only some kinds, such as backend_started,
+backend_died, worker_registered, worker_left and worker_lost.`
+
+func newEvents(a *app) *cobra.Command {
+	var (
+		after string
+		given []string
+	)
+	cmd := &cobra.Command{
+		Use: "events [OPERATION]", Short: "Print events as they happen", Long: eventsHelp,
+		ValidArgsFunction: a.completeIDs,
+		Args:              atMostOne("OPERATION"),
+		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+			cursor, err := ktrdr.ParseCursor(after)
+			if err != nil {
+				return usagef("--after: %w", err)
+			}
+			if after != "" && cursor == (ktrdr.Cursor{}) {
+				cursor = httpapi.FromBeginning
+			}
+			kinds, err := chosen("--kind", given, ktrdr.EventKinds)
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return a.stream(ctx, c, "", cursor, kinds)
+			}
+			id, err := resolve(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
+			return a.stream(ctx, c, id, cursor, kinds)
+		}),
+	}
+	cmd.Flags().StringVar(&after, "after", "", "start after the event with this `ID`, as --json shows it; 0-0: start with the oldest event")
+	cmd.Flags().StringSliceVar(&given, "kind", nil, "only events of these `KINDS`")
+	_ = cmd.RegisterFlagCompletionFunc("kind", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return text.Strings(ktrdr.EventKinds), cobra.ShellCompDirectiveNoFileComp
+	})
+	return cmd
+}
+
+// stream prints events until the context ends or, for one operation, until it
+// has ended.
+func (a *app) stream(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID, after ktrdr.Cursor, kinds []ktrdr.EventKind) error {
+	for e, err := range c.FollowEvents(ctx, id, after, kinds...) {
+		if err != nil {
+			if ctx.Err() != nil {
+				break
+			}
+			return err
+		}
+		if a.json {
+			if err := a.line(eventLine{e.Cursor.String(), e}); err != nil {
+				return err
+			}
+		} else {
+			fmt.Fprintln(a.out, view.Stamped(e))
+		}
+	}
+	return context.Cause(ctx)
+}
+
+type eventLine struct {
+	ID string `json:"id"`
+	ktrdr.Event
 }

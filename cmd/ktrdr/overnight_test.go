@@ -13,9 +13,9 @@ import (
 	"github.com/ktrdr/ktrdr/research"
 )
 
-// A night with everything in it: researches of which one fails, operations that
+// A report with everything in it: researches of which one fails, operations that
 // fail alike, a pause, and a backend that is killed and comes back.
-func TestReport_TellsOfANight(t *testing.T) {
+func TestReport_TellsOfEverythingThatHappened(t *testing.T) {
 	l := newLab(t, "KTRDR_INJECT=fail:training:DOOMED", "TZ=Asia/Kolkata")
 	l.refused(exitUnreachable, "start one with `ktrdr serve`", "report")
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "4000", "--seed", "7")

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/report"
 )
 
 const reportHelp = `Show on one screen what happened overnight: results and claims of the researches, the
@@ -52,11 +53,11 @@ func (a *app) report(ctx context.Context, c *httpapi.Client, f reportFlags) erro
 	if err != nil {
 		return err
 	}
-	write := writeText
+	write := report.WriteText
 	if f.markdown {
-		write = writeMarkdown
+		write = report.WriteMarkdown
 	}
-	return a.print(r, func(w io.Writer) { write(w, reportSections(r, time.Local)) })
+	return a.print(r, func(w io.Writer) { write(w, r, time.Local) })
 }
 
 // sinceText puts what a person calls a time into the API's words. Durations go

@@ -12,6 +12,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/research"
 )
@@ -45,20 +46,14 @@ type researchFlags struct {
 	ignore bool   // go on although nothing of the goal is understood
 	seed   uint64
 	until  string
-	key    string
-	follow bool
+	startFlags
 }
 
 func newResearch(a *app) *cobra.Command {
 	var f researchFlags
 	cmd := &cobra.Command{
 		Use: "research [GOAL]", Short: "Research a goal: design, train, backtest, judge", Long: researchHelp,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return exactly(1, "at most one GOAL: put it into quotes")(cmd, args)
-			}
-			return nil
-		},
+		Args: atMostOne("GOAL: put it into quotes"),
 	}
 	cmd.RunE = a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
 		if most := f.most(); cmd.Flags().Changed("count") && (f.Count < 1 || f.Count > most) {
@@ -77,7 +72,7 @@ func newResearch(a *app) *cobra.Command {
 	flags.IntVar(&f.Count, "count", 0, "number of researches (default 1; with --until: the size of a generation)")
 	flags.StringVar(&f.until, "until", "",
 		"keep starting generations until this `TIME`, HH:MM on this machine; survives restarts; running researches finish")
-	flags.BoolVarP(&f.follow, "follow", "f", false, "follow the run to its end")
+	f.add(cmd, "follow the run until it ends")
 	flags.StringSliceVar(&f.Symbols, "symbol", nil, "`SYMBOL` to research; several are researched together, with one account each")
 	flags.StringSliceVar(&f.Timeframes, "timeframe", nil,
 		"`TIMEFRAME` of the bars, such as 1h; of several, decisions are made at the shortest")
@@ -89,7 +84,6 @@ func newResearch(a *app) *cobra.Command {
 	flags.BoolVar(&f.BypassGates, "bypass-gates", false, "continue when a gate rejects")
 	flags.BoolVar(&f.ignore, "ignore-unknown", false, "start even if nothing of the goal is understood")
 	flags.BoolVar(&f.Force, "force", false, "wait in the queue if it is full, instead of being refused")
-	flags.StringVar(&f.key, "key", "", "idempotency `KEY`: the same key again starts nothing new")
 	_ = cmd.RegisterFlagCompletionFunc("timeframe", completeTimeframes)
 	return cmd
 }
@@ -125,7 +119,7 @@ func (a *app) research(ctx context.Context, c *httpapi.Client, f researchFlags) 
 	}
 	a.understood(made)
 	if !f.Until.IsZero() && !a.json {
-		fmt.Fprintf(a.err, "Researching until %s, in %s.\n", f.Until.Format("Mon 2006-01-02 15:04 MST"), brief(time.Until(f.Until)))
+		fmt.Fprintf(a.err, "Researching until %s, in %s.\n", f.Until.Format("Mon 2006-01-02 15:04 MST"), term.Brief(time.Until(f.Until)))
 	}
 	if !f.follow {
 		return a.print(made, func(w io.Writer) { printTriggered(w, made) })
@@ -139,21 +133,19 @@ func (a *app) understood(made research.Triggered) {
 		return
 	}
 	for _, x := range made.Understood {
-		fmt.Fprintln(a.err, "understood:", plain(x))
+		fmt.Fprintln(a.err, "understood:", term.Plain(x))
 	}
 	if len(made.NotUnderstood) > 0 {
 		words := make([]string, len(made.NotUnderstood))
 		for i, w := range made.NotUnderstood {
-			words[i] = plain(w)
+			words[i] = term.Plain(w)
 			if near := designer.Nearest(w); near != "" {
 				words[i] += " (did you mean " + near + "?)"
 			}
 		}
 		fmt.Fprintln(a.err, "not understood:", strings.Join(words, ", "))
 	}
-	for _, x := range made.Warnings {
-		fmt.Fprintln(a.err, "warning:", plain(x))
-	}
+	a.warn(made.Warnings)
 }
 
 func printTriggered(w io.Writer, made research.Triggered) {

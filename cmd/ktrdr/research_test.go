@@ -11,6 +11,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/internal/view"
 	"github.com/ktrdr/ktrdr/jobs"
 )
 
@@ -116,7 +117,7 @@ func TestCLI_CancelledTrainingGoesOnWhereItWas(t *testing.T) {
 	begun := decode[httpapi.Started](t, l.must("train", "gru_breakout", "--json"))
 	id := string(begun.Operation)
 	l.until(id, "telling its loss", func(op ktrdr.Operation) bool {
-		return op.MaxStep > 3 && strings.Contains(progressText(op.Progress), "loss")
+		return op.MaxStep > 3 && strings.Contains(view.ProgressText(op.Progress), "loss")
 	})
 	l.must("cancel", id, "--follow")
 	op := l.op(id)

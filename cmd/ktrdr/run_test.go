@@ -54,7 +54,7 @@ func TestWebhook_TellsOfALastingRunWhenItsTimeIsOver(t *testing.T) {
 			t.Errorf("heard %+v at %s, want several generations, after %s", e, time.Now(), until)
 		}
 	case <-time.After(2 * time.Minute):
-		t.Fatal("nobody told of the end")
+		t.Fatal("no message told of the end")
 	}
 	if st := decode[serverStatus](t, l.must("status", "--json")).Research; len(st.Lasting) != 0 {
 		t.Errorf("after its time the run is still shown: %+v", st.Lasting)
@@ -79,7 +79,7 @@ func TestWebhook_TellsOfARunThatWasGivenUp(t *testing.T) {
 			t.Errorf("heard %+v, want two generations that failed", e)
 		}
 	case <-time.After(2 * time.Minute):
-		t.Fatal("nobody told of the end")
+		t.Fatal("no message told of the end")
 	}
 	if st := decode[serverStatus](t, l.must("status", "--json")).Research; len(st.Lasting) != 0 {
 		t.Errorf("a run that is over is shown as lasting: %+v", st.Lasting)

@@ -50,7 +50,7 @@ func TestServe_SpeaksTLSOnOtherAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.url = "https://127.0.0.1:" + port
-	l.refused(exitUnreachable, "certificate", "status") // signed by nobody we know
+	l.refused(exitUnreachable, "certificate", "status") // signed by an unknown authority
 	l.must("status", "--ca", cert)
 	l.must("ops", "--ca", cert)
 

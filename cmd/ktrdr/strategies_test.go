@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr/indicator"
+	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
@@ -66,7 +67,7 @@ func TestValidate_ListsEveryProblemWithItsPlace(t *testing.T) {
 	}
 
 	both := l.run("validate", "--json", path, file(t, "good.yaml", example(t, "lstm_momentum")))
-	results := decode[[]validated](t, both.out)
+	results := decode[[]local.Validated](t, both.out)
 	if both.code != exitFailed || len(results) != 2 || results[0].Valid || !results[1].Valid {
 		t.Fatalf("two files: %v", both)
 	}
@@ -119,7 +120,7 @@ func TestValidate_BoundsWhatItReads(t *testing.T) {
 // keep writes a strategy into the lab's folder of strategies.
 func (l *lab) keep(name, text string) {
 	l.t.Helper()
-	dir := filepath.Join(l.data, strategiesFolder)
+	dir := filepath.Join(l.data, local.StrategiesFolder)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		l.t.Fatal(err)
 	}
@@ -148,7 +149,7 @@ func TestStrategies_ListsFilesAndBuiltIns(t *testing.T) {
 		t.Errorf("a file that is no strategy is listed:\n%s", out)
 	}
 	for _, s := range decode[[]listedStrategy](t, l.must("strategies", "list", "--json")) {
-		if (s.From == builtIn) == (s.Name == "mine" || s.Name == "broken" || s.Name == "rsi_mean_reversion") {
+		if (s.From == "built-in") == (s.Name == "mine" || s.Name == "broken" || s.Name == "rsi_mean_reversion") {
 			t.Errorf("%s is from %s", s.Name, s.From)
 		}
 	}
@@ -162,13 +163,13 @@ func TestStrategies_ShowsWhatAStrategyMeans(t *testing.T) {
 			t.Errorf("no %q in:\n%s", want, out)
 		}
 	}
-	whole := file(t, "whole.yaml", l.must("strategies", "show", "trend_two_timeframes", "--yaml"))
+	full := file(t, "whole.yaml", l.must("strategies", "show", "trend_two_timeframes", "--yaml"))
 	type shown struct {
 		Hash     string
 		Strategy map[string]json.RawMessage
 	}
 	a := decode[shown](t, l.must("strategies", "show", "trend_two_timeframes", "--json"))
-	b := decode[shown](t, l.must("strategies", "show", whole, "--json"))
+	b := decode[shown](t, l.must("strategies", "show", full, "--json"))
 	if a.Hash != b.Hash || a.Hash == "" || len(a.Strategy) == 0 {
 		t.Errorf("hash of the strategy %q, with everything spelled out %q", a.Hash, b.Hash)
 	}

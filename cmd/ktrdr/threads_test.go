@@ -82,7 +82,7 @@ func TestRestore_SaysHowToStartWhatItMade(t *testing.T) {
 			t.Errorf("restore said %q, want %q in it", out, want)
 		}
 	}
-	// Whoever forgets the database gets no empty lab that takes the blobs over.
+	// A user who forgets the database gets no empty lab that takes the blobs over.
 	forgetful := newLab(t, "KTRDR_DATA="+pg.data, "CHECKPOINT_DIR="+elsewhere)
 	forgetful.refused(exitFailed, elsewhere+" holds blobs of another database", "serve", "--addr", "127.0.0.1:0")
 	pg.serve("--workers", "1")

@@ -3,14 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
@@ -29,10 +28,9 @@ as a trial: see ` + "`ktrdr memory trials`" + `.`
 
 func newTrain(a *app) *cobra.Command {
 	var (
-		r      jobs.TrainingRequest
-		seed   uint64
-		key    string
-		follow bool
+		r     jobs.TrainingRequest
+		seed  uint64
+		start startFlags
 	)
 	cmd := &cobra.Command{
 		Use: "train STRATEGY", Short: "Train a strategy's network", Long: trainHelp,
@@ -45,11 +43,8 @@ func newTrain(a *app) *cobra.Command {
 		if cmd.Flags().Changed("seed") {
 			r.Seed = &seed
 		}
-		started, err := c.StartTraining(ctx, r, key)
-		if err != nil {
-			return err
-		}
-		return a.started(ctx, c, started, follow)
+		started, err := c.StartTraining(ctx, r, start.key)
+		return a.started(ctx, c, started, err, start.follow)
 	})
 	f := cmd.Flags()
 	f.StringSliceVar(&r.Symbols, "symbol", nil, "`SYMBOL` to train on instead of the strategy's; several may be given")
@@ -58,24 +53,23 @@ func newTrain(a *app) *cobra.Command {
 	f.StringVar(&r.EndDate, "end", "", "last `DAY` of the data that is looked at")
 	f.Uint64Var(&seed, "seed", 1, "another seed gives another model")
 	f.BoolVar(&r.OpenHoldout, "open-holdout", false, "train on the bars of the holdout too; it is counted as a look")
-	f.BoolVarP(&follow, "follow", "f", false, "follow it to its end")
-	f.StringVar(&key, "key", "", "idempotency `KEY`: the same key again starts nothing new")
+	start.add(cmd, "follow it to its end")
 	return cmd
 }
 
 // nameStrategy puts the strategy into the request: a file by its text, as the server may
 // be on another machine, and anything else by name.
 func nameStrategy(r *jobs.TrainingRequest, arg string) error {
-	if _, file := strategyName(arg); !file && !strings.ContainsRune(arg, os.PathSeparator) {
+	if !local.IsStrategyFile(arg) {
 		r.StrategyName = arg
 		return nil
 	}
-	text, err := strategyText(arg)
+	text, err := local.ReadStrategy(arg)
 	if err != nil {
 		return err
 	}
 	if _, _, err := strategy.Parse(text, arg); err != nil { // the server would not know the file's name
-		if _, yaml := strategyName(filepath.Base(arg)); !yaml {
+		if _, yaml := local.StrategyName(filepath.Base(arg)); !yaml {
 			return usagef("%s is no strategy file: a strategy is YAML and its name ends in .yaml; name one of `ktrdr strategies`, or a file", arg)
 		}
 		return fmt.Errorf("correct the strategy, and check it with `ktrdr validate %s`: %w", arg, err)

@@ -92,14 +92,14 @@ func TestCLI_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 		{"help on no subcommand", "there is no command `ktrdr token nosuch`", []string{"help", "token", "nosuch"}},
 		{"seed below zero", "for \"--seed\" flag: it must be a whole number, 0 or more; see", []string{"research", "--seed", "-1"}},
 		{"seed of too many digits", "it must be a number with fewer digits", []string{"research", "--seed", "99999999999999999999"}},
-		{"share that is none", "it must be a number; see", []string{"demo", "--edge", "much"}},
+		{"not a share", "it must be a number; see", []string{"demo", "--edge", "much"}},
 		{
 			"breaker held sideways", "is not held \"sideways\"; there are open, closed, auto",
 			[]string{"breakers", "force", "provider:a", "sideways", "--by", "ann", "--why", "to see"},
 		},
 		{"unknown scope", "--scope root: there are admin, worker, read", []string{"token", "create", "x", "--scope", "root"}},
-		{"token that is none", "--token holds a space", []string{"ops", "--token", "two words"}},
-		{"reset by nobody", "with --by and --why", []string{"breakers", "reset", "provider:a", "--why", "mended"}},
+		{"not a token", "--token holds a space", []string{"ops", "--token", "two words"}},
+		{"reset without a name", "with --by and --why", []string{"breakers", "reset", "provider:a", "--why", "mended"}},
 		{"force without a reason", "with --by and --why", []string{"breakers", "force", "provider:a", "open", "--by", "ann", "--why", " "}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -115,12 +115,12 @@ func TestCLI_SaysWhatIsWrongWithTheEnvironment(t *testing.T) {
 		name, env, says string
 		args            []string
 	}{
-		{"token that is none", "KTRDR_TOKEN=ktrdr_\x01", "KTRDR_TOKEN holds a space or another character", []string{"ops"}},
+		{"not a token", "KTRDR_TOKEN=ktrdr_\x01", "KTRDR_TOKEN holds a space or another character", []string{"ops"}},
 		{"token with a line end", "KTRDR_TOKEN=ktrdr_x\n", "KTRDR_TOKEN holds a space or another character", []string{"worker"}},
 		{"bucket without a name", "CHECKPOINT_DIR=s3://", "CHECKPOINT_DIR=s3://…: blob location names no bucket", []string{"serve"}},
 		{"bucket that backup reads", "CHECKPOINT_DIR=s3://lab?x=y", "unknown setting x", []string{"backup", "-"}},
-		{"kernel that is none", "KTRDR_KERNEL=abacus", `kernel "abacus" is not one of those that this CPU runs`, []string{"worker"}},
-		{"kernel of a backend that is none", "KTRDR_KERNEL=abacus", `KTRDR_KERNEL=abacus: kernel "abacus"`, []string{"serve"}},
+		{"not a kernel", "KTRDR_KERNEL=abacus", `kernel "abacus" is not one of those that this CPU runs`, []string{"worker"}},
+		{"not a kernel of a backend", "KTRDR_KERNEL=abacus", `KTRDR_KERNEL=abacus: kernel "abacus"`, []string{"serve"}},
 		{"misspelt kernel", "KTRDR_KERNEL=portble", "did you mean portable? ", []string{"worker"}},
 		{"misspelt form of the log", "KTRDR_LOG_FORMAT=jsn", "did you mean json? there are text, json", []string{"serve"}},
 		{"misspelt way to restart", "RESTART_POLICY=resme", "did you mean resume? ", []string{"serve"}},
@@ -142,7 +142,7 @@ func TestServe_SaysWhatIsWrongWithItsModels(t *testing.T) {
 		"a name that turns around":       {"KTRDR_MODELS=openai/m\u202e", "all of them text"},
 		"a provider that rings":          {"KTRDR_PROVIDERS=a\x07=http://127.0.0.1", "must be NAME=URL"},
 		"a provider twice":               {"KTRDR_PROVIDERS=a=http://127.0.0.1,a=http://127.0.0.2", `"a" is named twice`},
-		"a port that is none":            {"KTRDR_PROVIDERS=a=http://127.0.0.1:99999", "ports are 1 to 65535"},
+		"not a port":                     {"KTRDR_PROVIDERS=a=http://127.0.0.1:99999", "ports are 1 to 65535"},
 		"a port and no host":             {"KTRDR_PROVIDERS=a=http://:80", "must be NAME=URL"},
 		"a key in an address":            {"KTRDR_PROVIDERS=a=http://127.0.0.1/#" + key, "keys come from A_API_KEY"},
 		"a price twice":                  {"KTRDR_MODEL_PRICES=a/m=1/2,a/m=0/0", `the price of "a/m" is given twice`},

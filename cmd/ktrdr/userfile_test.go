@@ -127,7 +127,7 @@ func TestFiles_ThatMayNotBeReadAreRefusedInOurWords(t *testing.T) {
 	}
 	l := newLab(t)
 	for _, call := range []string{"validate", "ops --ca", "serve --config", "restore"} {
-		if said := l.asNobody(append(strings.Fields(call), file)...); !strings.Contains(said, "this user may not read the ") ||
+		if said := l.asStranger(append(strings.Fields(call), file)...); !strings.Contains(said, "this user may not read the ") ||
 			strings.Contains(said, "open ") {
 			t.Errorf("%s: %s", call, said)
 		}

@@ -88,7 +88,8 @@ var arrows = map[string]rule{
 	"httpapi": {ours: []string{
 		".", "fault", "thread", "dummy", "jobs", "research", "report", "agent", "evidence", "indicator", "llm", "resilience",
 	}, modules: []string{
-		"github.com/google/jsonschema-go", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
+		"github.com/go-json-experiment/json", "github.com/google/jsonschema-go", "github.com/prometheus/client_golang",
+		"github.com/prometheus/client_model",
 	}},
 
 	// proof

@@ -85,8 +85,12 @@ var arrows = map[string]rule{
 	"sqlstore": {ours: []string{".", "fault", "thread"}, modules: []string{
 		"github.com/jackc/pgx/v5", "github.com/pressly/goose/v3", "modernc.org/sqlite", "golang.org/x/sys",
 	}},
+	"api": {ours: []string{ // the routes, which server and client share
+		".", "thread", "dummy", "jobs", "research", "report", "agent", "evidence", "indicator", "llm", "resilience",
+	}},
+	"client": {ours: []string{".", "api", "dummy", "jobs", "research", "report", "agent", "resilience"}},
 	"httpapi": {ours: []string{
-		".", "fault", "thread", "dummy", "jobs", "research", "report", "agent", "evidence", "indicator", "llm", "resilience",
+		".", "api", "fault", "thread", "dummy", "jobs", "research", "report", "agent", "evidence", "indicator", "llm", "resilience",
 	}, modules: []string{
 		"github.com/go-json-experiment/json", "github.com/google/jsonschema-go", "github.com/prometheus/client_golang",
 		"github.com/prometheus/client_model",
@@ -103,14 +107,14 @@ var arrows = map[string]rule{
 	"worlds":                {ours: []string{"num", "market"}},
 	"chaos": {
 		// the database, past the backend
-		ours:    []string{".", "dummy", "httpapi", "jobs", "research", "sqlstore", "sqlstore/pgtest", "market"},
+		ours:    []string{".", "api", "client", "dummy", "jobs", "research", "sqlstore", "sqlstore/pgtest", "market"},
 		modules: []string{"github.com/jackc/pgx/v5", "modernc.org/sqlite"},
 	},
 
 	// wiring
 	"backend": {
 		ours: []string{
-			".", "fault", "engine", "worker", "dummy", "blob", "sqlstore", "thread", "httpapi", "jobs", "research", "report", "agent", "llm",
+			".", "fault", "engine", "worker", "dummy", "blob", "sqlstore", "thread", "httpapi", "client", "jobs", "research", "report", "agent", "llm",
 			"resilience",
 			"instrument", "neural",
 		},
@@ -118,7 +122,7 @@ var arrows = map[string]rule{
 	},
 	"cmd/ktrdr": {
 		ours: []string{
-			".", "backend", "worker", "dummy", "blob", "sqlstore", "httpapi", "jobs", "research", "report", "agent", "llm", "resilience", "evidence",
+			".", "backend", "worker", "dummy", "blob", "sqlstore", "api", "client", "jobs", "research", "report", "agent", "llm", "resilience", "evidence",
 			"designer",
 			"market", "instrument", "indicator", "neural", "strategy", "train", "backtest", "docs",
 		},

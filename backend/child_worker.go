@@ -12,6 +12,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/agent"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/neural"
@@ -52,14 +53,14 @@ func RunChild(ctx context.Context, in io.Reader, p Process) error {
 	if err != nil {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "KTRDR_KERNEL: %w", err)
 	}
-	client, err := httpapi.NewClient(at.URL, at.Token, httpapi.ClientOptions{Version: p.Version})
+	c, err := client.New(at.URL, at.Token, client.Options{Version: p.Version})
 	if err != nil {
 		return err
 	}
-	defer client.Close()
+	defer c.Close()
 	w, err := worker.New(worker.Config{
 		Name: "child", Runners: childRunners(kernel), Version: p.Version, Log: p.Log, StopWithin: stopChildWithin,
-	}, client)
+	}, c)
 	if err != nil {
 		return err
 	}

@@ -17,10 +17,10 @@ func NewChild(w Work, b Blobs, token ktrdr.Token, log *slog.Logger) *Server {
 	s := &Server{
 		engine: childEngine{Work: w, Blobs: b}, log: log, auth: true, hosts: map[string]bool{},
 		door: newDoor(childConns, log), grace: time.Second, keys: keyring{tokens: oneToken{token: token}},
-		rows: append(workerRoutes(), blobRoutes()...), mux: http.NewServeMux(), metrics: newMetrics(),
+		rows: append(workRows(), blobRows()...), mux: http.NewServeMux(), metrics: newMetrics(),
 	}
 	for _, row := range s.rows {
-		s.mux.Handle(row.about().pattern(), &handler{s, row, !strings.Contains(row.about().path, "{")})
+		s.mux.Handle(row.about().Pattern(), &handler{s, row, !strings.Contains(row.about().Path, "{")})
 	}
 	return s
 }

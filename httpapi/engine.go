@@ -45,7 +45,7 @@ type Work interface {
 // Operations is a user's side.
 type Operations interface {
 	Submit(ctx context.Context, op ktrdr.NewOperation, key ktrdr.IdempotencyKey) (ktrdr.Operation, error)
-	// SubmitAll submits several in their order, all or none, each with its key.
+	// SubmitAll submits several in their order, all or api.None, each with its key.
 	SubmitAll(ctx context.Context, ops []ktrdr.NewOperation, keys []ktrdr.IdempotencyKey) ([]ktrdr.Operation, error)
 	Operation(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operation, error)
 	List(ctx context.Context, q ktrdr.OperationQuery) (ktrdr.OperationPage, error)

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,39 +11,15 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 )
 
 const (
-	contentEvents = "text/event-stream"
-
-	streamPoll   = time.Second           // hints may get lost; this is the truth
-	streamPause  = 20 * time.Millisecond // between two looks, however many hints come
-	streamBeat   = 15 * time.Second      // a comment, so that both sides see that the other is there
-	streamStall  = time.Minute           // a reader that takes nothing for so long is gone
-	streamPage   = 500
-	streamEnding = "end"
+	streamPoll  = time.Second           // hints may get lost; this is the truth
+	streamPause = 20 * time.Millisecond // between two looks, however many hints come
+	streamStall = time.Minute           // a reader that takes nothing for so long is gone
+	streamPage  = 500
 )
-
-func eventRoutes() []row {
-	stream := func(sp spec) spec {
-		sp.stream, sp.produces = true, contentEvents
-		sp.headers = []param{{name: headerEventID, kind: kindString, doc: "the id of the last event received; the stream goes on after it"}}
-		return sp
-	}
-	return []row{
-		&plain{
-			stream(get("/api/v1/operations/{id}/events", "An operation's events from the beginning, as a stream or, with Accept: "+
-				"application/json, as pages",
-				paramAfter, paramKind,
-				param{name: "until_terminal", kind: kindBoolean, doc: "end with an event named end when the operation has ended"})),
-			(*Server).operationEvents,
-		},
-		&plain{
-			stream(get("/api/v1/events", "All events from now on unless told from where, as a stream or, with Accept: application/json, as pages",
-				paramAfter, paramKind)), (*Server).allEvents,
-		},
-	}
-}
 
 // eventStream is one reader of the event log. It holds nothing while it
 // writes: no cursor, no transaction, no page but its own. A slow reader lags.
@@ -57,21 +34,16 @@ type eventStream struct {
 	ended  ktrdr.EventKind // how it ended, as far as the stream has told; "" when it has not
 }
 
-func (s *Server) operationEvents(c *call) error {
-	op, err := s.operation(c, none{})
+func (s *Server) operationEvents(c *call, in api.OperationEventsRequest) error {
+	op, err := s.engine.Operation(c.Context(), in.ID)
 	if err != nil {
 		return err
 	}
-	after, _, err := c.eventCursor()
+	after, _, err := eventCursor(in.EventsRequest)
 	if err != nil {
 		return err
 	}
-	st := &eventStream{
-		events: s.engine, c: c, op: op.ID, kinds: c.query.eventKinds("kind"), after: after, until: c.query.flag("until_terminal"),
-	}
-	if c.query.err != nil {
-		return c.query.err
-	}
+	st := &eventStream{events: s.engine, c: c, op: op.ID, kinds: in.Kinds, after: after, until: in.UntilTerminal}
 	if st.until {
 		if err := st.catchUp(c.Context()); err != nil {
 			return err
@@ -80,8 +52,8 @@ func (s *Server) operationEvents(c *call) error {
 	return s.stream(st)
 }
 
-func (s *Server) allEvents(c *call) error {
-	after, given, err := c.eventCursor()
+func (s *Server) allEvents(c *call, in api.EventsRequest) error {
+	after, given, err := eventCursor(in)
 	if err != nil {
 		return err
 	}
@@ -90,19 +62,12 @@ func (s *Server) allEvents(c *call) error {
 			return err
 		}
 	}
-	st := &eventStream{events: s.engine, c: c, kinds: c.query.eventKinds("kind"), after: after}
-	if c.query.err != nil {
-		return c.query.err
-	}
-	return s.stream(st)
+	return s.stream(&eventStream{events: s.engine, c: c, kinds: in.Kinds, after: after})
 }
 
 // eventCursor returns where the reader stopped the last time.
-func (c *call) eventCursor() (after ktrdr.Cursor, given bool, err error) {
-	text := c.Request.Header.Get(headerEventID)
-	if text == "" {
-		text = c.query.Get("after")
-	}
+func eventCursor(in api.EventsRequest) (after ktrdr.Cursor, given bool, err error) {
+	text := cmp.Or(in.LastEvent, in.After)
 	if after, err = ktrdr.ParseCursor(text); err != nil {
 		return after, false, malformed("%w", err)
 	}
@@ -154,7 +119,7 @@ func (st *eventStream) page() error {
 	if len(events) > 0 && before(next, events[len(events)-1].Cursor) {
 		next = events[len(events)-1].Cursor
 	}
-	e := envelope{Success: true, Data: listed(events)}
+	e := api.Envelope{Success: true, Data: listed(events)}
 	if next != (ktrdr.Cursor{}) {
 		e.Next = next.String()
 	}
@@ -163,7 +128,7 @@ func (st *eventStream) page() error {
 
 // stream writes events until the reader, the operation or the server ends.
 func (s *Server) stream(st *eventStream) error {
-	if st.c.Request.Header.Get("Accept") == contentJSON {
+	if st.c.Request.Header.Get("Accept") == api.ContentJSON {
 		return st.page()
 	}
 	closed, err := s.openStream()
@@ -178,7 +143,7 @@ func (s *Server) stream(st *eventStream) error {
 	if err != nil {
 		return err // there is still time for a proper answer
 	}
-	st.c.Header().Set("Content-Type", contentEvents)
+	st.c.Header().Set("Content-Type", api.ContentEvents)
 	st.c.WriteHeader(http.StatusOK)
 	if st.c.Method == http.MethodHead {
 		return nil
@@ -186,7 +151,7 @@ func (s *Server) stream(st *eventStream) error {
 	// The first id lets a reader whose connection breaks before the first
 	// event come back to this place.
 	buf := bytes.NewBufferString("retry: 1000\nid: " + st.after.String() + "\n\n")
-	beat := time.NewTicker(streamBeat)
+	beat := time.NewTicker(api.StreamBeat)
 	defer beat.Stop()
 	for {
 		for _, e := range page {
@@ -200,7 +165,7 @@ func (s *Server) stream(st *eventStream) error {
 		drained := len(page) < streamPage
 		over := drained && st.until && st.ended != ""
 		if over {
-			fmt.Fprintf(buf, "event: %s\ndata: {\"operation_id\":%q,\"kind\":%q}\n\n", streamEnding, st.op, st.ended)
+			fmt.Fprintf(buf, "event: %s\ndata: {\"operation_id\":%q,\"kind\":%q}\n\n", api.EventEnd, st.op, st.ended)
 		}
 		if !st.c.flushStream(buf) || over || drained && !st.c.awaitChange(hint, beat.C, streamPoll, buf) {
 			return nil

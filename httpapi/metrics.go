@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 )
 
 // metrics is what the server counts itself. What the engine knows is asked for
@@ -44,9 +45,9 @@ func (m *metrics) observe(c *call, took time.Duration) {
 	if !slices.Contains(countedMethods, method) {
 		method = "other"
 	}
-	m.requests.WithLabelValues(c.spec.key(), method, strconv.Itoa(c.sent)).Inc()
-	if !c.spec.stream {
-		m.seconds.WithLabelValues(c.spec.key()).Observe(took.Seconds())
+	m.requests.WithLabelValues(c.spec.Key(), method, strconv.Itoa(c.sent)).Inc()
+	if !c.spec.Stream {
+		m.seconds.WithLabelValues(c.spec.Key()).Observe(took.Seconds())
 	}
 }
 
@@ -54,7 +55,7 @@ var countedMethods = []string{
 	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
 }
 
-func (s *Server) prometheus(c *call) error {
+func (s *Server) prometheus(c *call, _ api.None) error {
 	engine := prometheus.NewRegistry()
 	if err := engine.Register(snapshot{s.engine.Health(c.Context()), s.engine.Counters(), s.streams.Load(), s.door.counts()}); err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 )
 
 // The parts of an OpenAPI 3.1 document that we use.
@@ -93,12 +94,12 @@ func openAPI(rows []row) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if doc.Paths[sp.path] == nil {
-			doc.Paths[sp.path] = make(map[string]*apiOperation)
+		if doc.Paths[sp.Path] == nil {
+			doc.Paths[sp.Path] = make(map[string]*apiOperation)
 		}
-		doc.Paths[sp.path][strings.ToLower(sp.method)] = op
+		doc.Paths[sp.Path][strings.ToLower(sp.Method)] = op
 	}
-	if _, err := book.of(reflect.TypeFor[failure]()); err != nil {
+	if _, err := book.of(reflect.TypeFor[api.Failure]()); err != nil {
 		return nil, err
 	}
 	return json.Marshal(doc)
@@ -107,41 +108,41 @@ func openAPI(rows []row) ([]byte, error) {
 func describe(r row, book *schemaBook) (*apiOperation, error) {
 	sp := r.about()
 	in, out := r.types()
-	op := &apiOperation{ID: sp.id(), Tags: []string{sp.tag()}, Summary: sp.summary, Responses: make(map[string]apiResponse)}
-	if sp.public {
+	op := &apiOperation{ID: idOf(sp), Tags: []string{tagOf(sp)}, Summary: sp.Summary, Responses: make(map[string]apiResponse)}
+	if sp.Public {
 		op.Security = &[]map[string][]string{}
 	} else {
-		op.Scopes = sp.scopeNames()
+		op.Scopes = scopeNames(sp)
 	}
-	op.Parameters = sp.parameters()
-	if sp.limit > 0 && in != reflect.TypeFor[none]() {
+	op.Parameters = parameters(sp, in)
+	if fields := len(fieldsOf(in)); sp.Limit > 0 && (fields > 0 || sp.Accepts != "") {
 		media := apiMedia{}
-		if in != nil {
+		if sp.Accepts == "" {
 			schema, err := book.of(in)
 			if err != nil {
 				return nil, err
 			}
 			media.Schema = schema
 		}
-		op.RequestBody = &apiBody{Required: true, Content: map[string]apiMedia{cmp.Or(sp.accepts, contentJSON): media}}
+		op.RequestBody = &apiBody{Required: true, Content: map[string]apiMedia{cmp.Or(sp.Accepts, api.ContentJSON): media}}
 	}
 	success, err := successOf(sp, out, book)
 	if err != nil {
 		return nil, err
 	}
-	op.Responses[strconv.Itoa(cmp.Or(sp.status, http.StatusOK))] = success
+	op.Responses[strconv.Itoa(cmp.Or(sp.Status, http.StatusOK))] = success
 	op.Responses["default"] = apiResponse{
 		Description: "Refused: error says why, for people and for programs.",
-		Content:     map[string]apiMedia{contentJSON: {Schema: enveloped(nil)}},
+		Content:     map[string]apiMedia{api.ContentJSON: {Schema: enveloped(nil)}},
 	}
 	return op, nil
 }
 
-func successOf(sp *spec, out reflect.Type, book *schemaBook) (apiResponse, error) {
+func successOf(sp *api.Spec, out reflect.Type, book *schemaBook) (apiResponse, error) {
 	res := apiResponse{Description: "Done."}
 	if out == nil {
-		if sp.produces != "" && sp.method != http.MethodHead {
-			res.Content = map[string]apiMedia{sp.produces: {}}
+		if sp.Produces != "" && sp.Method != http.MethodHead {
+			res.Content = map[string]apiMedia{sp.Produces: {}}
 		}
 		return res, nil
 	}
@@ -149,10 +150,10 @@ func successOf(sp *spec, out reflect.Type, book *schemaBook) (apiResponse, error
 	if err != nil {
 		return res, err
 	}
-	if !sp.bare {
+	if !sp.Bare {
 		schema = enveloped(schema)
 	}
-	res.Content = map[string]apiMedia{contentJSON: {Schema: schema}}
+	res.Content = map[string]apiMedia{api.ContentJSON: {Schema: schema}}
 	return res, nil
 }
 
@@ -173,9 +174,9 @@ func enveloped(data *jsonschema.Schema) *jsonschema.Schema {
 }
 
 // id names the operation for generated clients: get_operations_by_id.
-func (sp *spec) id() string {
+func idOf(sp *api.Spec) string {
 	var words []string
-	for part := range strings.SplitSeq(strings.TrimPrefix(sp.path, "/api/v1/"), "/") {
+	for part := range strings.SplitSeq(strings.TrimPrefix(sp.Path, "/api/v1/"), "/") {
 		if name, ok := strings.CutPrefix(part, "{"); ok {
 			part = "by_" + strings.TrimSuffix(name, "}")
 		}
@@ -183,41 +184,36 @@ func (sp *spec) id() string {
 			words = append(words, strings.ReplaceAll(part, ".", "_"))
 		}
 	}
-	if !strings.HasPrefix(sp.path, "/api/v1/") {
+	if !strings.HasPrefix(sp.Path, "/api/v1/") {
 		words = append(words, "root")
 	}
-	return strings.ToLower(sp.method) + "_" + strings.Join(words, "_")
+	return strings.ToLower(sp.Method) + "_" + strings.Join(words, "_")
 }
 
 // tag groups routes by the noun they begin with.
-func (sp *spec) tag() string {
-	noun, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(sp.path, "/api/v1"), "/"), "/")
+func tagOf(sp *api.Spec) string {
+	noun, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(sp.Path, "/api/v1"), "/"), "/")
 	return noun
 }
 
-func (sp *spec) parameters() (all []apiParameter) {
-	for part := range strings.SplitSeq(sp.path, "/") {
-		if name, ok := strings.CutPrefix(part, "{"); ok {
-			all = append(all, apiParameter{
-				Name: strings.TrimSuffix(name, "}"), In: "path", Required: true, Schema: &jsonschema.Schema{Type: "string"},
-			})
+func parameters(sp *api.Spec, in reflect.Type) (all []apiParameter) {
+	for _, p := range api.Params(in) {
+		schema := &jsonschema.Schema{Type: p.Schema()}
+		if p.Names != nil {
+			schema = enum(p.Names...)
 		}
+		if p.Many() {
+			schema = &jsonschema.Schema{Type: "array", Items: schema}
+		}
+		all = append(all, apiParameter{Name: p.Name, In: p.In, Required: p.In == api.InPath, Description: p.Doc, Schema: schema})
 	}
-	for _, p := range sp.query {
-		all = append(all, apiParameter{Name: p.name, In: "query", Description: p.doc, Schema: p.schema()})
-	}
-	for _, p := range sp.headers {
-		all = append(all, apiParameter{Name: p.name, In: "header", Description: p.doc, Schema: p.schema()})
+	if sp.Creates {
+		all = append(all, apiParameter{
+			Name: api.HeaderKey, In: api.InHeader, Description: "makes the request repeatable: 1 to 200 visible ASCII characters",
+			Schema: &jsonschema.Schema{Type: "string"},
+		})
 	}
 	return all
-}
-
-func (p param) schema() *jsonschema.Schema {
-	one := &jsonschema.Schema{Type: string(p.kind)}
-	if p.many {
-		return &jsonschema.Schema{Type: "array", Items: one}
-	}
-	return one
 }
 
 // enum is the schema of a closed set of names.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/ktrdr/ktrdr/api"
 )
 
 // schemaBook holds the schemas of our structs by name. A struct inside another
@@ -89,12 +90,12 @@ func (b *schemaBook) field(s *jsonschema.Schema, f reflect.StructField) error {
 // schemaName is the name of a type in the document: that of its package, unless it
 // is one of the API's own or of the domain's, and its own.
 func schemaName(t reflect.Type) string {
-	if t == reflect.TypeFor[failure]() {
+	if t == reflect.TypeFor[api.Failure]() {
 		return "Error"
 	}
 	name := strings.ToUpper(t.Name()[:1]) + t.Name()[1:]
 	owner := path.Base(t.PkgPath())
-	if owner == "ktrdr" || owner == "httpapi" {
+	if owner == "ktrdr" || owner == "api" {
 		return name
 	}
 	return strings.ToUpper(owner[:1]) + owner[1:] + strings.TrimPrefix(name, strings.ToUpper(owner[:1])+owner[1:])

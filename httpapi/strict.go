@@ -15,10 +15,25 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 const maxDepth = 64
+
+// readOptions refuse unknown names and ids that cannot exist. Duplicate names and
+// UTF-8 are checked before.
+var readOptions = jsonv2.JoinOptions(
+	jsonv2.RejectUnknownMembers(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true),
+	jsonv2.WithUnmarshalers(jsonv2.UnmarshalFunc(func(b []byte, id *ktrdr.OperationID) error {
+		if err := jsonv2.Unmarshal(b, (*string)(id)); err != nil || string(b) == "null" || id.Valid() {
+			return err
+		}
+		return fmt.Errorf("%.40q %w", string(*id), errOperationID)
+	})),
+)
+
+var errOperationID = errors.New("is not an operation's id")
 
 // readJSON reads a body into the struct that v points to. It is stricter than
 // encoding/json: it refuses duplicate names, unknown names, names in another
@@ -27,14 +42,15 @@ func readJSON(body []byte, v any) error {
 	if err := checkJSON(body); err != nil {
 		return err
 	}
-	// Names and UTF-8 were checked.
-	err := jsonv2.Unmarshal(body, v, jsonv2.RejectUnknownMembers(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	err := jsonv2.Unmarshal(body, v, readOptions)
 	se, ok := errors.AsType[*jsonv2.SemanticError](err)
 	switch {
 	case err == nil:
 		return nil
 	case !ok:
 		return malformed("the body cannot be read: %w", err)
+	case errors.Is(err, errOperationID):
+		return ktrdr.Errorf(ktrdr.CodeInvalid, "%.200s: %w", member(se.JSONPointer), se.Err)
 	case errors.Is(err, jsonv2.ErrUnknownName):
 		at, name := se.JSONPointer.Parent(), se.JSONPointer.LastToken()
 		return unreadable(body, se.ByteOffset, at, "there is no field %.60q here%s", name, nearField(reflect.TypeOf(v), at, name))

@@ -137,13 +137,13 @@ func onPurpose(err error) bool {
 }
 
 func TestReadJSON_KeepsNothingOfTheBody(t *testing.T) {
-	body := []byte(`{"operation_id":"abc","state":{"a":1},"fingerprint":{"any":"name"}}`)
+	body := []byte(`{"operation_id":"op_abc","state":{"a":1},"fingerprint":{"any":"name"}}`)
 	var got ktrdr.NewCheckpoint
 	if err := readJSON(body, &got); err != nil {
 		t.Fatal(err)
 	}
 	clear(body)
-	if got.Operation != "abc" || string(got.State) != `{"a":1}` {
+	if got.Operation != "op_abc" || string(got.State) != `{"a":1}` {
 		t.Errorf("after the body was used again: %+v", got)
 	}
 }

@@ -55,6 +55,9 @@ type DeskConfig struct {
 	Blobs   Blobs
 	Memory  Horizon
 	Markets Markets
+
+	Operations Operations // creates the researches
+
 	// Strategy finds the text of a strategy by its name; CodeInvalid or
 	// CodeNotFound says what there is instead.
 	Strategy func(ctx context.Context, name string) ([]byte, error)

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/resilience"
 )
@@ -29,7 +29,7 @@ func newBreakers(a *app) *cobra.Command {
 	var limit int
 	history := &cobra.Command{
 		Use: "history [NAME]", Short: "Changes of breakers, newest first", Args: atMostOne("NAME of a breaker"),
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 			return a.breakerHistory(ctx, c, strings.Join(args, ""), limit)
 		}),
 	}
@@ -45,7 +45,7 @@ func newBreakerReset(a *app) *cobra.Command {
 	var d resilience.Decision
 	cmd := &cobra.Command{
 		Use: "reset NAME --by WHO --why WHY", Short: "Close a breaker", Args: exactly(1, "the NAME of a breaker: see `ktrdr breakers`"),
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 			b, err := c.ResetBreaker(ctx, args[0], d)
 			return a.decided(b, err)
 		}),
@@ -59,7 +59,7 @@ func newBreakerForce(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "force NAME open|closed|auto --by WHO --why WHY", Short: "Hold a breaker open or closed, or set it back to automatic",
 		Args: exactly(2, "the NAME of a breaker, and open, closed or auto"),
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 			switch d.State = ktrdr.BreakerState(strings.ToUpper(args[1])); d.State {
 			case "AUTO":
 				d.State = ""
@@ -107,7 +107,7 @@ func (a *app) decided(b resilience.Decided, err error) error {
 	})
 }
 
-func (a *app) listBreakers(ctx context.Context, c *httpapi.Client, _ []string) error {
+func (a *app) listBreakers(ctx context.Context, c *client.Client, _ []string) error {
 	all, err := c.Breakers(ctx)
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func standing(b resilience.Status) (state, probe string) {
 	return state, "-"
 }
 
-func (a *app) breakerHistory(ctx context.Context, c *httpapi.Client, name string, limit int) error {
+func (a *app) breakerHistory(ctx context.Context, c *client.Client, name string, limit int) error {
 	if limit < 1 || limit > 1000 {
 		return usagef("--limit must be 1 to 1000, not %d", limit)
 	}

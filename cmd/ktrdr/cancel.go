@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/internal/text"
 )
 
@@ -22,13 +22,13 @@ func newCancel(a *app) *cobra.Command {
 		follow bool
 	)
 	cmd := a.onRunOrOperation("cancel", "Stop a run, or an operation and everything below it",
-		func(ctx context.Context, c *httpapi.Client, run ktrdr.Run) error {
+		func(ctx context.Context, c *client.Client, run ktrdr.Run) error {
 			if err := a.cancelRun(ctx, c, run.ID, reason); err != nil || !follow {
 				return err
 			}
 			return a.cancelled(a.followRun(ctx, c, run.ID))
 		},
-		func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+		func(ctx context.Context, c *client.Client, id ktrdr.OperationID) error {
 			if err := a.cancelOperation(ctx, c, id, reason); err != nil || !follow {
 				return err
 			}
@@ -40,7 +40,7 @@ func newCancel(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) cancelOperation(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID, reason string) error {
+func (a *app) cancelOperation(ctx context.Context, c *client.Client, id ktrdr.OperationID, reason string) error {
 	done, err := c.Cancel(ctx, id, reason)
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (a *app) cancelOperation(ctx context.Context, c *httpapi.Client, id ktrdr.O
 }
 
 // cancelRun marks a run as cancelled. The server then ends its open operations.
-func (a *app) cancelRun(ctx context.Context, c *httpapi.Client, id, reason string) error {
+func (a *app) cancelRun(ctx context.Context, c *client.Client, id, reason string) error {
 	run, err := c.CancelRun(ctx, id, reason)
 	if err != nil {
 		return err

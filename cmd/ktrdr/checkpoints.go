@@ -9,8 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/backend"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 )
 
 func newCheckpoints(a *app) *cobra.Command {
@@ -25,7 +26,7 @@ func newCheckpointsList(a *app) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the newest checkpoint of each operation", Args: noArgs,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 			page, err := c.ListCheckpoints(ctx, ktrdr.CheckpointQuery{Limit: limit, Cursor: cursor})
 			if err != nil {
 				return err
@@ -58,7 +59,7 @@ func newCheckpointsShow(a *app) *cobra.Command {
 		history bool
 	)
 	cmd := a.onOperation("show", "Show an operation's newest checkpoint, or its history",
-		func(ctx context.Context, c *httpapi.Client, op ktrdr.OperationID) error {
+		func(ctx context.Context, c *client.Client, op ktrdr.OperationID) error {
 			if history {
 				return a.checkpointHistory(ctx, c, op)
 			}
@@ -73,7 +74,7 @@ func newCheckpointsShow(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) checkpointHistory(ctx context.Context, c *httpapi.Client, op ktrdr.OperationID) error {
+func (a *app) checkpointHistory(ctx context.Context, c *client.Client, op ktrdr.OperationID) error {
 	all, err := c.History(ctx, op)
 	if err != nil {
 		return err
@@ -105,12 +106,12 @@ func describeCheckpoint(w io.Writer, k ktrdr.Checkpoint) {
 
 func newCheckpointsDelete(a *app) *cobra.Command {
 	return a.onOperation("delete", "Delete an ended operation's checkpoints",
-		func(ctx context.Context, c *httpapi.Client, op ktrdr.OperationID) error {
+		func(ctx context.Context, c *client.Client, op ktrdr.OperationID) error {
 			n, err := c.DeleteCheckpoints(ctx, op)
 			if err != nil {
 				return err
 			}
-			return a.print(httpapi.DeletedCheckpoints{Operation: op, Deleted: n}, func(w io.Writer) {
+			return a.print(api.DeletedCheckpoints{Operation: op, Deleted: n}, func(w io.Writer) {
 				fmt.Fprintf(w, "%d checkpoints of %s deleted; it can no longer be resumed.\n", n, op)
 			})
 		})
@@ -119,7 +120,7 @@ func newCheckpointsDelete(a *app) *cobra.Command {
 func newCheckpointsStats(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "stats", Short: "Count all checkpoints and their size", Args: noArgs,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 			s, err := c.CheckpointStats(ctx)
 			if err != nil {
 				return err
@@ -138,7 +139,7 @@ func newCheckpointsCleanup(a *app) *cobra.Command {
 		Long: `Delete checkpoints older than --days, and blobs that no row names any more. The
 newest two of an operation that has not ended and final ones are kept. The
 backend does the same by itself once an hour.`,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 			age, err := backend.Days(fmt.Sprint(days))
 			if err != nil {
 				return usagef("--days %v: %w", days, err)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/resilience"
 )
 
@@ -20,7 +20,7 @@ off; a better one is entered after the services have been healthy for a while.`
 func newDegradation(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "degradation", Short: "Degradation level, health of services, features switched off", Long: degradationHelp, Args: noArgs,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 			d, err := c.Degradation(ctx)
 			if err != nil {
 				return err

@@ -13,12 +13,12 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/client"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/dummy"
-	"github.com/ktrdr/ktrdr/httpapi"
 )
 
 const demoHelp = `Run eight researches on a made-up market that has a known edge. A real backend
@@ -100,7 +100,7 @@ type demo struct {
 	server  *child
 	workers []*child
 	url     string
-	client  *httpapi.Client
+	client  *client.Client
 	root    ktrdr.OperationID
 
 	ops      []ktrdr.Operation

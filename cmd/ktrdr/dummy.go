@@ -7,8 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr/api"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/dummy"
-	"github.com/ktrdr/ktrdr/httpapi"
 )
 
 const dummyHelp = `Start a test operation that counts steps and sleeps between them. Its result is a hash
@@ -24,7 +25,7 @@ func newDummy(a *app) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use: "dummy", Short: "Start a dummy operation", Long: dummyHelp, Args: noArgs,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 			if children < 0 {
 				return usagef("--children must be 0 or more, not %d", children)
 			}
@@ -74,7 +75,7 @@ func family(spec dummy.Spec, n int) dummy.Spec {
 }
 
 // started tells that an operation was started, or follows it.
-func (a *app) started(ctx context.Context, c *httpapi.Client, s httpapi.Started, follow bool) error {
+func (a *app) started(ctx context.Context, c *client.Client, s api.Started, follow bool) error {
 	if !a.json {
 		for _, x := range s.Warnings {
 			fmt.Fprintln(a.err, "warning:", plain(x))

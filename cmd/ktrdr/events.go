@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 )
 
 const eventsHelp = `Print events as they happen, until Ctrl-C. With an OPERATION: all its events from its
@@ -24,13 +24,13 @@ func newEvents(a *app) *cobra.Command {
 		Use: "events [OPERATION]", Short: "Print events as they happen", Long: eventsHelp,
 		ValidArgsFunction: a.completeIDs,
 		Args:              atMostOne("OPERATION"),
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 			cursor, err := ktrdr.ParseCursor(after)
 			if err != nil {
 				return usagef("--after: %w", err)
 			}
 			if after != "" && cursor == (ktrdr.Cursor{}) {
-				cursor = httpapi.FromBeginning
+				cursor = client.FromBeginning
 			}
 			kinds, err := eventKinds(given)
 			if err != nil {
@@ -75,7 +75,7 @@ func eventKinds(given []string) (kinds []ktrdr.EventKind, err error) {
 
 // stream prints events until the context ends or, for one operation, until it
 // has ended.
-func (a *app) stream(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID, after ktrdr.Cursor, kinds []ktrdr.EventKind) error {
+func (a *app) stream(ctx context.Context, c *client.Client, id ktrdr.OperationID, after ktrdr.Cursor, kinds []ktrdr.EventKind) error {
 	for e, err := range c.FollowEvents(ctx, id, after, kinds...) {
 		if err != nil {
 			if ctx.Err() != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 )
 
 const followHelp = `Follow a run or an operation to its end. A run shows its counts and the phases of its
@@ -21,7 +21,7 @@ for it. Ctrl-C stops following, not the work.`
 
 func newFollow(a *app) *cobra.Command {
 	cmd := a.onRunOrOperation("follow", "Follow a run or an operation to its end; the exit code is its result",
-		func(ctx context.Context, c *httpapi.Client, run ktrdr.Run) error { return a.followRun(ctx, c, run.ID) }, a.follow)
+		func(ctx context.Context, c *client.Client, run ktrdr.Run) error { return a.followRun(ctx, c, run.ID) }, a.follow)
 	cmd.Long = followHelp
 	return cmd
 }
@@ -40,7 +40,7 @@ type follower struct {
 
 // follow shows an operation until it has ended and returns its outcome as an
 // exit code.
-func (a *app) follow(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+func (a *app) follow(ctx context.Context, c *client.Client, id ktrdr.OperationID) error {
 	f := &follower{watcher: newWatcher(a, c), id: id, told: map[ktrdr.OperationID]ktrdr.Status{}}
 	if err := f.look(ctx); err != nil {
 		return err

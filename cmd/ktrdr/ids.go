@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 )
 
 // fullID is an id as the store makes them.
@@ -40,13 +40,13 @@ func short(op ktrdr.Operation) string { return string(op.Type) + " " + tail(op.I
 const searched = 10_000
 
 // resolve finds the operation that a whole or a short id means.
-func resolve(ctx context.Context, c *httpapi.Client, text string) (ktrdr.OperationID, error) {
+func resolve(ctx context.Context, c *client.Client, text string) (ktrdr.OperationID, error) {
 	return resolveAs(ctx, c, text, "")
 }
 
 // resolveAs is resolve for who wants an operation of a type: of a tree it is
 // then the one of that type. An empty type means the tree's top.
-func resolveAs(ctx context.Context, c *httpapi.Client, text string, want ktrdr.Type) (ktrdr.OperationID, error) {
+func resolveAs(ctx context.Context, c *client.Client, text string, want ktrdr.Type) (ktrdr.OperationID, error) {
 	if fullID.MatchString(text) {
 		op, err := c.Operation(ctx, ktrdr.OperationID(text))
 		return op.ID, unknownName(err)
@@ -142,11 +142,11 @@ func (a *app) completeIDs(cmd *cobra.Command, args []string, typed string) ([]st
 }
 
 // onOperation makes a command that asks the server about one operation.
-func (a *app) onOperation(use, short string, ask func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error) *cobra.Command {
+func (a *app) onOperation(use, short string, ask func(ctx context.Context, c *client.Client, id ktrdr.OperationID) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use + " OPERATION", Short: short,
 		Args: exactly(1, "one OPERATION: its id, or enough of it"), ValidArgsFunction: a.completeIDs,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 			id, err := resolve(ctx, c, args[0])
 			if err != nil {
 				return err

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/report"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/internal/text"
 )
 
@@ -27,7 +27,7 @@ func newLeaderboard(a *app) *cobra.Command {
 	var q report.LeaderboardQuery
 	cmd := &cobra.Command{
 		Use: "leaderboard", Short: "The best researches: claims first, then by deflated Sharpe ratio", Long: leaderboardHelp, Args: noArgs,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 			if q.Limit < 1 || q.Limit > report.MostRanked {
 				return usagef("--limit must be 1 to %d, not %d", report.MostRanked, q.Limit)
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/research"
 )
@@ -50,7 +50,7 @@ func (f *memoryFlags) add(cmd *cobra.Command) {
 }
 
 func (a *app) remember(kind string, f *memoryFlags) func(*cobra.Command, []string) error {
-	return a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+	return a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 		if f.limit < 1 || f.limit > 1000 {
 			return usagef("--limit must be 1 to 1000, not %d", f.limit)
 		}
@@ -149,7 +149,7 @@ are left.`
 func newMemoryShow(a *app) *cobra.Command {
 	var conversation bool
 	cmd := a.onOperation("show", "Show one research: result, hypothesis, strategy",
-		func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+		func(ctx context.Context, c *client.Client, id ktrdr.OperationID) error {
 			if conversation {
 				t, err := c.Conversation(ctx, id)
 				if err != nil {

@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/client"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/jobs"
 )
 
@@ -20,7 +20,7 @@ func newModels(a *app) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use: "models", Short: "List trained models, or save the file of one", Args: noSuchPart,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 			if limit < 1 || limit > 1000 {
 				return usagef("--limit must be 1 to 1000, not %d", limit)
 			}
@@ -32,7 +32,7 @@ func newModels(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) listModels(ctx context.Context, c *httpapi.Client, limit int) error {
+func (a *app) listModels(ctx context.Context, c *client.Client, limit int) error {
 	models, next, err := c.Models(ctx, limit, "")
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func newModelsSave(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "save TRAINING FILE", Short: "Save the model file of a training",
 		Args: exactly(2, "a TRAINING and a FILE"), ValidArgsFunction: a.completeModels,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 			blob, err := openModel(ctx, c, args[0])
 			if err != nil {
 				return err
@@ -106,7 +106,7 @@ type savedFile struct {
 
 // openModel reads a model from the server: one named by its hash, or that of a
 // training. The bytes are checked on the way.
-func openModel(ctx context.Context, c *httpapi.Client, arg string) (io.ReadCloser, error) {
+func openModel(ctx context.Context, c *client.Client, arg string) (io.ReadCloser, error) {
 	if h, err := ktrdr.ParseHash(arg); err == nil {
 		return c.OpenBlob(ctx, h)
 	}

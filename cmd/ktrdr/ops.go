@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 )
 
 // opsFlags selects operations; see ktrdr.OperationQuery.
@@ -57,11 +57,11 @@ func newOpsList(a *app, use string) *cobra.Command {
 	cmd.Flags().IntVar(&f.limit, "limit", 50, "largest number of rows")
 	cmd.Flags().BoolVar(&f.all, "all", false, "all of them, page by page")
 	_ = cmd.RegisterFlagCompletionFunc("parent", a.completeIDs)
-	cmd.RunE = a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error { return a.listOps(ctx, c, f) })
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error { return a.listOps(ctx, c, f) })
 	return cmd
 }
 
-func (f opsFlags) query(ctx context.Context, c *httpapi.Client) (ktrdr.OperationQuery, error) {
+func (f opsFlags) query(ctx context.Context, c *client.Client) (ktrdr.OperationQuery, error) {
 	q := ktrdr.OperationQuery{ActiveOnly: f.active, Resumable: f.resumable, Roots: f.roots, Sort: f.sort, Limit: f.limit}
 	if err := checkSort(f.sort); err != nil {
 		return q, err
@@ -94,7 +94,7 @@ func (f opsFlags) query(ctx context.Context, c *httpapi.Client) (ktrdr.Operation
 	return q, err
 }
 
-func (a *app) listOps(ctx context.Context, c *httpapi.Client, f opsFlags) error {
+func (a *app) listOps(ctx context.Context, c *client.Client, f opsFlags) error {
 	q, err := f.query(ctx, c)
 	if err != nil {
 		return err

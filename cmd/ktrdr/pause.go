@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/spf13/cobra"
-
-	"github.com/ktrdr/ktrdr/httpapi"
 )
 
 func newPause(a *app) *cobra.Command {
@@ -22,7 +21,7 @@ func newUnpause(a *app) *cobra.Command {
 func (a *app) pausing(use, short string, paused bool, said string) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: noArgs,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 			if err := c.SetPaused(ctx, paused); err != nil {
 				return err
 			}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 )
 
 const pinHelp = `Keep the files of a research: its model, trades and equity curve. OPERATION is the
@@ -20,7 +20,7 @@ keeps them; missing files are computed again first. Finalists and claims always 
 their files.`
 
 func newPin(a *app) *cobra.Command {
-	cmd := a.onOperation("pin", "Keep the files of a research", func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+	cmd := a.onOperation("pin", "Keep the files of a research", func(ctx context.Context, c *client.Client, id ktrdr.OperationID) error {
 		r, err := c.Pin(ctx, id)
 		if err != nil {
 			return err
@@ -33,7 +33,7 @@ func newPin(a *app) *cobra.Command {
 
 func newUnpin(a *app) *cobra.Command {
 	return a.onOperation("unpin", "Stop keeping the files of a research",
-		func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+		func(ctx context.Context, c *client.Client, id ktrdr.OperationID) error {
 			r, err := c.Unpin(ctx, id)
 			if err != nil {
 				return err

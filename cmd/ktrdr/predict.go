@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/jobs"
 )
 
@@ -35,7 +35,7 @@ func newPredict(a *app) *cobra.Command {
 	f.IntVar(&r.Last, "last", 5, "how many bars")
 	f.BoolVar(&r.OpenHoldout, "open-holdout", false, "read into the holdout; this is counted as a look")
 	_ = cmd.RegisterFlagCompletionFunc("symbol", a.completeSymbols)
-	ask := a.asking(func(ctx context.Context, c *httpapi.Client, args []string) (err error) {
+	ask := a.asking(func(ctx context.Context, c *client.Client, args []string) (err error) {
 		if r.Model, err = modelFor(ctx, c, args[0]); err != nil {
 			return err
 		}

@@ -14,7 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/api"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/research"
 )
@@ -38,14 +39,14 @@ func newResults(a *app) *cobra.Command {
 		cursor  string
 	)
 	cmd := a.onOperation("results", "Show the result of an operation",
-		func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+		func(ctx context.Context, c *client.Client, id ktrdr.OperationID) error {
 			r, next, err := c.Results(ctx, id, include, limit, cursor)
 			if err != nil {
 				return err
 			}
 			var lost error
 			if cursor == "" && r.Type == ktrdr.Backtesting && r.Status == ktrdr.Completed {
-				var shown httpapi.Results
+				var shown api.Results
 				shown, _, lost = c.Results(ctx, id, []string{"curve"}, 0, "")
 				r.Curve = shown.Curve
 			}
@@ -67,12 +68,12 @@ func newResults(a *app) *cobra.Command {
 // resultsPage is the answer with the verdict, of a research, and where the next
 // page begins.
 type resultsPage struct {
-	httpapi.Results
+	api.Results
 	Verdict *research.Assessment `json:"verdict,omitempty"`
 	Next    string               `json:"next_cursor,omitempty"`
 }
 
-func (a *app) printResults(w io.Writer, r httpapi.Results, verdict *research.Assessment, next string) {
+func (a *app) printResults(w io.Writer, r api.Results, verdict *research.Assessment, next string) {
 	fmt.Fprintf(w, "%s  %s\n", r.Operation, a.palette().status(r.Status))
 	if r.ErrorMessage != "" {
 		fmt.Fprintln(w, plain(r.ErrorMessage))

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
@@ -15,7 +15,7 @@ import (
 
 // printLedger prints the row of the ledger that belongs to a result, and the
 // looks at the holdout.
-func printLedger(w io.Writer, r httpapi.Results) {
+func printLedger(w io.Writer, r api.Results) {
 	if t := r.Trial; t != nil {
 		fmt.Fprintf(w, "%s %s, prices %s: %s and %s at the holdout so far; this one: %s\n", plain(t.Symbols), plain(t.Timeframes),
 			pricesText(t.MadeUp),

@@ -7,14 +7,15 @@ import (
 	"io"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/api"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/research"
 )
 
 // verdictOn reads the verdict on a research that has one: the result of its newest
 // assessment. It is nil for other operations, and on later pages.
-func verdictOn(ctx context.Context, c *httpapi.Client, r httpapi.Results, cursor string) (*research.Assessment, error) {
+func verdictOn(ctx context.Context, c *client.Client, r api.Results, cursor string) (*research.Assessment, error) {
 	if r.Type != ktrdr.AgentResearch || r.Status != ktrdr.Completed || cursor != "" {
 		return nil, nil //nolint:nilnil // there is none
 	}

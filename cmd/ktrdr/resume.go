@@ -8,13 +8,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 )
 
 func newResume(a *app) *cobra.Command {
 	var follow bool
 	cmd := a.onOperation("resume", "Continue a failed or cancelled operation from its checkpoint",
-		func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+		func(ctx context.Context, c *client.Client, id ktrdr.OperationID) error {
 			r, err := c.Resume(ctx, id)
 			if err != nil {
 				return err

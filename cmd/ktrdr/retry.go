@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 )
 
 func newRetry(a *app) *cobra.Command {
@@ -15,7 +15,7 @@ func newRetry(a *app) *cobra.Command {
 		key    string
 	)
 	cmd := a.onOperation("retry", "Repeat an ended operation as a new one",
-		func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+		func(ctx context.Context, c *client.Client, id ktrdr.OperationID) error {
 			started, err := c.Retry(ctx, id, key)
 			if err != nil {
 				return err

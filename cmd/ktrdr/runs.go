@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/internal/text"
 )
 
@@ -22,13 +22,13 @@ const runPrefix = "run_"
 func isRunID(text string) bool { return strings.HasPrefix(text, runPrefix) }
 
 // resolveRun finds the run that a whole id, or the beginning of one, means.
-func resolveRun(ctx context.Context, c *httpapi.Client, text string) (ktrdr.Run, error) {
+func resolveRun(ctx context.Context, c *client.Client, text string) (ktrdr.Run, error) {
 	run, err := c.Run(ctx, text)
 	return run, unknownName(err)
 }
 
 // runID is the id of the run that a flag names; empty if it names none.
-func runID(ctx context.Context, c *httpapi.Client, text string) (string, error) {
+func runID(ctx context.Context, c *client.Client, text string) (string, error) {
 	if text == "" {
 		return "", nil
 	}
@@ -38,12 +38,12 @@ func runID(ctx context.Context, c *httpapi.Client, text string) (string, error) 
 
 // onRunOrOperation makes a command whose argument is a run or an operation.
 func (a *app) onRunOrOperation(use, short string,
-	run func(context.Context, *httpapi.Client, ktrdr.Run) error, op func(context.Context, *httpapi.Client, ktrdr.OperationID) error,
+	run func(context.Context, *client.Client, ktrdr.Run) error, op func(context.Context, *client.Client, ktrdr.OperationID) error,
 ) *cobra.Command {
 	return &cobra.Command{
 		Use: use + " RUN|OPERATION", Short: short,
 		Args: exactly(1, "one RUN or OPERATION: its id, or enough of it"), ValidArgsFunction: a.completeRunsAndIDs,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 			if isRunID(args[0]) {
 				found, err := resolveRun(ctx, c, args[0])
 				if err != nil {
@@ -97,7 +97,7 @@ func newRuns(a *app) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use: "runs", Short: "List runs, newest first, with the counts of their researches", Long: runsHelp, Args: noArgs,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 			if q.Limit < 1 || q.Limit > 1000 {
 				return usagef("--limit must be 1 to 1000, not %d", q.Limit)
 			}

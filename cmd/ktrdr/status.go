@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/research"
 )
@@ -27,7 +27,7 @@ func newStatus(a *app) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 			if len(args) == 0 {
 				return a.health(ctx, c)
 			}
@@ -48,7 +48,7 @@ func newStatus(a *app) *cobra.Command {
 }
 
 // health prints how the server is; a degraded one makes the exit code 1.
-func (a *app) health(ctx context.Context, c *httpapi.Client) error {
+func (a *app) health(ctx context.Context, c *client.Client) error {
 	st, err := c.ResearchStatus(ctx) // before health, which then is no older
 	if err != nil {
 		return err
@@ -160,7 +160,7 @@ func printResearches(w io.Writer, st research.Status) {
 }
 
 // operation prints everything worth knowing about one operation.
-func (a *app) operation(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+func (a *app) operation(ctx context.Context, c *client.Client, id ktrdr.OperationID) error {
 	op, err := c.Operation(ctx, id)
 	if err != nil {
 		return err

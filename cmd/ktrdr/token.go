@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/api"
+	"github.com/ktrdr/ktrdr/client"
 )
 
 func newToken(a *app) *cobra.Command {
@@ -21,7 +22,7 @@ func newTokenCreate(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "create NAME", Short: "Make a token; it is shown once",
 		Args: exactly(1, "one NAME, to know the token by"),
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 			if scopes := []string{string(ktrdr.ScopeAdmin), string(ktrdr.ScopeWorker), string(ktrdr.ScopeRead)}; !slices.Contains(scopes, scope) {
 				return noneSuch("--scope", scope, scopes)
 			}
@@ -29,7 +30,7 @@ func newTokenCreate(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.print(httpapi.NewTokenReply{Token: made, Secret: secret.Reveal()}, func(w io.Writer) {
+			return a.print(api.NewTokenReply{Token: made, Secret: secret.Reveal()}, func(w io.Writer) {
 				fmt.Fprintln(w, secret.Reveal())
 				fmt.Fprintf(a.err, "This is the only time it is shown. Use it as KTRDR_TOKEN; revoke it with `ktrdr token revoke %s`.\n", made.ID)
 			})
@@ -42,7 +43,7 @@ func newTokenCreate(a *app) *cobra.Command {
 func newTokenList(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List tokens, without their secrets", Args: noArgs,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 			tokens, err := c.Tokens(ctx)
 			if err != nil {
 				return err
@@ -62,7 +63,7 @@ func newTokenRevoke(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke TOKEN", Short: "Revoke a token by its id",
 		Args: exactly(1, "one TOKEN id from `ktrdr token list`"),
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 			if err := c.RevokeToken(ctx, args[0]); err != nil {
 				return unknownName(err)
 			}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 )
 
 // patience is how long a watcher waits for a server that is out of reach.
@@ -17,13 +17,13 @@ const patience = 10 * time.Minute
 // watcher is what the watchers of a run and of an operation have in common.
 type watcher struct {
 	a      *app
-	c      *httpapi.Client
+	c      *client.Client
 	screen *screen // nil when nothing can be redrawn
 
 	away time.Time // since when the server is out of reach
 }
 
-func newWatcher(a *app, c *httpapi.Client) watcher {
+func newWatcher(a *app, c *client.Client) watcher {
 	w := watcher{a: a, c: c}
 	if terminal(a.out) && !a.json {
 		w.screen = &screen{w: a.out}

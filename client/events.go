@@ -1,4 +1,4 @@
-package httpapi
+package client
 
 import (
 	"bufio"
@@ -8,18 +8,17 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/internal/backoff"
 )
 
 const (
-	followSilence  = 3 * streamBeat  // a server that is there says so more often
-	followPatience = 2 * time.Minute // how long a lost server is waited for
+	followSilence  = 3 * api.StreamBeat // a server that is there says so more often
+	followPatience = 2 * time.Minute    // how long a lost server is waited for
 	maxEventLine   = 4 << 20
 )
 
@@ -36,7 +35,7 @@ var FromBeginning = ktrdr.Cursor{Tx: -1}
 // A connection that breaks is made again and goes on where it was, for two
 // minutes. The first connection is not: a server that is away is reported at
 // once. An error ends the sequence.
-func (cl *Client) FollowEvents(ctx context.Context, op ktrdr.OperationID, after ktrdr.Cursor,
+func (c *Client) FollowEvents(ctx context.Context, op ktrdr.OperationID, after ktrdr.Cursor,
 	kinds ...ktrdr.EventKind,
 ) iter.Seq2[ktrdr.Event, error] {
 	return func(yield func(ktrdr.Event, error) bool) {
@@ -44,7 +43,7 @@ func (cl *Client) FollowEvents(ctx context.Context, op ktrdr.OperationID, after 
 		if after == FromBeginning {
 			f.after = ktrdr.Cursor{}
 		}
-		if err := cl.follow(ctx, &streamReader{request: f.request, deliver: f.deliver}); err != nil {
+		if err := c.follow(ctx, &streamReader{request: f.request, deliver: f.deliver}); err != nil {
 			yield(ktrdr.Event{}, err)
 		}
 	}
@@ -53,12 +52,12 @@ func (cl *Client) FollowEvents(ctx context.Context, op ktrdr.OperationID, after 
 // FollowRun yields a run now and again whenever it has changed, until it has
 // ended. Connections are made again as by FollowEvents. An error ends the
 // sequence.
-func (cl *Client) FollowRun(ctx context.Context, id string) iter.Seq2[ktrdr.Run, error] {
+func (c *Client) FollowRun(ctx context.Context, id string) iter.Seq2[ktrdr.Run, error] {
 	return func(yield func(ktrdr.Run, error) bool) {
 		r := &streamReader{
-			request: func() request { return request{method: http.MethodGet, path: runPath(id) + "/events"} },
+			request: func() request { return requestOf(api.RunEvents, api.ByRun{ID: id}) },
 			deliver: func(in streamed) error {
-				if in.kind != eventRun {
+				if in.kind != api.EventRun {
 					return nil
 				}
 				var run ktrdr.Run
@@ -71,7 +70,7 @@ func (cl *Client) FollowRun(ctx context.Context, id string) iter.Seq2[ktrdr.Run,
 				return nil
 			},
 		}
-		if err := cl.follow(ctx, r); err != nil {
+		if err := c.follow(ctx, r); err != nil {
 			yield(ktrdr.Run{}, err)
 		}
 	}
@@ -79,15 +78,15 @@ func (cl *Client) FollowRun(ctx context.Context, id string) iter.Seq2[ktrdr.Run,
 
 // follow reads a stream to its end, over as many connections as it takes. An end
 // that the consumer or ctx asked for is no error.
-func (cl *Client) follow(ctx context.Context, r *streamReader) error {
-	err := r.once(ctx, cl)
+func (c *Client) follow(ctx context.Context, r *streamReader) error {
+	err := r.once(ctx, c)
 	lost, failed := time.Now(), 0
 	for err != nil && r.connected && ktrdr.CodeOf(err).Retryable() && time.Since(lost) < followPatience {
 		if !followRetries.Wait(ctx, failed) {
 			return nil
 		}
 		seen := r.received
-		if err = r.once(ctx, cl); r.received > seen {
+		if err = r.once(ctx, c); r.received > seen {
 			lost, failed = time.Now(), 0
 		} else {
 			failed++
@@ -112,13 +111,13 @@ type streamReader struct {
 }
 
 // once reads one stream to its end: nil when the server said that it is over.
-func (r *streamReader) once(ctx context.Context, cl *Client) error {
+func (r *streamReader) once(ctx context.Context, c *Client) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	silence := time.AfterFunc(cl.timeout, func() { cancel(errTimeout) })
+	silence := time.AfterFunc(c.timeout, func() { cancel(errTimeout) })
 	defer silence.Stop()
 
-	res, err := cl.do(ctx, r.request())
+	res, err := c.do(ctx, r.request())
 	if err != nil {
 		return err
 	}
@@ -139,7 +138,7 @@ func (r *streamReader) once(ctx context.Context, cl *Client) error {
 			e.read(lines.Text())
 			continue
 		}
-		if e.kind == streamEnding {
+		if e.kind == api.EventEnd {
 			return nil
 		}
 		if err := r.deliver(e); err != nil {
@@ -151,7 +150,7 @@ func (r *streamReader) once(ctx context.Context, cl *Client) error {
 	if err == nil {
 		err = io.ErrUnexpectedEOF // a stream that is over says so
 	}
-	return cl.away(ctx, err)
+	return c.away(ctx, err)
 }
 
 // streamed is one event as it comes in.
@@ -183,18 +182,14 @@ type follower struct {
 }
 
 func (f *follower) request() request {
-	q := request{method: http.MethodGet, path: "events", query: url.Values{}}
-	if f.op != "" {
-		q.path = operationPath(f.op, "/events")
-		q.query.Set("until_terminal", "true")
-	}
-	for _, k := range f.kinds {
-		q.query.Add("kind", string(k))
-	}
+	in := api.EventsRequest{Kinds: f.kinds}
 	if f.placed {
-		q.header = map[string]string{headerEventID: f.after.String()}
+		in.LastEvent = f.after.String()
 	}
-	return q
+	if f.op == "" {
+		return requestOf(api.Events, in)
+	}
+	return requestOf(api.OperationEvents, api.OperationEventsRequest{ByID: api.ByID{ID: f.op}, EventsRequest: in, UntilTerminal: true})
 }
 
 // deliver hands an event on.

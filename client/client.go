@@ -182,15 +182,15 @@ func (c *Client) refused(res *http.Response) error {
 
 var errTimeout = errors.New("it took too long")
 
-// call calls a route.
-func call[In, Out any](ctx context.Context, c *Client, rt api.Route[In, Out], in In) (Out, error) {
+// Call calls a route of package api. Most have a method, which is shorter.
+func Call[In, Out any](ctx context.Context, c *Client, rt api.Route[In, Out], in In) (Out, error) {
 	out, _, err := callPage(ctx, c, rt, in)
 	return out, err
 }
 
 // tell calls a route whose answer says nothing.
 func tell[In any](ctx context.Context, c *Client, rt api.Route[In, api.None], in In) error {
-	_, err := call(ctx, c, rt, in)
+	_, err := Call(ctx, c, rt, in)
 	return err
 }
 

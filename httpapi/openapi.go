@@ -14,147 +14,89 @@ import (
 	"github.com/ktrdr/ktrdr/api"
 )
 
-// The parts of an OpenAPI 3.1 document that we use.
-type (
-	apiDocument struct {
-		OpenAPI    string                              `json:"openapi"`
-		Info       apiInfo                             `json:"info"`
-		Security   []map[string][]string               `json:"security"`
-		Paths      map[string]map[string]*apiOperation `json:"paths"`
-		Components apiComponents                       `json:"components"`
-	}
-	apiInfo struct {
-		Title       string `json:"title"`
-		Version     string `json:"version"`
-		Description string `json:"description"`
-	}
-	apiComponents struct {
-		Schemas         map[string]*jsonschema.Schema `json:"schemas"`
-		SecuritySchemes map[string]apiSecurity        `json:"securitySchemes"`
-	}
-	apiSecurity struct {
-		Type        string `json:"type"`
-		Scheme      string `json:"scheme"`
-		Description string `json:"description"`
-	}
-	apiOperation struct {
-		ID          string                 `json:"operationId"`
-		Tags        []string               `json:"tags"`
-		Summary     string                 `json:"summary"`
-		Security    *[]map[string][]string `json:"security,omitempty"`
-		Scopes      []string               `json:"x-ktrdr-scopes,omitempty"`
-		Parameters  []apiParameter         `json:"parameters,omitempty"`
-		RequestBody *apiBody               `json:"requestBody,omitempty"`
-		Responses   map[string]apiResponse `json:"responses"`
-	}
-	apiParameter struct {
-		Name        string             `json:"name"`
-		In          string             `json:"in"`
-		Required    bool               `json:"required,omitempty"`
-		Description string             `json:"description,omitempty"`
-		Schema      *jsonschema.Schema `json:"schema"`
-	}
-	apiBody struct {
-		Required bool                `json:"required"`
-		Content  map[string]apiMedia `json:"content"`
-	}
-	apiResponse struct {
-		Description string              `json:"description"`
-		Content     map[string]apiMedia `json:"content,omitempty"`
-	}
-	apiMedia struct {
-		Schema *jsonschema.Schema `json:"schema,omitempty"`
-	}
-)
-
-const bearer = "bearer"
+// object is a JSON object of the OpenAPI document.
+type object = map[string]any
 
 // openAPI describes the table. It is made once, at the start: a type that it
 // cannot describe stops the start, not a reader.
 func openAPI(rows []row) ([]byte, error) {
-	book := newSchemaBook()
-	doc := apiDocument{
-		OpenAPI: "3.1.0",
-		Info: apiInfo{
-			Title: "ktrdr", Version: "v1",
-			Description: "Durable operations, their workers, checkpoints and events. Every answer but /api/v1/health is {success, data, error}.",
-		},
-		Security: []map[string][]string{{bearer: {}}},
-		Paths:    make(map[string]map[string]*apiOperation),
-		Components: apiComponents{
-			Schemas: book.schemas,
-			SecuritySchemes: map[string]apiSecurity{
-				bearer: {"http", "bearer", "A token made by `ktrdr token create`, or the one in the data folder's file `token`."},
-			},
-		},
-	}
+	book, paths := newSchemaBook(), map[string]object{}
 	for _, row := range rows {
 		sp := row.about()
 		op, err := describe(row, book)
 		if err != nil {
 			return nil, err
 		}
-		if doc.Paths[sp.Path] == nil {
-			doc.Paths[sp.Path] = make(map[string]*apiOperation)
+		if paths[sp.Path] == nil {
+			paths[sp.Path] = object{}
 		}
-		doc.Paths[sp.Path][strings.ToLower(sp.Method)] = op
+		paths[sp.Path][strings.ToLower(sp.Method)] = op
 	}
 	if _, err := book.of(reflect.TypeFor[api.Failure]()); err != nil {
 		return nil, err
 	}
-	return json.Marshal(doc)
+	return json.Marshal(object{
+		"openapi": "3.1.0",
+		"info": object{
+			"title": "ktrdr", "version": "v1",
+			"description": "Durable operations, their workers, checkpoints and events. Every answer but /api/v1/health is {success, data, error}.",
+		},
+		"security": []object{{"bearer": []string{}}},
+		"paths":    paths,
+		"components": object{
+			"schemas": book.schemas,
+			"securitySchemes": object{"bearer": object{
+				"type": "http", "scheme": "bearer",
+				"description": "A token made by `ktrdr token create`, or the one in the data folder's file `token`.",
+			}},
+		},
+	})
 }
 
-func describe(r row, book *schemaBook) (*apiOperation, error) {
+func describe(r row, book *schemaBook) (object, error) {
 	sp := r.about()
 	in, out := r.types()
-	op := &apiOperation{ID: idOf(sp), Tags: []string{tagOf(sp)}, Summary: sp.Summary, Responses: make(map[string]apiResponse)}
+	op := object{"operationId": idOf(sp), "tags": []string{tagOf(sp)}, "summary": sp.Summary}
 	if sp.Public {
-		op.Security = &[]map[string][]string{}
+		op["security"] = []object{}
 	} else {
-		op.Scopes = scopeNames(sp)
+		op["x-ktrdr-scopes"] = scopeNames(sp)
 	}
-	op.Parameters = parameters(sp, in)
-	if fields := len(fieldsOf(in)); sp.Limit > 0 && (fields > 0 || sp.Accepts != "") {
-		media := apiMedia{}
-		if sp.Accepts == "" {
-			schema, err := book.of(in)
-			if err != nil {
-				return nil, err
-			}
-			media.Schema = schema
+	if list := parameters(sp, in); list != nil {
+		op["parameters"] = list
+	}
+	if sp.Limit > 0 && sp.Accepts != "" {
+		op["requestBody"] = object{"required": true, "content": object{sp.Accepts: object{}}}
+	} else if sp.Limit > 0 && len(fieldsOf(in)) > 0 {
+		schema, err := book.of(in)
+		if err != nil {
+			return nil, err
 		}
-		op.RequestBody = &apiBody{Required: true, Content: map[string]apiMedia{cmp.Or(sp.Accepts, api.ContentJSON): media}}
+		op["requestBody"] = object{"required": true, "content": content(schema)}
 	}
-	success, err := successOf(sp, out, book)
-	if err != nil {
-		return nil, err
+	success := object{"description": "Done."}
+	switch {
+	case out != nil:
+		schema, err := book.of(out)
+		if err != nil {
+			return nil, err
+		}
+		if !sp.Bare {
+			schema = enveloped(schema)
+		}
+		success["content"] = content(schema)
+	case sp.Produces != "" && sp.Method != http.MethodHead:
+		success["content"] = object{sp.Produces: object{}}
 	}
-	op.Responses[strconv.Itoa(cmp.Or(sp.Status, http.StatusOK))] = success
-	op.Responses["default"] = apiResponse{
-		Description: "Refused: error says why, for people and for programs.",
-		Content:     map[string]apiMedia{api.ContentJSON: {Schema: enveloped(nil)}},
+	op["responses"] = object{
+		strconv.Itoa(cmp.Or(sp.Status, http.StatusOK)): success,
+		"default": object{"description": "Refused: error says why, for people and for programs.", "content": content(enveloped(nil))},
 	}
 	return op, nil
 }
 
-func successOf(sp *api.Spec, out reflect.Type, book *schemaBook) (apiResponse, error) {
-	res := apiResponse{Description: "Done."}
-	if out == nil {
-		if sp.Produces != "" && sp.Method != http.MethodHead {
-			res.Content = map[string]apiMedia{sp.Produces: {}}
-		}
-		return res, nil
-	}
-	schema, err := book.of(out)
-	if err != nil {
-		return res, err
-	}
-	if !sp.Bare {
-		schema = enveloped(schema)
-	}
-	res.Content = map[string]apiMedia{api.ContentJSON: {Schema: schema}}
-	return res, nil
+func content(schema *jsonschema.Schema) object {
+	return object{api.ContentJSON: object{"schema": schema}}
 }
 
 // enveloped is the schema of an answer: with data, or with an error.
@@ -196,7 +138,7 @@ func tagOf(sp *api.Spec) string {
 	return noun
 }
 
-func parameters(sp *api.Spec, in reflect.Type) (all []apiParameter) {
+func parameters(sp *api.Spec, in reflect.Type) (all []object) {
 	for _, p := range api.Params(in) {
 		schema := &jsonschema.Schema{Type: p.Schema()}
 		if p.Names != nil {
@@ -205,12 +147,12 @@ func parameters(sp *api.Spec, in reflect.Type) (all []apiParameter) {
 		if p.Many() {
 			schema = &jsonschema.Schema{Type: "array", Items: schema}
 		}
-		all = append(all, apiParameter{Name: p.Name, In: p.In, Required: p.In == api.InPath, Description: p.Doc, Schema: schema})
+		all = append(all, object{"name": p.Name, "in": p.In, "required": p.In == api.InPath, "description": p.Doc, "schema": schema})
 	}
 	if sp.Creates {
-		all = append(all, apiParameter{
-			Name: api.HeaderKey, In: api.InHeader, Description: "makes the request repeatable: 1 to 200 visible ASCII characters",
-			Schema: &jsonschema.Schema{Type: "string"},
+		all = append(all, object{
+			"name": api.HeaderKey, "in": api.InHeader, "description": "makes the request repeatable: 1 to 200 visible ASCII characters",
+			"schema": enum[string](),
 		})
 	}
 	return all

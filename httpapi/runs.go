@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -87,7 +88,6 @@ func (s *Server) looks(c *call, q ktrdr.LookQuery) (_ []ktrdr.Look, err error) {
 
 // runEvents streams a run: its row now, and again whenever it has changed.
 func (s *Server) runEvents(c *call, in api.ByRun) error {
-	hint := s.engine.Changed()
 	run, err := s.run(c, in)
 	if err != nil {
 		return err
@@ -95,67 +95,31 @@ func (s *Server) runEvents(c *call, in api.ByRun) error {
 	if c.Request.Header.Get("Accept") == api.ContentJSON {
 		return c.send(http.StatusOK, api.Envelope{Success: true, Data: runRow(run)})
 	}
-	closed, err := s.openStream()
-	if err != nil {
-		return err
-	}
-	defer closed()
-	c.Header().Set("Content-Type", api.ContentEvents)
-	c.WriteHeader(http.StatusOK)
-	if c.Method == http.MethodHead {
-		return nil
-	}
-	st := &runStream{c: c, buf: bytes.NewBufferString("retry: 1000\n\n")}
-	return s.streamRun(st, run, hint)
+	return s.stream(c, &runFeed{runs: s.engine, id: run.ID}, "", runPoll)
 }
 
-// runStream is one reader of a run.
-type runStream struct {
-	c    *call
-	buf  *bytes.Buffer
+// runFeed is the feed of a run. Each change costs one read of its row.
+type runFeed struct {
+	runs Runs
+	id   string
 	last []byte // the row that was sent last
 }
 
-// streamRun sends a run until it has ended. Each change costs one read of its
-// row.
-func (s *Server) streamRun(st *runStream, run ktrdr.Run, hint <-chan struct{}) error {
-	beat := time.NewTicker(api.StreamBeat)
-	defer beat.Stop()
-	for away := false; ; {
-		if !away {
-			if err := st.append(run); err != nil {
-				return err
-			}
-		}
-		over := !run.EndedAt.IsZero()
-		if over {
-			fmt.Fprintf(st.buf, "event: %s\ndata: {\"run\":%q,\"state\":%q}\n\n", api.EventEnd, run.ID, run.State)
-		}
-		if !st.c.flushStream(st.buf) || over || !st.c.awaitChange(hint, beat.C, runPoll, st.buf) {
-			return nil
-		}
-		hint = s.engine.Changed() // taken before the read, so that no change between is missed
-		next, err := s.engine.FindRun(st.c.Context(), run.ID)
-		switch {
-		case err == nil:
-			run, away = next, false
-		case !away && st.c.Context().Err() == nil:
-			away = true
-			s.log.WarnContext(st.c.Context(), "stream of a run waits for the store", "run", run.ID, "err", err)
-		}
-	}
-}
-
-// append writes the row unless it is the one that was sent last.
-func (st *runStream) append(run ktrdr.Run) error {
-	data, err := json.Marshal(runRow(run))
+func (f *runFeed) next(ctx context.Context, buf *bytes.Buffer) (more, over bool, err error) {
+	run, err := f.runs.FindRun(ctx, f.id)
 	if err != nil {
-		return fmt.Errorf("run %s: %w", run.ID, err)
+		return false, false, err
 	}
-	if bytes.Equal(data, st.last) {
-		return nil
+	row, err := json.Marshal(runRow(run))
+	if err != nil {
+		return false, false, fmt.Errorf("run %s: %w", run.ID, err)
 	}
-	fmt.Fprintf(st.buf, "event: %s\ndata: %s\n\n", api.EventRun, data)
-	st.last = data
-	return nil
+	if !bytes.Equal(row, f.last) {
+		fmt.Fprintf(buf, "event: %s\ndata: %s\n\n", api.EventRun, row)
+		f.last = row
+	}
+	if over = !run.EndedAt.IsZero(); over {
+		fmt.Fprintf(buf, "event: %s\ndata: {\"run\":%q,\"state\":%q}\n\n", api.EventEnd, run.ID, run.State)
+	}
+	return false, over, nil
 }

@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"slices"
+
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/indicator"
@@ -10,7 +12,7 @@ import (
 
 // table binds every route of package api to what answers it.
 func table() []row {
-	return append(append(workRows(), blobRows()...),
+	return append(slices.Concat(workRows(), blobRows(), threadRows()),
 		on(api.ListOperations, (*Server).listOperations),
 		byID(api.GetOperation, toEngine, Engine.Operation),
 		on(api.Children, (*Server).children),
@@ -72,18 +74,6 @@ func table() []row {
 			n, err := s.engine.DeleteCheckpoints(c.Context(), in.ID)
 			return api.DeletedCheckpoints{Operation: in.ID, Deleted: n}, err
 		}),
-
-		on(api.PutThread, (*Server).putThread),
-		on(api.PutWrites, (*Server).putWrites),
-		on(api.GetThread, (*Server).getThread),
-		on(api.ListThreads, (*Server).listThreads),
-		on(api.GetHistory, (*Server).threadHistory),
-		on(api.CopyThread, (*Server).copyThread),
-		on(api.PruneThreads, (*Server).pruneThreads),
-		on(api.DeleteRuns, (*Server).deleteRuns),
-		on(api.LeaseThread, (*Server).leaseThread),
-		on(api.ReleaseThread, (*Server).releaseThread),
-		on(api.DeleteThread, (*Server).deleteThread),
 
 		on(api.Breakers, func(s *Server, _ *call, _ api.None) ([]resilience.Status, error) { return s.resilience.Breakers(), nil }),
 		on(api.BreakerHistory, func(s *Server, c *call, in api.HistoryRequest) ([]ktrdr.BreakerChange, error) {

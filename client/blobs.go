@@ -6,7 +6,6 @@ import (
 	"errors"
 	"hash"
 	"io"
-	"net/http"
 	"strconv"
 	"time"
 
@@ -25,9 +24,8 @@ func (c *Client) PutBlob(ctx context.Context, of ktrdr.Claimed, h ktrdr.Hash, si
 	}
 	q := requestOf(api.PutBlob, in)
 	q.header.Set("Expect", "100-continue")
-	q.body, q.size = io.NopCloser(r), size // whoever opened r closes it
-	if size == 0 {
-		q.body = http.NoBody // else it would be sent chunked
+	if size != 0 { // a body of unknown length would be sent chunked
+		q.body, q.size = io.NopCloser(r), size // the caller closes r
 	}
 	res, err := c.do(ctx, q)
 	if err != nil {

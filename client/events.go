@@ -99,7 +99,7 @@ func (c *Client) follow(ctx context.Context, r *streamReader) error {
 }
 
 // errStopped ends a stream whose consumer wants no more.
-var errStopped = ktrdr.Errorf(ktrdr.CodeCancelled, "nobody listens any more")
+var errStopped = ktrdr.Errorf(ktrdr.CodeCancelled, "the consumer has stopped")
 
 // streamReader reads one stream after another.
 type streamReader struct {

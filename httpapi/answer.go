@@ -90,7 +90,7 @@ func (s *Server) fail(ctx context.Context, c *call, err error) {
 	status := statusOf(err)
 	level := slog.LevelDebug
 	switch {
-	case ctx.Err() != nil: // whoever asked has left; that explains the rest
+	case ctx.Err() != nil: // the client is gone; that explains the rest
 	case status == http.StatusInternalServerError:
 		level = slog.LevelError
 	case status > http.StatusInternalServerError:
@@ -102,7 +102,7 @@ func (s *Server) fail(ctx context.Context, c *call, err error) {
 
 func (c *call) answerError(err error) {
 	status := statusOf(err)
-	if c.sent != 0 { // too late for an envelope; end the connection so that nobody takes half for all
+	if c.sent != 0 { // too late for an envelope; a broken connection shows that the answer is incomplete
 		panic(http.ErrAbortHandler)
 	}
 	c.turnAway()
@@ -114,7 +114,7 @@ func (c *call) answerError(err error) {
 	case http.StatusUpgradeRequired:
 		c.Header().Set("Upgrade", fmt.Sprintf("ktrdr-worker/%d", ktrdr.Protocol))
 	}
-	_ = c.send(status, api.Envelope{Error: failureOf(err)}) // fails only when nobody is there to read it
+	_ = c.send(status, api.Envelope{Error: failureOf(err)}) // fails only when the client is gone
 }
 
 // send writes v as JSON. The whole answer exists before its first byte is
@@ -165,8 +165,8 @@ func recycle(b *bytes.Buffer) {
 	}
 }
 
-// gone turns a failed write into CodeUnavailable: the reader went away, which
-// is nobody's fault here.
+// gone turns a failed write into CodeUnavailable: the client went away, which is
+// no failure of the server.
 func gone(err error) error {
 	if err == nil {
 		return nil

@@ -102,7 +102,7 @@ func (s *Server) putBlob(c *call, in api.PutBlobRequest) error {
 		return err
 	}
 	if body == nil {
-		body = http.NoBody // the empty blob is a blob
+		body = bytes.NewReader(nil) // the empty blob is a blob
 	}
 	tracked := &trackedReader{r: body}
 	size, err := s.engine.PutBlob(c.Context(), h, tracked)

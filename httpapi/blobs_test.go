@@ -60,10 +60,10 @@ func TestBlobs_AreReadInParts(t *testing.T) {
 	st := serve(t, &fakeEngine{blobs: map[ktrdr.Hash][]byte{sha256.Sum256([]byte(data)): []byte(data)}})
 	tag := `"` + strings.TrimPrefix(blobPath(data), "/api/v1/blobs/") + `"`
 
-	whole := st.send(t, http.MethodGet, blobPath(data), "")
-	if whole.status != http.StatusOK || string(whole.body) != data || whole.header.Get("ETag") != tag ||
-		whole.header.Get("Content-Type") != api.ContentBytes {
-		t.Errorf("GET = %d %q %v", whole.status, whole.body, whole.header)
+	full := st.send(t, http.MethodGet, blobPath(data), "")
+	if full.status != http.StatusOK || string(full.body) != data || full.header.Get("ETag") != tag ||
+		full.header.Get("Content-Type") != api.ContentBytes {
+		t.Errorf("GET = %d %q %v", full.status, full.body, full.header)
 	}
 	part := st.send(t, http.MethodGet, blobPath(data), "", header("Range", "bytes=3-5"))
 	if part.status != http.StatusPartialContent || string(part.body) != "345" {
@@ -122,7 +122,7 @@ func TestBlobs_ABodyThatBreaksOffStoresNothing(t *testing.T) {
 		_ = res.Body.Close()
 		t.Errorf("status = %d, want a broken connection", res.StatusCode)
 	}
-	eventually(t, "the server has noticed", func() bool { return strings.Contains(st.logged.String(), "did not arrive whole") })
+	eventually(t, "the server has noticed", func() bool { return strings.Contains(st.logged.String(), "did not arrive completely") })
 	if len(st.engine.blobs) != 0 {
 		t.Error("half a blob was stored")
 	}

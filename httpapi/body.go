@@ -155,7 +155,7 @@ func (c *call) readError(err error) error {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return c.tooLarge()
 	}
-	return refuse(http.StatusBadRequest, ktrdr.CodeInvalid, "the body did not arrive whole: %w", err)
+	return refuse(http.StatusBadRequest, ktrdr.CodeInvalid, "the body did not arrive completely: %w", err)
 }
 
 // bodyGrace is how long the slowest body may take to begin.
@@ -175,7 +175,7 @@ func (c *call) bodyDeadline() {
 	_ = http.NewResponseController(c).SetReadDeadline(time.Now().Add(bodyGrace + api.TransferTime(n)))
 }
 
-// unwantedTime is how long the rest of a body may take that nobody wants.
+// unwantedTime is how long the rest of a refused body may take.
 const unwantedTime = 5 * time.Second
 
 // unwantedDeadline bounds how long net/http waits, after a request was
@@ -207,7 +207,7 @@ func (c *call) bodyRead() {
 const maxKey = 200
 
 // idempotencyKey returns the request's key, which counts only for this route,
-// this path and this token: nobody gets the answer to somebody else's request.
+// this path and this token: no client gets the answer of another.
 func (c *call) idempotencyKey() (ktrdr.IdempotencyKey, error) {
 	given := c.Request.Header.Values(api.HeaderKey)
 	if len(given) == 0 {

@@ -144,9 +144,9 @@ func TestClient_ErrorsKeepTheirCodes(t *testing.T) {
 
 	st.stop()
 	_, err = cl.Heartbeat(ctx, ktrdr.Heartbeat{Worker: "w"})
-	wantCode(t, "nobody there", err, ktrdr.CodeUnavailable)
+	wantCode(t, "no server", err, ktrdr.CodeUnavailable)
 	_, err = cl.Health(ctx)
-	wantCode(t, "nobody there", err, ktrdr.CodeUnavailable)
+	wantCode(t, "no server", err, ktrdr.CodeUnavailable)
 }
 
 func wantCode(t *testing.T, what string, err error, code ktrdr.Code) {
@@ -282,7 +282,7 @@ func TestClient_CarriesAUsersCalls(t *testing.T) {
 	if err := cl.RevokeToken(ctx, token.ID); err != nil {
 		t.Error(err)
 	}
-	wantCode(t, "revoke nobody", cl.RevokeToken(ctx, "tok_x"), ktrdr.CodeNotFound)
+	wantCode(t, "revoke an unknown token", cl.RevokeToken(ctx, "tok_x"), ktrdr.CodeNotFound)
 	if h, err := clientOf(t, st.url, "", client.Options{}).Health(ctx); err != nil || h.Status != "ok" {
 		t.Errorf("Health = %+v, %v", h, err)
 	}

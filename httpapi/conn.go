@@ -10,7 +10,7 @@ import (
 
 // conn is a connection on which an answer can leave in one system call.
 // net/http writes 4 KB at a time, and a checkpoint is often a little more: it
-// would wake whoever waits for it twice.
+// would wake the client twice.
 type conn struct {
 	net.Conn
 	gathered *bytes.Buffer // holds writes back; nil while they pass

@@ -427,8 +427,8 @@ func (b *lockedBuffer) String() string {
 	return b.buf.String()
 }
 
-// connections is a listener that remembers whom it let in, and counts how
-// often they are written to.
+// connections is a listener that remembers its connections, and counts
+// how often they are written to.
 type connections struct {
 	net.Listener
 	writes atomic.Int64

@@ -218,7 +218,7 @@ func TestResults_TellOfFilesAndPagesOfColumns(t *testing.T) {
 	}
 	asked = jobs.Page{}
 	if st.send(t, http.MethodGet, path, ""); asked != (jobs.Page{}) {
-		t.Error("columns were read although nobody asked")
+		t.Error("columns were read without being asked for")
 	}
 	for _, bad := range []string{"?include=weights", "?limit=5", "?include=trades&cursor=-1", "?include=trades&limit=1001"} {
 		if a := st.send(t, http.MethodGet, path+bad, ""); a.status != http.StatusBadRequest {

@@ -39,7 +39,7 @@ func newMetrics() *metrics {
 }
 
 // observe counts an answered request. Labels come from our table, never from
-// the request, so that nobody can make us remember what they send.
+// the request, so that no client can make us remember what it sends.
 func (m *metrics) observe(c *call, took time.Duration) {
 	method := c.Method
 	if !slices.Contains(countedMethods, method) {

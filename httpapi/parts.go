@@ -50,7 +50,7 @@ type Research interface {
 	// Start creates a run of researches. Under a key a repeated request
 	// completes what an interrupted one began.
 	Start(ctx context.Context, r research.Request, key ktrdr.IdempotencyKey) (research.Triggered, error)
-	// Status lists at most so many waiting researches.
+	// Status lists that number of waiting researches at most.
 	Status(ctx context.Context, waiting int) (research.Status, error)
 	Budget(ctx context.Context) (research.BudgetStatus, error)
 	// Memory returns a page of one kind, newest first, and where the next begins.

@@ -286,7 +286,7 @@ func contentOf(sp *api.Spec) string {
 	return api.ContentJSON
 }
 
-// zeros is a body of which nobody knows the end. It counts what was taken.
+// zeros is a body without an end. It counts what was taken.
 type zeros struct{ taken atomic.Int64 }
 
 func (z *zeros) Read(p []byte) (int, error) {

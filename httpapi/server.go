@@ -110,8 +110,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// unmatched stands for the route of requests that have none. Nobody but an
-// admin learns that there is none.
+// unmatched stands for the route of requests that have none. Only an admin
+// learns that there is none.
 var unmatched = &api.Spec{Path: "unmatched"}
 
 // ServeHTTP leads one request through the guard to its row.
@@ -192,7 +192,7 @@ func (s *Server) seat(c *call, refused error) error {
 func (s *Server) Full() time.Time { return s.door.full() }
 
 // setDeadline bounds how long the answer may take, and how long a body that
-// nobody has asked for yet. A stream sets its own, per write. Connections that
+// is not read yet. A stream sets its own, per write. Connections that
 // cannot have deadlines (in tests) go without.
 func (s *Server) setDeadline(c *call) {
 	if c.ContentLength != 0 {

@@ -91,8 +91,8 @@ func (k *keyring) forget() {
 	clear(k.known)
 }
 
-// errNoToken is one sentence for a missing, a wrong and a revoked token: which
-// of them it was is nobody's business.
+// errNoToken is one sentence for a missing, a wrong and a revoked token: the
+// client does not learn which of them it was.
 var errNoToken = ktrdr.Errorf(ktrdr.CodeUnauthorized,
 	"a valid token is needed: send the header Authorization: Bearer …; it is in the file `token` of the data folder, "+
 		"and `ktrdr token create` makes more")

@@ -28,7 +28,7 @@ func TestWorkers_AnotherProtocolIsRefusedBeforeItsFields(t *testing.T) {
 	refusedWith(t, "unknown field", a, "", http.StatusBadRequest, ktrdr.CodeInvalid)
 }
 
-func TestWorkers_NobodyOutsideSpeaksForABackend(t *testing.T) {
+func TestWorkers_OnlyABackendHoldsItsWorkers(t *testing.T) {
 	st := serve(t, &fakeEngine{})
 	a := st.send(t, http.MethodPost, "/api/v1/workers/register",
 		`{"protocol":1,"worker":{"worker_id":"w","types":["dummy"],"slots":1,"held_by":"backend-1"}}`)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -133,4 +134,27 @@ func (p Param) Schema() string {
 		return "integer"
 	}
 	return "string"
+}
+
+// HasBody says whether the requests of a route have a JSON body.
+func HasBody(sp Spec, request reflect.Type) bool { return sp.Limit > 0 && len(Fields(request)) > 0 }
+
+// Fields are the types of a struct's fields by their names in JSON.
+func Fields(t reflect.Type) map[string]reflect.Type {
+	fields := make(map[string]reflect.Type)
+	for _, f := range reflect.VisibleFields(t) {
+		if name, ok := JSONName(f); ok {
+			fields[name] = f.Type
+		}
+	}
+	return fields
+}
+
+// JSONName returns a field's name in JSON, if it has one.
+func JSONName(f reflect.StructField) (string, bool) {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	if f.Anonymous || !f.IsExported() || name == "-" {
+		return "", false
+	}
+	return cmp.Or(name, f.Name), true
 }

@@ -89,10 +89,10 @@ var (
 	Report = get[ReportRequest, report.Report]("/report",
 		"What happened since an instant: researches by outcome, claims, failures, the machine, money")
 	Runs      = get[ktrdr.RunQuery, []ktrdr.Run]("/runs", "Runs, newest first, with the counts of their researches")
-	Run       = get[ByRun, ktrdr.Run]("/runs/{id}", "One run with its request; the id may be shortened as long as it names one run")
+	Run       = get[ByKey, ktrdr.Run]("/runs/{id}", "One run with its request; the id may be shortened as long as it names one run")
 	CancelRun = del[CancelRunRequest, ktrdr.Run]("/runs/{id}",
 		"Cancel a run: nothing of it starts afterwards, and its open operations are cancelled in batches")
-	RunEvents = get[ByRun, Raw]("/runs/{id}/events",
+	RunEvents = get[ByKey, Raw]("/runs/{id}/events",
 		"The run now and again whenever it has changed, until it has ended, as a stream or, with Accept: application/json, once", stream)
 	Looks = get[ktrdr.LookQuery, []ktrdr.Look]("/looks",
 		"Looks at holdouts, newest first: each with its number on every market, p, adjusted p and claim")
@@ -142,7 +142,7 @@ var (
 		"Say that a checkpoint cannot be used; learn which one to use instead")
 	Finish     = work[ktrdr.Finished, None]("/workers/finish", "End an operation", body(stateLimit))
 	Release    = work[ktrdr.Released, None]("/workers/release", "Give an operation back, to be claimed again from its checkpoint")
-	Unregister = del[ByWorker, None]("/workers/{id}", "Forget a worker that has stopped", workers)
+	Unregister = del[ByKey, None]("/workers/{id}", "Forget a worker that has stopped", workers)
 	StatBlob   = get[ByHash, Raw]("/blobs/{sha256}", "A blob's size", workers, bytes, method(http.MethodHead))
 	GetBlob    = get[ByHash, Raw]("/blobs/{sha256}", "A blob's bytes, or a range of them", workers, bytes)
 	PutBlob    = post[PutBlobRequest, Raw]("/blobs/{sha256}", "Store a blob; a worker does so for a claim it holds", workers,
@@ -160,7 +160,7 @@ var (
 	CreateToken = post[NewTokenRequest, NewTokenReply]("/tokens", "Make a token; its secret is in this answer and never again",
 		answers(http.StatusCreated))
 	Tokens      = get[None, []ktrdr.Token]("/tokens", "Tokens, without their secrets", func(sp *Spec) { sp.Scopes = nil })
-	RevokeToken = del[ByToken, None]("/tokens/{id}", "Revoke a token")
+	RevokeToken = del[ByKey, None]("/tokens/{id}", "Revoke a token")
 	Health      = get[None, ktrdr.Health]("/health", "How things stand; the one route that needs no token",
 		func(sp *Spec) { sp.Public, sp.Bare = true, true })
 	ServerMetrics = get[None, Raw]("/metrics", "Numbers for Prometheus", produces("text/plain"))

@@ -36,12 +36,12 @@ type CancelRequest struct {
 
 // CancelRunRequest asks to cancel a run.
 type CancelRunRequest struct {
-	ByRun
+	ByKey
 	Reason string `query:"reason" max:"500" doc:"why, for people"`
 }
 
-// ByRun names a run.
-type ByRun struct {
+// ByKey names a run, a worker or a token.
+type ByKey struct {
 	ID string `path:"id"`
 }
 
@@ -130,7 +130,7 @@ type RowProgress struct {
 // pages of its columns.
 type ResultsRequest struct {
 	ByID
-	Include []string `query:"include" oneof:"trades,equity,positions,curve,returns" doc:"columns of a backtest to send; a page of each, and what the full curve shows"` //nolint:lll // one tag
+	Include []string `query:"include" oneof:"trades,equity,positions,curve,returns" doc:"columns of a backtest, a page of each"`
 	Page
 }
 
@@ -275,11 +275,6 @@ type WorkersRequest struct {
 	Live *bool `query:"live" doc:"only those that are alive, or only those that are not"`
 }
 
-// ByWorker names a worker.
-type ByWorker struct {
-	ID ktrdr.WorkerID `path:"id"`
-}
-
 // ByHash names a blob.
 type ByHash struct {
 	Hash ktrdr.Hash `path:"sha256"`
@@ -309,11 +304,6 @@ type NewTokenRequest struct {
 type NewTokenReply struct {
 	ktrdr.Token
 	Secret string `json:"token"`
-}
-
-// ByToken names a token by its id, which is no secret.
-type ByToken struct {
-	ID string `path:"id"`
 }
 
 // HistoryRequest asks for changes of breakers.

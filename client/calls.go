@@ -26,16 +26,18 @@ func (c *Client) Operation(ctx context.Context, id ktrdr.OperationID) (ktrdr.Ope
 func (c *Client) List(ctx context.Context, q ktrdr.OperationQuery) (page ktrdr.OperationPage, err error) {
 	// A row has the names of an operation.
 	rt := api.Route[ktrdr.OperationQuery, []ktrdr.Operation]{Spec: api.ListOperations.Spec}
-	page.Operations, page.Next, err = callPage(ctx, c, rt, q)
+	page.Operations, page.Next, err = call(ctx, c, rt, q, "")
 	return page, err
 }
 
 // Results returns the result of an operation and, of a backtest, a page of the
 // columns named; the cursor of the next page is empty on the last.
-func (c *Client) Results(ctx context.Context, id ktrdr.OperationID, include []string, limit int, cursor string) (api.Results, string, error) {
-	return callPage(ctx, c, api.GetResults, api.ResultsRequest{
+func (c *Client) Results(ctx context.Context, id ktrdr.OperationID, include []string, limit int, cursor string) (out api.Results,
+	next string, err error,
+) {
+	return call(ctx, c, api.GetResults, api.ResultsRequest{
 		ByID: api.ByID{ID: id}, Include: include, Page: api.Page{Limit: limit, Cursor: cursor},
-	})
+	}, "")
 }
 
 // Cancel cancels an operation and everything below it. CodeConflict when it has
@@ -105,7 +107,7 @@ func (c *Client) Predict(ctx context.Context, r jobs.PredictionRequest) (jobs.Pr
 // Models returns a page of trained models, newest first, and the cursor of the
 // next.
 func (c *Client) Models(ctx context.Context, limit int, cursor string) ([]jobs.Model, string, error) {
-	return callPage(ctx, c, api.Models, api.Page{Limit: limit, Cursor: cursor})
+	return call(ctx, c, api.Models, api.Page{Limit: limit, Cursor: cursor}, "")
 }
 
 // Strategies returns the strategies that can be named.
@@ -135,7 +137,7 @@ func (c *Client) Budget(ctx context.Context) (research.BudgetStatus, error) {
 
 // Memory returns a page of what researches left, and the cursor of the next.
 func (c *Client) Memory(ctx context.Context, q research.MemoryQuery) (research.MemoryPage, string, error) {
-	return callPage(ctx, c, api.Memory, q)
+	return call(ctx, c, api.Memory, q, "")
 }
 
 // Experiment returns all that is remembered of a research; CodeNotFound.
@@ -150,7 +152,7 @@ func (c *Client) Conversation(ctx context.Context, id ktrdr.OperationID) (agent.
 
 // Leaderboard ranks researches.
 func (c *Client) Leaderboard(ctx context.Context, q report.LeaderboardQuery) (out report.Leaderboard, err error) {
-	out, out.Next, err = callPage(ctx, c, api.Leaderboard, q)
+	out, out.Next, err = call(ctx, c, api.Leaderboard, q, "")
 	return out, err
 }
 
@@ -162,30 +164,30 @@ func (c *Client) Report(ctx context.Context, since, run string) (report.Report, 
 
 // Run returns one run; CodeNotFound.
 func (c *Client) Run(ctx context.Context, id string) (ktrdr.Run, error) {
-	return Call(ctx, c, api.Run, api.ByRun{ID: id})
+	return Call(ctx, c, api.Run, api.ByKey{ID: id})
 }
 
 // Runs returns a page of runs, newest first.
 func (c *Client) Runs(ctx context.Context, q ktrdr.RunQuery) (page ktrdr.RunPage, err error) {
-	page.Runs, page.Next, err = callPage(ctx, c, api.Runs, q)
+	page.Runs, page.Next, err = call(ctx, c, api.Runs, q, "")
 	return page, err
 }
 
 // CancelRun cancels a run: nothing of it starts afterwards. CodeConflict when it
 // has ended.
 func (c *Client) CancelRun(ctx context.Context, id, reason string) (ktrdr.Run, error) {
-	return Call(ctx, c, api.CancelRun, api.CancelRunRequest{ByRun: api.ByRun{ID: id}, Reason: reason})
+	return Call(ctx, c, api.CancelRun, api.CancelRunRequest{ByKey: api.ByKey{ID: id}, Reason: reason})
 }
 
 // Looks returns a page of looks at holdouts, newest first.
 func (c *Client) Looks(ctx context.Context, q ktrdr.LookQuery) (page ktrdr.LookPage, err error) {
-	page.Looks, page.Next, err = callPage(ctx, c, api.Looks, q)
+	page.Looks, page.Next, err = call(ctx, c, api.Looks, q, "")
 	return page, err
 }
 
 // ListCheckpoints returns a page of operations' newest checkpoints.
 func (c *Client) ListCheckpoints(ctx context.Context, q ktrdr.CheckpointQuery) (page ktrdr.CheckpointPage, err error) {
-	page.Checkpoints, page.Next, err = callPage(ctx, c, api.ListCheckpoints, q)
+	page.Checkpoints, page.Next, err = call(ctx, c, api.ListCheckpoints, q, "")
 	return page, err
 }
 
@@ -256,7 +258,7 @@ func (c *Client) Tokens(ctx context.Context) ([]ktrdr.Token, error) {
 
 // RevokeToken ends a token; the servers notice within seconds.
 func (c *Client) RevokeToken(ctx context.Context, id string) error {
-	return tell(ctx, c, api.RevokeToken, api.ByToken{ID: id})
+	return tell(ctx, c, api.RevokeToken, api.ByKey{ID: id})
 }
 
 // Health tells how things stand. It works without a token, and also when the
@@ -333,5 +335,5 @@ func (c *Client) Release(ctx context.Context, r ktrdr.Released) error {
 
 // Unregister forgets a worker that has stopped for good.
 func (c *Client) Unregister(ctx context.Context, id ktrdr.WorkerID) error {
-	return tell(ctx, c, api.Unregister, api.ByWorker{ID: id})
+	return tell(ctx, c, api.Unregister, api.ByKey{ID: string(id)})
 }

@@ -26,6 +26,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"reflect"
 	"strings"
 	"time"
 
@@ -184,7 +185,7 @@ var errTimeout = errors.New("it took too long")
 
 // Call calls a route of package api. Most have a method, which is shorter.
 func Call[In, Out any](ctx context.Context, c *Client, rt api.Route[In, Out], in In) (Out, error) {
-	out, _, err := callPage(ctx, c, rt, in)
+	out, _, err := call(ctx, c, rt, in, "")
 	return out, err
 }
 
@@ -194,27 +195,22 @@ func tell[In any](ctx context.Context, c *Client, rt api.Route[In, api.None], in
 	return err
 }
 
-// callPage calls a route whose answer is a page, and returns the cursor of the
-// next.
-func callPage[In, Out any](ctx context.Context, c *Client, rt api.Route[In, Out], in In) (out Out, next string, err error) {
-	return callKeyed(ctx, c, rt, in, "")
-}
-
 // create calls a route that creates something. With a key the call can be
 // repeated.
 func create[In, Out any](ctx context.Context, c *Client, rt api.Route[In, Out], in In, key string) (Out, error) {
-	out, _, err := callKeyed(ctx, c, rt, in, key)
+	out, _, err := call(ctx, c, rt, in, key)
 	return out, err
 }
 
-func callKeyed[In, Out any](ctx context.Context, c *Client, rt api.Route[In, Out], in In, key string) (out Out, next string, err error) {
+// call calls a route and also returns the cursor of the next page.
+func call[In, Out any](ctx context.Context, c *Client, rt api.Route[In, Out], in In, key string) (out Out, next string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(rt.Wait, c.timeout), errTimeout)
 	defer cancel()
 	q := requestOf(rt, in)
 	if key != "" {
 		q.header.Set(api.HeaderKey, key)
 	}
-	if rt.Limit > 0 {
+	if api.HasBody(rt.Spec, reflect.TypeFor[In]()) {
 		body, err := json.Marshal(in)
 		if err != nil {
 			return out, "", ktrdr.Errorf(ktrdr.CodeInvalid, "%s: %w", q.path, err)

@@ -55,7 +55,7 @@ func (c *Client) FollowEvents(ctx context.Context, op ktrdr.OperationID, after k
 func (c *Client) FollowRun(ctx context.Context, id string) iter.Seq2[ktrdr.Run, error] {
 	return func(yield func(ktrdr.Run, error) bool) {
 		r := &streamReader{
-			request: func() request { return requestOf(api.RunEvents, api.ByRun{ID: id}) },
+			request: func() request { return requestOf(api.RunEvents, api.ByKey{ID: id}) },
 			deliver: func(in streamed) error {
 				if in.kind != api.EventRun {
 					return nil

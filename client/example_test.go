@@ -31,7 +31,7 @@ func server(answers map[string]string) *httptest.Server {
 // answer is lost, the same call with the same key returns the same researches.
 func Example() {
 	s := server(map[string]string{
-		"POST /api/v1/agent/trigger": `{"success":true,"data":{"operation_id":"op_agent_research_1","status":"PENDING","run":"run_7"},"error":null}`,
+		"POST /api/v1/agent/trigger": `{"success":true,"data":{"operation_id":"op_agent_research_1","run":"run_7"},"error":null}`,
 		"GET /api/v1/runs/run_7":     `{"success":true,"data":{"run":"run_7","state":"RUNNING"},"error":null}`,
 	})
 	defer s.Close()

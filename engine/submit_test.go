@@ -48,7 +48,8 @@ func TestSubmitAll_UnderAKeyTellsAReplayByItsID(t *testing.T) {
 		t.Errorf("repeated: %s as %s, want %s under another id", given, again, first)
 	}
 	store.taken = 9
-	if _, err := l.SubmitAll(t.Context(), []ktrdr.NewOperation{n}, []ktrdr.IdempotencyKey{{Key: "other"}}); ktrdr.CodeOf(err) != ktrdr.CodeConflict {
+	_, err = l.SubmitAll(t.Context(), []ktrdr.NewOperation{n}, []ktrdr.IdempotencyKey{{Key: "other"}})
+	if ktrdr.CodeOf(err) != ktrdr.CodeConflict {
 		t.Errorf("every id is taken: %v, want CodeConflict", err)
 	}
 }

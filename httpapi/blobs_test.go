@@ -38,7 +38,8 @@ func TestBlobs_AreStoredForALiveClaimOrAnAdmin(t *testing.T) {
 		return st.send(t, http.MethodPut, blobPath(data), data, append([]func(*http.Request){bin}, options...)...)
 	}
 	refusedWith(t, "a worker without a claim", put(worker), "", http.StatusForbidden, ktrdr.CodeForbidden)
-	refusedWith(t, "a bad epoch", put(worker, forClaim(testOp, 3), header(api.HeaderEpoch, "x")), "", http.StatusForbidden, ktrdr.CodeForbidden)
+	refusedWith(t, "a bad epoch", put(worker, forClaim(testOp, 3), header(api.HeaderEpoch, "x")), "", http.StatusForbidden,
+		ktrdr.CodeForbidden)
 	refusedWith(t, "a stale epoch", put(worker, forClaim(testOp, 2)), "", http.StatusConflict, ktrdr.CodeStaleEpoch)
 	refusedWith(t, "a stale epoch, by an admin", put(forClaim(testOp, 2)), "", http.StatusConflict, ktrdr.CodeStaleEpoch)
 	refusedWith(t, "other bytes", st.send(t, http.MethodPut, blobPath("others"), data, bin), "",

@@ -184,7 +184,8 @@ func TestEvents_RefusalsComeAsEnvelopes(t *testing.T) {
 	st := serve(t, &fakeEngine{operation: known}, func(c *Config) { c.MaxStreams = 1 })
 	refusedWith(t, "unknown", st.send(t, http.MethodGet, "/api/v1/operations/op_x/events", ""), "", http.StatusNotFound, ktrdr.CodeNotFound)
 	for _, bad := range []string{"nonsense", "1", "-1-2", "1-2-3x"} {
-		refusedWith(t, bad, st.send(t, http.MethodGet, opEvents, "", header(api.HeaderEventID, bad)), "", http.StatusBadRequest, ktrdr.CodeInvalid)
+		refusedWith(t, bad, st.send(t, http.MethodGet, opEvents, "", header(api.HeaderEventID, bad)), "", http.StatusBadRequest,
+			ktrdr.CodeInvalid)
 	}
 	first := st.open(t, "/api/v1/events")
 	full := st.send(t, http.MethodGet, "/api/v1/events", "")

@@ -132,7 +132,8 @@ func TestEvents_AreFilteredByKind(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
 	defer stop()
 	var streamed []ktrdr.EventKind
-	for e, err := range newClient(t, st, ktrdr.ScopeRead).FollowEvents(ctx, "", client.FromBeginning, ktrdr.EventWorkerLost, ktrdr.EventBackendDied) {
+	cl := newClient(t, st, ktrdr.ScopeRead)
+	for e, err := range cl.FollowEvents(ctx, "", client.FromBeginning, ktrdr.EventWorkerLost, ktrdr.EventBackendDied) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -67,7 +67,7 @@ func describe(r row, book *schemaBook) (object, error) {
 	}
 	if sp.Limit > 0 && sp.Accepts != "" {
 		op["requestBody"] = object{"required": true, "content": object{sp.Accepts: object{}}}
-	} else if sp.Limit > 0 && len(fieldsOf(in)) > 0 {
+	} else if api.HasBody(*sp, in) {
 		schema, err := book.of(in)
 		if err != nil {
 			return nil, err

@@ -195,7 +195,8 @@ func TestOperations_ARetryIsKeyedByItsOperation(t *testing.T) {
 	}})
 	for _, id := range []ktrdr.OperationID{testOp, testOp + "1"} {
 		var out api.Started
-		mustData(t, st.send(t, http.MethodPost, "/api/v1/operations/"+string(id)+"/retry", "", header(api.HeaderKey, "k")), http.StatusAccepted, &out)
+		a := st.send(t, http.MethodPost, "/api/v1/operations/"+string(id)+"/retry", "", header(api.HeaderKey, "k"))
+		mustData(t, a, http.StatusAccepted, &out)
 		if out.RetryOf != id {
 			t.Errorf("retry_of = %s, want %s", out.RetryOf, id)
 		}

@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"context"
+	"io"
+	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/agent"
@@ -11,7 +13,107 @@ import (
 	"github.com/ktrdr/ktrdr/report"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/resilience"
+	"github.com/ktrdr/ktrdr/thread"
 )
+
+// Engine is what the API needs of the engine behind it.
+type Engine interface {
+	Work
+	Operations
+	Runs
+	Checkpoints
+	Blobs
+	Events
+	Tokens
+
+	// Saver keeps checkpoints for programs that are not ours.
+	Saver() thread.Saver
+	// Health tells how things stand, and always answers.
+	Health(ctx context.Context) ktrdr.Health
+	// Counters tells what this backend did since it started.
+	Counters() ktrdr.Counters
+}
+
+// Work is a worker's side: what it says over HTTP it could say in process.
+type Work interface {
+	Register(ctx context.Context, r ktrdr.Registration) (ktrdr.Registered, error)
+	Heartbeat(ctx context.Context, h ktrdr.Heartbeat) (ktrdr.Orders, error)
+	// Claim is held open until there is something to say or the wait is over.
+	Claim(ctx context.Context, c ktrdr.ClaimRequest) (ktrdr.ClaimReply, error)
+	Progress(ctx context.Context, p ktrdr.ProgressReport) error
+	Checkpoint(ctx context.Context, c ktrdr.NewCheckpoint) (ktrdr.CheckpointInfo, error)
+	SkipCheckpoint(ctx context.Context, s ktrdr.Skip) (*ktrdr.StoredCheckpoint, error)
+	Finish(ctx context.Context, f ktrdr.Finished) error
+	Release(ctx context.Context, r ktrdr.Released) error
+	Unregister(ctx context.Context, id ktrdr.WorkerID) error
+	Workers(ctx context.Context) ([]ktrdr.Worker, error)
+}
+
+// Operations is a user's side.
+type Operations interface {
+	Submit(ctx context.Context, op ktrdr.NewOperation, key ktrdr.IdempotencyKey) (ktrdr.Operation, error)
+	// SubmitAll submits several in their order, all or api.None, each with its key.
+	SubmitAll(ctx context.Context, ops []ktrdr.NewOperation, keys []ktrdr.IdempotencyKey) ([]ktrdr.Operation, error)
+	Operation(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operation, error)
+	List(ctx context.Context, q ktrdr.OperationQuery) (ktrdr.OperationPage, error)
+	Cancel(ctx context.Context, id ktrdr.OperationID, reason string) (ktrdr.Operation, []ktrdr.OperationID, error)
+	Resume(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operation, error)
+	Retry(ctx context.Context, id ktrdr.OperationID, key ktrdr.IdempotencyKey) (ktrdr.Operation, error)
+	SetPaused(ctx context.Context, paused bool) error
+	Paused(ctx context.Context) (bool, error)
+}
+
+// Runs is what requests for researches started, and the ledger of trials and
+// looks.
+type Runs interface {
+	FindRun(ctx context.Context, id string) (ktrdr.Run, error)
+	Runs(ctx context.Context, q ktrdr.RunQuery) (ktrdr.RunPage, error)
+	// CancelRun marks a run: nothing of it starts afterwards.
+	CancelRun(ctx context.Context, id, by, reason string) (ktrdr.Run, error)
+	Looks(ctx context.Context, q ktrdr.LookQuery) (ktrdr.LookPage, error)
+	LookOf(ctx context.Context, op ktrdr.OperationID) (ktrdr.Look, error)
+	Trials(ctx context.Context, q ktrdr.TrialQuery) (ktrdr.TrialPage, error)
+}
+
+// Checkpoints is what operations left behind.
+type Checkpoints interface {
+	History(ctx context.Context, op ktrdr.OperationID) ([]ktrdr.CheckpointInfo, error)
+	// CheckpointAt returns one with its state, or the newest when id is "".
+	CheckpointAt(ctx context.Context, op ktrdr.OperationID, id string) (ktrdr.Checkpoint, error)
+	ListCheckpoints(ctx context.Context, q ktrdr.CheckpointQuery) (ktrdr.CheckpointPage, error)
+	DeleteCheckpoints(ctx context.Context, op ktrdr.OperationID) (int, error)
+	CheckpointStats(ctx context.Context) (ktrdr.CheckpointStats, error)
+	// Cleanup deletes checkpoints older than age and blobs that nothing names.
+	Cleanup(ctx context.Context, age time.Duration) (checkpoints, blobs int, err error)
+}
+
+// Blobs is content-addressed bytes.
+type Blobs interface {
+	// MayUpload refuses with CodeStaleEpoch unless the epoch is the live one, or
+	// ended with a checkpoint that names the blob.
+	MayUpload(ctx context.Context, op ktrdr.OperationID, epoch ktrdr.Epoch, h ktrdr.Hash) error
+	// PutBlob stores r, verified while it is written: CodeCorrupt.
+	PutBlob(ctx context.Context, want ktrdr.Hash, r io.Reader) (int64, error)
+	// MayRead refuses a worker a blob that no operation of a worker names.
+	MayRead(ctx context.Context, h ktrdr.Hash) error
+	OpenBlob(ctx context.Context, h ktrdr.Hash) (ktrdr.BlobReader, error)
+	StatBlob(ctx context.Context, h ktrdr.Hash) (int64, error)
+}
+
+// Events is the event log.
+type Events interface {
+	Events(ctx context.Context, q ktrdr.EventQuery) ([]ktrdr.Event, error)
+	LastEvent(ctx context.Context) (ktrdr.Cursor, error)
+	Changed() <-chan struct{}
+}
+
+// Tokens keeps API tokens by their hash.
+type Tokens interface {
+	AddToken(ctx context.Context, t ktrdr.Token) error
+	Tokens(ctx context.Context) ([]ktrdr.Token, error)
+	RevokeToken(ctx context.Context, id string) error
+	TokenByHash(ctx context.Context, h ktrdr.Hash) (ktrdr.Token, error)
+}
 
 // Desk makes operations of requests for trainings, backtests and imports, and
 // knows the library: *jobs.Desk. It refuses a bad request before anything is

@@ -30,7 +30,7 @@ type input[In any] struct {
 
 func inputOf[In any](sp api.Spec) input[In] {
 	t := reflect.TypeFor[In]()
-	return input[In]{spec: sp, params: api.Params(t), body: len(fieldsOf(t)) > 0 && sp.Limit > 0}
+	return input[In]{spec: sp, params: api.Params(t), body: api.HasBody(sp, t)}
 }
 
 func (i *input[In]) about() *api.Spec { return &i.spec }

@@ -44,11 +44,11 @@ func (s *Server) runNamed(c *call, name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}
-	run, err := s.run(c, api.ByRun{ID: name})
+	run, err := s.run(c, api.ByKey{ID: name})
 	return run.ID, err
 }
 
-func (s *Server) run(c *call, in api.ByRun) (ktrdr.Run, error) {
+func (s *Server) run(c *call, in api.ByKey) (ktrdr.Run, error) {
 	if err := madeRunID(in.ID); err != nil {
 		return ktrdr.Run{}, err
 	}
@@ -67,7 +67,7 @@ func madeRunID(id string) error {
 // cancelRun marks a run. Its operations follow when the backend's keeper of runs
 // comes to them.
 func (s *Server) cancelRun(c *call, in api.CancelRunRequest) (ktrdr.Run, error) {
-	run, err := s.run(c, in.ByRun)
+	run, err := s.run(c, in.ByKey)
 	if err != nil {
 		return ktrdr.Run{}, err
 	}
@@ -87,7 +87,7 @@ func (s *Server) looks(c *call, q ktrdr.LookQuery) (_ []ktrdr.Look, err error) {
 }
 
 // runEvents streams a run: its row now, and again whenever it has changed.
-func (s *Server) runEvents(c *call, in api.ByRun) error {
+func (s *Server) runEvents(c *call, in api.ByKey) error {
 	run, err := s.run(c, in)
 	if err != nil {
 		return err

@@ -65,7 +65,7 @@ func (b *schemaBook) learn(t reflect.Type) error {
 }
 
 func (b *schemaBook) field(s *jsonschema.Schema, f reflect.StructField) error {
-	name, ok := jsonName(f)
+	name, ok := api.JSONName(f)
 	if !ok {
 		return nil
 	}

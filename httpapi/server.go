@@ -54,7 +54,6 @@ type Server struct {
 	grace      time.Duration
 
 	keys     keyring
-	rows     []row
 	mux      *http.ServeMux
 	document []byte // OpenAPI
 	metrics  *metrics
@@ -71,7 +70,6 @@ func New(c Config) (*Server, error) {
 		grace:      cmp.Or(c.Grace, 10*time.Second),
 		hosts:      make(map[string]bool),
 		keys:       keyring{tokens: c.Engine},
-		rows:       table(),
 		mux:        http.NewServeMux(),
 		metrics:    newMetrics(),
 	}
@@ -86,14 +84,19 @@ func New(c Config) (*Server, error) {
 		}
 		s.hosts[strings.ToLower(host)] = true
 	}
-	for _, row := range s.rows {
-		s.mux.Handle(row.about().Pattern(), &handler{s, row, !strings.Contains(row.about().Path, "{")})
-	}
+	rows := table()
+	s.bind(rows)
 	var err error
-	if s.document, err = openAPI(s.rows); err != nil {
+	if s.document, err = openAPI(rows); err != nil {
 		return nil, fmt.Errorf("OpenAPI document: %w", err)
 	}
 	return s, nil
+}
+
+func (s *Server) bind(rows []row) {
+	for _, row := range rows {
+		s.mux.Handle(row.about().Pattern(), &handler{s, row, !strings.Contains(row.about().Path, "{")})
+	}
 }
 
 // handler is a row where the mux finds it.

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/internal/text"
 )
 
@@ -144,10 +144,10 @@ func nearField(t reflect.Type, at jsontext.Pointer, name string) string {
 		if t = indirect(t); t.Kind() != reflect.Struct {
 			t = t.Elem()
 		} else {
-			t = fieldsOf(t)[token]
+			t = api.Fields(t)[token]
 		}
 	}
-	if near := text.Nearest(name, slices.Sorted(maps.Keys(fieldsOf(indirect(t))))); near != "" {
+	if near := text.Nearest(name, slices.Sorted(maps.Keys(api.Fields(indirect(t))))); near != "" {
 		return "; did you mean " + near + "?"
 	}
 	return ""
@@ -158,24 +158,4 @@ func indirect(t reflect.Type) reflect.Type {
 		t = t.Elem()
 	}
 	return t
-}
-
-// fieldsOf are the types of a struct's fields by their names on the wire.
-func fieldsOf(t reflect.Type) map[string]reflect.Type {
-	fields := make(map[string]reflect.Type)
-	for _, f := range reflect.VisibleFields(t) {
-		if name, ok := jsonName(f); ok {
-			fields[name] = f.Type
-		}
-	}
-	return fields
-}
-
-// jsonName returns a field's name on the wire, if it has one.
-func jsonName(f reflect.StructField) (string, bool) {
-	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-	if f.Anonymous || !f.IsExported() || name == "-" {
-		return "", false
-	}
-	return cmp.Or(name, f.Name), true
 }

@@ -53,7 +53,7 @@ func TestTable_ParametersHaveOnePlace(t *testing.T) {
 			continue
 		}
 		for _, f := range reflect.VisibleFields(in) {
-			_, json := jsonName(f)
+			_, json := api.JSONName(f)
 			for _, place := range []string{api.InPath, api.InQuery, api.InHeader} {
 				if _, param := f.Tag.Lookup(place); param && json {
 					t.Errorf("%s: %s is a parameter and a member of the body; tag it json:\"-\"", sp.Pattern(), f.Name)

@@ -82,7 +82,8 @@ func threadRows() []row {
 
 // saver makes a handler of a method of the saver, behind a check; nil checks
 // nothing.
-func saver[In, Out any](do func(thread.Saver, context.Context, In) (Out, error), check func(In) error) func(*Server, *call, In) (Out, error) {
+func saver[In, Out any](do func(thread.Saver, context.Context, In) (Out, error), check func(In) error,
+) func(*Server, *call, In) (Out, error) {
 	return func(s *Server, c *call, in In) (out Out, err error) {
 		if check != nil {
 			if err := check(in); err != nil {

@@ -135,7 +135,7 @@ func (s *Server) createToken(c *call, in api.NewTokenRequest) (api.NewTokenReply
 	return api.NewTokenReply{Token: token, Secret: secret.Reveal()}, nil
 }
 
-func (s *Server) revokeToken(c *call, in api.ByToken) (api.None, error) {
+func (s *Server) revokeToken(c *call, in api.ByKey) (api.None, error) {
 	id := in.ID
 	if len(id) > 64 || !strings.HasPrefix(id, "tok_") {
 		return api.None{}, ktrdr.Errorf(ktrdr.CodeNotFound, "no such token; `ktrdr token list` shows them")

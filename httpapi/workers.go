@@ -56,9 +56,9 @@ func (s *Server) finish(c *call, in ktrdr.Finished) (api.None, error) {
 	return api.None{}, s.engine.Finish(c.Context(), in)
 }
 
-func (s *Server) unregister(c *call, in api.ByWorker) (api.None, error) {
-	if len(in.ID) > 128 || string(in.ID) != ktrdr.CleanText(string(in.ID)) {
+func (s *Server) unregister(c *call, in api.ByKey) (api.None, error) {
+	if len(in.ID) > 128 || in.ID != ktrdr.CleanText(in.ID) {
 		return api.None{}, ktrdr.Errorf(ktrdr.CodeNotFound, "no such worker; `ktrdr workers` lists them")
 	}
-	return api.None{}, s.engine.Unregister(c.Context(), in.ID)
+	return api.None{}, s.engine.Unregister(c.Context(), ktrdr.WorkerID(in.ID))
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,11 +40,39 @@ func (c *Client) FollowEvents(ctx context.Context, op ktrdr.OperationID, after k
 	kinds ...ktrdr.EventKind,
 ) iter.Seq2[ktrdr.Event, error] {
 	return func(yield func(ktrdr.Event, error) bool) {
-		f := &follower{op: op, kinds: kinds, after: after, placed: after != (ktrdr.Cursor{}), yield: yield}
-		if after == FromBeginning {
-			f.after = ktrdr.Cursor{}
+		in := api.EventsRequest{Kinds: kinds} // LastEvent is the place in the log
+		switch after {
+		case ktrdr.Cursor{}:
+		case FromBeginning:
+			in.LastEvent = ktrdr.Cursor{}.String()
+		default:
+			in.LastEvent = after.String()
 		}
-		if err := c.follow(ctx, &streamReader{request: f.request, deliver: f.deliver}); err != nil {
+		r := &streamReader{
+			request: func() request {
+				if op == "" {
+					return requestOf(api.Events, in)
+				}
+				return requestOf(api.OperationEvents, api.OperationEventsRequest{ByID: api.ByID{ID: op}, EventsRequest: in, UntilTerminal: true})
+			},
+			deliver: func(got streamed) error {
+				at, err := ktrdr.ParseCursor(got.id)
+				if err != nil {
+					return err
+				}
+				if e := (ktrdr.Event{Cursor: at}); got.data != "" {
+					if err := json.Unmarshal([]byte(got.data), &e); err != nil {
+						return fmt.Errorf("event %s: %w", got.id, err)
+					}
+					if !yield(e, nil) {
+						return errStopped
+					}
+				}
+				in.LastEvent = cmp.Or(got.id, in.LastEvent)
+				return nil
+			},
+		}
+		if err := c.follow(ctx, r); err != nil {
 			yield(ktrdr.Event{}, err)
 		}
 	}
@@ -170,45 +199,4 @@ func (e *streamed) read(line string) {
 	case "data":
 		e.data = value
 	}
-}
-
-// follower is the place of a reader in the log of events.
-type follower struct {
-	op     ktrdr.OperationID
-	kinds  []ktrdr.EventKind
-	after  ktrdr.Cursor
-	placed bool // after is a place in the log; the zero one is its beginning
-	yield  func(ktrdr.Event, error) bool
-}
-
-func (f *follower) request() request {
-	in := api.EventsRequest{Kinds: f.kinds}
-	if f.placed {
-		in.LastEvent = f.after.String()
-	}
-	if f.op == "" {
-		return requestOf(api.Events, in)
-	}
-	return requestOf(api.OperationEvents, api.OperationEventsRequest{ByID: api.ByID{ID: f.op}, EventsRequest: in, UntilTerminal: true})
-}
-
-// deliver hands an event on.
-func (f *follower) deliver(in streamed) error {
-	at, err := ktrdr.ParseCursor(in.id)
-	if err != nil {
-		return err
-	}
-	if in.data != "" {
-		e := ktrdr.Event{Cursor: at}
-		if err := json.Unmarshal([]byte(in.data), &e); err != nil {
-			return fmt.Errorf("event %s: %w", in.id, err)
-		}
-		if !f.yield(e, nil) {
-			return errStopped
-		}
-	}
-	if in.id != "" {
-		f.after, f.placed = at, true
-	}
-	return nil
 }

@@ -94,10 +94,15 @@ var arrows = map[string]rule{
 	"sqlstore": {ours: []string{".", "fault", "thread"}, modules: []string{
 		"github.com/jackc/pgx/v5", "github.com/pressly/goose/v3", "modernc.org/sqlite", "golang.org/x/sys",
 	}},
+	"api": {ours: []string{ // the routes, which server and client share
+		".", "thread", "dummy", "jobs", "research", "report", "agent", "evidence", "indicator", "llm", "resilience",
+	}},
+	"client": {ours: []string{".", "api", "dummy", "jobs", "research", "report", "agent", "resilience"}},
 	"httpapi": {ours: []string{
-		".", "fault", "thread", "dummy", "jobs", "research", "report", "agent", "evidence", "indicator", "llm", "resilience",
+		".", "api", "fault", "thread", "dummy", "jobs", "research", "report", "agent", "evidence", "indicator", "llm", "resilience",
 	}, modules: []string{
-		"github.com/google/jsonschema-go", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
+		"github.com/go-json-experiment/json", "github.com/google/jsonschema-go", "github.com/prometheus/client_golang",
+		"github.com/prometheus/client_model",
 	}},
 
 	// proof
@@ -111,7 +116,7 @@ var arrows = map[string]rule{
 	"worlds":                {ours: []string{"num", "market"}},
 	"chaos": {
 		// the database, past the backend
-		ours:    []string{".", "dummy", "httpapi", "jobs", "research", "sqlstore", "sqlstore/pgtest", "market"},
+		ours:    []string{".", "api", "client", "dummy", "jobs", "research", "sqlstore", "sqlstore/pgtest", "market"},
 		modules: []string{"github.com/jackc/pgx/v5", "modernc.org/sqlite"},
 	},
 
@@ -123,8 +128,8 @@ var arrows = map[string]rule{
 	// wiring
 	"backend": {
 		ours: []string{
-			".", "fault", "engine", "worker", "dummy", "blob", "sqlstore", "thread", "httpapi", "jobs", "library", "compute", "research", "report",
-			"agent", "llm", "resilience", "instrument", "neural",
+			".", "fault", "engine", "worker", "dummy", "blob", "sqlstore", "thread", "httpapi", "client", "jobs", "library", "compute", "research",
+			"report", "agent", "llm", "resilience", "instrument", "neural",
 		},
 		modules: []string{"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "golang.org/x/sync", "golang.org/x/sys"},
 	},
@@ -136,7 +141,7 @@ var arrows = map[string]rule{
 	},
 	"cmd/ktrdr": {
 		ours: []string{
-			".", "backend", "local", "doctor", "lookahead", "worker", "dummy", "blob", "sqlstore", "httpapi", "jobs", "library", "research",
+			".", "backend", "local", "doctor", "lookahead", "worker", "dummy", "blob", "sqlstore", "api", "client", "jobs", "library", "research",
 			"report", "resilience", "designer", "market", "instrument", "indicator", "neural", "strategy", "metrics", "train", "docs",
 		},
 		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},

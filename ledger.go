@@ -198,13 +198,13 @@ type NewLook struct {
 
 // LookQuery selects looks, newest first; zero fields select all.
 type LookQuery struct {
-	Run      string
-	Market   string
-	Research OperationID
-	Claims   bool      // only claims
-	Since    time.Time // only those that were reserved then or later
-	Limit    int       // 1..1000; 0 means 50
-	Cursor   string
+	Run      string      `query:"run" doc:"only those of this run"`
+	Market   string      `query:"market" doc:"only those at the holdout of this market"`
+	Research OperationID `query:"research" doc:"only those at the strategy of this research"`
+	Claims   bool        `query:"claims" doc:"only those that claim an edge"`
+	Since    time.Time   // only those that were reserved then or later
+	Limit    int         `query:"limit" doc:"entries of a page, 1 to 1000; by default 50"`
+	Cursor   string      `query:"cursor" doc:"next_cursor of the page before"`
 }
 
 // LookPage is a page and the cursor of the next; an empty cursor ends.

@@ -332,17 +332,17 @@ type IdempotencyKey struct {
 
 // OperationQuery selects operations; zero fields select all.
 type OperationQuery struct {
-	Status     []Status
-	Type       []Type
-	ActiveOnly bool // PENDING, RUNNING, PENDING_RECONCILIATION
-	Resumable  bool // FAILED or CANCELLED, with a checkpoint
-	Parent     OperationID
-	Run        string // only the researches of this run
-	Roots      bool   // only operations without a parent
-	Brief      bool   // without spec, state, metadata and result, which lists do not show
-	Sort       Sort   // empty means Newest
-	Limit      int    // 1..1000; 0 means 50
-	Cursor     string // of a page with the same Sort
+	Status     []Status    `query:"status" doc:"statuses, in either case"`
+	Type       []Type      `query:"type" doc:"operation types, in either case"`
+	ActiveOnly bool        `query:"active_only" doc:"only PENDING, RUNNING and PENDING_RECONCILIATION"`
+	Resumable  bool        `query:"resumable" doc:"only FAILED or CANCELLED ones with a checkpoint"`
+	Parent     OperationID `query:"parent" doc:"only children of this operation"`
+	Run        string      `query:"run" doc:"only the researches of this run"`
+	Roots      bool        `query:"roots" doc:"only operations without a parent"`
+	Brief      bool        // without spec, state, metadata and result, which lists do not show
+	Sort       Sort        `query:"sort" doc:"the order; by default newest"`
+	Limit      int         `query:"limit" doc:"entries of a page, 1 to 1000; by default 50"`
+	Cursor     string      `query:"cursor" doc:"next_cursor of the page before, with the same sort"`
 }
 
 // Sort is the order of a list.
@@ -366,9 +366,9 @@ type OperationPage struct {
 
 // CheckpointQuery selects operations' newest checkpoints.
 type CheckpointQuery struct {
-	OlderThan time.Duration
-	Limit     int
-	Cursor    string
+	OlderThan time.Duration `query:"older_than_days" doc:"only checkpoints at least so old"`
+	Limit     int           `query:"limit" doc:"entries of a page, 1 to 1000"`
+	Cursor    string        `query:"cursor" doc:"next_cursor of the page before"`
 }
 
 // CheckpointPage is a page of newest checkpoints.

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/dummy"
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/worker"
@@ -58,14 +59,14 @@ func RunChild(ctx context.Context, in io.Reader, p Process) error {
 	if err != nil {
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "KTRDR_KERNEL: %w", err)
 	}
-	client, err := httpapi.NewClient(at.URL, at.Token, httpapi.ClientOptions{Version: p.Version})
+	c, err := client.New(at.URL, at.Token, client.Options{Version: p.Version})
 	if err != nil {
 		return err
 	}
-	defer client.Close()
+	defer c.Close()
 	w, err := worker.New(worker.Config{
 		Name: "child", Runners: (&Backend{kernel: kernel}).runners(inChild), Version: p.Version, Log: p.Log, StopWithin: stopChildWithin,
-	}, client)
+	}, c)
 	if err != nil {
 		return err
 	}

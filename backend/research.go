@@ -32,7 +32,7 @@ func (c Config) inject() func(ktrdr.Operation) string {
 // researchDesk opens what turns goals into researches and tells of them.
 func (b *Backend) researchDesk() (_ httpapi.Research, err error) {
 	b.research, err = research.NewDesk(research.DeskConfig{
-		Library: b.library, Blobs: b.blobs, Memory: b.engine, Markets: b.markets, Strategy: b.desk.StrategyText,
+		Library: b.library, Blobs: b.blobs, Memory: b.engine, Operations: b.engine, Markets: b.markets, Strategy: b.desk.StrategyText,
 		KernelClass: b.kernel.Class(), Gates: &b.cfg.Gates, Models: b.cfg.Models.Chain, DefaultModel: b.cfg.Models.Default,
 		Budget: b.budget, Costs: b.cfg.Costs, Instruments: b.instruments, Holdout: b.cfg.Holdout, Generation: b.cfg.Generation,
 		Allows:    func() error { return b.models.level.Allows(resilience.NewResearch) },

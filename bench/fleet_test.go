@@ -13,8 +13,8 @@ import (
 
 	"github.com/ktrdr/ktrdr/bench"
 	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/dummy"
-	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
@@ -89,7 +89,7 @@ func beats(b *testing.B, bin, name, url string, n int) {
 // simulate is one worker with an operation of its own. The first heartbeat that
 // fails is its error.
 func simulate(ctx context.Context, in *installation, i int, claimed func(), note func(time.Duration)) error {
-	c, err := httpapi.NewClient("http://"+in.addr, "", httpapi.ClientOptions{})
+	c, err := client.New("http://"+in.addr, "", client.Options{})
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 )
 
 // build builds the product.
@@ -34,7 +34,7 @@ type installation struct {
 	env    []string
 	addr   string
 	pid    int // of the backend
-	client *httpapi.Client
+	client *client.Client
 	ends   []func()
 }
 
@@ -80,7 +80,7 @@ func (in *installation) serve(args ...string) {
 	in.b.Helper()
 	in.pid = in.begin(append([]string{"serve", "--addr", in.addr}, args...)...)
 	var err error
-	if in.client, err = httpapi.NewClient("http://"+in.addr, "", httpapi.ClientOptions{}); err != nil {
+	if in.client, err = client.New("http://"+in.addr, "", client.Options{}); err != nil {
 		in.b.Fatal(err)
 	}
 	in.ends = append(in.ends, in.client.Close)

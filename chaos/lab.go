@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/dummy"
-	"github.com/ktrdr/ktrdr/httpapi"
 )
 
 // Kind is the database a lab runs on.
@@ -140,9 +140,9 @@ func (l *Lab) Start(env ...string) *Proc {
 
 // Client returns a client of the backend, for tests that are a worker
 // themselves.
-func (l *Lab) Client() *httpapi.Client {
+func (l *Lab) Client() *client.Client {
 	l.t.Helper()
-	c, err := httpapi.NewClient("http://"+l.addr, "", httpapi.ClientOptions{})
+	c, err := client.New("http://"+l.addr, "", client.Options{})
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 )
@@ -64,7 +64,7 @@ func (l *Lab) Backtest(r jobs.BacktestRequest) ktrdr.OperationID {
 
 func (l *Lab) begin(path string, r any) ktrdr.OperationID {
 	l.t.Helper()
-	status, out, err := call[httpapi.Started](l, http.MethodPost, path, r)
+	status, out, err := call[api.Started](l, http.MethodPost, path, r)
 	if err != nil || status != http.StatusAccepted {
 		l.t.Fatalf("%s: %d %+v %v", path, status, out.Error, err)
 	}

@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 )
 
 // Simulate is one simulated worker, the n-th: it registers, takes an operation,
 // sends heartbeats until ctx ends, and completes its operation. It calls claimed
 // when it has the operation, and beat after each heartbeat. An operation that it
 // loses is an error.
-func Simulate(ctx context.Context, c *httpapi.Client, n int, claimed func(), beat func(took time.Duration, err error)) error {
+func Simulate(ctx context.Context, c *client.Client, n int, claimed func(), beat func(took time.Duration, err error)) error {
 	id := ktrdr.WorkerID(fmt.Sprintf("simulated-%d", n))
 	types := []ktrdr.Type{ktrdr.Dummy}
 	life := context.WithoutCancel(ctx)

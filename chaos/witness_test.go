@@ -13,8 +13,8 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/dummy"
-	"github.com/ktrdr/ktrdr/httpapi"
 )
 
 // witness is a worker and a user in one, who writes down for every
@@ -22,7 +22,7 @@ import (
 type witness struct {
 	t            *testing.T
 	lab          *chaos.Lab
-	client       *httpapi.Client
+	client       *client.Client
 	turn         int
 	acknowledged []func()
 }

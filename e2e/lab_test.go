@@ -11,7 +11,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/chaos"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -19,7 +19,7 @@ import (
 type lab struct {
 	*chaos.Lab
 	t      *testing.T
-	client *httpapi.Client
+	client *client.Client
 }
 
 func newLab(t *testing.T, kind chaos.Kind, times chaos.Times) *lab {

@@ -26,8 +26,27 @@ func (e *Engine) Submit(ctx context.Context, op ktrdr.NewOperation, key ktrdr.Id
 }
 
 // SubmitAll creates operations in their order, all or none, each under its own
-// key: at most ktrdr.MaxCreate.
-func (e *Engine) SubmitAll(ctx context.Context, ops []ktrdr.NewOperation, keys []ktrdr.IdempotencyKey) ([]ktrdr.Operation, error) {
+// key: at most ktrdr.MaxCreate. An operation with a key gets its id in ops. If it
+// comes back with another id, an earlier call with the same key created it.
+func (e *Engine) SubmitAll(ctx context.Context, ops []ktrdr.NewOperation, keys []ktrdr.IdempotencyKey) (made []ktrdr.Operation, err error) {
+	for range idTries {
+		keyed := false
+		for i := range ops {
+			if keys[i].Key != "" {
+				keyed, ops[i].ID = true, ktrdr.NewOperationID(ops[i].Type, time.Now())
+			}
+		}
+		if made, err = e.submitAll(ctx, ops, keys); !keyed || ktrdr.CodeOf(err) != ktrdr.CodeConflict {
+			break
+		}
+	}
+	return made, err
+}
+
+// idTries is how often an id may exist already before that is no accident.
+const idTries = 3
+
+func (e *Engine) submitAll(ctx context.Context, ops []ktrdr.NewOperation, keys []ktrdr.IdempotencyKey) ([]ktrdr.Operation, error) {
 	ops = slices.Clone(ops) // their queues are filled in
 	for i, op := range ops {
 		if err := e.checkSpec(op); err != nil {

@@ -6,11 +6,12 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
+	"sync"
 )
 
 // conn is a connection on which an answer can leave in one system call.
 // net/http writes 4 KB at a time, and a checkpoint is often a little more: it
-// would wake whoever waits for it twice.
+// would wake the client twice.
 type conn struct {
 	net.Conn
 	gathered *bytes.Buffer // holds writes back; nil while they pass
@@ -72,4 +73,30 @@ func visitorOf(r *http.Request) *visitor {
 		}
 	}
 	return nil
+}
+
+// capped accepts connections for a door, which finds each a place. One that
+// the door has no place for yet waits, and with it all that come after.
+type capped struct {
+	net.Listener
+	door *door
+	once sync.Once
+}
+
+func (l *capped) Accept() (net.Conn, error) {
+	accepted, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	v, err := l.door.enter(accepted)
+	if err != nil {
+		_ = accepted.Close()
+		return nil, err
+	}
+	return &conn{Conn: accepted, visitor: v, release: func() { l.door.leave(v) }}, nil
+}
+
+func (l *capped) Close() error {
+	l.once.Do(l.door.shut)
+	return l.Listener.Close()
 }

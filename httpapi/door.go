@@ -15,9 +15,9 @@ import (
 type holder int
 
 const (
-	stranger holder = iota // no valid token yet
-	client                 // a valid token
-	fellow                 // a worker: a valid token, on a route for workers
+	tokenNone   holder = iota // no valid token yet
+	tokenClient               // a valid token
+	tokenWorker               // a valid token, on a route for workers
 	holders
 
 	unchanged holder = -1 // nothing was asked
@@ -124,12 +124,12 @@ func (d *door) enter(c net.Conn) (*visitor, error) {
 	if d.closed {
 		return nil, net.ErrClosed
 	}
-	if d.count[stranger]+d.count[client] > d.most-d.reserved { // the newcomer may be a worker; strangers make room
+	if d.count[tokenNone]+d.count[tokenClient] > d.most-d.reserved { // the newcomer may be a worker; strangers make room
 		if oldest := d.oldest(anybody); oldest != nil && time.Since(oldest.since) >= strangerGrace {
 			d.drop(oldest, droppedCap)
 		}
 	}
-	d.count[stranger]++
+	d.count[tokenNone]++
 	d.rest(v)
 	return v, nil
 }
@@ -174,19 +174,19 @@ func (d *door) shown(v *visitor, is holder) (stays bool) {
 	if v.gone {
 		return false
 	}
-	if is == unchanged || is == client && v.holder == fellow { // workers also call what everybody calls
+	if is == unchanged || is == tokenClient && v.holder == tokenWorker { // workers also call what everybody calls
 		is = v.holder
 	}
 	d.count[v.holder]--
 	d.count[is]++
 	v.holder = is
 	switch is {
-	case fellow:
+	case tokenWorker:
 		return true
-	case client:
-		return d.count[client] <= d.most-d.reserved
+	case tokenClient:
+		return d.count[tokenClient] <= d.most-d.reserved
 	default:
-		return d.count[stranger]+d.count[client] <= d.most-d.reserved
+		return d.count[tokenNone]+d.count[tokenClient] <= d.most-d.reserved
 	}
 }
 
@@ -224,12 +224,12 @@ func (d *door) counts() doorCounts {
 	return doorCounts{most: d.most, held: d.count, dropped: maps.Clone(d.dropped)}
 }
 
-func (d *door) total() int { return d.count[stranger] + d.count[client] + d.count[fellow] }
+func (d *door) total() int { return d.count[tokenNone] + d.count[tokenClient] + d.count[tokenWorker] }
 
 // rest lets a stranger without a request be sent away, and sends away the
 // oldest where there are too many of its origin.
 func (d *door) rest(v *visitor) {
-	if v.gone || v.busy > 0 || v.holder != stranger {
+	if v.gone || v.busy > 0 || v.holder != tokenNone {
 		return
 	}
 	v.since = time.Now()
@@ -321,7 +321,7 @@ func (d *door) sayNow() bool {
 // facts are what a log line tells beside its event.
 func (d *door) facts() []any {
 	return []any{
-		"cap", d.most, "without_token", d.count[stranger], "clients", d.count[client], "workers", d.count[fellow],
+		"cap", d.most, "without_token", d.count[tokenNone], "clients", d.count[tokenClient], "workers", d.count[tokenWorker],
 		"closed_total", d.dropped[droppedCap] + d.dropped[droppedAddress],
 	}
 }

@@ -56,7 +56,7 @@ func TestDoor_AtTheCapTheOldestIdleStrangerGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, log := testDoor(4)
 		known, knownConn := comes(t, d, "10.0.0.1")
-		shows(d, known, client)
+		shows(d, known, tokenClient)
 		_, first := comes(t, d, "10.0.0.2")
 		time.Sleep(10 * time.Millisecond)
 		second, secondConn := comes(t, d, "10.0.0.3")
@@ -101,7 +101,7 @@ func TestDoor_AStrangerIsIdleForSecondsOnly(t *testing.T) {
 		d, _ := testDoor(8)
 		v, conn := comes(t, d, "10.0.0.1")
 		kept, keptConn := comes(t, d, "10.0.0.1")
-		shows(d, kept, fellow)
+		shows(d, kept, tokenWorker)
 		time.Sleep(4 * time.Second)
 		shows(d, v, unchanged) // a public route
 		time.Sleep(4 * time.Second)
@@ -112,7 +112,7 @@ func TestDoor_AStrangerIsIdleForSecondsOnly(t *testing.T) {
 		if !conn.closed.Load() || keptConn.closed.Load() {
 			t.Errorf("stranger closed %v, worker closed %v; want only the stranger", conn.closed.Load(), keptConn.closed.Load())
 		}
-		shows(d, kept, stranger) // its token was revoked
+		shows(d, kept, tokenNone) // its token was revoked
 		time.Sleep(6 * time.Second)
 		if !keptConn.closed.Load() {
 			t.Error("a connection whose token is no longer valid was kept")
@@ -173,18 +173,18 @@ func TestDoor_KeepsPlacesForWorkers(t *testing.T) {
 		d, _ := testDoor(8) // 2 for workers
 		for i := range 6 {
 			v, _ := comes(t, d, "10.0.0.1")
-			if !shows(d, v, client) {
+			if !shows(d, v, tokenClient) {
 				t.Errorf("client %d may not stay", i)
 			}
 		}
 		v, _ := comes(t, d, "10.0.0.1")
-		if shows(d, v, client) {
+		if shows(d, v, tokenClient) {
 			t.Error("a seventh client stays on a worker's place")
 		}
 		d.leave(v)
 		for range 2 {
 			w, _ := comes(t, d, "10.0.0.1")
-			if !shows(d, w, fellow) || !shows(d, w, client) {
+			if !shows(d, w, tokenWorker) || !shows(d, w, tokenClient) {
 				t.Error("a worker may not stay")
 			}
 		}
@@ -208,10 +208,10 @@ func TestDoor_StrangersMakeRoomOnThePlacesOfWorkers(t *testing.T) {
 			comes(t, d, "10.0.0.1")
 		}
 		v, _ := comes(t, d, "10.0.0.2")
-		if shows(d, v, stranger) {
+		if shows(d, v, tokenNone) {
 			t.Error("a seventh stranger stays on a worker's place")
 		}
-		if !shows(d, v, client) {
+		if !shows(d, v, tokenClient) {
 			t.Error("a client may not stay because of strangers")
 		}
 		time.Sleep(2 * time.Second)
@@ -227,8 +227,8 @@ func TestDoor_WhoLeavesGivesItsPlaceToTheNextOnce(t *testing.T) {
 		d, _ := testDoor(2)
 		first, _ := comes(t, d, "10.0.0.1")
 		second, _ := comes(t, d, "10.0.0.1")
-		shows(d, first, fellow)
-		shows(d, second, fellow)
+		shows(d, first, tokenWorker)
+		shows(d, second, tokenWorker)
 		begin := time.Now()
 		go func() {
 			time.Sleep(strangerGrace / 4)
@@ -270,7 +270,7 @@ func TestServer_AnswersAmongStrangers(t *testing.T) {
 	}
 	eventually(t, "1 worker and at most 12 strangers", func() bool { // a connection that may not stay closes after its answer
 		held := st.server.door.counts().held
-		return held[fellow] == 1 && held[stranger] <= 12
+		return held[tokenWorker] == 1 && held[tokenNone] <= 12
 	})
 	metrics := string(st.send(t, http.MethodGet, "/api/v1/metrics", "").body)
 	for _, want := range []string{
@@ -289,7 +289,7 @@ func TestServer_AWorkersPlaceNeedsAWorkersToken(t *testing.T) {
 	if a := st.send(t, http.MethodGet, openapiPath, "", as(st, ktrdr.ScopeRead)); a.status != http.StatusOK {
 		t.Fatalf("status %d %s", a.status, a.body)
 	}
-	if held := st.server.door.counts().held; held[fellow] != 0 || held[client] != 1 {
+	if held := st.server.door.counts().held; held[tokenWorker] != 0 || held[tokenClient] != 1 {
 		t.Errorf("held: %v, want no worker and one client", held)
 	}
 }

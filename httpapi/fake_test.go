@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/compute"
 	"github.com/ktrdr/ktrdr/dummy"
 	"github.com/ktrdr/ktrdr/research"
@@ -94,15 +95,14 @@ func (f *fakeEngine) SkipCheckpoint(_ context.Context, s ktrdr.Skip) (*ktrdr.Sto
 	return f.skip(s)
 }
 
-func (f *fakeEngine) Submit(_ context.Context, op ktrdr.NewOperation, key ktrdr.IdempotencyKey) (ktrdr.Operation, error) {
-	return f.submit(op, key)
-}
-
 func (f *fakeEngine) SubmitAll(_ context.Context, ops []ktrdr.NewOperation, keys []ktrdr.IdempotencyKey) (made []ktrdr.Operation,
 	err error,
 ) {
-	for i, op := range ops {
-		one, err := f.submit(op, keys[i])
+	for i := range ops {
+		if keys[i].Key != "" {
+			ops[i].ID = ktrdr.NewOperationID(ops[i].Type, time.Now())
+		}
+		one, err := f.submit(ops[i], keys[i])
 		if err != nil {
 			return nil, err
 		}
@@ -358,7 +358,7 @@ type answer struct {
 	parsed struct {
 		Success *bool           `json:"success"`
 		Data    json.RawMessage `json:"data"`
-		Error   *failure        `json:"error"`
+		Error   *api.Failure    `json:"error"`
 		Next    string          `json:"next_cursor"`
 	}
 }
@@ -383,7 +383,7 @@ func (st *site) send(t testing.TB, method, path, body string, options ...func(*h
 	}
 	as(st, ktrdr.ScopeAdmin)(req)
 	if body != "" {
-		req.Header.Set("Content-Type", contentJSON)
+		req.Header.Set("Content-Type", api.ContentJSON)
 	}
 	for _, o := range options {
 		o(req)
@@ -432,8 +432,8 @@ func (b *lockedBuffer) String() string {
 	return b.buf.String()
 }
 
-// connections is a listener that remembers whom it let in, and counts how
-// often they are written to.
+// connections is a listener that remembers its connections, and counts
+// how often they are written to.
 type connections struct {
 	net.Listener
 	writes atomic.Int64

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/indicator"
 	"github.com/ktrdr/ktrdr/jobs"
@@ -108,7 +109,7 @@ func TestLab_StartsWhatTheDeskMakesOfARequest(t *testing.T) {
 	st := serve(t, engine, func(c *Config) { c.Desk = desk })
 	for _, path := range []string{"/api/v1/training/start", "/api/v1/trainings/start"} {
 		a := st.send(t, http.MethodPost, path, `{"strategy_name":"rsi","symbol":"EURUSD","start_date":"2020-01-01","seed":7}`)
-		var got Started
+		var got api.Started
 		if err := json.Unmarshal(a.parsed.Data, &got); err != nil || a.status != http.StatusAccepted || got.Operation != testOp ||
 			len(got.Warnings) != 1 {
 			t.Errorf("%s: %d %s, want 202 with the operation and its warning", path, a.status, a.body)
@@ -201,7 +202,7 @@ func TestResults_TellOfFilesAndPagesOfColumns(t *testing.T) {
 	st := serve(t, engine, func(c *Config) { c.Desk = desk })
 	path := "/api/v1/operations/" + string(testOp) + "/results"
 	a := st.send(t, http.MethodGet, path+"?include=trades,equity,curve&limit=2&cursor=4", "")
-	var got Results
+	var got api.Results
 	if err := json.Unmarshal(a.parsed.Data, &got); err != nil || a.status != http.StatusOK {
 		t.Fatalf("%d %s: %v", a.status, a.body, err)
 	}
@@ -217,7 +218,7 @@ func TestResults_TellOfFilesAndPagesOfColumns(t *testing.T) {
 	}
 	asked = jobs.Page{}
 	if st.send(t, http.MethodGet, path, ""); asked != (jobs.Page{}) {
-		t.Error("columns were read although nobody asked")
+		t.Error("columns were read without being asked for")
 	}
 	for _, bad := range []string{"?include=weights", "?limit=5", "?include=trades&cursor=-1", "?include=trades&limit=1001"} {
 		if a := st.send(t, http.MethodGet, path+bad, ""); a.status != http.StatusBadRequest {

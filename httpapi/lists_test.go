@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ktrdr/ktrdr/api"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/report"
 
 	"github.com/ktrdr/ktrdr/research"
@@ -56,7 +58,7 @@ func TestLists_RowsAreSmallWhateverTheyStandFor(t *testing.T) {
 			t.Errorf("%s: %d %.300s, want all of it", path, a.status, a.body)
 		}
 	}
-	var rows []OperationRow
+	var rows []api.OperationRow
 	mustData(t, st.send(t, http.MethodGet, "/api/v1/operations", ""), http.StatusOK, &rows)
 	if r := rows[0]; r.ErrorCode != ktrdr.CodeOrphaned || !r.Resumable || !strings.HasSuffix(r.ErrorMessage, "ä…") ||
 		r.Progress.Percentage != 40 || r.Run != testRun {
@@ -130,7 +132,8 @@ func TestEvents_AreFilteredByKind(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
 	defer stop()
 	var streamed []ktrdr.EventKind
-	for e, err := range newClient(t, st, ktrdr.ScopeRead).FollowEvents(ctx, "", FromBeginning, ktrdr.EventWorkerLost, ktrdr.EventBackendDied) {
+	cl := newClient(t, st, ktrdr.ScopeRead)
+	for e, err := range cl.FollowEvents(ctx, "", client.FromBeginning, ktrdr.EventWorkerLost, ktrdr.EventBackendDied) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// fakeResilience has one breaker, and obeys whoever says who they are.
+// fakeResilience has one breaker, and obeys every client that says its name.
 type fakeResilience struct {
 	level   resilience.Level // empty means DEGRADED
 	decided []resilience.Decision
@@ -67,7 +67,7 @@ func TestBreakers_ArePersonsDecisions(t *testing.T) {
 	}{
 		{"listed", http.MethodGet, "/api/v1/breakers", "", 200, `"state":"OPEN"`},
 		{"history of one", http.MethodGet, "/api/v1/breakers/history?name=provider:x", "", 200, `"data":[]`},
-		{"reset by nobody", http.MethodPost, "/api/v1/breakers/provider:x/reset", `{"why":"mended"}`, 422, "say who"},
+		{"reset without a name", http.MethodPost, "/api/v1/breakers/provider:x/reset", `{"why":"mended"}`, 422, "say who"},
 		{
 			"reset with a state", http.MethodPost, "/api/v1/breakers/provider:x/reset", `{"by":"ann","why":"mended","state":"OPEN"}`, 422,
 			"use force",

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 )
 
 // Config is what a Server is made of.
@@ -55,7 +56,6 @@ type Server struct {
 	grace      time.Duration
 
 	keys     keyring
-	rows     []row
 	mux      *http.ServeMux
 	document []byte // OpenAPI
 	metrics  *metrics
@@ -72,7 +72,6 @@ func New(c Config) (*Server, error) {
 		grace:      cmp.Or(c.Grace, 10*time.Second),
 		hosts:      make(map[string]bool),
 		keys:       keyring{tokens: c.Engine},
-		rows:       table(),
 		mux:        http.NewServeMux(),
 		metrics:    newMetrics(),
 	}
@@ -87,14 +86,19 @@ func New(c Config) (*Server, error) {
 		}
 		s.hosts[strings.ToLower(host)] = true
 	}
-	for _, row := range s.rows {
-		s.mux.Handle(row.about().pattern(), &handler{s, row, !strings.Contains(row.about().path, "{")})
-	}
+	rows := table()
+	s.bind(rows)
 	var err error
-	if s.document, err = openAPI(s.rows, s.types); err != nil {
+	if s.document, err = openAPI(rows, s.types); err != nil {
 		return nil, fmt.Errorf("OpenAPI document: %w", err)
 	}
 	return s, nil
+}
+
+func (s *Server) bind(rows []row) {
+	for _, row := range rows {
+		s.mux.Handle(row.about().Pattern(), &handler{s, row, !strings.Contains(row.about().Path, "{")})
+	}
 }
 
 // handler is a row where the mux finds it.
@@ -111,9 +115,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// unmatched stands for the route of requests that have none. Nobody but an
-// admin learns that there is none.
-var unmatched = &spec{path: "unmatched"}
+// unmatched stands for the route of requests that have none. Only an admin
+// learns that there is none.
+var unmatched = &api.Spec{Path: "unmatched"}
 
 // ServeHTTP leads one request through the guard to its row.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -156,10 +160,10 @@ func (s *Server) admit(c *call, matched bool) error {
 	if !matched {
 		return s.noRoute(c)
 	}
-	if c.spec.limit == 0 && c.ContentLength > 0 {
+	if c.spec.Limit == 0 && c.ContentLength > 0 {
 		return c.tooLarge()
 	}
-	return c.query.check(c.spec.query)
+	return nil
 }
 
 // seat tells the door whose connection it is. A connection that may not stay
@@ -172,17 +176,17 @@ func (s *Server) seat(c *call, refused error) error {
 	is := unchanged // a public route asks for no token
 	switch {
 	case ktrdr.CodeOf(refused) == ktrdr.CodeUnauthorized:
-		is = stranger
-	case c.token.ID != "" && refused == nil && c.token.Scope != ktrdr.ScopeRead && slices.Contains(c.spec.scopes, ktrdr.ScopeWorker):
-		is = fellow
+		is = tokenNone
+	case c.token.ID != "" && refused == nil && c.token.Scope != ktrdr.ScopeRead && slices.Contains(c.spec.Scopes, ktrdr.ScopeWorker):
+		is = tokenWorker
 	case c.token.ID != "":
-		is = client
+		is = tokenClient
 	}
 	if s.door.shown(v, is) {
 		return nil
 	}
 	c.Header().Set("Connection", "close")
-	if c.spec.stream {
+	if c.spec.Stream {
 		return ktrdr.Errorf(ktrdr.CodeUnavailable,
 			"nearly all connections are taken and the rest is kept for workers; try again later, or raise KTRDR_MAX_CONNECTIONS")
 	}
@@ -193,15 +197,15 @@ func (s *Server) seat(c *call, refused error) error {
 func (s *Server) Full() time.Time { return s.door.full() }
 
 // setDeadline bounds how long the answer may take, and how long a body that
-// nobody has asked for yet. A stream sets its own, per write. Connections that
+// is not read yet. A stream sets its own, per write. Connections that
 // cannot have deadlines (in tests) go without.
 func (s *Server) setDeadline(c *call) {
 	if c.ContentLength != 0 {
 		c.unwantedDeadline()
 	}
 	var until time.Time
-	if !c.spec.stream {
-		until = time.Now().Add(cmp.Or(c.spec.wait, defaultWait) + bodyGrace + transferTime(c.spec.limit))
+	if !c.spec.Stream {
+		until = time.Now().Add(cmp.Or(c.spec.Wait, api.DefaultWait) + bodyGrace + api.TransferTime(c.spec.Limit))
 	}
 	_ = http.NewResponseController(c.w).SetWriteDeadline(until)
 }
@@ -238,7 +242,7 @@ func (s *Server) rescue(ctx context.Context, c *call) {
 	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(p) // net/http ends the connection, quietly
 	}
-	s.log.ErrorContext(ctx, "handler panicked", "method", c.Method, "route", c.spec.key(), "panic", p, "stack", string(debug.Stack()))
+	s.log.ErrorContext(ctx, "handler panicked", "method", c.Method, "route", c.spec.Key(), "panic", p, "stack", string(debug.Stack()))
 	c.answerError(ktrdr.Errorf(ktrdr.CodeInternal, "panic: %v", p))
 }
 

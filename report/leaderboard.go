@@ -19,12 +19,12 @@ import (
 
 // LeaderboardQuery selects what is ranked; empty fields select all.
 type LeaderboardQuery struct {
-	Run       string
-	Symbol    string
-	Timeframe string
-	Sort      string // one of Sorts; empty means by rank
-	Limit     int
-	Cursor    string
+	Run       string `query:"run" doc:"only those of this run"`
+	Symbol    string `query:"symbol" doc:"only those that trade this symbol"`
+	Timeframe string `query:"timeframe" doc:"only those that use bars of this timeframe"`
+	Sort      string `query:"sort" oneof:"rank,sharpe,alpha,return,drawdown,trades,newest" doc:"the order; by default rank"` // see Sorts
+	Limit     int    `query:"limit" doc:"entries of a page, 1 to 1000; by default 20"`
+	Cursor    string `query:"cursor" doc:"next_cursor of the page before"`
 }
 
 // Leaderboard is a ranking of researches.

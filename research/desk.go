@@ -52,6 +52,9 @@ type DeskConfig struct {
 	Blobs   library.Blobs
 	Memory  Horizon
 	Markets Markets
+
+	Operations Operations // creates the researches
+
 	// Strategy finds the text of a strategy by its name; CodeInvalid or
 	// CodeNotFound says what there is instead.
 	Strategy func(ctx context.Context, name string) ([]byte, error)

@@ -15,6 +15,8 @@ type Triggered struct {
 	Warnings   []string            `json:"warnings,omitempty"`
 
 	NotUnderstood []string `json:"not_understood,omitempty"` // content words of the brief that had no effect
+
+	Replayed bool `json:"-"` // all of them were created by an earlier request with the same key
 }
 
 // TriggeredResearch is one of them.

@@ -72,10 +72,10 @@ func (v Views) Status(ctx context.Context, waiting int) (Status, error) {
 
 // MemoryQuery says which part of memory is wanted.
 type MemoryQuery struct {
-	Kind   string // experiments, hypotheses or trials
-	Run    string // empty means all
-	Limit  int
-	Cursor string
+	Kind   string `query:"kind" oneof:"experiments,hypotheses,trials" doc:"by default experiments"`
+	Run    string `query:"run" doc:"only those of this run"`
+	Limit  int    `query:"limit" doc:"entries of a page, 1 to 1000"`
+	Cursor string `query:"cursor" doc:"next_cursor of the page before"`
 }
 
 // MemoryPage is a page of what researches left. The list of the kind that was asked

@@ -13,7 +13,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/chaos"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/research"
 )
@@ -53,7 +53,7 @@ const cheap, half = "*=0.01/0/0", "*=0.5/0/0"
 type lab struct {
 	*chaos.Lab
 	t       *testing.T
-	client  *httpapi.Client
+	client  *client.Client
 	backend *chaos.Proc
 }
 

@@ -16,7 +16,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backend"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/train"
@@ -52,7 +52,7 @@ func newBacktest(a *app) *cobra.Command {
 		Args: exactly(1, "one MODEL: a training, a sha256 or a file"), ValidArgsFunction: a.completeModels,
 	}
 	f := cmd.Flags()
-	cmd.RunE = a.asking(func(ctx context.Context, c *httpapi.Client, args []string) (err error) {
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) (err error) {
 		for flag, field := range map[string]struct {
 			from *float64
 			to   **float64
@@ -96,14 +96,14 @@ func strategyAsModel(arg string) error {
 }
 
 // isStrategy says whether the server knows a strategy of this name.
-func isStrategy(ctx context.Context, c *httpapi.Client, name string) bool {
+func isStrategy(ctx context.Context, c *client.Client, name string) bool {
 	list, _ := c.Strategies(ctx) // without it the message is another
 	return slices.ContainsFunc(list, func(s jobs.Strategy) bool { return s.Name == name })
 }
 
 // modelFor is what the server knows a model by: a hash is taken as it is, a file
 // is uploaded, and anything else is a training.
-func modelFor(ctx context.Context, c *httpapi.Client, arg string) (string, error) {
+func modelFor(ctx context.Context, c *client.Client, arg string) (string, error) {
 	if _, err := ktrdr.ParseHash(arg); err == nil {
 		return arg, nil
 	}
@@ -145,5 +145,5 @@ func modelFor(ctx context.Context, c *httpapi.Client, arg string) (string, error
 		return "", err
 	}
 	h := ktrdr.Hash(sum.Sum(nil))
-	return h.String(), c.UploadBlob(ctx, h, size, f)
+	return h.String(), c.PutBlob(ctx, ktrdr.Claimed{}, h, size, f)
 }

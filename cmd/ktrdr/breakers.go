@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/resilience"
@@ -30,7 +30,7 @@ func newBreakers(a *app) *cobra.Command {
 	var limit int
 	history := &cobra.Command{
 		Use: "history [NAME]", Short: "Changes of breakers, newest first", Args: atMostOne("NAME of a breaker"),
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 			return a.breakerHistory(ctx, c, strings.Join(args, ""), limit)
 		}),
 	}
@@ -46,7 +46,7 @@ func newBreakerReset(a *app) *cobra.Command {
 	var d resilience.Decision
 	cmd := &cobra.Command{
 		Use: "reset NAME --by WHO --why WHY", Short: "Close a breaker", Args: exactly(1, "the NAME of a breaker: see `ktrdr breakers`"),
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 			b, err := c.ResetBreaker(ctx, args[0], d)
 			return a.decided(b, err)
 		}),
@@ -60,7 +60,7 @@ func newBreakerForce(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "force NAME open|closed|auto --by WHO --why WHY", Short: "Hold a breaker open or closed, or set it back to automatic",
 		Args: exactly(2, "the NAME of a breaker, and open, closed or auto"),
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 			switch d.State = ktrdr.BreakerState(strings.ToUpper(args[1])); d.State {
 			case "AUTO":
 				d.State = ""
@@ -105,7 +105,7 @@ func (a *app) decided(b resilience.Decided, err error) error {
 	})
 }
 
-func (a *app) listBreakers(ctx context.Context, c *httpapi.Client, _ []string) error {
+func (a *app) listBreakers(ctx context.Context, c *client.Client, _ []string) error {
 	all, err := c.Breakers(ctx)
 	return a.show(all, err, func(w io.Writer) {
 		if len(all) == 0 {
@@ -151,7 +151,7 @@ func standing(b resilience.Status) (state, probe string) {
 	return state, "-"
 }
 
-func (a *app) breakerHistory(ctx context.Context, c *httpapi.Client, name string, limit int) error {
+func (a *app) breakerHistory(ctx context.Context, c *client.Client, name string, limit int) error {
 	all, err := c.BreakerHistory(ctx, name, limit)
 	if err != nil {
 		return err
@@ -191,7 +191,7 @@ off; a better one is entered after the services have been healthy for a while.`
 func newDegradation(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "degradation", Short: "Degradation level, health of services, features switched off", Long: degradationHelp, Args: noArgs,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 			d, err := c.Degradation(ctx)
 			return a.show(d, err, func(w io.Writer) { printDegradation(w, d) })
 		}),

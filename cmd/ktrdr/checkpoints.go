@@ -9,8 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/backend"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/internal/term"
 )
 
@@ -26,7 +27,7 @@ func newCheckpointsList(a *app) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the newest checkpoint of each operation", Args: noArgs,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 			page, err := c.ListCheckpoints(ctx, ktrdr.CheckpointQuery{Limit: limit, Cursor: cursor})
 			return a.show(page, err, func(w io.Writer) {
 				if len(page.Checkpoints) == 0 {
@@ -54,7 +55,7 @@ func newCheckpointsShow(a *app) *cobra.Command {
 		history bool
 	)
 	cmd := a.onOperation("show", "Show an operation's newest checkpoint, or its history",
-		func(ctx context.Context, c *httpapi.Client, op ktrdr.OperationID) error {
+		func(ctx context.Context, c *client.Client, op ktrdr.OperationID) error {
 			if history {
 				return a.checkpointHistory(ctx, c, op)
 			}
@@ -66,7 +67,7 @@ func newCheckpointsShow(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) checkpointHistory(ctx context.Context, c *httpapi.Client, op ktrdr.OperationID) error {
+func (a *app) checkpointHistory(ctx context.Context, c *client.Client, op ktrdr.OperationID) error {
 	all, err := c.History(ctx, op)
 	return a.show(all, err, func(w io.Writer) {
 		term.Table(w, "CHECKPOINT\tTYPE\tEPOCH\tSTEP\tSIZE\tCREATED", all, func(k ktrdr.CheckpointInfo) []any {
@@ -93,9 +94,9 @@ func describeCheckpoint(w io.Writer, k ktrdr.Checkpoint) {
 
 func newCheckpointsDelete(a *app) *cobra.Command {
 	return a.onOperation("delete", "Delete an ended operation's checkpoints",
-		func(ctx context.Context, c *httpapi.Client, op ktrdr.OperationID) error {
+		func(ctx context.Context, c *client.Client, op ktrdr.OperationID) error {
 			n, err := c.DeleteCheckpoints(ctx, op)
-			return a.show(httpapi.DeletedCheckpoints{Operation: op, Deleted: n}, err, func(w io.Writer) {
+			return a.show(api.DeletedCheckpoints{Operation: op, Deleted: n}, err, func(w io.Writer) {
 				fmt.Fprintf(w, "%d checkpoints of %s deleted; it can no longer be resumed.\n", n, op)
 			})
 		})
@@ -104,7 +105,7 @@ func newCheckpointsDelete(a *app) *cobra.Command {
 func newCheckpointsStats(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "stats", Short: "Count all checkpoints and their size", Args: noArgs,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 			s, err := c.CheckpointStats(ctx)
 			return a.show(s, err, func(w io.Writer) {
 				fmt.Fprintf(w, "%d checkpoints, %s, the oldest %s\n", s.Total, term.Bytes(s.Bytes), term.Ago(s.Oldest))
@@ -120,7 +121,7 @@ func newCheckpointsCleanup(a *app) *cobra.Command {
 		Long: `Delete checkpoints older than --days, and blobs that no row names any more. The
 newest two of an operation that has not ended and final ones are kept. The
 backend does the same by itself once an hour.`,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 			age, err := backend.Days(fmt.Sprint(days))
 			if err != nil {
 				return usagef("--days %v: %w", days, err)

@@ -8,7 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/api"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/internal/text"
 )
 
@@ -20,14 +21,14 @@ func newCancel(a *app) *cobra.Command {
 	var reason string
 	var follow bool
 	cmd := a.onRunOrOperation("cancel", "Stop a run, or an operation and everything below it",
-		func(ctx context.Context, c *httpapi.Client, run ktrdr.Run) error {
+		func(ctx context.Context, c *client.Client, run ktrdr.Run) error {
 			run, err := c.CancelRun(ctx, run.ID, reason)
 			if err := a.show(run, err, func(w io.Writer) { printCancelledRun(w, run) }); err != nil || !follow {
 				return err
 			}
 			return wasCancelled(a.followRun(ctx, c, run.ID))
 		},
-		func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+		func(ctx context.Context, c *client.Client, id ktrdr.OperationID) error {
 			done, err := c.Cancel(ctx, id, reason)
 			if err := a.show(done, err, func(w io.Writer) { printCancelled(w, id, done) }); err != nil || !follow {
 				return err
@@ -40,7 +41,7 @@ func newCancel(a *app) *cobra.Command {
 	return cmd
 }
 
-func printCancelled(w io.Writer, id ktrdr.OperationID, done httpapi.CancelReply) {
+func printCancelled(w io.Writer, id ktrdr.OperationID, done api.CancelReply) {
 	fmt.Fprintf(w, "%s is %s", id, done.Status)
 	if !done.Status.Terminal() {
 		fmt.Fprint(w, " and will stop at its worker's next heartbeat")
@@ -71,7 +72,7 @@ func wasCancelled(err error) error {
 func newResume(a *app) *cobra.Command {
 	var follow bool
 	cmd := a.onOperation("resume", "Continue a failed or cancelled operation from its checkpoint",
-		func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+		func(ctx context.Context, c *client.Client, id ktrdr.OperationID) error {
 			r, err := c.Resume(ctx, id)
 			if err == nil && follow {
 				return a.follow(ctx, c, id)
@@ -91,7 +92,7 @@ func newResume(a *app) *cobra.Command {
 func newRetry(a *app) *cobra.Command {
 	var start startFlags
 	cmd := a.onOperation("retry", "Repeat an ended operation as a new one",
-		func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+		func(ctx context.Context, c *client.Client, id ktrdr.OperationID) error {
 			started, err := c.Retry(ctx, id, start.key)
 			return a.started(ctx, c, started, err, start.follow)
 		})
@@ -108,7 +109,7 @@ keeps them; missing files are computed again first. Finalists and claims always 
 their files.`
 
 func newPin(a *app) *cobra.Command {
-	cmd := a.onOperation("pin", "Keep the files of a research", func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+	cmd := a.onOperation("pin", "Keep the files of a research", func(ctx context.Context, c *client.Client, id ktrdr.OperationID) error {
 		r, err := c.Pin(ctx, id)
 		return a.show(r, err, func(w io.Writer) { fmt.Fprintf(w, "%s is pinned: its files are kept.\n", r.Operation) })
 	})
@@ -118,7 +119,7 @@ func newPin(a *app) *cobra.Command {
 
 func newUnpin(a *app) *cobra.Command {
 	return a.onOperation("unpin", "Stop keeping the files of a research",
-		func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+		func(ctx context.Context, c *client.Client, id ktrdr.OperationID) error {
 			r, err := c.Unpin(ctx, id)
 			return a.show(r, err, func(w io.Writer) {
 				fmt.Fprintf(w, "%s is not pinned: if it claims nothing, it keeps only its figures.\n", r.Operation)
@@ -142,7 +143,7 @@ type pausedNow struct {
 func (a *app) pausing(use, short string, paused bool, said string) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: noArgs,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 			return a.show(pausedNow{paused}, c.SetPaused(ctx, paused), func(w io.Writer) { fmt.Fprintln(w, said) })
 		}),
 	}

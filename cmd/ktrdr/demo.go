@@ -16,8 +16,8 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/dummy"
-	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/internal/term"
 )
 
@@ -97,7 +97,7 @@ type demo struct {
 	server  *child
 	workers []*child
 	url     string
-	client  *httpapi.Client
+	client  *client.Client
 	root    ktrdr.OperationID
 
 	ops      []ktrdr.Operation
@@ -176,7 +176,7 @@ func killDemo(ctx context.Context, d *demo) error {
 	d.say("a tree of operations is started: %s", d.root)
 	begun := time.Now()
 	var full ktrdr.Operation
-	err = watch(ctx, 200*time.Millisecond, eventsOf(d.client, "", httpapi.FromBeginning), d.tell, func() (bool, error) {
+	err = watch(ctx, 200*time.Millisecond, eventsOf(d.client, "", client.FromBeginning), d.tell, func() (bool, error) {
 		if time.Since(begun) > 2*time.Minute {
 			return false, fmt.Errorf("the tree has not completed within two minutes; the backend said: %s", d.server.log)
 		}

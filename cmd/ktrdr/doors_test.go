@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/report"
@@ -264,7 +264,7 @@ func (d *doors) parallel() {
 	const ten = 10
 	before := d.looks()
 	c := d.client()
-	started, errs := make([]httpapi.Started, ten), make([]error, ten)
+	started, errs := make([]api.Started, ten), make([]error, ten)
 	var all sync.WaitGroup
 	for i := range ten {
 		all.Go(func() {

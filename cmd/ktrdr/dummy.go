@@ -7,8 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr/api"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/dummy"
-	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/internal/term"
 )
 
@@ -24,7 +25,7 @@ func newDummy(a *app) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use: "dummy", Short: "Start a dummy operation", Long: dummyHelp, Args: noArgs,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 			if children < 0 {
 				return usagef("--children must be 0 or more, not %d", children)
 			}
@@ -79,7 +80,7 @@ func (a *app) warn(warnings []string) {
 }
 
 // started tells that an operation was started, or follows it.
-func (a *app) started(ctx context.Context, c *httpapi.Client, s httpapi.Started, err error, follow bool) error {
+func (a *app) started(ctx context.Context, c *client.Client, s api.Started, err error, follow bool) error {
 	if err != nil {
 		return err
 	}

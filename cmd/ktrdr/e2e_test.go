@@ -13,17 +13,17 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/doctor"
 	"github.com/ktrdr/ktrdr/dummy"
-	"github.com/ktrdr/ktrdr/httpapi"
 )
 
 // start starts a dummy operation and returns its id.
 func (l *lab) start(args ...string) string {
 	l.t.Helper()
 	out := l.must(append([]string{"dummy", "--json"}, args...)...)
-	return string(decode[httpapi.Started](l.t, out).Operation)
+	return string(decode[api.Started](l.t, out).Operation)
 }
 
 // op returns an operation as `status --json` shows it.
@@ -35,7 +35,7 @@ func (l *lab) op(id string) ktrdr.Operation {
 // ops are the operations that `ops` lists, each whole.
 func (l *lab) ops(args ...string) (list []ktrdr.Operation) {
 	l.t.Helper()
-	for _, row := range decode[[]httpapi.OperationRow](l.t, l.must(append([]string{"ops", "--json"}, args...)...)) {
+	for _, row := range decode[[]api.OperationRow](l.t, l.must(append([]string{"ops", "--json"}, args...)...)) {
 		list = append(list, l.op(string(row.ID)))
 	}
 	return list
@@ -106,8 +106,8 @@ func TestCLI_CancelsResumesAndRetries(t *testing.T) {
 	}
 	l.refused(exitFailed, "", "resume", id)
 
-	again := decode[httpapi.Started](t, l.must("retry", id, "--json", "--key", "once"))
-	same := decode[httpapi.Started](t, l.must("retry", id, "--json", "--key", "once"))
+	again := decode[api.Started](t, l.must("retry", id, "--json", "--key", "once"))
+	same := decode[api.Started](t, l.must("retry", id, "--json", "--key", "once"))
 	if string(again.Operation) == id || again.RetryOf != ktrdr.OperationID(id) || same.Operation != again.Operation {
 		t.Errorf("retry = %+v, again under its key = %+v", again, same)
 	}
@@ -214,7 +214,7 @@ func TestCLI_ShowsCheckpoints(t *testing.T) {
 func TestCLI_TokensOpenWhatTheirScopeAllows(t *testing.T) {
 	l := newLab(t)
 	l.serve("--workers", "0")
-	made := decode[httpapi.NewTokenReply](t, l.must("token", "create", "reader", "--scope", "read", "--json"))
+	made := decode[api.NewTokenReply](t, l.must("token", "create", "reader", "--scope", "read", "--json"))
 	stranger := *l
 	stranger.env = append([]string{"KTRDR_TOKEN=" + made.Secret}, l.env...)
 	stranger.must("ops")

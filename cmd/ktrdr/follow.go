@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/view"
 )
@@ -23,7 +23,7 @@ for it. Ctrl-C stops following, not the work.`
 
 func newFollow(a *app) *cobra.Command {
 	cmd := a.onRunOrOperation("follow", "Follow a run or an operation to its end; the exit code is its result",
-		func(ctx context.Context, c *httpapi.Client, run ktrdr.Run) error { return a.followRun(ctx, c, run.ID) }, a.follow)
+		func(ctx context.Context, c *client.Client, run ktrdr.Run) error { return a.followRun(ctx, c, run.ID) }, a.follow)
 	cmd.Long = followHelp
 	return cmd
 }
@@ -41,7 +41,7 @@ type follower struct {
 
 // follow shows an operation until it has ended and returns its outcome as an
 // exit code.
-func (a *app) follow(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+func (a *app) follow(ctx context.Context, c *client.Client, id ktrdr.OperationID) error {
 	f := &follower{watcher: newWatcher(a, c), id: id, told: map[ktrdr.OperationID]ktrdr.Status{}}
 	if err := f.look(ctx); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (f *follower) watch(ctx context.Context) error {
 
 // eventsOf yields the events of an operation, or of all. Errors are left out: the
 // client connects again, and the row tells the rest.
-func eventsOf(c *httpapi.Client, id ktrdr.OperationID, after ktrdr.Cursor) func(context.Context) iter.Seq[ktrdr.Event] {
+func eventsOf(c *client.Client, id ktrdr.OperationID, after ktrdr.Cursor) func(context.Context) iter.Seq[ktrdr.Event] {
 	return func(ctx context.Context) iter.Seq[ktrdr.Event] {
 		return func(yield func(ktrdr.Event) bool) {
 			for e, err := range c.FollowEvents(ctx, id, after) {
@@ -214,13 +214,13 @@ const patience = 10 * time.Minute
 // watcher is what the watchers of a run and of an operation have in common.
 type watcher struct {
 	a      *app
-	c      *httpapi.Client
+	c      *client.Client
 	screen *term.Screen // nil when nothing can be redrawn
 
 	away time.Time // since when the server is out of reach
 }
 
-func newWatcher(a *app, c *httpapi.Client) watcher {
+func newWatcher(a *app, c *client.Client) watcher {
 	w := watcher{a: a, c: c}
 	if term.IsTerminal(a.out) && !a.json {
 		w.screen = term.NewScreen(a.out)

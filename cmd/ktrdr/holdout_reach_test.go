@@ -14,7 +14,8 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/api"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/llm/llmtest"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/research"
@@ -90,7 +91,7 @@ func holdoutStaysSealed(t *testing.T, env ...string) {
 // all its files in box.
 func (l *lab) hire(wire, box string) ktrdr.Secret {
 	l.t.Helper()
-	token := decode[httpapi.NewTokenReply](l.t, l.must("token", "create", "box", "--scope", "worker", "--json"))
+	token := decode[api.NewTokenReply](l.t, l.must("token", "create", "box", "--scope", "worker", "--json"))
 	tmp := filepath.Join(box, "tmp")
 	if err := os.Mkdir(tmp, 0o700); err != nil {
 		l.t.Fatal(err)
@@ -105,7 +106,7 @@ func (l *lab) hire(wire, box string) ktrdr.Secret {
 // the work of a designer and of an assessor.
 func (l *lab) burgle(secret ktrdr.Secret, spec research.Spec) {
 	l.t.Helper()
-	thief, err := httpapi.NewClient(l.url, secret, httpapi.ClientOptions{})
+	thief, err := client.New(l.url, secret, client.Options{})
 	if err != nil {
 		l.t.Fatal(err)
 	}

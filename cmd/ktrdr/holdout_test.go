@@ -5,7 +5,8 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/api"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -25,8 +26,8 @@ func TestServe_AWorkersTokenDoesNotOpenTheHoldout(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	token := decode[httpapi.NewTokenReply](t, l.must("token", "create", "box", "--scope", "worker", "--json"))
-	c, err := httpapi.NewClient(l.url, ktrdr.Secret(token.Secret), httpapi.ClientOptions{})
+	token := decode[api.NewTokenReply](t, l.must("token", "create", "box", "--scope", "worker", "--json"))
+	c, err := client.New(l.url, ktrdr.Secret(token.Secret), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

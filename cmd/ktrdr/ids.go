@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/internal/term"
 )
 
@@ -34,13 +34,13 @@ func named(id ktrdr.OperationID, text string) bool {
 const searched = 10_000
 
 // resolve finds the operation that a whole or a short id means.
-func resolve(ctx context.Context, c *httpapi.Client, text string) (ktrdr.OperationID, error) {
+func resolve(ctx context.Context, c *client.Client, text string) (ktrdr.OperationID, error) {
 	return resolveAs(ctx, c, text, "")
 }
 
 // resolveAs is resolve for who wants an operation of a type: of a tree it is
 // then the one of that type. An empty type means the tree's top.
-func resolveAs(ctx context.Context, c *httpapi.Client, text string, want ktrdr.Type) (ktrdr.OperationID, error) {
+func resolveAs(ctx context.Context, c *client.Client, text string, want ktrdr.Type) (ktrdr.OperationID, error) {
 	if fullID.MatchString(text) {
 		op, err := c.Operation(ctx, ktrdr.OperationID(text))
 		return op.ID, unknownName(err)
@@ -116,7 +116,7 @@ func (a *app) completeIDs(cmd *cobra.Command, args []string, typed string) ([]st
 	if len(args) > 0 {
 		return nil, none
 	}
-	return a.offers(cmd, func(ctx context.Context, c *httpapi.Client) (offers []string) {
+	return a.offers(cmd, func(ctx context.Context, c *client.Client) (offers []string) {
 		page, _ := c.List(ctx, ktrdr.OperationQuery{Limit: 100})
 		for _, op := range page.Operations {
 			if named(op.ID, typed) {
@@ -129,7 +129,7 @@ func (a *app) completeIDs(cmd *cobra.Command, args []string, typed string) ([]st
 
 // offers asks the server for completions. The shell shows no errors: without an
 // answer there are none.
-func (a *app) offers(cmd *cobra.Command, ask func(ctx context.Context, c *httpapi.Client) []string) []string {
+func (a *app) offers(cmd *cobra.Command, ask func(ctx context.Context, c *client.Client) []string) []string {
 	ctx, cancel := context.WithTimeout(cmd.Context(), shortly)
 	defer cancel()
 	c, err := a.connect()
@@ -140,11 +140,11 @@ func (a *app) offers(cmd *cobra.Command, ask func(ctx context.Context, c *httpap
 }
 
 // onOperation makes a command that asks the server about one operation.
-func (a *app) onOperation(use, short string, ask func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error) *cobra.Command {
+func (a *app) onOperation(use, short string, ask func(ctx context.Context, c *client.Client, id ktrdr.OperationID) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use + " OPERATION", Short: short,
 		Args: exactly(1, "one OPERATION: its id, or enough of it"), ValidArgsFunction: a.completeIDs,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 			id, err := resolve(ctx, c, args[0])
 			if err != nil {
 				return err

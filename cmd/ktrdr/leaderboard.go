@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/internal/view"
 	"github.com/ktrdr/ktrdr/report"
 )
@@ -24,7 +24,7 @@ func newLeaderboard(a *app) *cobra.Command {
 	var q report.LeaderboardQuery
 	cmd := &cobra.Command{
 		Use: "leaderboard", Short: "The best researches: claims first, then by deflated Sharpe ratio", Long: leaderboardHelp, Args: noArgs,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 			if !slices.Contains(report.Sorts, q.Sort) {
 				return noneSuch("--sort", q.Sort, report.Sorts)
 			}

@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/blob"
 	"github.com/ktrdr/ktrdr/doctor"
-	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/local"
@@ -156,7 +156,7 @@ func TestLibrary_WhatOneBackendImportsAnotherResearches(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.put("eur.csv", text.String())
-	var started httpapi.Started
+	var started api.Started
 	load := map[string]any{"path": "eur.csv", "symbol": "EURUSD", "timeframe": "1h"}
 	if err := json.Unmarshal(l.post("/api/v1/data/load", 202, load), &started); err != nil {
 		t.Fatal(err)
@@ -346,7 +346,7 @@ func TestData_DeleteAndRenameKeepTheLedgerAndWhatIsPinned(t *testing.T) {
 		l.refused(exitUsage, "there are no bars of EURUSD 1h", "data", "delete", "EURUSD", "1h")
 		l.refused(exitUsage, "no 1h bars of EURUSD", "train", "rsi_mean_reversion", "--seed", "2")
 		again := l.must("retry", string(model.ID), "--json") // what was pinned is still there
-		id := decode[httpapi.Started](t, again).Operation
+		id := decode[api.Started](t, again).Operation
 		if op := l.until(string(id), "it ends", func(op ktrdr.Operation) bool { return op.Status.Terminal() }); op.Status != ktrdr.Completed {
 			t.Errorf("a training of deleted bars ended %s: %s", op.Status, op.ErrorMessage)
 		}

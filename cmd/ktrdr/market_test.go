@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/market"
@@ -196,7 +196,7 @@ func TestMarkets_AreAssignedAtStartAndByImports(t *testing.T) {
 	load := func(more map[string]any) ktrdr.Operation {
 		body := map[string]any{"path": "short.csv", "symbol": "SHORT", "timeframe": "1h"}
 		maps.Copy(body, more)
-		var started httpapi.Started
+		var started api.Started
 		if err := json.Unmarshal(l.post("/api/v1/data/load", 202, body), &started); err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/internal/view"
 	"github.com/ktrdr/ktrdr/research"
 )
@@ -45,7 +45,7 @@ func (f *memoryFlags) add(cmd *cobra.Command) {
 }
 
 func (a *app) remember(kind string, f *memoryFlags) func(*cobra.Command, []string) error {
-	return a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+	return a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 		run, err := runID(ctx, c, f.run)
 		if err != nil {
 			return err
@@ -73,7 +73,7 @@ are left.`
 func newMemoryShow(a *app) *cobra.Command {
 	var conversation bool
 	cmd := a.onOperation("show", "Show one research: result, hypothesis, strategy",
-		func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+		func(ctx context.Context, c *client.Client, id ktrdr.OperationID) error {
 			if conversation {
 				t, err := c.Conversation(ctx, id)
 				return a.show(t, err, func(w io.Writer) { view.Conversation(w, a.palette(), t) })

@@ -11,7 +11,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backend"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/view"
 	"github.com/ktrdr/ktrdr/jobs"
@@ -21,7 +21,7 @@ func newModels(a *app) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use: "models", Short: "List trained models, or save the file of one", Args: noSuchPart,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 			return a.listModels(ctx, c, limit)
 		}),
 	}
@@ -30,7 +30,7 @@ func newModels(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) listModels(ctx context.Context, c *httpapi.Client, limit int) error {
+func (a *app) listModels(ctx context.Context, c *client.Client, limit int) error {
 	models, next, err := c.Models(ctx, limit, "")
 	return a.show(models, err, func(w io.Writer) {
 		if len(models) == 0 {
@@ -51,7 +51,7 @@ func newModelsSave(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "save TRAINING FILE", Short: "Save the model file of a training",
 		Args: exactly(2, "a TRAINING and a FILE"), ValidArgsFunction: a.completeModels,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 			blob, err := openModel(ctx, c, args[0])
 			if err != nil {
 				return err
@@ -73,7 +73,7 @@ type savedFile struct {
 
 // openModel reads a model from the server: one named by its hash, or that of a
 // training. The bytes are checked on the way.
-func openModel(ctx context.Context, c *httpapi.Client, arg string) (io.ReadCloser, error) {
+func openModel(ctx context.Context, c *client.Client, arg string) (io.ReadCloser, error) {
 	if h, err := ktrdr.ParseHash(arg); err == nil {
 		return c.OpenBlob(ctx, h)
 	}
@@ -99,7 +99,7 @@ func (a *app) completeModels(cmd *cobra.Command, args []string, typed string) ([
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	return a.offers(cmd, func(ctx context.Context, c *httpapi.Client) (offers []string) {
+	return a.offers(cmd, func(ctx context.Context, c *client.Client) (offers []string) {
 		models, _, _ := c.Models(ctx, 100, "")
 		for _, m := range models {
 			if named(m.Operation, typed) {
@@ -134,7 +134,7 @@ func newPredict(a *app) *cobra.Command {
 	bounded(cmd, "last", &r.Last, 1, jobs.MostPredicted)
 	f.BoolVar(&r.OpenHoldout, "open-holdout", false, "read into the holdout; this is counted as a look")
 	_ = cmd.RegisterFlagCompletionFunc("symbol", a.completeSymbols)
-	cmd.RunE = a.asking(func(ctx context.Context, c *httpapi.Client, args []string) (err error) {
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) (err error) {
 		if r.Model, err = modelFor(ctx, c, args[0]); err != nil {
 			return err
 		}

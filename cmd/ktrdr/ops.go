@@ -10,7 +10,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backend"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/internal/view"
 )
@@ -57,11 +57,11 @@ func newOpsList(a *app, use string) *cobra.Command {
 	cmd.Flags().IntVar(&f.limit, "limit", 50, "largest number of rows")
 	cmd.Flags().BoolVar(&f.all, "all", false, "all of them, page by page")
 	_ = cmd.RegisterFlagCompletionFunc("parent", a.completeIDs)
-	cmd.RunE = a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error { return a.listOps(ctx, c, f) })
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error { return a.listOps(ctx, c, f) })
 	return cmd
 }
 
-func (f opsFlags) query(ctx context.Context, c *httpapi.Client) (ktrdr.OperationQuery, error) {
+func (f opsFlags) query(ctx context.Context, c *client.Client) (ktrdr.OperationQuery, error) {
 	q := ktrdr.OperationQuery{ActiveOnly: f.active, Resumable: f.resumable, Roots: f.roots, Sort: f.sort, Limit: f.limit}
 	if err := checkSort(f.sort); err != nil {
 		return q, err
@@ -86,7 +86,7 @@ func (f opsFlags) query(ctx context.Context, c *httpapi.Client) (ktrdr.Operation
 	return q, err
 }
 
-func (a *app) listOps(ctx context.Context, c *httpapi.Client, f opsFlags) error {
+func (a *app) listOps(ctx context.Context, c *client.Client, f opsFlags) error {
 	q, err := f.query(ctx, c)
 	if err != nil {
 		return err
@@ -139,13 +139,13 @@ func newEvents(a *app) *cobra.Command {
 		Use: "events [OPERATION]", Short: "Print events as they happen", Long: eventsHelp,
 		ValidArgsFunction: a.completeIDs,
 		Args:              atMostOne("OPERATION"),
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 			cursor, err := ktrdr.ParseCursor(after)
 			if err != nil {
 				return usagef("--after: %w", err)
 			}
 			if after != "" && cursor == (ktrdr.Cursor{}) {
-				cursor = httpapi.FromBeginning
+				cursor = client.FromBeginning
 			}
 			kinds, err := chosen("--kind", given, ktrdr.EventKinds)
 			if err != nil {
@@ -171,7 +171,7 @@ func newEvents(a *app) *cobra.Command {
 
 // stream prints events until the context ends or, for one operation, until it
 // has ended.
-func (a *app) stream(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID, after ktrdr.Cursor, kinds []ktrdr.EventKind) error {
+func (a *app) stream(ctx context.Context, c *client.Client, id ktrdr.OperationID, after ktrdr.Cursor, kinds []ktrdr.EventKind) error {
 	for e, err := range c.FollowEvents(ctx, id, after, kinds...) {
 		if err != nil {
 			if ctx.Err() != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/research"
@@ -151,7 +151,7 @@ func (l *lab) tradesByHand() {
 	}
 	l.refused(exitUsage, "trained on AAA and on BBB: say which one to predict with --symbol AAA", "predict", string(model.ID))
 	if made := l.run("backtest", string(model.ID), "--symbol", "AAA", "--symbol", "BBB", "--json"); made.code != exitOK ||
-		decode[httpapi.Started](l.t, made.out).Operation == "" {
+		decode[api.Started](l.t, made.out).Operation == "" {
 		l.t.Errorf("--symbol twice: %+v", made)
 	}
 }

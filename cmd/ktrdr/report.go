@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/spf13/cobra"
 
-	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/report"
 )
 
@@ -30,7 +30,7 @@ func newReport(a *app) *cobra.Command {
 	var f reportFlags
 	cmd := &cobra.Command{
 		Use: "report", Short: "What happened overnight: results, failures, machines, money", Long: reportHelp, Args: noArgs,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error { return a.report(ctx, c, f) }),
+		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error { return a.report(ctx, c, f) }),
 	}
 	cmd.Flags().StringVar(&f.since, "since", "", "how far back: `TIME`, a duration, or last (default 12h)")
 	cmd.Flags().StringVar(&f.run, "run", "", "only the researches of this `RUN`")
@@ -38,7 +38,7 @@ func newReport(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) report(ctx context.Context, c *httpapi.Client, f reportFlags) error {
+func (a *app) report(ctx context.Context, c *client.Client, f reportFlags) error {
 	if f.markdown && a.json {
 		return usagef("--markdown and --json are two forms of the same: leave one of them out")
 	}

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/dummy"
-	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/report"
 )
 
@@ -51,13 +51,13 @@ func (l *lab) reports(what string, ok func(report.Report) bool, args ...string) 
 	}
 }
 
-func (l *lab) client() *httpapi.Client {
+func (l *lab) client() *client.Client {
 	l.t.Helper()
 	token, err := backend.ReadToken(filepath.Join(l.data, backend.TokenFile))
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	c, err := httpapi.NewClient(l.url, token, httpapi.ClientOptions{})
+	c, err := client.New(l.url, token, client.Options{})
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/designer"
-	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/research"
@@ -55,7 +55,7 @@ func newResearch(a *app) *cobra.Command {
 		Use: "research [GOAL]", Short: "Research a goal: design, train, backtest, judge", Long: researchHelp,
 		Args: atMostOne("GOAL: put it into quotes"),
 	}
-	cmd.RunE = a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 		if most := f.most(); cmd.Flags().Changed("count") && (f.Count < 1 || f.Count > most) {
 			return usagef("--count must be 1 to %d, not %d", most, f.Count)
 		}
@@ -96,7 +96,7 @@ func (f researchFlags) most() int {
 	return research.MaxCount
 }
 
-func (a *app) research(ctx context.Context, c *httpapi.Client, f researchFlags) error {
+func (a *app) research(ctx context.Context, c *client.Client, f researchFlags) error {
 	if f.file != "" {
 		var t jobs.TrainingRequest
 		if err := nameStrategy(&t, f.file); err != nil {

@@ -10,7 +10,8 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/api"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/internal/view"
 	"github.com/ktrdr/ktrdr/jobs"
 )
@@ -114,7 +115,7 @@ func TestCLI_CancelledTrainingGoesOnWhereItWas(t *testing.T) {
 	l := newLab(t, "KTRDR_KERNEL=reference")
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "6000", "--seed", "7")
 	l.serve("--workers", "1")
-	begun := decode[httpapi.Started](t, l.must("train", "gru_breakout", "--json"))
+	begun := decode[api.Started](t, l.must("train", "gru_breakout", "--json"))
 	id := string(begun.Operation)
 	l.until(id, "telling its loss", func(op ktrdr.Operation) bool {
 		return op.MaxStep > 3 && strings.Contains(view.ProgressText(op.Progress), "loss")
@@ -138,7 +139,7 @@ func TestServe_ImportsAFileOfItsFolder(t *testing.T) {
 		0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := httpapi.NewClient(l.url, "", httpapi.ClientOptions{})
+	c, err := client.New(l.url, "", client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/backend"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/internal/view"
 	"github.com/ktrdr/ktrdr/research"
 )
@@ -35,14 +36,14 @@ func newResults(a *app) *cobra.Command {
 		cursor  string
 	)
 	cmd := a.onOperation("results", "Show the result of an operation",
-		func(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+		func(ctx context.Context, c *client.Client, id ktrdr.OperationID) error {
 			r, next, err := c.Results(ctx, id, include, limit, cursor)
 			if err != nil {
 				return err
 			}
 			var lost error
 			if cursor == "" && slices.Contains(backend.Types()[r.Type].Columns, "curve") && r.Status == ktrdr.Completed {
-				var shown httpapi.Results
+				var shown api.Results
 				shown, _, lost = c.Results(ctx, id, []string{"curve"}, 0, "")
 				r.Curve = shown.Curve
 			}
@@ -64,14 +65,14 @@ func newResults(a *app) *cobra.Command {
 // resultsPage is the answer with the verdict, of a research, and where the next
 // page begins.
 type resultsPage struct {
-	httpapi.Results
+	api.Results
 	Verdict *research.Assessment `json:"verdict,omitempty"`
 	Next    string               `json:"next_cursor,omitempty"`
 }
 
 // verdictOn reads the verdict on a research that has one: the result of its newest
 // assessment. It is nil for other operations, and on later pages.
-func verdictOn(ctx context.Context, c *httpapi.Client, r httpapi.Results, cursor string) (*research.Assessment, error) {
+func verdictOn(ctx context.Context, c *client.Client, r api.Results, cursor string) (*research.Assessment, error) {
 	if r.Type != ktrdr.AgentResearch || r.Status != ktrdr.Completed || cursor != "" {
 		return nil, nil //nolint:nilnil // there is none
 	}

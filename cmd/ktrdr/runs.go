@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/view"
 )
@@ -19,13 +19,13 @@ const runPrefix = "run_"
 func isRunID(text string) bool { return strings.HasPrefix(text, runPrefix) }
 
 // resolveRun finds the run that a whole id, or the beginning of one, means.
-func resolveRun(ctx context.Context, c *httpapi.Client, text string) (ktrdr.Run, error) {
+func resolveRun(ctx context.Context, c *client.Client, text string) (ktrdr.Run, error) {
 	run, err := c.Run(ctx, text)
 	return run, unknownName(err)
 }
 
 // runID is the id of the run that a flag names; empty if it names none.
-func runID(ctx context.Context, c *httpapi.Client, text string) (string, error) {
+func runID(ctx context.Context, c *client.Client, text string) (string, error) {
 	if text == "" {
 		return "", nil
 	}
@@ -35,19 +35,19 @@ func runID(ctx context.Context, c *httpapi.Client, text string) (string, error) 
 
 // onRunOrOperation makes a command whose argument is a run or an operation.
 func (a *app) onRunOrOperation(use, short string,
-	run func(context.Context, *httpapi.Client, ktrdr.Run) error, op func(context.Context, *httpapi.Client, ktrdr.OperationID) error,
+	run func(context.Context, *client.Client, ktrdr.Run) error, op func(context.Context, *client.Client, ktrdr.OperationID) error,
 ) *cobra.Command {
 	return &cobra.Command{
 		Use: use + " RUN|OPERATION", Short: short,
 		Args: exactly(1, "one RUN or OPERATION: its id, or enough of it"), ValidArgsFunction: a.completeRunsAndIDs,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 			return runOrOperation(ctx, c, args[0], run, op)
 		}),
 	}
 }
 
-func runOrOperation(ctx context.Context, c *httpapi.Client, arg string,
-	run func(context.Context, *httpapi.Client, ktrdr.Run) error, op func(context.Context, *httpapi.Client, ktrdr.OperationID) error,
+func runOrOperation(ctx context.Context, c *client.Client, arg string,
+	run func(context.Context, *client.Client, ktrdr.Run) error, op func(context.Context, *client.Client, ktrdr.OperationID) error,
 ) error {
 	if isRunID(arg) {
 		found, err := resolveRun(ctx, c, arg)
@@ -70,7 +70,7 @@ func (a *app) completeRunsAndIDs(cmd *cobra.Command, args []string, typed string
 	if len(args) > 0 || !strings.HasPrefix(typed, runPrefix[:min(len(typed), len(runPrefix))]) {
 		return offers, directive
 	}
-	runs := a.offers(cmd, func(ctx context.Context, c *httpapi.Client) (runs []string) {
+	runs := a.offers(cmd, func(ctx context.Context, c *client.Client) (runs []string) {
 		page, _ := c.Runs(ctx, ktrdr.RunQuery{Limit: 50})
 		for _, r := range page.Runs {
 			if strings.HasPrefix(r.ID, typed) {
@@ -93,7 +93,7 @@ func newRuns(a *app) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use: "runs", Short: "List runs, newest first, with the counts of their researches", Long: runsHelp, Args: noArgs,
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 			if err := checkSort(q.Sort); err != nil {
 				return err
 			}

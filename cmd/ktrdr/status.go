@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/view"
 	"github.com/ktrdr/ktrdr/research"
@@ -21,11 +21,11 @@ func newStatus(a *app) *cobra.Command {
 		Use: "status [RUN|OPERATION]", Short: "Show the state of the server, of a run or of an operation",
 		ValidArgsFunction: a.completeRunsAndIDs,
 		Args:              atMostOne("RUN or OPERATION"),
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 			if len(args) == 0 {
 				return a.health(ctx, c)
 			}
-			return runOrOperation(ctx, c, args[0], func(_ context.Context, _ *httpapi.Client, run ktrdr.Run) error {
+			return runOrOperation(ctx, c, args[0], func(_ context.Context, _ *client.Client, run ktrdr.Run) error {
 				return a.print(run, func(w io.Writer) { view.Run(w, run) })
 			}, a.operation)
 		}),
@@ -33,7 +33,7 @@ func newStatus(a *app) *cobra.Command {
 }
 
 // health prints how the server is; a degraded one makes the exit code 1.
-func (a *app) health(ctx context.Context, c *httpapi.Client) error {
+func (a *app) health(ctx context.Context, c *client.Client) error {
 	st, err := c.ResearchStatus(ctx) // before health, which then is no older
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ type serverStatus struct {
 	Research research.Status `json:"research"`
 }
 
-func (a *app) operation(ctx context.Context, c *httpapi.Client, id ktrdr.OperationID) error {
+func (a *app) operation(ctx context.Context, c *client.Client, id ktrdr.OperationID) error {
 	op, err := c.Operation(ctx, id)
 	if err != nil {
 		return err

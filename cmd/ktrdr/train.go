@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/local"
 	"github.com/ktrdr/ktrdr/strategy"
@@ -36,7 +36,7 @@ func newTrain(a *app) *cobra.Command {
 		Use: "train STRATEGY", Short: "Train a strategy's network", Long: trainHelp,
 		Args: exactly(1, "one STRATEGY: a file or a name"), ValidArgsFunction: a.completeStrategies,
 	}
-	cmd.RunE = a.asking(func(ctx context.Context, c *httpapi.Client, args []string) error {
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 		if err := nameStrategy(&r, args[0]); err != nil {
 			return err
 		}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/internal/backoff"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
@@ -40,7 +40,7 @@ type runWatcher struct {
 
 // followRun shows a run until it has ended and returns its outcome as an exit
 // code.
-func (a *app) followRun(ctx context.Context, c *httpapi.Client, id string) error {
+func (a *app) followRun(ctx context.Context, c *client.Client, id string) error {
 	w := &runWatcher{watcher: newWatcher(a, c), run: ktrdr.Run{ID: id}, told: map[ktrdr.OperationID]research.Phase{}}
 	err := w.watch(ctx)
 	if err == nil {

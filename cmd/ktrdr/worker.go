@@ -18,7 +18,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/blob"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/neural"
@@ -187,7 +187,7 @@ func newWorkers(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "workers", Short: "List the workers that are alive", Args: noArgs,
 		Long: "List the workers that are alive. --all also lists the dead workers of the last day.",
-		RunE: a.asking(func(ctx context.Context, c *httpapi.Client, _ []string) error {
+		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 			known, err := c.Workers(ctx)
 			if err != nil {
 				return err

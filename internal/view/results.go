@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/internal/term"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
@@ -18,7 +18,7 @@ import (
 	"github.com/ktrdr/ktrdr/research"
 )
 
-func Results(w io.Writer, p term.Palette, r httpapi.Results, verdict *research.Assessment, next string) {
+func Results(w io.Writer, p term.Palette, r api.Results, verdict *research.Assessment, next string) {
 	fmt.Fprintf(w, "%s  %s\n", r.Operation, p.Status(r.Status))
 	if r.ErrorMessage != "" {
 		fmt.Fprintln(w, term.Plain(r.ErrorMessage))
@@ -164,7 +164,7 @@ func Verdict(w io.Writer, p term.Palette, a *research.Assessment) {
 
 // printLedger prints the row of the ledger that belongs to a result, and the
 // looks at the holdout.
-func printLedger(w io.Writer, r httpapi.Results) {
+func printLedger(w io.Writer, r api.Results) {
 	if t := r.Trial; t != nil {
 		fmt.Fprintf(w, "%s %s, prices %s: %s and %s at the holdout so far; this one: %s\n", term.Plain(t.Symbols), term.Plain(t.Timeframes),
 			term.Prices(t.MadeUp),

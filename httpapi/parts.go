@@ -6,6 +6,13 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/agent"
+	"github.com/ktrdr/ktrdr/indicator"
+	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/llm"
+	"github.com/ktrdr/ktrdr/report"
+	"github.com/ktrdr/ktrdr/research"
+	"github.com/ktrdr/ktrdr/resilience"
 	"github.com/ktrdr/ktrdr/thread"
 )
 
@@ -45,7 +52,7 @@ type Work interface {
 // Operations is a user's side.
 type Operations interface {
 	Submit(ctx context.Context, op ktrdr.NewOperation, key ktrdr.IdempotencyKey) (ktrdr.Operation, error)
-	// SubmitAll submits several in their order, all or none, each with its key.
+	// SubmitAll submits several in their order, all or api.None, each with its key.
 	SubmitAll(ctx context.Context, ops []ktrdr.NewOperation, keys []ktrdr.IdempotencyKey) ([]ktrdr.Operation, error)
 	Operation(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operation, error)
 	List(ctx context.Context, q ktrdr.OperationQuery) (ktrdr.OperationPage, error)
@@ -106,4 +113,63 @@ type Tokens interface {
 	Tokens(ctx context.Context) ([]ktrdr.Token, error)
 	RevokeToken(ctx context.Context, id string) error
 	TokenByHash(ctx context.Context, h ktrdr.Hash) (ktrdr.Token, error)
+}
+
+// Desk makes operations of requests for trainings, backtests and imports, and
+// knows the library: *jobs.Desk. It refuses a bad request before anything is
+// created.
+type Desk interface {
+	Training(ctx context.Context, r jobs.TrainingRequest) (jobs.Accepted, error)
+	Backtest(ctx context.Context, r jobs.BacktestRequest) (jobs.Accepted, error)
+	DataLoad(ctx context.Context, r jobs.DataLoadRequest) (jobs.Accepted, error)
+	Predict(ctx context.Context, r jobs.PredictionRequest) (jobs.Prediction, error)
+
+	// Models returns a page of trained models, newest first, and where the next
+	// begins.
+	Models(ctx context.Context, limit int, cursor string) ([]jobs.TrainedModel, string, error)
+	Strategies(ctx context.Context) ([]jobs.Strategy, error)
+	AddStrategy(ctx context.Context, r jobs.StrategyRequest) (jobs.Strategy, error)
+	DeleteStrategy(ctx context.Context, name string) error
+	Indicators() []indicator.Description
+	Series(ctx context.Context) ([]jobs.LibrarySeries, error)
+	DeleteSeries(ctx context.Context, symbol, timeframe string) (jobs.DeletedSeries, error)
+	RenameSeries(ctx context.Context, r jobs.RenameRequest) ([]jobs.LibrarySeries, error)
+	DecideMarket(ctx context.Context, r jobs.MarketRequest) (jobs.LibrarySeries, error)
+
+	// Columns returns a page of what a backtest stored.
+	Columns(ctx context.Context, op ktrdr.Operation, q jobs.Page) (jobs.Columns, error)
+	// File returns a file that an operation made; one of a compacted operation
+	// is computed again.
+	File(ctx context.Context, op ktrdr.Operation, name string) ([]byte, error)
+	// Pin keeps the files of the research that an operation belongs to, or lets
+	// it be compacted, and returns the research.
+	Pin(ctx context.Context, id ktrdr.OperationID, pinned bool) (ktrdr.Operation, error)
+}
+
+// Research creates researches and reads what they left: research.Desk,
+// research.Views, report.Reporter and agent.Conversations.
+type Research interface {
+	// Start creates a run of researches. Under a key a repeated request
+	// completes what an interrupted one began.
+	Start(ctx context.Context, r research.Request, key ktrdr.IdempotencyKey) (research.Triggered, error)
+	// Status lists that number of waiting researches at most.
+	Status(ctx context.Context, waiting int) (research.Status, error)
+	Budget(ctx context.Context) (research.BudgetStatus, error)
+	// Memory returns a page of one kind, newest first, and where the next begins.
+	Memory(ctx context.Context, q research.MemoryQuery) (research.MemoryPage, string, error)
+	Experiment(ctx context.Context, id ktrdr.OperationID) (research.ExperimentRow, error)
+	Conversation(ctx context.Context, id ktrdr.OperationID) (agent.Conversation, error)
+	Leaderboard(ctx context.Context, q report.LeaderboardQuery) (report.Leaderboard, error)
+	Report(ctx context.Context, q report.Query) (report.Report, error)
+}
+
+// Resilience keeps the circuit breakers and decides what is shed.
+type Resilience interface {
+	Breakers() []resilience.Status
+	BreakerHistory(ctx context.Context, name string, limit int) ([]ktrdr.BreakerChange, error)
+	ResetBreaker(ctx context.Context, name string, d resilience.Decision) (resilience.Decided, error)
+	ForceBreaker(ctx context.Context, name string, d resilience.Decision) (resilience.Decided, error)
+	Degradation() resilience.DegradationStatus
+	// Models lists the language models that may be asked, in their order.
+	Models() []llm.ModelHealth
 }

@@ -1,25 +1,25 @@
-package httpapi
+package client
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
-	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/internal/backoff"
 )
 
 const (
-	followSilence  = 3 * streamBeat  // a server that is there says so more often
-	followPatience = 2 * time.Minute // how long a lost server is waited for
+	followSilence  = 3 * api.StreamBeat // a server that is there says so more often
+	followPatience = 2 * time.Minute    // how long a lost server is waited for
 	maxEventLine   = 4 << 20
 )
 
@@ -36,15 +36,43 @@ var FromBeginning = ktrdr.Cursor{Tx: -1}
 // A connection that breaks is made again and goes on where it was, for two
 // minutes. The first connection is not: a server that is away is reported at
 // once. An error ends the sequence.
-func (cl *Client) FollowEvents(ctx context.Context, op ktrdr.OperationID, after ktrdr.Cursor,
+func (c *Client) FollowEvents(ctx context.Context, op ktrdr.OperationID, after ktrdr.Cursor,
 	kinds ...ktrdr.EventKind,
 ) iter.Seq2[ktrdr.Event, error] {
 	return func(yield func(ktrdr.Event, error) bool) {
-		f := &follower{op: op, kinds: kinds, after: after, placed: after != (ktrdr.Cursor{}), yield: yield}
-		if after == FromBeginning {
-			f.after = ktrdr.Cursor{}
+		in := api.EventsRequest{Kinds: kinds} // LastEvent is the place in the log
+		switch after {
+		case ktrdr.Cursor{}:
+		case FromBeginning:
+			in.LastEvent = ktrdr.Cursor{}.String()
+		default:
+			in.LastEvent = after.String()
 		}
-		if err := cl.follow(ctx, &streamReader{request: f.request, deliver: f.deliver}); err != nil {
+		r := &streamReader{
+			request: func() request {
+				if op == "" {
+					return requestOf(api.Events, in)
+				}
+				return requestOf(api.OperationEvents, api.OperationEventsRequest{ByID: api.ByID{ID: op}, EventsRequest: in, UntilTerminal: true})
+			},
+			deliver: func(got streamed) error {
+				at, err := ktrdr.ParseCursor(got.id)
+				if err != nil {
+					return err
+				}
+				if e := (ktrdr.Event{Cursor: at}); got.data != "" {
+					if err := json.Unmarshal([]byte(got.data), &e); err != nil {
+						return fmt.Errorf("event %s: %w", got.id, err)
+					}
+					if !yield(e, nil) {
+						return errStopped
+					}
+				}
+				in.LastEvent = cmp.Or(got.id, in.LastEvent)
+				return nil
+			},
+		}
+		if err := c.follow(ctx, r); err != nil {
 			yield(ktrdr.Event{}, err)
 		}
 	}
@@ -53,12 +81,12 @@ func (cl *Client) FollowEvents(ctx context.Context, op ktrdr.OperationID, after 
 // FollowRun yields a run now and again whenever it has changed, until it has
 // ended. Connections are made again as by FollowEvents. An error ends the
 // sequence.
-func (cl *Client) FollowRun(ctx context.Context, id string) iter.Seq2[ktrdr.Run, error] {
+func (c *Client) FollowRun(ctx context.Context, id string) iter.Seq2[ktrdr.Run, error] {
 	return func(yield func(ktrdr.Run, error) bool) {
 		r := &streamReader{
-			request: func() request { return request{method: http.MethodGet, path: runPath(id) + "/events"} },
+			request: func() request { return requestOf(api.RunEvents, api.ByKey{ID: id}) },
 			deliver: func(in streamed) error {
-				if in.kind != eventRun {
+				if in.kind != api.EventRun {
 					return nil
 				}
 				var run ktrdr.Run
@@ -71,7 +99,7 @@ func (cl *Client) FollowRun(ctx context.Context, id string) iter.Seq2[ktrdr.Run,
 				return nil
 			},
 		}
-		if err := cl.follow(ctx, r); err != nil {
+		if err := c.follow(ctx, r); err != nil {
 			yield(ktrdr.Run{}, err)
 		}
 	}
@@ -79,15 +107,15 @@ func (cl *Client) FollowRun(ctx context.Context, id string) iter.Seq2[ktrdr.Run,
 
 // follow reads a stream to its end, over as many connections as it takes. An end
 // that the consumer or ctx asked for is no error.
-func (cl *Client) follow(ctx context.Context, r *streamReader) error {
-	err := r.once(ctx, cl)
+func (c *Client) follow(ctx context.Context, r *streamReader) error {
+	err := r.once(ctx, c)
 	lost, failed := time.Now(), 0
 	for err != nil && r.connected && ktrdr.CodeOf(err).Retryable() && time.Since(lost) < followPatience {
 		if !followRetries.Wait(ctx, failed) {
 			return nil
 		}
 		seen := r.received
-		if err = r.once(ctx, cl); r.received > seen {
+		if err = r.once(ctx, c); r.received > seen {
 			lost, failed = time.Now(), 0
 		} else {
 			failed++
@@ -100,7 +128,7 @@ func (cl *Client) follow(ctx context.Context, r *streamReader) error {
 }
 
 // errStopped ends a stream whose consumer wants no more.
-var errStopped = ktrdr.Errorf(ktrdr.CodeCancelled, "nobody listens any more")
+var errStopped = ktrdr.Errorf(ktrdr.CodeCancelled, "the consumer has stopped")
 
 // streamReader reads one stream after another.
 type streamReader struct {
@@ -112,13 +140,13 @@ type streamReader struct {
 }
 
 // once reads one stream to its end: nil when the server said that it is over.
-func (r *streamReader) once(ctx context.Context, cl *Client) error {
+func (r *streamReader) once(ctx context.Context, c *Client) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	silence := time.AfterFunc(cl.timeout, func() { cancel(errTimeout) })
+	silence := time.AfterFunc(c.timeout, func() { cancel(errTimeout) })
 	defer silence.Stop()
 
-	res, err := cl.do(ctx, r.request())
+	res, err := c.do(ctx, r.request())
 	if err != nil {
 		return err
 	}
@@ -139,7 +167,7 @@ func (r *streamReader) once(ctx context.Context, cl *Client) error {
 			e.read(lines.Text())
 			continue
 		}
-		if e.kind == streamEnding {
+		if e.kind == api.EventEnd {
 			return nil
 		}
 		if err := r.deliver(e); err != nil {
@@ -151,7 +179,7 @@ func (r *streamReader) once(ctx context.Context, cl *Client) error {
 	if err == nil {
 		err = io.ErrUnexpectedEOF // a stream that is over says so
 	}
-	return cl.away(ctx, err)
+	return c.away(ctx, err)
 }
 
 // streamed is one event as it comes in.
@@ -171,49 +199,4 @@ func (e *streamed) read(line string) {
 	case "data":
 		e.data = value
 	}
-}
-
-// follower is the place of a reader in the log of events.
-type follower struct {
-	op     ktrdr.OperationID
-	kinds  []ktrdr.EventKind
-	after  ktrdr.Cursor
-	placed bool // after is a place in the log; the zero one is its beginning
-	yield  func(ktrdr.Event, error) bool
-}
-
-func (f *follower) request() request {
-	q := request{method: http.MethodGet, path: "events", query: url.Values{}}
-	if f.op != "" {
-		q.path = operationPath(f.op, "/events")
-		q.query.Set("until_terminal", "true")
-	}
-	for _, k := range f.kinds {
-		q.query.Add("kind", string(k))
-	}
-	if f.placed {
-		q.header = map[string]string{headerEventID: f.after.String()}
-	}
-	return q
-}
-
-// deliver hands an event on.
-func (f *follower) deliver(in streamed) error {
-	at, err := ktrdr.ParseCursor(in.id)
-	if err != nil {
-		return err
-	}
-	if in.data != "" {
-		e := ktrdr.Event{Cursor: at}
-		if err := json.Unmarshal([]byte(in.data), &e); err != nil {
-			return fmt.Errorf("event %s: %w", in.id, err)
-		}
-		if !f.yield(e, nil) {
-			return errStopped
-		}
-	}
-	if in.id != "" {
-		f.after, f.placed = at, true
-	}
-	return nil
 }

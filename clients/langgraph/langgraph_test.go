@@ -46,6 +46,7 @@ func run(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "build ktrdr: %v\n%s", err, out)
 		return 1
 	}
+	missing = install()
 	return pgtest.Main(m)
 }
 
@@ -86,23 +87,51 @@ func onBoth(t *testing.T, test func(t *testing.T, s *server)) {
 	t.Run("PostgreSQL", func(t *testing.T) { test(t, start(t, "KTRDR_DB="+pgtest.URL(t))) })
 }
 
+// installed is a copy of the lock file that npm has installed. It is written
+// last, so an install that was interrupted is done again.
+const installed = "node_modules/.installed-lock.json"
+
+// missing says why the client's tests cannot run; nil if they can.
+var missing error
+
+// install installs the client's packages when the lock file has changed since
+// the last time. npm ci refuses the lock file, because npm leaves the optional
+// packages of other platforms out of it; npm install takes the same versions.
+func install() error {
+	version, err := exec.Command("node", "--version").Output() //nolint:noctx // go test's own timeout ends it
+	if err != nil {
+		return errors.New("node is not installed: install node 20 or newer")
+	}
+	var major int
+	if _, err := fmt.Sscanf(string(version), "v%d.", &major); err != nil || major < 20 {
+		return fmt.Errorf("node %s is too old: install node 20 or newer", bytes.TrimSpace(version))
+	}
+	lock, err := os.ReadFile("package-lock.json")
+	if err != nil {
+		return err
+	}
+	if have, err := os.ReadFile(installed); err == nil && bytes.Equal(have, lock) {
+		return nil
+	}
+	fmt.Fprintln(os.Stderr, "clients/langgraph: installing npm packages, once per lock file (about 130 MB, 10 seconds)")
+	npm := exec.Command("npm", "install", "--no-save", "--no-audit", "--no-fund") //nolint:noctx // as above
+	if out, err := npm.CombinedOutput(); err != nil {
+		return fmt.Errorf("npm could not install the packages: %w: %s", err, bytes.TrimSpace(out))
+	}
+	return os.WriteFile(installed, lock, 0o600)
+}
+
 // needsNode skips where the client cannot run, and fails there under
 // KTRDR_TEST_REQUIRE=all.
 func needsNode(t *testing.T) {
 	t.Helper()
-	_, err := exec.LookPath("node")
-	if err != nil {
-		err = errors.New("node is not installed: version 20 or newer is needed")
-	} else if _, missing := os.Stat("node_modules/vitest"); missing != nil {
-		err = errors.New("the client's packages are not installed: run `make client`")
-	}
 	switch {
-	case err == nil:
+	case missing == nil:
 	case os.Getenv(pgtest.Require) == "all":
-		t.Fatal(err)
+		t.Fatal(missing)
 	default:
-		fmt.Fprintf(os.Stderr, "SKIP %s: %v\n", t.Name(), err)
-		t.Skip(err)
+		fmt.Fprintf(os.Stderr, "SKIP %s: %v\n", t.Name(), missing)
+		t.Skip(missing)
 	}
 }
 

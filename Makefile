@@ -14,7 +14,7 @@ BIN     := $(CURDIR)/bin
 
 # Packages whose tests start real processes or a real PostgreSQL.
 # (bench has none; it measures.)
-SLOW := (backend|chaos|clients|cmd|e2e|report|sqlstore|worlds)
+SLOW := (backend|chaos|clients|e2e|report|sqlstore|worlds)
 # Statistics need many runs, and the race detector makes each ten times as long.
 STATISTICS := (evidence|worlds)
 slow  = $(shell go list ./... | grep -E '/ktrdr/$(SLOW)(/|$$)')

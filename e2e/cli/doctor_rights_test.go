@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// nobody is a user who owns nothing.
+const nobody = 65534
+
+// asNobody runs a command as a user who owns nothing of the lab. Only root can
+// become another user.
+func (l *lab) asNobody(args ...string) string {
+	l.t.Helper()
+	if os.Geteuid() != 0 {
+		l.t.Skip("only root can become another user")
+	}
+	dir, err := os.MkdirTemp("", "ktrdr-nobody-")
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	program := filepath.Join(dir, "ktrdr")
+	from, err := os.Open(binary)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer from.Close()
+	to, err := os.OpenFile(program, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err == nil {
+		_, err = io.Copy(to, from)
+	}
+	if err == nil {
+		err = to.Close()
+	}
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	cmd := exec.CommandContext(l.t.Context(), program, args...)
+	cmd.Env, cmd.Dir = l.env, dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, _ := cmd.CombinedOutput() // what it says is looked at
+	return string(out)
+}
+
+// A folder of another user is one that serve refuses.
+func TestDoctor_IsRedWhereTheFolderIsAnotherUsers(t *testing.T) {
+	dir, err := os.MkdirTemp("", "ktrdr-rights-") // every folder above it can be entered
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	l := newLab(t, "KTRDR_ADDR=127.0.0.1:0", "KTRDR_URL=http://127.0.0.1:1", "KTRDR_DATA="+dir)
+	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "200")
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // others may look
+		t.Fatal(err)
+	}
+	if said := l.asNobody("serve"); !strings.Contains(said, "permission denied") {
+		t.Errorf("serve: %s", said)
+	}
+	if said := l.asNobody("doctor"); !strings.Contains(said, "✗ rights") || !strings.Contains(said, "chown -R 65534 "+dir) {
+		t.Errorf("doctor:\n%s", said)
+	}
+}
+
+// TestFiles_ThatMayNotBeReadAreRefusedInOurWords is another user than the owner.
+func TestFiles_ThatMayNotBeReadAreRefusedInOurWords(t *testing.T) {
+	dir, err := os.MkdirTemp("", "ktrdr-closed-") // every folder above it can be entered
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	file := filepath.Join(dir, "closed.yaml")
+	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(file, []byte("x"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	l := newLab(t)
+	for _, call := range []string{"validate", "ops --ca", "serve --config", "restore"} {
+		if said := l.asNobody(append(strings.Fields(call), file)...); !strings.Contains(said, "this user may not read the ") ||
+			strings.Contains(said, "open ") {
+			t.Errorf("%s: %s", call, said)
+		}
+	}
+}

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr/bench"
-	"github.com/ktrdr/ktrdr/chaos"
 	"github.com/ktrdr/ktrdr/dummy"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
@@ -98,7 +98,7 @@ func simulate(ctx context.Context, in *installation, i int, claimed func(), note
 		return fmt.Errorf("start: %w", err)
 	}
 	var failed error
-	err = chaos.Simulate(ctx, c, i, claimed, func(took time.Duration, err error) {
+	err = labtest.Simulate(ctx, c, i, claimed, func(took time.Duration, err error) {
 		note(took)
 		failed = cmp.Or(failed, err)
 	})

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/report"
 )
 
@@ -14,9 +14,9 @@ import (
 // operation, and then the backend. The report counts each once.
 func TestFleet_EveryKilledProcessIsTold(t *testing.T) {
 	t.Parallel()
-	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
+	onBoth(t, labtest.Quick, func(t *testing.T, lab *labtest.Lab) {
 		backend := lab.Serve()
-		workers := []*chaos.Proc{lab.Worker(), lab.Worker(), lab.Worker()}
+		workers := []*labtest.Proc{lab.Worker(), lab.Worker(), lab.Worker()}
 		await(t, "three workers", func() bool {
 			all, err := lab.Client().Workers(t.Context())
 			if err != nil {

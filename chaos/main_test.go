@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
@@ -22,7 +22,7 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	built, remove, err := chaos.Build("failpoint")
+	built, remove, err := labtest.Build("failpoint")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -36,12 +36,12 @@ func run(m *testing.M) int {
 func soak() bool { return os.Getenv("KTRDR_SOAK") == "1" }
 
 // onBoth runs a test on both stores, side by side.
-func onBoth(t *testing.T, times chaos.Times, test func(t *testing.T, lab *chaos.Lab)) {
+func onBoth(t *testing.T, times labtest.Times, test func(t *testing.T, lab *labtest.Lab)) {
 	t.Helper()
-	for _, kind := range []chaos.Kind{chaos.SQLite, chaos.Postgres} {
+	for _, kind := range []labtest.Kind{labtest.SQLite, labtest.Postgres} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			test(t, chaos.New(t, binary, kind, times))
+			test(t, labtest.New(t, binary, kind, times))
 		})
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
 	"github.com/ktrdr/ktrdr/dummy"
+	"github.com/ktrdr/ktrdr/labtest"
 )
 
 // kills is how many processes a night takes.
@@ -42,7 +42,7 @@ func seed(t *testing.T) uint64 {
 // with the result of an undisturbed run, none lost and none doubled.
 func TestNight_RandomKillsLoseNothingAndChangeNothing(t *testing.T) {
 	t.Parallel()
-	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
+	onBoth(t, labtest.Quick, func(t *testing.T, lab *labtest.Lab) {
 		night := &night{t: t, lab: lab, rng: rand.New(rand.NewPCG(seed(t), 1))} //nolint:gosec // a seeded test, not a secret
 		night.begin()
 		for night.killed < kills() {
@@ -56,10 +56,10 @@ func TestNight_RandomKillsLoseNothingAndChangeNothing(t *testing.T) {
 
 type night struct {
 	t       *testing.T
-	lab     *chaos.Lab
+	lab     *labtest.Lab
 	rng     *rand.Rand
-	backend *chaos.Proc
-	workers [2]*chaos.Proc
+	backend *labtest.Proc
+	workers [2]*labtest.Proc
 
 	killed, zombies, keys int
 	unsure                []attempt // submits without an answer
@@ -133,7 +133,7 @@ func (n *night) strike() {
 			return
 		}
 		n.workers[i].Stop()
-		n.wait(int(chaos.Quick.Timeout.Milliseconds()) + 700)
+		n.wait(int(labtest.Quick.Timeout.Milliseconds()) + 700)
 		n.workers[i].Cont()
 	}
 	n.wait(800)

@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
 	"github.com/ktrdr/ktrdr/dummy"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/research"
 )
 
 // evening is what is started before everybody goes to bed. Gates are bypassed so
 // that every research goes through every phase.
-func evening(lab *chaos.Lab) (research.Triggered, []ktrdr.OperationID) {
+func evening(lab *labtest.Lab) (research.Triggered, []ktrdr.OperationID) {
 	leaf := dummy.Spec{Steps: 120, StepMS: 20, CheckpointEvery: 5, ArtifactBytes: 70_000}
 	work := []ktrdr.OperationID{
 		lab.Submit(dummy.Spec{Children: []dummy.Spec{leaf, leaf}}),
@@ -39,7 +39,7 @@ var inPeace struct {
 
 func peaceful(t *testing.T) []string {
 	t.Helper()
-	lab := chaos.New(t, binary, chaos.SQLite, chaos.Calm)
+	lab := labtest.New(t, binary, labtest.SQLite, labtest.Calm)
 	lab.Market("EURUSD", 4000, 7)
 	backend := lab.ServeWith(2)
 	run, _ := evening(lab)
@@ -54,7 +54,7 @@ func peaceful(t *testing.T) []string {
 func TestSupervised_KilledFiveTimesInARowEndsAsUndisturbed(t *testing.T) {
 	t.Parallel()
 	want := undisturbed(t)
-	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, lab *labtest.Lab) {
 		lab.Market("EURUSD", 4000, 7)
 		backend := lab.ServeWith(2)
 		lone := lab.Submit(dummy.Spec{Steps: 200, StepMS: 20, CheckpointEvery: 5})
@@ -87,10 +87,10 @@ func TestSupervised_KilledFiveTimesInARowEndsAsUndisturbed(t *testing.T) {
 func TestReboot_EverythingKilledAtOnceEndsAsUndisturbed(t *testing.T) {
 	t.Parallel()
 	want := undisturbed(t)
-	onBoth(t, chaos.Calm, func(t *testing.T, lab *chaos.Lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, lab *labtest.Lab) {
 		lab.Market("EURUSD", 4000, 7)
-		boot := func() []*chaos.Proc {
-			return []*chaos.Proc{lab.Boot(0), lab.WorkerNamed("trainer", "training,backtesting"), lab.WorkerNamed("counter", "dummy")}
+		boot := func() []*labtest.Proc {
+			return []*labtest.Proc{lab.Boot(0), lab.WorkerNamed("trainer", "training,backtesting"), lab.WorkerNamed("counter", "dummy")}
 		}
 		machine := boot()
 		lab.Healthy(machine[0])
@@ -102,7 +102,7 @@ func TestReboot_EverythingKilledAtOnceEndsAsUndisturbed(t *testing.T) {
 					return op.Status == ktrdr.Running && op.Checkpoint != nil
 				})
 			})
-			chaos.PowerCut(machine...)
+			labtest.PowerCut(machine...)
 			machine = boot()
 			lab.Healthy(machine[0])
 		}

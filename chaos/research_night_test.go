@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -37,7 +37,7 @@ func TestResearchNight_KillsChangeNoVerdict(t *testing.T) {
 	request := research.Request{
 		Brief: "mean reversion on EURUSD 1h, simple", Count: researches(), Seed: new(seed % 1000), Symbols: []string{"EURUSD"}, Timeframe: "1h",
 	}
-	calm := chaos.New(t, binary, chaos.SQLite, chaos.Calm)
+	calm := labtest.New(t, binary, labtest.SQLite, labtest.Calm)
 	calm.Market("EURUSD", 1500, seed)
 	undisturbed := calm.ServeWith(2)
 	made := calm.Research(request, "calm")
@@ -52,7 +52,7 @@ func TestResearchNight_KillsChangeNoVerdict(t *testing.T) {
 		t.Fatalf("the undisturbed ledger has %d places, want %d", len(want), researches())
 	}
 
-	onBoth(t, chaos.Quick, func(t *testing.T, lab *chaos.Lab) {
+	onBoth(t, labtest.Quick, func(t *testing.T, lab *labtest.Lab) {
 		lab.Market("EURUSD", 1500, seed)
 		n := &researchNight{t: t, lab: lab, rng: rand.New(rand.NewPCG(seed, 2))} //nolint:gosec // a seeded test, not a secret
 		run := n.begin(request)
@@ -73,10 +73,10 @@ func TestResearchNight_KillsChangeNoVerdict(t *testing.T) {
 
 type researchNight struct {
 	t       *testing.T
-	lab     *chaos.Lab
+	lab     *labtest.Lab
 	rng     *rand.Rand
-	backend *chaos.Proc
-	workers [2]*chaos.Proc
+	backend *labtest.Proc
+	workers [2]*labtest.Proc
 
 	began  time.Time
 	ids    []ktrdr.OperationID

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
 	"github.com/ktrdr/ktrdr/dummy"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
@@ -77,7 +77,7 @@ func (p place) refusesAll() {
 // another folder on the same database, and repeated it is whole.
 func TestRestore_KilledAtEveryStep(t *testing.T) {
 	t.Parallel()
-	source := chaos.New(t, binary, chaos.SQLite, quiet)
+	source := labtest.New(t, binary, labtest.SQLite, quiet)
 	source.ServeWith(1)
 	id := source.Submit(dummy.Spec{Steps: 4, StepMS: 1, CheckpointEvery: 1, ArtifactBytes: 70000, FailAt: 4})
 	source.Ends(id, ktrdr.Failed)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/research"
 )
 
@@ -45,7 +45,7 @@ func (l *lab) killed(at local, policy string) (parent, child ktrdr.Operation) {
 func TestBackendLocal_UnderThePolicyFailAResearchWaitsToBeResumed(t *testing.T) {
 	for _, at := range []local{inDesign, inTraining, inAssessment} {
 		t.Run(string(at.phase), func(t *testing.T) {
-			onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
+			onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 				before, held := l.killed(at, "fail")
 				l.Serve("RESTART_POLICY=fail")
 
@@ -105,7 +105,7 @@ func (l *lab) remembersAll(op ktrdr.Operation, at local) {
 func TestBackendLocal_UnderThePolicyResumeAResearchGoesOnByItself(t *testing.T) {
 	for _, at := range []local{inDesign, inAssessment} {
 		t.Run(string(at.phase), func(t *testing.T) {
-			onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
+			onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 				before, held := l.killed(at, "resume")
 				backend := l.Serve("RESTART_POLICY=resume")
 
@@ -126,7 +126,7 @@ func TestBackendLocal_UnderThePolicyResumeAResearchGoesOnByItself(t *testing.T) 
 func TestBackendLocal_ATrainingInsideTheBackendGoesOn(t *testing.T) {
 	for _, policy := range []string{"fail", "resume"} {
 		t.Run(policy, func(t *testing.T) {
-			onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
+			onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 				backend := l.ServeWith(1, "RESTART_POLICY="+policy, "KTRDR_INJECT=hang:training:stuck")
 				id := l.trigger("stuck")
 				held := l.held(id, ktrdr.Training)
@@ -151,7 +151,7 @@ func TestBackendLocal_ATrainingInsideTheBackendGoesOn(t *testing.T) {
 
 // A backend that is asked to stop loses nothing: not even the child changes.
 func TestBackendLocal_AStoppedBackendGivesItsDesignBack(t *testing.T) {
-	onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 		backend := l.Serve("KTRDR_INJECT=hang:designing:stuck")
 		id := l.trigger("stuck")
 		held := l.held(id, ktrdr.AgentDesign)
@@ -187,7 +187,7 @@ func (l *lab) once(id ktrdr.OperationID, lost ...ktrdr.OperationID) {
 // A training and a backtest on workers, and a design in the backend, when the
 // backend is killed: the work on workers goes on, the design begins anew.
 func TestRestart_WorkOnWorkersIsNotDisturbed(t *testing.T) {
-	onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 		backend := l.Serve("KTRDR_MAX_RESEARCHES=3", "KTRDR_INJECT=delay=6s:backtesting:first,delay=4s:training:second,hang:designing:third")
 		l.Researcher()
 		l.Researcher()

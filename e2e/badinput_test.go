@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/strategy/strategytest"
 )
@@ -129,7 +129,7 @@ func mistakes(t *testing.T) []mistake {
 }
 
 func TestBadInput_SaysWhatToDoAndCreatesNothing(t *testing.T) {
-	onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 		l.Serve()
 		for _, m := range mistakes(t) {
 			body, err := json.Marshal(m.ask)
@@ -173,7 +173,7 @@ func says(t *testing.T, m mistake, text string) {
 
 func TestBadInput_WithoutAnyBarsItSaysWhereToGetThem(t *testing.T) {
 	t.Parallel()
-	l := &lab{Lab: chaos.New(t, binary, chaos.SQLite, chaos.Calm), t: t}
+	l := &lab{Lab: labtest.New(t, binary, labtest.SQLite, labtest.Calm), t: t}
 	l.client = l.Client()
 	l.Serve()
 	said, code := l.Command("research", "anything")
@@ -194,7 +194,7 @@ func TestBadInput_WithoutAnyBarsItSaysWhereToGetThem(t *testing.T) {
 // A language model is asked for and there is no money for it: the built-in
 // designer is named instead.
 func TestBadInput_WithoutABudgetThereIsTheBuiltinModel(t *testing.T) {
-	onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 		l.Serve("KTRDR_MODELS=anthropic/claude-sonnet-5", "KTRDR_BUDGET_DAILY_USD=0")
 		if b, err := l.client.Budget(t.Context()); err != nil || b.Remaining != 0 {
 			t.Fatalf("budget %+v, %v, want none", b, err)
@@ -214,7 +214,7 @@ func TestBadInput_WithoutABudgetThereIsTheBuiltinModel(t *testing.T) {
 
 // What can only mean one thing is no mistake.
 func TestInput_SymbolsAreSpelledAsTheLibraryDoes(t *testing.T) {
-	onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 		l.Serve()
 		l.Researcher()
 		id := l.ask(research.Request{Symbols: []string{"eurusd", "EURUSD"}, BypassGates: true})

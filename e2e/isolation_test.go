@@ -8,17 +8,17 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/research"
 )
 
 // Six researches side by side: one fails, one panics, one is refused by a gate
 // and one is cancelled. The two others do not notice.
 func TestIsolation_OneFailureStaysOne(t *testing.T) {
-	onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 		backend := l.Serve("KTRDR_MAX_RESEARCHES=6", "BACKTEST_GATE_MIN_TRADES=1000000",
 			"KTRDR_INJECT=fail:training:INJECT_FAILURE,panic:backtesting:INJECT_PANIC,hang:training:INJECT_HANG")
-		workers := []*chaos.Proc{l.Researcher(), l.Researcher()}
+		workers := []*labtest.Proc{l.Researcher(), l.Researcher()}
 		a := l.trigger("A")
 		failed := l.trigger("B INJECT_FAILURE")
 		panicked := l.trigger("INJECT_PANIC")

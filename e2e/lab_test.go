@@ -10,21 +10,21 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/research"
 )
 
 // lab is an installation with bars to research, and a client of its backend.
 type lab struct {
-	*chaos.Lab
+	*labtest.Lab
 	t      *testing.T
 	client *httpapi.Client
 }
 
-func newLab(t *testing.T, kind chaos.Kind, times chaos.Times) *lab {
+func newLab(t *testing.T, kind labtest.Kind, times labtest.Times) *lab {
 	t.Helper()
-	l := &lab{Lab: chaos.New(t, binary, kind, times), t: t}
+	l := &lab{Lab: labtest.New(t, binary, kind, times), t: t}
 	l.client = l.Client()
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "2000", "--seed", "2", "--edge", "0.3")
 	return l
@@ -67,7 +67,7 @@ func (l *lab) eventually(what string, ok func() bool) {
 }
 
 // logs waits until a process has logged a line with all the parts.
-func (l *lab) logs(p *chaos.Proc, parts ...string) {
+func (l *lab) logs(p *labtest.Proc, parts ...string) {
 	l.t.Helper()
 	l.eventually(fmt.Sprintf("a line with %q in the log", parts), func() bool {
 		return slices.ContainsFunc(strings.Split(p.Log(), "\n"), func(line string) bool {

@@ -14,7 +14,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
@@ -30,7 +30,7 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	built, remove, err := chaos.Build("")
+	built, remove, err := labtest.Build("")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -41,10 +41,10 @@ func run(m *testing.M) int {
 }
 
 // onBoth runs a test on both stores, beside all others.
-func onBoth(t *testing.T, times chaos.Times, test func(t *testing.T, l *lab)) {
+func onBoth(t *testing.T, times labtest.Times, test func(t *testing.T, l *lab)) {
 	t.Helper()
 	t.Parallel()
-	for _, kind := range []chaos.Kind{chaos.SQLite, chaos.Postgres} {
+	for _, kind := range []labtest.Kind{labtest.SQLite, labtest.Postgres} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			test(t, newLab(t, kind, times))

@@ -9,12 +9,12 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/research"
 )
 
 func TestResearches_TwoAtOnceBothComplete(t *testing.T) {
-	onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 		l.Serve("KTRDR_INJECT=delay=1s:designing:")
 		l.Researcher()
 		l.Researcher()
@@ -28,7 +28,7 @@ func TestResearches_TwoAtOnceBothComplete(t *testing.T) {
 }
 
 func TestResearches_MoreThanWorkersWaitForThem(t *testing.T) {
-	onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 		l.Serve("KTRDR_MAX_RESEARCHES=5", "KTRDR_INJECT=delay=300ms:training:")
 		l.Researcher()
 		l.Researcher()
@@ -68,7 +68,7 @@ func together(ops []ktrdr.Operation) (most int) {
 }
 
 func TestResearches_OneOfThreeIsCancelledAndStatusShowsAll(t *testing.T) {
-	onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 		l.Serve("KTRDR_MAX_RESEARCHES=4", "KTRDR_INJECT=hang:training:in training,hang:designing:in design,hang:assessing:in assessment")
 		l.Researcher()
 		l.Researcher()
@@ -132,7 +132,7 @@ func TestResearches_OneOfThreeIsCancelledAndStatusShowsAll(t *testing.T) {
 }
 
 func TestResearches_PastTheCapacityAreRefusedUnlessForced(t *testing.T) {
-	onBoth(t, chaos.Calm, func(t *testing.T, l *lab) {
+	onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 		l.Serve("KTRDR_MAX_RESEARCHES=2", "KTRDR_AGENTS=4", "KTRDR_INJECT=hang:designing:")
 		made := l.rush(8)
 		if len(made) != 2 {

@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/strategy/strategytest"
 )
 
 // soon gives a busy machine time for eight heartbeats before a worker is given
 // up.
-var soon = chaos.Times{Timeout: 2 * time.Second, Interval: time.Second, Heartbeat: 250 * time.Millisecond}
+var soon = labtest.Times{Timeout: 2 * time.Second, Interval: time.Second, Heartbeat: 250 * time.Millisecond}
 
 // strategyFile writes a strategy into the data folder and returns its path
 // there.

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
-	"github.com/ktrdr/ktrdr/chaos"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/research"
 )
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
 	flag.Parse()
-	built, remove, err := chaos.Build("")
+	built, remove, err := labtest.Build("")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -51,16 +51,16 @@ const cheap, half = "*=0.01/0/0", "*=0.5/0/0"
 
 // lab is a backend with two workers.
 type lab struct {
-	*chaos.Lab
+	*labtest.Lab
 	t       *testing.T
 	client  *httpapi.Client
-	backend *chaos.Proc
+	backend *labtest.Proc
 }
 
 func newLab(t *testing.T, costs string) *lab {
 	t.Helper()
 	l := &lab{
-		Lab: chaos.New(t, binary, chaos.SQLite, chaos.Times{Timeout: 5 * time.Minute, Interval: 30 * time.Second, Heartbeat: 10 * time.Second}),
+		Lab: labtest.New(t, binary, labtest.SQLite, labtest.Times{Timeout: 5 * time.Minute, Interval: 30 * time.Second, Heartbeat: 10 * time.Second}),
 		t:   t,
 	}
 	l.backend = l.ServeWith(2, "KTRDR_COSTS="+costs)

@@ -1,4 +1,4 @@
-package chaos
+package labtest
 
 import (
 	"encoding/json"

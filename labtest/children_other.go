@@ -1,6 +1,6 @@
 //go:build !linux
 
-package chaos
+package labtest
 
 // Children is known on Linux only.
 func (p *Proc) Children() (pids []int) { return nil }

@@ -100,7 +100,7 @@ func TestSecrets_AKeyThatAProviderRepeatsIsKeptNowhere(t *testing.T) {
 
 func TestSecrets_AnAddressWithAKeyInItIsRefusedAndNotRepeated(t *testing.T) {
 	t.Parallel()
-	lab := labtest.New(t, binary, labtest.SQLite, labtest.Calm)
+	lab := labtest.New(t, labtest.SQLite, labtest.Calm)
 	for _, address := range []string{"http://user:" + canary + "@127.0.0.1:1/v1", "http://127.0.0.1:1/v1?key=" + canary} {
 		p := lab.Start("KTRDR_MODELS=local/m", "KTRDR_PROVIDERS=local="+address)
 		if code := p.Exit(time.Minute); code == 0 || strings.Contains(p.Log(), canary) || !strings.Contains(p.Log(), "LOCAL_API_KEY") {

@@ -23,7 +23,7 @@ const mostStarts = 3
 
 // supervised starts a backend until ok is true, and says how many starts it
 // took; the last one is alive.
-func supervised(t *testing.T, lab *labtest.Lab, boot func() *labtest.Proc, ok func() bool) (last *labtest.Proc, starts int) {
+func supervised(t *testing.T, lab *labtest.Lab, boot func() *labtest.Process, ok func() bool) (last *labtest.Process, starts int) {
 	t.Helper()
 	for starts = 1; starts <= mostStarts; starts++ {
 		last = boot()
@@ -54,7 +54,7 @@ func TestCrashLoop_WhatKillsItsProcessKillsOneBackendAndNoOtherWork(t *testing.T
 		if !lab.Died(backend, func() bool { return lab.Is(killer, ktrdr.Failed) }) {
 			t.Fatal("the operation did not kill the backend that ran it")
 		}
-		last, starts := supervised(t, lab, func() *labtest.Proc { return lab.Boot(2) }, func() bool { return lab.Is(killer, ktrdr.Failed) })
+		last, starts := supervised(t, lab, func() *labtest.Process { return lab.Boot(2) }, func() bool { return lab.Is(killer, ktrdr.Failed) })
 		t.Logf("the lab was back with start %d", 1+starts)
 		isPoison(t, lab, killer)
 		if log := last.Log(); !strings.Contains(log, "each runs next in a child process") || !strings.Contains(log, "    "+string(killer)+"\n") {
@@ -142,9 +142,9 @@ func TestMemoryLimit_EachComputeTypeDiesAloneInItsChild(t *testing.T) {
 		t.Run(string(typ), func(t *testing.T) {
 			t.Parallel()
 			c := cases[typ]
-			lab := labtest.New(t, binary, labtest.SQLite, labtest.Calm)
+			lab := labtest.New(t, labtest.SQLite, labtest.Calm)
 			start := c.begin(t, lab)
-			boot := func() *labtest.Proc { return lab.BootLimited(limit, 2, "KTRDR_INJECT="+c.inject) }
+			boot := func() *labtest.Process { return lab.BootLimited(limit, 2, "KTRDR_INJECT="+c.inject) }
 			first := boot()
 			lab.Healthy(first)
 			start()

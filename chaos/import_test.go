@@ -87,7 +87,7 @@ func TestImport_RunAgainUndoesNothingAndTellsItsFirstResult(t *testing.T) {
 // it, then three times with the child process.
 func TestImport_KilledLeavesNoTemporaryFile(t *testing.T) {
 	t.Parallel()
-	lab := labtest.New(t, binary, labtest.SQLite, labtest.Calm)
+	lab := labtest.New(t, labtest.SQLite, labtest.Calm)
 	dropped(t, lab, "prices.csv", hourly(20, 1))
 	temp := t.TempDir()
 	env := []string{"TMPDIR=" + temp, "KTRDR_FAILPOINT=" + string(fault.ImportCopied)}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -114,17 +116,13 @@ func TestDeadWorkersSpool_IsDeliveredByTheNextWorker(t *testing.T) {
 // then holds an entry that says so.
 func waitForSpooledFinish(t *testing.T, dir string) {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for time.Now().Before(deadline) {
+	labtest.Eventually(t, 30*time.Second, "a result in the spool of "+dir, func() bool {
 		entries, _ := filepath.Glob(filepath.Join(dir, "spool", "*", "*.json"))
-		for _, name := range entries {
-			if b, err := os.ReadFile(name); err == nil && bytes.Contains(b, []byte(`"outcome"`)) {
-				return
-			}
-		}
-		<-time.After(20 * time.Millisecond)
-	}
-	t.Fatalf("no result in the spool of %s", dir)
+		return slices.ContainsFunc(entries, func(name string) bool {
+			b, err := os.ReadFile(name)
+			return err == nil && bytes.Contains(b, []byte(`"outcome"`))
+		})
+	})
 }
 
 func TestStoppedWorkerContinued_ItsWritesAreRefusedAndCounted(t *testing.T) {
@@ -159,7 +157,7 @@ func TestWorkerTerminated_SavesReleasesAndExitsZero(t *testing.T) {
 		worker := lab.Worker()
 		id := lab.Submit(dummy.Spec{Steps: 300, StepMS: 10, CheckpointEvery: 1000})
 		lab.Step(id, 5)
-		if code := worker.Term(25 * time.Second); code != 0 {
+		if code := worker.End(syscall.SIGTERM); code != 0 {
 			t.Errorf("exit code %d, want 0\n%s", code, worker.Log())
 		}
 		op := lab.Op(id)
@@ -198,7 +196,7 @@ func TestBackendAndWorkerKilledAtOnce_NothingAcknowledgedIsLost(t *testing.T) {
 
 func TestTwoBackends_TheSecondRecoversTheFirstsLocalWork(t *testing.T) {
 	t.Parallel()
-	lab := labtest.New(t, binary, labtest.Postgres, labtest.Quick)
+	lab := labtest.New(t, labtest.Postgres, labtest.Quick)
 	first := lab.ServeWith(1)
 	id := lab.Submit(dummy.Spec{Steps: 400, StepMS: 10, CheckpointEvery: 20, BackendLocal: true})
 	lab.Step(id, 25)
@@ -216,7 +214,7 @@ func TestTwoBackends_TheSecondRecoversTheFirstsLocalWork(t *testing.T) {
 
 func TestCopiedBackend_TheOlderLifeStops(t *testing.T) {
 	t.Parallel()
-	lab := labtest.New(t, binary, labtest.Postgres, labtest.Quick)
+	lab := labtest.New(t, labtest.Postgres, labtest.Quick)
 	older := lab.Serve()
 	copied := lab.Second()
 	copied.CopyIdentity(lab)

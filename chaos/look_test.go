@@ -1,6 +1,7 @@
 package chaos_test
 
 import (
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,13 +17,13 @@ import (
 // There is one look, with one number and the hash of an undisturbed one.
 func TestLook_KilledAtEveryStepIsOneLook(t *testing.T) {
 	t.Parallel()
-	calm := labtest.New(t, binary, labtest.SQLite, labtest.Calm)
+	calm := labtest.New(t, labtest.SQLite, labtest.Calm)
 	plant(calm)
 	undisturbed := calm.ServeWith(2)
 	run := calm.Research(oneLook, "calm").Run
 	calm.RunEnds(run)
 	want := calm.Looks(run)
-	undisturbed.Term(time.Minute)
+	undisturbed.End(syscall.SIGTERM)
 	if len(want) != 1 || want[0].Number != 1 {
 		t.Fatalf("undisturbed, the looks are %+v; want one", want)
 	}

@@ -149,7 +149,7 @@ func TestModels_WithEveryProviderDownTheProgramDesignsAndBreakersOutliveIt(t *te
 		if err != nil || b.State != ktrdr.BreakerClosed || b.By != "ann" {
 			t.Errorf("a reset by ann: %+v, %v", b, err)
 		}
-		for _, p := range []*labtest.Proc{backend, again} {
+		for _, p := range []*labtest.Process{backend, again} {
 			if strings.Contains(p.Log(), canary) {
 				t.Error("the key is in the log")
 			}

@@ -58,8 +58,8 @@ type night struct {
 	t       *testing.T
 	lab     *labtest.Lab
 	rng     *rand.Rand
-	backend *labtest.Proc
-	workers [2]*labtest.Proc
+	backend *labtest.Process
+	workers [2]*labtest.Process
 
 	killed, zombies, keys int
 	unsure                []attempt // submits without an answer

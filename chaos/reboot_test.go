@@ -3,6 +3,7 @@ package chaos_test
 import (
 	"slices"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -39,7 +40,7 @@ var inPeace struct {
 
 func peaceful(t *testing.T) []string {
 	t.Helper()
-	lab := labtest.New(t, binary, labtest.SQLite, labtest.Calm)
+	lab := labtest.New(t, labtest.SQLite, labtest.Calm)
 	lab.Market("EURUSD", 4000, 7)
 	backend := lab.ServeWith(2)
 	run, _ := evening(lab)
@@ -76,7 +77,7 @@ func TestSupervised_KilledFiveTimesInARowEndsAsUndisturbed(t *testing.T) {
 			t.Errorf("%s was claimed %d times: the kills hit nothing", lone, op.Attempts)
 		}
 		lab.Audit()
-		if code := backend.Term(30 * time.Second); code != 0 {
+		if code := backend.End(syscall.SIGTERM); code != 0 {
 			t.Errorf("a stop that was asked for ends with %d: a supervisor would take it for a crash", code)
 		}
 	})
@@ -89,8 +90,8 @@ func TestReboot_EverythingKilledAtOnceEndsAsUndisturbed(t *testing.T) {
 	want := undisturbed(t)
 	onBoth(t, labtest.Calm, func(t *testing.T, lab *labtest.Lab) {
 		lab.Market("EURUSD", 4000, 7)
-		boot := func() []*labtest.Proc {
-			return []*labtest.Proc{lab.Boot(0), lab.WorkerNamed("trainer", "training,backtesting"), lab.WorkerNamed("counter", "dummy")}
+		boot := func() []*labtest.Process {
+			return []*labtest.Process{lab.Boot(0), lab.WorkerNamed("trainer", "training,backtesting"), lab.WorkerNamed("counter", "dummy")}
 		}
 		machine := boot()
 		lab.Healthy(machine[0])
@@ -113,7 +114,7 @@ func TestReboot_EverythingKilledAtOnceEndsAsUndisturbed(t *testing.T) {
 			t.Errorf("result hashes %v, undisturbed %v", got, want)
 		}
 		for i, p := range machine[1:] {
-			if code := p.Term(30 * time.Second); code != 0 {
+			if code := p.End(syscall.SIGTERM); code != 0 {
 				t.Errorf("worker %d, asked to stop, ends with %d", i, code)
 			}
 		}

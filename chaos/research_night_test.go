@@ -3,6 +3,7 @@ package chaos_test
 import (
 	"math/rand/v2"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -37,7 +38,7 @@ func TestResearchNight_KillsChangeNoVerdict(t *testing.T) {
 	request := research.Request{
 		Brief: "mean reversion on EURUSD 1h, simple", Count: researches(), Seed: new(seed % 1000), Symbols: []string{"EURUSD"}, Timeframe: "1h",
 	}
-	calm := labtest.New(t, binary, labtest.SQLite, labtest.Calm)
+	calm := labtest.New(t, labtest.SQLite, labtest.Calm)
 	calm.Market("EURUSD", 1500, seed)
 	undisturbed := calm.ServeWith(2)
 	made := calm.Research(request, "calm")
@@ -47,7 +48,7 @@ func TestResearchNight_KillsChangeNoVerdict(t *testing.T) {
 	}
 	calm.RunEnds(made.Run)
 	want, looks := calm.Ledger(made.Run), calm.Looks(made.Run)
-	undisturbed.Term(time.Minute)
+	undisturbed.End(syscall.SIGTERM)
 	if len(want) != researches() {
 		t.Fatalf("the undisturbed ledger has %d places, want %d", len(want), researches())
 	}
@@ -75,8 +76,8 @@ type researchNight struct {
 	t       *testing.T
 	lab     *labtest.Lab
 	rng     *rand.Rand
-	backend *labtest.Proc
-	workers [2]*labtest.Proc
+	backend *labtest.Process
+	workers [2]*labtest.Process
 
 	began  time.Time
 	ids    []ktrdr.OperationID

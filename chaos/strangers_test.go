@@ -140,7 +140,7 @@ func TestFleet_IsNeverOrphanedByItsOwnSize(t *testing.T) {
 	}
 	for _, kind := range []labtest.Kind{labtest.SQLite, labtest.Postgres} {
 		t.Run(string(kind), func(t *testing.T) {
-			lab := labtest.New(t, binary, kind, times)
+			lab := labtest.New(t, kind, times)
 			lab.Serve()
 			ids := make([]ktrdr.OperationID, n)
 			for i := range ids {

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
-	"time"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/labtest"
@@ -155,7 +155,7 @@ func TestBackendLocal_AStoppedBackendGivesItsDesignBack(t *testing.T) {
 		backend := l.Serve("KTRDR_INJECT=hang:designing:stuck")
 		id := l.trigger("stuck")
 		held := l.held(id, ktrdr.AgentDesign)
-		if code := backend.Term(30 * time.Second); code != 0 {
+		if code := backend.End(syscall.SIGTERM); code != 0 {
 			t.Fatalf("the backend ended with %d\n%s", code, backend.Log())
 		}
 		l.Serve()

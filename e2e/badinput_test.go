@@ -173,7 +173,7 @@ func says(t *testing.T, m mistake, text string) {
 
 func TestBadInput_WithoutAnyBarsItSaysWhereToGetThem(t *testing.T) {
 	t.Parallel()
-	l := &lab{Lab: labtest.New(t, binary, labtest.SQLite, labtest.Calm), t: t}
+	l := &lab{Lab: labtest.New(t, labtest.SQLite, labtest.Calm), t: t}
 	l.client = l.Client()
 	l.Serve()
 	said, code := l.Command("research", "anything")

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -34,7 +35,7 @@ func TestCompaction_WhatIsNotKeptIsComputedAgain(t *testing.T) {
 		}
 		gone, pinned := plain[0], plain[1]
 		l.must("pin", string(pinned.Research))
-		if code := p.Term(30 * time.Second); code != 0 {
+		if code := p.End(syscall.SIGTERM); code != 0 {
 			t.Fatalf("exit code = %d", code)
 		}
 

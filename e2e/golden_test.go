@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // file alone.
 func TestResultHashes_StayWhatTheyWere(t *testing.T) {
 	t.Parallel()
-	l := &lab{Lab: labtest.New(t, binary, labtest.SQLite, labtest.Calm), t: t}
+	l := &lab{Lab: labtest.New(t, labtest.SQLite, labtest.Calm), t: t}
 	for seed, symbol := range []string{"EURUSD", "GBPUSD"} {
 		l.must("data", "synth", "--symbol", symbol, "--timeframe", "1h", "--bars", "6000", "--seed", strconv.Itoa(seed+2), "--edge", "0.3")
 		l.must("data", "resample", symbol, "1h", "4h")

@@ -18,7 +18,7 @@ func TestIsolation_OneFailureStaysOne(t *testing.T) {
 	onBoth(t, labtest.Calm, func(t *testing.T, l *lab) {
 		backend := l.Serve("KTRDR_MAX_RESEARCHES=6", "BACKTEST_GATE_MIN_TRADES=1000000",
 			"KTRDR_INJECT=fail:training:INJECT_FAILURE,panic:backtesting:INJECT_PANIC,hang:training:INJECT_HANG")
-		workers := []*labtest.Proc{l.Researcher(), l.Researcher()}
+		workers := []*labtest.Process{l.Researcher(), l.Researcher()}
 		a := l.trigger("A")
 		failed := l.trigger("B INJECT_FAILURE")
 		panicked := l.trigger("INJECT_PANIC")

@@ -24,7 +24,7 @@ type lab struct {
 
 func newLab(t *testing.T, kind labtest.Kind, times labtest.Times) *lab {
 	t.Helper()
-	l := &lab{Lab: labtest.New(t, binary, kind, times), t: t}
+	l := &lab{Lab: labtest.New(t, kind, times), t: t}
 	l.client = l.Client()
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "2000", "--seed", "2", "--edge", "0.3")
 	return l
@@ -59,15 +59,11 @@ func (l *lab) ask(r research.Request) ktrdr.OperationID {
 // counters come after the commit.
 func (l *lab) eventually(what string, ok func() bool) {
 	l.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !ok(); <-time.After(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			l.t.Fatalf("still waiting for %s", what)
-		}
-	}
+	labtest.Eventually(l.t, 30*time.Second, what, ok)
 }
 
 // logs waits until a process has logged a line with all the parts.
-func (l *lab) logs(p *labtest.Proc, parts ...string) {
+func (l *lab) logs(p *labtest.Process, parts ...string) {
 	l.t.Helper()
 	l.eventually(fmt.Sprintf("a line with %q in the log", parts), func() bool {
 		return slices.ContainsFunc(strings.Split(p.Log(), "\n"), func(line string) bool {

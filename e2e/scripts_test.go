@@ -25,7 +25,7 @@ func TestScripts_Pass(t *testing.T) {
 			t.Run(script+" on "+string(kind), func(t *testing.T) {
 				t.Parallel()
 				cmd := exec.CommandContext(t.Context(), "bash", script)
-				cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir(), "KTRDR=" + binary}
+				cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir(), "KTRDR=" + labtest.Binary(t)}
 				if kind == labtest.Postgres {
 					cmd.Env = append(cmd.Env, "KTRDR_DB="+pgtest.URL(t))
 				}

@@ -23,7 +23,7 @@ func (l *Lab) Audit() {
 	}
 	l.auditSteps()
 	// What a backend says of itself is up to a second old.
-	eventually(l.t, 10*time.Second, "the backend to know that nothing waits for a worker", func() bool {
+	Eventually(l.t, 10*time.Second, "the backend to know that nothing waits for a worker", func() bool {
 		h, err := l.Health()
 		return err == nil && h.Unschedulable == 0
 	})
@@ -158,7 +158,7 @@ func (l *Lab) Events(id ktrdr.OperationID) []ktrdr.Event {
 // an old epoch was refused.
 func (l *Lab) RefusedWrite(id ktrdr.OperationID, epoch ktrdr.Epoch) {
 	l.t.Helper()
-	eventually(l.t, 30*time.Second, fmt.Sprintf("a refused write of epoch %d of %s", epoch, id), func() bool {
+	Eventually(l.t, 30*time.Second, fmt.Sprintf("a refused write of epoch %d of %s", epoch, id), func() bool {
 		return slices.ContainsFunc(l.Events(id), func(ev ktrdr.Event) bool {
 			var refused struct {
 				Input ktrdr.Input `json:"input"`

@@ -9,7 +9,7 @@ import (
 )
 
 // Children lists the processes that p has started and that are alive.
-func (p *Proc) Children() (pids []int) {
+func (p *Process) Children() (pids []int) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, name := range stats {
 		text, err := os.ReadFile(name) //nolint:gosec // the kernel's

@@ -3,4 +3,4 @@
 package labtest
 
 // Children is known on Linux only.
-func (p *Proc) Children() (pids []int) { return nil }
+func (p *Process) Children() (pids []int) { return nil }

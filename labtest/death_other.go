@@ -6,4 +6,4 @@ import "syscall"
 
 // dieWithTest can ask for nothing here: a test that is killed leaves its
 // processes behind.
-func dieWithTest() *syscall.SysProcAttr { return nil }
+func dieWithTest() *syscall.SysProcAttr { return &syscall.SysProcAttr{} }

@@ -6,13 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -30,31 +27,16 @@ const (
 	Postgres Kind = "postgres"
 )
 
-// Times are the engine's times in a lab: everything of the product's
-// defaults, scaled down so that a night passes in seconds.
-type Times struct {
-	Timeout, Interval, Heartbeat time.Duration
-}
-
-// Quick is for tests in which workers die; Calm for those in which nobody may
-// be declared dead although the machine is busy.
-var (
-	Quick = Times{Timeout: 1500 * time.Millisecond, Interval: 500 * time.Millisecond, Heartbeat: 250 * time.Millisecond}
-	Calm  = Times{Timeout: 10 * time.Second, Interval: 500 * time.Millisecond, Heartbeat: 250 * time.Millisecond}
-)
-
 // Lab is one installation: a data folder, a database, and the processes that
 // a test starts on them.
 type Lab struct {
-	t     testing.TB
-	kind  Kind
-	dir   string
-	data  string // the backend's folder
-	db    string // URL; empty for SQLite
-	bin   string
-	addr  string
-	times Times
-	env   []string
+	t    testing.TB
+	kind Kind
+	dir  string
+	data string // the backend's folder
+	db   string // URL; empty for SQLite
+	addr string
+	env  []string
 
 	workers int
 	acked   []submitted // every submit that was answered
@@ -65,77 +47,44 @@ type submitted struct {
 	spec dummy.Spec
 }
 
-// New makes a lab on the given kind of store.
-func New(t testing.TB, bin string, kind Kind, times Times) *Lab {
+// New makes a lab on the given kind of store. Its backend asks for no token.
+func New(t testing.TB, kind Kind, times Times) *Lab {
 	t.Helper()
-	l := &Lab{t: t, kind: kind, dir: t.TempDir(), bin: bin, addr: freeAddr(t), times: times}
+	l := &Lab{t: t, kind: kind, dir: t.TempDir(), addr: Address(t)}
 	l.data = filepath.Join(l.dir, "data")
+	l.env = Environment(t, l.data, times, "KTRDR_AUTH=none", "KTRDR_URL=http://"+l.addr, dummy.WitnessEnv+"="+l.steps())
 	if kind == Postgres {
 		l.db = installed(t)
-	}
-	l.env = append(os.Environ(),
-		"KTRDR_AUTH=none",
-		"KTRDR_DATA="+l.data,
-		"KTRDR_URL=http://"+l.addr,
-		"ORPHAN_TIMEOUT_SECONDS="+seconds(times.Timeout),
-		"ORPHAN_CHECK_INTERVAL_SECONDS="+seconds(times.Interval),
-		"HEARTBEAT_INTERVAL_SECONDS="+seconds(times.Heartbeat),
-		dummy.WitnessEnv+"="+l.steps(),
-	)
-	if l.db != "" {
 		l.env = append(l.env, "KTRDR_DB="+l.db)
 	}
 	return l
 }
 
-// Ports below those that systems give out by themselves: a lab's is its own
-// also while its backend is dead, whatever connects or listens meanwhile.
-const firstPort, ports = 20_000, 12_000
-
-// freeAddr returns an address for the lab's life. What keeps it from the labs
-// beside it, be they of another process, is that its port is taken for UDP,
-// which no backend uses.
-func freeAddr(t testing.TB) string {
-	t.Helper()
-	var lc net.ListenConfig
-	for range 100 {
-		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+rand.IntN(ports))) //nolint:gosec // any port is as good
-		taken, err := lc.ListenPacket(t.Context(), "udp", addr)
-		if err != nil {
-			continue
-		}
-		ln, err := lc.Listen(t.Context(), "tcp", addr)
-		if err != nil {
-			_ = taken.Close()
-			continue
-		}
-		_ = ln.Close()
-		t.Cleanup(func() { _ = taken.Close() })
-		return addr
-	}
-	t.Fatalf("none of 100 ports from %d on is free", firstPort)
-	return ""
+// start starts the product with the lab's environment and some variables more.
+func (l *Lab) start(env []string, args ...string) *Process {
+	l.t.Helper()
+	return Start(l.t, Program{Args: args, Env: WithEnv(l.env, env...)})
 }
 
 // Serve starts the backend and waits until it is healthy. Without options it
 // runs no work itself.
-func (l *Lab) Serve(env ...string) *Proc {
+func (l *Lab) Serve(env ...string) *Process {
 	l.t.Helper()
 	return l.ServeWith(0, env...)
 }
 
 // ServeWith starts the backend with workers of its own.
-func (l *Lab) ServeWith(workers int, env ...string) *Proc {
+func (l *Lab) ServeWith(workers int, env ...string) *Process {
 	l.t.Helper()
-	p := start(l.t, "serve", l.bin, join(l.env, env...), "serve", "--addr", l.addr, "--workers", fmt.Sprint(workers))
+	p := l.start(env, "serve", "--addr", l.addr, "--workers", fmt.Sprint(workers))
 	l.Healthy(p)
 	return p
 }
 
 // Start starts the backend and does not wait: it may die while starting.
-func (l *Lab) Start(env ...string) *Proc {
+func (l *Lab) Start(env ...string) *Process {
 	l.t.Helper()
-	return start(l.t, "serve", l.bin, join(l.env, env...), "serve", "--addr", l.addr, "--workers", "0")
+	return l.start(env, "serve", "--addr", l.addr, "--workers", "0")
 }
 
 // Client returns a client of the backend, for tests that are a worker
@@ -151,11 +100,11 @@ func (l *Lab) Client() *httpapi.Client {
 }
 
 // Healthy waits until p answers.
-func (l *Lab) Healthy(p *Proc) {
+func (l *Lab) Healthy(p *Process) {
 	l.t.Helper()
-	eventually(l.t, 30*time.Second, "the backend's health", func() bool {
+	Eventually(l.t, 30*time.Second, "the backend's health", func() bool {
 		if !p.Alive() {
-			l.t.Fatalf("%s ended while starting\n%s", p.name, p.log)
+			l.t.Fatalf("%s ended while starting\n%s", p.name, p.Log())
 		}
 		_, err := l.Health()
 		return err == nil
@@ -167,8 +116,8 @@ func (l *Lab) Healthy(p *Proc) {
 func (l *Lab) Second() *Lab {
 	l.t.Helper()
 	other := *l
-	other.addr, other.data = freeAddr(l.t), filepath.Join(l.dir, "data2")
-	other.env = join(l.env,
+	other.addr, other.data = Address(l.t), filepath.Join(l.dir, "data2")
+	other.env = WithEnv(l.env,
 		"KTRDR_DATA="+other.data,
 		"KTRDR_URL=http://"+other.addr,
 		"CHECKPOINT_DIR="+filepath.Join(l.dir, "data", "blobs"))
@@ -192,7 +141,7 @@ func (l *Lab) CopyIdentity(other *Lab) {
 }
 
 // Worker starts a worker process with its own folder.
-func (l *Lab) Worker(env ...string) *Proc {
+func (l *Lab) Worker(env ...string) *Process {
 	l.t.Helper()
 	l.workers++
 	return l.WorkerIn(filepath.Join(l.dir, fmt.Sprintf("worker%d", l.workers)), env...)
@@ -200,13 +149,13 @@ func (l *Lab) Worker(env ...string) *Proc {
 
 // WorkerIn starts a worker process in a folder that an earlier one may have
 // used.
-func (l *Lab) WorkerIn(dir string, env ...string) *Proc {
+func (l *Lab) WorkerIn(dir string, env ...string) *Process {
 	l.t.Helper()
-	return start(l.t, "worker", l.bin, join(l.env, env...), "worker", "--types", "dummy", "--slots", "2", "--data", dir)
+	return l.start(env, "worker", "--types", "dummy", "--slots", "2", "--data", dir)
 }
 
 // WorkerOn starts a worker that reaches the backend over the given line.
-func (l *Lab) WorkerOn(line *Line) *Proc {
+func (l *Lab) WorkerOn(line *Line) *Process {
 	l.t.Helper()
 	return l.Worker("KTRDR_URL=" + line.URL)
 }
@@ -217,7 +166,7 @@ func (l *Lab) WorkerDir(n int) string { return filepath.Join(l.dir, fmt.Sprintf(
 // Command runs the binary to its end and returns what it printed.
 func (l *Lab) Command(args ...string) (string, int) {
 	l.t.Helper()
-	p := start(l.t, args[0], l.bin, l.env, args...)
+	p := l.start(nil, args...)
 	code := p.Exit(time.Minute)
 	return p.Log(), code
 }

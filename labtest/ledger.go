@@ -20,7 +20,7 @@ import (
 func (l *Lab) Research(r research.Request, key string) research.Triggered {
 	l.t.Helper()
 	var made research.Triggered
-	eventually(l.t, time.Minute, "an answer to the trigger "+key, func() bool {
+	Eventually(l.t, time.Minute, "an answer to the trigger "+key, func() bool {
 		status, out, err := call[research.Triggered](l, http.MethodPost, "/api/v1/agent/trigger", r, "Idempotency-Key", key)
 		if err == nil && status != http.StatusAccepted && status < http.StatusInternalServerError {
 			l.t.Fatalf("trigger %s: %d %+v", key, status, out.Error)
@@ -33,9 +33,9 @@ func (l *Lab) Research(r research.Request, key string) research.Triggered {
 
 // ResearcherIn starts a worker that trains and backtests, in a folder that an
 // earlier one may have used.
-func (l *Lab) ResearcherIn(dir string) *Proc {
+func (l *Lab) ResearcherIn(dir string) *Process {
 	l.t.Helper()
-	return start(l.t, "worker", l.bin, l.env, "worker", "--types", "training,backtesting", "--checkpoint-interval", "20ms", "--data", dir)
+	return l.start(nil, "worker", "--types", "training,backtesting", "--checkpoint-interval", "20ms", "--data", dir)
 }
 
 // Place is where a research stands in its run.
@@ -90,7 +90,7 @@ func (l *Lab) Ledger(run string) map[Place]Entry {
 // Run reads a run. The backend may be dying, so it is asked until it answers.
 func (l *Lab) Run(id string) (run ktrdr.Run) {
 	l.t.Helper()
-	eventually(l.t, time.Minute, "an answer about "+id, func() bool {
+	Eventually(l.t, time.Minute, "an answer about "+id, func() bool {
 		status, out, err := call[ktrdr.Run](l, http.MethodGet, "/api/v1/runs/"+id, nil)
 		if err == nil && status != http.StatusOK && status < http.StatusInternalServerError {
 			l.t.Fatalf("run %s: %d %+v", id, status, out.Error)
@@ -104,7 +104,7 @@ func (l *Lab) Run(id string) (run ktrdr.Run) {
 // RunEnds waits for the end of a run.
 func (l *Lab) RunEnds(id string) (run ktrdr.Run) {
 	l.t.Helper()
-	eventually(l.t, 2*time.Minute, "the end of "+id, func() bool {
+	Eventually(l.t, 2*time.Minute, "the end of "+id, func() bool {
 		run = l.Run(id)
 		return !run.EndedAt.IsZero()
 	})

@@ -73,10 +73,10 @@ func (l *Lab) begin(path string, r any) ktrdr.OperationID {
 
 // Researcher starts a worker that trains and backtests, with a folder of its
 // own.
-func (l *Lab) Researcher(env ...string) *Proc {
+func (l *Lab) Researcher(env ...string) *Process {
 	l.t.Helper()
 	l.workers++
-	return start(l.t, "worker", l.bin, join(l.env, env...), "worker", "--types", "training,backtesting", "--checkpoint-interval", "20ms",
+	return l.start(env, "worker", "--types", "training,backtesting", "--checkpoint-interval", "20ms",
 		"--data", l.WorkerDir(l.workers))
 }
 

@@ -16,16 +16,18 @@ import (
 
 // Boot starts a backend with workers of its own and does not wait, as a
 // supervisor does: it may be killed while it starts.
-func (l *Lab) Boot(workers int) *Proc {
+func (l *Lab) Boot(workers int) *Process {
 	l.t.Helper()
-	return start(l.t, "serve", l.bin, l.env, "serve", "--addr", l.addr, "--workers", fmt.Sprint(workers))
+	return l.start(nil, "serve", "--addr", l.addr, "--workers", fmt.Sprint(workers))
 }
 
 // BootLimited is Boot with a limit on the memory of each process, in KiB.
-func (l *Lab) BootLimited(kib, workers int, env ...string) *Proc {
+func (l *Lab) BootLimited(kib, workers int, env ...string) *Process {
 	l.t.Helper()
-	return start(l.t, "serve", "/bin/sh", join(l.env, env...), "-c", `ulimit -d "$0" && exec "$@"`,
-		fmt.Sprint(kib), l.bin, "serve", "--addr", l.addr, "--workers", fmt.Sprint(workers))
+	return Start(l.t, Program{Path: "/bin/sh", Env: WithEnv(l.env, env...), Args: []string{
+		"-c", `ulimit -d "$0" && exec "$@"`,
+		fmt.Sprint(kib), Binary(l.t), "serve", "--addr", l.addr, "--workers", fmt.Sprint(workers),
+	}})
 }
 
 // Load starts an import.
@@ -35,9 +37,9 @@ func (l *Lab) Load(r jobs.DataLoadRequest) ktrdr.OperationID {
 }
 
 // Died waits until a backend is dead or ok is true, and says which.
-func (l *Lab) Died(p *Proc, ok func() bool) (died bool) {
+func (l *Lab) Died(p *Process, ok func() bool) (died bool) {
 	l.t.Helper()
-	eventually(l.t, time.Minute, "the backend to die or to do its work", func() bool {
+	Eventually(l.t, time.Minute, "the backend to die or to do its work", func() bool {
 		died = !p.Alive()
 		return died || ok()
 	})
@@ -66,14 +68,14 @@ func (l *Lab) Only(t ktrdr.Type) ktrdr.OperationID {
 
 // WorkerNamed starts a worker of some types in a folder of that name, in which
 // an earlier one may have left something.
-func (l *Lab) WorkerNamed(name, types string) *Proc {
+func (l *Lab) WorkerNamed(name, types string) *Process {
 	l.t.Helper()
-	return start(l.t, name, l.bin, l.env, "worker", "--types", types, "--data", filepath.Join(l.dir, name))
+	return l.start(nil, "worker", "--types", types, "--data", filepath.Join(l.dir, name))
 }
 
 // PowerCut kills everybody at the same moment: nobody has the time to notice
 // that another is gone.
-func PowerCut(all ...*Proc) {
+func PowerCut(all ...*Process) {
 	for _, p := range all {
 		_ = p.cmd.Process.Signal(syscall.SIGKILL)
 	}
@@ -96,5 +98,5 @@ func (l *Lab) Hashes(run research.Triggered) []string {
 // Gone waits until a process is no more.
 func (l *Lab) Gone(pid int) {
 	l.t.Helper()
-	eventually(l.t, 10*time.Second, fmt.Sprintf("process %d to be gone", pid), func() bool { return syscall.Kill(pid, 0) != nil })
+	Eventually(l.t, 10*time.Second, fmt.Sprintf("process %d to be gone", pid), func() bool { return syscall.Kill(pid, 0) != nil })
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/labtest"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/research"
@@ -158,7 +159,7 @@ func (l *lab) scraped(line string) {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; <-time.After(50 * time.Millisecond) {
+	labtest.Eventually(l.t, 30*time.Second, "the line "+line+" of /metrics", func() bool {
 		req, err := http.NewRequestWithContext(l.t.Context(), http.MethodGet, l.url+"/metrics", nil)
 		if err != nil {
 			l.t.Fatal(err)
@@ -170,13 +171,8 @@ func (l *lab) scraped(line string) {
 		}
 		text, err := io.ReadAll(res.Body)
 		_ = res.Body.Close()
-		if err == nil && strings.Contains("\n"+string(text), "\n"+line+"\n") {
-			return
-		}
-		if time.Now().After(deadline) {
-			l.t.Fatalf("/metrics has no line %q:\n%s", line, text)
-		}
-	}
+		return err == nil && strings.Contains("\n"+string(text), "\n"+line+"\n")
+	})
 }
 
 func TestServe_PinsItsSettingsInEveryResearch(t *testing.T) {

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/labtest"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -27,7 +27,7 @@ func TestBackup_MovesALabToAnotherFolder(t *testing.T) {
 	}
 	l.refused(exitUsage, "exists", "backup", file)
 	l.refused(exitFailed, "already running here", "restore", file)
-	p.stop(syscall.SIGTERM)
+	p.End(syscall.SIGTERM)
 	l.refused(exitFailed, "restore:", "restore", file) // not empty
 
 	other := newLab(t)
@@ -53,7 +53,7 @@ func savedLab(t *testing.T) (l *lab, id, file string) {
 	l.refused(exitFailed, "FAILED", "follow", id)
 	file = filepath.Join(t.TempDir(), "lab.tar")
 	l.must("backup", file)
-	p.stop(syscall.SIGTERM)
+	p.End(syscall.SIGTERM)
 	return l, id, file
 }
 
@@ -72,7 +72,7 @@ func TestBackup_TellsOfDamagedBlobs(t *testing.T) {
 	l, id, _ := savedLab(t)
 	p, _ := l.serve("--workers", "0")
 	name := decode[ktrdr.Checkpoint](t, l.must("checkpoints", "show", id, "--json")).Artifacts[0].SHA256.String()
-	p.stop(syscall.SIGTERM)
+	p.End(syscall.SIGTERM)
 	if err := os.Remove(filepath.Join(l.data, "blobs", name[:2], name[2:4], name)); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestRestore_RefusesAChangedBackupBeforeItChangesAnything(t *testing.T) {
 		}
 		l := newLab(t)
 		l.refused(exitFailed, name, "restore", file)
-		if a := l.pipe(archive, "restore", "-"); a.code != exitFailed || !strings.Contains(a.err, name) {
+		if a := l.feed(archive, "restore", "-"); a.code != exitFailed || !strings.Contains(a.err, name) {
 			t.Errorf("through a pipe: %v, want %q", a, name)
 		}
 		if left := holds(t, l.data, "ktrdr.db", "blobs", backend.RestoringFile); len(left) > 0 {
@@ -117,23 +117,13 @@ func TestRestore_RefusesAChangedBackupBeforeItChangesAnything(t *testing.T) {
 		}
 	}
 	l := newLab(t)
-	if a := l.pipe(whole, "restore", "-"); a.code != exitOK {
+	if a := l.feed(whole, "restore", "-"); a.code != exitOK {
 		t.Fatalf("through a pipe: %v", a)
 	}
 	l.serve("--workers", "0")
 	if op := l.op(id); op.Status != ktrdr.Failed {
 		t.Errorf("restored operation: %s, want FAILED", op.Status)
 	}
-}
-
-// pipe runs a command with a standard input that can be read only once.
-func (l *lab) pipe(in []byte, args ...string) answer {
-	l.t.Helper()
-	cmd := exec.CommandContext(l.t.Context(), binary, args...)
-	var stdout, stderr bytes.Buffer
-	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = l.env, bytes.NewReader(in), &stdout, &stderr
-	_ = cmd.Run() // the exit code tells
-	return answer{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
 func TestRestore_ThatFailedLeavesAFolderThatNoCommandTakes(t *testing.T) {
@@ -162,25 +152,19 @@ func TestRestore_ThatFailedLeavesAFolderThatNoCommandTakes(t *testing.T) {
 func TestRestore_KilledWhileItReadsLeavesAFolderThatNoCommandTakes(t *testing.T) {
 	_, _, file := savedLab(t)
 	l := newLab(t)
-	cmd := exec.CommandContext(t.Context(), binary, "restore", "-")
-	cmd.Env = l.env
-	endless, err := cmd.StdinPipe()
+	endless, feeds, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer feeds.Close()
 	defer endless.Close()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for begin := time.Now(); len(holds(t, l.data, backend.RestoringFile)) == 0; <-tick.C { // it waits for its standard input
-		if time.Since(begin) > 20*time.Second {
-			t.Fatal("a restore that reads its backup has not marked the folder")
-		}
-	}
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait()
+	restore := l.call("restore", "-")
+	restore.Stdin = endless
+	p := labtest.Start(t, restore)
+	labtest.Eventually(t, 20*time.Second, "a restore that reads its backup to mark the folder", func() bool {
+		return len(holds(t, l.data, backend.RestoringFile)) > 0
+	})
+	p.Kill()
 	l.refused(exitFailed, "has not finished", "serve", "--addr", "127.0.0.1:0")
 	l.must("restore", file)
 	l.serve("--workers", "0")

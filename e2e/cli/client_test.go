@@ -26,7 +26,7 @@ func TestServe_ReplacesATokenThatWasRevoked(t *testing.T) {
 	l.refused(exitFailed, "last admin token", "token", "revoke", tokens[0].ID)
 	l.must("token", "create", "second", "--scope", "admin")
 	l.must("token", "revoke", tokens[0].ID)
-	p.stop(syscall.SIGTERM)
+	p.End(syscall.SIGTERM)
 
 	p, said = l.serve("--workers", "0")
 	if len(said.Warnings) != 1 || !strings.Contains(said.Warnings[0], "was revoked") {
@@ -34,7 +34,7 @@ func TestServe_ReplacesATokenThatWasRevoked(t *testing.T) {
 	}
 	l.must("ops")
 	l.refused(exitFailed, "does not accept the token of --token", "ops", "--token", strings.TrimSpace(string(old)))
-	p.stop(syscall.SIGTERM)
+	p.End(syscall.SIGTERM)
 	if _, said = l.serve("--workers", "0"); len(said.Warnings) != 0 {
 		t.Errorf("warnings = %q at the next start, want none", said.Warnings)
 	}
@@ -85,7 +85,7 @@ func TestWorker_WantsAFolderOfItsOwn(t *testing.T) {
 	w := l.begin(&workerSaid{}, "worker", "--token-file", filepath.Join(l.data, backend.TokenFile)) // the default folder
 	id := l.start("--steps", "2", "--step-ms", "1")
 	l.must("follow", id)
-	if code := w.stop(syscall.SIGTERM); code != 0 {
+	if code := w.End(syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code = %d, want 0", code)
 	}
 	if _, err := os.Stat(filepath.Join(l.data, "worker", "spool")); err != nil {

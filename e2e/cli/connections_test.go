@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/ktrdr/ktrdr/labtest"
 )
 
 // TestServe_TakesHalfOfItsDescriptorsForConnections starts backends that may have so
@@ -20,7 +22,7 @@ func TestServe_TakesHalfOfItsDescriptorsForConnections(t *testing.T) {
 		t.Run(fmt.Sprint(files), func(t *testing.T) {
 			l := newLab(t)
 			l.program = filepath.Join(t.TempDir(), "limited")
-			script := fmt.Sprintf("#!/bin/sh\nulimit -n %d && exec '%s' \"$@\"\n", files, binary)
+			script := fmt.Sprintf("#!/bin/sh\nulimit -n %d && exec '%s' \"$@\"\n", files, labtest.Binary(t))
 			if err := os.WriteFile(l.program, []byte(script), 0o700); err != nil { //nolint:gosec // it is run
 				t.Fatal(err)
 			}

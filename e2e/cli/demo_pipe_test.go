@@ -2,35 +2,33 @@ package cli
 
 import (
 	"bufio"
-	"errors"
 	"os"
-	"os/exec"
+	"slices"
 	"testing"
+	"time"
+
+	"github.com/ktrdr/ktrdr/labtest"
 )
 
 func TestDemo_WhoseReaderLeavesLeavesNothingBehind(t *testing.T) {
 	l, temp := newLab(t), t.TempDir()
-	cmd := exec.CommandContext(t.Context(), binary, "demo", "--researches", "1")
-	for _, v := range l.env {
-		if v != "KTRDR_DATA="+l.data { // which would be a folder to be kept
-			cmd.Env = append(cmd.Env, v)
-		}
-	}
-	cmd.Env = append(cmd.Env, "TMPDIR="+temp)
-	out, err := cmd.StdoutPipe()
+	read, written, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+	defer read.Close()
+	demo := l.call("demo", "--researches", "1")
+	demo.Stdout = written
+	demo.Env = slices.DeleteFunc(demo.Env, func(v string) bool { return v == "KTRDR_DATA="+l.data }) // a folder to be kept
+	demo.Env = labtest.WithEnv(demo.Env, "TMPDIR="+temp)
+	p := labtest.Start(t, demo)
+	_ = written.Close()
+	if line, err := bufio.NewReader(read).ReadString('\n'); err != nil {
 		t.Errorf("the demo said %q: %v", line, err)
 	}
-	_ = out.Close()
-	err = cmd.Wait()
-	if ended, ok := errors.AsType[*exec.ExitError](err); !ok || ended.ExitCode() != exitUnread {
-		t.Errorf("the demo ended with %v, want exit code %d", err, exitUnread)
+	_ = read.Close()
+	if code := p.Exit(time.Minute); code != exitUnread {
+		t.Errorf("the demo ended with exit code %d, want %d", code, exitUnread)
 	}
 	left, err := os.ReadDir(temp)
 	if err != nil || len(left) > 0 {

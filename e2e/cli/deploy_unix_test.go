@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/ktrdr/ktrdr/labtest"
 )
 
 // deployed is a file of deploy/.
@@ -69,9 +71,9 @@ func noCores(t *testing.T) {
 // what it makes of that.
 func TestUnits_AFinishIsNoCrashAndACrashIs(t *testing.T) {
 	noCores(t)
-	for file, begin := range map[string]func(l *lab) *process{
-		"ktrdr.service":        func(l *lab) *process { p, _ := l.serve("--workers", "1"); return p },
-		"ktrdr-worker.service": func(l *lab) *process { l.serve("--workers", "0"); return l.worker() },
+	for file, begin := range map[string]func(l *lab) *labtest.Process{
+		"ktrdr.service":        func(l *lab) *labtest.Process { p, _ := l.serve("--workers", "1"); return p },
+		"ktrdr-worker.service": func(l *lab) *labtest.Process { l.serve("--workers", "0"); return l.worker() },
 	} {
 		for name, c := range map[string]struct {
 			signal syscall.Signal
@@ -86,10 +88,10 @@ func TestUnits_AFinishIsNoCrashAndACrashIs(t *testing.T) {
 				t.Parallel()
 				l := newLab(t, service(t, file, "Environment")...)
 				p := begin(l)
-				p.stop(c.signal)
-				end, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+				p.End(c.signal)
+				end, ok := p.State().Sys().(syscall.WaitStatus)
 				if got := ok && restarted(t, file, end); got != c.want {
-					t.Errorf("ended with %v: restarted is %v, want %v", p.cmd.ProcessState, got, c.want)
+					t.Errorf("ended with %v: restarted is %v, want %v", p.State(), got, c.want)
 				}
 			})
 		}
@@ -115,7 +117,7 @@ func TestUnits_AreFineWithSystemd(t *testing.T) {
 	}
 	for _, file := range []string{"ktrdr.service", "ktrdr-worker.service"} {
 		copied := filepath.Join(t.TempDir(), file) // systemd looks whether the program is there
-		text := strings.ReplaceAll(deployed(t, file), "/usr/local/bin/ktrdr", binary)
+		text := strings.ReplaceAll(deployed(t, file), "/usr/local/bin/ktrdr", labtest.Binary(t))
 		if err := os.WriteFile(copied, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

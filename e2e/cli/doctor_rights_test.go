@@ -4,11 +4,12 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/ktrdr/ktrdr/labtest"
 )
 
 // nobody is a user who owns nothing.
@@ -27,7 +28,7 @@ func (l *lab) asNobody(args ...string) string {
 	}
 	l.t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	program := filepath.Join(dir, "ktrdr")
-	from, err := os.Open(binary)
+	from, err := os.Open(labtest.Binary(l.t))
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -45,11 +46,10 @@ func (l *lab) asNobody(args ...string) string {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	cmd := exec.CommandContext(l.t.Context(), program, args...)
-	cmd.Env, cmd.Dir = l.env, dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	out, _ := cmd.CombinedOutput() // what it says is looked at
-	return string(out)
+	c := l.call(args...)
+	c.Path, c.Dir, c.User = program, dir, &syscall.Credential{Uid: nobody, Gid: nobody}
+	a := labtest.Run(l.t, c)
+	return a.Out + a.Err
 }
 
 // A folder of another user is one that serve refuses.

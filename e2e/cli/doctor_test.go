@@ -169,7 +169,7 @@ func TestDoctor_IsRedWhereverServeRefuses(t *testing.T) {
 			l := newLab(t, "KTRDR_ADDR=127.0.0.1:0")
 			l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "200")
 			backend, _ := l.serve("--workers", "0")
-			backend.stop(syscall.SIGTERM)
+			backend.End(syscall.SIGTERM)
 			l.url = "http://127.0.0.1:1"
 			c.spoil(t, l)
 			same := unwritten(t, l.data)
@@ -193,7 +193,7 @@ func TestDoctor_IsRedWhereverServeRefuses(t *testing.T) {
 func TestDoctor_OfAStoppedLabMissesOnlyTheServer(t *testing.T) {
 	l := newLab(t, "KTRDR_ADDR=127.0.0.1:0")
 	backend, _ := l.serve("--workers", "0")
-	backend.stop(syscall.SIGTERM)
+	backend.End(syscall.SIGTERM)
 	l.url = "http://127.0.0.1:1"
 	same := unwritten(t, l.data)
 	if out := l.run("doctor", "--deep").out; strings.Count(out, "✗") != 1 || !strings.Contains(out, "✗ server") {
@@ -207,7 +207,7 @@ func TestDoctor_TellsOfADeletedWAL(t *testing.T) {
 	l := newLab(t, "KTRDR_ADDR=127.0.0.1:0")
 	backend, _ := l.serve("--workers", "0")
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "200")
-	backend.stop(syscall.SIGKILL)
+	backend.End(syscall.SIGKILL)
 	for _, beside := range []string{"-wal", "-shm"} {
 		if err := os.Remove(filepath.Join(l.data, "ktrdr.db"+beside)); err != nil {
 			t.Fatal(err)
@@ -228,7 +228,7 @@ func TestDoctor_IsRedWhereTheServerIsOfAnotherLab(t *testing.T) {
 	other.serve("--workers", "0")
 	used := newLab(t, "KTRDR_ADDR=127.0.0.1:0")
 	backend, _ := used.serve("--workers", "0")
-	backend.stop(syscall.SIGTERM)
+	backend.End(syscall.SIGTERM)
 	pg := newLab(t, "KTRDR_ADDR=127.0.0.1:0", "KTRDR_DB="+pgtest.URL(t))
 	pg.serve("--workers", "0")
 	fresh := newLab(t, "KTRDR_ADDR=127.0.0.1:0")

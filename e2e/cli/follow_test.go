@@ -1,44 +1,24 @@
 package cli
 
 import (
-	"bufio"
-	"bytes"
-	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/ktrdr/ktrdr/labtest"
 )
 
 // interruptedWatching starts a command that watches, waits for the first line that it
 // prints, and sends it the signal of Ctrl-C. It returns what it said on standard error.
 func (l *lab) interruptedWatching(args ...string) string {
 	l.t.Helper()
-	cmd := exec.CommandContext(l.t.Context(), binary, args...)
-	cmd.Env = append(l.env, "KTRDR_URL="+l.url)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		l.t.Fatal(err)
+	p := labtest.Start(l.t, l.call(args...))
+	labtest.Eventually(l.t, 60*time.Second, "the first line", func() bool { return strings.Contains(p.Out(), "\n") })
+	if code := p.End(syscall.SIGINT); code != exitInterrupted {
+		l.t.Errorf("ktrdr %s: exit code %d, want %d\n%s", strings.Join(args, " "), code, exitInterrupted, p.Err())
 	}
-	if err := cmd.Start(); err != nil {
-		l.t.Fatal(err)
-	}
-	stuck := time.AfterFunc(60*time.Second, func() { _ = cmd.Process.Kill() })
-	defer stuck.Stop()
-	lines := bufio.NewScanner(out)
-	lines.Scan()
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		l.t.Fatal(err)
-	}
-	for lines.Scan() { // until it ends
-	}
-	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
-		l.t.Errorf("ktrdr %s: exit code %d, want %d\n%s", strings.Join(args, " "), code, exitInterrupted, stderr.String())
-	}
-	return stderr.String()
+	return p.Err()
 }
 
 // TestFollow_CtrlCStopsTheWatchingAndNotTheWork sends the signal to real processes.

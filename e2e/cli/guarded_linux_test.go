@@ -3,7 +3,6 @@ package cli
 import (
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/labtest"
 )
 
 // onTerminal runs a command whose standard output and error are a terminal, and
@@ -34,18 +34,12 @@ func (l *lab) onTerminal(args ...string) string {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	cmd := exec.CommandContext(l.t.Context(), binary, args...)
-	cmd.Env = append(l.env, "TERM=xterm")
-	if l.url != "" {
-		cmd.Env = append(cmd.Env, "KTRDR_URL="+l.url)
-	}
-	cmd.Stdout, cmd.Stderr = tty, tty
-	if err := cmd.Start(); err != nil {
-		l.t.Fatal(err)
-	}
+	c := l.call(args...)
+	c.Env = append(c.Env, "TERM=xterm")
+	c.Stdout, c.Stderr = tty, tty
+	labtest.Start(l.t, c)
 	_ = tty.Close()
 	said, _ := io.ReadAll(master) // it ends with an error when the other end is closed
-	_ = cmd.Wait()
 	return string(said)
 }
 

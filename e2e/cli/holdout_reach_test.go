@@ -80,7 +80,7 @@ func holdoutStaysSealed(t *testing.T, env ...string) {
 	if info, err := os.Stat(l.data); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("the backend's folder has mode %v (%v): other users of the machine can look for the holdout", info.Mode(), err)
 	}
-	backend.stop(syscall.SIGTERM)
+	backend.End(syscall.SIGTERM)
 	l.serve("--workers", "0", "--agents", "0") // a design waits, and nobody takes it
 	l.must("research", "--symbol", "EURUSD")
 	l.burgle(secret, spec)

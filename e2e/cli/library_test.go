@@ -116,7 +116,7 @@ func TestBackup_RestoredLabResearchesAndGetsTheSameHash(t *testing.T) {
 	saved := filepath.Join(t.TempDir(), "lab.tar")
 	l.must("backup", saved)
 	want := l.resultOf("mine")
-	p.stop(syscall.SIGTERM)
+	p.End(syscall.SIGTERM)
 	if len(want.Costs) != 1 || want.Costs[0].Spread != 8e-4 {
 		t.Fatalf("costs %+v, want those of the file", want.Costs)
 	}
@@ -143,9 +143,10 @@ func TestBackup_RestoredLabResearchesAndGetsTheSameHash(t *testing.T) {
 
 // Of two backends of one lab, one imports and the other researches.
 func TestLibrary_WhatOneBackendImportsAnotherResearches(t *testing.T) {
-	l := newLab(t, "KTRDR_DB="+pgtest.URL(t))
+	db := "KTRDR_DB=" + pgtest.URL(t)
+	l := newLab(t, db)
 	l.serve("--workers", "1", "--agents", "0")
-	other := newLab(t, append(slices.Clone(l.env[6:]), "CHECKPOINT_DIR="+filepath.Join(l.data, "blobs"))...)
+	other := newLab(t, db, "CHECKPOINT_DIR="+filepath.Join(l.data, "blobs"))
 	other.serve("--workers", "1")
 	l.put("eur.csv", csv(market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 3000, Seed: 7})))
 	var started httpapi.Started
@@ -204,9 +205,9 @@ func TestTakeOver_AnOldFolderBecomesTheLabs(t *testing.T) {
 			t.Errorf("a damaged file was removed: %v", err)
 		}
 		l.refused(exitFailed, "holds bars of an earlier version", "doctor")
-		p.stop(syscall.SIGTERM)
-		if !strings.Contains(p.log.String(), "not taken over from the data folder") || !strings.Contains(p.log.String(), "strategy mine") {
-			t.Errorf("the log does not tell of it:\n%s", p.log)
+		p.End(syscall.SIGTERM)
+		if !strings.Contains(p.Err(), "not taken over from the data folder") || !strings.Contains(p.Err(), "strategy mine") {
+			t.Errorf("the log does not tell of it:\n%s", p.Err())
 		}
 		if err := os.RemoveAll(filepath.Join(l.data, "data")); err != nil {
 			t.Fatal(err)

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
@@ -138,20 +140,13 @@ func statusOf(ctx context.Context, at string) int {
 // waitForLocks waits until n queries wait in the middle.
 func waitForLocks(t *testing.T, db *sql.DB, want int) {
 	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for begin := time.Now(); ; <-tick.C {
+	labtest.Eventually(t, 8*time.Second, fmt.Sprintf("%d queries that wait for the table", want), func() bool {
 		var n int
 		err := db.QueryRowContext(t.Context(),
 			`SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&n)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n >= want {
-			return
-		}
-		if time.Since(begin) > 8*time.Second {
-			t.Fatalf("%d queries wait for the table, want %d", n, want)
-		}
-	}
+		return n >= want
+	})
 }

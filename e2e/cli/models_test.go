@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/llm/llmtest"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/resilience"
 )
 
 // modelled is a lab with bars, and a backend whose one model is a server's.
-func modelled(t *testing.T, answer func(int, llmtest.Request) llmtest.Step, env ...string) (*lab, *process) {
+func modelled(t *testing.T, answer func(int, llmtest.Request) llmtest.Step, env ...string) (*lab, *labtest.Process) {
 	t.Helper()
 	server := llmtest.New(t, answer)
 	l := newLab(t, append(env, "KTRDR_MODELS=test/m", "KTRDR_PROVIDERS=test="+server.OpenAI(), "KTRDR_MODEL_PRICES=test/m=1/5",
@@ -26,26 +27,19 @@ func modelled(t *testing.T, answer func(int, llmtest.Request) llmtest.Step, env 
 // eventually asks until ok is true of what a command prints.
 func (l *lab) eventually(what string, ok func(out string) bool, args ...string) string {
 	l.t.Helper()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.Now().Add(time.Minute)
-	for {
-		out := l.must(args...)
-		if ok(out) {
-			return out
-		}
-		if time.Now().After(deadline) {
-			l.t.Fatalf("%v does not tell %s:\n%s", args, what, out)
-		}
-		<-tick.C
-	}
+	var out string
+	labtest.Eventually(l.t, time.Minute, what, func() bool {
+		out = l.must(args...)
+		return ok(out)
+	})
+	return out
 }
 
 func TestCLI_AGoalThatHoldsAKeyIsRefused(t *testing.T) {
 	const key = "sk-canary-0123456789"
 	l, p := modelled(t, llmtest.Script(llmtest.Step{Status: 401}))
 	l.refused(exitUsage, "holds the key of a provider", "research", "trend, and my key is "+key, "--model", "test/m")
-	if text := l.must("ops") + p.log.String(); strings.Contains(text, key) || strings.Contains(text, "op_agent_research") {
+	if text := l.must("ops") + p.Err(); strings.Contains(text, key) || strings.Contains(text, "op_agent_research") {
 		t.Errorf("the key is shown, or the research was made:\n%s", text)
 	}
 }
@@ -86,7 +80,7 @@ func TestCLI_TellsWhyAResearchWaitsForAModel(t *testing.T) {
 	if !strings.Contains(out, string(ktrdr.AgentDesign)) || !strings.Contains(out, "ktrdr events op_agent_design") {
 		t.Errorf("the status does not tell which part waits, and where to read why:\n%s", out)
 	}
-	if log := p.log.String(); !strings.Contains(log, "operation waits for a model") || !strings.Contains(log, "status 429") {
+	if log := p.Err(); !strings.Contains(log, "operation waits for a model") || !strings.Contains(log, "status 429") {
 		t.Errorf("the log does not tell why it waits:\n%s", log)
 	}
 }

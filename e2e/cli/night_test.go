@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/research"
 
 	"github.com/ktrdr/ktrdr"
@@ -88,18 +89,13 @@ func TestNight_LastsThroughAKillAndUntilItIsCancelled(t *testing.T) {
 	}
 	reach := func(place string) {
 		t.Helper()
-		for deadline := time.Now().Add(60 * time.Second); ; <-time.After(100 * time.Millisecond) {
-			all := l.generations(made.Run)
-			if _, there := all[place]; there {
-				return
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("there is no research at %s after a minute, but %d others", place, len(all))
-			}
-		}
+		labtest.Eventually(t, time.Minute, "a research at "+place, func() bool {
+			_, there := l.generations(made.Run)[place]
+			return there
+		})
 	}
 	reach("1/1")
-	p.stop(syscall.SIGKILL)
+	p.End(syscall.SIGKILL)
 	var again backend.Announcement
 	l.begin(&again, "serve", "--workers", "2", "--addr", strings.TrimPrefix(said.URL, "http://"))
 	reach("3/1")

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/labtest"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/dummy"
@@ -44,15 +45,12 @@ func (l *lab) ops(args ...string) (list []ktrdr.Operation) {
 // until polls an operation; what is waited for happens in other processes.
 func (l *lab) until(id string, what string, ok func(ktrdr.Operation) bool) ktrdr.Operation {
 	l.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; <-time.After(50 * time.Millisecond) {
-		op := l.op(id)
-		if ok(op) {
-			return op
-		}
-		if time.Now().After(deadline) {
-			l.t.Fatalf("%s is not %s: %+v", id, what, op)
-		}
-	}
+	var op ktrdr.Operation
+	labtest.Eventually(l.t, 30*time.Second, id+" to be "+what, func() bool {
+		op = l.op(id)
+		return ok(op)
+	})
+	return op
 }
 
 func TestCLI_FollowsAnOperationToItsResult(t *testing.T) {
@@ -163,7 +161,7 @@ func TestCLI_PausesAndListsWorkers(t *testing.T) {
 	if len(workers) != 1 || workers[0].Name != "box" || workers[0].Slots != 2 || !workers[0].Live {
 		t.Errorf("workers = %+v", workers)
 	}
-	if code := w.stop(syscall.SIGTERM); code != 0 {
+	if code := w.End(syscall.SIGTERM); code != 0 {
 		t.Errorf("worker's exit code after SIGTERM = %d, want 0", code)
 	}
 	if out := l.must("workers"); !strings.Contains(out, "No live workers") {
@@ -177,7 +175,7 @@ func TestCLI_WorkerStoppedGracefullyGivesItsWorkBack(t *testing.T) {
 	w := l.worker()
 	id := l.start("--steps", "60", "--step-ms", "30", "--checkpoint-every", "100")
 	l.until(id, "running", func(op ktrdr.Operation) bool { return op.Status == ktrdr.Running && op.MaxStep > 2 })
-	if code := w.stop(syscall.SIGTERM); code != 0 {
+	if code := w.End(syscall.SIGTERM); code != 0 {
 		t.Fatalf("exit code = %d, want 0", code)
 	}
 	op := l.op(id)
@@ -225,11 +223,7 @@ func TestCLI_TokensOpenWhatTheirScopeAllows(t *testing.T) {
 	nobody.refused(exitFailed, "does not accept the token of KTRDR_TOKEN", "ops")
 
 	l.must("token", "revoke", made.ID)
-	for deadline := time.Now().Add(15 * time.Second); stranger.run("ops").code == exitOK; {
-		if time.Now().After(deadline) {
-			t.Fatal("a revoked token is still accepted")
-		}
-	}
+	labtest.Eventually(t, 15*time.Second, "the refusal of a revoked token", func() bool { return stranger.run("ops").code != exitOK })
 	if out := l.must("token", "list"); strings.Contains(out, made.Secret) || !strings.Contains(out, made.ID) {
 		t.Errorf("token list:\n%s", out)
 	}
@@ -321,7 +315,7 @@ func TestServe_GoesOnAfterAKill(t *testing.T) {
 	p, said := l.serve("--workers", "1")
 	id := l.start("--steps", "80", "--step-ms", "20", "--checkpoint-every", "5")
 	l.until(id, "checkpointed", func(op ktrdr.Operation) bool { return op.Checkpoint != nil && op.Checkpoint.Step >= 10 })
-	p.stop(syscall.SIGKILL)
+	p.End(syscall.SIGKILL)
 	l.refused(exitUnreachable, "no server at", "status", id)
 
 	var again backend.Announcement
@@ -376,7 +370,7 @@ func TestDoctor_WorksWithoutABackend(t *testing.T) {
 	l := newLab(t)
 	l.refused(exitFailed, "does not exist", "doctor")
 	p, _ := l.serve("--workers", "0")
-	p.stop(syscall.SIGTERM)
+	p.End(syscall.SIGTERM)
 	a := l.run("doctor")
 	if a.code != exitFailed || !strings.Contains(a.out, "✔ database") || !strings.Contains(a.out, "✗ server") {
 		t.Errorf("without a backend: %v\nwant the database checked and the server missed", a)
@@ -405,7 +399,7 @@ func TestDemo_RecoversAndLeavesNothingBehind(t *testing.T) {
 	for _, pid := range regexp.MustCompile(`pid (\d+)`).FindAllStringSubmatch(a.out, -1) {
 		if _, err := os.Stat("/proc/" + pid[1]); err == nil {
 			cmdline, _ := os.ReadFile("/proc/" + pid[1] + "/cmdline")
-			if strings.Contains(string(cmdline), binary) {
+			if strings.Contains(string(cmdline), labtest.Binary(t)) {
 				t.Errorf("process %s is still there: %q", pid[1], cmdline)
 			}
 		}
@@ -418,14 +412,14 @@ func TestFollow_InterruptedSaysSoInJSON(t *testing.T) {
 	id := l.start("--steps", "2")
 	var first eventLine
 	p := l.begin(&first, "follow", id)
-	if code := p.stop(syscall.SIGINT); code != exitInterrupted {
+	if code := p.End(syscall.SIGINT); code != exitInterrupted {
 		t.Errorf("exit code = %d, want %d", code, exitInterrupted)
 	}
 	type failure struct {
 		Error struct{ Code, Message string }
 	}
-	if got := decode[failure](t, p.log.String()); got.Error.Code != "interrupted" { // and nothing but JSON
-		t.Errorf("it said %s, want the code interrupted", p.log)
+	if got := decode[failure](t, p.Err()); got.Error.Code != "interrupted" { // and nothing but JSON
+		t.Errorf("it said %s, want the code interrupted", p.Err())
 	}
 }
 

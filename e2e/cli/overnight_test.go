@@ -29,7 +29,7 @@ func TestReport_TellsOfANight(t *testing.T) {
 	long := l.start("--steps", "150", "--step-ms", "20", "--checkpoint-every", "5")
 	l.until(long, "checkpointed", func(op ktrdr.Operation) bool { return op.Checkpoint != nil })
 	l.must("pause")
-	p.stop(syscall.SIGKILL)
+	p.End(syscall.SIGKILL)
 	var again backend.Announcement
 	l.begin(&again, "serve", "--workers", "2", "--addr", strings.TrimPrefix(said.URL, "http://"))
 	l.must("unpause")

@@ -62,7 +62,7 @@ func TestRefused_ACommandOnTheWrongBlobsChangesNothing(t *testing.T) {
 				l := newLab(t, append(db(t), "KTRDR_ADDR=127.0.0.1:0")...)
 				l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "200")
 				backend, _ := l.serve("--workers", "0")
-				backend.stop(syscall.SIGTERM)
+				backend.End(syscall.SIGTERM)
 				l.url = "http://127.0.0.1:1"
 				if err := c.spoil(l); err != nil {
 					t.Fatal(err)

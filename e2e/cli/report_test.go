@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr/backend"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/report"
 
 	"github.com/ktrdr/ktrdr/dummy"
@@ -15,15 +16,12 @@ import (
 // reports polls a report until it tells what is waited for.
 func (l *lab) reports(what string, ok func(report.Report) bool, args ...string) report.Report {
 	l.t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); ; <-time.After(100 * time.Millisecond) {
-		r := decode[report.Report](l.t, l.must(append([]string{"report", "--json"}, args...)...))
-		if ok(r) {
-			return r
-		}
-		if time.Now().After(deadline) {
-			l.t.Fatalf("no report of %s: %+v", what, r)
-		}
-	}
+	var r report.Report
+	labtest.Eventually(l.t, time.Minute, "a report of "+what, func() bool {
+		r = decode[report.Report](l.t, l.must(append([]string{"report", "--json"}, args...)...))
+		return ok(r)
+	})
+	return r
 }
 
 func (l *lab) client() *httpapi.Client {

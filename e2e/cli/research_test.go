@@ -73,7 +73,7 @@ func TestCLI_TrainsBacktestsAndPredicts(t *testing.T) {
 	l.refused(exitUsage, "there are no 1h bars of GBPUSD", "predict", model, "--symbol", "GBPUSD")
 	l.refused(exitUsage, file+" is a strategy, not a model", "predict", file)
 	l.refused(exitUsage, file+" is a strategy, not a model", "backtest", file)
-	p.stop(syscall.SIGTERM)
+	p.End(syscall.SIGTERM)
 	l.refused(exitUnreachable, "no server", "predict", model)
 }
 

@@ -45,7 +45,7 @@ func TestWebhook_TellsOfALastingRunWhenItsTimeIsOver(t *testing.T) {
 	if len(st.Lasting) != 1 || st.Lasting[0].Run != made.Run || st.Lasting[0].Until.Sub(until).Abs() > time.Microsecond {
 		t.Errorf("status tells of the lasting runs %+v, want %s until %s", st.Lasting, made.Run, until)
 	}
-	p.stop(syscall.SIGKILL)
+	p.End(syscall.SIGKILL)
 	var again backend.Announcement
 	l.begin(&again, "serve", "--workers", "2", "--addr", strings.TrimPrefix(said.URL, "http://"))
 	select {

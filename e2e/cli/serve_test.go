@@ -18,6 +18,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/dummy"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
@@ -26,7 +27,7 @@ func TestServe_StoppedGracefullyGivesItsOwnWorkBack(t *testing.T) {
 	p, _ := l.serve("--workers", "1")
 	id := l.start("--steps", "60", "--step-ms", "30", "--checkpoint-every", "100")
 	l.until(id, "running", func(op ktrdr.Operation) bool { return op.Status == ktrdr.Running && op.MaxStep > 2 })
-	if code := p.stop(syscall.SIGTERM); code != 0 {
+	if code := p.End(syscall.SIGTERM); code != 0 {
 		t.Fatalf("exit code = %d, want 0", code)
 	}
 	l.serve("--workers", "0")
@@ -107,16 +108,10 @@ func TestServe_SecondSignalStopsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.must("status") // the server has had time to read the header
-	if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
-	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(p.log.String(), "stopping"); <-time.After(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("it does not stop:\n%s", p.log)
-		}
-	}
+	p.Signal(syscall.SIGINT)
+	labtest.Eventually(t, 10*time.Second, "the stop", func() bool { return strings.Contains(p.Err(), "stopping") })
 	begun := time.Now()
-	if code := p.stop(syscall.SIGINT); code != exitInterrupted {
+	if code := p.End(syscall.SIGINT); code != exitInterrupted {
 		t.Errorf("exit code = %d after %v, want %d", code, time.Since(begun), exitInterrupted)
 	}
 }

@@ -3,9 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,20 +11,6 @@ import (
 	"github.com/ktrdr/ktrdr/indicator"
 	"github.com/ktrdr/ktrdr/strategy"
 )
-
-// feed runs a command with text on its standard input.
-func (l *lab) feed(stdin []byte, args ...string) answer {
-	l.t.Helper()
-	cmd := exec.CommandContext(l.t.Context(), binary, args...)
-	cmd.Env = l.env
-	var stdout, stderr bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), &stdout, &stderr
-	err := cmd.Run()
-	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
-		l.t.Fatalf("ktrdr %s: %v", strings.Join(args, " "), err)
-	}
-	return answer{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
-}
 
 // example is the text of a strategy that comes with the program.
 func example(t *testing.T, name string) string {

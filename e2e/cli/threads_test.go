@@ -29,7 +29,7 @@ func TestThreads_InTheMainDatabaseByAnotherNameAreTheMainOnes(t *testing.T) {
 			Thread: "t", Checkpoint: json.RawMessage(`{"v":4,"id":"1","channel_versions":{"c":1}}`),
 			Values: map[string]thread.Value{"c": large}, NewVersions: map[string]json.RawMessage{"c": json.RawMessage("1")},
 		})
-		p.stop(syscall.SIGTERM)
+		p.End(syscall.SIGTERM)
 
 		l.env = append(l.env, env...)
 		l.serve("--workers", "0")
@@ -63,7 +63,7 @@ func TestThreads_InMemoryEndWithTheBackend(t *testing.T) {
 	if got := tuple.Values["c"]; !bytes.Equal(got.Bytes, large.Bytes) {
 		t.Errorf("the value came back with %d bytes", len(got.Bytes))
 	}
-	p.stop(syscall.SIGTERM)
+	p.End(syscall.SIGTERM)
 	l.serve("--workers", "0")
 	l.post("/api/v1/threads/get", http.StatusNotFound, thread.Ref{Thread: "t"})
 }

@@ -21,7 +21,7 @@ func TestServe_RevokesTheTokenWhoseFileItReplaces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.stop(syscall.SIGTERM)
+		p.End(syscall.SIGTERM)
 		if err := os.WriteFile(said.Token, []byte(garbage), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -166,7 +166,7 @@ func TestServe_SaysWhatIsWrongWithItsModels(t *testing.T) {
 func TestServe_TakesNamesAndKeysAsTheyComeFromFiles(t *testing.T) {
 	l := newLab(t, "KTRDR_MODELS=openai/"+strings.Repeat("m", 248), "OPENAI_API_KEY=\n sk-canary-0123456789 \r\n")
 	p, _ := l.serve("--workers", "0")
-	if log := p.log.String(); !strings.Contains(log, "has no price and will not be asked") || strings.Contains(log, "canary") ||
+	if log := p.Err(); !strings.Contains(log, "has no price and will not be asked") || strings.Contains(log, "canary") ||
 		strings.Contains(log, "has no key") {
 		t.Errorf("the log shows the key, or does not tell of a model without a price:\n%s", log)
 	}
@@ -298,10 +298,10 @@ func TestServe_KeepsItsFolderToItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code := p.stop(syscall.SIGTERM); code != 0 {
+	if code := p.End(syscall.SIGTERM); code != 0 {
 		t.Fatalf("exit code after SIGTERM = %d, want 0", code)
 	}
-	log := p.log.String()
+	log := p.Err()
 	if !strings.Contains(log, "Orphan detector started") || !strings.Contains(log, "Orphan detector stopped") {
 		t.Errorf("the log does not tell of the orphan detector:\n%s", log)
 	}

@@ -31,7 +31,7 @@ func BenchmarkDiskOfResearches(b *testing.B) {
 		b.Skip("one run tells all")
 	}
 	n := *diskResearches
-	whole, other := diskOf(b, min(n, 40), "KTRDR_COMPACT=false")
+	uncompacted, other := diskOf(b, min(n, 40), "KTRDR_COMPACT=false")
 	other.stop()
 	kept, in := diskOf(b, n, "KTRDR_COMPACT=true")
 	const projected = 100_000
@@ -41,7 +41,7 @@ func BenchmarkDiskOfResearches(b *testing.B) {
 	gb := (float64(kept)*projected + directories) / 1e9
 	fmt.Printf("disk of a research               %.1f kB kept after %d on %d bars, %.1f kB without compaction: %.3f x; "+
 		"100,000 are %.2f GB with %.2f GB of directories%s\n",
-		float64(kept)/1e3, n, *diskBars, float64(whole)/1e3, float64(kept)/float64(whole), gb, directories/1e9, bench.Aim(gb <= 5, "<= 5 GB"))
+		float64(kept)/1e3, n, *diskBars, float64(uncompacted)/1e3, float64(kept)/float64(uncompacted), gb, directories/1e9, bench.Aim(gb <= 5, "<= 5 GB"))
 	in.curves()
 	in.stop()
 }
@@ -98,7 +98,7 @@ func (in *installation) halt() {
 	in.backend.End(syscall.SIGTERM)
 }
 
-// size is the bytes of disk under a path, whole blocks of the file system.
+// size is the bytes of disk under a path, uncompacted blocks of the file system.
 func size(b *testing.B, root string) (total int64) {
 	b.Helper()
 	err := filepath.WalkDir(root, func(_ string, d fs.DirEntry, err error) error {

@@ -174,7 +174,7 @@ func (s *threadServer) cpu(b *testing.B) time.Duration {
 // say.
 func (s *threadServer) commits(b *testing.B) (commits, writes float64) {
 	b.Helper()
-	req, err := http.NewRequestWithContext(b.Context(), http.MethodGet, s.url+"/api/v1/health", http.NoBody)
+	req, err := http.NewRequestWithContext(b.Context(), http.MethodGet, s.url+"/api/v1/health", nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func (c *threadClient) id(step int) string { return fmt.Sprintf("%08d-%s", step,
 // put stores the next checkpoint: one channel changes, one does not.
 func (c *threadClient) put(ctx context.Context) error {
 	c.step++
-	copy(c.state, fmt.Sprintf("%08d", c.step)) // nobody had it before
+	copy(c.state, fmt.Sprintf("%08d", c.step)) // a new state each time
 	news := fmt.Sprintf(`{"state":%d}`, c.step)
 	values := fmt.Sprintf(`{"state":{"t":"json","b":%q}}`, base64.StdEncoding.EncodeToString(c.state))
 	parent := fmt.Sprintf(`"parent_checkpoint_id":%q,`, c.id(c.step-1))

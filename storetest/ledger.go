@@ -17,7 +17,7 @@ func Ledger() ktrdr.Ledger {
 			var said struct {
 				Trial *ktrdr.TrialFigures `json:"trial"`
 				Look  *ktrdr.LookResult   `json:"look"`
-				Odd   bool                `json:"odd"` // numbers that are none
+				Odd   bool                `json:"odd"` // NaN and infinities
 			}
 			if json.Unmarshal(op.Result, &said) != nil {
 				return e
@@ -279,6 +279,6 @@ var trials = map[string]func(*lab){
 		f.Result = json.RawMessage(`{"odd":true}`)
 		_, err := l.Finish(l.ctx(), f)
 		l.must(err)
-		same(l, "numbers that are none", l.allTrials(ktrdr.TrialQuery{})[0].TrialFigures, ktrdr.TrialFigures{AlphaZ: new(1.0)})
+		same(l, "NaN and infinities", l.allTrials(ktrdr.TrialQuery{})[0].TrialFigures, ktrdr.TrialFigures{AlphaZ: new(1.0)})
 	},
 }

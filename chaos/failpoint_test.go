@@ -126,7 +126,7 @@ func TestFailpoints_WorkerKilledAtEveryDurableStep(t *testing.T) {
 func killWorkerAt(t *testing.T, lab *labtest.Lab, point fault.Point, turn int) {
 	t.Helper()
 	backend := lab.Serve()
-	spec := dummy.Spec{Steps: 12 + 2*turn, StepMS: 20, CheckpointEvery: 2, ArtifactBytes: 70_000} // enough checkpoints for so many turns
+	spec := dummy.Spec{Steps: 12 + 2*turn, StepMS: 20, CheckpointEvery: 2, ArtifactBytes: 70_000} // enough checkpoints for all turns
 	var ids []ktrdr.OperationID
 	for range turn + 3 { // each is claimed and ended once
 		ids = append(ids, lab.Submit(spec))

@@ -57,7 +57,7 @@ func TestModels_ServersThatHangKeepADesignNoLongerThanItsDeadline(t *testing.T) 
 	t.Parallel()
 	onBoth(t, labtest.Calm, func(t *testing.T, lab *labtest.Lab) {
 		const timeout = time.Second
-		const patience = 3 * timeout // of one question, whoever is asked
+		const patience = 3 * timeout // of one question, to any model
 		undeterred(t, lab, llmtest.Hang, fmt.Sprintf("KTRDR_MODEL_TIMEOUT_SECONDS=%g", timeout.Seconds()),
 			"KTRDR_BUDGET_RESEARCH_USD=100", "KTRDR_BUDGET_DAILY_USD=100")
 		id := asks(t, lab)

@@ -16,7 +16,7 @@ func soak() bool { return os.Getenv("KTRDR_SOAK") == "1" }
 // onBoth runs a test on both stores, side by side.
 func onBoth(t *testing.T, times labtest.Times, test func(t *testing.T, lab *labtest.Lab)) {
 	t.Helper()
-	for _, kind := range []labtest.Kind{labtest.SQLite, labtest.Postgres} {
+	for _, kind := range []labtest.StoreKind{labtest.SQLite, labtest.Postgres} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			test(t, labtest.New(t, kind, times))

@@ -16,7 +16,7 @@ import (
 	"github.com/ktrdr/ktrdr/strategy/strategytest"
 )
 
-// canary is a key that must be seen by the provider and by nobody else.
+// canary is a key that only the provider may see.
 const canary = "sk-canary-5b1f0c6e"
 
 // models points a backend at two providers, the first in Anthropic's words and
@@ -143,7 +143,7 @@ func TestModels_WithEveryProviderDownTheProgramDesignsAndBreakersOutliveIt(t *te
 		if _, err := client.ResetBreaker(t.Context(), "provider:anthropic", resilience.Decision{
 			Why: "mended",
 		}); ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
-			t.Errorf("a reset by nobody: %v, want it refused", err)
+			t.Errorf("a reset without a name: %v, want it refused", err)
 		}
 		b, err := client.ResetBreaker(t.Context(), "provider:anthropic", resilience.Decision{By: "ann", Why: "mended"})
 		if err != nil || b.State != ktrdr.BreakerClosed || b.By != "ann" {

@@ -130,7 +130,7 @@ func probe(t *testing.T, lab *labtest.Lab, first *dying) (prober ktrdr.Operation
 		}
 		designedBySecond(t, lab, prober)
 	}
-	t.Fatal("nobody probed the dead provider within a minute")
+	t.Fatal("no probe of the dead provider within a minute")
 	return "", nil
 }
 

@@ -50,7 +50,7 @@ func peaceful(t *testing.T) []string {
 }
 
 // A supervisor that starts the backend again at once is all that a night needs:
-// nobody resumes anything by hand. The first kills hit a backend that has not
+// no person resumes anything by hand. The first kills hit a backend that has not
 // even started.
 func TestSupervised_KilledFiveTimesInARowEndsAsUndisturbed(t *testing.T) {
 	t.Parallel()
@@ -68,7 +68,7 @@ func TestSupervised_KilledFiveTimesInARowEndsAsUndisturbed(t *testing.T) {
 		}
 		lab.Healthy(backend)
 		for _, id := range append(work, lone) {
-			lab.Ends(id, ktrdr.Completed) // by itself: nobody resumes it
+			lab.Ends(id, ktrdr.Completed) // by itself: no person resumes it
 		}
 		if got := lab.Hashes(run); !slices.Equal(got, want) {
 			t.Errorf("result hashes %v, undisturbed %v", got, want)
@@ -84,7 +84,7 @@ func TestSupervised_KilledFiveTimesInARowEndsAsUndisturbed(t *testing.T) {
 }
 
 // A power cut takes backend and workers in the same instant, twice; the machine
-// starts them again and nobody does anything else.
+// starts them again and no person does anything else.
 func TestReboot_EverythingKilledAtOnceEndsAsUndisturbed(t *testing.T) {
 	t.Parallel()
 	want := undisturbed(t)
@@ -108,7 +108,7 @@ func TestReboot_EverythingKilledAtOnceEndsAsUndisturbed(t *testing.T) {
 			lab.Healthy(machine[0])
 		}
 		for _, id := range work {
-			lab.Ends(id, ktrdr.Completed) // by itself: nobody resumes it
+			lab.Ends(id, ktrdr.Completed) // by itself: no person resumes it
 		}
 		if got := lab.Hashes(run); !slices.Equal(got, want) {
 			t.Errorf("result hashes %v, undisturbed %v", got, want)

@@ -138,7 +138,7 @@ func TestFleet_IsNeverOrphanedByItsOwnSize(t *testing.T) {
 	if soak() {
 		n, times, watched = 2000, labtest.Times{Timeout: time.Minute, Interval: 15 * time.Second, Heartbeat: 10 * time.Second}, 150*time.Second
 	}
-	for _, kind := range []labtest.Kind{labtest.SQLite, labtest.Postgres} {
+	for _, kind := range []labtest.StoreKind{labtest.SQLite, labtest.Postgres} {
 		t.Run(string(kind), func(t *testing.T) {
 			lab := labtest.New(t, kind, times)
 			lab.Serve()

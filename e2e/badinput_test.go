@@ -52,7 +52,7 @@ func mistakes(t *testing.T) []mistake {
 			unprocessable, []string{`"../token" is a path`, "give the name of a strategy, or its text"},
 		},
 		{
-			"YAML that is none",
+			"text that is not YAML",
 			research.Request{StrategyYAML: broken},
 			[]string{"--strategy", file("broken.yaml", broken)},
 			unprocessable,
@@ -151,7 +151,7 @@ func TestBadInput_SaysWhatToDoAndCreatesNothing(t *testing.T) {
 			says(t, m, said)
 		}
 		if n := l.operations(); n != 0 {
-			t.Errorf("%d operations came of mistakes", n)
+			t.Errorf("%d operations were created by mistakes", n)
 		}
 		if st := l.status(); len(st.Active) != 0 || st.Last != nil || st.Phase != "IDLE" {
 			t.Errorf("status after nothing but mistakes: %+v", st)
@@ -187,7 +187,7 @@ func TestBadInput_WithoutAnyBarsItSaysWhereToGetThem(t *testing.T) {
 		}
 	}
 	if n := l.operations(); n != 0 {
-		t.Errorf("%d operations came of it", n)
+		t.Errorf("%d operations were created by it", n)
 	}
 }
 
@@ -205,10 +205,10 @@ func TestBadInput_WithoutABudgetThereIsTheBuiltinModel(t *testing.T) {
 			t.Errorf("a model without a budget: %v", err)
 		}
 		if n := l.operations(); n != 0 {
-			t.Errorf("%d operations came of it", n)
+			t.Errorf("%d operations were created by it", n)
 		}
 		l.Researcher()
-		l.completes(l.ask(research.Request{Model: "builtin", BypassGates: true}), whole...)
+		l.completes(l.ask(research.Request{Model: "builtin", BypassGates: true}), phases...)
 	})
 }
 
@@ -218,7 +218,7 @@ func TestInput_SymbolsAreSpelledAsTheLibraryDoes(t *testing.T) {
 		l.Serve()
 		l.Researcher()
 		id := l.ask(research.Request{Symbols: []string{"eurusd", "EURUSD"}, BypassGates: true})
-		l.completes(id, whole...)
+		l.completes(id, phases...)
 		spec := decode[research.Spec](t, l.Op(id).Spec)
 		if len(spec.Bars) != 1 || spec.Bars[0].Symbol != "EURUSD" {
 			t.Errorf("it researched %+v, want EURUSD once", spec.Bars)

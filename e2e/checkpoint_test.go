@@ -33,7 +33,7 @@ func TestCheckpoints_ThatCannotBeWrittenAreWaitedForAlone(t *testing.T) {
 			t.Errorf("while its checkpoint cannot be written it is %s in %s, want RUNNING in TRAINING", op.Status, op.Phase)
 		}
 		if !backend.Alive() || !worker.Alive() {
-			t.Errorf("somebody died of it:\n%s\n%s", backend.Log(), worker.Log())
+			t.Errorf("a process died of it:\n%s\n%s", backend.Log(), worker.Log())
 		}
 
 		mend()

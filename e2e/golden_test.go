@@ -17,7 +17,7 @@ import (
 	"github.com/ktrdr/ktrdr/research"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "overwrite the golden files")
 
 // A stored result must stay comparable with a new one. The file holds the result
 // hash of every kind of operation that has one: trainings and backtests of every
@@ -97,6 +97,6 @@ func TestResultHashes_StayWhatTheyWere(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(decode[map[string]string](t, text), got); diff != "" {
-		t.Errorf("result hashes (-golden +now; `go test ./e2e -run TestResultHashes -update` writes them anew):\n%s", diff)
+		t.Errorf("result hashes (-golden +now; `go test ./e2e -run TestResultHashes -update` overwrites them):\n%s", diff)
 	}
 }

@@ -22,7 +22,7 @@ type lab struct {
 	client *httpapi.Client
 }
 
-func newLab(t *testing.T, kind labtest.Kind, times labtest.Times) *lab {
+func newLab(t *testing.T, kind labtest.StoreKind, times labtest.Times) *lab {
 	t.Helper()
 	l := &lab{Lab: labtest.New(t, kind, times), t: t}
 	l.client = l.Client()
@@ -97,8 +97,8 @@ func (l *lab) childrenOf(id ktrdr.OperationID, t ktrdr.Type) []ktrdr.Operation {
 	return slices.DeleteFunc(l.Children(id), func(op ktrdr.Operation) bool { return op.Type != t })
 }
 
-// whole is what the children of a research are when nothing happened to it.
-var whole = []ktrdr.Type{ktrdr.AgentDesign, ktrdr.Training, ktrdr.Backtesting, ktrdr.AgentAssessment}
+// phases are the children of a research that nothing disturbed.
+var phases = []ktrdr.Type{ktrdr.AgentDesign, ktrdr.Training, ktrdr.Backtesting, ktrdr.AgentAssessment}
 
 // completes waits for a research to complete with exactly these children. Each
 // of them is one attempt; those that were given up on the way are among them.

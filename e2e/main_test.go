@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { os.Exit(labtest.Main(m, "")) }
 func onBoth(t *testing.T, times labtest.Times, test func(t *testing.T, l *lab)) {
 	t.Helper()
 	t.Parallel()
-	for _, kind := range []labtest.Kind{labtest.SQLite, labtest.Postgres} {
+	for _, kind := range []labtest.StoreKind{labtest.SQLite, labtest.Postgres} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			test(t, newLab(t, kind, times))

@@ -19,8 +19,8 @@ func TestResearches_TwoAtOnceBothComplete(t *testing.T) {
 		l.Researcher()
 		l.Researcher()
 		a, b := l.trigger("A"), l.trigger("B")
-		l.completes(a, whole...)
-		l.completes(b, whole...)
+		l.completes(a, phases...)
+		l.completes(b, phases...)
 		if n := together([]ktrdr.Operation{l.Op(a), l.Op(b)}); n != 2 {
 			t.Errorf("%d of two were active at a time, want both", n)
 		}
@@ -38,7 +38,7 @@ func TestResearches_MoreThanWorkersWaitForThem(t *testing.T) {
 		}
 		var trainings, all []ktrdr.Operation
 		for _, r := range made.Operations {
-			l.completes(r.Operation, whole...)
+			l.completes(r.Operation, phases...)
 			l.once(r.Operation)
 			trainings = append(trainings, l.childrenOf(r.Operation, ktrdr.Training)...)
 			all = append(all, l.Op(r.Operation))
@@ -158,7 +158,7 @@ func TestResearches_PastTheCapacityAreRefusedUnlessForced(t *testing.T) {
 				t.Errorf("in line %s is %s, session %d", id, op.Status, op.Session)
 			}
 		}
-		for i, id := range line { // whoever leaves makes room for the one who came first
+		for i, id := range line { // each that ends makes room for the one that waits longest
 			l.cancel(append(slices.Clone(made), line...)[i])
 			l.held(id, ktrdr.AgentDesign)
 			for _, later := range line[i+1:] {

@@ -80,7 +80,7 @@ func TestOrphan_AResearchSurvivesTheDeathOfItsWorker(t *testing.T) {
 		worker.Kill()
 		l.Researcher()
 
-		l.completes(id, whole...)
+		l.completes(id, phases...)
 		if op := l.Op(held.ID); op.Epoch != held.Epoch+1 || op.Worker == held.Worker {
 			t.Errorf("the training ended in epoch %d on %s, want the one after %d, elsewhere than %s", op.Epoch, op.Worker, held.Epoch, held.Worker)
 		}
@@ -101,6 +101,6 @@ func TestOrphan_WithoutAutoResumeTheResearchIsResumedByHand(t *testing.T) {
 		l.Serve("AUTO_RESUME=false")
 		l.Researcher()
 		l.Resume(id)
-		l.completes(id, whole...)
+		l.completes(id, phases...)
 	})
 }

@@ -21,7 +21,7 @@ func TestScripts_Pass(t *testing.T) {
 	}
 	t.Parallel()
 	for _, script := range []string{"error-isolation.sh", "orphan-detection.sh", "backend-local.sh"} {
-		for _, kind := range []labtest.Kind{labtest.SQLite, labtest.Postgres} {
+		for _, kind := range []labtest.StoreKind{labtest.SQLite, labtest.Postgres} {
 			t.Run(script+" on "+string(kind), func(t *testing.T) {
 				t.Parallel()
 				cmd := exec.CommandContext(t.Context(), "bash", script)

@@ -65,8 +65,8 @@ func (l *Lab) TryResume(id ktrdr.OperationID) int {
 	return status
 }
 
-// Completes waits for an operation to complete. One that lost its worker is
-// continued: from its checkpoint, or, when it never came to one, anew.
+// Completes waits for an operation to complete. One whose worker died
+// is resumed from its checkpoint, or retried when it has none.
 func (l *Lab) Completes(id ktrdr.OperationID) {
 	l.t.Helper()
 	op := l.Until(id, time.Minute, "ended", func(op ktrdr.Operation) bool { return op.Status.Terminal() })
@@ -81,7 +81,7 @@ func (l *Lab) Completes(id ktrdr.OperationID) {
 	l.Ends(id, ktrdr.Completed)
 }
 
-// Retry starts an operation over and remembers what came of it.
+// Retry starts an operation over and remembers the new one.
 func (l *Lab) Retry(id ktrdr.OperationID) ktrdr.OperationID {
 	l.t.Helper()
 	status, out, err := call[struct {

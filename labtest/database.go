@@ -9,10 +9,10 @@ import (
 
 var original pgtest.Template
 
-// installed is the address of a PostgreSQL database as a first start leaves it:
+// Database is the address of a PostgreSQL database as a first start leaves it:
 // all tables, and nothing in them. Every lab has a copy, because making the
 // tables takes longer than most of what is done to them.
-func installed(t testing.TB) string {
+func Database(t testing.TB) string {
 	t.Helper()
 	return original.URL(t, func(url string) error {
 		s, err := sqlstore.Open(t.Context(), sqlstore.Config{URL: url})

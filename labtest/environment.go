@@ -39,7 +39,7 @@ func Environment(t testing.TB, data string, times Times, more ...string) []strin
 	return WithEnv(env, more...)
 }
 
-// WithEnv returns a copy of an environment with some variables set anew.
+// WithEnv returns a copy of an environment with some variables replaced.
 func WithEnv(env []string, more ...string) []string {
 	out := slices.Clone(env)
 	for _, kv := range more {

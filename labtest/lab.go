@@ -18,20 +18,20 @@ import (
 	"github.com/ktrdr/ktrdr/httpapi"
 )
 
-// Kind is the database a lab runs on.
-type Kind string
+// StoreKind is the database a lab runs on.
+type StoreKind string
 
 // The two.
 const (
-	SQLite   Kind = "sqlite"
-	Postgres Kind = "postgres"
+	SQLite   StoreKind = "sqlite"
+	Postgres StoreKind = "postgres"
 )
 
 // Lab is one installation: a data folder, a database, and the processes that
 // a test starts on them.
 type Lab struct {
 	t    testing.TB
-	kind Kind
+	kind StoreKind
 	dir  string
 	data string // the backend's folder
 	db   string // URL; empty for SQLite
@@ -48,13 +48,13 @@ type submitted struct {
 }
 
 // New makes a lab on the given kind of store. Its backend asks for no token.
-func New(t testing.TB, kind Kind, times Times) *Lab {
+func New(t testing.TB, kind StoreKind, times Times) *Lab {
 	t.Helper()
 	l := &Lab{t: t, kind: kind, dir: t.TempDir(), addr: Address(t)}
 	l.data = filepath.Join(l.dir, "data")
 	l.env = Environment(t, l.data, times, "KTRDR_AUTH=none", "KTRDR_URL=http://"+l.addr, dummy.WitnessEnv+"="+l.steps())
 	if kind == Postgres {
-		l.db = installed(t)
+		l.db = Database(t)
 		l.env = append(l.env, "KTRDR_DB="+l.db)
 	}
 	return l
@@ -283,12 +283,12 @@ func (l *Lab) Children(id ktrdr.OperationID) []ktrdr.Operation {
 	if err != nil || status != http.StatusOK {
 		l.t.Fatalf("children of %s: %d %+v %v", id, status, out.Error, err)
 	}
-	whole := make([]ktrdr.Operation, len(out.Data)) // a list has only rows
+	all := make([]ktrdr.Operation, len(out.Data)) // a list has only rows
 	for i, row := range out.Data {
-		whole[i] = l.Op(row.ID)
+		all[i] = l.Op(row.ID)
 	}
-	slices.SortFunc(whole, func(a, b ktrdr.Operation) int { return a.Ordinal - b.Ordinal })
-	return whole
+	slices.SortFunc(all, func(a, b ktrdr.Operation) int { return a.Ordinal - b.Ordinal })
+	return all
 }
 
 // Until waits for an operation to satisfy ok.

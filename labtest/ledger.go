@@ -38,35 +38,35 @@ func (l *Lab) ResearcherIn(dir string) *Process {
 	return l.start(nil, "worker", "--types", "training,backtesting", "--checkpoint-interval", "20ms", "--data", dir)
 }
 
-// Place is where a research stands in its run.
-type Place struct{ Generation, Index int }
+// RunPlace is where a research stands in its run.
+type RunPlace struct{ Generation, Index int }
 
-// Entry is what is kept of one place: the strategy, what it came to, and the hash
+// PlaceResult is what is kept of one place: the strategy, what it came to, and the hash
 // over all that the research came to, as the ledger and as the experiment has it.
 // No id, no time.
-type Entry struct{ Strategy, Status, Ledger, Result string }
+type PlaceResult struct{ Strategy, Status, Ledger, Result string }
 
-// Ledger reads the whole ledger of a run, by place. Two notes of one kind in one
+// Ledger reads the full ledger of a run, by place. Two notes of one kind in one
 // place are an error: something was done twice.
-func (l *Lab) Ledger(run string) map[Place]Entry {
+func (l *Lab) Ledger(run string) map[RunPlace]PlaceResult {
 	l.t.Helper()
-	entries := map[Place]Entry{}
+	entries := map[RunPlace]PlaceResult{}
 	for _, trial := range memory(l, "trials", run, func(m research.MemoryPage) []ktrdr.Trial { return m.Trials }) {
-		at := Place{trial.Generation, trial.Index}
+		at := RunPlace{trial.Generation, trial.Index}
 		if _, twice := entries[at]; twice {
 			l.t.Errorf("%s has two trials in generation %d, place %d", run, at.Generation, at.Index)
 		}
-		entries[at] = Entry{Strategy: trial.Strategy, Status: trial.Rung, Ledger: trial.Hash.String()}
+		entries[at] = PlaceResult{Strategy: trial.Strategy, Status: trial.Rung, Ledger: trial.Hash.String()}
 	}
-	seen := map[Place]bool{}
+	seen := map[RunPlace]bool{}
 	for _, e := range memory(l, "experiments", run, func(m research.MemoryPage) []research.ExperimentRow { return m.Experiments }) {
-		at := Place{e.Generation, e.Index}
+		at := RunPlace{e.Generation, e.Index}
 		var note struct {
 			Hash string `json:"result_hash"`
 		}
-		whole, out, err := call[research.ExperimentRow](l, http.MethodGet, "/api/v1/memory/"+string(e.Operation), nil)
-		if err != nil || whole != http.StatusOK {
-			l.t.Fatalf("experiment of %s: %d %+v %v", e.Operation, whole, out.Error, err)
+		code, out, err := call[research.ExperimentRow](l, http.MethodGet, "/api/v1/memory/"+string(e.Operation), nil)
+		if err != nil || code != http.StatusOK {
+			l.t.Fatalf("experiment of %s: %d %+v %v", e.Operation, code, out.Error, err)
 		}
 		if err := json.Unmarshal(out.Data.Note, &note); err != nil || note.Hash == "" {
 			l.t.Errorf("%s: experiment of generation %d, place %d, has no result hash (%v): %s %s", run, at.Generation, at.Index,
@@ -155,7 +155,7 @@ func memory[T any](l *Lab, kind, run string, of func(research.MemoryPage) []T) (
 // AuditResearch checks one research and its children from outside: each history
 // is a path of the state machine, there is one training and one backtest at the
 // most, and of designs and assessments only those that lost their backend are
-// followed by another. It returns how many children were begun anew.
+// followed by another. It returns how many children were restarted.
 func (l *Lab) AuditResearch(id ktrdr.OperationID) (again int) {
 	l.t.Helper()
 	op := l.Op(id)

@@ -10,8 +10,8 @@ import (
 )
 
 // Line is a worker's way to the backend, which can be made one-way: what the
-// worker writes gets through, but it hears nothing of what has become of its
-// claims.
+// worker writes gets through, but it is not told which claims it has
+// lost.
 type Line struct {
 	URL  string
 	deaf atomic.Bool

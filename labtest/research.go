@@ -80,8 +80,8 @@ func (l *Lab) Researcher(env ...string) *Process {
 		"--data", l.WorkerDir(l.workers))
 }
 
-// ResultHash waits for an operation to complete and returns what it ended with,
-// in one word.
+// ResultHash waits for an operation to complete and returns the hash of
+// its result.
 func (l *Lab) ResultHash(id ktrdr.OperationID) string {
 	l.t.Helper()
 	op := l.Ends(id, ktrdr.Completed)

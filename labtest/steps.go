@@ -18,7 +18,7 @@ import (
 func (l *Lab) steps() string { return filepath.Join(l.dir, "steps") }
 
 // auditSteps reads that account, which does not pass through the system under
-// test. A result is the same whoever computed it and how often; here it shows
+// test. A result does not tell which process computed it and how often; here it shows
 // whether one claim was worked on by two processes, or a step was left out.
 func (l *Lab) auditSteps() {
 	l.t.Helper()

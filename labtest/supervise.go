@@ -73,8 +73,8 @@ func (l *Lab) WorkerNamed(name, types string) *Process {
 	return l.start(nil, "worker", "--types", types, "--data", filepath.Join(l.dir, name))
 }
 
-// PowerCut kills everybody at the same moment: nobody has the time to notice
-// that another is gone.
+// PowerCut kills all processes at the same moment: none has the time to notice
+// that another is dead.
 func PowerCut(all ...*Process) {
 	for _, p := range all {
 		_ = p.cmd.Process.Signal(syscall.SIGKILL)

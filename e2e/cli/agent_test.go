@@ -19,6 +19,7 @@ import (
 )
 
 func TestCLI_ResearchesAGoalToItsVerdict(t *testing.T) {
+	t.Parallel()
 	heard := make(chan backend.RunEnded, 4)
 	refusals := 1 // the first delivery is refused, so that it has to be tried again
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -107,9 +108,10 @@ func (l *lab) remembers(op ktrdr.Operation) {
 }
 
 func TestCLI_ResearchesQueueAndAreCancelledAlone(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, "KTRDR_MAX_RESEARCHES=1")
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "3000")
-	l.serve("--workers", "0", "--agents", "0") // nobody designs, so that they stay where they are
+	l.serve("--workers", "0", "--agents", "0") // without agents they stay in their phase
 	made := decode[research.Triggered](t, l.must("research", "--count", "3", "--key", "night", "--json"))
 	same := decode[research.Triggered](t, l.must("research", "--count", "3", "--key", "night", "--json"))
 	if len(made.Operations) != 3 || same.Operation != made.Operation || same.Run != made.Run {
@@ -125,12 +127,12 @@ func TestCLI_ResearchesQueueAndAreCancelledAlone(t *testing.T) {
 	if out := l.must("memory", "trials", "--run", made.Run); strings.Count(out, "not ended") != 3 {
 		t.Errorf("the trials of a run of which nothing has ended:\n%s", out)
 	}
-	st := decode[serverStatus](t, l.run("status", "--json").out).Research // it is degraded: nobody works
+	st := decode[serverStatus](t, l.run("status", "--json").out).Research // it is degraded: there is no worker
 	if len(st.Active) != 3 || st.Capacity != (ktrdr.QueueHealth{Limit: 1, Active: 1, Waiting: 2}) || st.Phase != research.Designing {
 		t.Errorf("status %+v, want one designing and two waiting", st)
 	}
 	l.must("cancel", string(made.Operations[1].Operation))
-	st = decode[serverStatus](t, l.run("status", "--json").out).Research // it is degraded: nobody works
+	st = decode[serverStatus](t, l.run("status", "--json").out).Research // it is degraded: there is no worker
 	if len(st.Active) != 2 || st.Last == nil || st.Last.Operation != made.Operations[1].Operation ||
 		st.Last.Outcome != research.OutcomeCancelled {
 		t.Errorf("status after the cancel %+v, want the two others", st)
@@ -138,6 +140,7 @@ func TestCLI_ResearchesQueueAndAreCancelledAlone(t *testing.T) {
 }
 
 func TestDemo_ResearchesAndLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	tmp := t.TempDir()
 	l.env = append(l.env, "TMPDIR="+tmp)
@@ -176,6 +179,7 @@ func (l *lab) scraped(line string) {
 }
 
 func TestServe_PinsItsSettingsInEveryResearch(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, "KTRDR_COSTS=eurusd=2/1/2", "KTRDR_HOLDOUT=0.3", "KTRDR_GENERATION=2")
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "3000")
 	l.serve("--workers", "0", "--agents", "0")

@@ -16,6 +16,7 @@ import (
 )
 
 func TestBackup_MovesALabToAnotherFolder(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	p, _ := l.serve("--workers", "1")
 	id := l.start("--steps", "20", "--step-ms", "1", "--checkpoint-every", "5", "--artifact-bytes", "70000", "--fail-at", "19")
@@ -69,6 +70,7 @@ func holds(t *testing.T, dir string, names ...string) (found []string) {
 }
 
 func TestBackup_TellsOfDamagedBlobs(t *testing.T) {
+	t.Parallel()
 	l, id, _ := savedLab(t)
 	p, _ := l.serve("--workers", "0")
 	name := decode[ktrdr.Checkpoint](t, l.must("checkpoints", "show", id, "--json")).Artifacts[0].SHA256.String()
@@ -97,13 +99,14 @@ func TestBackup_TellsOfDamagedBlobs(t *testing.T) {
 }
 
 func TestRestore_RefusesAChangedBackupBeforeItChangesAnything(t *testing.T) {
+	t.Parallel()
 	_, id, file := savedLab(t)
-	whole, err := os.ReadFile(file)
+	intact, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	changed := bytes.Replace(whole, []byte(`"FAILED"`), []byte(`"FAILEd"`), 1)
-	for name, archive := range map[string][]byte{"changed or damaged": changed, "cut off": whole[:len(whole)/2]} {
+	changed := bytes.Replace(intact, []byte(`"FAILED"`), []byte(`"FAILEd"`), 1)
+	for name, archive := range map[string][]byte{"changed or damaged": changed, "cut off": intact[:len(intact)/2]} {
 		if err := os.WriteFile(file, archive, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +120,7 @@ func TestRestore_RefusesAChangedBackupBeforeItChangesAnything(t *testing.T) {
 		}
 	}
 	l := newLab(t)
-	if a := l.feed(whole, "restore", "-"); a.code != exitOK {
+	if a := l.feed(intact, "restore", "-"); a.code != exitOK {
 		t.Fatalf("through a pipe: %v", a)
 	}
 	l.serve("--workers", "0")
@@ -127,6 +130,7 @@ func TestRestore_RefusesAChangedBackupBeforeItChangesAnything(t *testing.T) {
 }
 
 func TestRestore_ThatFailedLeavesAFolderThatNoCommandTakes(t *testing.T) {
+	t.Parallel()
 	_, id, file := savedLab(t)
 	l := newLab(t)
 	failing := *l
@@ -150,6 +154,7 @@ func TestRestore_ThatFailedLeavesAFolderThatNoCommandTakes(t *testing.T) {
 
 // A backup that is still being read when the restore is killed.
 func TestRestore_KilledWhileItReadsLeavesAFolderThatNoCommandTakes(t *testing.T) {
+	t.Parallel()
 	_, _, file := savedLab(t)
 	l := newLab(t)
 	endless, feeds, err := os.Pipe()
@@ -173,6 +178,7 @@ func TestRestore_KilledWhileItReadsLeavesAFolderThatNoCommandTakes(t *testing.T)
 // A kill leaves the folder as it is at some moment between the mark and its
 // removal; the last of them, when all rows are there, is the hardest.
 func TestRestore_BeginsAnewWhereOneWasKilled(t *testing.T) {
+	t.Parallel()
 	_, id, file := savedLab(t)
 	l := newLab(t)
 	if err := os.Mkdir(l.data, 0o700); err != nil {
@@ -207,6 +213,7 @@ func TestRestore_BeginsAnewWhereOneWasKilled(t *testing.T) {
 }
 
 func TestRestore_ThatFailedLeavesAnOldLabAsItWas(t *testing.T) {
+	t.Parallel()
 	l, id, file := savedLab(t)
 	l.refused(exitFailed, "there is a database", "restore", file)
 	failing := *l

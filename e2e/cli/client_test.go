@@ -13,6 +13,7 @@ import (
 )
 
 func TestServe_ReplacesATokenThatWasRevoked(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	p, said := l.serve("--workers", "0")
 	tokens := decode[[]ktrdr.Token](t, l.must("token", "list", "--json"))
@@ -44,6 +45,7 @@ func TestServe_ReplacesATokenThatWasRevoked(t *testing.T) {
 }
 
 func TestServe_ReplacesATokenOfAnotherDatabase(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	if err := os.Mkdir(l.data, 0o700); err != nil {
 		t.Fatal(err)
@@ -60,6 +62,7 @@ func TestServe_ReplacesATokenOfAnotherDatabase(t *testing.T) {
 }
 
 func TestUnauthorized_NamesTheTokenThatWasRefused(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.serve("--workers", "0")
 	l.refused(exitFailed, "does not accept the token of --token: it was revoked, or belongs to another server", "ops", "--token", "ktrdr_x")
@@ -78,6 +81,7 @@ func TestUnauthorized_NamesTheTokenThatWasRefused(t *testing.T) {
 }
 
 func TestWorker_WantsAFolderOfItsOwn(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.serve("--workers", "0")
 	l.refused(exitUsage, "belongs to a backend", "worker", "--data", l.data)

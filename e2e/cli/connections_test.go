@@ -13,6 +13,7 @@ import (
 // TestServe_TakesHalfOfItsDescriptorsForConnections starts backends that may have so
 // many files open, and reads how many connections each takes by default.
 func TestServe_TakesHalfOfItsDescriptorsForConnections(t *testing.T) {
+	t.Parallel()
 	var own syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &own); err != nil {
 		t.Fatal(err)

@@ -25,6 +25,7 @@ func (l *lab) describe(text string) {
 // A strategy that would trade for nothing, given through the binary, pays what
 // its symbol costs, and every view says so.
 func TestCosts_AGivenStrategyPaysTheFloor(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "3000", "--seed", "7")
 	l.serve("--workers", "1")
@@ -85,6 +86,7 @@ func TestCosts_AGivenStrategyPaysTheFloor(t *testing.T) {
 }
 
 func TestCosts_TheFileIsReadWithoutARestart(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, "KTRDR_COSTS=EURUSD=9/0/0")
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "3000")
 	l.serve("--workers", "0", "--agents", "0")
@@ -118,6 +120,7 @@ func TestCosts_TheFileIsReadWithoutARestart(t *testing.T) {
 }
 
 func TestCosts_BelowTheDefaultIsMarkedInEveryTable(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "3000", "--seed", "7")
 	l.serve("--workers", "1")
@@ -147,6 +150,7 @@ func TestCosts_BelowTheDefaultIsMarkedInEveryTable(t *testing.T) {
 }
 
 func TestDemo_TakesCosts(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.env = append(l.env, "TMPDIR="+t.TempDir())
 	l.refused(exitUsage, "leave out --researches, --seed, --edge and --costs", "demo", "--kill", "--costs", "SYNTH=1/1/1")

@@ -36,6 +36,7 @@ const broken = `Date,open,high,low,close,volume
 `
 
 func TestDataImport_RefusesAndNamesWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	path := file(t, "EURUSD_1h.csv", broken)
 	a := l.run("data", "import", path)
@@ -64,6 +65,7 @@ func TestDataImport_RefusesAndNamesWhatIsWrong(t *testing.T) {
 }
 
 func TestDataImport_NormalisesWhenAsked(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	path := file(t, "EURUSD_1h.csv", broken)
 	out := l.must("data", "import", "--normalise", "--check-only", path)
@@ -82,6 +84,7 @@ func TestDataImport_NormalisesWhenAsked(t *testing.T) {
 }
 
 func TestDataImport_GoesOnAfterAFileThatIsRefused(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.must("data", "synth", "--symbol", "AAA", "--bars", "300")
 	good := filepath.Join(t.TempDir(), "CCC-1h.csv")
@@ -109,6 +112,7 @@ func TestDataImport_GoesOnAfterAFileThatIsRefused(t *testing.T) {
 }
 
 func TestDataImport_CountsOneFinding(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	one := file(t, "EURUSD_1h.csv",
 		"Date,open,high,low,close,volume\n2024-01-01 00:00:00,1.1,1.2,1.0,1.15,10\n2024-01-01 01:00:00,1.1,1.2,1.0,1.15,10\n"+
@@ -119,6 +123,7 @@ func TestDataImport_CountsOneFinding(t *testing.T) {
 
 // Bars that the lab has already are no import: nothing is told of their market.
 func TestDataImport_SaysThatNothingChanged(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.must("data", "synth", "--symbol", "AAA", "--bars", "300")
 	path := filepath.Join(t.TempDir(), "CCC_1h.csv")
@@ -136,6 +141,7 @@ func TestDataImport_SaysThatNothingChanged(t *testing.T) {
 }
 
 func TestDataImport_RefusesWhatIsNoPriceFile(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	var zeros bytes.Buffer
 	z := gzip.NewWriter(&zeros)
@@ -162,6 +168,7 @@ func TestDataImport_RefusesWhatIsNoPriceFile(t *testing.T) {
 }
 
 func TestData_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	price := file(t, "prices.csv", broken)
 	for _, tc := range []struct {
@@ -175,9 +182,9 @@ func TestData_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 		{"a bars file to check that is not there", "there is no price file none.bars", []string{"check", "none.bars"}},
 		{"a series to check without its timeframe", "`ktrdr data check EURUSD 1h`", []string{"check", "EURUSD"}},
 		{"a name that tells nothing", "give --symbol", []string{"import", price}},
-		{"a symbol that is none", "beginning with a letter or digit", []string{"import", price, "--symbol", "../x"}},
-		{"a timeframe that is none", "--timeframe: timeframe \"3h\" is not one of", []string{"import", price, "--timeframe", "3h"}},
-		{"a zone that is none", "--zone \"Atlantis\"", []string{"import", price, "--zone", "Atlantis"}},
+		{"an invalid symbol", "beginning with a letter or digit", []string{"import", price, "--symbol", "../x"}},
+		{"an invalid timeframe", "--timeframe: timeframe \"3h\" is not one of", []string{"import", price, "--timeframe", "3h"}},
+		{"an unknown zone", "--zone \"Atlantis\"", []string{"import", price, "--zone", "Atlantis"}},
 		{"points of none", "--divide -1: must be a positive number", []string{"import", price, "--divide", "-1"}},
 		{"points without end", "--divide +Inf", []string{"import", price, "--divide", "Inf"}},
 		{"half a series", "takes a SYMBOL and a TIMEFRAME", []string{"show", "EURUSD"}},
@@ -187,7 +194,7 @@ func TestData_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 		{"an edge beyond all", "--edge must be", []string{"synth", "--edge", "NaN"}},
 		{"centuries", "reach beyond the years", []string{"synth", "--timeframe", "1M", "--bars", "5000"}},
 		{"a start that is no date", "--start \"soon\"", []string{"synth", "--start", "soon"}},
-		{"a symbol to make up that is none", "symbol \"a b\"", []string{"synth", "--symbol", "a b"}},
+		{"an invalid symbol to make up", "symbol \"a b\"", []string{"synth", "--symbol", "a b"}},
 		{"a file that exists", "replace it with --force", []string{"export", "EURUSD", "1h", "--csv", price}},
 		{"JSON of nothing", "name one with --csv", []string{"export", "EURUSD", "1h", "--json"}},
 		{"flags of files for bars", "--zone is for price files", []string{"check", "EURUSD", "1h", "--zone", "UTC"}},
@@ -202,6 +209,7 @@ func TestData_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 }
 
 func TestData_ReadersMakeNoFolder(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.must("data", "list")
 	l.refused(exitUsage, "there are no bars of EURUSD 1h", "data", "show", "EURUSD", "1h")
@@ -212,6 +220,7 @@ func TestData_ReadersMakeNoFolder(t *testing.T) {
 }
 
 func TestData_SaysWhatIsThereWhenASeriesIsNot(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.must("data", "synth", "--symbol", "EURUSD", "--bars", "50")
 	l.must("data", "synth", "--symbol", "EURUSD", "--bars", "50", "--timeframe", "4h")
@@ -240,6 +249,7 @@ func TestData_SaysWhatIsThereWhenASeriesIsNot(t *testing.T) {
 }
 
 func TestDataSynth_TakesNoPlaceUnasked(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.must("data", "synth", "--bars", "100", "--seed", "7")
 	l.must("data", "synth", "--bars", "100", "--seed", "7") // the same bars
@@ -248,6 +258,7 @@ func TestDataSynth_TakesNoPlaceUnasked(t *testing.T) {
 }
 
 func TestData_SaysTheNextCommand(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	if a := l.run("data", "check", "EURJPY"); a.code != exitUsage || !strings.Contains(a.err, "`ktrdr data check EURJPY 1h`") {
 		t.Errorf("a symbol alone: %+v", a)
@@ -264,6 +275,7 @@ func TestData_SaysTheNextCommand(t *testing.T) {
 }
 
 func TestDataResample_StoresLongerBarsBesideTheShorter(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	if a := l.run("data", "synth", "--symbol", "EURUSD", "--bars", "500"); a.code != 0 {
 		t.Fatal(a)
@@ -280,6 +292,7 @@ func TestDataResample_StoresLongerBarsBesideTheShorter(t *testing.T) {
 }
 
 func TestDataShow_TellsSpanGapsAndFigures(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.must("data", "synth", "--symbol", "EURUSD", "--bars", "500", "--seed", "7")
 	want := `EURUSD 1h  500 bars
@@ -306,6 +319,7 @@ TIME              OPEN     HIGH     LOW      CLOSE    VOLUME
 }
 
 func TestDataExport_ImportsToTheSameBars(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.must("data", "synth", "--symbol", "EURUSD", "--bars", "3000", "--edge", "0.3")
 	csv := filepath.Join(t.TempDir(), "EURUSD_1h.csv")
@@ -326,6 +340,7 @@ func TestDataExport_ImportsToTheSameBars(t *testing.T) {
 }
 
 func TestDataCheck_FindsADamagedFile(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.must("data", "synth", "--symbol", "EURUSD", "--bars", "500")
 	if out := l.must("data", "check", "EURUSD", "1h"); !strings.Contains(out, "✔ EURUSD 1h: 500 bars as they were written") {
@@ -349,6 +364,7 @@ func TestDataCheck_FindsADamagedFile(t *testing.T) {
 }
 
 func TestDataCheck_ReadsPriceFiles(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.refused(exitFailed, "8 findings in 10 rows", "data", "check", file(t, "EURUSD_1h.csv", broken))
 	good := file(t, "whatever.csv", strings.Join(strings.Split(broken, "\n")[:3], "\n"))
@@ -358,6 +374,7 @@ func TestDataCheck_ReadsPriceFiles(t *testing.T) {
 }
 
 func TestData_CompletesSymbolsAndTimeframes(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.must("data", "synth", "--symbol", "EURUSD", "--bars", "50")
 	l.must("data", "synth", "--symbol", "EURUSD", "--bars", "50", "--timeframe", "4h")
@@ -380,6 +397,7 @@ func TestData_CompletesSymbolsAndTimeframes(t *testing.T) {
 }
 
 func TestData_WorksBesideARunningBackend(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.serve("--workers", "0")
 	l.must("data", "synth", "--symbol", "EURUSD", "--bars", "100")
@@ -391,6 +409,7 @@ func TestData_WorksBesideARunningBackend(t *testing.T) {
 
 // TestDataImport_ReadsPublicData reads real feeds where they are.
 func TestDataImport_ReadsPublicData(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join("..", "..", "..", "shared", "data")
 	if _, err := os.Stat(dir); err != nil {
 		t.Skip("kept beside the project: the public data sets")

@@ -8,6 +8,7 @@ import (
 // A backend without workers cannot compute: its level is worse than FULL, and
 // both commands say so.
 func TestCLI_ShowsTheDegradationLevel(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.serve("--workers", "0", "--agents", "0")
 	l.eventually("the level without workers", func(out string) bool {

@@ -43,6 +43,7 @@ func claims(t *testing.T, seed uint64, flags ...string) (n int) {
 }
 
 func TestDemo_FindsThePlantedEdgeAndNothingWhereThereIsNone(t *testing.T) {
+	t.Parallel()
 	for _, seed := range marketsWithEdge[:2] {
 		if claims(t, seed) == 0 {
 			t.Errorf("the edge of market %d was not found", seed)

@@ -11,6 +11,7 @@ import (
 )
 
 func TestDemo_WhoseReaderLeavesLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
 	l, temp := newLab(t), t.TempDir()
 	read, written, err := os.Pipe()
 	if err != nil {

@@ -8,6 +8,7 @@ import "testing"
 // it has to be found at least eight times, and twenty without, in which luck may
 // be taken for one once.
 func TestDemo_OverManyMarkets(t *testing.T) {
+	t.Parallel()
 	found, fooled := 0, 0
 	for _, seed := range marketsWithEdge {
 		if claims(t, seed) > 0 {

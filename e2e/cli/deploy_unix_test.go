@@ -70,6 +70,7 @@ func noCores(t *testing.T) {
 // The real program ends in every way, and the unit that supervises it is asked
 // what it makes of that.
 func TestUnits_AFinishIsNoCrashAndACrashIs(t *testing.T) {
+	t.Parallel()
 	noCores(t)
 	for file, begin := range map[string]func(l *lab) *labtest.Process{
 		"ktrdr.service":        func(l *lab) *labtest.Process { p, _ := l.serve("--workers", "1"); return p },
@@ -99,6 +100,7 @@ func TestUnits_AFinishIsNoCrashAndACrashIs(t *testing.T) {
 }
 
 func TestUnits_WrongSettingsAreNotTriedAgain(t *testing.T) {
+	t.Parallel()
 	for file, args := range map[string][]string{
 		"ktrdr.service":        {"serve", "--addr", "nowhere"},
 		"ktrdr-worker.service": {"worker", "--types", "nonsense"},
@@ -111,6 +113,7 @@ func TestUnits_WrongSettingsAreNotTriedAgain(t *testing.T) {
 }
 
 func TestUnits_AreFineWithSystemd(t *testing.T) {
+	t.Parallel()
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
 		t.Skip("there is no systemd-analyze here")

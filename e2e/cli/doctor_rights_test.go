@@ -12,17 +12,17 @@ import (
 	"github.com/ktrdr/ktrdr/labtest"
 )
 
-// nobody is a user who owns nothing.
-const nobody = 65534
+// stranger is a user who owns nothing.
+const stranger = 65534
 
-// asNobody runs a command as a user who owns nothing of the lab. Only root can
+// asStranger runs a command as a user who owns nothing of the lab. Only root can
 // become another user.
-func (l *lab) asNobody(args ...string) string {
+func (l *lab) asStranger(args ...string) string {
 	l.t.Helper()
 	if os.Geteuid() != 0 {
 		l.t.Skip("only root can become another user")
 	}
-	dir, err := os.MkdirTemp("", "ktrdr-nobody-")
+	dir, err := os.MkdirTemp("", "ktrdr-stranger-")
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -47,13 +47,14 @@ func (l *lab) asNobody(args ...string) string {
 		l.t.Fatal(err)
 	}
 	c := l.call(args...)
-	c.Path, c.Dir, c.User = program, dir, &syscall.Credential{Uid: nobody, Gid: nobody}
+	c.Path, c.Dir, c.User = program, dir, &syscall.Credential{Uid: stranger, Gid: stranger}
 	a := labtest.Run(l.t, c)
 	return a.Out + a.Err
 }
 
 // A folder of another user is one that serve refuses.
 func TestDoctor_IsRedWhereTheFolderIsAnotherUsers(t *testing.T) {
+	t.Parallel()
 	dir, err := os.MkdirTemp("", "ktrdr-rights-") // every folder above it can be entered
 	if err != nil {
 		t.Fatal(err)
@@ -64,16 +65,17 @@ func TestDoctor_IsRedWhereTheFolderIsAnotherUsers(t *testing.T) {
 	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // others may look
 		t.Fatal(err)
 	}
-	if said := l.asNobody("serve"); !strings.Contains(said, "permission denied") {
+	if said := l.asStranger("serve"); !strings.Contains(said, "permission denied") {
 		t.Errorf("serve: %s", said)
 	}
-	if said := l.asNobody("doctor"); !strings.Contains(said, "✗ rights") || !strings.Contains(said, "chown -R 65534 "+dir) {
+	if said := l.asStranger("doctor"); !strings.Contains(said, "✗ rights") || !strings.Contains(said, "chown -R 65534 "+dir) {
 		t.Errorf("doctor:\n%s", said)
 	}
 }
 
 // TestFiles_ThatMayNotBeReadAreRefusedInOurWords is another user than the owner.
 func TestFiles_ThatMayNotBeReadAreRefusedInOurWords(t *testing.T) {
+	t.Parallel()
 	dir, err := os.MkdirTemp("", "ktrdr-closed-") // every folder above it can be entered
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +87,7 @@ func TestFiles_ThatMayNotBeReadAreRefusedInOurWords(t *testing.T) {
 	}
 	l := newLab(t)
 	for _, call := range []string{"validate", "ops --ca", "serve --config", "restore"} {
-		if said := l.asNobody(append(strings.Fields(call), file)...); !strings.Contains(said, "this user may not read the ") ||
+		if said := l.asStranger(append(strings.Fields(call), file)...); !strings.Contains(said, "this user may not read the ") ||
 			strings.Contains(said, "open ") {
 			t.Errorf("%s: %s", call, said)
 		}

@@ -70,6 +70,7 @@ func (l *lab) sql(statement string) {
 // Whatever keeps `serve` from starting is a finding of the doctor, which says
 // how to mend it and changes nothing.
 func TestDoctor_IsRedWhereverServeRefuses(t *testing.T) {
+	t.Parallel()
 	path := func(l *lab, names ...string) string { return filepath.Join(append([]string{l.data}, names...)...) }
 	must := func(t *testing.T, err error) {
 		t.Helper()
@@ -191,6 +192,7 @@ func TestDoctor_IsRedWhereverServeRefuses(t *testing.T) {
 
 // A sound lab without a server has one finding: no server answers.
 func TestDoctor_OfAStoppedLabMissesOnlyTheServer(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, "KTRDR_ADDR=127.0.0.1:0")
 	backend, _ := l.serve("--workers", "0")
 	backend.End(syscall.SIGTERM)
@@ -204,6 +206,7 @@ func TestDoctor_OfAStoppedLabMissesOnlyTheServer(t *testing.T) {
 
 // A backend was killed and its WAL, in which everything still was, is deleted.
 func TestDoctor_TellsOfADeletedWAL(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, "KTRDR_ADDR=127.0.0.1:0")
 	backend, _ := l.serve("--workers", "0")
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "200")
@@ -224,6 +227,7 @@ func TestDoctor_TellsOfADeletedWAL(t *testing.T) {
 
 // The server at the configured address is sound, and serves another lab.
 func TestDoctor_IsRedWhereTheServerIsOfAnotherLab(t *testing.T) {
+	t.Parallel()
 	other := newLab(t)
 	other.serve("--workers", "0")
 	used := newLab(t, "KTRDR_ADDR=127.0.0.1:0")

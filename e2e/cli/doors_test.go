@@ -13,9 +13,9 @@ import (
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/report"
-	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
 // inLabs runs a test with a lab on each of the stores.
@@ -23,15 +23,19 @@ func inLabs(t *testing.T, test func(*testing.T, *lab)) {
 	t.Helper()
 	for name, env := range map[string]func(*testing.T) []string{
 		"SQLite":     func(*testing.T) []string { return nil },
-		"PostgreSQL": func(t *testing.T) []string { return []string{"KTRDR_DB=" + pgtest.URL(t)} },
+		"PostgreSQL": func(t *testing.T) []string { return []string{"KTRDR_DB=" + labtest.Database(t)} },
 	} {
-		t.Run(name, func(t *testing.T) { test(t, newLab(t, env(t)...)) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, newLab(t, env(t)...))
+		})
 	}
 }
 
 // Every way to read what a model does on the holdout of a market stops where the
 // holdout begins, or is a look that every view counts.
 func TestHoldout_EveryDoorIsShutOrCounted(t *testing.T) {
+	t.Parallel()
 	inLabs(t, func(t *testing.T, l *lab) {
 		bars := recognisable(l)
 		l.serve("--workers", "2")

@@ -12,9 +12,10 @@ import (
 )
 
 func TestCLI_AGoalIsKeptLetterForLetter(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "3000")
-	l.serve("--workers", "0", "--agents", "0") // nobody designs, so that it stays where it is
+	l.serve("--workers", "0", "--agents", "0") // without agents it stays in its phase
 	proof := filepath.Join(t.TempDir(), "it-ran")
 	goal := `trend "on" bars; $(touch ` + proof + `) && it's 'quoted' \n %s {{.}} ` + "`touch " + proof + "`" +
 		` ''' + __import__("os") | last words`

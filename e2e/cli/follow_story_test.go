@@ -7,6 +7,7 @@ import (
 
 // An operation that failed, was resumed and failed again is followed to its last end.
 func TestFollow_TellsTheStoryToTheLastEnd(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.serve("--workers", "1")
 	id := l.start("--steps", "20", "--step-ms", "1", "--checkpoint-every", "5", "--fail-at", "19")

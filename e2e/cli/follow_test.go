@@ -23,6 +23,7 @@ func (l *lab) interruptedWatching(args ...string) string {
 
 // TestFollow_CtrlCStopsTheWatchingAndNotTheWork sends the signal to real processes.
 func TestFollow_CtrlCStopsTheWatchingAndNotTheWork(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "2000", "--seed", "7")
 	l.serve("--workers", "0") // nothing ends meanwhile

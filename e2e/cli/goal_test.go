@@ -11,6 +11,7 @@ import (
 // an effect are listed, a goal of such words alone is refused and creates nothing,
 // --ignore-unknown goes on, and the API goes on with a warning.
 func TestCLI_SaysWhatOfAGoalIsNotUnderstood(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "2000", "--seed", "7")
 	l.serve("--workers", "0")

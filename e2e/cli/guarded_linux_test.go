@@ -47,6 +47,7 @@ func (l *lab) onTerminal(args ...string) string {
 const turns = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 func TestTerminal_NothingTurnsItsText(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	evil := "a\u202eb\u2066c\u200fd"
 	file := filepath.Join(t.TempDir(), "s.yaml")
@@ -83,6 +84,7 @@ func TestTerminal_NothingTurnsItsText(t *testing.T) {
 // What is no terminal gets text that may be shown on one later: the log and the
 // errors, as JSON and as text.
 func TestTerminal_ErrorsAndLogsAreSafeInAFileToo(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	for _, args := range [][]string{{"status", "a\u202eb"}, {"status", "a\u202eb", "--json"}} {
 		if a := l.run(args...); a.err == "" || !ktrdr.PlainText(strings.ReplaceAll(a.err, "\n", "")) {

@@ -22,11 +22,12 @@ import (
 	"github.com/ktrdr/ktrdr/strategy/strategytest"
 )
 
-// Whoever designs, and whoever computes what was designed, is another process:
+// The designer and the workers are other processes:
 // a model of a provider, and a worker. This test reads all that they are ever
 // told, on the wire and on the worker's disk, and looks for the bars that the
 // assessor opened.
 func TestHoldout_IsToldToNoModelAndNoWorker(t *testing.T) {
+	t.Parallel()
 	for name, env := range map[string]func() []string{
 		"SQLite":     func() []string { return nil },
 		"PostgreSQL": func() []string { return []string{"KTRDR_DB=" + pgtest.URL(t)} },
@@ -50,7 +51,7 @@ func holdoutStaysSealed(t *testing.T, env ...string) {
 	l.must("research", "--symbol", "EURUSD", "--model", "test/m", "--bypass-gates", "--follow")
 	spec, opened := l.researched()
 	if opened == 0 {
-		t.Error("no assessor opened the holdout: nothing is shown by what nobody reads")
+		t.Error("no assessor opened the holdout: a test that reads nothing shows nothing")
 	}
 	cut := bars.Len() - int(0.2*float64(bars.Len()))
 	sealed, seen := pricesOf(bars.Slice(cut, bars.Len())), pricesOf(bars.Slice(0, cut))
@@ -81,7 +82,7 @@ func holdoutStaysSealed(t *testing.T, env ...string) {
 		t.Errorf("the backend's folder has mode %v (%v): other users of the machine can look for the holdout", info.Mode(), err)
 	}
 	backend.End(syscall.SIGTERM)
-	l.serve("--workers", "0", "--agents", "0") // a design waits, and nobody takes it
+	l.serve("--workers", "0", "--agents", "0") // a design waits, and there is no agent
 	l.must("research", "--symbol", "EURUSD")
 	l.burgle(secret, spec)
 }
@@ -102,7 +103,7 @@ func (l *lab) hire(wire, box string) ktrdr.Secret {
 }
 
 // burgle tries with a worker's token to read the holdout by its name, and to be
-// the one who designs, for whom there is work, or who assesses.
+// the designer, the worker or the assessor.
 func (l *lab) burgle(secret ktrdr.Secret, spec research.Spec) {
 	l.t.Helper()
 	thief, err := httpapi.NewClient(l.url, secret, httpapi.ClientOptions{})
@@ -135,12 +136,12 @@ func (l *lab) burgle(secret ktrdr.Secret, spec research.Spec) {
 func (l *lab) researched() (spec research.Spec, opened int) {
 	l.t.Helper()
 	for _, op := range l.ops("--type", "agent_research") {
-		whole := l.op(string(op.ID))
-		if whole.Status != ktrdr.Completed {
-			l.t.Fatalf("%s is %s: %s", op.ID, whole.Status, whole.ErrorMessage)
+		full := l.op(string(op.ID))
+		if full.Status != ktrdr.Completed {
+			l.t.Fatalf("%s is %s: %s", op.ID, full.Status, full.ErrorMessage)
 		}
 		var err error
-		if spec, err = ktrdr.ParseSpec[research.Spec](whole.Spec); err != nil {
+		if spec, err = ktrdr.ParseSpec[research.Spec](full.Spec); err != nil {
 			l.t.Fatal(err)
 		}
 	}
@@ -155,8 +156,8 @@ func (l *lab) researched() (spec research.Spec, opened int) {
 func (l *lab) designs() (all []byte) {
 	l.t.Helper()
 	for _, op := range l.ops("--type", "agent_design") {
-		whole := l.op(string(op.ID))
-		all = slices.Concat(all, whole.Spec, whole.Result)
+		full := l.op(string(op.ID))
+		all = slices.Concat(all, full.Spec, full.Result)
 	}
 	return all
 }

@@ -12,6 +12,7 @@ import (
 // A worker's token opens the bars of what workers train, while they do, and not
 // those that the research keeps sealed.
 func TestServe_AWorkersTokenDoesNotOpenTheHoldout(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, "KTRDR_INJECT=hang:training:")
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "1500", "--seed", "7")
 	l.serve("--workers", "0")
@@ -47,6 +48,6 @@ func TestServe_AWorkersTokenDoesNotOpenTheHoldout(t *testing.T) {
 	}
 	l.must("cancel", string(made.Operation), "--follow")
 	if err := read(spec.Bars[0].SHA256); err == nil {
-		t.Error("the bars can be read although nobody trains on them any more")
+		t.Error("the bars can be read although no training uses them any more")
 	}
 }

@@ -13,6 +13,7 @@ import (
 // A filter that selects nothing is told of: an unknown timeframe is refused, and one
 // that nothing was researched in is not taken for a lab without research.
 func TestLeaderboard_FiltersAreCheckedAndCounted(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, "KTRDR_AUTH=none")
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "2000", "--seed", "7")
 	l.must("data", "resample", "EURUSD", "1h", "4h") // the same market

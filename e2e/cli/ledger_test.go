@@ -20,6 +20,7 @@ func (l *lab) noted() (trials, looks int64) {
 // What was tried by hand counts when a research is judged, and the model of a
 // research is not traded on the holdout unless that is asked for.
 func TestServe_WhatIsTriedByHandCountsAndAHoldoutStaysSealed(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "3000", "--seed", "7")
 	l.serve("--workers", "2")
@@ -33,15 +34,15 @@ func TestServe_WhatIsTriedByHandCountsAndAHoldoutStaysSealed(t *testing.T) {
 
 	// A floor of 0 lets the research trade at the strategy's own costs, as a backtest by hand does.
 	l.must("research", "--strategy", "rsi_mean_reversion", "--symbol", "EURUSD", "--bypass-gates", "--costs", "EURUSD=0/0/0", "--follow")
-	var whole ktrdr.Operation
+	var full ktrdr.Operation
 	for _, op := range l.ops("--type", "agent_research") {
-		whole = l.op(string(op.ID))
+		full = l.op(string(op.ID))
 	}
-	if whole.Trials != 3 {
-		t.Errorf("%d trials are counted against the research, want 3: two were tried by hand before", whole.Trials)
+	if full.Trials != 3 {
+		t.Errorf("%d trials are counted against the research, want 3: two were tried by hand before", full.Trials)
 	}
 	var result research.Result
-	if err := json.Unmarshal(whole.Result, &result); err != nil {
+	if err := json.Unmarshal(full.Result, &result); err != nil {
 		t.Fatal(err)
 	}
 	own := backtestResult(t, l.op(string(result.Backtest)))
@@ -52,7 +53,7 @@ func TestServe_WhatIsTriedByHandCountsAndAHoldoutStaysSealed(t *testing.T) {
 	}
 	later := own.End.AddDate(0, 0, 5).Format("2006-01-02")
 	if said := l.run("backtest", model, "--end", later, "-f"); said.code != exitOK ||
-		!strings.Contains(said.err, "only the bars that "+string(whole.ID)+" searched are traded: the bars after") {
+		!strings.Contains(said.err, "only the bars that "+string(full.ID)+" searched are traded: the bars after") {
 		t.Errorf("an end in the holdout: %v, want it to say where it stops", said)
 	}
 	l.refused(exitUsage, "later bars are the holdout; --open-holdout", "backtest", model, "--start", later)

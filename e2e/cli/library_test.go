@@ -94,7 +94,7 @@ func (l *lab) resultOf(name string) research.Result {
 	return r
 }
 
-// healthy asks the doctor, to whom nothing may be wrong.
+// healthy asks the doctor, which may find nothing.
 func (l *lab) healthy(args ...string) string {
 	l.t.Helper()
 	out := l.must(append([]string{"doctor"}, args...)...)
@@ -107,6 +107,7 @@ func (l *lab) healthy(args ...string) string {
 // A backup holds bars, strategies and instruments, so that a lab that was restored
 // into an empty folder, on the other database too, researches as the old one does.
 func TestBackup_RestoredLabResearchesAndGetsTheSameHash(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	bars := market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 3000, Seed: 7, Edge: 0.4})
 	l.imports(bars)
@@ -143,6 +144,7 @@ func TestBackup_RestoredLabResearchesAndGetsTheSameHash(t *testing.T) {
 
 // Of two backends of one lab, one imports and the other researches.
 func TestLibrary_WhatOneBackendImportsAnotherResearches(t *testing.T) {
+	t.Parallel()
 	db := "KTRDR_DB=" + pgtest.URL(t)
 	l := newLab(t, db)
 	l.serve("--workers", "1", "--agents", "0")
@@ -174,6 +176,7 @@ func TestLibrary_WhatOneBackendImportsAnotherResearches(t *testing.T) {
 // Bars, strategies and instruments of an earlier version's folder become the
 // lab's: with those that were replaced, and without the folder afterwards.
 func TestTakeOver_AnOldFolderBecomesTheLabs(t *testing.T) {
+	t.Parallel()
 	inLabs(t, func(t *testing.T, l *lab) {
 		first := market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 300, Seed: 1})
 		second := market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 400, Seed: 1})
@@ -231,6 +234,7 @@ func TestTakeOver_AnOldFolderBecomesTheLabs(t *testing.T) {
 // An import never replaces silently: it says what to do, or does what it was told
 // and shows what differs.
 func TestDataImport_NeverReplacesSilently(t *testing.T) {
+	t.Parallel()
 	inLabs(t, func(t *testing.T, l *lab) {
 		all := market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 600, Seed: 1})
 		part := func(from, to int) string { return file(t, "EURUSD_1h.csv", csv(all.Slice(from, to))) }
@@ -301,6 +305,7 @@ func (l *lab) healthy0(t *testing.T) {
 // A series that is deleted or renamed keeps what its market counted, and work that
 // was pinned to it keeps its bars.
 func TestData_DeleteAndRenameKeepTheLedgerAndWhatIsPinned(t *testing.T) {
+	t.Parallel()
 	inLabs(t, func(t *testing.T, l *lab) {
 		bars := market.Synth(market.SynthConfig{Symbol: "EURUSD", Timeframe: market.H1, Bars: 3000, Seed: 7})
 		l.imports(bars)
@@ -353,6 +358,7 @@ func TestData_DeleteAndRenameKeepTheLedgerAndWhatIsPinned(t *testing.T) {
 // A file that the list names and the blob store lacks is told by the doctor, and
 // so is one that was changed.
 func TestDoctor_ComparesTheListOfBarsWithTheirFiles(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.must("data", "synth", "--symbol", "EURUSD", "--bars", "500")
 	path := l.barsFile("EURUSD", "1h")
@@ -375,6 +381,7 @@ func TestDoctor_ComparesTheListOfBarsWithTheirFiles(t *testing.T) {
 
 // Strategies are added and deleted by name; instruments are set and deleted.
 func TestStrategies_AreGivenToTheLab(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	text := mine(t, "ours")
 	edited := strings.Replace(text, "description: ", "description: Edited. ", 1)
@@ -411,6 +418,7 @@ func TestStrategies_AreGivenToTheLab(t *testing.T) {
 // The collector keeps the file of every series that is listed, also of one that
 // was replaced, and takes those of a deleted series.
 func TestCollect_KeepsTheFilesOfListedBars(t *testing.T) {
+	t.Parallel()
 	inLabs(t, func(t *testing.T, l *lab) {
 		l.must("data", "synth", "--symbol", "EURUSD", "--bars", "300", "--seed", "1")
 		l.must("data", "synth", "--symbol", "EURUSD", "--bars", "300", "--seed", "2", "--replace")
@@ -461,6 +469,7 @@ func TestCollect_KeepsTheFilesOfListedBars(t *testing.T) {
 // A database of another lab takes nothing over from this folder: its own blobs
 // are elsewhere, and the bars would be lost to both.
 func TestTakeOver_IntoAnotherLabIsRefused(t *testing.T) {
+	t.Parallel()
 	other, l := newLab(t), newLab(t)
 	other.must("data", "synth", "--symbol", "GBPUSD", "--timeframe", "1h", "--bars", "200")
 	l.must("data", "synth", "--symbol", "USDJPY", "--timeframe", "1h", "--bars", "200")

@@ -13,6 +13,7 @@ import (
 )
 
 func TestCheckLookahead_PassesHonestStrategies(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	for _, name := range []string{"rsi_mean_reversion", "return_regression", "trend_two_timeframes"} {
 		out := l.must("check", "lookahead", name)
@@ -23,6 +24,7 @@ func TestCheckLookahead_PassesHonestStrategies(t *testing.T) {
 }
 
 func TestCheckLookahead_FindsEveryPlantedCheat(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	for _, tc := range []struct{ cheat, check, says string }{
 		{"same-bar-fill", "fills", "became"},
@@ -50,6 +52,7 @@ func TestCheckLookahead_FindsEveryPlantedCheat(t *testing.T) {
 }
 
 func TestCheckLookahead_ReadsTheLibrary(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.must("data", "synth", "--symbol", "AAA", "--bars", "4000", "--seed", "3")
 	out := l.must("check", "lookahead", "rsi_mean_reversion", "--symbol", "AAA", "--bars", "2500")
@@ -103,6 +106,7 @@ func modelFile(t *testing.T, name string) string {
 }
 
 func TestCheckLookahead_AsksAGivenModel(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	model := modelFile(t, "rsi_mean_reversion")
 	mine := file(t, "mine.yaml", strings.Replace(example(t, "rsi_mean_reversion"), "epochs: 40", "epochs: 2", 1))
@@ -116,6 +120,7 @@ func TestCheckLookahead_AsksAGivenModel(t *testing.T) {
 }
 
 func TestCheckLookahead_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	const name = "rsi_mean_reversion"
 	for _, tc := range []struct {
@@ -127,7 +132,7 @@ func TestCheckLookahead_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 		{"a cheat we do not know", "--plant bribe: there are same-bar-fill, ", exitUsage, []string{name, "--plant", "bribe"}},
 		{"too few bars", "--bars must be 100 to", exitUsage, []string{name, "--bars", "5"}},
 		{"a timeframe of a synthetic market", "name them with --symbol", exitUsage, []string{name, "--timeframe", "1h"}},
-		{"a timeframe that is none", "--timeframe: ", exitUsage, []string{name, "--symbol", "A", "--timeframe", "x"}},
+		{"an invalid timeframe", "--timeframe: ", exitUsage, []string{name, "--symbol", "A", "--timeframe", "x"}},
 		{"a strategy that is not there", "there is no strategy", exitUsage, []string{"moon"}},
 		{"bars that give no samples", "more --bars may help", exitFailed, []string{name, "--bars", "150"}},
 	} {

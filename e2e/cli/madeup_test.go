@@ -40,6 +40,7 @@ func (l *lab) marked(word, prices string, args ...string) {
 // What is made of made-up bars is made up: resampled, renamed, appended to,
 // imported again, backed up and restored.
 func TestMadeUp_SeriesStayMarked(t *testing.T) {
+	t.Parallel()
 	inLabs(t, func(t *testing.T, l *lab) {
 		l.must("data", "synth", "--symbol", "FAKE", "--bars", "400", "--seed", "3")
 		l.must("data", "resample", "FAKE", "1h", "4h")
@@ -90,6 +91,7 @@ func (l *lab) sameMarks(when string, want map[string]string) {
 // Every list and every verdict on made-up prices says so, also when the series
 // has become another since.
 func TestMadeUp_EveryListAndVerdictSaysSo(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.must("data", "synth", "--symbol", "FAKE", "--bars", "4000", "--seed", "7")
 	l.serve("--workers", "2")

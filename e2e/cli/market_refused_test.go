@@ -10,6 +10,7 @@ import (
 // An import that is refused changes no market, not even when the user said that
 // two are one.
 func TestMarkets_ARefusedImportMergesNothing(t *testing.T) {
+	t.Parallel()
 	inLabs(t, func(t *testing.T, l *lab) {
 		bars := market.Synth(market.SynthConfig{Symbol: "EURUSD", Bars: 3000, Seed: 7})
 		other := market.Synth(market.SynthConfig{Symbol: "GBPUSD", Bars: 3000, Seed: 8})

@@ -64,6 +64,7 @@ func (l *lab) ledgers() map[string]stored {
 
 // A market is its prices: copies under other names have its ledger.
 func TestMarkets_CopiesKeepTheLedger(t *testing.T) {
+	t.Parallel()
 	inLabs(t, func(t *testing.T, l *lab) {
 		l.serve("--workers", "0", "--agents", "0")
 		bars := market.Synth(market.SynthConfig{Symbol: "EURUSD", Bars: 8000, Seed: 7})
@@ -122,6 +123,7 @@ func TestMarkets_CopiesKeepTheLedger(t *testing.T) {
 
 // A short overlap asks, and nothing uses the series until it is answered.
 func TestMarkets_AShortOverlapAsks(t *testing.T) {
+	t.Parallel()
 	bars := market.Synth(market.SynthConfig{Symbol: "EURUSD", Bars: 9000, Seed: 7})
 	for name, c := range map[string]struct {
 		answer func(l *lab, overlap string)
@@ -173,6 +175,7 @@ func TestMarkets_AShortOverlapAsks(t *testing.T) {
 // Bars of an earlier version are taken over and assigned when a backend starts,
 // and imports of a backend are assigned at once.
 func TestMarkets_AreAssignedAtStartAndByImports(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	bars := market.Synth(market.SynthConfig{Symbol: "EURUSD", Bars: 6000, Seed: 7})
 	b := *bars

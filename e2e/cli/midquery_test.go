@@ -72,6 +72,7 @@ func (r *relay) die() {
 // A PostgreSQL that dies while it answers is 503 over HTTP, whether its
 // connections end or it says goodbye.
 func TestHTTP_APostgreSQLThatDiesInTheMiddleOfAQueryIs503(t *testing.T) {
+	t.Parallel()
 	for how, dies := range map[string]func(t *testing.T, r *relay, db *sql.DB){
 		"its connections end": func(_ *testing.T, r *relay, _ *sql.DB) { r.die() },
 		"it says goodbye": func(t *testing.T, r *relay, db *sql.DB) {

@@ -36,6 +36,7 @@ func (l *lab) eventually(what string, ok func(out string) bool, args ...string) 
 }
 
 func TestCLI_AGoalThatHoldsAKeyIsRefused(t *testing.T) {
+	t.Parallel()
 	const key = "sk-canary-0123456789"
 	l, p := modelled(t, llmtest.Script(llmtest.Step{Status: 401}))
 	l.refused(exitUsage, "holds the key of a provider", "research", "trend, and my key is "+key, "--model", "test/m")
@@ -45,6 +46,7 @@ func TestCLI_AGoalThatHoldsAKeyIsRefused(t *testing.T) {
 }
 
 func TestCLI_AResetNamesTheBreakerThatStillStandsInTheWay(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, "KTRDR_MODELS=one/m,two/m", "KTRDR_PROVIDERS=one=http://127.0.0.1:1/one,two=http://127.0.0.1:1/two",
 		"KTRDR_MODEL_PRICES=one/m=0/0,two/m=0/0")
 	l.serve("--workers", "1")
@@ -74,6 +76,7 @@ func TestCLI_AResetNamesTheBreakerThatStillStandsInTheWay(t *testing.T) {
 }
 
 func TestCLI_TellsWhyAResearchWaitsForAModel(t *testing.T) {
+	t.Parallel()
 	l, p := modelled(t, llmtest.Script(llmtest.Step{Status: 429, Header: map[string]string{"Retry-After": "3600"}}), "KTRDR_MODEL_WAIT=true")
 	id := string(decode[research.Triggered](t, l.must("research", "trend", "--model", "test/m", "--json")).Operation)
 	out := l.eventually("until when its design waits", func(out string) bool { return strings.Contains(out, "waits until") }, "status", id)

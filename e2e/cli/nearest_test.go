@@ -14,6 +14,7 @@ import (
 // Names that only a server can check: symbols, strategies, fields of requests. Each
 // wrong one ends with exit code 2 and the name that may be meant.
 func TestCLI_NamesWhatMayBeMeant(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, "KTRDR_AUTH=none")
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "2000", "--seed", "7")
 	l.serve("--workers", "0")

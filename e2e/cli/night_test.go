@@ -49,14 +49,14 @@ func (l *lab) send(method, path string, status int, body io.Reader) json.RawMess
 		l.t.Fatal(err)
 	}
 	defer func() { _ = res.Body.Close() }()
-	var whole struct {
+	var reply struct {
 		Data  json.RawMessage `json:"data"`
 		Error json.RawMessage `json:"error"`
 	}
-	if err := json.NewDecoder(res.Body).Decode(&whole); err != nil || res.StatusCode != status {
-		l.t.Fatalf("%s: %d %s, %v", path, res.StatusCode, whole.Error, err)
+	if err := json.NewDecoder(res.Body).Decode(&reply); err != nil || res.StatusCode != status {
+		l.t.Fatalf("%s: %d %s, %v", path, res.StatusCode, reply.Error, err)
 	}
-	return whole.Data
+	return reply.Data
 }
 
 // generations maps the places of a run's researches to how they stand.
@@ -76,7 +76,8 @@ func (l *lab) generations(run string) map[string]ktrdr.Operation {
 	return all
 }
 
-func TestNight_LastsThroughAKillAndUntilItIsCancelled(t *testing.T) {
+func TestRun_LastsThroughAKillAndUntilItIsCancelled(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "2000", "--seed", "7")
 	p, said := l.serve("--workers", "2")
@@ -121,7 +122,7 @@ func TestNight_LastsThroughAKillAndUntilItIsCancelled(t *testing.T) {
 		}
 	}
 	if len(all)%2 != 0 || run.Cancelled != cancelled {
-		t.Errorf("%d researches, %d of them cancelled, and the run counts %d; want whole generations and one number", len(all),
+		t.Errorf("%d researches, %d of them cancelled, and the run counts %d; want reply generations and one number", len(all),
 			cancelled, run.Cancelled)
 	}
 }

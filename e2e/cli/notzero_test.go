@@ -10,6 +10,7 @@ import (
 // A 0 that would silently mean a default is refused, on the command line and in
 // requests, and creates nothing.
 func TestZeros_AreRefusedAndNotReplaced(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, "KTRDR_AUTH=none")
 	l.serve("--workers", "0")
 	for _, args := range [][]string{

@@ -11,6 +11,7 @@ import (
 // An offline command does not migrate a database under a running backend,
 // wherever that listens.
 func TestOffline_DoesNotMigrateUnderABackend(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.must("data", "synth", "--symbol", "EURUSD", "--bars", "100")
 	status, err := sqlstore.Look(t.Context(), filepath.Join(l.data, "ktrdr.db"))

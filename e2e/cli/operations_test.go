@@ -54,6 +54,7 @@ func (l *lab) until(id string, what string, ok func(ktrdr.Operation) bool) ktrdr
 }
 
 func TestCLI_FollowsAnOperationToItsResult(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.serve("--workers", "2")
 
@@ -83,6 +84,7 @@ func TestCLI_FollowsAnOperationToItsResult(t *testing.T) {
 }
 
 func TestCLI_CancelsResumesAndRetries(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.serve("--workers", "1")
 	id := l.start("--steps", "100", "--step-ms", "20", "--checkpoint-every", "2")
@@ -112,6 +114,7 @@ func TestCLI_CancelsResumesAndRetries(t *testing.T) {
 }
 
 func TestCLI_TakesShortIDs(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.serve("--workers", "0")
 	a, b := l.start("--steps", "1"), l.start("--steps", "1")
@@ -146,6 +149,7 @@ func TestCLI_TakesShortIDs(t *testing.T) {
 }
 
 func TestCLI_PausesAndListsWorkers(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.serve("--workers", "0", "--agents", "0")
 	w := l.worker("--slots", "2", "--name", "box")
@@ -170,6 +174,7 @@ func TestCLI_PausesAndListsWorkers(t *testing.T) {
 }
 
 func TestCLI_WorkerStoppedGracefullyGivesItsWorkBack(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.serve("--workers", "0")
 	w := l.worker()
@@ -189,6 +194,7 @@ func TestCLI_WorkerStoppedGracefullyGivesItsWorkBack(t *testing.T) {
 }
 
 func TestCLI_ShowsCheckpoints(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.serve("--workers", "1")
 	id := l.start("--steps", "10", "--step-ms", "1", "--checkpoint-every", "3", "--artifact-bytes", "70000", "--fail-at", "10")
@@ -210,6 +216,7 @@ func TestCLI_ShowsCheckpoints(t *testing.T) {
 }
 
 func TestCLI_TokensOpenWhatTheirScopeAllows(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.serve("--workers", "0")
 	made := decode[httpapi.NewTokenReply](t, l.must("token", "create", "reader", "--scope", "read", "--json"))
@@ -218,9 +225,9 @@ func TestCLI_TokensOpenWhatTheirScopeAllows(t *testing.T) {
 	stranger.must("ops")
 	stranger.refused(exitFailed, "", "pause")
 
-	nobody := *l
-	nobody.env = append([]string{"KTRDR_TOKEN=ktrdr_" + strings.Repeat("A", 43)}, l.env...)
-	nobody.refused(exitFailed, "does not accept the token of KTRDR_TOKEN", "ops")
+	unknown := *l
+	unknown.env = append([]string{"KTRDR_TOKEN=ktrdr_" + strings.Repeat("A", 43)}, l.env...)
+	unknown.refused(exitFailed, "does not accept the token of KTRDR_TOKEN", "ops")
 
 	l.must("token", "revoke", made.ID)
 	labtest.Eventually(t, 15*time.Second, "the refusal of a revoked token", func() bool { return stranger.run("ops").code != exitOK })
@@ -230,6 +237,7 @@ func TestCLI_TokensOpenWhatTheirScopeAllows(t *testing.T) {
 }
 
 func TestCLI_EventsTellAnOperationsStory(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.serve("--workers", "1")
 	id := l.start("--steps", "2", "--step-ms", "1")
@@ -264,6 +272,7 @@ func (l *lab) curl(method, path string) map[string]json.RawMessage {
 }
 
 func TestServe_WithoutAuthTheSeedsCurlLinesWork(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, "KTRDR_AUTH=none")
 	_, said := l.serve("--workers", "1")
 	if said.Token != "" || len(said.Warnings) == 0 {
@@ -293,6 +302,7 @@ func TestServe_WithoutAuthTheSeedsCurlLinesWork(t *testing.T) {
 }
 
 func TestServe_ReadsItsConfigurationFile(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	file := filepath.Join(t.TempDir(), "ktrdr.yaml")
 	text := "workers: 0\nagents: 0\norphan_timeout_seconds: 7.5\ncheckpointing:\n  backend: sqlite\n  path: threads.db\n"
@@ -311,6 +321,7 @@ func TestServe_ReadsItsConfigurationFile(t *testing.T) {
 }
 
 func TestServe_GoesOnAfterAKill(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	p, said := l.serve("--workers", "1")
 	id := l.start("--steps", "80", "--step-ms", "20", "--checkpoint-every", "5")
@@ -330,6 +341,7 @@ func TestServe_GoesOnAfterAKill(t *testing.T) {
 }
 
 func TestDoctor_FindsAChangedBlob(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.serve("--workers", "1")
 	id := l.start("--steps", "4", "--step-ms", "1", "--checkpoint-every", "2", "--artifact-bytes", "70000", "--fail-at", "4")
@@ -367,6 +379,7 @@ func TestDoctor_FindsAChangedBlob(t *testing.T) {
 }
 
 func TestDoctor_WorksWithoutABackend(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.refused(exitFailed, "does not exist", "doctor")
 	p, _ := l.serve("--workers", "0")
@@ -378,6 +391,7 @@ func TestDoctor_WorksWithoutABackend(t *testing.T) {
 }
 
 func TestDemo_RecoversAndLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	tmp := t.TempDir()
 	l.env = append(l.env, "TMPDIR="+tmp)
@@ -407,6 +421,7 @@ func TestDemo_RecoversAndLeavesNothingBehind(t *testing.T) {
 }
 
 func TestFollow_InterruptedSaysSoInJSON(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.serve("--workers", "0")
 	id := l.start("--steps", "2")
@@ -424,6 +439,7 @@ func TestFollow_InterruptedSaysSoInJSON(t *testing.T) {
 }
 
 func TestFollow_PrintsEventsAsJSONLines(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.serve("--workers", "1")
 	a := l.run("dummy", "--steps", "2", "--step-ms", "1", "-f", "--json")

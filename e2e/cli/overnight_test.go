@@ -15,7 +15,8 @@ import (
 
 // A night with everything in it: researches of which one fails, operations that
 // fail alike, a pause, and a backend that is killed and comes back.
-func TestReport_TellsOfANight(t *testing.T) {
+func TestReport_TellsOfARun(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, "KTRDR_INJECT=fail:training:DOOMED", "TZ=Asia/Kolkata")
 	l.refused(exitUnreachable, "start one with `ktrdr serve`", "report")
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "4000", "--seed", "7")
@@ -82,6 +83,7 @@ func TestReport_TellsOfANight(t *testing.T) {
 
 // The work never comes to a checkpoint of its own: only the clock can make one.
 func TestServe_CheckpointsByTheClockAsItsSettingsSay(t *testing.T) {
+	t.Parallel()
 	for name, is := range map[string]struct {
 		env  []string
 		want bool

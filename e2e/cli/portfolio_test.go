@@ -26,6 +26,7 @@ func (l *lab) markets() {
 }
 
 func TestCLI_ResearchesSeveralSymbolsAndTimeframesTogether(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.markets()
 	l.serve("--workers", "2")

@@ -38,6 +38,7 @@ func files(t *testing.T, dir string) map[string]string {
 // A database and blobs that do not belong together are refused, and nothing is
 // made of what is missing.
 func TestRefused_ACommandOnTheWrongBlobsChangesNothing(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		spoil func(l *lab) error
 		says  string
@@ -86,6 +87,7 @@ func TestRefused_ACommandOnTheWrongBlobsChangesNothing(t *testing.T) {
 
 // A new database gets no tables beside blobs of another.
 func TestRefused_ANewDatabaseBesideBlobsIsNotMade(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, "KTRDR_ADDR=127.0.0.1:0")
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "200")
 	before := files(t, l.data)

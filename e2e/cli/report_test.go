@@ -40,6 +40,7 @@ func (l *lab) client() *httpapi.Client {
 
 // All operations of the span are counted, and those that ended before it are not.
 func TestReport_CountsAllOfTheSpan(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.serve("--workers", "2", "--agents", "0")
 	c := l.client()

@@ -23,6 +23,7 @@ func (l *lab) finished(args ...string) ktrdr.Operation {
 }
 
 func TestCLI_TrainsBacktestsAndPredicts(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "4000", "--seed", "7")
 	p, _ := l.serve("--workers", "1")
@@ -110,6 +111,7 @@ func (l *lab) backtests(model string) {
 }
 
 func TestCLI_CancelledTrainingGoesOnWhereItWas(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, "KTRDR_KERNEL=reference")
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "6000", "--seed", "7")
 	l.serve("--workers", "1")
@@ -130,6 +132,7 @@ func TestCLI_CancelledTrainingGoesOnWhereItWas(t *testing.T) {
 }
 
 func TestServe_ImportsAFileOfItsFolder(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, "KTRDR_AUTH=none")
 	l.serve("--workers", "1")
 	if err := os.WriteFile(filepath.Join(l.data, "eur.csv"),

@@ -32,6 +32,7 @@ func listener(t *testing.T) (url string, heard <-chan backend.RunEnded) {
 // A run that lasts is told of once, when its time is over, with all its
 // generations; the backend is restarted in between.
 func TestWebhook_TellsOfALastingRunWhenItsTimeIsOver(t *testing.T) {
+	t.Parallel()
 	hook, heard := listener(t)
 	l := newLab(t, "KTRDR_WEBHOOK="+hook)
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "3000", "--seed", "7")
@@ -54,7 +55,7 @@ func TestWebhook_TellsOfALastingRunWhenItsTimeIsOver(t *testing.T) {
 			t.Errorf("heard %+v at %s, want several generations, after %s", e, time.Now(), until)
 		}
 	case <-time.After(2 * time.Minute):
-		t.Fatal("nobody told of the end")
+		t.Fatal("no webhook call told of the end")
 	}
 	if st := decode[serverStatus](t, l.must("status", "--json")).Research; len(st.Lasting) != 0 {
 		t.Errorf("after its time the run is still shown: %+v", st.Lasting)
@@ -65,6 +66,7 @@ func TestWebhook_TellsOfALastingRunWhenItsTimeIsOver(t *testing.T) {
 }
 
 func TestWebhook_TellsOfARunThatWasGivenUp(t *testing.T) {
+	t.Parallel()
 	hook, heard := listener(t)
 	l := newLab(t, "KTRDR_WEBHOOK="+hook, "KTRDR_INJECT=fail:training:doomed")
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "3000", "--seed", "7")
@@ -79,7 +81,7 @@ func TestWebhook_TellsOfARunThatWasGivenUp(t *testing.T) {
 			t.Errorf("heard %+v, want two generations that failed", e)
 		}
 	case <-time.After(2 * time.Minute):
-		t.Fatal("nobody told of the end")
+		t.Fatal("no webhook call told of the end")
 	}
 	if st := decode[serverStatus](t, l.must("status", "--json")).Research; len(st.Lasting) != 0 {
 		t.Errorf("a run that is over is shown as lasting: %+v", st.Lasting)

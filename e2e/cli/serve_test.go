@@ -23,6 +23,7 @@ import (
 )
 
 func TestServe_StoppedGracefullyGivesItsOwnWorkBack(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	p, _ := l.serve("--workers", "1")
 	id := l.start("--steps", "60", "--step-ms", "30", "--checkpoint-every", "100")
@@ -42,6 +43,7 @@ func TestServe_StoppedGracefullyGivesItsOwnWorkBack(t *testing.T) {
 }
 
 func TestServe_SpeaksTLSOnOtherAddresses(t *testing.T) {
+	t.Parallel()
 	cert, key := selfSigned(t)
 	l := newLab(t, "KTRDR_HOSTS=lab.example")
 	var said backend.Announcement
@@ -51,7 +53,7 @@ func TestServe_SpeaksTLSOnOtherAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.url = "https://127.0.0.1:" + port
-	l.refused(exitUnreachable, "certificate", "status") // signed by nobody we know
+	l.refused(exitUnreachable, "certificate", "status") // its signer is unknown
 	l.must("status", "--ca", cert)
 	l.must("ops", "--ca", cert)
 
@@ -93,6 +95,7 @@ func selfSigned(t *testing.T) (cert, key string) {
 }
 
 func TestServe_SecondSignalStopsAtOnce(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, "KTRDR_AUTH=none")
 	p, said := l.serve("--workers", "0")
 	// A request whose body never comes keeps a graceful stop waiting.
@@ -117,6 +120,7 @@ func TestServe_SecondSignalStopsAtOnce(t *testing.T) {
 }
 
 func TestBackup_MovesALabFromSQLiteToPostgreSQL(t *testing.T) {
+	t.Parallel()
 	url := pgtest.URL(t)
 	l := newLab(t)
 	l.serve("--workers", "1")

@@ -32,6 +32,7 @@ func mistaken(t *testing.T) string {
 }
 
 func TestValidate_ListsEveryProblemWithItsPlace(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	path := file(t, "mine.yaml", mistaken(t))
 	a := l.run("validate", path)
@@ -63,6 +64,7 @@ func TestValidate_ListsEveryProblemWithItsPlace(t *testing.T) {
 }
 
 func TestValidate_ReadsStandardInput(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	good := l.feed([]byte(example(t, "rsi_mean_reversion")), "validate", "-")
 	if want := "✔ stdin: rsi_mean_reversion is valid: mlp, 7 features, 835 weights\n"; good.code != 0 || good.out != want {
@@ -74,6 +76,7 @@ func TestValidate_ReadsStandardInput(t *testing.T) {
 }
 
 func TestValidate_BoundsWhatItReads(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	for _, tc := range []struct {
 		name, says string
@@ -113,6 +116,7 @@ func (l *lab) keep(name, text string) {
 }
 
 func TestStrategies_ListsFilesAndBuiltIns(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	list := decode[[]listedStrategy](t, l.must("strategies", "--json"))
 	if len(list) != len(strategy.Examples()) {
@@ -139,6 +143,7 @@ func TestStrategies_ListsFilesAndBuiltIns(t *testing.T) {
 }
 
 func TestStrategies_ShowsWhatAStrategyMeans(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	out := l.must("strategies", "show", "trend_two_timeframes")
 	for _, want := range []string{"bars of 1h 4h, decides at those of 1h", "15 inputs, 2019 weights", "    4h_strength_weak\n"} {
@@ -146,13 +151,13 @@ func TestStrategies_ShowsWhatAStrategyMeans(t *testing.T) {
 			t.Errorf("no %q in:\n%s", want, out)
 		}
 	}
-	whole := file(t, "whole.yaml", l.must("strategies", "show", "trend_two_timeframes", "--yaml"))
+	full := file(t, "full.yaml", l.must("strategies", "show", "trend_two_timeframes", "--yaml"))
 	type shown struct {
 		Hash     string
 		Strategy map[string]json.RawMessage
 	}
 	a := decode[shown](t, l.must("strategies", "show", "trend_two_timeframes", "--json"))
-	b := decode[shown](t, l.must("strategies", "show", whole, "--json"))
+	b := decode[shown](t, l.must("strategies", "show", full, "--json"))
 	if a.Hash != b.Hash || a.Hash == "" || len(a.Strategy) == 0 {
 		t.Errorf("hash of the strategy %q, with everything spelled out %q", a.Hash, b.Hash)
 	}
@@ -160,6 +165,7 @@ func TestStrategies_ShowsWhatAStrategyMeans(t *testing.T) {
 }
 
 func TestStrategies_PrintsSchemaAndExamples(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	decode[map[string]json.RawMessage](t, l.must("strategies", "schema"))
 	for _, e := range strategy.Examples() {
@@ -173,6 +179,7 @@ func TestStrategies_PrintsSchemaAndExamples(t *testing.T) {
 }
 
 func TestIndicators_ExplainsEachOne(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	list := decode[[]indicator.Description](t, l.must("indicators", "--json"))
 	if got, want := len(list), len(indicator.Definitions()); got != want {

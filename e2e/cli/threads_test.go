@@ -22,6 +22,7 @@ func (l *lab) threads(what string, body any) json.RawMessage {
 }
 
 func TestThreads_InTheMainDatabaseByAnotherNameAreTheMainOnes(t *testing.T) {
+	t.Parallel()
 	large := thread.Value{Type: "s", Bytes: bytes.Repeat([]byte("x"), thread.InlineValue+1)}
 	check := func(t *testing.T, l *lab, env ...string) {
 		p, _ := l.serve("--workers", "0")
@@ -52,6 +53,7 @@ func TestThreads_InTheMainDatabaseByAnotherNameAreTheMainOnes(t *testing.T) {
 }
 
 func TestThreads_InMemoryEndWithTheBackend(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, "CHECKPOINTING_BACKEND=memory")
 	p, _ := l.serve("--workers", "0")
 	large := thread.Value{Type: "s", Bytes: bytes.Repeat([]byte("x"), thread.InlineValue+1)}
@@ -69,6 +71,7 @@ func TestThreads_InMemoryEndWithTheBackend(t *testing.T) {
 }
 
 func TestRestore_SaysHowToStartWhatItMade(t *testing.T) {
+	t.Parallel()
 	url := pgtest.URL(t)
 	_, id, file := savedLab(t)
 	elsewhere := filepath.Join(t.TempDir(), "blobs of the lab")
@@ -82,7 +85,7 @@ func TestRestore_SaysHowToStartWhatItMade(t *testing.T) {
 			t.Errorf("restore said %q, want %q in it", out, want)
 		}
 	}
-	// Whoever forgets the database gets no empty lab that takes the blobs over.
+	// Without its database setting a backend makes no empty lab that takes the blobs over.
 	forgetful := newLab(t, "KTRDR_DATA="+pg.data, "CHECKPOINT_DIR="+elsewhere)
 	forgetful.refused(exitFailed, elsewhere+" holds blobs of another database", "serve", "--addr", "127.0.0.1:0")
 	pg.serve("--workers", "1")
@@ -97,6 +100,7 @@ func TestRestore_SaysHowToStartWhatItMade(t *testing.T) {
 }
 
 func TestServe_TakesOverNoBlobsOfAnotherDatabase(t *testing.T) {
+	t.Parallel()
 	l, _, file := savedLab(t)
 	db := filepath.Join(l.data, "ktrdr.db")
 	for _, name := range []string{db, db + "-wal", db + "-shm"} {

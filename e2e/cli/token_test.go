@@ -13,6 +13,7 @@ import (
 )
 
 func TestServe_RevokesTheTokenWhoseFileItReplaces(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	p, said := l.serve("--workers", "0")
 	l.must("token", "create", "first", "--scope", "admin") // of a person, by chance
@@ -42,6 +43,7 @@ func TestServe_RevokesTheTokenWhoseFileItReplaces(t *testing.T) {
 }
 
 func TestWorker_RefusesAHalfRestoredFolder(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.serve("--workers", "0")
 	dir := t.TempDir()

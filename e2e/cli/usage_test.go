@@ -14,6 +14,7 @@ import (
 )
 
 func TestCLI_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	for _, tc := range []struct {
 		name, says string
@@ -93,14 +94,14 @@ func TestCLI_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 		{"help on no subcommand", "there is no command `ktrdr token nosuch`", []string{"help", "token", "nosuch"}},
 		{"seed below zero", "for \"--seed\" flag: it must be a whole number, 0 or more; see", []string{"research", "--seed", "-1"}},
 		{"seed of too many digits", "it must be a number with fewer digits", []string{"research", "--seed", "99999999999999999999"}},
-		{"share that is none", "it must be a number; see", []string{"demo", "--edge", "much"}},
+		{"share that is not a number", "it must be a number; see", []string{"demo", "--edge", "much"}},
 		{
 			"breaker held sideways", "is not held \"sideways\"; there are open, closed, auto",
 			[]string{"breakers", "force", "provider:a", "sideways", "--by", "ann", "--why", "to see"},
 		},
 		{"unknown scope", "--scope root: there are admin, worker, read", []string{"token", "create", "x", "--scope", "root"}},
-		{"token that is none", "--token holds a space", []string{"ops", "--token", "two words"}},
-		{"reset by nobody", "with --by and --why", []string{"breakers", "reset", "provider:a", "--why", "mended"}},
+		{"invalid token", "--token holds a space", []string{"ops", "--token", "two words"}},
+		{"reset without a name", "with --by and --why", []string{"breakers", "reset", "provider:a", "--why", "mended"}},
 		{"force without a reason", "with --by and --why", []string{"breakers", "force", "provider:a", "open", "--by", "ann", "--why", " "}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -112,16 +113,17 @@ func TestCLI_SaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 }
 
 func TestCLI_SaysWhatIsWrongWithTheEnvironment(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name, env, says string
 		args            []string
 	}{
-		{"token that is none", "KTRDR_TOKEN=ktrdr_\x01", "KTRDR_TOKEN holds a space or another character", []string{"ops"}},
+		{"invalid token", "KTRDR_TOKEN=ktrdr_\x01", "KTRDR_TOKEN holds a space or another character", []string{"ops"}},
 		{"token with a line end", "KTRDR_TOKEN=ktrdr_x\n", "KTRDR_TOKEN holds a space or another character", []string{"worker"}},
 		{"bucket without a name", "CHECKPOINT_DIR=s3://", "CHECKPOINT_DIR=s3://…: blob location names no bucket", []string{"serve"}},
 		{"bucket that backup reads", "CHECKPOINT_DIR=s3://lab?x=y", "unknown setting x", []string{"backup", "-"}},
-		{"kernel that is none", "KTRDR_KERNEL=abacus", `kernel "abacus" is not one of those that this CPU runs`, []string{"worker"}},
-		{"kernel of a backend that is none", "KTRDR_KERNEL=abacus", `KTRDR_KERNEL=abacus: kernel "abacus"`, []string{"serve"}},
+		{"unknown kernel", "KTRDR_KERNEL=abacus", `kernel "abacus" is not one of those that this CPU runs`, []string{"worker"}},
+		{"unknown kernel of a backend", "KTRDR_KERNEL=abacus", `KTRDR_KERNEL=abacus: kernel "abacus"`, []string{"serve"}},
 		{"misspelt kernel", "KTRDR_KERNEL=portble", "did you mean portable? ", []string{"worker"}},
 		{"misspelt form of the log", "KTRDR_LOG_FORMAT=jsn", "did you mean json? there are text, json", []string{"serve"}},
 		{"misspelt way to restart", "RESTART_POLICY=resme", "did you mean resume? ", []string{"serve"}},
@@ -135,6 +137,7 @@ func TestCLI_SaysWhatIsWrongWithTheEnvironment(t *testing.T) {
 }
 
 func TestServe_SaysWhatIsWrongWithItsModels(t *testing.T) {
+	t.Parallel()
 	const key = "sk-canary-0123456789"
 	for name, tc := range map[string]struct{ env, says string }{
 		"a name that no journal keeps":   {"KTRDR_MODELS=openai/" + strings.Repeat("m", 249), "at most 255 bytes"},
@@ -143,7 +146,7 @@ func TestServe_SaysWhatIsWrongWithItsModels(t *testing.T) {
 		"a name that turns around":       {"KTRDR_MODELS=openai/m\u202e", "all of them text"},
 		"a provider that rings":          {"KTRDR_PROVIDERS=a\x07=http://127.0.0.1", "must be NAME=URL"},
 		"a provider twice":               {"KTRDR_PROVIDERS=a=http://127.0.0.1,a=http://127.0.0.2", `"a" is named twice`},
-		"a port that is none":            {"KTRDR_PROVIDERS=a=http://127.0.0.1:99999", "ports are 1 to 65535"},
+		"an invalid port":                {"KTRDR_PROVIDERS=a=http://127.0.0.1:99999", "ports are 1 to 65535"},
 		"a port and no host":             {"KTRDR_PROVIDERS=a=http://:80", "must be NAME=URL"},
 		"a key in an address":            {"KTRDR_PROVIDERS=a=http://127.0.0.1/#" + key, "keys come from A_API_KEY"},
 		"a price twice":                  {"KTRDR_MODEL_PRICES=a/m=1/2,a/m=0/0", `the price of "a/m" is given twice`},
@@ -164,6 +167,7 @@ func TestServe_SaysWhatIsWrongWithItsModels(t *testing.T) {
 }
 
 func TestServe_TakesNamesAndKeysAsTheyComeFromFiles(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, "KTRDR_MODELS=openai/"+strings.Repeat("m", 248), "OPENAI_API_KEY=\n sk-canary-0123456789 \r\n")
 	p, _ := l.serve("--workers", "0")
 	if log := p.Err(); !strings.Contains(log, "has no price and will not be asked") || strings.Contains(log, "canary") ||
@@ -173,6 +177,7 @@ func TestServe_TakesNamesAndKeysAsTheyComeFromFiles(t *testing.T) {
 }
 
 func TestServe_TellsOfModelsThatCannotBeAsked(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, "KTRDR_MODELS=anthropic/claude-sonnet-5,own/small", "KTRDR_PROVIDERS=own=http://127.0.0.1:9/v1",
 		"KTRDR_MODEL_PRICES=own/small=0/0")
 	_, said := l.serve("--workers", "0")
@@ -183,6 +188,7 @@ func TestServe_TellsOfModelsThatCannotBeAsked(t *testing.T) {
 }
 
 func TestCLI_HelpKnowsEveryCommand(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	for _, args := range [][]string{{"help"}, {"help", "serve"}, {"help", "token", "create"}} {
 		if out := l.must(args...); !strings.Contains(out, "Usage:") {
@@ -198,6 +204,7 @@ func TestCLI_HelpKnowsEveryCommand(t *testing.T) {
 }
 
 func TestCLI_WithoutAServerSaysHowToStartOne(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, "KTRDR_URL=http://127.0.0.1:1")
 	l.refused(exitUnreachable, "no server at http://127.0.0.1:1: start one with `ktrdr serve`", "ops")
 	a := l.run("status", "--json")
@@ -210,6 +217,7 @@ func TestCLI_WithoutAServerSaysHowToStartOne(t *testing.T) {
 }
 
 func TestCLI_HelpNamesEverySettingAndExitCode(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	help := l.must("serve", "--help")
 	for _, s := range backend.Settings() {
@@ -226,6 +234,7 @@ func TestCLI_HelpNamesEverySettingAndExitCode(t *testing.T) {
 }
 
 func TestServe_RefusesToStart(t *testing.T) {
+	t.Parallel()
 	open := filepath.Join(t.TempDir(), "open")
 	if err := os.Mkdir(open, 0o700); err != nil {
 		t.Fatal(err)
@@ -279,6 +288,7 @@ func TestServe_RefusesToStart(t *testing.T) {
 }
 
 func TestServe_KeepsItsFolderToItself(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	p, said := l.serve("--workers", "0")
 	l.refused(exitFailed, "already running here as pid", "serve", "--addr", "127.0.0.1:0")
@@ -316,6 +326,7 @@ func TestServe_KeepsItsFolderToItself(t *testing.T) {
 }
 
 func TestHelp_PrintsThePagesOfTheGuide(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	list := l.must("help", "topics")
 	pages, err := filepath.Glob("../../docs/*.md")

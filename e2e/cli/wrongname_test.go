@@ -12,6 +12,7 @@ import (
 
 // A data folder that is a file is said in one sentence by every command.
 func TestUsage_ADataFolderThatIsAFile(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	name := file(t, "lab", "")
 	backup := file(t, "backup", "")
@@ -37,6 +38,7 @@ func TestUsage_ADataFolderThatIsAFile(t *testing.T) {
 // A name of another kind than the command takes is said to be one, with the command
 // that takes it.
 func TestUsage_ANameOfAnotherKind(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.must("data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "2000", "--seed", "7")
 	l.serve("--workers", "0")

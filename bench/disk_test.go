@@ -41,7 +41,8 @@ func BenchmarkDiskOfResearches(b *testing.B) {
 	gb := (float64(kept)*projected + directories) / 1e9
 	fmt.Printf("disk of a research               %.1f kB kept after %d on %d bars, %.1f kB without compaction: %.3f x; "+
 		"100,000 are %.2f GB with %.2f GB of directories%s\n",
-		float64(kept)/1e3, n, *diskBars, float64(uncompacted)/1e3, float64(kept)/float64(uncompacted), gb, directories/1e9, bench.Aim(gb <= 5, "<= 5 GB"))
+		float64(kept)/1e3, n, *diskBars, float64(uncompacted)/1e3, float64(kept)/float64(uncompacted), gb, directories/1e9,
+		bench.Aim(gb <= 5, "<= 5 GB"))
 	in.curves()
 	in.stop()
 }

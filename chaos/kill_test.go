@@ -36,7 +36,8 @@ func TestWorkerKilled_OperationFailsAfterTheTimeoutAndNotBefore(t *testing.T) {
 		// The instants are the store's own: last accepted heartbeat and end.
 		silent := op.CompletedAt.Sub(op.HeartbeatAt)
 		if silent < labtest.Quick.Timeout || silent > labtest.Quick.Timeout+labtest.Quick.Interval {
-			t.Errorf("failed after %v of silence, want between %v and %v", silent, labtest.Quick.Timeout, labtest.Quick.Timeout+labtest.Quick.Interval)
+			t.Errorf("failed after %v of silence, want between %v and %v", silent, labtest.Quick.Timeout,
+				labtest.Quick.Timeout+labtest.Quick.Interval)
 		}
 
 		lab.Worker()

@@ -19,7 +19,8 @@ func shell(script string) labtest.Program {
 
 func TestRun_KeepsAllThatIsPrinted(t *testing.T) {
 	t.Parallel()
-	a := labtest.Run(t, shell(`i=0; while [ $i -lt 6000 ]; do echo 0123456789012345678901234567890123456789012345678901234567890123; i=$((i+1)); done
+	a := labtest.Run(t, shell(`i=0
+		while [ $i -lt 6000 ]; do echo 0123456789012345678901234567890123456789012345678901234567890123; i=$((i+1)); done
 		echo wrong >&2; exit 7`))
 	if len(a.Out) != 6000*65 || a.Err != "wrong\n" || a.Code != 7 {
 		t.Errorf("%d bytes, %q, exit %d; want %d bytes, the error and exit 7", len(a.Out), a.Err, a.Code, 6000*65)

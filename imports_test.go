@@ -114,7 +114,7 @@ var arrows = map[string]rule{
 	"savertest":             {ours: []string{".", "thread"}, modules: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
 	"bench":                 {ours: []string{".", "dummy", "engine", "worker"}},
 	"worlds":                {ours: []string{"num", "market"}},
-	"chaos": {
+	"labtest": {
 		// the database, past the backend
 		ours:    []string{".", "api", "client", "dummy", "jobs", "research", "sqlstore", "sqlstore/pgtest", "market"},
 		modules: []string{"github.com/jackc/pgx/v5", "modernc.org/sqlite"},

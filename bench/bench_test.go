@@ -14,11 +14,12 @@ import (
 	"github.com/ktrdr/ktrdr/bench"
 	"github.com/ktrdr/ktrdr/blob"
 	"github.com/ktrdr/ktrdr/dummy"
+	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/sqlstore"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )
 
-func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(labtest.Main(m, "")) }
 
 // BenchmarkEngine prints the engine's figures on both stores, each beside the
 // raw commits of the same store in the same run.
@@ -71,7 +72,7 @@ func BenchmarkIdleBackend(b *testing.B) {
 	if b.N > 1 {
 		b.Skip("one run tells all")
 	}
-	in := install(b, build(b))
+	in := install(b)
 	defer in.stop()
 	in.serve()
 	<-time.After(3 * time.Second) // idle is what is left when the start is over

@@ -37,19 +37,18 @@ func BenchmarkViewsOfALongRun(b *testing.B) {
 	if b.N > 1 {
 		b.Skip("one run tells all")
 	}
-	bin := build(b)
 	for _, researches := range []int{100, 10_000} {
-		views(b, bin, "SQLite", filepath.Join(b.TempDir(), "bench.db"), researches)
-		views(b, bin, "PostgreSQL", pgtest.URL(b), researches)
+		views(b, "SQLite", filepath.Join(b.TempDir(), "bench.db"), researches)
+		views(b, "PostgreSQL", pgtest.URL(b), researches)
 	}
 }
 
-func views(b *testing.B, bin, name, url string, researches int) {
+func views(b *testing.B, name, url string, researches int) {
 	b.Helper()
 	begun := time.Now()
 	fill(b, url, researches)
 	took := time.Since(begun)
-	in := install(b, bin)
+	in := install(b)
 	defer in.stop()
 	in.serve("--db", url)
 	fmt.Printf("%s: a run of %d researches of nothing, made in %v\n", name, researches, took.Round(time.Second))

@@ -24,7 +24,7 @@ var lists = map[string]func(*lab){
 			all = append(all, l.get(p.thread, p.ns, p.id))
 		}
 		slices.Reverse(all)
-		for _, threadID := range []*string{nil, new("a"), new("b"), new("nobody")} {
+		for _, threadID := range []*string{nil, new("a"), new("b"), new("unknown")} {
 			for _, ns := range []*string{nil, new(""), new("child:1"), new("none")} {
 				for _, limit := range []*int{nil, new(0), new(1), new(5), new(100)} {
 					for _, before := range []string{"", "020", "000", "zzz"} {

@@ -178,7 +178,7 @@ var races = map[string]func(*lab){
 			var both sync.WaitGroup
 			var cancelErr, finishErr error
 			run := func(rival func()) {
-				late := time.NewTimer(rand.N(headStart)) //nolint:gosec // nobody gains by guessing it
+				late := time.NewTimer(rand.N(headStart)) //nolint:gosec // no secret
 				both.Go(func() {
 					<-late.C
 					rival()

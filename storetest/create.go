@@ -127,9 +127,9 @@ var creations = map[string]func(*lab){
 		l.refused(err, ktrdr.CodeKeyReused)
 		l.queueCounts(room, half-room)
 		keys[len(all)-1] = ktrdr.IdempotencyKey{Key: "last", Body: ktrdr.Hash{1}}
-		whole, err := l.CreateAll(l.ctx(), all, keys)
+		created, err := l.CreateAll(l.ctx(), all, keys)
 		l.must(err)
-		same(l, "those that were there", idsOf(whole[:half]), idsOf(some))
+		same(l, "those that were there", idsOf(created[:half]), idsOf(some))
 		l.queueCounts(room, len(all)-room)
 
 		_, err = l.CreateAll(l.ctx(), append(all, queued(ktrdr.Queue{})), nil)

@@ -253,6 +253,6 @@ var trials = map[string]func(*lab){
 		f.Result = json.RawMessage(`{"odd":true}`)
 		_, err := l.Finish(l.ctx(), f)
 		l.must(err)
-		same(l, "numbers that are none", l.allTrials(ktrdr.TrialQuery{})[0].TrialFigures, ktrdr.TrialFigures{AlphaZ: new(1.0)})
+		same(l, "NaN and infinities", l.allTrials(ktrdr.TrialQuery{})[0].TrialFigures, ktrdr.TrialFigures{AlphaZ: new(1.0)})
 	},
 }

@@ -34,7 +34,7 @@ func Matrix(t *testing.T, open func(t *testing.T, types ktrdr.Types) ktrdr.Store
 }
 
 // pair is a plan with two children: the one a situation is about, and one that
-// nobody claims and that keeps the parent open. Its state counts the ends.
+// no worker claims and that keeps the parent open. Its state counts the ends.
 type pair struct{}
 
 // Next implements ktrdr.Plan.
@@ -171,7 +171,7 @@ func (m *matrix) build() {
 }
 
 // begin makes a PENDING operation that was claimed before, with a checkpoint
-// and so many losses.
+// and that number of losses.
 func (m *matrix) begin(c *situation, priority int) {
 	n := ktrdr.NewOperation{Priority: priority}
 	if c.family != alone {

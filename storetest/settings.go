@@ -45,7 +45,7 @@ var settings = map[string]func(*lab){
 		again, err := l.Tokens(l.ctx())
 		l.must(err)
 		same(l, "revoked again", again, all)
-		l.refused(l.RevokeToken(l.ctx(), "nobody"), ktrdr.CodeNotFound)
+		l.refused(l.RevokeToken(l.ctx(), "unknown"), ktrdr.CodeNotFound)
 	},
 
 	"TheBlobRootIsBoundOnce": func(l *lab) {
@@ -98,11 +98,11 @@ var settings = map[string]func(*lab){
 			}
 			changed, ready := l.Changed(), l.Ready()
 			do()
-			for whom, hint := range map[string]<-chan struct{}{"readers": changed, "workers": ready} {
+			for who, hint := range map[string]<-chan struct{}{"readers": changed, "workers": ready} {
 				select {
 				case <-hint:
 				case <-time.After(patience):
-					l.Errorf("%s was not told to %s", what, whom)
+					l.Errorf("%s was not told to %s", what, who)
 				}
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// The policies of these cases: one under which nobody is late, one under which
+// The policies of these cases: one under which no worker is late, one under which
 // everybody is.
 var (
 	keep   = ktrdr.RecoveryPolicy{Timeout: time.Hour, Late: time.Hour, AutoResume: true}

@@ -113,7 +113,7 @@ func (spec treeSpec) notes(parent ktrdr.Operation, ends bool) []ktrdr.Note {
 	return all
 }
 
-// next is the children that come after the first so many.
+// next is the children that come after the first n.
 func (spec treeSpec) next(parent ktrdr.Operation, made int) []ktrdr.NewOperation {
 	last := made + 1
 	if spec.Parallel {

@@ -35,6 +35,7 @@ var arrows = map[string]rule{
 	// helpers, which every package but the root may use
 	"internal/atomicfile": {},
 	"internal/backoff":    {},
+	"internal/cache":      {},
 	"internal/text":       {},
 
 	// pure compute

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sync"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/jobs"
@@ -36,7 +35,7 @@ func (d *Service) made(ctx context.Context, op ktrdr.Operation, name string, tur
 	case !lost(err) || !op.Compacted:
 		return nil, fmt.Errorf("%s of %s: %w", a.Name, op.ID, err)
 	}
-	if b := d.rebuilt.get(a.SHA256); b != nil {
+	if b, known := d.rebuilt.Get(a.SHA256); known {
 		return b, nil
 	}
 	if turn { // a backtest that needs its model computes it in its own turn
@@ -112,7 +111,7 @@ func (d *Service) rebuild(ctx context.Context, op ktrdr.Operation, want ktrdr.Ar
 				"its figures are those of the version that computed it first",
 			want.Name, op.ID, is, was)
 	}
-	d.rebuilt.put(want.SHA256, files[i].Bytes)
+	d.rebuilt.Put(want.SHA256, files[i].Bytes, len(files[i].Bytes))
 	return files[i].Bytes, nil
 }
 
@@ -213,41 +212,6 @@ func (d *Service) restore(ctx context.Context, research ktrdr.OperationID) (map[
 	return files, nil
 }
 
-// rebuiltCache keeps the files that were computed last: a client that pages through a
+// maxRebuilt bounds the files that are kept in memory: a client that pages through a
 // curve asks for the same one again and again.
-type rebuiltCache struct {
-	mu    sync.Mutex
-	files []rebuiltFile // oldest first
-	size  int
-}
-
-type rebuiltFile struct {
-	hash  ktrdr.Hash
-	bytes []byte
-}
-
 const maxRebuilt = 64 << 20
-
-func (c *rebuiltCache) get(h ktrdr.Hash) []byte {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, f := range c.files {
-		if f.hash == h {
-			return f.bytes
-		}
-	}
-	return nil
-}
-
-func (c *rebuiltCache) put(h ktrdr.Hash, b []byte) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(b) > maxRebuilt || slices.ContainsFunc(c.files, func(f rebuiltFile) bool { return f.hash == h }) {
-		return
-	}
-	c.files, c.size = append(c.files, rebuiltFile{h, b}), c.size+len(b)
-	for c.size > maxRebuilt {
-		c.size -= len(c.files[0].bytes)
-		c.files = slices.Delete(c.files, 0, 1)
-	}
-}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/cache"
 	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/neural"
 )
@@ -53,7 +54,7 @@ type Service struct {
 	answers chan struct{} // bounds how many predictions are computed at once
 
 	rebuilds chan struct{} // bounds how many compacted operations are computed again at once
-	rebuilt  rebuiltCache
+	rebuilt  *cache.Cache[ktrdr.Hash, []byte]
 }
 
 // How many results may be decoded, predictions computed, and compacted operations
@@ -76,7 +77,7 @@ func OpenService(c ServiceConfig) (*Service, error) {
 	}
 	return &Service{
 		cfg: c, root: root, decodes: make(chan struct{}, decodesAtOnce),
-		answers: make(chan struct{}, answersAtOnce), rebuilds: make(chan struct{}, rebuildsAtOnce),
+		answers: make(chan struct{}, answersAtOnce), rebuilds: make(chan struct{}, rebuildsAtOnce), rebuilt: cache.New[ktrdr.Hash, []byte](maxRebuilt),
 	}, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/cache"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 )
@@ -38,8 +39,9 @@ type MarketLedger interface {
 type Markets struct {
 	ledger MarketLedger
 	blobs  Blobs
-	cache  *priceCache
-	turn   chan struct{} // one series at a time is compared
+	prices *cache.Cache[ktrdr.Hash, *market.Prices] // decoded, by the hash of their blob
+	pairs  *cache.Cache[[2]ktrdr.Hash, bool]        // whether the first prices contain the second
+	turn   chan struct{}                            // one series at a time is compared
 
 	mu    sync.Mutex
 	asked map[ktrdr.Hash]asked
@@ -51,9 +53,19 @@ type asked struct {
 	question string
 }
 
+// Bounds of what Markets holds in memory.
+const (
+	cacheBytes = 256 << 20
+	closeBytes = 16 // what one close takes: its time and its logarithm
+	cachePairs = 100_000
+)
+
 // NewMarkets makes Markets.
 func NewMarkets(l MarketLedger, b Blobs) *Markets {
-	return &Markets{ledger: l, blobs: b, cache: newPriceCache(), turn: make(chan struct{}, 1), asked: map[ktrdr.Hash]asked{}}
+	return &Markets{
+		ledger: l, blobs: b, turn: make(chan struct{}, 1), asked: map[ktrdr.Hash]asked{},
+		prices: cache.New[ktrdr.Hash, *market.Prices](cacheBytes), pairs: cache.New[[2]ktrdr.Hash, bool](cachePairs),
+	}
 }
 
 // Choice is what a user says about the market of a series. The zero Choice says

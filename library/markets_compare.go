@@ -30,18 +30,18 @@ func (m *Markets) compare(ctx context.Context, b *market.Bars, all []ktrdr.Marke
 	for _, s := range all {
 		known = append(known, market.Known{
 			Market: s.Market, Series: s.Symbol + " " + s.Timeframe,
-			Prices: func() (*market.Prices, error) { return m.prices(ctx, s) },
+			Prices: func() (*market.Prices, error) { return m.keptPrices(ctx, s) },
 		})
 	}
 	return market.Decide(market.NewPrices(b), known)
 }
 
-// prices reads the kept prices of a series, unless they are in memory.
-func (m *Markets) prices(ctx context.Context, s ktrdr.MarketSeries) (*market.Prices, error) {
+// keptPrices reads the kept prices of a series, unless they are in memory.
+func (m *Markets) keptPrices(ctx context.Context, s ktrdr.MarketSeries) (*market.Prices, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if p := m.cache.get(s.Prices.SHA256); p != nil {
+	if p, known := m.prices.Get(s.Prices.SHA256); known {
 		return p, nil
 	}
 	r, err := m.blobs.Open(ctx, s.Prices.SHA256)
@@ -51,7 +51,7 @@ func (m *Markets) prices(ctx context.Context, s ktrdr.MarketSeries) (*market.Pri
 		if err = errors.Join(err, r.Close()); err == nil {
 			var p *market.Prices
 			if p, err = market.DecodePrices(text); err == nil {
-				m.cache.put(s.Prices.SHA256, p)
+				m.prices.Put(s.Prices.SHA256, p, p.Len()*closeBytes)
 				return p, nil
 			}
 		}
@@ -142,18 +142,18 @@ func (m *Markets) contains(ctx context.Context, longer, s ktrdr.MarketSeries) (b
 		return true, nil
 	}
 	pair := [2]ktrdr.Hash{longer.Prices.SHA256, s.Prices.SHA256}
-	if is, known := m.cache.pair(pair); known {
+	if is, known := m.pairs.Get(pair); known {
 		return is, nil
 	}
-	all, err := m.prices(ctx, longer)
+	all, err := m.keptPrices(ctx, longer)
 	if err != nil {
 		return false, err
 	}
-	part, err := m.prices(ctx, s)
+	part, err := m.keptPrices(ctx, s)
 	if err != nil {
 		return false, err
 	}
 	is := market.Contains(all, part)
-	m.cache.setPair(pair, is)
+	m.pairs.Put(pair, is, 1)
 	return is, nil
 }

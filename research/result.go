@@ -72,14 +72,9 @@ func (r *Result) credit(asked string, d *Design, a *Assessment) {
 // BacktestFigures are those of the backtest that people ask for first. Rates are
 // fractions, and all are net of costs.
 type BacktestFigures struct {
-	Sharpe      *float64 `json:"sharpe_ratio"`
-	WinRate     *float64 `json:"win_rate"`
-	MaxDrawdown float64  `json:"max_drawdown"`
-	NetReturn   float64  `json:"net_return"`
-	BuyAndHold  *float64 `json:"buy_and_hold_return"`
-	Trades      int      `json:"total_trades"`
-	CostShare   float64  `json:"cost_share"`    // of what was earned before costs; 1 where nothing was
-	CostPerSide float64  `json:"cost_per_side"` // of the value of one entry or exit; of several symbols the dearest
+	AccountFigures
+	CostShare   float64 `json:"cost_share"`    // of what was earned before costs; 1 where nothing was
+	CostPerSide float64 `json:"cost_per_side"` // of the value of one entry or exit; of several symbols the dearest
 
 	Symbols []SymbolFigures `json:"symbols,omitempty"` // of each symbol, where several were traded
 
@@ -94,10 +89,8 @@ type BacktestFigures struct {
 	Trials     int      `json:"trials_counted"`
 }
 
-// SymbolFigures are those of one symbol's account in the backtest. The verdict is on
-// the sum of the accounts.
-type SymbolFigures struct {
-	Symbol      string   `json:"symbol"`
+// AccountFigures are those of one account, or of the sum of several.
+type AccountFigures struct {
 	Sharpe      *float64 `json:"sharpe_ratio"`
 	WinRate     *float64 `json:"win_rate"`
 	MaxDrawdown float64  `json:"max_drawdown"`
@@ -106,11 +99,16 @@ type SymbolFigures struct {
 	Trades      int      `json:"total_trades"`
 }
 
+// SymbolFigures are those of one symbol's account. The verdict is on the sum.
+type SymbolFigures struct {
+	Symbol string `json:"symbol"`
+	AccountFigures
+}
+
 // symbolFigures lists those of every account; none where there is one account.
 func symbolFigures(accounts []jobs.AccountResult) (list []SymbolFigures) {
 	for _, a := range accounts {
-		f := figuresOf(&a.Metrics)
-		list = append(list, SymbolFigures{a.Symbol, f.Sharpe, f.WinRate, f.MaxDrawdown, f.NetReturn, f.BuyAndHold, f.Trades})
+		list = append(list, SymbolFigures{a.Symbol, figuresOf(&a.Metrics).AccountFigures})
 	}
 	return list
 }
@@ -142,13 +140,12 @@ func (e *evaluation) figures() *BacktestFigures {
 }
 
 func figuresOf(m *backtest.Metrics) *BacktestFigures {
-	f := &BacktestFigures{
+	f := &BacktestFigures{AccountFigures: AccountFigures{
 		Sharpe: m.Sharpe, WinRate: m.WinRate, MaxDrawdown: m.MaxDrawdownPct / 100,
 		NetReturn: m.TotalReturnPct / 100, Trades: m.TotalTrades,
-	}
+	}}
 	if p := m.BuyAndHoldReturnPct; p != nil {
-		hold := *p / 100
-		f.BuyAndHold = &hold
+		f.BuyAndHold = new(*p / 100)
 	}
 	if gross := m.TotalReturn + m.CostTotal; m.CostTotal > 0 {
 		f.CostShare = 1

@@ -28,14 +28,6 @@ func readBy(s *strategy.Strategy) (all []series) {
 	return all
 }
 
-// seriesOf names the bars.
-func seriesOf(bars []jobs.Bars) (all []series) {
-	for _, b := range bars {
-		all = append(all, series{b.Symbol, b.Timeframe})
-	}
-	return all
-}
-
 // barsOf picks the series that the named strategy reads, in their order.
 func barsOf(all []jobs.Bars, wanted []series, name string) ([]jobs.Bars, error) {
 	var picked []jobs.Bars

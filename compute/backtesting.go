@@ -108,7 +108,6 @@ func (j *backtesting) readModel(ctx context.Context) error {
 // maxModel bounds a model file; the largest network of the grammar takes less.
 const maxModel = 64 << 20
 
-// decodeModel reads a model file whose bytes must be those of its name.
 func decodeModel(r io.Reader, a ktrdr.Artifact) (*train.Model, error) {
 	if a.Size > maxModel {
 		return nil, wrong("%s has %d MB; a model has at most %d", a.Name, a.Size>>20, maxModel>>20)
@@ -124,7 +123,7 @@ func decodeModel(r io.Reader, a ktrdr.Artifact) (*train.Model, error) {
 	return m, nil
 }
 
-// span is what is traded: what was asked for, else what the strategy says. The
+// tradedSpan is what is traded: what was asked for, else what the strategy says. The
 // test scope begins where the test part does: no weight was fitted to, or chosen
 // by, what comes from there on.
 func tradedSpan(s jobs.BacktestSpec, m *train.Model) strategy.Span {
@@ -154,7 +153,6 @@ func unseen(m *train.Model) time.Time {
 	return time.Unix(at, 0).UTC()
 }
 
-// trade goes through the bars of every account in chunks.
 func (j *backtesting) trade(ctx context.Context) error {
 	for _, a := range j.accounts {
 		for !a.done() {
@@ -201,7 +199,6 @@ func (j *backtesting) interrupted(ctx context.Context) error {
 	return j.task.Interrupted(ctx, int64(at), place{Bar: at}, files...)
 }
 
-// tell says how far the backtest is.
 func (j *backtesting) tell() {
 	done := j.done()
 	total, trades := j.total()
@@ -213,7 +210,6 @@ func (j *backtesting) tell() {
 	})
 }
 
-// finish makes the columns of the run the record of the operation.
 func (j *backtesting) finish() (json.RawMessage, error) {
 	run, err := j.combine()
 	if err != nil {
@@ -296,7 +292,6 @@ func quiet(h metrics.Holds, trades int) string {
 	return ""
 }
 
-// sentence is the result for people.
 func backtestSummary(r jobs.BacktestResult) string {
 	text := fmt.Sprintf("%s on %s, %s to %s: %s, %+.2f %% after costs", r.Strategy, marketOf(r),
 		r.Start.Format(time.DateOnly), r.End.Format(time.DateOnly), text.Counted(r.Trades, "trade"), r.Metrics.TotalReturnPct)

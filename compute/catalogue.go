@@ -24,17 +24,14 @@ func (d *Service) Models(ctx context.Context, limit int, cursor string) ([]jobs.
 	return models, page.Next, nil
 }
 
-// trainings is a page of the trainings that made a model, newest first.
 func (d *Service) trainings(ctx context.Context, limit int, cursor string) (ktrdr.OperationPage, error) {
 	return d.cfg.Operations.List(ctx, ktrdr.OperationQuery{
 		Type: []ktrdr.Type{ktrdr.Training}, Status: []ktrdr.Status{ktrdr.Completed}, Limit: limit, Cursor: cursor,
 	})
 }
 
-// modelsPage is how many trainings are looked at in one go.
 const modelsPage = 100
 
-// trained yields every training that made a model, newest first.
 func (d *Service) trained(ctx context.Context) iter.Seq2[ktrdr.Operation, error] {
 	return func(yield func(ktrdr.Operation, error) bool) {
 		for cursor := ""; ; {

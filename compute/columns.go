@@ -13,7 +13,6 @@ import (
 	"github.com/ktrdr/ktrdr/jobs"
 )
 
-// maxColumns bounds the file that is decoded to show a part of it.
 const maxColumns = 512 << 20
 
 // Columns reads a page of what a backtest stored. CodeInvalid when the operation
@@ -77,7 +76,6 @@ func (d *Service) Columns(ctx context.Context, op ktrdr.Operation, p jobs.Page) 
 	return c, nil
 }
 
-// withReturns adds a page of the daily returns.
 func withReturns(c jobs.Columns, daily *jobs.Daily, p jobs.Page) (jobs.Columns, error) {
 	if daily == nil {
 		return c, nil
@@ -126,7 +124,6 @@ func shownTrade(t backtest.Trade) jobs.Trade {
 	}
 }
 
-// points puts values to their times.
 func points[T float32 | float64](times []int64, values []T) []jobs.Point {
 	list := make([]jobs.Point, len(values))
 	for i, x := range values {
@@ -135,7 +132,6 @@ func points[T float32 | float64](times []int64, values []T) []jobs.Point {
 	return list
 }
 
-// before says whether a column of n entries goes on after the page.
 func continues(p jobs.Page, n int) bool { return p.From+p.Limit < n }
 
 func part[T any](column []T, p jobs.Page) []T {

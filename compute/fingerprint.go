@@ -35,7 +35,6 @@ func Fingerprints() map[ktrdr.Type]func(spec []byte) (map[string]string, error) 
 	}
 }
 
-// readTraining reads the spec of a training and its strategy. CodeInvalid.
 func readTraining(text json.RawMessage) (spec jobs.TrainingSpec, parsed *strategy.Strategy, err error) {
 	if spec, err = ktrdr.ParseSpec[jobs.TrainingSpec](text); err != nil {
 		return spec, nil, err

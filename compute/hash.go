@@ -8,7 +8,6 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// artifact names bytes.
 func artifact(name string, b []byte) ktrdr.Artifact {
 	return ktrdr.Artifact{Name: name, SHA256: sha256.Sum256(b), Size: int64(len(b))}
 }

@@ -40,7 +40,6 @@ func readBars(ctx context.Context, t *worker.Task, want jobs.Bars) (*market.Bars
 	return decodeBars(f, want)
 }
 
-// decodeBars reads a bars file that must be the one that a spec names.
 func decodeBars(r io.Reader, want jobs.Bars) (*market.Bars, error) {
 	data, err := readVerified(r, want.Artifact)
 	if err != nil {
@@ -83,12 +82,10 @@ func restored(ctx context.Context, t *worker.Task, name string) ([]byte, error) 
 	return state, nil
 }
 
-// stopped says whether an error is only the end of ctx.
 func stopped(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
 }
 
-// The names of the states in checkpoints.
 const (
 	trainingState = "training.state"
 	backtestState = "backtest.state"

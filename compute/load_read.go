@@ -71,7 +71,6 @@ func (r loadRunner) Conclude(ctx context.Context, t *worker.Task, result json.Ra
 	return r.store(ctx, t, spec, bars, report)
 }
 
-// readLoad reads the file of an import.
 func readLoad(ctx context.Context, t *worker.Task) (jobs.LoadSpec, *market.Bars, market.Report, error) {
 	spec, err := ktrdr.ParseSpec[jobs.LoadSpec](t.Spec)
 	if err != nil {

@@ -31,7 +31,6 @@ func newSaveLimiter(t *worker.Task) saveLimiter {
 	return s
 }
 
-// gap is the least time between two periodic checkpoints.
 func (s *saveLimiter) gap() time.Duration {
 	if interval := s.task.Interval(); interval > 0 {
 		return min(interval, stepGap)
@@ -79,7 +78,6 @@ const tellEvery = 100 * time.Millisecond
 
 func newMeter(from int64) *meter { return &meter{begun: time.Now(), from: from} }
 
-// due says whether it is time to tell again.
 func (m *meter) due() bool {
 	now := time.Now()
 	if now.Sub(m.last) < tellEvery {

@@ -16,7 +16,6 @@ import (
 	"github.com/ktrdr/ktrdr/worker"
 )
 
-// account is the backtest of one symbol on its way.
 type account struct {
 	*train.Plan
 	state backtest.State
@@ -27,7 +26,6 @@ func (a *account) symbol() string { return a.Bars.Symbol }
 // done says that the account has come to its last bar or its ruin.
 func (a *account) done() bool { return a.state.Bar == a.Bars.Len() || a.state.Ruined }
 
-// open makes an account for each symbol of the spec.
 func (j *backtesting) open(data []train.Series) error {
 	symbols := make([]string, len(data))
 	for i, d := range data {
@@ -47,7 +45,6 @@ func (j *backtesting) open(data []train.Series) error {
 	return nil
 }
 
-// stateFile is the name of an account's state in a checkpoint.
 func stateFile(i int) string {
 	if i == 0 {
 		return backtestState
@@ -77,7 +74,6 @@ func (j *backtesting) restore(ctx context.Context) error {
 	return nil
 }
 
-// files are the states of the accounts that have begun.
 func (j *backtesting) files() ([]worker.File, error) {
 	var list []worker.File
 	for i, a := range j.accounts {
@@ -93,7 +89,6 @@ func (j *backtesting) files() ([]worker.File, error) {
 	return list, nil
 }
 
-// done is how many bars were traded, of all accounts.
 func (j *backtesting) done() (bars int) {
 	for _, a := range j.accounts {
 		bars += a.state.Bar
@@ -110,7 +105,6 @@ func (j *backtesting) total() (bars, trades int) {
 	return bars, trades
 }
 
-// combine finishes the accounts and adds them up.
 func (j *backtesting) combine() (*backtest.Portfolio, error) {
 	var list []backtest.Account
 	for _, a := range j.accounts {
@@ -145,7 +139,6 @@ func extent(run *backtest.Result) (start, end time.Time) {
 	return time.Unix(run.Time[run.Config.StartBar], 0).UTC(), time.Unix(run.Time[len(run.Time)-1], 0).UTC()
 }
 
-// sample counts the bars that the model had seen and those that it had not.
 func (j *backtesting) sample(p *backtest.Portfolio) jobs.Sample {
 	s := jobs.Sample{Scope: j.spec.Scope, UnseenFrom: unseen(j.model)}
 	for _, run := range p.Accounts {
@@ -159,7 +152,6 @@ func (j *backtesting) sample(p *backtest.Portfolio) jobs.Sample {
 	return s
 }
 
-// holds counts the bars without a signal of all accounts.
 func (j *backtesting) holds() (all metrics.Holds) {
 	for _, a := range j.accounts {
 		h := a.Signals.Holds(a.Config.StartBar)
@@ -171,7 +163,6 @@ func (j *backtesting) holds() (all metrics.Holds) {
 	return all
 }
 
-// ruined tells which accounts were used up; "" where none was.
 func ruined(p *backtest.Portfolio) string {
 	var lost []string
 	for _, a := range p.Accounts {
@@ -190,7 +181,6 @@ func ruined(p *backtest.Portfolio) string {
 	return fmt.Sprintf("the accounts of %s were used up before their last bars", words(lost))
 }
 
-// market names what was traded.
 func marketOf(r jobs.BacktestResult) string {
 	symbols := r.Traded()
 	if len(symbols) == 1 {

@@ -49,7 +49,6 @@ func (d *Service) made(ctx context.Context, op ktrdr.Operation, name string, tur
 	return d.rebuild(ctx, op, a)
 }
 
-// stored reads a blob and proves it.
 func (d *Service) stored(ctx context.Context, a ktrdr.Artifact) ([]byte, error) {
 	f, err := d.cfg.Blobs.Open(ctx, a.SHA256)
 	if err != nil {
@@ -59,13 +58,11 @@ func (d *Service) stored(ctx context.Context, a ktrdr.Artifact) ([]byte, error) 
 	return readVerified(f, a)
 }
 
-// lost says whether a blob is missing or damaged.
 func lost(err error) bool {
 	code := ktrdr.CodeOf(err)
 	return code == ktrdr.CodeNotFound || code == ktrdr.CodeCorrupt
 }
 
-// fileOf is a file that the result of an operation names.
 func fileOf(op ktrdr.Operation, name string) (ktrdr.Artifact, error) {
 	var r struct {
 		Artifacts []ktrdr.Artifact `json:"artifacts"`
@@ -82,7 +79,6 @@ func fileOf(op ktrdr.Operation, name string) (ktrdr.Artifact, error) {
 	return r.Artifacts[i], nil
 }
 
-// rebuild runs an operation again and returns one of its files.
 func (d *Service) rebuild(ctx context.Context, op ktrdr.Operation, want ktrdr.Artifact) ([]byte, error) {
 	runners := map[ktrdr.Type]worker.Runner{ktrdr.Training: TrainingRunner(d.cfg.Kernel), ktrdr.Backtesting: BacktestRunner(d.cfg.Kernel)}
 	runner, ok := runners[op.Type]
@@ -185,7 +181,6 @@ func (d *Service) Pin(ctx context.Context, id ktrdr.OperationID, pinned bool) (k
 	return op, nil
 }
 
-// restore computes the files of a compacted research and stores them.
 func (d *Service) restore(ctx context.Context, research ktrdr.OperationID) (map[ktrdr.Hash][]byte, error) {
 	children, err := d.cfg.Operations.List(ctx, ktrdr.OperationQuery{
 		Parent: research, Type: []ktrdr.Type{ktrdr.Training, ktrdr.Backtesting}, Status: []ktrdr.Status{ktrdr.Completed}, Limit: 1000,

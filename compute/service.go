@@ -65,7 +65,6 @@ const (
 	rebuildsAtOnce = 1
 )
 
-// usualHoldout is the share of the bars that is the holdout of a market.
 const usualHoldout = 0.2
 
 // OpenService opens the Service of a data folder, which must exist.
@@ -84,7 +83,6 @@ func OpenService(c ServiceConfig) (*Service, error) {
 // Close closes the data folder.
 func (d *Service) Close() error { return d.root.Close() }
 
-// wrong is a request that must be changed.
 func wrong(format string, args ...any) error { return ktrdr.Errorf(ktrdr.CodeInvalid, format, args...) }
 
 // either is the value of a request that has a singular and a plural form.
@@ -116,7 +114,6 @@ func day(name, text string, end bool) (time.Time, error) {
 	return t.UTC(), nil
 }
 
-// dates reads both bounds.
 func dates(first, last string) (start, end time.Time, err error) {
 	if start, err = day("start_date", first, false); err != nil {
 		return start, end, err
@@ -130,7 +127,6 @@ func dates(first, last string) (start, end time.Time, err error) {
 	return start, end, nil
 }
 
-// operation makes the request that creates an operation.
 func operation(t ktrdr.Type, spec, metadata any) (ktrdr.NewOperation, error) {
 	text, err := json.Marshal(spec)
 	if err != nil {

@@ -68,7 +68,7 @@ func (d *Service) Backtest(ctx context.Context, r jobs.BacktestRequest) (jobs.Ac
 	return jobs.Accepted{Operation: op, Warnings: told}, err
 }
 
-// spec is what the request says by itself; its bars are still to be found.
+// backtestSpec is what the request says by itself; its bars are still to be found.
 func backtestSpec(r jobs.BacktestRequest, file ktrdr.Artifact, model *train.Model) (spec jobs.BacktestSpec, err error) {
 	spec = jobs.BacktestSpec{
 		Model: file, Scope: jobs.ScopeTest,
@@ -102,7 +102,6 @@ func backtestSpec(r jobs.BacktestRequest, file ktrdr.Artifact, model *train.Mode
 	return spec, nil
 }
 
-// enough refuses a backtest for which no bar is left.
 func enoughToTrade(s jobs.BacktestSpec, m *train.Model, f *found) error {
 	span := tradedSpan(s, m)
 	begins, otherwise := "the backtest begins", ""
@@ -133,11 +132,8 @@ func enoughToTrade(s jobs.BacktestSpec, m *train.Model, f *found) error {
 	return nil
 }
 
-// mostAccounts is how many symbols one backtest trades at most.
 const mostAccounts = 64
 
-// symbols are those to trade: the ones asked for, or all that the model was
-// trained on.
 func tradedSymbols(r jobs.BacktestRequest, m *train.Model) ([]string, error) {
 	asked, err := either(r.Symbol, r.Symbols, "symbol and symbols")
 	if err != nil {
@@ -163,7 +159,6 @@ func tradedSymbols(r jobs.BacktestRequest, m *train.Model) ([]string, error) {
 	return list, nil
 }
 
-// model finds a model's file and reads it, and looks up where it comes from.
 func (d *Service) model(ctx context.Context, r jobs.BacktestRequest) (ktrdr.Artifact, *train.Model, origin, error) {
 	a, training, err := d.modelFile(ctx, r)
 	if err != nil {
@@ -268,7 +263,6 @@ func nonEmpty(text string) []string {
 	return []string{text}
 }
 
-// upload puts a file of the data folder into the blob store.
 func (d *Service) upload(ctx context.Context, file string) (ktrdr.Artifact, error) {
 	f, err := d.file(file)
 	if err != nil {
@@ -288,7 +282,6 @@ func (d *Service) file(file string) (*os.File, error) {
 	return f, err
 }
 
-// modelOf is the model that a training made.
 func modelOf(op ktrdr.Operation) (ktrdr.Artifact, error) {
 	switch {
 	case op.Type != ktrdr.Training:
@@ -305,7 +298,6 @@ func modelOf(op ktrdr.Operation) (ktrdr.Artifact, error) {
 	return r.Model, nil
 }
 
-// newest is the newest model of a strategy, and its training.
 func (d *Service) newest(ctx context.Context, name string) (ktrdr.Artifact, ktrdr.Operation, error) {
 	for op, err := range d.trained(ctx) {
 		if err != nil {

@@ -27,7 +27,6 @@ type found struct {
 	bars   []*market.Bars
 }
 
-// leave keeps the first bars of a series.
 func (f *found) leave(i, bars int) {
 	if f.cut == nil {
 		f.cut = map[int]bool{}
@@ -35,7 +34,6 @@ func (f *found) leave(i, bars int) {
 	f.bars[i], f.cut[i] = f.bars[i].Slice(0, bars), true
 }
 
-// longest is how many bars of a timeframe the longest series has.
 func (f *found) longest(tf market.Timeframe) (n int) {
 	for _, b := range f.bars {
 		if b.Timeframe == tf {

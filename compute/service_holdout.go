@@ -49,7 +49,6 @@ type holdout struct {
 	from      time.Time // bars that close after this are the holdout
 }
 
-// holdouts are those of several series, in their order.
 type holdouts []holdout
 
 // holdouts finds the markets of series and where their holdouts begin. A market
@@ -144,7 +143,6 @@ func (hs holdouts) cut(f *found, end time.Time) (told []string, err error) {
 	return told, nil
 }
 
-// stops says that bars are left out, from when on and what to do about it.
 func stops(from int64, symbols []string) string {
 	return fmt.Sprintf("the bars after %s are left out: they are the holdout of %s; --open-holdout (open_holdout) reads them and "+
 		"counts as a look", text.Minute(from), words(symbols))
@@ -185,7 +183,6 @@ func (a access) enter(op *ktrdr.NewOperation, key, strategy string, madeUp *bool
 	}
 }
 
-// because adds to a refusal that bars were left out.
 func (a access) because(err error) error {
 	if err == nil || a.opens != nil || len(a.told) == 0 {
 		return err
@@ -256,7 +253,6 @@ func (hs holdouts) trial(key string, madeUp *bool) *ktrdr.NewTrial {
 	return t
 }
 
-// withWord adds a word to words that are separated by blanks, once.
 func withWord(words, word string) string {
 	if slices.Contains(strings.Fields(words), word) {
 		return words

@@ -11,7 +11,6 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-// seriesOf is a series of the library and its market.
 func seriesOf(e jobs.SeriesInfo, p library.Placement) jobs.LibrarySeries {
 	return jobs.LibrarySeries{
 		Symbol: e.Symbol, Timeframe: string(e.Timeframe), Hash: e.Hash, Bars: e.Bars,

@@ -22,7 +22,6 @@ type origin struct {
 	markets  map[string]string // of its symbols
 }
 
-// origin finds the research whose training made a model.
 func (d *Service) origin(ctx context.Context, training ktrdr.Operation) (origin, error) {
 	o := origin{training: training.ID, research: training.Parent, markets: map[string]string{}}
 	if o.research == "" {

@@ -16,7 +16,6 @@ import (
 	"github.com/ktrdr/ktrdr/train"
 )
 
-// usualPredicted is how many bars are shown if a request names no number.
 const usualPredicted = 5
 
 // Predict asks a model. The last bar is computed twice, at once and bar by bar as
@@ -105,7 +104,6 @@ func (d *Service) readable(ctx context.Context, r jobs.PredictionRequest, p *job
 	return err
 }
 
-// ask fills in what the model says of the last bars.
 func ask(p *jobs.Prediction, m *train.Model, bars []*market.Bars, last int) error {
 	data := train.Series{Symbol: p.Symbol, Bars: bars}
 	said, err := train.PredictLast(m, data, last)

@@ -29,7 +29,6 @@ type about struct {
 	Warnings []string           `json:"warnings,omitempty"`
 }
 
-// defaultSeed is the seed if neither the request nor the strategy has one.
 const defaultSeed = 1
 
 // Training makes a training of a request. CodeInvalid says what to change.
@@ -100,7 +99,7 @@ func (d *Service) trainable(ctx context.Context, r jobs.TrainingRequest, s *stra
 	return a, missing, err
 }
 
-// seed is the one to train with. Two that differ are not guessed between.
+// seedFor is the seed to train with. Two that differ are not guessed between.
 func seedFor(r jobs.TrainingRequest, s *strategy.Strategy) (uint64, error) {
 	own := uint64(s.Training.Seed)
 	switch {
@@ -189,7 +188,6 @@ func words[T ~string](list []T) string {
 	return strings.Join(texts, ", ")
 }
 
-// source finds the text of a strategy, and its name for messages.
 func (d *Service) source(ctx context.Context, file, name, text string) ([]byte, string, error) {
 	given := 0
 	for _, x := range []string{file, name, text} {
@@ -214,7 +212,6 @@ func (d *Service) source(ctx context.Context, file, name, text string) ([]byte, 
 	return d.byName(ctx, name)
 }
 
-// read reads a strategy of the data folder.
 func (d *Service) read(file string) ([]byte, error) {
 	f, err := d.open(file)
 	if err != nil {

@@ -16,7 +16,6 @@ import (
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-// maxStrategies bounds how many files of strategies/ are looked at.
 const maxStrategies = 1000
 
 // StrategyText returns the text of a strategy that can be named.
@@ -106,14 +105,12 @@ func (d *Service) Strategies(ctx context.Context) ([]jobs.Strategy, error) {
 	return list, nil
 }
 
-// strategyFile is a file of strategies/.
 type strategyFile struct {
 	name, path string
 	text       []byte
 	err        error // why there is no text
 }
 
-// strategyFiles reads the files of strategies/.
 func (d *Service) strategyFiles() ([]strategyFile, error) {
 	names, err := fs.ReadDir(d.root.FS(), library.StrategiesDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

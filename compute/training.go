@@ -16,7 +16,6 @@ import (
 	"github.com/ktrdr/ktrdr/worker"
 )
 
-// checkpointEpochs is how many epochs lie between two checkpoints.
 const checkpointEpochs = 10
 
 // TrainingRunner runs trainings, with the preferred kernel where it gives the
@@ -163,7 +162,6 @@ func (j *training) place() place {
 	return place{Epoch: j.run.Epochs(), Batch: j.run.Progress().Batch}
 }
 
-// tell says how far the training is.
 func (j *training) tell(p train.Progress) {
 	done, total := step(p), int64(p.Epochs)*int64(p.Batches)
 	f := jobs.ProgressContext{Epoch: p.Epoch, Epochs: p.Epochs, Loss: &p.Loss, Accuracy: &p.Accuracy}
@@ -180,7 +178,6 @@ func (j *training) tell(p train.Progress) {
 	})
 }
 
-// finish judges the model and makes it the record of the operation.
 func (j *training) finish() (json.RawMessage, error) {
 	model, judged, err := j.run.Finish()
 	if err != nil {
@@ -217,7 +214,6 @@ func (j *training) finish() (json.RawMessage, error) {
 	return json.Marshal(result)
 }
 
-// sentence is the result for people.
 func trainingSummary(r jobs.TrainingResult) string {
 	t := r.Training
 	text := fmt.Sprintf("%s: %d epochs, the model is that of epoch %d", r.Strategy, t.EpochsTrained, t.BestEpoch)

@@ -227,7 +227,6 @@ func (l *Library) importOnce(ctx context.Context, im Import) (out Imported, over
 	return out, false, err
 }
 
-// addTo adds a series and notes in out how it is stored.
 func (l *Library) addTo(ctx context.Context, out *Imported, n ktrdr.NewBars, question string, by *Importer) error {
 	if by == nil {
 		added, err := l.store.AddBars(ctx, n)
@@ -259,7 +258,6 @@ func (l *Library) appended(ctx context.Context, was jobs.SeriesInfo, add *market
 	return b, Choice{series: &was, why: "more bars of the same series"}, &merged, err
 }
 
-// newBars puts a series into the blob store.
 func (l *Library) newBars(ctx context.Context, b *market.Bars, origin ktrdr.BarsOrigin, source string) (ktrdr.NewBars, error) {
 	pinned, err := PinBars(ctx, l.blobs, b, "")
 	if err != nil {
@@ -373,5 +371,4 @@ func (l *Library) ImportResult(ctx context.Context, id ktrdr.OperationID) (json.
 	return l.store.ImportResult(ctx, id)
 }
 
-// wrong is a request that must be changed.
 func wrong(format string, args ...any) error { return ktrdr.Errorf(ktrdr.CodeInvalid, format, args...) }

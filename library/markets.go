@@ -53,7 +53,6 @@ type asked struct {
 	question string
 }
 
-// Bounds of what Markets holds in memory.
 const (
 	cacheBytes = 256 << 20
 	closeBytes = 16 // what one close takes: its time and its logarithm
@@ -183,7 +182,6 @@ func (m *Markets) resolved(ctx context.Context, c Choice) (Choice, error) {
 	return Choice{SameAs: c.SameAs, New: c.New}, nil
 }
 
-// again places a series that has a market.
 func (m *Markets) again(ctx context.Context, b *market.Bars, known ktrdr.MarketSeries, c Choice, store storeSeries) (Placement, error) {
 	if c.New {
 		return Placement{}, ktrdr.Errorf(ktrdr.CodeConflict,
@@ -211,7 +209,6 @@ func (m *Markets) again(ctx context.Context, b *market.Bars, known ktrdr.MarketS
 	return m.stored(ctx, series)
 }
 
-// stored is where a series was put.
 func (m *Markets) stored(ctx context.Context, s ktrdr.NewSeries) (Placement, error) {
 	now, err := m.ledger.SeriesOf(ctx, s.Symbol, s.Timeframe, s.Hash)
 	if err != nil {
@@ -228,7 +225,6 @@ func (m *Markets) placed(ctx context.Context, s ktrdr.MarketSeries) (Placement, 
 // errOvertaken says that a series was added while another was compared.
 var errOvertaken = errors.New("other series are added all the time: try again")
 
-// assign finds the market of a series that has none.
 func (m *Markets) assign(ctx context.Context, b *market.Bars, c Choice, store storeSeries) (Placement, error) {
 	all, err := m.ledger.Series(ctx)
 	if err != nil {
@@ -275,7 +271,6 @@ func (m *Markets) assign(ctx context.Context, b *market.Bars, c Choice, store st
 	return m.stored(ctx, series)
 }
 
-// newSeries describes a series that is to be assigned to a market.
 func newSeries(b *market.Bars, reason string) ktrdr.NewSeries {
 	s := ktrdr.NewSeries{MarketSeries: ktrdr.MarketSeries{
 		Symbol: b.Symbol, Timeframe: string(b.Timeframe), Hash: b.Hash(), Bars: b.Len(), Reason: reason,

@@ -16,10 +16,8 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-// nameOf is a series in sentences.
 func nameOf(b *market.Bars) string { return b.Symbol + " " + string(b.Timeframe) }
 
-// compare compares a series with those that have a market.
 func (m *Markets) compare(ctx context.Context, b *market.Bars, all []ktrdr.MarketSeries) (market.Decision, error) {
 	all = slices.DeleteFunc(slices.Clone(all), func(s ktrdr.MarketSeries) bool { return s.Prices.Size == 0 || !meets(s, b) })
 	all, err := m.representatives(ctx, all)
@@ -36,7 +34,6 @@ func (m *Markets) compare(ctx context.Context, b *market.Bars, all []ktrdr.Marke
 	return market.Decide(market.NewPrices(b), known)
 }
 
-// keptPrices reads the kept prices of a series, unless they are in memory.
 func (m *Markets) keptPrices(ctx context.Context, s ktrdr.MarketSeries) (*market.Prices, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -65,7 +62,6 @@ func (m *Markets) keptPrices(ctx context.Context, s ktrdr.MarketSeries) (*market
 		s.Symbol, s.Timeframe, err)
 }
 
-// keep puts the prices of a series into the blob store, unless they are there.
 func (m *Markets) keep(ctx context.Context, b *market.Bars) (ktrdr.Artifact, error) {
 	text := market.EncodePrices(market.NewPrices(b))
 	a := ktrdr.Artifact{Name: fmt.Sprintf("%s_%s.prices", b.Symbol, b.Timeframe), SHA256: sha256.Sum256(text), Size: int64(len(text))}
@@ -133,7 +129,6 @@ next:
 	return out, nil
 }
 
-// contains tells whether the prices of a series are in a longer one.
 func (m *Markets) contains(ctx context.Context, longer, s ktrdr.MarketSeries) (bool, error) {
 	if longer.First.After(s.Last) || longer.Last.Before(s.First) {
 		return false, nil

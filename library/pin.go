@@ -46,7 +46,6 @@ func PinBars(ctx context.Context, blobs Blobs, b *market.Bars, kind string) (job
 	return pinned, err
 }
 
-// isIntact tells whether a blob is there with the right bytes.
 func isIntact(ctx context.Context, blobs Blobs, a ktrdr.Artifact) (bool, error) {
 	info, err := blobs.Stat(ctx, a.SHA256) // a row may name what it tells of
 	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound || (err == nil && info.Size != a.Size) {
@@ -67,7 +66,6 @@ func isIntact(ctx context.Context, blobs Blobs, a ktrdr.Artifact) (bool, error) 
 	return ktrdr.Hash(sum.Sum(nil)) == a.SHA256, nil
 }
 
-// summed is a hash that counts.
 type summed struct {
 	hash.Hash
 	size int64

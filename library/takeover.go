@@ -67,7 +67,6 @@ func (l *Library) TakeOverBars(ctx context.Context, dir string, tell func(TakenO
 	return nil
 }
 
-// takeOver adds one bars file.
 func (l *Library) takeOver(ctx context.Context, v market.Vintage) error {
 	b, c, err := market.OpenVerified(v.Path)
 	if err != nil {
@@ -160,7 +159,6 @@ func (l *Library) copyText(ctx context.Context, f Folder, d ktrdr.Document) (did
 			"make them one with `ktrdr strategies add FILE --replace` or `ktrdr instruments set FILE`, or remove the file")
 }
 
-// readSmall reads a file that fits into a document.
 func readSmall(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -133,7 +133,6 @@ func (r Reporter) spellSymbol(ctx context.Context, q *LeaderboardQuery) error {
 	return nil
 }
 
-// ranking says what is ranked, and which rows of it are wanted.
 type ranking struct {
 	ktrdr.TrialQuery
 	sort        string // one of Sorts
@@ -199,7 +198,6 @@ func HoldoutOf(l *ktrdr.Look) *Holdout {
 	return &Holdout{Sharpe: c.Look.Holdout.Sharpe.Ratio(), Low: c.Look.Low, High: c.Look.High, Shrunk: c.Look.Shrunk}
 }
 
-// markets counts the markets that a selection was tried on.
 func (r Reporter) markets(ctx context.Context, q LeaderboardQuery) (int, error) {
 	if q.Symbol == "" && q.Timeframe == "" {
 		t, err := r.engine.Tally(ctx, ktrdr.TallyQuery{Run: q.Run})
@@ -242,7 +240,6 @@ func (q LeaderboardQuery) Filters() (filters []string) {
 	return filters
 }
 
-// claimsOnMarkets says how many claims there are, and how many luck alone gives.
 func claimsOnMarkets(claims, markets int) string {
 	if markets == 0 {
 		return "No market was researched yet."
@@ -251,7 +248,6 @@ func claimsOnMarkets(claims, markets int) string {
 		evidence.Rules{}.WithDefaults().MaxLuck*float64(markets))
 }
 
-// thresholds says what a claim and a finalist must reach.
 func thresholds(r evidence.Rules) string {
 	return fmt.Sprintf("claimed: adjusted p <= %v on the holdout, with %d trades or more; "+
 		"finalist: deflated Sharpe >= %v on the test part when it was judged, %d trades or more, drawdown <= %.0f %%.",

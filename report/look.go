@@ -83,7 +83,6 @@ func (r Reporter) Report(ctx context.Context, q Query) (Report, error) {
 	return l.out, nil
 }
 
-// begin finds the run, and where the span begins.
 func (l *lookback) begin(ctx context.Context) error {
 	switch {
 	case l.query.Run != "":
@@ -160,7 +159,6 @@ func (l *lookback) readEnded(ctx context.Context) error {
 	return nil
 }
 
-// readLedger reads the counters of the markets, the claims and the best.
 func (l *lookback) readLedger(ctx context.Context) error {
 	q := ktrdr.TallyQuery{Run: l.query.Run}
 	if l.run == nil {
@@ -187,7 +185,6 @@ func (l *lookback) readLedger(ctx context.Context) error {
 	return nil
 }
 
-// summary is the sentence that a report begins with.
 func (l *lookback) summary() string {
 	r := l.out.Researches
 	switch {

@@ -7,10 +7,8 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// mostPauses bounds how many pauses are listed.
 const mostPauses = 10
 
-// readMachine tells what happened to the processes.
 func (l *lookback) readMachine(ctx context.Context) error {
 	counts, err := l.engine.MachineSince(ctx, l.out.From)
 	if err != nil {
@@ -70,7 +68,6 @@ func MachineOf(counts ktrdr.MachineCounts, from time.Time) Machine {
 	return m
 }
 
-// pausesOf makes pauses of the events that began and ended them.
 func pausesOf(events []ktrdr.Event, from time.Time) (list []Pause) {
 	for _, e := range events {
 		open := len(list) > 0 && list[len(list)-1].To.IsZero()

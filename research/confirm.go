@@ -137,7 +137,6 @@ func (s ConfirmSpec) LookHash(c *evidence.Confirmation) (ktrdr.Hash, error) {
 	}{s.ResultHash, hashes(s.Bars), hashes(s.Holdout), s.From.UTC(), c})
 }
 
-// confirmed is what the ledger keeps of a confirmation.
 func confirmed(op ktrdr.Operation) ktrdr.Entry {
 	var c Confirmation
 	if json.Unmarshal(op.Result, &c) != nil { // it was a look all the same

@@ -56,13 +56,11 @@ type PaidCosts struct {
 	Overruled    *instrument.Costs `json:"overruled,omitempty"` // the strategy's own backtest section, where it is below the floor
 }
 
-// costSources are where a request finds the costs of its symbols.
 type costSources struct {
 	run, settings instrument.Table
 	file          instrument.File
 }
 
-// of resolves the costs of a symbol.
 func (s costSources) of(symbol string) SymbolCosts {
 	c := SymbolCosts{Symbol: symbol, Source: CostsByDefault}
 	about := s.file.Find(symbol)
@@ -151,8 +149,6 @@ func (d *Desk) unusedCosts(ctx context.Context, run instrument.Table, symbols []
 	return warnings, nil
 }
 
-// nearestSymbol suggests the symbol of the library that a misspelt one is
-// nearest to.
 func nearestSymbol(name string, known designer.Known) string {
 	best := known.Nearest(name)
 	if best == "" {
@@ -172,7 +168,6 @@ func dearest(all []SymbolCosts) (most instrument.Costs) {
 	return most
 }
 
-// warnings say that costs are a default, or below it.
 func (c SymbolCosts) warnings() (all []string) {
 	if c.Source == CostsByDefault {
 		set := fmt.Sprintf(" Set its costs with --costs %s=%s, in %s or with KTRDR_COSTS.", c.Symbol, c.Costs, instrument.FileName)
@@ -184,7 +179,6 @@ func (c SymbolCosts) warnings() (all []string) {
 	return all
 }
 
-// byDefault says that a symbol has the costs of its asset class.
 func (c SymbolCosts) byDefault(pays string) string {
 	said := fmt.Sprintf("No costs are set for %s, so it %s the default for %s: %s.", c.Symbol, pays, c.Class, c.sideText())
 	if c.ClassSource == ClassGuess {
@@ -194,13 +188,11 @@ func (c SymbolCosts) byDefault(pays string) string {
 	return said
 }
 
-// below says that costs are below the default.
 func (c SymbolCosts) below() string {
 	return fmt.Sprintf("The costs of %s (%s) are below the default for %s: %s, where the default is %s.",
 		c.Symbol, c.sourceText(), c.Class, c.sideText(), instrument.Points(c.Class.Costs().PerSide()))
 }
 
-// raised says that a strategy's own costs are overruled.
 func (c SymbolCosts) raised(own instrument.Costs, is string) string {
 	const form = "The strategy's backtest section (%s basis points a side) is below the cost floor of %s, so it %s at the floor: %s (%s)."
 	return fmt.Sprintf(form, instrument.Points(own.PerSide()), c.Symbol, is, c.sideText(), c.sourceText())
@@ -210,7 +202,6 @@ func (c SymbolCosts) sideText() string {
 	return instrument.Points(c.PerSide()) + " basis points a side"
 }
 
-// sourceText names the source, with the class of a default.
 func (c SymbolCosts) sourceText() string {
 	switch c.Source {
 	case CostsByDefault:
@@ -236,7 +227,6 @@ func (s *Spec) floor(symbol string) SymbolCosts {
 	return c
 }
 
-// checkCosts says what is wrong with the floors.
 func (s *Spec) checkCosts() (err error) {
 	for _, c := range s.SymbolCosts {
 		if bad := c.Validate(); bad != nil {
@@ -247,7 +237,6 @@ func (s *Spec) checkCosts() (err error) {
 	return err
 }
 
-// costsOf is what a strategy's own backtest section says.
 func costsOf(s *strategy.Strategy) instrument.Costs {
 	b := s.Backtest
 	return instrument.Costs{Commission: b.Commission, Slippage: b.Slippage, Spread: b.Spread}
@@ -264,7 +253,6 @@ func Overruled(s *strategy.Strategy, floor instrument.Costs) string {
 		"so the strategy is traded at the floor: %s basis points a side.", instrument.Points(own.PerSide()), instrument.Points(floor.PerSide()))
 }
 
-// atFloor makes a backtest pay at least the floor of each of its symbols.
 func (r *research) atFloor(b *jobs.BacktestSpec) error {
 	s, err := readStrategy(r.state.Strategy, r.state.StrategyName)
 	if err != nil {
@@ -279,7 +267,6 @@ func (r *research) atFloor(b *jobs.BacktestSpec) error {
 	return nil
 }
 
-// paid is what a backtest paid for each of its symbols, and why.
 func (r *research) paid(run *jobs.BacktestResult) (all []PaidCosts, err error) {
 	s, err := readStrategy(r.state.Strategy, r.state.StrategyName)
 	if err != nil {
@@ -292,7 +279,6 @@ func (r *research) paid(run *jobs.BacktestResult) (all []PaidCosts, err error) {
 	return all, nil
 }
 
-// paidOf says why a strategy with costs of its own paid what it did.
 func paidOf(own instrument.Costs, floor SymbolCosts, paid instrument.Costs) PaidCosts {
 	p := PaidCosts{SymbolCosts: floor}
 	p.Costs = paid
@@ -322,7 +308,6 @@ func (p PaidCosts) Sentences() (all []string) {
 // lists the costs of every symbol.
 const mostSentences = 4
 
-// charge adds to a result what its backtest paid.
 func (r *research) charge(result *Result, run *jobs.BacktestResult) (err error) {
 	if run == nil {
 		return nil

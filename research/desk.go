@@ -177,7 +177,6 @@ const (
 	MaxHoldout    = 0.5
 )
 
-// wrong is a request that must be changed.
 func wrong(format string, args ...any) error { return ktrdr.Errorf(ktrdr.CodeInvalid, format, args...) }
 
 // Trigger makes researches of a request. CodeInvalid says what to change,
@@ -233,7 +232,6 @@ func (d *Desk) Trigger(ctx context.Context, t Request) (PlannedRun, error) {
 	return d.run(t, spec, plan)
 }
 
-// count is how many researches are created at once.
 func (d *Desk) count(t Request) int {
 	if t.Until.IsZero() {
 		return cmp.Or(t.Count, 1)
@@ -241,7 +239,6 @@ func (d *Desk) count(t Request) int {
 	return cmp.Or(t.Count, d.cfg.Generation)
 }
 
-// check says what is wrong with a request by itself.
 func (t Request) check() error {
 	switch {
 	case len(t.Brief) > MaxBrief:
@@ -291,7 +288,6 @@ func (d *Desk) budget(ctx context.Context, model string) (float64, error) {
 	return left, nil
 }
 
-// run makes the researches of a run.
 func (d *Desk) run(t Request, spec Spec, about subject) (PlannedRun, error) {
 	order := PlannedRun{Run: t.Run, Understood: about.brief.Understood, Warnings: about.warnings}
 	if spec.Model == Builtin { // a model is given the words themselves
@@ -324,13 +320,11 @@ func (d *Desk) run(t Request, spec Spec, about subject) (PlannedRun, error) {
 	return order, nil
 }
 
-// seedOf is the seed of a run that was given none.
 func seedOf(run string) uint64 {
 	sum := sha256.Sum256([]byte(run))
 	return binary.BigEndian.Uint64(sum[:8]) % maxSeed
 }
 
-// runOf is what is stored of a run.
 func runOf(t Request, spec Spec) (*ktrdr.NewRun, error) {
 	request, err := encode(t)
 	if err != nil {
@@ -374,7 +368,6 @@ func (s Spec) trial(planned int) *ktrdr.NewTrial {
 	return t
 }
 
-// operation makes the request that creates a research.
 func (s Spec) operation(strategyName string, force bool, run *ktrdr.NewRun) (ktrdr.NewOperation, error) {
 	if err := s.Validate(); err != nil {
 		return ktrdr.NewOperation{}, wrong("%w", err)

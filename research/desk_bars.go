@@ -167,7 +167,6 @@ func (d *Desk) open(ctx context.Context, symbols []string, frames []market.Timef
 // bars are those that are decided at.
 func shortest(series []*market.Bars) *market.Bars { return shortestOf(series, series[0].Symbol) }
 
-// shortestOf is that of a symbol.
 func shortestOf(series []*market.Bars, symbol string) (best *market.Bars) {
 	for _, b := range series {
 		if b.Symbol == symbol && (best == nil || b.Timeframe.End(0) < best.Timeframe.End(0)) {

@@ -12,7 +12,6 @@ import (
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-// enoughBars refuses a longer timeframe with too few bars to design for.
 func (d *Desk) enoughBars(known designer.Known, b *designer.Brief) error {
 	var few []error
 	for _, s := range known.Series {

@@ -67,7 +67,6 @@ func lost(child *ktrdr.Operation) bool {
 // fault; but one that takes its backend down with it has to end some day.
 const mostAttempts = 10
 
-// unfinished answers for a child that has not completed.
 func (r *research) unfinished(child *ktrdr.Operation, why ktrdr.Why) (ktrdr.Decision, error) {
 	switch {
 	case !child.Status.Terminal():
@@ -90,7 +89,6 @@ func (r *research) unfinished(child *ktrdr.Operation, why ktrdr.Why) (ktrdr.Deci
 	return r.fail(child, code, errors.New(cmp.Or(child.ErrorMessage, "it did not say why")))
 }
 
-// cancel ends a research whose child was cancelled.
 func (r *research) cancel(child *ktrdr.Operation) (ktrdr.Decision, error) {
 	err := fmt.Errorf("%s: %s was cancelled", phaseOf(child.Type), child.ID)
 	if child.CancelReason != "" {
@@ -102,7 +100,6 @@ func (r *research) cancel(child *ktrdr.Operation) (ktrdr.Decision, error) {
 	}, ktrdr.CheckpointCancellation, Result{Outcome: OutcomeCancelled})
 }
 
-// fail ends a research whose child failed, or ended with what cannot be used.
 func (r *research) fail(child *ktrdr.Operation, code ktrdr.Code, why error) (ktrdr.Decision, error) {
 	err := fmt.Errorf("%s: %s: %s", phaseOf(child.Type), child.ID, clip(why.Error(), maxText))
 	r.stopAt(child)
@@ -140,7 +137,6 @@ func (r *research) finish(f *ktrdr.Finished, kind ktrdr.CheckpointType, result R
 	return ktrdr.Decision{Phase: string(r.state.Phase), State: state, Finish: f}, nil
 }
 
-// assessed ends a research with its verdict.
 func (r *research) assessed(child *ktrdr.Operation) (ktrdr.Decision, error) {
 	verdict, err := resultOf[Assessment](child)
 	if err != nil {
@@ -183,7 +179,6 @@ func (r *research) assessed(child *ktrdr.Operation) (ktrdr.Decision, error) {
 	return d, err
 }
 
-// evaluation is what the children of a research found.
 type evaluation struct {
 	design   *Design // nil where the strategy was given
 	training *jobs.TrainingResult

@@ -46,7 +46,6 @@ func (g GateReasons) String() string {
 	return strings.Join(texts, "; ")
 }
 
-// checks gathers why a gate refuses.
 type checks struct {
 	gate    string
 	reasons GateReasons

@@ -47,7 +47,6 @@ const (
 // Injections are what KTRDR_INJECT holds. The zero value does nothing.
 type Injections []Injection
 
-// maxDelay bounds a delay.
 const maxDelay = time.Hour
 
 // ParseInjections reads comma-separated injections.

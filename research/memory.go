@@ -154,7 +154,6 @@ func (m *Memory) others(ctx context.Context, kind string, v View, each func(ktrd
 	})
 }
 
-// own reads those of its own run by their place.
 func (m *Memory) own(ctx context.Context, kind string, v View, each func(ktrdr.Note) error) error {
 	return m.read(ctx, ktrdr.NoteQuery{Kind: kind, Run: v.Run, BeforeGeneration: &v.Generation, Order: ktrdr.NotesByPlace}, 0, each)
 }

@@ -71,7 +71,6 @@ type HypothesisNote struct {
 // only its words say how.
 func (h HypothesisNote) Lesson() string { return cmp.Or(teaches[evidence.Code(h.Code)], h.Code) }
 
-// bounded keeps a hypothesis within what a note can hold.
 func (h *HypothesisNote) bounded() *HypothesisNote {
 	if h == nil {
 		return nil
@@ -94,7 +93,6 @@ func (r *research) note(kind, suffix string, data any) (ktrdr.Note, error) {
 	}, nil
 }
 
-// posed notes the hypothesis that a design wants to test.
 func (r *research) posed() ([]ktrdr.Note, error) {
 	if r.state.Hypothesis == "" {
 		return nil, nil
@@ -169,7 +167,6 @@ func (r *research) learnt(e evaluation, verdict *Assessment, result *Result) ([]
 	return notes, err
 }
 
-// tested is the hypothesis as it stands after a research.
 func (h HypothesisNote) tested(by string, status HypothesisStatus) HypothesisNote {
 	h.TestedBy, h.Status = by, status
 	return h

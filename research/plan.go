@@ -78,7 +78,6 @@ type research struct {
 	children []ktrdr.Operation
 }
 
-// newest is the last child of a type; nil if there is none.
 func (r *research) newest(t ktrdr.Type) *ktrdr.Operation {
 	var last *ktrdr.Operation
 	for i := range r.children {
@@ -89,7 +88,6 @@ func (r *research) newest(t ktrdr.Type) *ktrdr.Operation {
 	return last
 }
 
-// attempts is how many children of a type there have been.
 func (r *research) attempts(t ktrdr.Type) (n int) {
 	for i := range r.children {
 		if r.children[i].Type == t {
@@ -135,7 +133,6 @@ func (r *research) designed(child *ktrdr.Operation) (ktrdr.Decision, error) {
 	return d, err
 }
 
-// train begins the training of a strategy.
 func (r *research) train(s reading, text string) (ktrdr.Decision, error) {
 	bars, err := barsOf(r.spec.Bars, readBy(s.Strategy), s.Name)
 	if err != nil {
@@ -150,7 +147,6 @@ func (r *research) train(s reading, text string) (ktrdr.Decision, error) {
 	})
 }
 
-// trained asks the gate about a training.
 func (r *research) trained(child *ktrdr.Operation) (ktrdr.Decision, error) {
 	result, err := resultIn(&r.plan.trainings, child)
 	if err != nil {
@@ -189,7 +185,6 @@ func (r *research) backtested(child *ktrdr.Operation) (ktrdr.Decision, error) {
 	return r.assess(training, &result)
 }
 
-// training is the result of the training that was completed.
 func (r *research) training() (*jobs.TrainingResult, error) {
 	child := r.newest(ktrdr.Training)
 	if child == nil {
@@ -236,7 +231,6 @@ func (r *research) assessedFiles(run *jobs.BacktestResult) (AssessedFiles, error
 	return files, nil
 }
 
-// begin moves the research into the phase of a new child.
 func (r *research) begin(t ktrdr.Type, spec any) (ktrdr.Decision, error) {
 	text, err := encode(spec)
 	if err != nil {
@@ -273,10 +267,8 @@ func (r *research) beginWith(t ktrdr.Type, spec json.RawMessage) (ktrdr.Decision
 	}, nil
 }
 
-// local says whether a type of child runs only inside a backend.
 func local(t ktrdr.Type) bool { return t == ktrdr.AgentDesign || t == ktrdr.AgentAssessment }
 
-// resultOf decodes what a child completed with.
 func resultOf[T any](child *ktrdr.Operation) (T, error) {
 	var v T
 	if err := json.Unmarshal(child.Result, &v); err != nil {
@@ -285,7 +277,6 @@ func resultOf[T any](child *ktrdr.Operation) (T, error) {
 	return v, nil
 }
 
-// resultIn is what a child completed with, decoded once.
 func resultIn[T any](known *recent[T], child *ktrdr.Operation) (T, error) {
 	return known.read(child.Result, func() (T, error) { return resultOf[T](child) })
 }

@@ -105,7 +105,6 @@ type SymbolFigures struct {
 	AccountFigures
 }
 
-// symbolFigures lists those of every account; none where there is one account.
 func symbolFigures(accounts []jobs.AccountResult) (list []SymbolFigures) {
 	for _, a := range accounts {
 		list = append(list, SymbolFigures{a.Symbol, figuresOf(&a.Metrics).AccountFigures})
@@ -172,7 +171,6 @@ type fingerprint struct {
 	Assessment *Assessment  `json:"assessment"`
 }
 
-// hash is the result's in one line.
 func (r *research) hash(e evaluation, verdict *Assessment) (ktrdr.Hash, error) {
 	if r.state.StrategyHash == (ktrdr.Hash{}) {
 		return ktrdr.Hash{}, ktrdr.Errorf(ktrdr.CodeCorrupt, "state of %s: the hash of its strategy is missing", r.parent.ID)
@@ -219,7 +217,6 @@ func hashes(bars []jobs.Bars) []ktrdr.Hash {
 	return list
 }
 
-// bounded keeps an assessment within what a note can hold.
 func (a Assessment) bounded() Assessment {
 	a.Summary = clip(a.Summary, maxText)
 	for _, list := range []*[]string{&a.Strengths, &a.Weaknesses, &a.Suggestions} {

@@ -10,7 +10,6 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// maxLasting bounds how long a run may last.
 const maxLasting = 7 * 24 * time.Hour
 
 // RunStore is what a Keeper needs of the engine.
@@ -89,7 +88,6 @@ func (k *Keeper) keep(ctx context.Context, run *ktrdr.OpenRun, now time.Time) ([
 	return k.close(ctx, run, now)
 }
 
-// cancel ends what is open of a cancelled run.
 func (k *Keeper) cancel(ctx context.Context, run *ktrdr.OpenRun) ([]Kept, error) {
 	for more := run.OldestOpen >= 0; more; {
 		var err error
@@ -125,7 +123,6 @@ func (k *Keeper) close(ctx context.Context, run *ktrdr.OpenRun, now time.Time) (
 	return append(did, more...), err
 }
 
-// closeOne closes a generation and has its best finalist confirmed.
 func (k *Keeper) closeOne(ctx context.Context, run string, generation int) (why string, confirming, changed bool, err error) {
 	best, err := k.store.Finalist(ctx, run, generation)
 	if err != nil {
@@ -186,7 +183,6 @@ func (k *Keeper) confirmation(ctx context.Context, best *ktrdr.Operation) (ktrdr
 	return op, nil
 }
 
-// goOn starts the next generation of a run, or ends the run.
 func (k *Keeper) goOn(ctx context.Context, run *ktrdr.OpenRun, now time.Time) ([]Kept, error) {
 	if run.Until.IsZero() || !now.Before(run.Until) {
 		return k.end(ctx, run)
@@ -259,7 +255,6 @@ func (k *Keeper) start(ctx context.Context, run *ktrdr.OpenRun) ([]Kept, error) 
 	return []Kept{{Run: run.ID, Did: "started", Generation: run.Generations}}, nil
 }
 
-// generation makes the run's next generation.
 func (s Spec) generation(run *ktrdr.OpenRun) ([]ktrdr.NewOperation, []ktrdr.IdempotencyKey, error) {
 	name := ""
 	if s.Strategy != "" {

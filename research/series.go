@@ -12,13 +12,11 @@ import (
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-// series names bars.
 type series struct {
 	symbol    string
 	timeframe market.Timeframe
 }
 
-// readBy lists the series that a strategy reads, in its order.
 func readBy(s *strategy.Strategy) (all []series) {
 	for _, symbol := range s.Data.Symbols {
 		for _, tf := range s.Data.Timeframes {
@@ -28,7 +26,6 @@ func readBy(s *strategy.Strategy) (all []series) {
 	return all
 }
 
-// barsOf picks the series that the named strategy reads, in their order.
 func barsOf(all []jobs.Bars, wanted []series, name string) ([]jobs.Bars, error) {
 	var picked []jobs.Bars
 	var missing []string
@@ -61,7 +58,6 @@ func trainedOn(training *ktrdr.Operation) ([]jobs.Bars, error) {
 	return spec.Bars, nil
 }
 
-// barsOfSymbols picks the bars of some symbols, in the order of the symbols.
 func barsOfSymbols(all []jobs.Bars, symbols []string) (picked []jobs.Bars) {
 	for _, symbol := range symbols {
 		for _, b := range all {
@@ -73,7 +69,6 @@ func barsOfSymbols(all []jobs.Bars, symbols []string) (picked []jobs.Bars) {
 	return picked
 }
 
-// symbolsOf names the symbols of bars, each once.
 func symbolsOf(bars []jobs.Bars) (list []string) {
 	for _, b := range bars {
 		if !slices.Contains(list, b.Symbol) {

@@ -76,7 +76,6 @@ type legacySpec struct {
 	Openings json.RawMessage `json:"openings,omitempty"`
 }
 
-// legacyTrials is the number of trials as earlier versions wrote it.
 type legacyTrials struct {
 	Count   int `json:"count"`
 	Planned int `json:"planned"`
@@ -252,7 +251,6 @@ func encode(v any) (json.RawMessage, error) {
 	return bytes.TrimSpace(b.Bytes()), nil
 }
 
-// clip shortens a text to a number of bytes and makes it storable.
 func clip(s string, most int) string {
 	return text.Cut(ktrdr.CleanText(s), most)
 }

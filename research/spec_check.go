@@ -12,7 +12,6 @@ import (
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-// reading is a strategy as it was read.
 type reading struct {
 	*strategy.Strategy            // never changed
 	hash               ktrdr.Hash // its Hash
@@ -71,7 +70,6 @@ func checkDesign(text string, bars []jobs.Bars) (reading, error) {
 	return s, nil
 }
 
-// mostBars is about how many bars the longest series has.
 func mostBars(bars []jobs.Bars) int {
 	var largest int64
 	for _, b := range bars {

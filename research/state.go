@@ -27,7 +27,6 @@ const (
 // Phases lists them.
 var Phases = []Phase{Idle, Designing, Training, Backtesting, Assessing, Done}
 
-// phaseOf is the phase that children of a type do the work of.
 func phaseOf(t ktrdr.Type) Phase {
 	switch t {
 	case ktrdr.AgentDesign:
@@ -110,7 +109,6 @@ func stateOf(parent ktrdr.Operation, spec *Spec) (PlanState, error) {
 	}, nil
 }
 
-// enter moves the state into a phase whose work a child does.
 func (s *PlanState) enter(t ktrdr.Type, child ktrdr.OperationID) {
 	s.Phase = phaseOf(t)
 	switch t {
@@ -146,7 +144,6 @@ func (s *PlanState) refusal() *GateResult {
 	return nil
 }
 
-// epochOf is the epoch that a training has come to, as its progress tells.
 func epochOf(child *ktrdr.Operation) int {
 	var f jobs.ProgressContext
 	if json.Unmarshal(child.Progress.Context, &f) != nil {

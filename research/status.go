@@ -107,7 +107,6 @@ func StatusOf(s Snapshot) Status {
 	return st
 }
 
-// lastingRuns are those that start more generations, oldest first.
 func lastingRuns(s *Snapshot) []Lasting {
 	list := []Lasting{}
 	for _, r := range s.Runs {
@@ -142,7 +141,6 @@ func active(op ktrdr.Operation, s *Snapshot) Active {
 	return a
 }
 
-// child is the operation that does the work of the phase.
 func (s PlanState) child() ktrdr.OperationID {
 	switch s.Phase {
 	case Designing:

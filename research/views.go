@@ -202,7 +202,6 @@ func (v Views) hypotheses(ctx context.Context, q MemoryQuery) ([]HypothesisRow, 
 	return list, nil
 }
 
-// experiments makes rows of records, each with its row of the ledger.
 func (v Views) experiments(ctx context.Context, records []Record) ([]ExperimentRow, error) {
 	list := make([]ExperimentRow, len(records))
 	if len(records) == 0 {
@@ -286,5 +285,4 @@ func (v Views) Experiment(ctx context.Context, id ktrdr.OperationID) (Experiment
 	return e, nil
 }
 
-// mostRows bounds how many rows are read at once.
 const mostRows = 1000

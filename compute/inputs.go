@@ -3,7 +3,6 @@ package compute
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 
@@ -80,10 +79,6 @@ func restored(ctx context.Context, t *worker.Task, name string) ([]byte, error) 
 		return nil, fmt.Errorf("%s of checkpoint %s: %w", name, t.Checkpoint.ID, err)
 	}
 	return state, nil
-}
-
-func stopped(ctx context.Context, err error) bool {
-	return ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
 }
 
 const (

@@ -202,17 +202,16 @@ func (d *Service) openModel(ctx context.Context, a ktrdr.Artifact, training ktrd
 // modelFile finds a model's file and the training that made it, which is the
 // zero operation where none of ours did.
 func (d *Service) modelFile(ctx context.Context, r jobs.BacktestRequest) (a ktrdr.Artifact, training ktrdr.Operation, err error) {
-	named, err := either(r.Model, nonEmpty(r.ModelPath), "model and model_path")
+	name := cmp.Or(r.Model, r.ModelPath)
 	switch {
-	case err != nil:
-		return a, training, err
-	case len(named) == 0 && r.StrategyName == "":
+	case r.Model != "" && r.ModelPath != "":
+		return a, training, wrong("model and model_path are given both: give one of them")
+	case name == "" && r.StrategyName == "":
 		return a, training, wrong("say which model to test: the id of a training, the sha256 of a model file, or its path in the data folder; " +
 			"`ktrdr models` lists them")
-	case len(named) == 0:
+	case name == "":
 		return d.newest(ctx, r.StrategyName)
 	}
-	name := named[0]
 	if id := ktrdr.OperationID(name); id.Valid() {
 		if training, err = d.cfg.Operations.Operation(ctx, id); err != nil {
 			return a, training, err
@@ -254,13 +253,6 @@ func (d *Service) uploadModel(ctx context.Context, file string) (ktrdr.Artifact,
 		return ktrdr.Artifact{}, wrong("model %s: %w", file, err)
 	}
 	return d.store(ctx, path.Base(file), f)
-}
-
-func nonEmpty(text string) []string {
-	if text == "" {
-		return nil
-	}
-	return []string{text}
 }
 
 func (d *Service) upload(ctx context.Context, file string) (ktrdr.Artifact, error) {

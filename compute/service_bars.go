@@ -3,7 +3,6 @@ package compute
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"sort"
@@ -88,35 +87,17 @@ func (f *found) enough(base market.Timeframe, span strategy.Span) error {
 		train.LeastTraining, base, between, strings.Join(has, ", "))
 }
 
-// find opens the current series of symbols and timeframes and checks them whole:
-// a damaged file is better found here than by a worker. What is missing is said
-// all at once.
+// find opens the current series of symbols and timeframes: a damaged file is better
+// found here than by a worker.
 func (d *Service) find(ctx context.Context, symbols []string, frames []market.Timeframe) (*found, error) {
-	f := &found{}
-	var missing []error
-	for _, symbol := range symbols {
-		for _, tf := range frames {
-			var b *market.Bars
-			e, err := d.cfg.Library.Info(ctx, symbol, tf)
-			if err == nil {
-				b, err = d.cfg.Library.Open(ctx, e)
-			}
-			switch code := ktrdr.CodeOf(err); {
-			case err == nil:
-				f.pinned, f.bars = append(f.pinned, e.Pinned()), append(f.bars, b)
-			case errors.Is(err, market.ErrNoData):
-				missing = append(missing, d.noData(ctx, symbol, tf))
-			case ctx.Err() != nil, code == ktrdr.CodeUnavailable:
-				return nil, err
-			default:
-				missing = append(missing, err)
-			}
-		}
+	infos, bars, err := d.cfg.Library.OpenAll(ctx, symbols, frames, func(symbol string, tf market.Timeframe) error {
+		return d.noData(ctx, symbol, tf)
+	})
+	f := &found{bars: bars}
+	for _, e := range infos {
+		f.pinned = append(f.pinned, e.Pinned())
 	}
-	if err := errors.Join(missing...); err != nil {
-		return nil, wrong("%w", err)
-	}
-	return f, nil
+	return f, err
 }
 
 // noData says what is missing and what to do about it. Bars of another timeframe

@@ -131,7 +131,7 @@ func retarget(r jobs.TrainingRequest, s *strategy.Strategy, text []byte) (*strat
 	if err != nil {
 		return nil, nil, err
 	}
-	same := len(frames) == 0 || sameSet(frames, s.Data.Timeframes)
+	same := len(frames) == 0 || slices.Equal(slices.Sorted(slices.Values(frames)), slices.Sorted(slices.Values(s.Data.Timeframes)))
 	if same && (len(symbols) == 0 || slices.Equal(symbols, s.Data.Symbols)) {
 		return s, text, nil
 	}
@@ -168,11 +168,6 @@ func timeframes(names []string) ([]market.Timeframe, error) {
 		frames = append(frames, tf)
 	}
 	return frames, nil
-}
-
-func sameSet(a, b []market.Timeframe) bool {
-	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
-	return slices.Equal(a, b)
 }
 
 // words is a list in a sentence, which a long one is not repeated in.

@@ -128,7 +128,7 @@ func (j *training) epochs(ctx context.Context) error {
 		cut(nil)
 		switch {
 		case err == nil || errors.Is(err, errDue) && ctx.Err() == nil:
-		case stopped(ctx, err) || errors.Is(err, errDue):
+		case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) || errors.Is(err, errDue):
 			return j.interrupted(ctx)
 		default:
 			return fmt.Errorf("strategy %s: %w", j.strategy.Name, err)

@@ -69,6 +69,38 @@ func (l *Library) Get(ctx context.Context, symbol string, tf market.Timeframe) (
 	return l.Open(ctx, e)
 }
 
+// OpenAll reads the current series of symbols and timeframes, checked to their last
+// bytes. The error names all that cannot be read, with what noData says of a series
+// that the library does not have: CodeInvalid.
+func (l *Library) OpenAll(ctx context.Context, symbols []string, frames []market.Timeframe,
+	noData func(symbol string, tf market.Timeframe) error,
+) (infos []jobs.SeriesInfo, bars []*market.Bars, err error) {
+	var missing []error
+	for _, symbol := range symbols {
+		for _, tf := range frames {
+			var b *market.Bars
+			e, err := l.Info(ctx, symbol, tf)
+			if err == nil {
+				b, err = l.Open(ctx, e)
+			}
+			switch {
+			case err == nil:
+				infos, bars = append(infos, e), append(bars, b)
+			case errors.Is(err, market.ErrNoData):
+				missing = append(missing, noData(symbol, tf))
+			case ctx.Err() != nil, ktrdr.CodeOf(err) == ktrdr.CodeUnavailable:
+				return nil, nil, err
+			default:
+				missing = append(missing, err)
+			}
+		}
+	}
+	if err := errors.Join(missing...); err != nil {
+		return nil, nil, wrong("%w", err)
+	}
+	return infos, bars, nil
+}
+
 // Open reads a series, current or not, checked to its last byte.
 func (l *Library) Open(ctx context.Context, e jobs.SeriesInfo) (*market.Bars, error) {
 	r, err := l.blobs.Open(ctx, e.File.SHA256)

@@ -29,7 +29,9 @@ func PinBars(ctx context.Context, blobs Blobs, b *market.Bars, kind string) (job
 	}
 	pinned := jobs.Bars{
 		Symbol: b.Symbol, Timeframe: b.Timeframe, Hash: b.Hash(),
-		Artifact: ktrdr.Artifact{Name: barsName(b, kind), SHA256: ktrdr.Hash(sum.Sum(nil)), Size: sum.size},
+		Artifact: ktrdr.Artifact{
+			Name: fmt.Sprintf("%s_%s%s%s", b.Symbol, b.Timeframe, kind, market.Suffix), SHA256: ktrdr.Hash(sum.Sum(nil)), Size: sum.size,
+		},
 	}
 	if there, err := isIntact(ctx, blobs, pinned.Artifact); there || err != nil {
 		return pinned, err
@@ -74,8 +76,4 @@ type summed struct {
 func (s *summed) Write(p []byte) (int, error) {
 	s.size += int64(len(p))
 	return s.Hash.Write(p)
-}
-
-func barsName(b *market.Bars, kind string) string {
-	return fmt.Sprintf("%s_%s%s%s", b.Symbol, b.Timeframe, kind, market.Suffix)
 }

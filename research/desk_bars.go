@@ -126,33 +126,17 @@ func (d *Desk) fix(ctx context.Context, p *parts) error {
 	return nil
 }
 
-// open opens the current series, whole and checked, and says which are made up;
-// what is missing is said all at once.
+// open opens the current series and says which are made up.
 func (d *Desk) open(ctx context.Context, symbols []string, frames []market.Timeframe) (series []*market.Bars, madeUp []*bool, err error) {
-	var missing []error
-	for _, symbol := range symbols {
-		for _, tf := range frames {
-			var b *market.Bars
-			e, err := d.cfg.Library.Info(ctx, symbol, tf)
-			if err == nil {
-				b, err = d.cfg.Library.Open(ctx, e)
-			}
-			if ctx.Err() != nil || ktrdr.CodeOf(err) == ktrdr.CodeUnavailable {
-				return nil, nil, err
-			}
-			if errors.Is(err, market.ErrNoData) {
-				known, listErr := d.known(ctx)
-				err = errors.Join(noData(known, symbol, tf), listErr)
-			}
-			if err != nil {
-				missing = append(missing, err)
-				continue
-			}
-			series, madeUp = append(series, b), append(madeUp, e.MadeUp)
-		}
+	infos, series, err := d.cfg.Library.OpenAll(ctx, symbols, frames, func(symbol string, tf market.Timeframe) error {
+		known, err := d.known(ctx)
+		return errors.Join(noData(known, symbol, tf), err)
+	})
+	if err != nil {
+		return nil, nil, err
 	}
-	if err := errors.Join(missing...); err != nil {
-		return nil, nil, wrong("%w", err)
+	for _, e := range infos {
+		madeUp = append(madeUp, e.MadeUp)
 	}
 	base := shortest(series).Timeframe
 	for _, b := range series {

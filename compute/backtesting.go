@@ -12,6 +12,7 @@ import (
 	"github.com/ktrdr/ktrdr/backtest"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/strategy"
@@ -112,7 +113,7 @@ func decodeModel(r io.Reader, a ktrdr.Artifact) (*train.Model, error) {
 	if a.Size > maxModel {
 		return nil, wrong("%s has %d MB; a model has at most %d", a.Name, a.Size>>20, maxModel>>20)
 	}
-	data, err := readVerified(r, a)
+	data, err := library.ReadVerified(r, a)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +158,7 @@ func (j *backtesting) trade(ctx context.Context) error {
 	for _, a := range j.accounts {
 		for !a.done() {
 			if ctx.Err() != nil {
-				return j.interrupted(ctx)
+				return j.keep(ctx, j.task.Interrupted)
 			}
 			if err := backtest.Run(a.Bars, a.Signals.Signal, a.Config, &a.state, min(a.state.Bar+j.chunk, a.Bars.Len())); err != nil {
 				return fmt.Errorf("backtest of strategy %s: %w", j.model.Strategy.Name, err)
@@ -183,20 +184,17 @@ func (j *backtesting) advanced(ctx context.Context) error {
 	if j.accounts[len(j.accounts)-1].done() || !j.saves.due(at) {
 		return nil
 	}
-	files, err := j.files()
-	if err != nil {
-		return err
-	}
-	return j.saves.save(ctx, at, place{Bar: int(at)}, files...)
+	return j.keep(ctx, j.saves.save)
 }
 
-func (j *backtesting) interrupted(ctx context.Context) error {
+// keep stores the states of the accounts, as a periodic checkpoint or because the
+// backtest is interrupted.
+func (j *backtesting) keep(ctx context.Context, store storeState) error {
 	files, err := j.files()
 	if err != nil {
 		return err
 	}
-	at := j.done()
-	return j.task.Interrupted(ctx, int64(at), place{Bar: at}, files...)
+	return store(ctx, int64(j.done()), place{Bar: j.done()}, files...)
 }
 
 func (j *backtesting) tell() {

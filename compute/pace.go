@@ -97,3 +97,6 @@ func (m *meter) rate(done, total int64) (perSecond, eta float64) {
 	perSecond = float64(done-m.from) / took
 	return math.Round(perSecond), math.Round(float64(total-done)/perSecond*10) / 10
 }
+
+// storeState stores a state after a step: see worker.Task.
+type storeState func(ctx context.Context, step int64, state any, files ...worker.File) error

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/worker"
 )
 
@@ -28,7 +29,7 @@ func (d *Service) made(ctx context.Context, op ktrdr.Operation, name string, tur
 	if err != nil {
 		return nil, err
 	}
-	stored, err := d.stored(ctx, a)
+	stored, err := library.ReadBlob(ctx, d.cfg.Blobs, a)
 	switch {
 	case err == nil:
 		return stored, nil
@@ -47,15 +48,6 @@ func (d *Service) made(ctx context.Context, op ktrdr.Operation, name string, tur
 		}
 	}
 	return d.rebuild(ctx, op, a)
-}
-
-func (d *Service) stored(ctx context.Context, a ktrdr.Artifact) ([]byte, error) {
-	f, err := d.cfg.Blobs.Open(ctx, a.SHA256)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }() // only read
-	return readVerified(f, a)
 }
 
 func lost(err error) bool {

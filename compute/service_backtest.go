@@ -17,6 +17,7 @@ import (
 	"github.com/ktrdr/ktrdr/backtest"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/train"
 )
 
@@ -186,7 +187,7 @@ func (d *Service) openModel(ctx context.Context, a ktrdr.Artifact, training ktrd
 	if !training.Compacted {
 		return d.cfg.Blobs.Open(ctx, a.SHA256)
 	}
-	if _, err := d.stored(ctx, a); err == nil {
+	if _, err := library.ReadBlob(ctx, d.cfg.Blobs, a); err == nil {
 		return d.cfg.Blobs.Open(ctx, a.SHA256)
 	}
 	b, err := d.File(ctx, training, jobs.ModelFile)

@@ -129,12 +129,12 @@ func (j *training) epochs(ctx context.Context) error {
 		switch {
 		case err == nil || errors.Is(err, errDue) && ctx.Err() == nil:
 		case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) || errors.Is(err, errDue):
-			return j.interrupted(ctx)
+			return j.keep(ctx, j.task.Interrupted)
 		default:
 			return fmt.Errorf("strategy %s: %w", j.strategy.Name, err)
 		}
 		if at := step(j.run.Progress()); !j.run.Done() && j.saves.due(at) {
-			if err := j.save(ctx, at); err != nil {
+			if err := j.keep(ctx, j.saves.save); err != nil {
 				return err
 			}
 		}
@@ -142,20 +142,14 @@ func (j *training) epochs(ctx context.Context) error {
 	return nil
 }
 
-func (j *training) save(ctx context.Context, at int64) error {
+// keep stores the state of the run, as a periodic checkpoint or because it is
+// interrupted.
+func (j *training) keep(ctx context.Context, store storeState) error {
 	state, err := j.run.MarshalBinary()
 	if err != nil {
 		return err
 	}
-	return j.saves.save(ctx, at, j.place(), worker.File{Name: trainingState, Bytes: state})
-}
-
-func (j *training) interrupted(ctx context.Context) error {
-	state, err := j.run.MarshalBinary()
-	if err != nil {
-		return err
-	}
-	return j.task.Interrupted(ctx, step(j.run.Progress()), j.place(), worker.File{Name: trainingState, Bytes: state})
+	return store(ctx, step(j.run.Progress()), j.place(), worker.File{Name: trainingState, Bytes: state})
 }
 
 func (j *training) place() place {

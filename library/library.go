@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -27,6 +26,14 @@ type Library struct {
 // NewLibrary makes the library of a store and its blobs.
 func NewLibrary(store ktrdr.Library, blobs Blobs) *Library { return &Library{store, blobs} }
 
+func infosOf(rows []ktrdr.StoredBars) []jobs.SeriesInfo {
+	infos := make([]jobs.SeriesInfo, len(rows))
+	for i, s := range rows {
+		infos[i] = infoOf(s)
+	}
+	return infos
+}
+
 func infoOf(s ktrdr.StoredBars) jobs.SeriesInfo {
 	return jobs.SeriesInfo{
 		Symbol: s.Symbol, Timeframe: market.Timeframe(s.Timeframe), Hash: s.Hash, Bars: s.Bars, First: s.First.Unix(), Last: s.Last.Unix(),
@@ -42,11 +49,7 @@ func (l *Library) History(ctx context.Context) ([]jobs.SeriesInfo, error) { retu
 
 func (l *Library) list(ctx context.Context, old bool) ([]jobs.SeriesInfo, error) {
 	rows, err := l.store.Bars(ctx, old)
-	entries := make([]jobs.SeriesInfo, len(rows))
-	for i, s := range rows {
-		entries[i] = infoOf(s)
-	}
-	return entries, err
+	return infosOf(rows), err
 }
 
 // Info describes the current series of a symbol and timeframe. Where there is
@@ -103,22 +106,17 @@ func (l *Library) OpenAll(ctx context.Context, symbols []string, frames []market
 
 // Open reads a series, current or not, checked to its last byte.
 func (l *Library) Open(ctx context.Context, e jobs.SeriesInfo) (*market.Bars, error) {
-	r, err := l.blobs.Open(ctx, e.File.SHA256)
+	data, err := ReadBlob(ctx, l.blobs, e.File)
 	if err == nil {
-		var data []byte
-		data, err = io.ReadAll(io.LimitReader(r, e.File.Size+1))
-		if err = errors.Join(err, r.Close()); err == nil {
-			var b *market.Bars
-			if b, err = market.Decode(data); err == nil {
-				if b.Symbol == e.Symbol && b.Timeframe == e.Timeframe && b.Hash() == e.Hash {
-					return b, nil
-				}
-				err = fmt.Errorf("the file holds %s %s with another hash", b.Symbol, b.Timeframe)
+		var b *market.Bars
+		if b, err = market.Decode(data); err == nil {
+			if b.Symbol == e.Symbol && b.Timeframe == e.Timeframe && b.Hash() == e.Hash {
+				return b, nil
 			}
+			err = fmt.Errorf("the file holds %s %s with another hash", b.Symbol, b.Timeframe)
 		}
 	}
-	switch code := ktrdr.CodeOf(err); {
-	case ctx.Err() != nil, code == ktrdr.CodeUnavailable:
+	if ctx.Err() != nil || ktrdr.CodeOf(err) == ktrdr.CodeUnavailable {
 		return nil, err
 	}
 	return nil, ktrdr.Errorf(ktrdr.CodeCorrupt,
@@ -308,11 +306,7 @@ func (l *Library) newBars(ctx context.Context, b *market.Bars, origin ktrdr.Bars
 // operation stays readable for it, and the market keeps its trials and looks.
 func (l *Library) Delete(ctx context.Context, symbol string, tf market.Timeframe) ([]jobs.SeriesInfo, error) {
 	rows, err := l.store.DeleteBars(ctx, symbol, string(tf))
-	entries := make([]jobs.SeriesInfo, len(rows))
-	for i, s := range rows {
-		entries[i] = infoOf(s)
-	}
-	return entries, err
+	return infosOf(rows), err
 }
 
 // Rename gives all series of a symbol another one. They stay in their markets.

@@ -5,9 +5,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -41,16 +39,12 @@ func (m *Markets) keptPrices(ctx context.Context, s ktrdr.MarketSeries) (*market
 	if p, known := m.prices.Get(s.Prices.SHA256); known {
 		return p, nil
 	}
-	r, err := m.blobs.Open(ctx, s.Prices.SHA256)
+	text, err := ReadBlob(ctx, m.blobs, s.Prices)
 	if err == nil {
-		var text []byte
-		text, err = io.ReadAll(r)
-		if err = errors.Join(err, r.Close()); err == nil {
-			var p *market.Prices
-			if p, err = market.DecodePrices(text); err == nil {
-				m.prices.Put(s.Prices.SHA256, p, p.Len()*closeBytes)
-				return p, nil
-			}
+		var p *market.Prices
+		if p, err = market.DecodePrices(text); err == nil {
+			m.prices.Put(s.Prices.SHA256, p, p.Len()*closeBytes)
+			return p, nil
 		}
 	}
 	if code := ktrdr.CodeOf(err); code == ktrdr.CodeUnavailable || ctx.Err() != nil {

@@ -77,3 +77,25 @@ func (s *summed) Write(p []byte) (int, error) {
 	s.size += int64(len(p))
 	return s.Hash.Write(p)
 }
+
+// ReadVerified reads a blob to its end and compares its hash.
+func ReadVerified(r io.Reader, a ktrdr.Artifact) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, a.Size+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", a.Name, err)
+	}
+	if sha256.Sum256(data) != a.SHA256 {
+		return nil, ktrdr.Errorf(ktrdr.CodeCorrupt, "%s: its bytes do not match its hash", a.Name)
+	}
+	return data, nil
+}
+
+// ReadBlob reads a blob to its end and compares its hash.
+func ReadBlob(ctx context.Context, blobs Blobs, a ktrdr.Artifact) ([]byte, error) {
+	f, err := blobs.Open(ctx, a.SHA256)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // only read
+	return ReadVerified(f, a)
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -269,40 +270,28 @@ func leaderPlace(cursor string) (int, error) {
 // sortLeaders orders rows by a figure, the best first. Equal rows stay by rank;
 // a row without the figure comes last.
 func sortLeaders(rows []Leader, by string) {
-	figure := func(l *Leader) (x *float64, smallFirst bool) {
+	none := math.Inf(-1)
+	figure := func(l *Leader) float64 {
+		x := &none
 		switch by {
 		case "sharpe":
-			return l.Sharpe, false
+			x = l.Sharpe
 		case "alpha":
-			return l.Alpha, false
+			x = l.Alpha
 		case "return":
-			return l.NetReturn, false
+			x = l.NetReturn
 		case "drawdown":
-			return l.MaxDrawdown, true
+			if l.MaxDrawdown != nil {
+				x = new(-*l.MaxDrawdown)
+			}
 		case "trades":
-			n := float64(l.Trades)
-			return &n, false
+			x = new(float64(l.Trades))
 		case "newest":
-			at := float64(l.CreatedAt.UnixMilli())
-			return &at, false
+			x = new(float64(l.CreatedAt.UnixMilli()))
 		}
-		return nil, false
+		return *cmp.Or(x, &none)
 	}
-	slices.SortStableFunc(rows, func(a, b Leader) int {
-		x, smallFirst := figure(&a)
-		y, _ := figure(&b)
-		switch {
-		case x == nil && y == nil:
-			return 0
-		case x == nil:
-			return 1
-		case y == nil:
-			return -1
-		case smallFirst:
-			return cmp.Compare(*x, *y)
-		}
-		return cmp.Compare(*y, *x)
-	})
+	slices.SortStableFunc(rows, func(a, b Leader) int { return cmp.Compare(figure(&b), figure(&a)) })
 }
 
 // listedTrial is a trial as a row shows it: what only programs compare, and what

@@ -272,9 +272,14 @@ func (r *research) paid(run *jobs.BacktestResult) (all []PaidCosts, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for symbol, c := range run.Configs() {
+	accounts := run.Accounts
+	if len(accounts) == 0 {
+		accounts = []jobs.AccountResult{{Symbol: run.Symbol, Config: run.Config}}
+	}
+	for _, a := range accounts {
+		c := a.Config
 		all = append(all,
-			paidOf(costsOf(s.Strategy), r.spec.floor(symbol), instrument.Costs{Commission: c.Commission, Slippage: c.Slippage, Spread: c.Spread}))
+			paidOf(costsOf(s.Strategy), r.spec.floor(a.Symbol), instrument.Costs{Commission: c.Commission, Slippage: c.Slippage, Spread: c.Spread}))
 	}
 	return all, nil
 }

@@ -42,18 +42,11 @@ func OutcomeBy(s ktrdr.Status, rung string) Outcome {
 
 // OutcomeOf is how a research ended; "" while it has not.
 func OutcomeOf(op ktrdr.Operation) Outcome {
-	switch op.Status {
-	case ktrdr.Failed:
-		return OutcomeFailed
-	case ktrdr.Cancelled:
-		return OutcomeCancelled
-	case ktrdr.Completed:
-		if r, err := resultOf[Result](&op); err == nil && r.Outcome != "" {
-			return r.Outcome
-		}
-		return OutcomeCompleted
+	outcome := OutcomeBy(op.Status, "")
+	if r, err := resultOf[Result](&op); outcome == OutcomeCompleted && err == nil {
+		outcome = cmp.Or(r.Outcome, outcome)
 	}
-	return ""
+	return outcome
 }
 
 // lost says that a child ended because its worker or its backend died.

@@ -1,6 +1,7 @@
 package research
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -28,17 +29,9 @@ const (
 var Phases = []Phase{Idle, Designing, Training, Backtesting, Assessing, Done}
 
 func phaseOf(t ktrdr.Type) Phase {
-	switch t {
-	case ktrdr.AgentDesign:
-		return Designing
-	case ktrdr.Training:
-		return Training
-	case ktrdr.Backtesting:
-		return Backtesting
-	case ktrdr.AgentAssessment:
-		return Assessing
-	}
-	return Idle
+	return cmp.Or(map[ktrdr.Type]Phase{
+		ktrdr.AgentDesign: Designing, ktrdr.Training: Training, ktrdr.Backtesting: Backtesting, ktrdr.AgentAssessment: Assessing,
+	}[t], Idle)
 }
 
 // steps is how many phases there are to do, for progress.
@@ -111,16 +104,23 @@ func stateOf(parent ktrdr.Operation, spec *Spec) (PlanState, error) {
 
 func (s *PlanState) enter(t ktrdr.Type, child ktrdr.OperationID) {
 	s.Phase = phaseOf(t)
-	switch t {
-	case ktrdr.AgentDesign:
-		s.DesignOperation = child
-	case ktrdr.Training:
-		s.TrainingOperation = child
-	case ktrdr.Backtesting:
-		s.BacktestOperation = child
-	case ktrdr.AgentAssessment:
-		s.AssessmentOperation = child
+	*s.child() = child
+}
+
+// child is the operation that does the work of the phase.
+func (s *PlanState) child() *ktrdr.OperationID {
+	switch s.Phase {
+	case Designing:
+		return &s.DesignOperation
+	case Training:
+		return &s.TrainingOperation
+	case Backtesting:
+		return &s.BacktestOperation
+	case Assessing:
+		return &s.AssessmentOperation
+	case Idle, Done:
 	}
+	return new(ktrdr.OperationID)
 }
 
 // gate notes what a gate said. A gate that is asked again says the same.

@@ -194,7 +194,7 @@ func TestImports_StayFarFromKernels(t *testing.T) {
 	}
 }
 
-func TestImports_NobodyKnowsACommand(t *testing.T) {
+func TestImports_NoPackageKnowsACommand(t *testing.T) {
 	for pkg, r := range arrows {
 		for _, imp := range r.ours {
 			if strings.HasPrefix(imp, "cmd/") {

@@ -20,8 +20,7 @@ import (
 	"github.com/ktrdr/ktrdr/worker"
 )
 
-// chunkBars is how many bars are traded between two looks at the clock, and
-// between two checkpoints.
+// chunkBars is how many bars lie between two looks at the clock or two checkpoints.
 const chunkBars = 10_000
 
 // BacktestRunner runs backtests, with the preferred kernel where it gives the
@@ -141,9 +140,8 @@ func tradedSpan(s jobs.BacktestSpec, m *train.Model) strategy.Span {
 	return span
 }
 
-// unseen is the instant from which on nothing of the model knows the bars. A
-// model whose split has no test part knows all that it was given: labels of the
-// last samples look to the last bar.
+// unseen is from when on the model knows no bar. Labels of its last samples look to
+// the last bar, so a model without a test part knows all.
 func unseen(m *train.Model) time.Time {
 	at := m.Info.Split.Test
 	if at >= m.Info.Split.End {
@@ -171,8 +169,7 @@ func (j *backtesting) trade(ctx context.Context) error {
 	return nil
 }
 
-// advanced tells and saves how far the backtest is, where that is due. The end is
-// not saved: the result is.
+// advanced tells and saves how far the backtest is, if that is due before its end.
 func (j *backtesting) advanced(ctx context.Context) error {
 	at := int64(j.done())
 	if j.watch != nil {
@@ -187,8 +184,7 @@ func (j *backtesting) advanced(ctx context.Context) error {
 	return j.keep(ctx, j.saves.save)
 }
 
-// keep stores the states of the accounts, as a periodic checkpoint or because the
-// backtest is interrupted.
+// keep stores the states of the accounts.
 func (j *backtesting) keep(ctx context.Context, store storeState) error {
 	files, err := j.files()
 	if err != nil {
@@ -271,8 +267,7 @@ func (j *backtesting) result(p *backtest.Portfolio) jobs.BacktestResult {
 	return r
 }
 
-// unsureShare is the part of the answers to trade that may be below the
-// threshold before it is told.
+// unsureShare is the share of unfollowed answers above which a result warns.
 const unsureShare = 0.9
 
 // quiet says why a backtest has few trades or none; "" when it has its trades.

@@ -15,8 +15,7 @@ import (
 
 const maxColumns = 512 << 20
 
-// Columns reads a page of what a backtest stored. CodeInvalid when the operation
-// is none, or has not completed.
+// Columns reads a page of what a completed backtest stored. CodeInvalid.
 func (d *Service) Columns(ctx context.Context, op ktrdr.Operation, p jobs.Page) (jobs.Columns, error) {
 	if op.Type != ktrdr.Backtesting || op.Status != ktrdr.Completed {
 		return jobs.Columns{}, wrong("%s is an operation of type %s that is %s: only a COMPLETED backtest has trades, equity and positions", op.ID,
@@ -88,9 +87,8 @@ func withReturns(c jobs.Columns, daily *jobs.Daily, p jobs.Page) (jobs.Columns, 
 	return c, err
 }
 
-// accountColumns are the equity and the position of every account at the times of
-// a page. Between two of its bars an account keeps both; after its last it holds
-// nothing.
+// accountColumns are equity and position of every account at the times of a page.
+// Between its bars an account keeps both; after its last it holds nothing.
 func accountColumns(accounts []backtest.Account, times []int64, p jobs.Page) []jobs.AccountColumns {
 	list := make([]jobs.AccountColumns, len(accounts))
 	for k, a := range accounts {

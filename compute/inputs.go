@@ -54,8 +54,7 @@ func decodeBars(r io.Reader, want jobs.Bars) (*market.Bars, error) {
 	return b, want.Verify(b)
 }
 
-// restored reads the state that a checkpoint carries; nil means that there is no
-// checkpoint.
+// restored reads the state of a checkpoint; nil: there is no checkpoint.
 func restored(ctx context.Context, t *worker.Task, name string) ([]byte, error) {
 	if t.Checkpoint == nil {
 		return nil, nil
@@ -77,9 +76,8 @@ const (
 	backtestState = "backtest.state"
 )
 
-// kernelFor is the kernel to compute a class with: the preferred one where it
-// gives the bits of the class, else the fastest that does. A machine without the
-// vector instructions of the class goes on slowly, but to the same bits.
+// kernelFor is the preferred kernel if it gives the bits of the class, else the
+// fastest that does.
 func kernelFor(preferred neural.Kernel, class string) (neural.Kernel, error) {
 	if preferred.Class() == class {
 		return preferred, nil
@@ -91,9 +89,7 @@ func artifact(name string, b []byte) ktrdr.Artifact {
 	return ktrdr.Artifact{Name: name, SHA256: sha256.Sum256(b), Size: int64(len(b))}
 }
 
-// hashOf is the sha256 of v as JSON. Keys are in the order of the fields, or
-// sorted in a map, and numbers in their shortest form, so that the same value is
-// the same text everywhere.
+// hashOf is the sha256 of v as JSON, which is the same text everywhere.
 func hashOf(v any) (ktrdr.Hash, error) {
 	text, err := json.Marshal(v)
 	if err != nil {

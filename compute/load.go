@@ -39,8 +39,7 @@ func (r loadRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage, e
 	return r.store(ctx, t, spec, bars, report)
 }
 
-// Concluded implements worker.Concluder: it returns the result of an import that
-// has stored its bars.
+// Concluded implements worker.Concluder for an import that has stored its bars.
 func (r loadRunner) Concluded(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
 	return r.library.ImportResult(ctx, t.Operation)
 }

@@ -52,8 +52,7 @@ func stateFile(i int) string {
 	return fmt.Sprintf("%s.%d", backtestState, i)
 }
 
-// restore brings the states that the checkpoint left. An account that had not
-// begun has none.
+// restore reads the states of a checkpoint. An account that had not begun has none.
 func (j *backtesting) restore(ctx context.Context) error {
 	if j.task.Checkpoint == nil {
 		return nil
@@ -117,8 +116,7 @@ func (j *backtesting) combine() (*backtest.Portfolio, error) {
 	return backtest.Combine(j.accounts[0].Bars.Timeframe, list)
 }
 
-// accountResults are those of a portfolio; nil where there is one account, whose
-// figures are the result's own.
+// accountResults are those of several accounts; nil for one.
 func (j *backtesting) accountResults(p *backtest.Portfolio) (list []jobs.AccountResult) {
 	if len(p.Accounts) == 1 {
 		return nil
@@ -189,8 +187,7 @@ func marketOf(r jobs.BacktestResult) string {
 	return fmt.Sprintf("%s %s (one account each with 1/%d of the capital)", words(symbols), r.Timeframe, len(symbols))
 }
 
-// portfolioOf reads what a backtest stored. One account does not name its symbol in the
-// file; the result does.
+// portfolioOf reads what a backtest stored. A file of one account names no symbol.
 func portfolioOf(file []byte, r jobs.BacktestResult) (*backtest.Portfolio, error) {
 	p, err := backtest.DecodePortfolio(file)
 	if err != nil {

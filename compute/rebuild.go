@@ -15,11 +15,9 @@ import (
 	"github.com/ktrdr/ktrdr/worker"
 )
 
-// File returns a file that an operation made. One of a compacted operation that is
-// not there, or damaged, is computed again, by the runner that computed it first and from the same spec,
-// and is checked against its hash and the result hash. CodeNotFound when there is
-// no such file or the bars are gone, CodeMismatch when it is computed differently
-// now.
+// File returns a file that an operation made. A missing or damaged file of a
+// compacted operation is computed again from its spec, and checked against its hash
+// and the result hash. CodeNotFound, or CodeMismatch if it is computed differently.
 func (d *Service) File(ctx context.Context, op ktrdr.Operation, name string) ([]byte, error) {
 	return d.made(ctx, op, name, true)
 }
@@ -113,9 +111,8 @@ func resultHash(result json.RawMessage) (ktrdr.Hash, error) {
 	return r.Hash, nil
 }
 
-// input reads what the spec of a compacted operation names: bars, or the model
-// of the training that belongs to the same research, which may have to be
-// computed again too.
+// input reads what the spec of a compacted operation names: bars, or the model of a
+// training of the same research, which may have to be computed again too.
 func (d *Service) input(ctx context.Context, op ktrdr.Operation, h ktrdr.Hash) (io.ReadCloser, error) {
 	var trained ktrdr.OperationPage
 	if op.Type == ktrdr.Backtesting && op.Parent != "" {
@@ -199,6 +196,5 @@ func (d *Service) restore(ctx context.Context, research ktrdr.OperationID) (map[
 	return files, nil
 }
 
-// maxRebuilt bounds the files that are kept in memory: a client that pages through a
-// curve asks for the same one again and again.
+// maxRebuilt bounds the files in memory, for a client that pages through a curve.
 const maxRebuilt = 64 << 20

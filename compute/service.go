@@ -57,8 +57,7 @@ type Service struct {
 	rebuilt  *cache.Cache[ktrdr.Hash, []byte]
 }
 
-// How many results may be decoded, predictions computed, and compacted operations
-// computed again, side by side.
+// How many of each may be computed at once.
 const (
 	decodesAtOnce  = 2
 	answersAtOnce  = 2

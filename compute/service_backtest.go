@@ -200,8 +200,7 @@ func (d *Service) openModel(ctx context.Context, a ktrdr.Artifact, training ktrd
 	return d.cfg.Blobs.Open(ctx, a.SHA256)
 }
 
-// modelFile finds a model's file and the training that made it, which is the
-// zero operation where none of ours did.
+// modelFile finds a model's file and its training, which may be none of ours.
 func (d *Service) modelFile(ctx context.Context, r jobs.BacktestRequest) (a ktrdr.Artifact, training ktrdr.Operation, err error) {
 	name := cmp.Or(r.Model, r.ModelPath)
 	switch {
@@ -242,8 +241,7 @@ func (d *Service) modelFile(ctx context.Context, r jobs.BacktestRequest) (a ktrd
 	return a, training, err
 }
 
-// uploadModel puts a model of the data folder into the blob store: only if it is
-// one, since blobs can be read by all.
+// uploadModel stores a model of the data folder: only a model, as all can read blobs.
 func (d *Service) uploadModel(ctx context.Context, file string) (ktrdr.Artifact, error) {
 	f, err := d.file(file)
 	if err != nil {
@@ -265,8 +263,7 @@ func (d *Service) upload(ctx context.Context, file string) (ktrdr.Artifact, erro
 	return d.store(ctx, path.Base(file), f)
 }
 
-// file opens a file that a request named where it could have named something
-// else.
+// file opens a file that a request names.
 func (d *Service) file(file string) (*os.File, error) {
 	f, err := d.open(file)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -18,8 +18,7 @@ import (
 	"github.com/ktrdr/ktrdr/train"
 )
 
-// found are series of the library, open, in the order in which a spec names
-// them.
+// found are open series of the library, in the order of a spec.
 type found struct {
 	pinned []jobs.Bars  // as they are in the blob store
 	cut    map[int]bool // series of which only the beginning is left
@@ -42,8 +41,7 @@ func (f *found) longest(tf market.Timeframe) (n int) {
 	return n
 }
 
-// agree refuses longer bars that are of another time or another market than the
-// base bars beside them, and tells of those that miss a little.
+// agree is feature.Agree for a request.
 func (f *found) agree(base market.Timeframe, span strategy.Span) (told []string, err error) {
 	if told, err = feature.Agree(f.bars, base, span); err != nil {
 		return nil, wrong("%w", err)
@@ -51,9 +49,7 @@ func (f *found) agree(base market.Timeframe, span strategy.Span) (told []string,
 	return told, nil
 }
 
-// enough refuses a stretch of time in which a symbol has too few bars to train
-// on. Every bar is a sample at best, and a symbol that has next to none would be
-// named by the model without being in it.
+// enough refuses a time in which a symbol has too few bars to train on.
 func (f *found) enough(base market.Timeframe, span strategy.Span) error {
 	var has []string
 	for _, b := range f.bars {
@@ -87,8 +83,7 @@ func (f *found) enough(base market.Timeframe, span strategy.Span) error {
 		train.LeastTraining, base, between, strings.Join(has, ", "))
 }
 
-// find opens the current series of symbols and timeframes: a damaged file is better
-// found here than by a worker.
+// find opens series: a damaged file is better found here than by a worker.
 func (d *Service) find(ctx context.Context, symbols []string, frames []market.Timeframe) (*found, error) {
 	infos, bars, err := d.cfg.Library.OpenAll(ctx, symbols, frames, func(symbol string, tf market.Timeframe) error {
 		return d.noData(ctx, symbol, tf)
@@ -100,8 +95,7 @@ func (d *Service) find(ctx context.Context, symbols []string, frames []market.Ti
 	return f, err
 }
 
-// noData says what is missing and what to do about it. Bars of another timeframe
-// are not made into it unasked: whether that is right depends on the market.
+// noData says what is missing and what to do. Nothing is resampled unasked.
 func (d *Service) noData(ctx context.Context, symbol string, tf market.Timeframe) error {
 	entries, _ := d.cfg.Library.List(ctx) // without them the message is shorter
 	var others, symbols []string
@@ -131,8 +125,7 @@ func (d *Service) noData(ctx context.Context, symbol string, tf market.Timeframe
 		note, symbol, tf, otherwise)
 }
 
-// pin names series for a spec. One that was cut is put into the blob store; the
-// others are there.
+// pin names series for a spec. One that was cut is stored first.
 func (d *Service) pin(ctx context.Context, f *found) ([]jobs.Bars, error) {
 	pinned := make([]jobs.Bars, len(f.bars))
 	for i, b := range f.bars {

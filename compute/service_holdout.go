@@ -174,8 +174,7 @@ func (hs holdouts) access(f *found, end time.Time, open bool, from origin) (a ac
 	return a, nil
 }
 
-// enter makes an operation count in the ledger: as a trial, and as a look if it
-// opens a holdout.
+// enter counts an operation as a trial, and as a look if it opens a holdout.
 func (a access) enter(op *ktrdr.NewOperation, key, strategy string, madeUp *bool) {
 	op.Trial, op.Look = a.markets.trial(key, madeUp), a.look
 	if a.look != nil {
@@ -237,8 +236,7 @@ func (hs holdouts) open(f *found, end time.Time, from origin) (*jobs.Opening, *k
 	return opens, &ktrdr.NewLook{Kind: ktrdr.LookByHand, Research: from.research, Markets: opens.Markets, Spans: text}, nil
 }
 
-// trial counts a request as a trial on the markets of its series. Requests with
-// the same key are one trial.
+// trial counts a request on its markets. Requests with the same key are one trial.
 func (hs holdouts) trial(key string, madeUp *bool) *ktrdr.NewTrial {
 	t := &ktrdr.NewTrial{Key: key, Own: 1, MadeUp: madeUp}
 	for _, h := range hs {

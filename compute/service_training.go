@@ -69,8 +69,7 @@ func (d *Service) Training(ctx context.Context, r jobs.TrainingRequest) (jobs.Ac
 	return jobs.Accepted{Operation: op, Warnings: told}, err
 }
 
-// trainable checks the bars that were found and pins what may be read of them.
-// missing is what to tell about bars that lack beside others.
+// trainable checks the bars and pins what may be read; missing are warnings.
 func (d *Service) trainable(ctx context.Context, r jobs.TrainingRequest, s *strategy.Strategy, spec *jobs.TrainingSpec, found *found) (a access,
 	missing []string, err error,
 ) {
@@ -115,9 +114,8 @@ func seedFor(r jobs.TrainingRequest, s *strategy.Strategy) (uint64, error) {
 	return *r.Seed, nil
 }
 
-// retarget puts a strategy onto the symbols and timeframes that were asked for.
-// Symbols may be any. A timeframe is part of what a strategy means; one that
-// knows a single one can be moved to another.
+// retarget puts a strategy onto the symbols and timeframes that were asked for. Only
+// a strategy of one timeframe can be moved to another: inputs name theirs.
 func retarget(r jobs.TrainingRequest, s *strategy.Strategy, text []byte) (*strategy.Strategy, []byte, error) {
 	symbols, err := either(r.Symbol, r.Symbols, "symbol and symbols")
 	if err != nil {
@@ -223,8 +221,7 @@ func (d *Service) read(file string) ([]byte, error) {
 	return b, nil
 }
 
-// backends tells whether a path of the data folder is one of those that the
-// backend keeps for itself: the first token and the database are among them.
+// backends tells whether a path is one of the backend's own, such as the first token.
 func backends(file string) bool {
 	first, _, _ := strings.Cut(strings.ToLower(path.Clean(filepath.ToSlash(file))), "/")
 	return slices.Contains([]string{"token", "backend-id", "lock", "restoring", "blobs", "spool"}, first) ||

@@ -24,8 +24,7 @@ func (d *Service) StrategyText(ctx context.Context, name string) ([]byte, error)
 	return text, err
 }
 
-// byName finds a strategy: of strategies/, else the lab's, else one that comes
-// with the program.
+// byName finds a strategy: of strategies/, of the lab, or of the program.
 func (d *Service) byName(ctx context.Context, name string) ([]byte, string, error) {
 	if strings.ContainsAny(name, `/\`) {
 		return nil, "", wrong("strategy_name %q is a path: use strategy_path", name)
@@ -65,8 +64,7 @@ func (d *Service) byName(ctx context.Context, name string) ([]byte, string, erro
 		name, hint, name, library.StrategiesDir, strings.Join(names, ", "))
 }
 
-// Strategies lists the strategies that can be named here, by name. Of those
-// with one name the first is listed that byName finds.
+// Strategies lists the strategies by name, each as byName finds it.
 func (d *Service) Strategies(ctx context.Context) ([]jobs.Strategy, error) {
 	files, err := d.strategyFiles()
 	if err != nil {

@@ -142,8 +142,7 @@ func (j *training) epochs(ctx context.Context) error {
 	return nil
 }
 
-// keep stores the state of the run, as a periodic checkpoint or because it is
-// interrupted.
+// keep stores the state of the run.
 func (j *training) keep(ctx context.Context, store storeState) error {
 	state, err := j.run.MarshalBinary()
 	if err != nil {

@@ -52,8 +52,7 @@ func (l *Library) list(ctx context.Context, old bool) ([]jobs.SeriesInfo, error)
 	return infosOf(rows), err
 }
 
-// Info describes the current series of a symbol and timeframe. Where there is
-// none the error is market.ErrNoData.
+// Info describes a current series. The error is market.ErrNoData if there is none.
 func (l *Library) Info(ctx context.Context, symbol string, tf market.Timeframe) (jobs.SeriesInfo, error) {
 	s, err := l.store.BarsOf(ctx, symbol, string(tf))
 	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
@@ -62,8 +61,7 @@ func (l *Library) Info(ctx context.Context, symbol string, tf market.Timeframe) 
 	return infoOf(s), err
 }
 
-// Get reads the current series of a symbol and timeframe, checked to its last
-// byte. Without such bars the error is market.ErrNoData.
+// Get reads a current series. The error is market.ErrNoData if there is none.
 func (l *Library) Get(ctx context.Context, symbol string, tf market.Timeframe) (*market.Bars, error) {
 	e, err := l.Info(ctx, symbol, tf)
 	if err != nil {
@@ -124,8 +122,7 @@ func (l *Library) Open(ctx context.Context, e jobs.SeriesInfo) (*market.Bars, er
 			"or restore the blob from a backup (`ktrdr doctor` names it): %w", e.Symbol, e.Timeframe, err)
 }
 
-// Problem says why the file of a series cannot be read, as far as its presence
-// and size tell; empty when nothing is wrong.
+// Problem says why a file cannot be read, by its presence and size; "" if it can.
 func (l *Library) Problem(ctx context.Context, e jobs.SeriesInfo) (string, error) {
 	info, err := l.blobs.Stat(ctx, e.File.SHA256)
 	switch code := ktrdr.CodeOf(err); {
@@ -155,8 +152,7 @@ type Import struct {
 	By      *Importer // nil: it is not an operation that imports
 }
 
-// Importer is an operation that imports. It imports once: run again, it has its
-// first result and changes nothing.
+// Importer is an operation that imports once: run again, it has its first result.
 type Importer struct {
 	Operation ktrdr.OperationID
 	Epoch     ktrdr.Epoch
@@ -176,10 +172,9 @@ type Imported struct {
 // importTries is how often an import is tried while others change the same series.
 const importTries = 5
 
-// Import adds a series: all of it, with its market, or nothing. The series that it replaces stays
-// readable for whatever was pinned to it. CodeConflict when the series exists and
-// the mode does not say what to do. The error is a market.InvalidError where the
-// series breaks a rule.
+// Import adds a series with its market, or nothing. The series that it replaces stays
+// readable for specs that name it. CodeConflict if the series exists and the mode
+// does not say what to do; market.InvalidError if the series breaks a rule.
 func (l *Library) Import(ctx context.Context, im Import) (out Imported, err error) {
 	if im.By != nil {
 		if out.Result, err = l.ImportResult(ctx, im.By.Operation); err != nil || out.Result != nil {
@@ -277,8 +272,7 @@ func (l *Library) addTo(ctx context.Context, out *Imported, n ktrdr.NewBars, que
 	return err
 }
 
-// appended adds bars to those of a series. They belong to its market: that is
-// what adding them says.
+// appended adds bars to a series, and so to its market.
 func (l *Library) appended(ctx context.Context, was jobs.SeriesInfo, add *market.Bars) (*market.Bars, Choice, *market.Merged, error) {
 	old, err := l.Open(ctx, was)
 	if err != nil {

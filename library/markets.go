@@ -67,8 +67,7 @@ func NewMarkets(l MarketLedger, b Blobs) *Markets {
 	}
 }
 
-// Choice is what a user says about the market of a series. The zero Choice says
-// nothing.
+// Choice is what a user says about the market of a series; zero says nothing.
 type Choice struct {
 	SameAs string // a symbol or the id of a market
 	New    bool
@@ -164,8 +163,7 @@ func (m *Markets) place(ctx context.Context, b *market.Bars, c Choice, store sto
 	return Placement{}, err
 }
 
-// resolved names the market of the series that a choice knows. One that has no
-// market yet says nothing.
+// resolved names the market of the series that a choice knows, if it has one.
 func (m *Markets) resolved(ctx context.Context, c Choice) (Choice, error) {
 	if c.series == nil {
 		return c, nil
@@ -281,8 +279,7 @@ func newSeries(b *market.Bars, reason string) ktrdr.NewSeries {
 	return s
 }
 
-// Question is what the user must decide about a series that has no market. It
-// is empty where its prices decide.
+// Question is what the user must decide about a series; "" if its prices decide.
 func (m *Markets) Question(ctx context.Context, b *market.Bars) (string, error) {
 	all, err := m.ledger.Series(ctx)
 	if err != nil {

@@ -19,9 +19,9 @@ type Blobs interface {
 	Stat(ctx context.Context, h ktrdr.Hash) (ktrdr.BlobInfo, error)
 }
 
-// PinBars puts a series into the blob store, unless it is there and intact. A
-// damaged blob is replaced. kind is part of its name. The series is encoded twice, the first time only for its hash, and
-// never into a file that a dying process would leave behind.
+// PinBars puts a series into the blob store, unless it is there and intact. kind is
+// part of its name. The series is encoded twice, the first time only for its hash:
+// no file is left behind if the process dies.
 func PinBars(ctx context.Context, blobs Blobs, b *market.Bars, kind string) (jobs.Bars, error) {
 	sum := &summed{Hash: sha256.New()}
 	if err := market.Encode(sum, b); err != nil {

@@ -42,8 +42,7 @@ func (l *lookback) readFailures(ctx context.Context) error {
 
 type reasons map[string]*Failure
 
-// anyID is an id inside a message. With it every failure would be a group of its
-// own.
+// anyID is an id in a message, left out so that equal failures form one group.
 var anyID = regexp.MustCompile(` ?\(op_[a-z_]+_\d{8}_\d{6}_[0-9a-f]{8}\)|op_[a-z_]+_\d{8}_\d{6}_[0-9a-f]{8}(: )?`)
 
 func (r reasons) add(op *ktrdr.FailedOperation) {

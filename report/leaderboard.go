@@ -172,8 +172,7 @@ func (r Reporter) ranked(ctx context.Context, q ranking) (rows []Leader, claims 
 	return rows, len(claimed), nil
 }
 
-// claimed are the trials of a selection that claim an edge, and what their
-// holdouts showed.
+// claimed are the trials that claim an edge, and what their holdouts showed.
 func (r Reporter) claimed(ctx context.Context, q ktrdr.TrialQuery) (map[ktrdr.OperationID]*Holdout, []ktrdr.Trial, error) {
 	looks, err := r.engine.Looks(ctx, ktrdr.LookQuery{Run: q.Run, Since: q.Since, Claims: true, Limit: MostRanked})
 	if err != nil || len(looks.Looks) == 0 {
@@ -222,8 +221,7 @@ func (r Reporter) markets(ctx context.Context, q LeaderboardQuery) (int, error) 
 	return n, nil
 }
 
-// summary is the first line of a leaderboard. One that is empty because of its
-// filters does not say that nothing was researched.
+// summary is the first line. An empty selection does not say that nothing was done.
 func (q LeaderboardQuery) summary(claims, markets int) string {
 	if filters := q.Filters(); markets == 0 && len(filters) > 0 {
 		return fmt.Sprintf("No market was researched with %s.", strings.Join(filters, ", "))
@@ -267,8 +265,7 @@ func leaderPlace(cursor string) (int, error) {
 	return n, nil
 }
 
-// sortLeaders orders rows by a figure, the best first. Equal rows stay by rank;
-// a row without the figure comes last.
+// sortLeaders orders rows by a figure, the best first, then by rank.
 func sortLeaders(rows []Leader, by string) {
 	none := math.Inf(-1)
 	figure := func(l *Leader) float64 {
@@ -294,8 +291,7 @@ func sortLeaders(rows []Leader, by string) {
 	slices.SortStableFunc(rows, func(a, b Leader) int { return cmp.Compare(figure(&b), figure(&a)) })
 }
 
-// listedTrial is a trial as a row shows it: what only programs compare, and what
-// other fields of the row say, is left out.
+// listedTrial is a trial without what only programs compare.
 func listedTrial(t ktrdr.Trial) ktrdr.Trial {
 	t.Key, t.Type, t.Look, t.Hash = "", "", "", ktrdr.Hash{}
 	t.SharpeZ, t.AlphaZ = nil, nil

@@ -60,8 +60,7 @@ type lookback struct {
 	run   *ktrdr.Run // nil: the report is of a span
 }
 
-// Report tells of a span of time that ends now, or of a run; CodeNotFound when
-// there is no such run.
+// Report tells of a span of time that ends now, or of a run; CodeNotFound.
 func (r Reporter) Report(ctx context.Context, q Query) (Report, error) {
 	l := &lookback{Reporter: r, query: q}
 	l.out = Report{From: q.Since, To: time.Now().UTC(), Run: q.Run, Researches: Researches{Outcomes: map[string]int{}}}

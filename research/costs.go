@@ -85,8 +85,7 @@ func (s costSources) of(symbol string) SymbolCosts {
 	return c
 }
 
-// costs resolves the costs of what is to be researched. The file is read for
-// each request, so that a change of it needs no restart.
+// costs resolves the costs of a request. A change of the file needs no restart.
 func (d *Desk) costs(ctx context.Context, t Request, about subject) ([]SymbolCosts, []string, error) {
 	from := costSources{settings: d.cfg.Costs}
 	var err error
@@ -157,8 +156,7 @@ func nearestSymbol(name string, known designer.Known) string {
 	return "; did you mean " + best + "?"
 }
 
-// dearest are the costs of the dearest of the symbols: a design writes one
-// backtest section for all of them.
+// dearest are the highest costs: a design has one backtest section for all symbols.
 func dearest(all []SymbolCosts) (most instrument.Costs) {
 	for _, c := range all {
 		if c.PerSide() >= most.PerSide() {
@@ -242,8 +240,7 @@ func costsOf(s *strategy.Strategy) instrument.Costs {
 	return instrument.Costs{Commission: b.Commission, Slippage: b.Slippage, Spread: b.Spread}
 }
 
-// Overruled says, in a sentence, that a strategy's own backtest section is below
-// the floor and what it is traded at; "" where it is not below.
+// Overruled says that a backtest section is below the floor; "" if it is not.
 func Overruled(s *strategy.Strategy, floor instrument.Costs) string {
 	own := costsOf(s)
 	if !own.Below(floor) {
@@ -297,8 +294,7 @@ func paidOf(own instrument.Costs, floor SymbolCosts, paid instrument.Costs) Paid
 	return p
 }
 
-// Sentences say what a reader of the result must know about its costs: that
-// they were raised, and that they are below the default.
+// Sentences say that costs were raised, or are below the default.
 func (p PaidCosts) Sentences() (all []string) {
 	if p.Overruled != nil {
 		all = append(all, p.raised(*p.Overruled, "was traded"))
@@ -309,8 +305,7 @@ func (p PaidCosts) Sentences() (all []string) {
 	return all
 }
 
-// mostSentences is how many sentences about costs a summary has. The result
-// lists the costs of every symbol.
+// mostSentences is how many sentences about costs a summary has.
 const mostSentences = 4
 
 func (r *research) charge(result *Result, run *jobs.BacktestResult) (err error) {

@@ -27,8 +27,7 @@ import (
 // QueueName is the queue that researches stand in.
 const QueueName = "research"
 
-// CodeBudgetExhausted refuses a research that would call a model when there is
-// nothing left to pay it with.
+// CodeBudgetExhausted refuses a research whose model cannot be paid.
 const CodeBudgetExhausted = ktrdr.CodeBudget
 
 // Horizon is what the desk needs of the notes.
@@ -126,9 +125,8 @@ type Request struct {
 	Run string `json:"-"` // names the run: only a repeated request names it again; empty makes a name
 }
 
-// Rest makes the researches of a run whose first was created before, by a
-// request that was interrupted: pinned as it is, whatever has changed since. The
-// first is among them, as it was.
+// Rest makes the researches of a run whose request was interrupted after the first
+// was created. All are pinned as the first is, which is among them.
 func (d *Desk) Rest(t Request, first json.RawMessage) (PlannedRun, error) {
 	spec, err := ktrdr.ParseSpec[Spec](first)
 	if err != nil {

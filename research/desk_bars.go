@@ -14,8 +14,7 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-// minBars is how many bars a research needs at least: enough for indicators to
-// be measured on what is left of them.
+// minBars is how many bars a research needs at least to measure indicators.
 const minBars = 1000
 
 // parts are the bars of a research: what it may see, and what comes after.
@@ -110,8 +109,7 @@ func (d *Desk) starts(ctx context.Context, p *parts, series []*market.Bars) (ear
 	return earliest, nil
 }
 
-// fix stores the holdout starts of the markets. It is called when nothing else is
-// wrong with a request: a request that is refused fixes nothing.
+// fix stores the holdout starts of the markets when nothing else is wrong.
 func (d *Desk) fix(ctx context.Context, p *parts) error {
 	for i, m := range p.markets {
 		from, err := d.cfg.Markets.FixHoldout(ctx, m.Market, p.starts[i])
@@ -147,8 +145,7 @@ func (d *Desk) open(ctx context.Context, symbols []string, frames []market.Timef
 	return series, madeUp, nil
 }
 
-// shortest is the series of the first symbol with the shortest timeframe: its
-// bars are those that are decided at.
+// shortest is the series of the first symbol that decisions are made at.
 func shortest(series []*market.Bars) *market.Bars { return shortestOf(series, series[0].Symbol) }
 
 func shortestOf(series []*market.Bars, symbol string) (best *market.Bars) {

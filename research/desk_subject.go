@@ -155,9 +155,7 @@ func (d *Desk) given(ctx context.Context, t Request, known designer.Known, chose
 	return sub, nil
 }
 
-// fits refuses to research a strategy on what it is not written for. A research of a
-// strategy reads all that the strategy names: a request that names less would get
-// more than it asks for.
+// fits refuses to research a strategy on other symbols or timeframes than it names.
 func fits(chosen designer.Chosen, s *strategy.Strategy) error {
 	for _, symbol := range chosen.Symbols {
 		if !slices.Contains(s.Data.Symbols, symbol) {

@@ -24,8 +24,7 @@ const (
 // Outcomes lists them.
 var Outcomes = []Outcome{OutcomeCompleted, OutcomeRejected, OutcomeFailed, OutcomeCancelled}
 
-// OutcomeBy is how a research ended, by the columns of its row; "" while it has
-// not.
+// OutcomeBy is how a research ended, by the columns of its row; "" if it has not.
 func OutcomeBy(s ktrdr.Status, rung string) Outcome {
 	switch {
 	case s == ktrdr.Failed:
@@ -55,9 +54,8 @@ func lost(child *ktrdr.Operation) bool {
 		(child.Error.Code == ktrdr.CodeBackendRestart || child.Error.Code == ktrdr.CodeOrphaned)
 }
 
-// mostAttempts is how often a design or an assessment is begun. In a bad night a
-// backend is restarted again and again, and none of that is the research's
-// fault; but one that takes its backend down with it has to end some day.
+// mostAttempts is how often a design or an assessment is started. A restart of the
+// backend is not its fault, but one that kills its backend must end.
 const mostAttempts = 10
 
 func (r *research) unfinished(child *ktrdr.Operation, why ktrdr.Why) (ktrdr.Decision, error) {

@@ -7,10 +7,8 @@ import (
 	"github.com/ktrdr/ktrdr/jobs"
 )
 
-// Ledger says what the store keeps of operations that complete: the figures of
-// trials, and what looks showed. Trainings and backtests that a person started
-// are trials too: a person who tunes a strategy by hand and then researches the
-// best one has tried them all.
+// Ledger says what the store keeps of completed operations: figures of trials, and
+// what looks showed. Trainings and backtests that a person started are trials too.
 func Ledger() ktrdr.Ledger {
 	return ktrdr.Ledger{
 		ktrdr.AgentResearch: researched,
@@ -20,8 +18,7 @@ func Ledger() ktrdr.Ledger {
 	}
 }
 
-// researched is what is kept of a research. What cannot be read of it is left
-// out: it was a trial all the same.
+// researched is what is kept of a research, as far as its result can be read.
 func researched(op ktrdr.Operation) ktrdr.Entry {
 	r, _ := resultOf[Result](&op)
 	t := &ktrdr.TrialFigures{Strategy: clip(r.StrategyName, maxLine), Unaided: len(r.Instead) > 0, Hash: r.ResultHash}
@@ -55,8 +52,7 @@ func backtestedByHand(op ktrdr.Operation) ktrdr.Entry {
 	return byHand(op, e)
 }
 
-// byHand ends the look of an operation that opened a holdout. Its figures are the
-// operation's own result; they are no claim.
+// byHand ends the look of an operation that opened a holdout. It is no claim.
 func byHand(op ktrdr.Operation, e ktrdr.Entry) ktrdr.Entry {
 	var spec struct {
 		Opens *jobs.Opening `json:"opens"`

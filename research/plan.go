@@ -24,8 +24,7 @@ import (
 // except when the research is resumed: then its dead child is.
 func Plan() ktrdr.Plan { return new(plan) }
 
-// plan remembers what it has read, and nothing else: it is asked about the same
-// specs and results again in each phase.
+// plan remembers only what it has read: it reads the same texts in each phase.
 type plan struct {
 	specs     recent[Spec]
 	designs   recent[Design]
@@ -113,8 +112,7 @@ func (r *research) first() (ktrdr.Decision, error) {
 	return r.train(s, r.spec.Strategy)
 }
 
-// designed goes on with what was designed. What a designer answers is data: it
-// is read as strictly as a strategy from anywhere.
+// designed trains what was designed, after it is checked as strictly as any strategy.
 func (r *research) designed(child *ktrdr.Operation) (ktrdr.Decision, error) {
 	design, err := resultIn(&r.plan.designs, child)
 	if err != nil {
@@ -211,8 +209,7 @@ func (r *research) assess(training *jobs.TrainingResult, run *jobs.BacktestResul
 	return r.begin(ktrdr.AgentAssessment, spec)
 }
 
-// assessedFiles are what a backtest left to be looked at, with the bars that the model
-// read of its symbols.
+// assessedFiles are the files of a backtest, with the bars that the model read.
 func (r *research) assessedFiles(run *jobs.BacktestResult) (AssessedFiles, error) {
 	files := AssessedFiles{Model: run.Model, Backtest: run.Artifacts[0], Symbol: run.Symbol}
 	var err error

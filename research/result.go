@@ -12,8 +12,7 @@ import (
 	"github.com/ktrdr/ktrdr/jobs"
 )
 
-// RungNothing is what a research came to that failed a check; the store knows the
-// other rungs.
+// RungNothing is the rung of a research that failed a check.
 const RungNothing = "nothing"
 
 // Result is what a research ends with.
@@ -69,8 +68,7 @@ func (r *Result) credit(asked string, d *Design, a *Assessment) {
 	r.Summary = strings.Join(append([]string{r.Summary}, r.Instead...), " ")
 }
 
-// BacktestFigures are those of the backtest that people ask for first. Rates are
-// fractions, and all are net of costs.
+// BacktestFigures are the main figures of a backtest: fractions, net of costs.
 type BacktestFigures struct {
 	AccountFigures
 	CostShare   float64 `json:"cost_share"`    // of what was earned before costs; 1 where nothing was
@@ -155,10 +153,8 @@ func figuresOf(m *backtest.Metrics) *BacktestFigures {
 	return f
 }
 
-// fingerprint is everything that a result consists of, and nothing of where,
-// when, under what name, in how many attempts or by which of the models it came
-// about. The hashes of training and backtest cover what these were made from and
-// their figures.
+// fingerprint is all that a result consists of, but not where, when, under what name,
+// in how many attempts or by which model it was made.
 type fingerprint struct {
 	Strategy   ktrdr.Hash   `json:"strategy"`
 	Data       []ktrdr.Hash `json:"data"`
@@ -192,8 +188,7 @@ func (r *research) hash(e evaluation, verdict *Assessment) (ktrdr.Hash, error) {
 	return hashJSON(f)
 }
 
-// hashedReasons are reasons as every version has hashed them: the comparison with
-// buy-and-hold by the difference and 0.
+// hashedReasons are reasons as every version has hashed them.
 func hashedReasons(reasons []evidence.Reason) []evidence.Reason {
 	list := slices.Clone(reasons)
 	for i := range list {

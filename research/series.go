@@ -43,8 +43,7 @@ func barsOf(all []jobs.Bars, wanted []series, name string) ([]jobs.Bars, error) 
 	return picked, nil
 }
 
-// trainedOn is what a training was given to read: all that its strategy reads,
-// in its order. The strategy need not be read again.
+// trainedOn is what a training was given to read, in the order of its strategy.
 func trainedOn(training *ktrdr.Operation) ([]jobs.Bars, error) {
 	var spec struct {
 		Bars []jobs.Bars `json:"bars"`

@@ -54,9 +54,7 @@ func (p Phase) progress() *ktrdr.Progress {
 	}
 }
 
-// PlanState is what a research remembers: the state of its row, and of every
-// checkpoint of it. What the spec has too is there for who reads a checkpoint
-// alone.
+// PlanState is what a research remembers: the state of its row and its checkpoints.
 type PlanState struct {
 	Session int64 `json:"session_id"`
 	Phase   Phase `json:"phase"`
@@ -152,10 +150,8 @@ func epochOf(child *ktrdr.Operation) int {
 	return f.Epoch
 }
 
-// childID names the attempt'th child of a type. A plan may be asked any number
-// of times; the name makes sure that it means the same child each time, and lets
-// it write the name down before the child exists. The stamp is the parent's; the
-// tail is made of the parent's session, which no other research has.
+// childID names the attempt'th child of a type, the same each time a plan is asked. The
+// stamp is the parent's; the tail is made of its session, which is unique.
 func childID(parent *ktrdr.Operation, t ktrdr.Type, attempt int) ktrdr.OperationID {
 	tail := uint32(parent.Session)*0x9e3779b1 + uint32(attempt)*0x85ebca6b // odd factors: neighbours do not meet
 	if parent.Session == 0 {

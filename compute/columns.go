@@ -18,8 +18,8 @@ const maxColumns = 512 << 20
 // Columns reads a page of what a completed backtest stored. CodeInvalid.
 func (d *Service) Columns(ctx context.Context, op ktrdr.Operation, p jobs.Page) (jobs.Columns, error) {
 	if op.Type != ktrdr.Backtesting || op.Status != ktrdr.Completed {
-		return jobs.Columns{}, wrong("%s is an operation of type %s that is %s: only a COMPLETED backtest has trades, equity and positions", op.ID,
-			op.Type, op.Status)
+		return jobs.Columns{}, wrong("%s is an operation of type %s that is %s: only a COMPLETED backtest has trades, equity and positions",
+			op.ID, op.Type, op.Status)
 	}
 	if p.Returns && !p.Trades && !p.Equity && !p.Positions && !p.Curve {
 		var r jobs.BacktestResult

@@ -75,7 +75,8 @@ func OpenService(c ServiceConfig) (*Service, error) {
 	}
 	return &Service{
 		cfg: c, root: root, decodes: make(chan struct{}, decodesAtOnce),
-		answers: make(chan struct{}, answersAtOnce), rebuilds: make(chan struct{}, rebuildsAtOnce), rebuilt: cache.New[ktrdr.Hash, []byte](maxRebuilt),
+		answers: make(chan struct{}, answersAtOnce), rebuilds: make(chan struct{}, rebuildsAtOnce),
+		rebuilt: cache.New[ktrdr.Hash, []byte](maxRebuilt),
 	}, nil
 }
 

@@ -27,7 +27,8 @@ type MarketFinder interface {
 	FixHoldout(ctx context.Context, market string, from time.Time) (time.Time, error)
 
 	Describe(ctx context.Context, e jobs.SeriesInfo) (library.Placement, error)
-	PlaceSeries(ctx context.Context, l *library.Library, symbol string, tf market.Timeframe, c library.Choice) (jobs.SeriesInfo, library.Placement, error)
+	PlaceSeries(ctx context.Context, l *library.Library, symbol string, tf market.Timeframe,
+		c library.Choice) (jobs.SeriesInfo, library.Placement, error)
 	RenameSeries(ctx context.Context, l *library.Library, from, to string) ([]jobs.SeriesInfo, error)
 }
 

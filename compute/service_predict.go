@@ -76,7 +76,9 @@ func (d *Service) Predict(ctx context.Context, r jobs.PredictionRequest) (jobs.P
 // readable finds how far the bars may be read and, if the holdout is opened,
 // reserves the look before a bar of it is shown. The same model on the same bars
 // is the same look, however often it is asked for.
-func (d *Service) readable(ctx context.Context, r jobs.PredictionRequest, p *jobs.Prediction, file ktrdr.Artifact, from origin, f *found) error {
+func (d *Service) readable(ctx context.Context, r jobs.PredictionRequest, p *jobs.Prediction, file ktrdr.Artifact, from origin,
+	f *found,
+) error {
 	markets, err := d.holdouts(ctx, f.bars)
 	if err != nil {
 		return err

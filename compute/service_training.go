@@ -70,7 +70,8 @@ func (d *Service) Training(ctx context.Context, r jobs.TrainingRequest) (jobs.Ac
 }
 
 // trainable checks the bars and pins what may be read; missing are warnings.
-func (d *Service) trainable(ctx context.Context, r jobs.TrainingRequest, s *strategy.Strategy, spec *jobs.TrainingSpec, found *found) (a access,
+func (d *Service) trainable(ctx context.Context, r jobs.TrainingRequest, s *strategy.Strategy, spec *jobs.TrainingSpec,
+	found *found) (a access,
 	missing []string, err error,
 ) {
 	markets, err := d.holdouts(ctx, found.bars)

@@ -98,7 +98,9 @@ func (m *Markets) renamed(ctx context.Context, b *market.Bars, to string) (*ktrd
 }
 
 // PlaceSeries assigns the current series of a symbol and timeframe.
-func (m *Markets) PlaceSeries(ctx context.Context, l *Library, symbol string, tf market.Timeframe, c Choice) (jobs.SeriesInfo, Placement, error) {
+func (m *Markets) PlaceSeries(ctx context.Context, l *Library, symbol string, tf market.Timeframe,
+	c Choice,
+) (jobs.SeriesInfo, Placement, error) {
 	e, err := l.Info(ctx, symbol, tf)
 	if err != nil {
 		return e, Placement{}, err

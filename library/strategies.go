@@ -9,6 +9,7 @@ import (
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
+// Outline describes a strategy by its text, and says what is wrong with it.
 func Outline(name string, text []byte) jobs.Strategy {
 	o := jobs.Strategy{Name: name}
 	s, warnings, err := strategy.Parse(text, name)

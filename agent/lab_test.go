@@ -156,7 +156,8 @@ func (l *lab) run(closing func()) {
 	all.Go(func() { l.keep(ctx) })
 	for name, runners := range map[string]map[ktrdr.Type]worker.Runner{
 		"compute": {
-			ktrdr.Training: agent.Inject(compute.TrainingRunner(neural.Best())), ktrdr.Backtesting: agent.Inject(compute.BacktestRunner(neural.Best())),
+			ktrdr.Training:    agent.Inject(compute.TrainingRunner(neural.Best())),
+			ktrdr.Backtesting: agent.Inject(compute.BacktestRunner(neural.Best())),
 		},
 		"agents": {
 			ktrdr.AgentDesign:     agent.Inject(design),

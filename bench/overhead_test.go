@@ -158,7 +158,11 @@ func hire(b *testing.B, ctx context.Context, crew *sync.WaitGroup, to worker.Bac
 	backtest.Metrics.TotalTrades, backtest.Metrics.Sharpe, backtest.Metrics.InitialCapital = 40, &sharpe, 1000
 	training := &jobs.TrainingResult{}
 	training.Training = metrics.TrainingMetrics{EpochsTrained: 1, History: metrics.History{TrainLoss: []float64{1.1, 0.9}}}
-	training.Test = &metrics.TestMetrics{Samples: 100, Accuracy: 0.4, ClassMetrics: &metrics.ClassMetrics{Classes: make([]metrics.ClassScore, 3)}}
+	training.Test = &metrics.TestMetrics{
+		Samples:      100,
+		Accuracy:     0.4,
+		ClassMetrics: &metrics.ClassMetrics{Classes: make([]metrics.ClassScore, 3)},
+	}
 	for _, runners := range []map[ktrdr.Type]worker.Runner{
 		{ktrdr.Training: says(b, training), ktrdr.Backtesting: says(b, backtest)},
 		{

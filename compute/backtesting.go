@@ -12,6 +12,7 @@ import (
 	"github.com/ktrdr/ktrdr/backtest"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/strategy"
@@ -19,8 +20,7 @@ import (
 	"github.com/ktrdr/ktrdr/worker"
 )
 
-// chunkBars is how many bars are traded between two looks at the clock, and
-// between two checkpoints.
+// chunkBars is how many bars lie between two looks at the clock or two checkpoints.
 const chunkBars = 10_000
 
 // BacktestRunner runs backtests, with the preferred kernel where it gives the
@@ -108,12 +108,11 @@ func (j *backtesting) readModel(ctx context.Context) error {
 // maxModel bounds a model file; the largest network of the grammar takes less.
 const maxModel = 64 << 20
 
-// decodeModel reads a model file whose bytes must be those of its name.
 func decodeModel(r io.Reader, a ktrdr.Artifact) (*train.Model, error) {
 	if a.Size > maxModel {
 		return nil, wrong("%s has %d MB; a model has at most %d", a.Name, a.Size>>20, maxModel>>20)
 	}
-	data, err := readVerified(r, a)
+	data, err := library.ReadVerified(r, a)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +123,7 @@ func decodeModel(r io.Reader, a ktrdr.Artifact) (*train.Model, error) {
 	return m, nil
 }
 
-// span is what is traded: what was asked for, else what the strategy says. The
+// tradedSpan is what is traded: what was asked for, else what the strategy says. The
 // test scope begins where the test part does: no weight was fitted to, or chosen
 // by, what comes from there on.
 func tradedSpan(s jobs.BacktestSpec, m *train.Model) strategy.Span {
@@ -141,9 +140,8 @@ func tradedSpan(s jobs.BacktestSpec, m *train.Model) strategy.Span {
 	return span
 }
 
-// unseen is the instant from which on nothing of the model knows the bars. A
-// model whose split has no test part knows all that it was given: labels of the
-// last samples look to the last bar.
+// unseen is from when on the model knows no bar. Labels of its last samples look to
+// the last bar, so a model without a test part knows all.
 func unseen(m *train.Model) time.Time {
 	at := m.Info.Split.Test
 	if at >= m.Info.Split.End {
@@ -154,12 +152,11 @@ func unseen(m *train.Model) time.Time {
 	return time.Unix(at, 0).UTC()
 }
 
-// trade goes through the bars of every account in chunks.
 func (j *backtesting) trade(ctx context.Context) error {
 	for _, a := range j.accounts {
 		for !a.done() {
 			if ctx.Err() != nil {
-				return j.interrupted(ctx)
+				return j.keep(ctx, j.task.Interrupted)
 			}
 			if err := backtest.Run(a.Bars, a.Signals.Signal, a.Config, &a.state, min(a.state.Bar+j.chunk, a.Bars.Len())); err != nil {
 				return fmt.Errorf("backtest of strategy %s: %w", j.model.Strategy.Name, err)
@@ -172,8 +169,7 @@ func (j *backtesting) trade(ctx context.Context) error {
 	return nil
 }
 
-// advanced tells and saves how far the backtest is, where that is due. The end is
-// not saved: the result is.
+// advanced tells and saves how far the backtest is, if that is due before its end.
 func (j *backtesting) advanced(ctx context.Context) error {
 	at := int64(j.done())
 	if j.watch != nil {
@@ -185,23 +181,18 @@ func (j *backtesting) advanced(ctx context.Context) error {
 	if j.accounts[len(j.accounts)-1].done() || !j.saves.due(at) {
 		return nil
 	}
+	return j.keep(ctx, j.saves.save)
+}
+
+// keep stores the states of the accounts.
+func (j *backtesting) keep(ctx context.Context, store storeState) error {
 	files, err := j.files()
 	if err != nil {
 		return err
 	}
-	return j.saves.save(ctx, at, place{Bar: int(at)}, files...)
+	return store(ctx, int64(j.done()), place{Bar: j.done()}, files...)
 }
 
-func (j *backtesting) interrupted(ctx context.Context) error {
-	files, err := j.files()
-	if err != nil {
-		return err
-	}
-	at := j.done()
-	return j.task.Interrupted(ctx, int64(at), place{Bar: at}, files...)
-}
-
-// tell says how far the backtest is.
 func (j *backtesting) tell() {
 	done := j.done()
 	total, trades := j.total()
@@ -213,7 +204,6 @@ func (j *backtesting) tell() {
 	})
 }
 
-// finish makes the columns of the run the record of the operation.
 func (j *backtesting) finish() (json.RawMessage, error) {
 	run, err := j.combine()
 	if err != nil {
@@ -277,8 +267,7 @@ func (j *backtesting) result(p *backtest.Portfolio) jobs.BacktestResult {
 	return r
 }
 
-// unsureShare is the part of the answers to trade that may be below the
-// threshold before it is told.
+// unsureShare is the share of unfollowed answers above which a result warns.
 const unsureShare = 0.9
 
 // quiet says why a backtest has few trades or none; "" when it has its trades.
@@ -296,7 +285,6 @@ func quiet(h metrics.Holds, trades int) string {
 	return ""
 }
 
-// sentence is the result for people.
 func backtestSummary(r jobs.BacktestResult) string {
 	text := fmt.Sprintf("%s on %s, %s to %s: %s, %+.2f %% after costs", r.Strategy, marketOf(r),
 		r.Start.Format(time.DateOnly), r.End.Format(time.DateOnly), text.Counted(r.Trades, "trade"), r.Metrics.TotalReturnPct)

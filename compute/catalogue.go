@@ -10,8 +10,7 @@ import (
 	"github.com/ktrdr/ktrdr/jobs"
 )
 
-// Models returns a page of the models that were trained, newest first, and where
-// the next begins.
+// Models returns a page of trained models, newest first, and the next cursor.
 func (d *Service) Models(ctx context.Context, limit int, cursor string) ([]jobs.TrainedModel, string, error) {
 	page, err := d.trainings(ctx, limit, cursor)
 	if err != nil {
@@ -24,17 +23,14 @@ func (d *Service) Models(ctx context.Context, limit int, cursor string) ([]jobs.
 	return models, page.Next, nil
 }
 
-// trainings is a page of the trainings that made a model, newest first.
 func (d *Service) trainings(ctx context.Context, limit int, cursor string) (ktrdr.OperationPage, error) {
 	return d.cfg.Operations.List(ctx, ktrdr.OperationQuery{
 		Type: []ktrdr.Type{ktrdr.Training}, Status: []ktrdr.Status{ktrdr.Completed}, Limit: limit, Cursor: cursor,
 	})
 }
 
-// modelsPage is how many trainings are looked at in one go.
 const modelsPage = 100
 
-// trained yields every training that made a model, newest first.
 func (d *Service) trained(ctx context.Context) iter.Seq2[ktrdr.Operation, error] {
 	return func(yield func(ktrdr.Operation, error) bool) {
 		for cursor := ""; ; {
@@ -55,8 +51,7 @@ func (d *Service) trained(ctx context.Context) iter.Seq2[ktrdr.Operation, error]
 	}
 }
 
-// describe reads of a training's result what a list shows. A result that cannot
-// be read leaves its part empty: the operation is there all the same.
+// describe reads what a list shows. An unreadable result leaves its part empty.
 func describe(op ktrdr.Operation) jobs.TrainedModel {
 	m := jobs.TrainedModel{Operation: op.ID, CompletedAt: op.CompletedAt}
 	var r jobs.TrainingResult

@@ -13,15 +13,13 @@ import (
 	"github.com/ktrdr/ktrdr/jobs"
 )
 
-// maxColumns bounds the file that is decoded to show a part of it.
 const maxColumns = 512 << 20
 
-// Columns reads a page of what a backtest stored. CodeInvalid when the operation
-// is none, or has not completed.
+// Columns reads a page of what a completed backtest stored. CodeInvalid.
 func (d *Service) Columns(ctx context.Context, op ktrdr.Operation, p jobs.Page) (jobs.Columns, error) {
 	if op.Type != ktrdr.Backtesting || op.Status != ktrdr.Completed {
-		return jobs.Columns{}, wrong("%s is an operation of type %s that is %s: only a COMPLETED backtest has trades, equity and positions", op.ID,
-			op.Type, op.Status)
+		return jobs.Columns{}, wrong("%s is an operation of type %s that is %s: only a COMPLETED backtest has trades, equity and positions",
+			op.ID, op.Type, op.Status)
 	}
 	if p.Returns && !p.Trades && !p.Equity && !p.Positions && !p.Curve {
 		var r jobs.BacktestResult
@@ -77,7 +75,6 @@ func (d *Service) Columns(ctx context.Context, op ktrdr.Operation, p jobs.Page) 
 	return c, nil
 }
 
-// withReturns adds a page of the daily returns.
 func withReturns(c jobs.Columns, daily *jobs.Daily, p jobs.Page) (jobs.Columns, error) {
 	if daily == nil {
 		return c, nil
@@ -90,9 +87,8 @@ func withReturns(c jobs.Columns, daily *jobs.Daily, p jobs.Page) (jobs.Columns, 
 	return c, err
 }
 
-// accountColumns are the equity and the position of every account at the times of
-// a page. Between two of its bars an account keeps both; after its last it holds
-// nothing.
+// accountColumns are equity and position of every account at the times of a page.
+// Between its bars an account keeps both; after its last it holds nothing.
 func accountColumns(accounts []backtest.Account, times []int64, p jobs.Page) []jobs.AccountColumns {
 	list := make([]jobs.AccountColumns, len(accounts))
 	for k, a := range accounts {
@@ -126,7 +122,6 @@ func shownTrade(t backtest.Trade) jobs.Trade {
 	}
 }
 
-// points puts values to their times.
 func points[T float32 | float64](times []int64, values []T) []jobs.Point {
 	list := make([]jobs.Point, len(values))
 	for i, x := range values {
@@ -135,7 +130,6 @@ func points[T float32 | float64](times []int64, values []T) []jobs.Point {
 	return list
 }
 
-// before says whether a column of n entries goes on after the page.
 func continues(p jobs.Page, n int) bool { return p.From+p.Limit < n }
 
 func part[T any](column []T, p jobs.Page) []T {

@@ -30,7 +30,6 @@ func fingerprintBacktest(text json.RawMessage) (map[string]string, error) {
 	return backtestFingerprint(spec), err
 }
 
-// readTraining reads the spec of a training and its strategy. CodeInvalid.
 func readTraining(text json.RawMessage) (spec jobs.TrainingSpec, parsed *strategy.Strategy, err error) {
 	if spec, err = ktrdr.ParseSpec[jobs.TrainingSpec](text); err != nil {
 		return spec, nil, err

@@ -144,7 +144,9 @@ func newOffice(t testing.TB, bars int, symbols ...string) *office {
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	o.store, o.library = store, library.NewLibrary(store, o.blobs)
-	if o.desk, err = OpenService(ServiceConfig{Dir: o.dir, Library: o.library, Blobs: o.blobs, Operations: o, Markets: o, Ledger: o}); err != nil {
+	if o.desk, err = OpenService(
+		ServiceConfig{Dir: o.dir, Library: o.library, Blobs: o.blobs, Operations: o, Markets: o, Ledger: o},
+	); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = o.desk.Close() })

@@ -3,13 +3,15 @@ package compute
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"io"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/train"
 	"github.com/ktrdr/ktrdr/worker"
 )
@@ -40,9 +42,8 @@ func readBars(ctx context.Context, t *worker.Task, want jobs.Bars) (*market.Bars
 	return decodeBars(f, want)
 }
 
-// decodeBars reads a bars file that must be the one that a spec names.
 func decodeBars(r io.Reader, want jobs.Bars) (*market.Bars, error) {
-	data, err := readVerified(r, want.Artifact)
+	data, err := library.ReadVerified(r, want.Artifact)
 	if err != nil {
 		return nil, err
 	}
@@ -53,20 +54,7 @@ func decodeBars(r io.Reader, want jobs.Bars) (*market.Bars, error) {
 	return b, want.Verify(b)
 }
 
-// readVerified reads a blob to its end and compares its hash.
-func readVerified(r io.Reader, a ktrdr.Artifact) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, a.Size+1))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", a.Name, err)
-	}
-	if sha256.Sum256(data) != a.SHA256 {
-		return nil, ktrdr.Errorf(ktrdr.CodeCorrupt, "%s: its bytes do not match its hash", a.Name)
-	}
-	return data, nil
-}
-
-// restored reads the state that a checkpoint carries; nil means that there is no
-// checkpoint.
+// restored reads the state of a checkpoint; nil: there is no checkpoint.
 func restored(ctx context.Context, t *worker.Task, name string) ([]byte, error) {
 	if t.Checkpoint == nil {
 		return nil, nil
@@ -83,13 +71,29 @@ func restored(ctx context.Context, t *worker.Task, name string) ([]byte, error) 
 	return state, nil
 }
 
-// stopped says whether an error is only the end of ctx.
-func stopped(ctx context.Context, err error) bool {
-	return ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
-}
-
-// The names of the states in checkpoints.
 const (
 	trainingState = "training.state"
 	backtestState = "backtest.state"
 )
+
+// kernelFor is the preferred kernel if it gives the bits of the class, else the
+// fastest that does.
+func kernelFor(preferred neural.Kernel, class string) (neural.Kernel, error) {
+	if preferred.Class() == class {
+		return preferred, nil
+	}
+	return neural.KernelFor(class)
+}
+
+func artifact(name string, b []byte) ktrdr.Artifact {
+	return ktrdr.Artifact{Name: name, SHA256: sha256.Sum256(b), Size: int64(len(b))}
+}
+
+// hashOf is the sha256 of v as JSON, which is the same text everywhere.
+func hashOf(v any) (ktrdr.Hash, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return ktrdr.Hash{}, fmt.Errorf("result hash: %w", err)
+	}
+	return sha256.Sum256(text), nil
+}

@@ -39,13 +39,11 @@ func (r loadRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage, e
 	return r.store(ctx, t, spec, bars, report)
 }
 
-// Concluded implements worker.Concluder: it returns the result of an import that
-// has stored its bars.
+// Concluded implements worker.Concluder for an import that has stored its bars.
 func (r loadRunner) Concluded(ctx context.Context, t *worker.Task) (json.RawMessage, error) {
 	return r.library.ImportResult(ctx, t.Operation)
 }
 
-// store places the bars of an import and stores them.
 func (r loadRunner) store(ctx context.Context, t *worker.Task, spec jobs.LoadSpec, bars *market.Bars,
 	report market.Report,
 ) (json.RawMessage, error) {
@@ -90,7 +88,6 @@ func readPrices(ctx context.Context, t *worker.Task, source ktrdr.Artifact, opt 
 	return market.ReadOpen(ctx, f, opt)
 }
 
-// loaded is the result for people.
 func loaded(done library.Imported, r market.Report) string {
 	e, p := done.Entry, done.Placement
 	day := func(t int64) string { return time.Unix(t, 0).UTC().Format(time.DateOnly) }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/worker"
 )
@@ -60,7 +61,7 @@ func (r loadRunner) Conclude(ctx context.Context, t *worker.Task, result json.Ra
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // only read
-	data, err := readVerified(f, of)
+	data, err := library.ReadVerified(f, of)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +72,6 @@ func (r loadRunner) Conclude(ctx context.Context, t *worker.Task, result json.Ra
 	return r.store(ctx, t, spec, bars, report)
 }
 
-// readLoad reads the file of an import.
 func readLoad(ctx context.Context, t *worker.Task) (jobs.LoadSpec, *market.Bars, market.Report, error) {
 	spec, err := ktrdr.ParseSpec[jobs.LoadSpec](t.Spec)
 	if err != nil {

@@ -11,10 +11,9 @@ import (
 	"github.com/ktrdr/ktrdr/worker"
 )
 
-// saveLimiter bounds what checkpoints cost. A small network does ten epochs in the
-// time that it takes to save them; such work is rather done again than saved
-// each time. Two periodic checkpoints are at least stepGap apart, or the
-// worker's interval where that is shorter, and nine times what the last one took.
+// saveLimiter bounds what checkpoints cost. Two periodic checkpoints are at least
+// stepGap, or a shorter interval of the worker, apart, and nine times what the last
+// one took: a small network trains again in less time than it takes to save it.
 type saveLimiter struct {
 	task  *worker.Task
 	ready time.Time
@@ -31,7 +30,6 @@ func newSaveLimiter(t *worker.Task) saveLimiter {
 	return s
 }
 
-// gap is the least time between two periodic checkpoints.
 func (s *saveLimiter) gap() time.Duration {
 	if interval := s.task.Interval(); interval > 0 {
 		return min(interval, stepGap)
@@ -56,8 +54,7 @@ func contextOf(f jobs.ProgressContext) json.RawMessage {
 	return text
 }
 
-// preparing says what is done before the first step, without taking back what
-// an earlier attempt had reached.
+// preparing tells what happens before the first step. Earlier progress stays.
 func preparing(t *worker.Task, what string) {
 	p := ktrdr.Progress{CurrentStep: what}
 	if t.Checkpoint != nil {
@@ -73,13 +70,11 @@ type meter struct {
 	last  time.Time
 }
 
-// tellEvery is between two words on progress: often enough for a bar on a
-// terminal, and far from what saying it costs.
+// tellEvery is the time between two reports of progress.
 const tellEvery = 100 * time.Millisecond
 
 func newMeter(from int64) *meter { return &meter{begun: time.Now(), from: from} }
 
-// due says whether it is time to tell again.
 func (m *meter) due() bool {
 	now := time.Now()
 	if now.Sub(m.last) < tellEvery {
@@ -89,8 +84,7 @@ func (m *meter) due() bool {
 	return true
 }
 
-// rate is how many units were done a second, and how many seconds those left
-// will take; both are 0 as long as nothing is known.
+// rate is units a second and the seconds that are left; 0 if not known yet.
 func (m *meter) rate(done, total int64) (perSecond, eta float64) {
 	took := time.Since(m.begun).Seconds()
 	if done <= m.from || took <= 0 {
@@ -99,3 +93,6 @@ func (m *meter) rate(done, total int64) (perSecond, eta float64) {
 	perSecond = float64(done-m.from) / took
 	return math.Round(perSecond), math.Round(float64(total-done)/perSecond*10) / 10
 }
+
+// storeState stores a state after a step: see worker.Task.
+type storeState func(ctx context.Context, step int64, state any, files ...worker.File) error

@@ -16,7 +16,6 @@ import (
 	"github.com/ktrdr/ktrdr/worker"
 )
 
-// account is the backtest of one symbol on its way.
 type account struct {
 	*train.Plan
 	state backtest.State
@@ -27,7 +26,6 @@ func (a *account) symbol() string { return a.Bars.Symbol }
 // done says that the account has come to its last bar or its ruin.
 func (a *account) done() bool { return a.state.Bar == a.Bars.Len() || a.state.Ruined }
 
-// open makes an account for each symbol of the spec.
 func (j *backtesting) open(data []train.Series) error {
 	symbols := make([]string, len(data))
 	for i, d := range data {
@@ -47,7 +45,6 @@ func (j *backtesting) open(data []train.Series) error {
 	return nil
 }
 
-// stateFile is the name of an account's state in a checkpoint.
 func stateFile(i int) string {
 	if i == 0 {
 		return backtestState
@@ -55,8 +52,7 @@ func stateFile(i int) string {
 	return fmt.Sprintf("%s.%d", backtestState, i)
 }
 
-// restore brings the states that the checkpoint left. An account that had not
-// begun has none.
+// restore reads the states of a checkpoint. An account that had not begun has none.
 func (j *backtesting) restore(ctx context.Context) error {
 	if j.task.Checkpoint == nil {
 		return nil
@@ -77,7 +73,6 @@ func (j *backtesting) restore(ctx context.Context) error {
 	return nil
 }
 
-// files are the states of the accounts that have begun.
 func (j *backtesting) files() ([]worker.File, error) {
 	var list []worker.File
 	for i, a := range j.accounts {
@@ -93,7 +88,6 @@ func (j *backtesting) files() ([]worker.File, error) {
 	return list, nil
 }
 
-// done is how many bars were traded, of all accounts.
 func (j *backtesting) done() (bars int) {
 	for _, a := range j.accounts {
 		bars += a.state.Bar
@@ -110,7 +104,6 @@ func (j *backtesting) total() (bars, trades int) {
 	return bars, trades
 }
 
-// combine finishes the accounts and adds them up.
 func (j *backtesting) combine() (*backtest.Portfolio, error) {
 	var list []backtest.Account
 	for _, a := range j.accounts {
@@ -123,8 +116,7 @@ func (j *backtesting) combine() (*backtest.Portfolio, error) {
 	return backtest.Combine(j.accounts[0].Bars.Timeframe, list)
 }
 
-// accountResults are those of a portfolio; nil where there is one account, whose
-// figures are the result's own.
+// accountResults are those of several accounts; nil for one.
 func (j *backtesting) accountResults(p *backtest.Portfolio) (list []jobs.AccountResult) {
 	if len(p.Accounts) == 1 {
 		return nil
@@ -145,7 +137,6 @@ func extent(run *backtest.Result) (start, end time.Time) {
 	return time.Unix(run.Time[run.Config.StartBar], 0).UTC(), time.Unix(run.Time[len(run.Time)-1], 0).UTC()
 }
 
-// sample counts the bars that the model had seen and those that it had not.
 func (j *backtesting) sample(p *backtest.Portfolio) jobs.Sample {
 	s := jobs.Sample{Scope: j.spec.Scope, UnseenFrom: unseen(j.model)}
 	for _, run := range p.Accounts {
@@ -159,7 +150,6 @@ func (j *backtesting) sample(p *backtest.Portfolio) jobs.Sample {
 	return s
 }
 
-// holds counts the bars without a signal of all accounts.
 func (j *backtesting) holds() (all metrics.Holds) {
 	for _, a := range j.accounts {
 		h := a.Signals.Holds(a.Config.StartBar)
@@ -171,7 +161,6 @@ func (j *backtesting) holds() (all metrics.Holds) {
 	return all
 }
 
-// ruined tells which accounts were used up; "" where none was.
 func ruined(p *backtest.Portfolio) string {
 	var lost []string
 	for _, a := range p.Accounts {
@@ -190,7 +179,6 @@ func ruined(p *backtest.Portfolio) string {
 	return fmt.Sprintf("the accounts of %s were used up before their last bars", words(lost))
 }
 
-// market names what was traded.
 func marketOf(r jobs.BacktestResult) string {
 	symbols := r.Traded()
 	if len(symbols) == 1 {
@@ -199,8 +187,7 @@ func marketOf(r jobs.BacktestResult) string {
 	return fmt.Sprintf("%s %s (one account each with 1/%d of the capital)", words(symbols), r.Timeframe, len(symbols))
 }
 
-// portfolioOf reads what a backtest stored. One account does not name its symbol in the
-// file; the result does.
+// portfolioOf reads what a backtest stored. A file of one account names no symbol.
 func portfolioOf(file []byte, r jobs.BacktestResult) (*backtest.Portfolio, error) {
 	p, err := backtest.DecodePortfolio(file)
 	if err != nil {

@@ -84,8 +84,11 @@ func TestBacktest_OfSeveralSymbolsIsTheSumOfBacktestsOfEach(t *testing.T) {
 	}
 	final, trades := 0.0, 0
 	for i, a := range r.Accounts {
-		one := resultOf[jobs.BacktestResult](t, o.run(o.backtest(jobs.BacktestRequest{Model: string(model), Symbol: a.Symbol, InitialCapital: &capital}),
-			once(BacktestRunner(best))))
+		one := resultOf[jobs.BacktestResult](
+			t,
+			o.run(o.backtest(jobs.BacktestRequest{Model: string(model), Symbol: a.Symbol, InitialCapital: &capital}),
+				once(BacktestRunner(best))),
+		)
 		if got, want := ktrdr.Hash(mustHash(t, p.Accounts[i])), ktrdr.Hash(mustHash(t, soleAccount(t, o, one))); got != want {
 			t.Errorf("the account of %s has the hash %s, and alone with the same capital %s", a.Symbol, got, want)
 		}

@@ -8,18 +8,16 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sync"
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/worker"
 )
 
-// File returns a file that an operation made. One of a compacted operation that is
-// not there, or damaged, is computed again, by the runner that computed it first and from the same spec,
-// and is checked against its hash and the result hash. CodeNotFound when there is
-// no such file or the bars are gone, CodeMismatch when it is computed differently
-// now.
+// File returns a file that an operation made. A missing or damaged file of a
+// compacted operation is computed again from its spec, and checked against its hash
+// and the result hash. CodeNotFound, or CodeMismatch if it is computed differently.
 func (d *Service) File(ctx context.Context, op ktrdr.Operation, name string) ([]byte, error) {
 	return d.made(ctx, op, name, true)
 }
@@ -29,14 +27,14 @@ func (d *Service) made(ctx context.Context, op ktrdr.Operation, name string, tur
 	if err != nil {
 		return nil, err
 	}
-	stored, err := d.stored(ctx, a)
+	stored, err := library.ReadBlob(ctx, d.cfg.Blobs, a)
 	switch {
 	case err == nil:
 		return stored, nil
 	case !lost(err) || !op.Compacted:
 		return nil, fmt.Errorf("%s of %s: %w", a.Name, op.ID, err)
 	}
-	if b := d.rebuilt.get(a.SHA256); b != nil {
+	if b, known := d.rebuilt.Get(a.SHA256); known {
 		return b, nil
 	}
 	if turn { // a backtest that needs its model computes it in its own turn
@@ -50,23 +48,11 @@ func (d *Service) made(ctx context.Context, op ktrdr.Operation, name string, tur
 	return d.rebuild(ctx, op, a)
 }
 
-// stored reads a blob and proves it.
-func (d *Service) stored(ctx context.Context, a ktrdr.Artifact) ([]byte, error) {
-	f, err := d.cfg.Blobs.Open(ctx, a.SHA256)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }() // only read
-	return readVerified(f, a)
-}
-
-// lost says whether a blob is missing or damaged.
 func lost(err error) bool {
 	code := ktrdr.CodeOf(err)
 	return code == ktrdr.CodeNotFound || code == ktrdr.CodeCorrupt
 }
 
-// fileOf is a file that the result of an operation names.
 func fileOf(op ktrdr.Operation, name string) (ktrdr.Artifact, error) {
 	var r struct {
 		Artifacts []ktrdr.Artifact `json:"artifacts"`
@@ -83,7 +69,6 @@ func fileOf(op ktrdr.Operation, name string) (ktrdr.Artifact, error) {
 	return r.Artifacts[i], nil
 }
 
-// rebuild runs an operation again and returns one of its files.
 func (d *Service) rebuild(ctx context.Context, op ktrdr.Operation, want ktrdr.Artifact) ([]byte, error) {
 	runners := map[ktrdr.Type]worker.Runner{ktrdr.Training: TrainingRunner(d.cfg.Kernel), ktrdr.Backtesting: BacktestRunner(d.cfg.Kernel)}
 	runner, ok := runners[op.Type]
@@ -112,7 +97,7 @@ func (d *Service) rebuild(ctx context.Context, op ktrdr.Operation, want ktrdr.Ar
 				"its figures are those of the version that computed it first",
 			want.Name, op.ID, is, was)
 	}
-	d.rebuilt.put(want.SHA256, files[i].Bytes)
+	d.rebuilt.Put(want.SHA256, files[i].Bytes, len(files[i].Bytes))
 	return files[i].Bytes, nil
 }
 
@@ -126,9 +111,8 @@ func resultHash(result json.RawMessage) (ktrdr.Hash, error) {
 	return r.Hash, nil
 }
 
-// input reads what the spec of a compacted operation names: bars, or the model
-// of the training that belongs to the same research, which may have to be
-// computed again too.
+// input reads what the spec of a compacted operation names: bars, or the model of a
+// training of the same research, which may have to be computed again too.
 func (d *Service) input(ctx context.Context, op ktrdr.Operation, h ktrdr.Hash) (io.ReadCloser, error) {
 	var trained ktrdr.OperationPage
 	if op.Type == ktrdr.Backtesting && op.Parent != "" {
@@ -186,7 +170,6 @@ func (d *Service) Pin(ctx context.Context, id ktrdr.OperationID, pinned bool) (k
 	return op, nil
 }
 
-// restore computes the files of a compacted research and stores them.
 func (d *Service) restore(ctx context.Context, research ktrdr.OperationID) (map[ktrdr.Hash][]byte, error) {
 	children, err := d.cfg.Operations.List(ctx, ktrdr.OperationQuery{
 		Parent: research, Type: []ktrdr.Type{ktrdr.Training, ktrdr.Backtesting}, Status: []ktrdr.Status{ktrdr.Completed}, Limit: 1000,
@@ -213,41 +196,5 @@ func (d *Service) restore(ctx context.Context, research ktrdr.OperationID) (map[
 	return files, nil
 }
 
-// rebuiltCache keeps the files that were computed last: a client that pages through a
-// curve asks for the same one again and again.
-type rebuiltCache struct {
-	mu    sync.Mutex
-	files []rebuiltFile // oldest first
-	size  int
-}
-
-type rebuiltFile struct {
-	hash  ktrdr.Hash
-	bytes []byte
-}
-
+// maxRebuilt bounds the files in memory, for a client that pages through a curve.
 const maxRebuilt = 64 << 20
-
-func (c *rebuiltCache) get(h ktrdr.Hash) []byte {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, f := range c.files {
-		if f.hash == h {
-			return f.bytes
-		}
-	}
-	return nil
-}
-
-func (c *rebuiltCache) put(h ktrdr.Hash, b []byte) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(b) > maxRebuilt || slices.ContainsFunc(c.files, func(f rebuiltFile) bool { return f.hash == h }) {
-		return
-	}
-	c.files, c.size = append(c.files, rebuiltFile{h, b}), c.size+len(b)
-	for c.size > maxRebuilt {
-		c.size -= len(c.files[0].bytes)
-		c.files = slices.Delete(c.files, 0, 1)
-	}
-}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backtest"
+	"github.com/ktrdr/ktrdr/internal/cache"
 	"github.com/ktrdr/ktrdr/jobs"
 )
 
@@ -79,7 +80,7 @@ func TestFile_OfACompactedOperationIsComputedAgainWhereItIsDamaged(t *testing.T)
 	}
 	for name, how := range damages {
 		t.Run(name, func(t *testing.T) {
-			o.desk.rebuilt = rebuiltCache{}
+			o.desk.rebuilt = cache.New[ktrdr.Hash, []byte](maxRebuilt)
 			damage(how)
 			for file, op := range map[string]ktrdr.Operation{jobs.BacktestFile: run, jobs.ModelFile: training} {
 				a, err := fileOf(op, file)

@@ -380,7 +380,10 @@ func TestBacktest_CostsOfTheRequestWin(t *testing.T) {
 	model := string(o.trained(small("epochs: 24", "epochs: 3")))
 	dear := 0.01
 	cheap := resultOf[jobs.BacktestResult](t, o.run(o.backtest(jobs.BacktestRequest{Model: model}), once(BacktestRunner(best))))
-	costly := resultOf[jobs.BacktestResult](t, o.run(o.backtest(jobs.BacktestRequest{Model: model, Commission: &dear}), once(BacktestRunner(best))))
+	costly := resultOf[jobs.BacktestResult](
+		t,
+		o.run(o.backtest(jobs.BacktestRequest{Model: model, Commission: &dear}), once(BacktestRunner(best))),
+	)
 	if costly.Config.Commission != dear || costly.ResultHash == cheap.ResultHash || costly.Metrics.CostTotal <= cheap.Metrics.CostTotal {
 		t.Errorf("commission %v, costs %v against %v, want the request's", costly.Config.Commission, costly.Metrics.CostTotal,
 			cheap.Metrics.CostTotal)
@@ -460,7 +463,10 @@ func TestLoad_ImportsAndTwiceIsOnce(t *testing.T) {
 		t.Error(err)
 	}
 	o.file("imports/bad.csv", "time,open,high,low,close,volume\n2024-01-01T00:00:00Z,1,2,0.5,-1,10\n")
-	if order, err = o.desk.DataLoad(t.Context(), jobs.DataLoadRequest{Path: "imports/bad.csv", Symbol: "EURUSD", Timeframe: "1h"}); err != nil {
+	if order, err = o.desk.DataLoad(
+		t.Context(),
+		jobs.DataLoadRequest{Path: "imports/bad.csv", Symbol: "EURUSD", Timeframe: "1h"},
+	); err != nil {
 		t.Fatal(err)
 	}
 	if op := o.run(order, once(LoadRunner(o.library, markets))); op.Status != ktrdr.Failed || !strings.Contains(op.ErrorMessage, "bad.csv:2") {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/cache"
 	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/neural"
 )
@@ -53,18 +54,16 @@ type Service struct {
 	answers chan struct{} // bounds how many predictions are computed at once
 
 	rebuilds chan struct{} // bounds how many compacted operations are computed again at once
-	rebuilt  rebuiltCache
+	rebuilt  *cache.Cache[ktrdr.Hash, []byte]
 }
 
-// How many results may be decoded, predictions computed, and compacted operations
-// computed again, side by side.
+// How many of each may be computed at once.
 const (
 	decodesAtOnce  = 2
 	answersAtOnce  = 2
 	rebuildsAtOnce = 1
 )
 
-// usualHoldout is the share of the bars that is the holdout of a market.
 const usualHoldout = 0.2
 
 // OpenService opens the Service of a data folder, which must exist.
@@ -77,13 +76,13 @@ func OpenService(c ServiceConfig) (*Service, error) {
 	return &Service{
 		cfg: c, root: root, decodes: make(chan struct{}, decodesAtOnce),
 		answers: make(chan struct{}, answersAtOnce), rebuilds: make(chan struct{}, rebuildsAtOnce),
+		rebuilt: cache.New[ktrdr.Hash, []byte](maxRebuilt),
 	}, nil
 }
 
 // Close closes the data folder.
 func (d *Service) Close() error { return d.root.Close() }
 
-// wrong is a request that must be changed.
 func wrong(format string, args ...any) error { return ktrdr.Errorf(ktrdr.CodeInvalid, format, args...) }
 
 // either is the value of a request that has a singular and a plural form.
@@ -115,7 +114,6 @@ func day(name, text string, end bool) (time.Time, error) {
 	return t.UTC(), nil
 }
 
-// dates reads both bounds.
 func dates(first, last string) (start, end time.Time, err error) {
 	if start, err = day("start_date", first, false); err != nil {
 		return start, end, err
@@ -129,7 +127,6 @@ func dates(first, last string) (start, end time.Time, err error) {
 	return start, end, nil
 }
 
-// operation makes the request that creates an operation.
 func operation(t ktrdr.Type, spec, metadata any) (ktrdr.NewOperation, error) {
 	text, err := json.Marshal(spec)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/ktrdr/ktrdr/backtest"
 	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/jobs"
+	"github.com/ktrdr/ktrdr/library"
 	"github.com/ktrdr/ktrdr/train"
 )
 
@@ -68,7 +69,7 @@ func (d *Service) Backtest(ctx context.Context, r jobs.BacktestRequest) (jobs.Ac
 	return jobs.Accepted{Operation: op, Warnings: told}, err
 }
 
-// spec is what the request says by itself; its bars are still to be found.
+// backtestSpec is what the request says by itself; its bars are still to be found.
 func backtestSpec(r jobs.BacktestRequest, file ktrdr.Artifact, model *train.Model) (spec jobs.BacktestSpec, err error) {
 	spec = jobs.BacktestSpec{
 		Model: file, Scope: jobs.ScopeTest,
@@ -102,7 +103,6 @@ func backtestSpec(r jobs.BacktestRequest, file ktrdr.Artifact, model *train.Mode
 	return spec, nil
 }
 
-// enough refuses a backtest for which no bar is left.
 func enoughToTrade(s jobs.BacktestSpec, m *train.Model, f *found) error {
 	span := tradedSpan(s, m)
 	begins, otherwise := "the backtest begins", ""
@@ -133,11 +133,8 @@ func enoughToTrade(s jobs.BacktestSpec, m *train.Model, f *found) error {
 	return nil
 }
 
-// mostAccounts is how many symbols one backtest trades at most.
 const mostAccounts = 64
 
-// symbols are those to trade: the ones asked for, or all that the model was
-// trained on.
 func tradedSymbols(r jobs.BacktestRequest, m *train.Model) ([]string, error) {
 	asked, err := either(r.Symbol, r.Symbols, "symbol and symbols")
 	if err != nil {
@@ -163,7 +160,6 @@ func tradedSymbols(r jobs.BacktestRequest, m *train.Model) ([]string, error) {
 	return list, nil
 }
 
-// model finds a model's file and reads it, and looks up where it comes from.
 func (d *Service) model(ctx context.Context, r jobs.BacktestRequest) (ktrdr.Artifact, *train.Model, origin, error) {
 	a, training, err := d.modelFile(ctx, r)
 	if err != nil {
@@ -191,7 +187,7 @@ func (d *Service) openModel(ctx context.Context, a ktrdr.Artifact, training ktrd
 	if !training.Compacted {
 		return d.cfg.Blobs.Open(ctx, a.SHA256)
 	}
-	if _, err := d.stored(ctx, a); err == nil {
+	if _, err := library.ReadBlob(ctx, d.cfg.Blobs, a); err == nil {
 		return d.cfg.Blobs.Open(ctx, a.SHA256)
 	}
 	b, err := d.File(ctx, training, jobs.ModelFile)
@@ -204,20 +200,18 @@ func (d *Service) openModel(ctx context.Context, a ktrdr.Artifact, training ktrd
 	return d.cfg.Blobs.Open(ctx, a.SHA256)
 }
 
-// modelFile finds a model's file and the training that made it, which is the
-// zero operation where none of ours did.
+// modelFile finds a model's file and its training, which may be none of ours.
 func (d *Service) modelFile(ctx context.Context, r jobs.BacktestRequest) (a ktrdr.Artifact, training ktrdr.Operation, err error) {
-	named, err := either(r.Model, nonEmpty(r.ModelPath), "model and model_path")
+	name := cmp.Or(r.Model, r.ModelPath)
 	switch {
-	case err != nil:
-		return a, training, err
-	case len(named) == 0 && r.StrategyName == "":
+	case r.Model != "" && r.ModelPath != "":
+		return a, training, wrong("model and model_path are given both: give one of them")
+	case name == "" && r.StrategyName == "":
 		return a, training, wrong("say which model to test: the id of a training, the sha256 of a model file, or its path in the data folder; " +
 			"`ktrdr models` lists them")
-	case len(named) == 0:
+	case name == "":
 		return d.newest(ctx, r.StrategyName)
 	}
-	name := named[0]
 	if id := ktrdr.OperationID(name); id.Valid() {
 		if training, err = d.cfg.Operations.Operation(ctx, id); err != nil {
 			return a, training, err
@@ -247,8 +241,7 @@ func (d *Service) modelFile(ctx context.Context, r jobs.BacktestRequest) (a ktrd
 	return a, training, err
 }
 
-// uploadModel puts a model of the data folder into the blob store: only if it is
-// one, since blobs can be read by all.
+// uploadModel stores a model of the data folder: only a model, as all can read blobs.
 func (d *Service) uploadModel(ctx context.Context, file string) (ktrdr.Artifact, error) {
 	f, err := d.file(file)
 	if err != nil {
@@ -261,14 +254,6 @@ func (d *Service) uploadModel(ctx context.Context, file string) (ktrdr.Artifact,
 	return d.store(ctx, path.Base(file), f)
 }
 
-func nonEmpty(text string) []string {
-	if text == "" {
-		return nil
-	}
-	return []string{text}
-}
-
-// upload puts a file of the data folder into the blob store.
 func (d *Service) upload(ctx context.Context, file string) (ktrdr.Artifact, error) {
 	f, err := d.file(file)
 	if err != nil {
@@ -278,8 +263,7 @@ func (d *Service) upload(ctx context.Context, file string) (ktrdr.Artifact, erro
 	return d.store(ctx, path.Base(file), f)
 }
 
-// file opens a file that a request named where it could have named something
-// else.
+// file opens a file that a request names.
 func (d *Service) file(file string) (*os.File, error) {
 	f, err := d.open(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -288,7 +272,6 @@ func (d *Service) file(file string) (*os.File, error) {
 	return f, err
 }
 
-// modelOf is the model that a training made.
 func modelOf(op ktrdr.Operation) (ktrdr.Artifact, error) {
 	switch {
 	case op.Type != ktrdr.Training:
@@ -305,7 +288,6 @@ func modelOf(op ktrdr.Operation) (ktrdr.Artifact, error) {
 	return r.Model, nil
 }
 
-// newest is the newest model of a strategy, and its training.
 func (d *Service) newest(ctx context.Context, name string) (ktrdr.Artifact, ktrdr.Operation, error) {
 	for op, err := range d.trained(ctx) {
 		if err != nil {

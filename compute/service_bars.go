@@ -3,7 +3,6 @@ package compute
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"sort"
@@ -19,15 +18,13 @@ import (
 	"github.com/ktrdr/ktrdr/train"
 )
 
-// found are series of the library, open, in the order in which a spec names
-// them.
+// found are open series of the library, in the order of a spec.
 type found struct {
 	pinned []jobs.Bars  // as they are in the blob store
 	cut    map[int]bool // series of which only the beginning is left
 	bars   []*market.Bars
 }
 
-// leave keeps the first bars of a series.
 func (f *found) leave(i, bars int) {
 	if f.cut == nil {
 		f.cut = map[int]bool{}
@@ -35,7 +32,6 @@ func (f *found) leave(i, bars int) {
 	f.bars[i], f.cut[i] = f.bars[i].Slice(0, bars), true
 }
 
-// longest is how many bars of a timeframe the longest series has.
 func (f *found) longest(tf market.Timeframe) (n int) {
 	for _, b := range f.bars {
 		if b.Timeframe == tf {
@@ -45,8 +41,7 @@ func (f *found) longest(tf market.Timeframe) (n int) {
 	return n
 }
 
-// agree refuses longer bars that are of another time or another market than the
-// base bars beside them, and tells of those that miss a little.
+// agree is feature.Agree for a request.
 func (f *found) agree(base market.Timeframe, span strategy.Span) (told []string, err error) {
 	if told, err = feature.Agree(f.bars, base, span); err != nil {
 		return nil, wrong("%w", err)
@@ -54,9 +49,7 @@ func (f *found) agree(base market.Timeframe, span strategy.Span) (told []string,
 	return told, nil
 }
 
-// enough refuses a stretch of time in which a symbol has too few bars to train
-// on. Every bar is a sample at best, and a symbol that has next to none would be
-// named by the model without being in it.
+// enough refuses a time in which a symbol has too few bars to train on.
 func (f *found) enough(base market.Timeframe, span strategy.Span) error {
 	var has []string
 	for _, b := range f.bars {
@@ -90,39 +83,19 @@ func (f *found) enough(base market.Timeframe, span strategy.Span) error {
 		train.LeastTraining, base, between, strings.Join(has, ", "))
 }
 
-// find opens the current series of symbols and timeframes and checks them whole:
-// a damaged file is better found here than by a worker. What is missing is said
-// all at once.
+// find opens series: a damaged file is better found here than by a worker.
 func (d *Service) find(ctx context.Context, symbols []string, frames []market.Timeframe) (*found, error) {
-	f := &found{}
-	var missing []error
-	for _, symbol := range symbols {
-		for _, tf := range frames {
-			var b *market.Bars
-			e, err := d.cfg.Library.Info(ctx, symbol, tf)
-			if err == nil {
-				b, err = d.cfg.Library.Open(ctx, e)
-			}
-			switch code := ktrdr.CodeOf(err); {
-			case err == nil:
-				f.pinned, f.bars = append(f.pinned, e.Pinned()), append(f.bars, b)
-			case errors.Is(err, market.ErrNoData):
-				missing = append(missing, d.noData(ctx, symbol, tf))
-			case ctx.Err() != nil, code == ktrdr.CodeUnavailable:
-				return nil, err
-			default:
-				missing = append(missing, err)
-			}
-		}
+	infos, bars, err := d.cfg.Library.OpenAll(ctx, symbols, frames, func(symbol string, tf market.Timeframe) error {
+		return d.noData(ctx, symbol, tf)
+	})
+	f := &found{bars: bars}
+	for _, e := range infos {
+		f.pinned = append(f.pinned, e.Pinned())
 	}
-	if err := errors.Join(missing...); err != nil {
-		return nil, wrong("%w", err)
-	}
-	return f, nil
+	return f, err
 }
 
-// noData says what is missing and what to do about it. Bars of another timeframe
-// are not made into it unasked: whether that is right depends on the market.
+// noData says what is missing and what to do. Nothing is resampled unasked.
 func (d *Service) noData(ctx context.Context, symbol string, tf market.Timeframe) error {
 	entries, _ := d.cfg.Library.List(ctx) // without them the message is shorter
 	var others, symbols []string
@@ -152,8 +125,7 @@ func (d *Service) noData(ctx context.Context, symbol string, tf market.Timeframe
 		note, symbol, tf, otherwise)
 }
 
-// pin names series for a spec. One that was cut is put into the blob store; the
-// others are there.
+// pin names series for a spec. One that was cut is stored first.
 func (d *Service) pin(ctx context.Context, f *found) ([]jobs.Bars, error) {
 	pinned := make([]jobs.Bars, len(f.bars))
 	for i, b := range f.bars {

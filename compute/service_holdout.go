@@ -27,7 +27,8 @@ type MarketFinder interface {
 	FixHoldout(ctx context.Context, market string, from time.Time) (time.Time, error)
 
 	Describe(ctx context.Context, e jobs.SeriesInfo) (library.Placement, error)
-	PlaceSeries(ctx context.Context, l *library.Library, symbol string, tf market.Timeframe, c library.Choice) (jobs.SeriesInfo, library.Placement, error)
+	PlaceSeries(ctx context.Context, l *library.Library, symbol string, tf market.Timeframe,
+		c library.Choice) (jobs.SeriesInfo, library.Placement, error)
 	RenameSeries(ctx context.Context, l *library.Library, from, to string) ([]jobs.SeriesInfo, error)
 }
 
@@ -49,7 +50,6 @@ type holdout struct {
 	from      time.Time // bars that close after this are the holdout
 }
 
-// holdouts are those of several series, in their order.
 type holdouts []holdout
 
 // holdouts finds the markets of series and where their holdouts begin. A market
@@ -144,7 +144,6 @@ func (hs holdouts) cut(f *found, end time.Time) (told []string, err error) {
 	return told, nil
 }
 
-// stops says that bars are left out, from when on and what to do about it.
 func stops(from int64, symbols []string) string {
 	return fmt.Sprintf("the bars after %s are left out: they are the holdout of %s; --open-holdout (open_holdout) reads them and "+
 		"counts as a look", text.Minute(from), words(symbols))
@@ -176,8 +175,7 @@ func (hs holdouts) access(f *found, end time.Time, open bool, from origin) (a ac
 	return a, nil
 }
 
-// enter makes an operation count in the ledger: as a trial, and as a look if it
-// opens a holdout.
+// enter counts an operation as a trial, and as a look if it opens a holdout.
 func (a access) enter(op *ktrdr.NewOperation, key, strategy string, madeUp *bool) {
 	op.Trial, op.Look = a.markets.trial(key, madeUp), a.look
 	if a.look != nil {
@@ -185,7 +183,6 @@ func (a access) enter(op *ktrdr.NewOperation, key, strategy string, madeUp *bool
 	}
 }
 
-// because adds to a refusal that bars were left out.
 func (a access) because(err error) error {
 	if err == nil || a.opens != nil || len(a.told) == 0 {
 		return err
@@ -240,8 +237,7 @@ func (hs holdouts) open(f *found, end time.Time, from origin) (*jobs.Opening, *k
 	return opens, &ktrdr.NewLook{Kind: ktrdr.LookByHand, Research: from.research, Markets: opens.Markets, Spans: text}, nil
 }
 
-// trial counts a request as a trial on the markets of its series. Requests with
-// the same key are one trial.
+// trial counts a request on its markets. Requests with the same key are one trial.
 func (hs holdouts) trial(key string, madeUp *bool) *ktrdr.NewTrial {
 	t := &ktrdr.NewTrial{Key: key, Own: 1, MadeUp: madeUp}
 	for _, h := range hs {
@@ -256,7 +252,6 @@ func (hs holdouts) trial(key string, madeUp *bool) *ktrdr.NewTrial {
 	return t
 }
 
-// withWord adds a word to words that are separated by blanks, once.
 func withWord(words, word string) string {
 	if slices.Contains(strings.Fields(words), word) {
 		return words

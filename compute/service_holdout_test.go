@@ -242,7 +242,11 @@ func TestDesk_AResearchsModelIsTradedOnWhatTheResearchSaw(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.file("models/mine.safetensors", string(o.b.Blobs()[model.SHA256]))
-	own, err := operation(ktrdr.Backtesting, jobs.BacktestSpec{Model: model, Symbol: "EURUSD", Scope: jobs.ScopeTest, Bars: spec.Bars}, about{})
+	own, err := operation(
+		ktrdr.Backtesting,
+		jobs.BacktestSpec{Model: model, Symbol: "EURUSD", Scope: jobs.ScopeTest, Bars: spec.Bars},
+		about{},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,8 +285,10 @@ func TestDesk_RefusesDatesInTheHoldout(t *testing.T) {
 	o := newOffice(t, 2000, "EURUSD")
 	id, ends := o.researchedModel()
 	mine := string(o.trained(small("epochs: 24", "epochs: 1")))
-	past := string(o.run(o.train(jobs.TrainingRequest{StrategyYAML: small("epochs: 24", "epochs: 1"), StartDate: "2015-04-01", OpenHoldout: true}),
-		once(TrainingRunner(best))).ID)
+	past := string(
+		o.run(o.train(jobs.TrainingRequest{StrategyYAML: small("epochs: 24", "epochs: 1"), StartDate: "2015-04-01", OpenHoldout: true}),
+			once(TrainingRunner(best))).ID,
+	)
 	later, before := ends.AddDate(0, 0, 3).Format(time.DateOnly), ends.AddDate(0, 0, -2).Format(time.DateOnly)
 	o.blobs.puts = 0
 	for name, c := range map[string]struct {
@@ -301,7 +307,9 @@ func TestDesk_RefusesDatesInTheHoldout(t *testing.T) {
 				Model: mine, EndDate: before, OpenHoldout: true,
 			}, "no bar after 2015-04-07 18:00, where the holdout begins, would be read: leave out --open-holdout",
 		},
-		"of a research, not reaching":    {jobs.BacktestRequest{Model: string(id), EndDate: before, OpenHoldout: true}, "leave out --open-holdout"},
+		"of a research, not reaching": {
+			jobs.BacktestRequest{Model: string(id), EndDate: before, OpenHoldout: true}, "leave out --open-holdout",
+		},
 		"a strategy that does not exist": {jobs.BacktestRequest{StrategyName: "none", OpenHoldout: true}, "no training of strategy none"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -363,7 +371,10 @@ func TestOpening_IsNotPartOfTheResultHash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if same := resultOf[jobs.BacktestResult](t, o.run(jobs.Accepted{Operation: plain}, once(BacktestRunner(best)))); same.ResultHash != got.ResultHash {
+	if same := resultOf[jobs.BacktestResult](
+		t,
+		o.run(jobs.Accepted{Operation: plain}, once(BacktestRunner(best))),
+	); same.ResultHash != got.ResultHash {
 		t.Errorf("result hash %s with the mark and %s without, want the figures alone in it", got.ResultHash, same.ResultHash)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-// seriesOf is a series of the library and its market.
 func seriesOf(e jobs.SeriesInfo, p library.Placement) jobs.LibrarySeries {
 	return jobs.LibrarySeries{
 		Symbol: e.Symbol, Timeframe: string(e.Timeframe), Hash: e.Hash, Bars: e.Bars,
@@ -22,8 +21,7 @@ func seriesOf(e jobs.SeriesInfo, p library.Placement) jobs.LibrarySeries {
 	}
 }
 
-// Series lists the current series of the library with their markets, and why one
-// cannot be read if that is so.
+// Series lists the current series with their markets and problems.
 func (d *Service) Series(ctx context.Context) ([]jobs.LibrarySeries, error) {
 	entries, err := d.cfg.Library.List(ctx)
 	if err != nil {
@@ -73,8 +71,7 @@ func (d *Service) DeleteSeries(ctx context.Context, symbol, timeframe string) (j
 	return jobs.DeletedSeries{Symbol: symbol, Timeframe: timeframe, Series: len(gone)}, err
 }
 
-// RenameSeries gives all series of a symbol another symbol; CodeNotFound, and
-// CodeConflict where that has one of them.
+// RenameSeries gives all series of a symbol another one; CodeNotFound, CodeConflict.
 func (d *Service) RenameSeries(ctx context.Context, r jobs.RenameRequest) ([]jobs.LibrarySeries, error) {
 	entries, err := d.cfg.Markets.RenameSeries(ctx, d.cfg.Library, r.Symbol, r.NewSymbol)
 	if err != nil {

@@ -22,7 +22,6 @@ type origin struct {
 	markets  map[string]string // of its symbols
 }
 
-// origin finds the research whose training made a model.
 func (d *Service) origin(ctx context.Context, training ktrdr.Operation) (origin, error) {
 	o := origin{training: training.ID, research: training.Parent, markets: map[string]string{}}
 	if o.research == "" {
@@ -65,8 +64,7 @@ func (o origin) stops(hs holdouts) string {
 		o.research, text.Minute(first.Unix()))
 }
 
-// trialKey is the key under which a model is counted: of all backtests of one
-// model and its training, or the research of that, the first is a trial.
+// trialKey is the key under which all backtests of one model count once.
 func (o origin) trialKey(model ktrdr.Artifact) string {
 	switch {
 	case o.research != "":
@@ -77,8 +75,7 @@ func (o origin) trialKey(model ktrdr.Artifact) string {
 	return "model/" + model.SHA256.String()
 }
 
-// madeBy is the newest training that made a model file, however the file was
-// named; the zero operation if none did.
+// madeBy is the newest training that made a model file; zero if none did.
 func (d *Service) madeBy(ctx context.Context, file ktrdr.Hash) (ktrdr.Operation, error) {
 	name := []byte(file.String())
 	for op, err := range d.trained(ctx) {
@@ -123,9 +120,8 @@ func (d *Service) tradable(ctx context.Context, symbols []string, frames []marke
 	return searched, hs, nil
 }
 
-// searchedMarkets are the holdouts of the bars of a research, whatever the
-// library has become since; nil if the research does not name their markets,
-// because an earlier version created it.
+// searchedMarkets are the holdouts of the bars of a research; nil if the research
+// names no markets, because an earlier version created it.
 func (d *Service) searchedMarkets(ctx context.Context, f *found, from origin) (holdouts, error) {
 	hs := make(holdouts, len(f.bars))
 	for i, b := range f.bars {
@@ -145,8 +141,7 @@ func (d *Service) searchedMarkets(ctx context.Context, f *found, from origin) (h
 	return hs, nil
 }
 
-// searched is the bars of symbols as the research saw them, whatever the library
-// has become since; nil if it did not read all of them.
+// searched is the bars as the research saw them; nil if it did not read all of them.
 func (d *Service) searched(ctx context.Context, from origin, symbols []string, frames []market.Timeframe) (*found, error) {
 	f := &found{}
 	for _, symbol := range symbols {

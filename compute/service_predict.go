@@ -16,7 +16,6 @@ import (
 	"github.com/ktrdr/ktrdr/train"
 )
 
-// usualPredicted is how many bars are shown if a request names no number.
 const usualPredicted = 5
 
 // Predict asks a model. The last bar is computed twice, at once and bar by bar as
@@ -77,7 +76,9 @@ func (d *Service) Predict(ctx context.Context, r jobs.PredictionRequest) (jobs.P
 // readable finds how far the bars may be read and, if the holdout is opened,
 // reserves the look before a bar of it is shown. The same model on the same bars
 // is the same look, however often it is asked for.
-func (d *Service) readable(ctx context.Context, r jobs.PredictionRequest, p *jobs.Prediction, file ktrdr.Artifact, from origin, f *found) error {
+func (d *Service) readable(ctx context.Context, r jobs.PredictionRequest, p *jobs.Prediction, file ktrdr.Artifact, from origin,
+	f *found,
+) error {
 	markets, err := d.holdouts(ctx, f.bars)
 	if err != nil {
 		return err
@@ -105,7 +106,6 @@ func (d *Service) readable(ctx context.Context, r jobs.PredictionRequest, p *job
 	return err
 }
 
-// ask fills in what the model says of the last bars.
 func ask(p *jobs.Prediction, m *train.Model, bars []*market.Bars, last int) error {
 	data := train.Series{Symbol: p.Symbol, Bars: bars}
 	said, err := train.PredictLast(m, data, last)

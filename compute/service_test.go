@@ -70,7 +70,8 @@ func TestDesk_SaysWhatIsWrongWithATraining(t *testing.T) {
 			jobs.TrainingRequest{StrategyPath: "strategies/none.yaml"}, "no strategy strategies/none.yaml in the data folder",
 		},
 		"a path out of the folder": {
-			jobs.TrainingRequest{StrategyPath: "../secret.yaml"}, "path escapes from parent; paths are relative to the data folder and stay inside it",
+			jobs.TrainingRequest{StrategyPath: "../secret.yaml"},
+			"path escapes from parent; paths are relative to the data folder and stay inside it",
 		},
 		"an absolute path":         {jobs.TrainingRequest{StrategyPath: outside}, "stay inside"},
 		"a link out of the folder": {jobs.TrainingRequest{StrategyPath: "strategies/link.yaml"}, "stay inside"},
@@ -121,7 +122,8 @@ func TestDesk_SaysWhatIsWrongWithATraining(t *testing.T) {
 		},
 		"a seed beyond JSON": {jobs.TrainingRequest{StrategyName: "mine", Seed: &huge}, "at most 9007199254740992"},
 		"two seeds": {
-			jobs.TrainingRequest{StrategyYAML: small("epochs: 24", "epochs: 24\n  seed: 3"), Seed: &seven}, "fixes its seed to 3, and 7 was asked for",
+			jobs.TrainingRequest{StrategyYAML: small("epochs: 24", "epochs: 24\n  seed: 3"), Seed: &seven},
+			"fixes its seed to 3, and 7 was asked for",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

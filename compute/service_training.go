@@ -29,7 +29,6 @@ type about struct {
 	Warnings []string           `json:"warnings,omitempty"`
 }
 
-// defaultSeed is the seed if neither the request nor the strategy has one.
 const defaultSeed = 1
 
 // Training makes a training of a request. CodeInvalid says what to change.
@@ -70,9 +69,9 @@ func (d *Service) Training(ctx context.Context, r jobs.TrainingRequest) (jobs.Ac
 	return jobs.Accepted{Operation: op, Warnings: told}, err
 }
 
-// trainable checks the bars that were found and pins what may be read of them.
-// missing is what to tell about bars that lack beside others.
-func (d *Service) trainable(ctx context.Context, r jobs.TrainingRequest, s *strategy.Strategy, spec *jobs.TrainingSpec, found *found) (a access,
+// trainable checks the bars and pins what may be read; missing are warnings.
+func (d *Service) trainable(ctx context.Context, r jobs.TrainingRequest, s *strategy.Strategy, spec *jobs.TrainingSpec,
+	found *found) (a access,
 	missing []string, err error,
 ) {
 	markets, err := d.holdouts(ctx, found.bars)
@@ -100,7 +99,7 @@ func (d *Service) trainable(ctx context.Context, r jobs.TrainingRequest, s *stra
 	return a, missing, err
 }
 
-// seed is the one to train with. Two that differ are not guessed between.
+// seedFor is the seed to train with. Two that differ are not guessed between.
 func seedFor(r jobs.TrainingRequest, s *strategy.Strategy) (uint64, error) {
 	own := uint64(s.Training.Seed)
 	switch {
@@ -116,9 +115,8 @@ func seedFor(r jobs.TrainingRequest, s *strategy.Strategy) (uint64, error) {
 	return *r.Seed, nil
 }
 
-// retarget puts a strategy onto the symbols and timeframes that were asked for.
-// Symbols may be any. A timeframe is part of what a strategy means; one that
-// knows a single one can be moved to another.
+// retarget puts a strategy onto the symbols and timeframes that were asked for. Only
+// a strategy of one timeframe can be moved to another: inputs name theirs.
 func retarget(r jobs.TrainingRequest, s *strategy.Strategy, text []byte) (*strategy.Strategy, []byte, error) {
 	symbols, err := either(r.Symbol, r.Symbols, "symbol and symbols")
 	if err != nil {
@@ -132,7 +130,7 @@ func retarget(r jobs.TrainingRequest, s *strategy.Strategy, text []byte) (*strat
 	if err != nil {
 		return nil, nil, err
 	}
-	same := len(frames) == 0 || sameSet(frames, s.Data.Timeframes)
+	same := len(frames) == 0 || slices.Equal(slices.Sorted(slices.Values(frames)), slices.Sorted(slices.Values(s.Data.Timeframes)))
 	if same && (len(symbols) == 0 || slices.Equal(symbols, s.Data.Symbols)) {
 		return s, text, nil
 	}
@@ -171,11 +169,6 @@ func timeframes(names []string) ([]market.Timeframe, error) {
 	return frames, nil
 }
 
-func sameSet(a, b []market.Timeframe) bool {
-	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
-	return slices.Equal(a, b)
-}
-
 // words is a list in a sentence, which a long one is not repeated in.
 func words[T ~string](list []T) string {
 	const most = 8
@@ -189,7 +182,6 @@ func words[T ~string](list []T) string {
 	return strings.Join(texts, ", ")
 }
 
-// source finds the text of a strategy, and its name for messages.
 func (d *Service) source(ctx context.Context, file, name, text string) ([]byte, string, error) {
 	given := 0
 	for _, x := range []string{file, name, text} {
@@ -214,7 +206,6 @@ func (d *Service) source(ctx context.Context, file, name, text string) ([]byte, 
 	return d.byName(ctx, name)
 }
 
-// read reads a strategy of the data folder.
 func (d *Service) read(file string) ([]byte, error) {
 	f, err := d.open(file)
 	if err != nil {
@@ -231,8 +222,7 @@ func (d *Service) read(file string) ([]byte, error) {
 	return b, nil
 }
 
-// backends tells whether a path of the data folder is one of those that the
-// backend keeps for itself: the first token and the database are among them.
+// backends tells whether a path is one of the backend's own, such as the first token.
 func backends(file string) bool {
 	first, _, _ := strings.Cut(strings.ToLower(path.Clean(filepath.ToSlash(file))), "/")
 	return slices.Contains([]string{"token", "backend-id", "lock", "restoring", "blobs", "spool"}, first) ||

@@ -16,7 +16,6 @@ import (
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-// maxStrategies bounds how many files of strategies/ are looked at.
 const maxStrategies = 1000
 
 // StrategyText returns the text of a strategy that can be named.
@@ -25,8 +24,7 @@ func (d *Service) StrategyText(ctx context.Context, name string) ([]byte, error)
 	return text, err
 }
 
-// byName finds a strategy: of strategies/, else the lab's, else one that comes
-// with the program.
+// byName finds a strategy: of strategies/, of the lab, or of the program.
 func (d *Service) byName(ctx context.Context, name string) ([]byte, string, error) {
 	if strings.ContainsAny(name, `/\`) {
 		return nil, "", wrong("strategy_name %q is a path: use strategy_path", name)
@@ -66,8 +64,7 @@ func (d *Service) byName(ctx context.Context, name string) ([]byte, string, erro
 		name, hint, name, library.StrategiesDir, strings.Join(names, ", "))
 }
 
-// Strategies lists the strategies that can be named here, by name. Of those
-// with one name the first is listed that byName finds.
+// Strategies lists the strategies by name, each as byName finds it.
 func (d *Service) Strategies(ctx context.Context) ([]jobs.Strategy, error) {
 	files, err := d.strategyFiles()
 	if err != nil {
@@ -106,14 +103,12 @@ func (d *Service) Strategies(ctx context.Context) ([]jobs.Strategy, error) {
 	return list, nil
 }
 
-// strategyFile is a file of strategies/.
 type strategyFile struct {
 	name, path string
 	text       []byte
 	err        error // why there is no text
 }
 
-// strategyFiles reads the files of strategies/.
 func (d *Service) strategyFiles() ([]strategyFile, error) {
 	names, err := fs.ReadDir(d.root.FS(), library.StrategiesDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

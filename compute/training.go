@@ -16,7 +16,6 @@ import (
 	"github.com/ktrdr/ktrdr/worker"
 )
 
-// checkpointEpochs is how many epochs lie between two checkpoints.
 const checkpointEpochs = 10
 
 // TrainingRunner runs trainings, with the preferred kernel where it gives the
@@ -129,13 +128,13 @@ func (j *training) epochs(ctx context.Context) error {
 		cut(nil)
 		switch {
 		case err == nil || errors.Is(err, errDue) && ctx.Err() == nil:
-		case stopped(ctx, err) || errors.Is(err, errDue):
-			return j.interrupted(ctx)
+		case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) || errors.Is(err, errDue):
+			return j.keep(ctx, j.task.Interrupted)
 		default:
 			return fmt.Errorf("strategy %s: %w", j.strategy.Name, err)
 		}
 		if at := step(j.run.Progress()); !j.run.Done() && j.saves.due(at) {
-			if err := j.save(ctx, at); err != nil {
+			if err := j.keep(ctx, j.saves.save); err != nil {
 				return err
 			}
 		}
@@ -143,27 +142,19 @@ func (j *training) epochs(ctx context.Context) error {
 	return nil
 }
 
-func (j *training) save(ctx context.Context, at int64) error {
+// keep stores the state of the run.
+func (j *training) keep(ctx context.Context, store storeState) error {
 	state, err := j.run.MarshalBinary()
 	if err != nil {
 		return err
 	}
-	return j.saves.save(ctx, at, j.place(), worker.File{Name: trainingState, Bytes: state})
-}
-
-func (j *training) interrupted(ctx context.Context) error {
-	state, err := j.run.MarshalBinary()
-	if err != nil {
-		return err
-	}
-	return j.task.Interrupted(ctx, step(j.run.Progress()), j.place(), worker.File{Name: trainingState, Bytes: state})
+	return store(ctx, step(j.run.Progress()), j.place(), worker.File{Name: trainingState, Bytes: state})
 }
 
 func (j *training) place() place {
 	return place{Epoch: j.run.Epochs(), Batch: j.run.Progress().Batch}
 }
 
-// tell says how far the training is.
 func (j *training) tell(p train.Progress) {
 	done, total := step(p), int64(p.Epochs)*int64(p.Batches)
 	f := jobs.ProgressContext{Epoch: p.Epoch, Epochs: p.Epochs, Loss: &p.Loss, Accuracy: &p.Accuracy}
@@ -180,7 +171,6 @@ func (j *training) tell(p train.Progress) {
 	})
 }
 
-// finish judges the model and makes it the record of the operation.
 func (j *training) finish() (json.RawMessage, error) {
 	model, judged, err := j.run.Finish()
 	if err != nil {
@@ -217,7 +207,6 @@ func (j *training) finish() (json.RawMessage, error) {
 	return json.Marshal(result)
 }
 
-// sentence is the result for people.
 func trainingSummary(r jobs.TrainingResult) string {
 	t := r.Training
 	text := fmt.Sprintf("%s: %d epochs, the model is that of epoch %d", r.Strategy, t.EpochsTrained, t.BestEpoch)

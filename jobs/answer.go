@@ -30,8 +30,7 @@ type PredictedBar struct {
 	Answers    []float32 `json:"answers"` // probabilities of the classes, or the forecast return; empty without features
 }
 
-// Page says which part of a backtest's columns is wanted, and whether what the
-// whole curve shows is.
+// Page says which columns of a backtest are wanted, and which part of them.
 type Page struct {
 	Trades, Equity, Positions, Curve, Returns bool
 	From, Limit                               int
@@ -51,8 +50,7 @@ type Columns struct {
 	More      bool    // a page further on has anything
 }
 
-// AccountColumns is the page of one symbol of a backtest of several, at the times
-// of the sum.
+// AccountColumns is the page of one of several symbols, at the times of the sum.
 type AccountColumns struct {
 	Symbol    string  `json:"symbol"`
 	Equity    []Point `json:"equity,omitempty"`

@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"iter"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -78,22 +77,6 @@ type Sample struct {
 
 // Traded are the symbols of a backtest, in the order of its accounts.
 func (r BacktestResult) Traded() []string { return traded(r.Symbol, r.Symbols) }
-
-// Configs yields the symbols of a backtest, in the order of its accounts, with
-// how each was traded.
-func (r BacktestResult) Configs() iter.Seq2[string, backtest.Config] {
-	return func(yield func(string, backtest.Config) bool) {
-		if len(r.Accounts) == 0 {
-			yield(r.Symbol, r.Config)
-			return
-		}
-		for _, a := range r.Accounts {
-			if !yield(a.Symbol, a.Config) {
-				return
-			}
-		}
-	}
-}
 
 // AccountResult is what one symbol of a portfolio ended with.
 type AccountResult struct {

@@ -232,8 +232,7 @@ func (m ImportMode) Validate() error {
 	return ktrdr.Errorf(ktrdr.CodeInvalid, "mode %q is unknown: use replace or append", string(m))
 }
 
-// Exists refuses an import of a series that exists, unless the mode says what to
-// do about it.
+// Exists refuses an import of a series that exists, unless the mode allows it.
 func (m ImportMode) Exists(e SeriesInfo) error {
 	if m != ImportNew {
 		return nil

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -27,6 +26,14 @@ type Library struct {
 // NewLibrary makes the library of a store and its blobs.
 func NewLibrary(store ktrdr.Library, blobs Blobs) *Library { return &Library{store, blobs} }
 
+func infosOf(rows []ktrdr.StoredBars) []jobs.SeriesInfo {
+	infos := make([]jobs.SeriesInfo, len(rows))
+	for i, s := range rows {
+		infos[i] = infoOf(s)
+	}
+	return infos
+}
+
 func infoOf(s ktrdr.StoredBars) jobs.SeriesInfo {
 	return jobs.SeriesInfo{
 		Symbol: s.Symbol, Timeframe: market.Timeframe(s.Timeframe), Hash: s.Hash, Bars: s.Bars, First: s.First.Unix(), Last: s.Last.Unix(),
@@ -42,15 +49,10 @@ func (l *Library) History(ctx context.Context) ([]jobs.SeriesInfo, error) { retu
 
 func (l *Library) list(ctx context.Context, old bool) ([]jobs.SeriesInfo, error) {
 	rows, err := l.store.Bars(ctx, old)
-	entries := make([]jobs.SeriesInfo, len(rows))
-	for i, s := range rows {
-		entries[i] = infoOf(s)
-	}
-	return entries, err
+	return infosOf(rows), err
 }
 
-// Info describes the current series of a symbol and timeframe. Where there is
-// none the error is market.ErrNoData.
+// Info describes a current series. The error is market.ErrNoData if there is none.
 func (l *Library) Info(ctx context.Context, symbol string, tf market.Timeframe) (jobs.SeriesInfo, error) {
 	s, err := l.store.BarsOf(ctx, symbol, string(tf))
 	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
@@ -59,8 +61,7 @@ func (l *Library) Info(ctx context.Context, symbol string, tf market.Timeframe) 
 	return infoOf(s), err
 }
 
-// Get reads the current series of a symbol and timeframe, checked to its last
-// byte. Without such bars the error is market.ErrNoData.
+// Get reads a current series. The error is market.ErrNoData if there is none.
 func (l *Library) Get(ctx context.Context, symbol string, tf market.Timeframe) (*market.Bars, error) {
 	e, err := l.Info(ctx, symbol, tf)
 	if err != nil {
@@ -69,24 +70,51 @@ func (l *Library) Get(ctx context.Context, symbol string, tf market.Timeframe) (
 	return l.Open(ctx, e)
 }
 
-// Open reads a series, current or not, checked to its last byte.
-func (l *Library) Open(ctx context.Context, e jobs.SeriesInfo) (*market.Bars, error) {
-	r, err := l.blobs.Open(ctx, e.File.SHA256)
-	if err == nil {
-		var data []byte
-		data, err = io.ReadAll(io.LimitReader(r, e.File.Size+1))
-		if err = errors.Join(err, r.Close()); err == nil {
+// OpenAll reads the current series of symbols and timeframes, checked to their last
+// bytes. The error names all that cannot be read, with what noData says of a series
+// that the library does not have: CodeInvalid.
+func (l *Library) OpenAll(ctx context.Context, symbols []string, frames []market.Timeframe,
+	noData func(symbol string, tf market.Timeframe) error,
+) (infos []jobs.SeriesInfo, bars []*market.Bars, err error) {
+	var missing []error
+	for _, symbol := range symbols {
+		for _, tf := range frames {
 			var b *market.Bars
-			if b, err = market.Decode(data); err == nil {
-				if b.Symbol == e.Symbol && b.Timeframe == e.Timeframe && b.Hash() == e.Hash {
-					return b, nil
-				}
-				err = fmt.Errorf("the file holds %s %s with another hash", b.Symbol, b.Timeframe)
+			e, err := l.Info(ctx, symbol, tf)
+			if err == nil {
+				b, err = l.Open(ctx, e)
+			}
+			switch {
+			case err == nil:
+				infos, bars = append(infos, e), append(bars, b)
+			case errors.Is(err, market.ErrNoData):
+				missing = append(missing, noData(symbol, tf))
+			case ctx.Err() != nil, ktrdr.CodeOf(err) == ktrdr.CodeUnavailable:
+				return nil, nil, err
+			default:
+				missing = append(missing, err)
 			}
 		}
 	}
-	switch code := ktrdr.CodeOf(err); {
-	case ctx.Err() != nil, code == ktrdr.CodeUnavailable:
+	if err := errors.Join(missing...); err != nil {
+		return nil, nil, wrong("%w", err)
+	}
+	return infos, bars, nil
+}
+
+// Open reads a series, current or not, checked to its last byte.
+func (l *Library) Open(ctx context.Context, e jobs.SeriesInfo) (*market.Bars, error) {
+	data, err := ReadBlob(ctx, l.blobs, e.File)
+	if err == nil {
+		var b *market.Bars
+		if b, err = market.Decode(data); err == nil {
+			if b.Symbol == e.Symbol && b.Timeframe == e.Timeframe && b.Hash() == e.Hash {
+				return b, nil
+			}
+			err = fmt.Errorf("the file holds %s %s with another hash", b.Symbol, b.Timeframe)
+		}
+	}
+	if ctx.Err() != nil || ktrdr.CodeOf(err) == ktrdr.CodeUnavailable {
 		return nil, err
 	}
 	return nil, ktrdr.Errorf(ktrdr.CodeCorrupt,
@@ -94,8 +122,7 @@ func (l *Library) Open(ctx context.Context, e jobs.SeriesInfo) (*market.Bars, er
 			"or restore the blob from a backup (`ktrdr doctor` names it): %w", e.Symbol, e.Timeframe, err)
 }
 
-// Problem says why the file of a series cannot be read, as far as its presence
-// and size tell; empty when nothing is wrong.
+// Problem says why a file cannot be read, by its presence and size; "" if it can.
 func (l *Library) Problem(ctx context.Context, e jobs.SeriesInfo) (string, error) {
 	info, err := l.blobs.Stat(ctx, e.File.SHA256)
 	switch code := ktrdr.CodeOf(err); {
@@ -125,8 +152,7 @@ type Import struct {
 	By      *Importer // nil: it is not an operation that imports
 }
 
-// Importer is an operation that imports. It imports once: run again, it has its
-// first result and changes nothing.
+// Importer is an operation that imports once: run again, it has its first result.
 type Importer struct {
 	Operation ktrdr.OperationID
 	Epoch     ktrdr.Epoch
@@ -146,10 +172,9 @@ type Imported struct {
 // importTries is how often an import is tried while others change the same series.
 const importTries = 5
 
-// Import adds a series: all of it, with its market, or nothing. The series that it replaces stays
-// readable for whatever was pinned to it. CodeConflict when the series exists and
-// the mode does not say what to do. The error is a market.InvalidError where the
-// series breaks a rule.
+// Import adds a series with its market, or nothing. The series that it replaces stays
+// readable for specs that name it. CodeConflict if the series exists and the mode
+// does not say what to do; market.InvalidError if the series breaks a rule.
 func (l *Library) Import(ctx context.Context, im Import) (out Imported, err error) {
 	if im.By != nil {
 		if out.Result, err = l.ImportResult(ctx, im.By.Operation); err != nil || out.Result != nil {
@@ -227,7 +252,6 @@ func (l *Library) importOnce(ctx context.Context, im Import) (out Imported, over
 	return out, false, err
 }
 
-// addTo adds a series and notes in out how it is stored.
 func (l *Library) addTo(ctx context.Context, out *Imported, n ktrdr.NewBars, question string, by *Importer) error {
 	if by == nil {
 		added, err := l.store.AddBars(ctx, n)
@@ -248,8 +272,7 @@ func (l *Library) addTo(ctx context.Context, out *Imported, n ktrdr.NewBars, que
 	return err
 }
 
-// appended adds bars to those of a series. They belong to its market: that is
-// what adding them says.
+// appended adds bars to a series, and so to its market.
 func (l *Library) appended(ctx context.Context, was jobs.SeriesInfo, add *market.Bars) (*market.Bars, Choice, *market.Merged, error) {
 	old, err := l.Open(ctx, was)
 	if err != nil {
@@ -259,7 +282,6 @@ func (l *Library) appended(ctx context.Context, was jobs.SeriesInfo, add *market
 	return b, Choice{series: &was, why: "more bars of the same series"}, &merged, err
 }
 
-// newBars puts a series into the blob store.
 func (l *Library) newBars(ctx context.Context, b *market.Bars, origin ktrdr.BarsOrigin, source string) (ktrdr.NewBars, error) {
 	pinned, err := PinBars(ctx, l.blobs, b, "")
 	if err != nil {
@@ -278,11 +300,7 @@ func (l *Library) newBars(ctx context.Context, b *market.Bars, origin ktrdr.Bars
 // operation stays readable for it, and the market keeps its trials and looks.
 func (l *Library) Delete(ctx context.Context, symbol string, tf market.Timeframe) ([]jobs.SeriesInfo, error) {
 	rows, err := l.store.DeleteBars(ctx, symbol, string(tf))
-	entries := make([]jobs.SeriesInfo, len(rows))
-	for i, s := range rows {
-		entries[i] = infoOf(s)
-	}
-	return entries, err
+	return infosOf(rows), err
 }
 
 // Rename gives all series of a symbol another one. They stay in their markets.
@@ -373,5 +391,4 @@ func (l *Library) ImportResult(ctx context.Context, id ktrdr.OperationID) (json.
 	return l.store.ImportResult(ctx, id)
 }
 
-// wrong is a request that must be changed.
 func wrong(format string, args ...any) error { return ktrdr.Errorf(ktrdr.CodeInvalid, format, args...) }

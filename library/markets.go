@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/cache"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 )
@@ -38,8 +39,9 @@ type MarketLedger interface {
 type Markets struct {
 	ledger MarketLedger
 	blobs  Blobs
-	cache  *priceCache
-	turn   chan struct{} // one series at a time is compared
+	prices *cache.Cache[ktrdr.Hash, *market.Prices] // decoded, by the hash of their blob
+	pairs  *cache.Cache[[2]ktrdr.Hash, bool]        // whether the first prices contain the second
+	turn   chan struct{}                            // one series at a time is compared
 
 	mu    sync.Mutex
 	asked map[ktrdr.Hash]asked
@@ -51,13 +53,21 @@ type asked struct {
 	question string
 }
 
+const (
+	cacheBytes = 256 << 20
+	closeBytes = 16 // what one close takes: its time and its logarithm
+	cachePairs = 100_000
+)
+
 // NewMarkets makes Markets.
 func NewMarkets(l MarketLedger, b Blobs) *Markets {
-	return &Markets{ledger: l, blobs: b, cache: newPriceCache(), turn: make(chan struct{}, 1), asked: map[ktrdr.Hash]asked{}}
+	return &Markets{
+		ledger: l, blobs: b, turn: make(chan struct{}, 1), asked: map[ktrdr.Hash]asked{},
+		prices: cache.New[ktrdr.Hash, *market.Prices](cacheBytes), pairs: cache.New[[2]ktrdr.Hash, bool](cachePairs),
+	}
 }
 
-// Choice is what a user says about the market of a series. The zero Choice says
-// nothing.
+// Choice is what a user says about the market of a series; zero says nothing.
 type Choice struct {
 	SameAs string // a symbol or the id of a market
 	New    bool
@@ -153,8 +163,7 @@ func (m *Markets) place(ctx context.Context, b *market.Bars, c Choice, store sto
 	return Placement{}, err
 }
 
-// resolved names the market of the series that a choice knows. One that has no
-// market yet says nothing.
+// resolved names the market of the series that a choice knows, if it has one.
 func (m *Markets) resolved(ctx context.Context, c Choice) (Choice, error) {
 	if c.series == nil {
 		return c, nil
@@ -171,7 +180,6 @@ func (m *Markets) resolved(ctx context.Context, c Choice) (Choice, error) {
 	return Choice{SameAs: c.SameAs, New: c.New}, nil
 }
 
-// again places a series that has a market.
 func (m *Markets) again(ctx context.Context, b *market.Bars, known ktrdr.MarketSeries, c Choice, store storeSeries) (Placement, error) {
 	if c.New {
 		return Placement{}, ktrdr.Errorf(ktrdr.CodeConflict,
@@ -199,7 +207,6 @@ func (m *Markets) again(ctx context.Context, b *market.Bars, known ktrdr.MarketS
 	return m.stored(ctx, series)
 }
 
-// stored is where a series was put.
 func (m *Markets) stored(ctx context.Context, s ktrdr.NewSeries) (Placement, error) {
 	now, err := m.ledger.SeriesOf(ctx, s.Symbol, s.Timeframe, s.Hash)
 	if err != nil {
@@ -216,7 +223,6 @@ func (m *Markets) placed(ctx context.Context, s ktrdr.MarketSeries) (Placement, 
 // errOvertaken says that a series was added while another was compared.
 var errOvertaken = errors.New("other series are added all the time: try again")
 
-// assign finds the market of a series that has none.
 func (m *Markets) assign(ctx context.Context, b *market.Bars, c Choice, store storeSeries) (Placement, error) {
 	all, err := m.ledger.Series(ctx)
 	if err != nil {
@@ -263,7 +269,6 @@ func (m *Markets) assign(ctx context.Context, b *market.Bars, c Choice, store st
 	return m.stored(ctx, series)
 }
 
-// newSeries describes a series that is to be assigned to a market.
 func newSeries(b *market.Bars, reason string) ktrdr.NewSeries {
 	s := ktrdr.NewSeries{MarketSeries: ktrdr.MarketSeries{
 		Symbol: b.Symbol, Timeframe: string(b.Timeframe), Hash: b.Hash(), Bars: b.Len(), Reason: reason,
@@ -274,8 +279,7 @@ func newSeries(b *market.Bars, reason string) ktrdr.NewSeries {
 	return s
 }
 
-// Question is what the user must decide about a series that has no market. It
-// is empty where its prices decide.
+// Question is what the user must decide about a series; "" if its prices decide.
 func (m *Markets) Question(ctx context.Context, b *market.Bars) (string, error) {
 	all, err := m.ledger.Series(ctx)
 	if err != nil {

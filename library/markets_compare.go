@@ -5,9 +5,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -16,10 +14,8 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-// nameOf is a series in sentences.
 func nameOf(b *market.Bars) string { return b.Symbol + " " + string(b.Timeframe) }
 
-// compare compares a series with those that have a market.
 func (m *Markets) compare(ctx context.Context, b *market.Bars, all []ktrdr.MarketSeries) (market.Decision, error) {
 	all = slices.DeleteFunc(slices.Clone(all), func(s ktrdr.MarketSeries) bool { return s.Prices.Size == 0 || !meets(s, b) })
 	all, err := m.representatives(ctx, all)
@@ -30,30 +26,25 @@ func (m *Markets) compare(ctx context.Context, b *market.Bars, all []ktrdr.Marke
 	for _, s := range all {
 		known = append(known, market.Known{
 			Market: s.Market, Series: s.Symbol + " " + s.Timeframe,
-			Prices: func() (*market.Prices, error) { return m.prices(ctx, s) },
+			Prices: func() (*market.Prices, error) { return m.keptPrices(ctx, s) },
 		})
 	}
 	return market.Decide(market.NewPrices(b), known)
 }
 
-// prices reads the kept prices of a series, unless they are in memory.
-func (m *Markets) prices(ctx context.Context, s ktrdr.MarketSeries) (*market.Prices, error) {
+func (m *Markets) keptPrices(ctx context.Context, s ktrdr.MarketSeries) (*market.Prices, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if p := m.cache.get(s.Prices.SHA256); p != nil {
+	if p, known := m.prices.Get(s.Prices.SHA256); known {
 		return p, nil
 	}
-	r, err := m.blobs.Open(ctx, s.Prices.SHA256)
+	text, err := ReadBlob(ctx, m.blobs, s.Prices)
 	if err == nil {
-		var text []byte
-		text, err = io.ReadAll(r)
-		if err = errors.Join(err, r.Close()); err == nil {
-			var p *market.Prices
-			if p, err = market.DecodePrices(text); err == nil {
-				m.cache.put(s.Prices.SHA256, p)
-				return p, nil
-			}
+		var p *market.Prices
+		if p, err = market.DecodePrices(text); err == nil {
+			m.prices.Put(s.Prices.SHA256, p, p.Len()*closeBytes)
+			return p, nil
 		}
 	}
 	if code := ktrdr.CodeOf(err); code == ktrdr.CodeUnavailable || ctx.Err() != nil {
@@ -65,7 +56,6 @@ func (m *Markets) prices(ctx context.Context, s ktrdr.MarketSeries) (*market.Pri
 		s.Symbol, s.Timeframe, err)
 }
 
-// keep puts the prices of a series into the blob store, unless they are there.
 func (m *Markets) keep(ctx context.Context, b *market.Bars) (ktrdr.Artifact, error) {
 	text := market.EncodePrices(market.NewPrices(b))
 	a := ktrdr.Artifact{Name: fmt.Sprintf("%s_%s.prices", b.Symbol, b.Timeframe), SHA256: sha256.Sum256(text), Size: int64(len(text))}
@@ -133,7 +123,6 @@ next:
 	return out, nil
 }
 
-// contains tells whether the prices of a series are in a longer one.
 func (m *Markets) contains(ctx context.Context, longer, s ktrdr.MarketSeries) (bool, error) {
 	if longer.First.After(s.Last) || longer.Last.Before(s.First) {
 		return false, nil
@@ -142,18 +131,18 @@ func (m *Markets) contains(ctx context.Context, longer, s ktrdr.MarketSeries) (b
 		return true, nil
 	}
 	pair := [2]ktrdr.Hash{longer.Prices.SHA256, s.Prices.SHA256}
-	if is, known := m.cache.pair(pair); known {
+	if is, known := m.pairs.Get(pair); known {
 		return is, nil
 	}
-	all, err := m.prices(ctx, longer)
+	all, err := m.keptPrices(ctx, longer)
 	if err != nil {
 		return false, err
 	}
-	part, err := m.prices(ctx, s)
+	part, err := m.keptPrices(ctx, s)
 	if err != nil {
 		return false, err
 	}
 	is := market.Contains(all, part)
-	m.cache.setPair(pair, is)
+	m.pairs.Put(pair, is, 1)
 	return is, nil
 }

@@ -60,8 +60,7 @@ func (m *Markets) placeStored(ctx context.Context, l *Library, e jobs.SeriesInfo
 	return m.Place(ctx, b, Choice{})
 }
 
-// PlaceBeside is Place for a series beside those of a library: a symbol that
-// the choice names is assigned first if it has no market yet.
+// PlaceBeside is Place. A symbol that the choice names is assigned first.
 func (m *Markets) PlaceBeside(ctx context.Context, l *Library, b *market.Bars, c Choice) (Placement, error) {
 	if err := m.placeNamed(ctx, l, c); err != nil {
 		return Placement{}, err
@@ -69,8 +68,7 @@ func (m *Markets) PlaceBeside(ctx context.Context, l *Library, b *market.Bars, c
 	return m.Place(ctx, b, c)
 }
 
-// placeNamed assigns the series of the symbol that a choice names, by their
-// prices.
+// placeNamed assigns the series of the symbol that a choice names.
 func (m *Markets) placeNamed(ctx context.Context, l *Library, c Choice) error {
 	if c.SameAs == "" {
 		return nil
@@ -85,8 +83,7 @@ func (m *Markets) placeNamed(ctx context.Context, l *Library, c Choice) error {
 	return errors.Join(err, undecided)
 }
 
-// renamed assigns a series under a new symbol to the market of its old one. It
-// is nil where the user must still say which that is.
+// renamed puts a series under a new symbol into its market; nil if that is undecided.
 func (m *Markets) renamed(ctx context.Context, b *market.Bars, to string) (*ktrdr.NewSeries, error) {
 	old, err := m.Place(ctx, b, Choice{})
 	if err != nil || old.Question != "" {
@@ -101,7 +98,9 @@ func (m *Markets) renamed(ctx context.Context, b *market.Bars, to string) (*ktrd
 }
 
 // PlaceSeries assigns the current series of a symbol and timeframe.
-func (m *Markets) PlaceSeries(ctx context.Context, l *Library, symbol string, tf market.Timeframe, c Choice) (jobs.SeriesInfo, Placement, error) {
+func (m *Markets) PlaceSeries(ctx context.Context, l *Library, symbol string, tf market.Timeframe,
+	c Choice,
+) (jobs.SeriesInfo, Placement, error) {
 	e, err := l.Info(ctx, symbol, tf)
 	if err != nil {
 		return e, Placement{}, err
@@ -114,8 +113,7 @@ func (m *Markets) PlaceSeries(ctx context.Context, l *Library, symbol string, tf
 	return e, p, err
 }
 
-// RenameSeries gives all series of a symbol another symbol; they stay in their
-// markets.
+// RenameSeries gives all series of a symbol another one, in their markets.
 func (m *Markets) RenameSeries(ctx context.Context, l *Library, from, to string) ([]jobs.SeriesInfo, error) {
 	return l.Rename(ctx, m, from, to)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/internal/cache"
 	"github.com/ktrdr/ktrdr/jobs"
 	"github.com/ktrdr/ktrdr/market"
 )
@@ -446,12 +447,12 @@ func TestMarkets_KeptPricesAreReadOnce(t *testing.T) {
 	}
 
 	r = newRegistry(t)
-	r.cache.limit = 3000*closeBytes + 1 // one series
+	r.prices = cache.New[ktrdr.Hash, *market.Prices](3000*closeBytes + 1) // one series
 	for seed := range uint64(4) {
 		r.place(made(fmt.Sprintf("MORE%d", seed), 3000, 10+seed), Choice{})
 	}
-	if n := len(r.cache.prices); n != 1 || r.cache.bytes != 3000*closeBytes {
-		t.Errorf("%d series of %d bytes are in memory, want one", n, r.cache.bytes)
+	if n := r.prices.Len(); n != 1 {
+		t.Errorf("%d series are in memory, want one", n)
 	}
 }
 

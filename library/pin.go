@@ -19,9 +19,9 @@ type Blobs interface {
 	Stat(ctx context.Context, h ktrdr.Hash) (ktrdr.BlobInfo, error)
 }
 
-// PinBars puts a series into the blob store, unless it is there and intact. A
-// damaged blob is replaced. kind is part of its name. The series is encoded twice, the first time only for its hash, and
-// never into a file that a dying process would leave behind.
+// PinBars puts a series into the blob store, unless it is there and intact. kind is
+// part of its name. The series is encoded twice, the first time only for its hash:
+// no file is left behind if the process dies.
 func PinBars(ctx context.Context, blobs Blobs, b *market.Bars, kind string) (jobs.Bars, error) {
 	sum := &summed{Hash: sha256.New()}
 	if err := market.Encode(sum, b); err != nil {
@@ -29,7 +29,9 @@ func PinBars(ctx context.Context, blobs Blobs, b *market.Bars, kind string) (job
 	}
 	pinned := jobs.Bars{
 		Symbol: b.Symbol, Timeframe: b.Timeframe, Hash: b.Hash(),
-		Artifact: ktrdr.Artifact{Name: barsName(b, kind), SHA256: ktrdr.Hash(sum.Sum(nil)), Size: sum.size},
+		Artifact: ktrdr.Artifact{
+			Name: fmt.Sprintf("%s_%s%s%s", b.Symbol, b.Timeframe, kind, market.Suffix), SHA256: ktrdr.Hash(sum.Sum(nil)), Size: sum.size,
+		},
 	}
 	if there, err := isIntact(ctx, blobs, pinned.Artifact); there || err != nil {
 		return pinned, err
@@ -46,7 +48,6 @@ func PinBars(ctx context.Context, blobs Blobs, b *market.Bars, kind string) (job
 	return pinned, err
 }
 
-// isIntact tells whether a blob is there with the right bytes.
 func isIntact(ctx context.Context, blobs Blobs, a ktrdr.Artifact) (bool, error) {
 	info, err := blobs.Stat(ctx, a.SHA256) // a row may name what it tells of
 	if ktrdr.CodeOf(err) == ktrdr.CodeNotFound || (err == nil && info.Size != a.Size) {
@@ -67,7 +68,6 @@ func isIntact(ctx context.Context, blobs Blobs, a ktrdr.Artifact) (bool, error) 
 	return ktrdr.Hash(sum.Sum(nil)) == a.SHA256, nil
 }
 
-// summed is a hash that counts.
 type summed struct {
 	hash.Hash
 	size int64
@@ -78,6 +78,24 @@ func (s *summed) Write(p []byte) (int, error) {
 	return s.Hash.Write(p)
 }
 
-func barsName(b *market.Bars, kind string) string {
-	return fmt.Sprintf("%s_%s%s%s", b.Symbol, b.Timeframe, kind, market.Suffix)
+// ReadVerified reads a blob to its end and compares its hash.
+func ReadVerified(r io.Reader, a ktrdr.Artifact) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, a.Size+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", a.Name, err)
+	}
+	if sha256.Sum256(data) != a.SHA256 {
+		return nil, ktrdr.Errorf(ktrdr.CodeCorrupt, "%s: its bytes do not match its hash", a.Name)
+	}
+	return data, nil
+}
+
+// ReadBlob reads a blob to its end and compares its hash.
+func ReadBlob(ctx context.Context, blobs Blobs, a ktrdr.Artifact) ([]byte, error) {
+	f, err := blobs.Open(ctx, a.SHA256)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // only read
+	return ReadVerified(f, a)
 }

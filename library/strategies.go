@@ -9,6 +9,7 @@ import (
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
+// Outline describes a strategy by its text, and says what is wrong with it.
 func Outline(name string, text []byte) jobs.Strategy {
 	o := jobs.Strategy{Name: name}
 	s, warnings, err := strategy.Parse(text, name)
@@ -34,8 +35,7 @@ type NewStrategy struct {
 	Replace bool   // take the place of one with the same name
 }
 
-// AddStrategy gives the lab a strategy. One that is wrong is refused.
-// CodeConflict when there is another with the name.
+// AddStrategy gives the lab a valid strategy. CodeConflict if the name is taken.
 func (l *Library) AddStrategy(ctx context.Context, n NewStrategy) (jobs.Strategy, error) {
 	if len(n.Text) > MaxStrategy {
 		return jobs.Strategy{}, wrong("the strategy has %d bytes; at most %d are allowed", len(n.Text), MaxStrategy)

@@ -13,12 +13,10 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-// oldLibraryDir is the folder of a data folder in which earlier versions kept
-// bars.
+// oldLibraryDir is where earlier versions kept bars.
 const oldLibraryDir = "data"
 
-// TakenOver is something of a data folder that was brought into the lab, or
-// could not be.
+// TakenOver is something of a data folder that the lab took over, or could not.
 type TakenOver struct {
 	What string // for people, such as "bars EURUSD 1h"
 	Path string
@@ -67,7 +65,6 @@ func (l *Library) TakeOverBars(ctx context.Context, dir string, tell func(TakenO
 	return nil
 }
 
-// takeOver adds one bars file.
 func (l *Library) takeOver(ctx context.Context, v market.Vintage) error {
 	b, c, err := market.OpenVerified(v.Path)
 	if err != nil {
@@ -120,8 +117,7 @@ func (l *Library) Copy(ctx context.Context, f Folder, tell func(TakenOver)) erro
 	return l.copyFile(ctx, f, f.Instruments, ktrdr.InstrumentsDocument, f.Instruments, tell)
 }
 
-// copyFile copies one file. The error is one that keeps others from being copied
-// too.
+// copyFile copies one file. An error stops the others too.
 func (l *Library) copyFile(ctx context.Context, f Folder, file string, kind ktrdr.DocumentKind, name string, tell func(TakenOver)) error {
 	t := TakenOver{What: string(kind) + " " + name, Path: filepath.Join(f.Dir, file)}
 	text, err := readSmall(t.Path)
@@ -160,7 +156,6 @@ func (l *Library) copyText(ctx context.Context, f Folder, d ktrdr.Document) (did
 			"make them one with `ktrdr strategies add FILE --replace` or `ktrdr instruments set FILE`, or remove the file")
 }
 
-// readSmall reads a file that fits into a document.
 func readSmall(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {

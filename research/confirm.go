@@ -50,12 +50,10 @@ type Confirmation struct {
 	LookHash ktrdr.Hash            `json:"look_hash"`
 }
 
-// errNoMarket says that a research names no market: an earlier version created
-// it. Its holdout has no ledger, so it is not confirmed.
+// errNoMarket refuses a research of an earlier version, whose holdout has no ledger.
 var errNoMarket = errors.New("the research names no market")
 
-// confirmation makes the operation that confirms a finalist, and its look. from is
-// where the holdouts of its markets begin now.
+// confirmation confirms a finalist. from is where the holdouts of its markets begin now.
 func confirmation(finalist *ktrdr.Operation, from time.Time) (ktrdr.NewOperation, error) {
 	spec, err := ktrdr.ParseSpec[Spec](finalist.Spec)
 	if err != nil {
@@ -124,9 +122,8 @@ func (s ConfirmSpec) operation(of Spec, priority int) (ktrdr.NewOperation, error
 	}, nil
 }
 
-// LookHash covers what a look is: the result it confirms, the bars, how many
-// looks came before and what it showed. It does not cover when, where or in how
-// many attempts.
+// LookHash covers a look: the result it confirms, the bars, the looks before and what
+// it showed, but not when, where or in how many attempts.
 func (s ConfirmSpec) LookHash(c *evidence.Confirmation) (ktrdr.Hash, error) {
 	return hashJSON(struct {
 		Research ktrdr.Hash             `json:"research"`
@@ -137,7 +134,6 @@ func (s ConfirmSpec) LookHash(c *evidence.Confirmation) (ktrdr.Hash, error) {
 	}{s.ResultHash, hashes(s.Bars), hashes(s.Holdout), s.From.UTC(), c})
 }
 
-// confirmed is what the ledger keeps of a confirmation.
 func confirmed(op ktrdr.Operation) ktrdr.Entry {
 	var c Confirmation
 	if json.Unmarshal(op.Result, &c) != nil { // it was a look all the same
@@ -146,8 +142,7 @@ func confirmed(op ktrdr.Operation) ktrdr.Entry {
 	return ktrdr.Entry{Look: &ktrdr.LookResult{P: c.Look.P, Adjusted: c.Look.Adjusted, Claim: c.Claim, Hash: c.LookHash, Result: op.Result}}
 }
 
-// hashJSON hashes a value as JSON: fields in their order and numbers in their
-// shortest form, so that the same value has the same hash everywhere.
+// hashJSON hashes a value as JSON, which is the same text everywhere.
 func hashJSON(v any) (ktrdr.Hash, error) {
 	text, err := encode(v)
 	if err != nil {

@@ -27,8 +27,7 @@ import (
 // QueueName is the queue that researches stand in.
 const QueueName = "research"
 
-// CodeBudgetExhausted refuses a research that would call a model when there is
-// nothing left to pay it with.
+// CodeBudgetExhausted refuses a research whose model cannot be paid.
 const CodeBudgetExhausted = ktrdr.CodeBudget
 
 // Horizon is what the desk needs of the notes.
@@ -129,9 +128,8 @@ type Request struct {
 	Run string `json:"-"` // names the run: only a repeated request names it again; empty makes a name
 }
 
-// Rest makes the researches of a run whose first was created before, by a
-// request that was interrupted: pinned as it is, whatever has changed since. The
-// first is among them, as it was.
+// Rest makes the researches of a run whose request was interrupted after the first
+// was created. All are pinned as the first is, which is among them.
 func (d *Desk) Rest(t Request, first json.RawMessage) (PlannedRun, error) {
 	spec, err := ktrdr.ParseSpec[Spec](first)
 	if err != nil {
@@ -180,7 +178,6 @@ const (
 	MaxHoldout    = 0.5
 )
 
-// wrong is a request that must be changed.
 func wrong(format string, args ...any) error { return ktrdr.Errorf(ktrdr.CodeInvalid, format, args...) }
 
 // Trigger makes researches of a request. CodeInvalid says what to change,
@@ -236,7 +233,6 @@ func (d *Desk) Trigger(ctx context.Context, t Request) (PlannedRun, error) {
 	return d.run(t, spec, plan)
 }
 
-// count is how many researches are created at once.
 func (d *Desk) count(t Request) int {
 	if t.Until.IsZero() {
 		return cmp.Or(t.Count, 1)
@@ -244,7 +240,6 @@ func (d *Desk) count(t Request) int {
 	return cmp.Or(t.Count, d.cfg.Generation)
 }
 
-// check says what is wrong with a request by itself.
 func (t Request) check() error {
 	switch {
 	case len(t.Brief) > MaxBrief:
@@ -294,7 +289,6 @@ func (d *Desk) budget(ctx context.Context, model string) (float64, error) {
 	return left, nil
 }
 
-// run makes the researches of a run.
 func (d *Desk) run(t Request, spec Spec, about subject) (PlannedRun, error) {
 	order := PlannedRun{Run: t.Run, Understood: about.brief.Understood, Warnings: about.warnings}
 	if spec.Model == Builtin { // a model is given the words themselves
@@ -327,13 +321,11 @@ func (d *Desk) run(t Request, spec Spec, about subject) (PlannedRun, error) {
 	return order, nil
 }
 
-// seedOf is the seed of a run that was given none.
 func seedOf(run string) uint64 {
 	sum := sha256.Sum256([]byte(run))
 	return binary.BigEndian.Uint64(sum[:8]) % maxSeed
 }
 
-// runOf is what is stored of a run.
 func runOf(t Request, spec Spec) (*ktrdr.NewRun, error) {
 	request, err := encode(t)
 	if err != nil {
@@ -377,7 +369,6 @@ func (s Spec) trial(planned int) *ktrdr.NewTrial {
 	return t
 }
 
-// operation makes the request that creates a research.
 func (s Spec) operation(strategyName string, force bool, run *ktrdr.NewRun) (ktrdr.NewOperation, error) {
 	if err := s.Validate(); err != nil {
 		return ktrdr.NewOperation{}, wrong("%w", err)

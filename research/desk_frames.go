@@ -12,7 +12,6 @@ import (
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-// enoughBars refuses a longer timeframe with too few bars to design for.
 func (d *Desk) enoughBars(known designer.Known, b *designer.Brief) error {
 	var few []error
 	for _, s := range known.Series {
@@ -31,9 +30,7 @@ func (d *Desk) enoughBars(known designer.Known, b *designer.Brief) error {
 	return nil
 }
 
-// agree refuses longer bars that are of another time or another market than those
-// beside which they are read, and tells of those that miss a little. span is that
-// of a strategy that was given.
+// agree is feature.Agree for a request.
 func (d *Desk) agree(ctx context.Context, symbols []string, frames []market.Timeframe, span strategy.Span) (told []string, err error) {
 	if len(frames) < 2 {
 		return nil, nil

@@ -35,7 +35,7 @@ func ended(t *testing.T, typ ktrdr.Type, n int, spec, result any) ktrdr.Operatio
 func TestLedger_KeepsTheFiguresOfAResearch(t *testing.T) {
 	one, two, three := 1.5, 2.5, 0.25
 	result := Result{StrategyName: strings.Repeat("x", 1<<17), ResultHash: mark(7), Figures: &BacktestFigures{
-		Sharpe: &one, SharpeZ: &two, AlphaZ: &three, NetReturn: 0.1, MaxDrawdown: 0.2, Trades: 40,
+		AccountFigures: AccountFigures{Sharpe: &one, NetReturn: 0.1, MaxDrawdown: 0.2, Trades: 40}, SharpeZ: &two, AlphaZ: &three,
 	}}
 	e := ledgerOf(ktrdr.AgentResearch)(ended(t, ktrdr.AgentResearch, 1, struct{}{}, result))
 	f := e.Trial

@@ -23,8 +23,7 @@ import (
 //
 // except when the research is resumed: then its dead child is.
 //
-// It remembers what it has read, and nothing else: it is asked about the same
-// specs and results again in each phase.
+// It remembers only what it has read: it reads the same texts in each phase.
 type plan struct {
 	specs     recent[Spec]
 	designs   recent[Design]
@@ -77,7 +76,6 @@ type research struct {
 	children []ktrdr.Operation
 }
 
-// newest is the last child of a type; nil if there is none.
 func (r *research) newest(t ktrdr.Type) *ktrdr.Operation {
 	var last *ktrdr.Operation
 	for i := range r.children {
@@ -88,7 +86,6 @@ func (r *research) newest(t ktrdr.Type) *ktrdr.Operation {
 	return last
 }
 
-// attempts is how many children of a type there have been.
 func (r *research) attempts(t ktrdr.Type) (n int) {
 	for i := range r.children {
 		if r.children[i].Type == t {
@@ -114,8 +111,7 @@ func (r *research) first() (ktrdr.Decision, error) {
 	return r.train(s, r.spec.Strategy)
 }
 
-// designed goes on with what was designed. What a designer answers is data: it
-// is read as strictly as a strategy from anywhere.
+// designed trains what was designed, after it is checked as strictly as any strategy.
 func (r *research) designed(child *ktrdr.Operation) (ktrdr.Decision, error) {
 	design, err := resultIn(&r.plan.designs, child)
 	if err != nil {
@@ -134,7 +130,6 @@ func (r *research) designed(child *ktrdr.Operation) (ktrdr.Decision, error) {
 	return d, err
 }
 
-// train begins the training of a strategy.
 func (r *research) train(s reading, text string) (ktrdr.Decision, error) {
 	bars, err := barsOf(r.spec.Bars, readBy(s.Strategy), s.Name)
 	if err != nil {
@@ -149,7 +144,6 @@ func (r *research) train(s reading, text string) (ktrdr.Decision, error) {
 	})
 }
 
-// trained asks the gate about a training.
 func (r *research) trained(child *ktrdr.Operation) (ktrdr.Decision, error) {
 	result, err := resultIn(&r.plan.trainings, child)
 	if err != nil {
@@ -188,7 +182,6 @@ func (r *research) backtested(child *ktrdr.Operation) (ktrdr.Decision, error) {
 	return r.assess(training, &result)
 }
 
-// training is the result of the training that was completed.
 func (r *research) training() (*jobs.TrainingResult, error) {
 	child := r.newest(ktrdr.Training)
 	if child == nil {
@@ -215,8 +208,7 @@ func (r *research) assess(training *jobs.TrainingResult, run *jobs.BacktestResul
 	return r.begin(ktrdr.AgentAssessment, spec)
 }
 
-// assessedFiles are what a backtest left to be looked at, with the bars that the model
-// read of its symbols.
+// assessedFiles are the files of a backtest, with the bars that the model read.
 func (r *research) assessedFiles(run *jobs.BacktestResult) (AssessedFiles, error) {
 	files := AssessedFiles{Model: run.Model, Backtest: run.Artifacts[0], Symbol: run.Symbol}
 	var err error
@@ -235,7 +227,6 @@ func (r *research) assessedFiles(run *jobs.BacktestResult) (AssessedFiles, error
 	return files, nil
 }
 
-// begin moves the research into the phase of a new child.
 func (r *research) begin(t ktrdr.Type, spec any) (ktrdr.Decision, error) {
 	text, err := encode(spec)
 	if err != nil {
@@ -276,7 +267,6 @@ func (r *research) beginWith(t ktrdr.Type, spec json.RawMessage) (ktrdr.Decision
 // backend died.
 func byAgent(t ktrdr.Type) bool { return t == ktrdr.AgentDesign || t == ktrdr.AgentAssessment }
 
-// resultOf decodes what a child completed with.
 func resultOf[T any](child *ktrdr.Operation) (T, error) {
 	var v T
 	if err := json.Unmarshal(child.Result, &v); err != nil {
@@ -285,7 +275,6 @@ func resultOf[T any](child *ktrdr.Operation) (T, error) {
 	return v, nil
 }
 
-// resultIn is what a child completed with, decoded once.
 func resultIn[T any](known *recent[T], child *ktrdr.Operation) (T, error) {
 	return known.read(child.Result, func() (T, error) { return resultOf[T](child) })
 }

@@ -22,7 +22,7 @@ func TestPlan_GoesThroughItsPhases(t *testing.T) {
 		if len(d.Create) != 1 || d.Create[0].Type != typ || d.Phase != string(phaseOf(typ)) {
 			t.Fatalf("step %d: %+v, want a %s child and its phase", i, d, typ)
 		}
-		if s := tr.state(); s.Phase != phaseOf(typ) || s.child() != d.Create[0].ID {
+		if s := tr.state(); s.Phase != phaseOf(typ) || *s.child() != d.Create[0].ID {
 			t.Errorf("step %d: state %+v, want phase and child", i, s)
 		}
 		if again := tr.ask(ktrdr.WhyReconcile); again.Changes() {
@@ -109,8 +109,8 @@ func TestPlan_EndsOfChildren(t *testing.T) {
 					t.Fatalf("research is %s (%s), want %s", tr.parent.Status, tr.parent.ErrorMessage, w.status)
 				}
 				if w.status == ktrdr.Running {
-					next := tr.newest()
-					if next.ID == first.ID || next.Type != typ || string(next.Spec) != string(first.Spec) || tr.state().child() != next.ID {
+					next, state := tr.newest(), tr.state()
+					if next.ID == first.ID || next.Type != typ || string(next.Spec) != string(first.Spec) || *state.child() != next.ID {
 						t.Errorf("goes on with %+v, want a new child of the same spec", next)
 					}
 					for attempt := 2; attempt < mostAttempts; attempt++ {

@@ -2,8 +2,7 @@ package research
 
 import "sync"
 
-// What is remembered of the texts that were read: about as many as there are
-// researches at work, and none that is far longer than they are.
+// How many texts are remembered, about as many as researches run, and how long ones.
 const (
 	recentTexts = 32
 	recentBytes = 32 << 10 // of one text

@@ -12,8 +12,7 @@ import (
 	"github.com/ktrdr/ktrdr/jobs"
 )
 
-// RungNothing is what a research came to that failed a check; the store knows the
-// other rungs.
+// RungNothing is the rung of a research that failed a check.
 const RungNothing = "nothing"
 
 // Result is what a research ends with.
@@ -69,17 +68,11 @@ func (r *Result) credit(asked string, d *Design, a *Assessment) {
 	r.Summary = strings.Join(append([]string{r.Summary}, r.Instead...), " ")
 }
 
-// BacktestFigures are those of the backtest that people ask for first. Rates are
-// fractions, and all are net of costs.
+// BacktestFigures are the main figures of a backtest: fractions, net of costs.
 type BacktestFigures struct {
-	Sharpe      *float64 `json:"sharpe_ratio"`
-	WinRate     *float64 `json:"win_rate"`
-	MaxDrawdown float64  `json:"max_drawdown"`
-	NetReturn   float64  `json:"net_return"`
-	BuyAndHold  *float64 `json:"buy_and_hold_return"`
-	Trades      int      `json:"total_trades"`
-	CostShare   float64  `json:"cost_share"`    // of what was earned before costs; 1 where nothing was
-	CostPerSide float64  `json:"cost_per_side"` // of the value of one entry or exit; of several symbols the dearest
+	AccountFigures
+	CostShare   float64 `json:"cost_share"`    // of what was earned before costs; 1 where nothing was
+	CostPerSide float64 `json:"cost_per_side"` // of the value of one entry or exit; of several symbols the dearest
 
 	Symbols []SymbolFigures `json:"symbols,omitempty"` // of each symbol, where several were traded
 
@@ -94,10 +87,8 @@ type BacktestFigures struct {
 	Trials     int      `json:"trials_counted"`
 }
 
-// SymbolFigures are those of one symbol's account in the backtest. The verdict is on
-// the sum of the accounts.
-type SymbolFigures struct {
-	Symbol      string   `json:"symbol"`
+// AccountFigures are those of one account, or of the sum of several.
+type AccountFigures struct {
 	Sharpe      *float64 `json:"sharpe_ratio"`
 	WinRate     *float64 `json:"win_rate"`
 	MaxDrawdown float64  `json:"max_drawdown"`
@@ -106,11 +97,15 @@ type SymbolFigures struct {
 	Trades      int      `json:"total_trades"`
 }
 
-// symbolFigures lists those of every account; none where there is one account.
+// SymbolFigures are those of one symbol's account. The verdict is on the sum.
+type SymbolFigures struct {
+	Symbol string `json:"symbol"`
+	AccountFigures
+}
+
 func symbolFigures(accounts []jobs.AccountResult) (list []SymbolFigures) {
 	for _, a := range accounts {
-		f := figuresOf(&a.Metrics)
-		list = append(list, SymbolFigures{a.Symbol, f.Sharpe, f.WinRate, f.MaxDrawdown, f.NetReturn, f.BuyAndHold, f.Trades})
+		list = append(list, SymbolFigures{a.Symbol, figuresOf(&a.Metrics).AccountFigures})
 	}
 	return list
 }
@@ -142,13 +137,12 @@ func (e *evaluation) figures() *BacktestFigures {
 }
 
 func figuresOf(m *backtest.Metrics) *BacktestFigures {
-	f := &BacktestFigures{
+	f := &BacktestFigures{AccountFigures: AccountFigures{
 		Sharpe: m.Sharpe, WinRate: m.WinRate, MaxDrawdown: m.MaxDrawdownPct / 100,
 		NetReturn: m.TotalReturnPct / 100, Trades: m.TotalTrades,
-	}
+	}}
 	if p := m.BuyAndHoldReturnPct; p != nil {
-		hold := *p / 100
-		f.BuyAndHold = &hold
+		f.BuyAndHold = new(*p / 100)
 	}
 	if gross := m.TotalReturn + m.CostTotal; m.CostTotal > 0 {
 		f.CostShare = 1
@@ -159,10 +153,8 @@ func figuresOf(m *backtest.Metrics) *BacktestFigures {
 	return f
 }
 
-// fingerprint is everything that a result consists of, and nothing of where,
-// when, under what name, in how many attempts or by which of the models it came
-// about. The hashes of training and backtest cover what these were made from and
-// their figures.
+// fingerprint is all that a result consists of, but not where, when, under what name,
+// in how many attempts or by which model it was made.
 type fingerprint struct {
 	Strategy   ktrdr.Hash   `json:"strategy"`
 	Data       []ktrdr.Hash `json:"data"`
@@ -175,7 +167,6 @@ type fingerprint struct {
 	Assessment *Assessment  `json:"assessment"`
 }
 
-// hash is the result's in one line.
 func (r *research) hash(e evaluation, verdict *Assessment) (ktrdr.Hash, error) {
 	if r.state.StrategyHash == (ktrdr.Hash{}) {
 		return ktrdr.Hash{}, ktrdr.Errorf(ktrdr.CodeCorrupt, "state of %s: the hash of its strategy is missing", r.parent.ID)
@@ -197,8 +188,7 @@ func (r *research) hash(e evaluation, verdict *Assessment) (ktrdr.Hash, error) {
 	return hashJSON(f)
 }
 
-// hashedReasons are reasons as every version has hashed them: the comparison with
-// buy-and-hold by the difference and 0.
+// hashedReasons are reasons as every version has hashed them.
 func hashedReasons(reasons []evidence.Reason) []evidence.Reason {
 	list := slices.Clone(reasons)
 	for i := range list {
@@ -222,7 +212,6 @@ func hashes(bars []jobs.Bars) []ktrdr.Hash {
 	return list
 }
 
-// bounded keeps an assessment within what a note can hold.
 func (a Assessment) bounded() Assessment {
 	a.Summary = clip(a.Summary, maxText)
 	for _, list := range []*[]string{&a.Strengths, &a.Weaknesses, &a.Suggestions} {

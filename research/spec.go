@@ -69,14 +69,12 @@ type SymbolMarket struct {
 	Market string `json:"market"`
 }
 
-// legacySpec is what earlier versions wrote into a spec: an operation that they
-// created is still finished.
+// legacySpec is what earlier versions wrote into a spec, which is still finished.
 type legacySpec struct {
 	Trials   *legacyTrials   `json:"trials,omitempty"`
 	Openings json.RawMessage `json:"openings,omitempty"`
 }
 
-// legacyTrials is the number of trials as earlier versions wrote it.
 type legacyTrials struct {
 	Count   int `json:"count"`
 	Planned int `json:"planned"`
@@ -189,8 +187,7 @@ type Assessment struct {
 	Decisions []llm.Step `json:"decisions,omitempty"`
 }
 
-// Hypothesis is something to find out. It never tells of the holdout: the next
-// designs read it.
+// Hypothesis is something to find out. It never tells of the holdout.
 type Hypothesis struct {
 	Text      string `json:"text"`
 	Rationale string `json:"rationale"`
@@ -240,8 +237,7 @@ func require(ok bool, format string, args ...any) error {
 	return fmt.Errorf(format, args...)
 }
 
-// encode writes JSON as it is stored. Markup is not escaped: it would only make
-// a strategy longer.
+// encode writes JSON as it is stored, without escaping markup.
 func encode(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -252,7 +248,6 @@ func encode(v any) (json.RawMessage, error) {
 	return bytes.TrimSpace(b.Bytes()), nil
 }
 
-// clip shortens a text to a number of bytes and makes it storable.
 func clip(s string, most int) string {
 	return text.Cut(ktrdr.CleanText(s), most)
 }

@@ -24,7 +24,6 @@ func spanOf(b *market.Bars) Span {
 	return Span{b.Symbol, b.Timeframe, time.Unix(b.Time[0], 0).UTC(), time.Unix(b.Timeframe.End(last), 0).UTC(), b.Hash()}
 }
 
-// begin is the earliest instant of the spans; zero where there is none.
 func begin(spans []Span) (first time.Time) {
 	for _, s := range spans {
 		if first.IsZero() || s.From.Before(first) {

@@ -1,6 +1,7 @@
 package research
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -27,19 +28,10 @@ const (
 // Phases lists them.
 var Phases = []Phase{Idle, Designing, Training, Backtesting, Assessing, Done}
 
-// phaseOf is the phase that children of a type do the work of.
 func phaseOf(t ktrdr.Type) Phase {
-	switch t {
-	case ktrdr.AgentDesign:
-		return Designing
-	case ktrdr.Training:
-		return Training
-	case ktrdr.Backtesting:
-		return Backtesting
-	case ktrdr.AgentAssessment:
-		return Assessing
-	}
-	return Idle
+	return cmp.Or(map[ktrdr.Type]Phase{
+		ktrdr.AgentDesign: Designing, ktrdr.Training: Training, ktrdr.Backtesting: Backtesting, ktrdr.AgentAssessment: Assessing,
+	}[t], Idle)
 }
 
 // steps is how many phases there are to do, for progress.
@@ -62,9 +54,7 @@ func (p Phase) progress() *ktrdr.Progress {
 	}
 }
 
-// PlanState is what a research remembers: the state of its row, and of every
-// checkpoint of it. What the spec has too is there for who reads a checkpoint
-// alone.
+// PlanState is what a research remembers: the state of its row and its checkpoints.
 type PlanState struct {
 	Session int64 `json:"session_id"`
 	Phase   Phase `json:"phase"`
@@ -110,19 +100,25 @@ func stateOf(parent ktrdr.Operation, spec *Spec) (PlanState, error) {
 	}, nil
 }
 
-// enter moves the state into a phase whose work a child does.
 func (s *PlanState) enter(t ktrdr.Type, child ktrdr.OperationID) {
 	s.Phase = phaseOf(t)
-	switch t {
-	case ktrdr.AgentDesign:
-		s.DesignOperation = child
-	case ktrdr.Training:
-		s.TrainingOperation = child
-	case ktrdr.Backtesting:
-		s.BacktestOperation = child
-	case ktrdr.AgentAssessment:
-		s.AssessmentOperation = child
+	*s.child() = child
+}
+
+// child is the operation that does the work of the phase.
+func (s *PlanState) child() *ktrdr.OperationID {
+	switch s.Phase {
+	case Designing:
+		return &s.DesignOperation
+	case Training:
+		return &s.TrainingOperation
+	case Backtesting:
+		return &s.BacktestOperation
+	case Assessing:
+		return &s.AssessmentOperation
+	case Idle, Done:
 	}
+	return new(ktrdr.OperationID)
 }
 
 // gate notes what a gate said. A gate that is asked again says the same.
@@ -146,7 +142,6 @@ func (s *PlanState) refusal() *GateResult {
 	return nil
 }
 
-// epochOf is the epoch that a training has come to, as its progress tells.
 func epochOf(child *ktrdr.Operation) int {
 	var f jobs.ProgressContext
 	if json.Unmarshal(child.Progress.Context, &f) != nil {
@@ -155,10 +150,8 @@ func epochOf(child *ktrdr.Operation) int {
 	return f.Epoch
 }
 
-// childID names the attempt'th child of a type. A plan may be asked any number
-// of times; the name makes sure that it means the same child each time, and lets
-// it write the name down before the child exists. The stamp is the parent's; the
-// tail is made of the parent's session, which no other research has.
+// childID names the attempt'th child of a type, the same each time a plan is asked. The
+// stamp is the parent's; the tail is made of its session, which is unique.
 func childID(parent *ktrdr.Operation, t ktrdr.Type, attempt int) ktrdr.OperationID {
 	tail := uint32(parent.Session)*0x9e3779b1 + uint32(attempt)*0x85ebca6b // odd factors: neighbours do not meet
 	if parent.Session == 0 {

@@ -107,7 +107,6 @@ func StatusOf(s Snapshot) Status {
 	return st
 }
 
-// lastingRuns are those that start more generations, oldest first.
 func lastingRuns(s *Snapshot) []Lasting {
 	list := []Lasting{}
 	for _, r := range s.Runs {
@@ -135,27 +134,11 @@ func active(op ktrdr.Operation, s *Snapshot) Active {
 		return a
 	}
 	a.Strategy = cmp.Or(state.StrategyName, a.Strategy)
-	a.Child = state.child()
+	a.Child = *state.child()
 	if c, ok := s.Children[a.Child]; ok {
 		a.Progress = &c.Progress
 	}
 	return a
-}
-
-// child is the operation that does the work of the phase.
-func (s PlanState) child() ktrdr.OperationID {
-	switch s.Phase {
-	case Designing:
-		return s.DesignOperation
-	case Training:
-		return s.TrainingOperation
-	case Backtesting:
-		return s.BacktestOperation
-	case Assessing:
-		return s.AssessmentOperation
-	case Idle, Done:
-	}
-	return ""
 }
 
 func cycle(op ktrdr.Operation) *Cycle {

@@ -2,8 +2,7 @@ package research
 
 import "github.com/ktrdr/ktrdr"
 
-// Triggered is the answer to a request for researches. The first of them is
-// named at the top, for who asked for one.
+// Triggered is the answer to a request for researches, with the first at the top.
 type Triggered struct {
 	Operation  ktrdr.OperationID   `json:"operation_id"`
 	Session    int64               `json:"session_id"`

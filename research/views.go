@@ -44,8 +44,7 @@ func (v Views) Budget(ctx context.Context) (BudgetStatus, error) {
 	return BudgetStatus{Limit: v.Daily.USD(), Spent: spent.Today.USD(), Remaining: max(v.Daily-spent.Today, 0).USD()}, nil
 }
 
-// Status is how research stands. It lists a bounded number of those that wait for
-// their turn.
+// Status is how research stands, with a bounded number of those that wait.
 func (v Views) Status(ctx context.Context, waiting int) (Status, error) {
 	s := Snapshot{Children: map[ktrdr.OperationID]ktrdr.Operation{}, Now: time.Now()}
 	var err error
@@ -124,8 +123,7 @@ type ExperimentRow struct {
 	Note  json.RawMessage `json:"note,omitempty"`  // strategy, hypotheses, hashes
 }
 
-// TestEvidence stands beside every figure of the test part, which the search has
-// chosen by. All of it is empty where there was no verdict.
+// TestEvidence stands beside every figure of the test part; empty without a verdict.
 type TestEvidence struct {
 	TestSharpe *float64 `json:"test_sharpe"` // per year, net of costs
 	Alpha      *float64 `json:"alpha"`       // per year: the return that buy-and-hold does not explain
@@ -138,8 +136,7 @@ type TestEvidence struct {
 	CostBelowDefault bool `json:"cost_below_default"` // below the default costs of the symbol's asset class
 }
 
-// Memory returns a page of one kind of what researches left, newest first, and
-// where the next begins.
+// Memory returns a page of one kind of notes, newest first, and the next cursor.
 func (v Views) Memory(ctx context.Context, q MemoryQuery) (MemoryPage, string, error) {
 	counts, err := v.Engine.CountNotes(ctx, ktrdr.NoteQuery{Run: q.Run})
 	if err != nil {
@@ -202,7 +199,6 @@ func (v Views) hypotheses(ctx context.Context, q MemoryQuery) ([]HypothesisRow, 
 	return list, nil
 }
 
-// experiments makes rows of records, each with its row of the ledger.
 func (v Views) experiments(ctx context.Context, records []Record) ([]ExperimentRow, error) {
 	list := make([]ExperimentRow, len(records))
 	if len(records) == 0 {
@@ -261,8 +257,8 @@ func (v Views) Research(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operat
 	return op, err
 }
 
-// Experiment returns all that is remembered of a research; CodeNotFound. Of one that failed and was
-// resumed the newest note counts.
+// Experiment returns all that is remembered of a research, by its newest note;
+// CodeNotFound.
 func (v Views) Experiment(ctx context.Context, id ktrdr.OperationID) (ExperimentRow, error) {
 	op, err := v.Research(ctx, id)
 	if err != nil {
@@ -286,5 +282,4 @@ func (v Views) Experiment(ctx context.Context, id ktrdr.OperationID) (Experiment
 	return e, nil
 }
 
-// mostRows bounds how many rows are read at once.
 const mostRows = 1000

@@ -7,7 +7,10 @@ import (
 )
 
 func TestTestMetrics_KnowTheCommonestClassOfTheTestPart(t *testing.T) {
-	m := metrics.TestMetrics{Samples: 10, ClassMetrics: &metrics.ClassMetrics{Classes: []metrics.ClassScore{{Samples: 2}, {Samples: 7}, {Samples: 1}}}}
+	m := metrics.TestMetrics{
+		Samples:      10,
+		ClassMetrics: &metrics.ClassMetrics{Classes: []metrics.ClassScore{{Samples: 2}, {Samples: 7}, {Samples: 1}}},
+	}
 	if got := commonest(&m); got != 0.7 {
 		t.Errorf("commonest %v, want 0.7", got)
 	}

@@ -13,7 +13,8 @@ import (
 // stays as it is.
 func (r *Run) Finish() (*Model, metrics.Metrics, error) {
 	if !r.Done() {
-		return nil, metrics.Metrics{}, fmt.Errorf("the training has %d of %d epochs: finish it when it is done", r.epoch, r.strategy.Training.Epochs)
+		return nil, metrics.Metrics{}, fmt.Errorf("the training has %d of %d epochs: finish it when it is done",
+			r.epoch, r.strategy.Training.Epochs)
 	}
 	net, err := r.chosen()
 	if err != nil {

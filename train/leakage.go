@@ -145,7 +145,8 @@ func checkLeaks(p *metrics.Preflight, s *survey) {
 		p.Leaks = append(p.Leaks, r)
 		switch {
 		case r.Correlation > leakCorrelation:
-			p.Refuse(metrics.CodeLeakage, "feature %s has a correlation of %.4f with the label: it is the answer, which nothing known at the close can be",
+			p.Refuse(metrics.CodeLeakage,
+				"feature %s has a correlation of %.4f with the label: it is the answer, which nothing known at the close can be",
 				name, r.Correlation)
 		case r.Alone > leakAccuracy && mixed:
 			p.Refuse(metrics.CodeLeakage,

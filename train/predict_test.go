@@ -181,7 +181,13 @@ func TestNewPlan_TradesWithinItsSpan(t *testing.T) {
 		t.Error("the span changes signals")
 	}
 	late := strategy.Span{Start: time.Unix(b.Time[899], 0).UTC().Add(24 * time.Hour)}
-	if _, err := train.NewPlan(m, data, late, backtest.Overrides{}); err == nil || !strings.Contains(err.Error(), "no bar is left to decide at") {
+	if _, err := train.NewPlan(
+		m,
+		data,
+		late,
+		backtest.Overrides{},
+	); err == nil ||
+		!strings.Contains(err.Error(), "no bar is left to decide at") {
 		t.Errorf("err = %v for a span behind the data", err)
 	}
 }

@@ -30,7 +30,8 @@ func checkSamples(p *metrics.Preflight, classes []string, weights int) {
 		}
 	}
 	if weights > train.Samples {
-		p.Warn(metrics.CodeOverfit, "the network has %d weights and there are %d training samples: it can learn them by heart", weights, train.Samples)
+		p.Warn(metrics.CodeOverfit,
+			"the network has %d weights and there are %d training samples: it can learn them by heart", weights, train.Samples)
 	}
 	if classes != nil && train.Samples > 0 {
 		checkMix(p, classes)
@@ -47,7 +48,8 @@ func checkMix(p *metrics.Preflight, classes []string) {
 		}
 	}
 	if occurring < 2 {
-		p.Refuse(metrics.CodeLabelMix, "all %d training samples have one label (%s): there is nothing to learn; use other labels or their thresholds",
+		p.Refuse(metrics.CodeLabelMix,
+			"all %d training samples have one label (%s): there is nothing to learn; use other labels or their thresholds",
 			train.Samples, mixOf(classes, train.Classes))
 		return
 	}

@@ -146,12 +146,7 @@ func (w *runWatcher) number(r research.Active) int {
 }
 
 func (w *runWatcher) tellEnd(r research.Active, op ktrdr.Operation) {
-	result := view.ResultOf(op)
-	said := result.StrategyName + ": " + view.VerdictOf(result)
-	if op.ErrorMessage != "" {
-		said = op.ErrorMessage
-	}
-	line := fmt.Sprintf("%s  %4d  %-11s %s", time.Now().Format(time.TimeOnly), w.number(r), op.Status, term.Plain(said))
+	line := fmt.Sprintf("%s  %4d  %-11s %s", time.Now().Format(time.TimeOnly), w.number(r), op.Status, term.Plain(view.Ended(op)))
 	switch {
 	case w.a.json:
 	case w.screen != nil:

@@ -2,6 +2,7 @@ package term
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"sync"
 	"unicode/utf8"
@@ -24,7 +25,7 @@ type guarded struct {
 }
 
 // Guard is a file such as standard output, safe to print on.
-func Guard(f *os.File) *guarded {
+func Guard(f *os.File) io.Writer {
 	return &guarded{file: f, terminal: term.IsTerminal(int(f.Fd()))}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/ktrdr/ktrdr/research"
 )
 
+// Memory prints a page of experiments, hypotheses or trials; run is the one asked for.
 func Memory(w io.Writer, m research.MemoryPage, run string) {
 	if m.Counts[m.Kind] == 0 {
 		nothingYet(w, m.Kind, run)
@@ -31,7 +32,7 @@ func Memory(w io.Writer, m research.MemoryPage, run string) {
 	case "trials":
 		trials(w, m.Trials)
 	default:
-		Experiments(w, m.Experiments)
+		experiments(w, m.Experiments)
 	}
 }
 
@@ -54,7 +55,7 @@ func trials(w io.Writer, list []ktrdr.Trial) {
 	})
 }
 
-func Experiments(w io.Writer, list []research.ExperimentRow) {
+func experiments(w io.Writer, list []research.ExperimentRow) {
 	head := "RESEARCH\tSTRATEGY\tPRICES\tVERDICT\t" + strings.Join(evidenceHead, "\t") + "\tRETURN\tTRADES\tAT\tRESULT"
 	term.Table(w, head, list, func(e research.ExperimentRow) []any {
 		said := []string{cmp.Or(e.Standing, string(e.Status))}
@@ -71,7 +72,7 @@ func Experiments(w io.Writer, list []research.ExperimentRow) {
 
 // Experiment prints a research: its result, its hypothesis, its strategy.
 func Experiment(w io.Writer, e research.ExperimentRow) {
-	Experiments(w, []research.ExperimentRow{e})
+	experiments(w, []research.ExperimentRow{e})
 	if e.Summary != "" {
 		fmt.Fprintf(w, "\n%s\n", term.Plain(e.Summary))
 	}
@@ -109,6 +110,7 @@ func NoLeaders(w io.Writer, q report.LeaderboardQuery) {
 	}
 }
 
+// ModelHead are the columns of a table of models.
 const ModelHead = "TRAINING\tSTRATEGY\tDATA\tPRICES\tSEED\tACCURACY\tBASELINE\tWARNINGS\tMODEL\tCOMPLETED"
 
 // ModelCells fills the columns of modelHead. On a narrow terminal an id is its random
@@ -189,15 +191,14 @@ func cells(parts ...any) (row []any) {
 	return row
 }
 
-func ResultOf(op ktrdr.Operation) (r research.Result) {
+// Ended says in a few words how a research ended. A look may lift a finalist.
+func Ended(op ktrdr.Operation) string {
+	var r research.Result
 	_ = json.Unmarshal(op.Result, &r) // one that failed has none
-	return r
-}
-
-// VerdictOf is what a research came to, in a few words. A look may lift a
-// finalist.
-func VerdictOf(r research.Result) string {
-	return term.OnMadeUp(verdictWords(r), r.MadeUp)
+	if op.ErrorMessage != "" {
+		return op.ErrorMessage
+	}
+	return r.StrategyName + ": " + term.OnMadeUp(verdictWords(r), r.MadeUp)
 }
 
 func verdictWords(r research.Result) string {

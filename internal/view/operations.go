@@ -15,6 +15,7 @@ import (
 	"github.com/ktrdr/ktrdr/jobs"
 )
 
+// Operation prints what there is to know of an operation, and the next command.
 func Operation(w io.Writer, p term.Palette, op ktrdr.Operation) {
 	line := func(name string, value any) { fmt.Fprintf(w, "  %-12s %s\n", name, term.Plain(fmt.Sprint(value))) }
 	fmt.Fprintf(w, "%s  %s  %.0f%%\n", op.ID, p.Status(op.Status), Percent(op))

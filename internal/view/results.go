@@ -18,6 +18,7 @@ import (
 	"github.com/ktrdr/ktrdr/research"
 )
 
+// Results prints the result of an operation, with the verdict of a research.
 func Results(w io.Writer, p term.Palette, r api.Results, verdict *research.Assessment, next string) {
 	fmt.Fprintf(w, "%s  %s\n", r.Operation, p.Status(r.Status))
 	if r.ErrorMessage != "" {

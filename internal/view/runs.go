@@ -12,6 +12,7 @@ import (
 	"github.com/ktrdr/ktrdr/research"
 )
 
+// Runs prints a page of runs.
 func Runs(w io.Writer, page ktrdr.RunPage, q ktrdr.RunQuery) {
 	if len(page.Runs) == 0 {
 		if len(q.State) > 0 || q.Cursor != "" {

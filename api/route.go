@@ -47,11 +47,11 @@ type Spec struct {
 type Route[In, Out any] struct{ Spec }
 
 // None is the request of routes without one, and the answer of routes that have
-// nothing to say. Raw is the answer of routes that write bytes of their own.
-type (
-	None struct{}
-	Raw  struct{}
-)
+// nothing to say.
+type None struct{}
+
+// Raw is the answer of routes that send no JSON.
+type Raw struct{}
 
 // The limits of routes.
 const (

@@ -4,7 +4,7 @@
 //
 // A route is one variable:
 //
-//	Cancel = del[CancelRequest, Canceled]("/operations/{id}", "Cancel an operation and everything below it")
+//	Cancel = del[CancelRequest, CancelReply]("/operations/{id}", "Cancel an operation and everything below it")
 //
 // The fields of its request travel by their tags: `path`, `query` and `header`
 // name a parameter, all other fields are the JSON of the body.

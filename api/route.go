@@ -4,7 +4,7 @@
 //
 // A route is one variable:
 //
-//	Cancel = del[CancelRequest, Canceled]("/operations/{id}", "Cancel an operation and everything below it")
+//	Cancel = del[CancelRequest, CancelReply]("/operations/{id}", "Cancel an operation and everything below it")
 //
 // The fields of its request travel by their tags: `path`, `query` and `header`
 // name a parameter, all other fields are the JSON of the body.
@@ -47,11 +47,11 @@ type Spec struct {
 type Route[In, Out any] struct{ Spec }
 
 // None is the request of routes without one, and the answer of routes that have
-// nothing to say. Raw is the answer of routes that write bytes of their own.
-type (
-	None struct{}
-	Raw  struct{}
-)
+// nothing to say.
+type None struct{}
+
+// Raw is the answer of routes that send no JSON.
+type Raw struct{}
 
 // The limits of routes.
 const (

@@ -175,15 +175,15 @@ type PinReply struct {
 	Pinned    bool              `json:"pinned"`
 }
 
-// Pause says whether claims are stopped. PauseRequest tells false from absent.
-type (
-	Pause struct {
-		Paused bool `json:"paused"`
-	}
-	PauseRequest struct {
-		Paused *bool `json:"paused"`
-	}
-)
+// Pause says whether claims are stopped.
+type Pause struct {
+	Paused bool `json:"paused"`
+}
+
+// PauseRequest stops or allows claims; it tells false from absent.
+type PauseRequest struct {
+	Paused *bool `json:"paused"`
+}
 
 // EventsRequest asks for events after a cursor.
 type EventsRequest struct {
@@ -244,31 +244,37 @@ type DeletedCheckpoints struct {
 	Deleted   int               `json:"checkpoints_deleted"`
 }
 
-// The requests of threads.
-type (
-	ThreadHistory struct {
-		thread.Ref
-		Channels []string `json:"channels"`
-	}
-	ThreadCopy struct {
-		Tenant string `json:"tenant,omitempty"`
-		Source string `json:"source_thread_id"`
-		Target string `json:"target_thread_id"`
-	}
-	ThreadPrune struct {
-		Tenant   string   `json:"tenant,omitempty"`
-		Threads  []string `json:"thread_ids"`
-		Strategy string   `json:"strategy"` // keep_latest or delete
-	}
-	ThreadRuns struct {
-		Tenant string   `json:"tenant,omitempty"`
-		Runs   []string `json:"run_ids"`
-	}
-	ThreadRequest struct {
-		Thread string `path:"thread_id"`
-		Tenant string `query:"tenant" doc:"whose thread it is"`
-	}
-)
+// ThreadHistory asks for the histories of channels up to a checkpoint.
+type ThreadHistory struct {
+	thread.Ref
+	Channels []string `json:"channels"`
+}
+
+// ThreadCopy asks to copy a thread.
+type ThreadCopy struct {
+	Tenant string `json:"tenant,omitempty"`
+	Source string `json:"source_thread_id"`
+	Target string `json:"target_thread_id"`
+}
+
+// ThreadPrune asks to delete threads, or all but their newest checkpoints.
+type ThreadPrune struct {
+	Tenant   string   `json:"tenant,omitempty"`
+	Threads  []string `json:"thread_ids"`
+	Strategy string   `json:"strategy"` // keep_latest or delete
+}
+
+// ThreadRuns names runs whose checkpoints are deleted.
+type ThreadRuns struct {
+	Tenant string   `json:"tenant,omitempty"`
+	Runs   []string `json:"run_ids"`
+}
+
+// ThreadRequest names a thread.
+type ThreadRequest struct {
+	Thread string `path:"thread_id"`
+	Tenant string `query:"tenant" doc:"whose thread it is"`
+}
 
 // WorkersRequest asks for workers.
 type WorkersRequest struct {

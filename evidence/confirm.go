@@ -155,7 +155,7 @@ func (s selection) solve(probability, from, to float64) float64 {
 		return from
 	}
 	for range 60 { // halves the width to less than the precision of to
-		middle := from + (to-from)/2
+		middle := from + float64((to-from)/2)
 		if s.reaches(middle) < probability {
 			from = middle
 		} else {

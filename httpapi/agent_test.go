@@ -8,13 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/agent"
 	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/report"
-
 	"github.com/ktrdr/ktrdr/research"
-
-	"github.com/ktrdr/ktrdr"
 )
 
 // fakeResearch answers as its functions do; the others it does not need.

@@ -14,7 +14,7 @@ import (
 func NewChild(w Work, b Blobs, token ktrdr.Token, log *slog.Logger) *Server {
 	s := &Server{
 		engine: childEngine{Work: w, Blobs: b}, log: log, auth: true, hosts: map[string]bool{},
-		door: newDoor(childConns, log), grace: time.Second, keys: keyring{tokens: oneToken{token: token}},
+		limiter: newLimiter(childConns, log), grace: time.Second, keys: keyring{tokens: oneToken{token: token}},
 		mux: http.NewServeMux(), metrics: newMetrics(),
 	}
 	s.bind(append(workRows(), blobRows()...))

@@ -15,7 +15,7 @@ import (
 type conn struct {
 	net.Conn
 	gathered *bytes.Buffer // holds writes back; nil while they pass
-	visitor  *visitor      // its place
+	place    *place        // in the limiter
 	release  func()        // gives the place back
 }
 
@@ -62,25 +62,25 @@ func connOf(r *http.Request) (c *conn, ok bool) {
 	return c, ok
 }
 
-// visitorOf is the place of a request's connection; nil in tests without one.
-func visitorOf(r *http.Request) *visitor {
+// placeOf is the place of a request's connection; nil in tests without one.
+func placeOf(r *http.Request) *place {
 	switch c := r.Context().Value(connKey{}).(type) {
 	case *conn:
-		return c.visitor
+		return c.place
 	case *tls.Conn:
 		if under, ok := c.NetConn().(*conn); ok {
-			return under.visitor
+			return under.place
 		}
 	}
 	return nil
 }
 
-// capped accepts connections for a door, which finds each a place. One that
-// the door has no place for yet waits, and with it all that come after.
+// capped accepts connections. The limiter finds each a place; a connection that
+// has none yet waits, and with it all later ones.
 type capped struct {
 	net.Listener
-	door *door
-	once sync.Once
+	limiter *limiter
+	once    sync.Once
 }
 
 func (l *capped) Accept() (net.Conn, error) {
@@ -88,15 +88,15 @@ func (l *capped) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := l.door.enter(accepted)
+	p, err := l.limiter.enter(accepted)
 	if err != nil {
 		_ = accepted.Close()
 		return nil, err
 	}
-	return &conn{Conn: accepted, visitor: v, release: func() { l.door.leave(v) }}, nil
+	return &conn{Conn: accepted, place: p, release: func() { l.limiter.leave(p) }}, nil
 }
 
 func (l *capped) Close() error {
-	l.once.Do(l.door.shut)
+	l.once.Do(l.limiter.close)
 	return l.Listener.Close()
 }

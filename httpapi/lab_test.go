@@ -9,12 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/indicator"
 	"github.com/ktrdr/ktrdr/jobs"
-
-	"github.com/ktrdr/ktrdr"
 )
 
 // fakeDesk answers as its functions do; the others it does not need.

@@ -9,13 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/report"
-
 	"github.com/ktrdr/ktrdr/research"
-
-	"github.com/ktrdr/ktrdr"
 )
 
 // TestLists_RowsAreSmallWhateverTheyStandFor fills an operation and a run with all

@@ -57,7 +57,7 @@ var countedMethods = []string{
 
 func (s *Server) prometheus(c *call, _ api.None) error {
 	engine := prometheus.NewRegistry()
-	if err := engine.Register(snapshot{s.engine.Health(c.Context()), s.engine.Counters(), s.streams.Load(), s.door.counts()}); err != nil {
+	if err := engine.Register(snapshot{s.engine.Health(c.Context()), s.engine.Counters(), s.streams.Load(), s.limiter.counts()}); err != nil {
 		return err
 	}
 	promhttp.HandlerFor(prometheus.Gatherers{s.metrics.registry, engine}, promhttp.HandlerOpts{}).ServeHTTP(c, c.Request)
@@ -69,7 +69,7 @@ type snapshot struct {
 	health   ktrdr.Health
 	counters ktrdr.Counters
 	streams  int64
-	door     doorCounts
+	conns    limiterCounts
 }
 
 // Describe sends nothing: an unchecked collector is right for one that lives
@@ -101,11 +101,11 @@ func (s snapshot) Collect(ch chan<- prometheus.Metric) {
 		}
 		labeled("queue_limit", "How many operations of a queue may be active.", q.Limit, prometheus.Labels{"queue": name})
 	}
-	for h, n := range s.door.held {
+	for h, n := range s.conns.held {
 		labeled("connections", "Open connections by the token they showed: of a worker, of another client, or none.", n,
 			prometheus.Labels{"token": holderNames[h]})
 	}
-	for why, n := range s.door.dropped {
+	for why, n := range s.conns.dropped {
 		send(prometheus.CounterValue, "connections_closed_total", "Idle connections without a valid token that were closed: "+
 			"at the cap, for too many of one address, or after a few idle seconds.", float64(n), prometheus.Labels{"reason": why})
 	}
@@ -120,7 +120,7 @@ func (s snapshot) Collect(ch chan<- prometheus.Metric) {
 	gauge("stalled_operations", "Live operations that do not move although their workers beat.", float64(s.health.Stalled))
 	gauge("disk_free_bytes", "Free disk of the data folder.", float64(s.health.DiskFreeBytes))
 	gauge("event_streams", "Event streams that are open.", float64(s.streams))
-	gauge("connections_max", "How many connections may be open (KTRDR_MAX_CONNECTIONS).", float64(s.door.most))
+	gauge("connections_max", "How many connections may be open (KTRDR_MAX_CONNECTIONS).", float64(s.conns.most))
 	gauge("heartbeat_lateness_seconds", "How far the latest heartbeat of the last minute or two was past its interval.",
 		s.counters.HeartbeatLateness.Seconds())
 	counter("orphans_total", "Operations whose worker died.", s.counters.Orphaned)

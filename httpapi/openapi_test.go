@@ -8,14 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/evidence"
 	"github.com/ktrdr/ktrdr/indicator"
 	"github.com/ktrdr/ktrdr/jobs"
-
-	"github.com/google/jsonschema-go/jsonschema"
-
-	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/thread"
 )
 

@@ -7,10 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/llm"
 	"github.com/ktrdr/ktrdr/resilience"
-
-	"github.com/ktrdr/ktrdr"
 )
 
 // fakeResilience has one breaker, and obeys every client that says its name.

@@ -6,10 +6,9 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/jobs"
-
-	"github.com/ktrdr/ktrdr"
 )
 
 const columnsPage = 100

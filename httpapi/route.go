@@ -101,10 +101,9 @@ func (r *rawRow[In]) serve(s *Server, c *call) error {
 // methods.
 type part[P any] func(*Server) P
 
-func toEngine(s *Server) Engine         { return s.engine }
-func toDesk(s *Server) Desk             { return s.desk }
-func toResearch(s *Server) Research     { return s.research }
-func toResilience(s *Server) Resilience { return s.resilience }
+func toEngine(s *Server) Engine     { return s.engine }
+func toDesk(s *Server) Desk         { return s.desk }
+func toResearch(s *Server) Research { return s.research }
 
 func forward[P, In, Out any](rt api.Route[In, Out], to part[P], do func(P, context.Context, In) (Out, error)) row {
 	return on(rt, func(s *Server, c *call, in In) (Out, error) { return do(to(s), c.Context(), in) })

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/api"
 )

@@ -51,7 +51,7 @@ type Server struct {
 	auth       bool
 	hosts      map[string]bool
 	tls        *tls.Config
-	door       *door
+	limiter    *limiter
 	maxStreams int64
 	grace      time.Duration
 
@@ -67,7 +67,7 @@ type Server struct {
 func New(c Config) (*Server, error) {
 	s := &Server{
 		types: c.Types, engine: c.Engine, desk: c.Desk, research: c.Research, resilience: c.Resilience, log: c.Log, auth: c.Auth, tls: c.TLS,
-		door:       newDoor(cmp.Or(c.MaxConns, 1024), c.Log),
+		limiter:    newLimiter(cmp.Or(c.MaxConns, 1024), c.Log),
 		maxStreams: int64(cmp.Or(c.MaxStreams, 256)),
 		grace:      cmp.Or(c.Grace, 10*time.Second),
 		hosts:      make(map[string]bool),
@@ -124,10 +124,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{Request: r, w: w, spec: unmatched}
 	start := time.Now()
 	defer func() { s.metrics.observe(c, time.Since(start)) }()
-	defer s.rescue(r.Context(), c)
-	if v := visitorOf(r); v != nil {
-		s.door.begin(v)
-		defer s.door.end(v)
+	defer s.recoverPanic(r.Context(), c)
+	if p := placeOf(r); p != nil {
+		s.limiter.begin(p)
+		defer s.limiter.end(p)
 	}
 
 	setSecurityHeaders(w.Header())
@@ -151,7 +151,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // admit is everything that is asked before a row sees the request.
 func (s *Server) admit(c *call, matched bool) error {
 	err := s.guard(c)
-	if seated := s.seat(c, err); err == nil {
+	if seated := s.identify(c, err); err == nil {
 		err = seated
 	}
 	if err != nil {
@@ -166,11 +166,11 @@ func (s *Server) admit(c *call, matched bool) error {
 	return nil
 }
 
-// seat tells the door whose connection it is. A connection that may not stay
+// identify tells the limiter whose connection it is. A connection that may not stay
 // is closed after the answer, so that a stream is refused.
-func (s *Server) seat(c *call, refused error) error {
-	v := visitorOf(c.Request)
-	if v == nil {
+func (s *Server) identify(c *call, refused error) error {
+	p := placeOf(c.Request)
+	if p == nil {
 		return nil
 	}
 	is := unchanged // a public route asks for no token
@@ -182,7 +182,7 @@ func (s *Server) seat(c *call, refused error) error {
 	case c.token.ID != "":
 		is = tokenClient
 	}
-	if s.door.shown(v, is) {
+	if s.limiter.identify(p, is) {
 		return nil
 	}
 	c.Header().Set("Connection", "close")
@@ -194,7 +194,7 @@ func (s *Server) seat(c *call, refused error) error {
 }
 
 // Full is when a connection last found every place taken; zero means never.
-func (s *Server) Full() time.Time { return s.door.full() }
+func (s *Server) Full() time.Time { return s.limiter.full() }
 
 // setDeadline bounds how long the answer may take, and how long a body that
 // is not read yet. A stream sets its own, per write. Connections that
@@ -232,9 +232,9 @@ func isHandler(h http.Handler) bool {
 	return ok
 }
 
-// rescue turns a handler's panic into an answer: one broken request must not
+// recoverPanic turns a handler's panic into an answer: one broken request must not
 // take the others with it.
-func (s *Server) rescue(ctx context.Context, c *call) {
+func (s *Server) recoverPanic(ctx context.Context, c *call) {
 	p := recover()
 	if p == nil {
 		return
@@ -268,7 +268,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		},
 		ConnContext: withConn,
 	}
-	l = &capped{Listener: l, door: s.door}
+	l = &capped{Listener: l, limiter: s.limiter}
 	served := make(chan error, 1)
 	go func() {
 		if s.tls != nil {

@@ -3,10 +3,9 @@ package httpapi
 import (
 	"net/http"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/api"
 	"github.com/ktrdr/ktrdr/resilience"
-
-	"github.com/ktrdr/ktrdr"
 )
 
 // health answers 503 when the store cannot be reached or takes no writes, so

@@ -30,7 +30,7 @@ func (c *caller) RemoteAddr() net.Addr {
 func (c *caller) Close() error { c.closed.Store(true); return nil }
 
 // comes lets one in, and says that it did.
-func comes(t *testing.T, d *door, from string) (*visitor, *caller) {
+func comes(t *testing.T, d *limiter, from string) (*place, *caller) {
 	t.Helper()
 	c := &caller{from: from}
 	v, err := d.enter(c)
@@ -41,20 +41,20 @@ func comes(t *testing.T, d *door, from string) (*visitor, *caller) {
 }
 
 // shows makes it known as is by a request.
-func shows(d *door, v *visitor, is holder) (stays bool) {
+func shows(d *limiter, v *place, is holder) (stays bool) {
 	d.begin(v)
 	defer d.end(v)
-	return d.shown(v, is)
+	return d.identify(v, is)
 }
 
-func testDoor(most int) (*door, *lockedBuffer) {
+func testLimiter(most int) (*limiter, *lockedBuffer) {
 	var log lockedBuffer
-	return newDoor(most, slog.New(slog.NewTextHandler(&log, nil))), &log
+	return newLimiter(most, slog.New(slog.NewTextHandler(&log, nil))), &log
 }
 
-func TestDoor_AtTheCapTheOldestIdleStrangerGoes(t *testing.T) {
+func TestLimiter_AtTheCapTheOldestIdleAnonymousConnectionIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, log := testDoor(4)
+		d, log := testLimiter(4)
 		known, knownConn := comes(t, d, "10.0.0.1")
 		shows(d, known, tokenClient)
 		_, first := comes(t, d, "10.0.0.2")
@@ -66,7 +66,7 @@ func TestDoor_AtTheCapTheOldestIdleStrangerGoes(t *testing.T) {
 
 		_, _ = comes(t, d, "10.0.0.5")
 		if !first.closed.Load() || secondConn.closed.Load() || busyConn.closed.Load() || knownConn.closed.Load() {
-			t.Errorf("closed: first stranger %v, second %v, busy one %v, one with a token %v; want only the first",
+			t.Errorf("closed: first anonymous connection %v, second %v, busy one %v, one with a token %v; want only the first",
 				first.closed.Load(), secondConn.closed.Load(), busyConn.closed.Load(), knownConn.closed.Load())
 		}
 		if n := d.total(); n != 4 {
@@ -82,23 +82,23 @@ func TestDoor_AtTheCapTheOldestIdleStrangerGoes(t *testing.T) {
 	})
 }
 
-func TestDoor_KeepsAConnectionUntilItsRequestCanHaveCome(t *testing.T) {
+func TestLimiter_KeepsAConnectionUntilItsRequestCanHaveCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, _ := testDoor(2)
+		d, _ := testLimiter(2)
 		_, first := comes(t, d, "10.0.0.1")
 		begin := time.Now()
 		comes(t, d, "10.0.0.2")
-		time.Sleep(strangerGrace / 4)
+		time.Sleep(anonymousGrace / 4)
 		comes(t, d, "10.0.0.3")
-		if waited := time.Since(begin); waited != strangerGrace || !first.closed.Load() {
-			t.Errorf("the first is closed (%v) after %v, want after %v", first.closed.Load(), waited, strangerGrace)
+		if waited := time.Since(begin); waited != anonymousGrace || !first.closed.Load() {
+			t.Errorf("the first is closed (%v) after %v, want after %v", first.closed.Load(), waited, anonymousGrace)
 		}
 	})
 }
 
-func TestDoor_AStrangerIsIdleForSecondsOnly(t *testing.T) {
+func TestLimiter_AnAnonymousConnectionIsIdleForSecondsOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, _ := testDoor(8)
+		d, _ := testLimiter(8)
 		v, conn := comes(t, d, "10.0.0.1")
 		kept, keptConn := comes(t, d, "10.0.0.1")
 		shows(d, kept, tokenWorker)
@@ -110,7 +110,7 @@ func TestDoor_AStrangerIsIdleForSecondsOnly(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		if !conn.closed.Load() || keptConn.closed.Load() {
-			t.Errorf("stranger closed %v, worker closed %v; want only the stranger", conn.closed.Load(), keptConn.closed.Load())
+			t.Errorf("anonymous connection closed %v, worker closed %v; want only the anonymous connection", conn.closed.Load(), keptConn.closed.Load())
 		}
 		shows(d, kept, tokenNone) // its token was revoked
 		time.Sleep(6 * time.Second)
@@ -120,16 +120,16 @@ func TestDoor_AStrangerIsIdleForSecondsOnly(t *testing.T) {
 	})
 }
 
-func TestDoor_LimitsStrangersOfOneAddress(t *testing.T) {
+func TestLimiter_LimitsAnonymousConnectionsOfOneAddress(t *testing.T) {
 	for _, x := range []struct {
 		name  string
 		asked bool
 		limit int
-	}{{"that were answered", true, strangersPer}, {"that asked nothing yet", false, 500}} {
+	}{{"that were answered", true, anonymousPerAddress}, {"that asked nothing yet", false, 500}} {
 		t.Run(x.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d, _ := testDoor(1000)
-				come := func(from string) (*visitor, *caller) {
+				d, _ := testLimiter(1000)
+				come := func(from string) (*place, *caller) {
 					v, c := comes(t, d, from)
 					if x.asked {
 						shows(d, v, unchanged)
@@ -154,23 +154,23 @@ func TestDoor_LimitsStrangersOfOneAddress(t *testing.T) {
 					t.Errorf("closed: oldest %v, next %v, of another address %v; want only the oldest", all[0].closed.Load(), all[1].closed.Load(),
 						other.closed.Load())
 				}
-				time.Sleep(strangerIdle) // all are gone
+				time.Sleep(anonymousIdle) // all are gone
 				for i := range x.limit + 1 {
 					if _, all[0] = come("10.0.0.1"); i == 0 {
 						all[1] = all[0]
 					}
 				}
 				if all[1].closed.Load() {
-					t.Errorf("closed sooner than %v after it came", strangerGrace)
+					t.Errorf("closed sooner than %v after it came", anonymousGrace)
 				}
 			})
 		})
 	}
 }
 
-func TestDoor_KeepsPlacesForWorkers(t *testing.T) {
+func TestLimiter_KeepsPlacesForWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, _ := testDoor(8) // 2 for workers
+		d, _ := testLimiter(8) // 2 for workers
 		for i := range 6 {
 			v, _ := comes(t, d, "10.0.0.1")
 			if !shows(d, v, tokenClient) {
@@ -188,56 +188,56 @@ func TestDoor_KeepsPlacesForWorkers(t *testing.T) {
 				t.Error("a worker may not stay")
 			}
 		}
-		const end = time.Minute + strangerGrace/4
+		const end = time.Minute + anonymousGrace/4
 		begin := time.Now()
 		go func() {
 			time.Sleep(end)
-			d.shut()
+			d.close()
 		}()
 		if _, err := d.enter(&caller{from: "10.0.0.9"}); err == nil || time.Since(begin) != end {
-			t.Errorf("a newcomer where everybody has a token: %v after %v, want it to wait until the end after %v", err, time.Since(begin), end)
+			t.Errorf("a new connection where every other has a token: %v after %v, want it to wait until the end after %v", err, time.Since(begin), end)
 		}
 	})
 }
 
-func TestDoor_StrangersMakeRoomOnThePlacesOfWorkers(t *testing.T) {
+func TestLimiter_AnonymousConnectionsMakeRoomOnThePlacesOfWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, _ := testDoor(8) // 2 for workers
+		d, _ := testLimiter(8) // 2 for workers
 		_, oldest := comes(t, d, "10.0.0.1")
 		for range 5 {
 			comes(t, d, "10.0.0.1")
 		}
 		v, _ := comes(t, d, "10.0.0.2")
 		if shows(d, v, tokenNone) {
-			t.Error("a seventh stranger stays on a worker's place")
+			t.Error("a seventh anonymous connection stays on a worker's place")
 		}
 		if !shows(d, v, tokenClient) {
-			t.Error("a client may not stay because of strangers")
+			t.Error("a client may not stay because of anonymous connections")
 		}
 		time.Sleep(2 * time.Second)
 		comes(t, d, "10.0.0.3")
 		if n := d.total(); n != 7 || !oldest.closed.Load() {
-			t.Errorf("%d connections, oldest stranger closed %v; want 7 and true: a place is left for a worker", n, oldest.closed.Load())
+			t.Errorf("%d connections, oldest anonymous connection closed %v; want 7 and true: a place is left for a worker", n, oldest.closed.Load())
 		}
 	})
 }
 
-func TestDoor_WhoLeavesGivesItsPlaceToTheNextOnce(t *testing.T) {
+func TestLimiter_WhoLeavesGivesItsPlaceToTheNextOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, _ := testDoor(2)
+		d, _ := testLimiter(2)
 		first, _ := comes(t, d, "10.0.0.1")
 		second, _ := comes(t, d, "10.0.0.1")
 		shows(d, first, tokenWorker)
 		shows(d, second, tokenWorker)
 		begin := time.Now()
 		go func() {
-			time.Sleep(strangerGrace / 4)
+			time.Sleep(anonymousGrace / 4)
 			d.leave(first)
 			d.leave(first)
 		}()
 		comes(t, d, "10.0.0.2")
-		if waited := time.Since(begin); waited != strangerGrace/4 {
-			t.Errorf("a place after %v, want when one was left: after %v", waited, strangerGrace/4)
+		if waited := time.Since(begin); waited != anonymousGrace/4 {
+			t.Errorf("a place after %v, want when one was left: after %v", waited, anonymousGrace/4)
 		}
 		synctest.Wait()
 		if n := d.total(); n != 2 {
@@ -246,9 +246,9 @@ func TestDoor_WhoLeavesGivesItsPlaceToTheNextOnce(t *testing.T) {
 	})
 }
 
-// TestServer_AnswersAmongStrangers fills a server with connections that asked
+// TestServer_AnswersAmongAnonymousConnections fills a server with connections that asked
 // once and say nothing more.
-func TestServer_AnswersAmongStrangers(t *testing.T) {
+func TestServer_AnswersAmongAnonymousConnections(t *testing.T) {
 	st := serve(t, &fakeEngine{heartbeat: func(ktrdr.Heartbeat) (ktrdr.Orders, error) { return ktrdr.Orders{}, nil }},
 		func(c *Config) { c.MaxConns = 16 })
 	for range 40 {
@@ -266,10 +266,10 @@ func TestServer_AnswersAmongStrangers(t *testing.T) {
 	}
 	if a := st.send(t, http.MethodPost, "/api/v1/workers/heartbeat", `{"worker_id":"w","running":[]}`,
 		as(st, ktrdr.ScopeWorker)); a.status != http.StatusOK {
-		t.Errorf("a heartbeat among strangers: status %d %s", a.status, a.body)
+		t.Errorf("a heartbeat among anonymous connections: status %d %s", a.status, a.body)
 	}
-	eventually(t, "1 worker and at most 12 strangers", func() bool { // a connection that may not stay closes after its answer
-		held := st.server.door.counts().held
+	eventually(t, "1 worker and at most 12 anonymous connections", func() bool { // a connection that may not stay closes after its answer
+		held := st.server.limiter.counts().held
 		return held[tokenWorker] == 1 && held[tokenNone] <= 12
 	})
 	metrics := string(st.send(t, http.MethodGet, "/api/v1/metrics", "").body)
@@ -289,7 +289,7 @@ func TestServer_AWorkersPlaceNeedsAWorkersToken(t *testing.T) {
 	if a := st.send(t, http.MethodGet, openapiPath, "", as(st, ktrdr.ScopeRead)); a.status != http.StatusOK {
 		t.Fatalf("status %d %s", a.status, a.body)
 	}
-	if held := st.server.door.counts().held; held[tokenWorker] != 0 || held[tokenClient] != 1 {
+	if held := st.server.limiter.counts().held; held[tokenWorker] != 0 || held[tokenClient] != 1 {
 		t.Errorf("held: %v, want no worker and one client", held)
 	}
 }

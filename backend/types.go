@@ -11,7 +11,15 @@ import (
 )
 
 // Types are the operation types of this program, as their owners define them.
-func Types() ktrdr.Types { return ktrdr.MergeTypes(dummy.Types(), jobs.Types(), research.Types()) }
+func Types() ktrdr.Types {
+	all := ktrdr.MergeTypes(dummy.Types(), jobs.Types(), research.Types())
+	for name, fingerprint := range jobs.Fingerprints() {
+		d := all[name]
+		d.Fingerprint = fingerprint
+		all[name] = d
+	}
+	return all
+}
 
 // place is where operations run.
 type place string

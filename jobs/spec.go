@@ -172,6 +172,28 @@ func operation(t ktrdr.Type, spec, metadata any) (ktrdr.NewOperation, error) {
 // Numerics of a backtest: how orders are filled and figures made.
 const backtestNumerics = "backtest/1"
 
+// Fingerprints tell, by type, what an operation would be run from now. A
+// checkpoint that was made from anything else is not gone on with.
+func Fingerprints() map[ktrdr.Type]func(spec []byte) (map[string]string, error) {
+	return map[ktrdr.Type]func([]byte) (map[string]string, error){
+		ktrdr.Training: func(text []byte) (map[string]string, error) {
+			spec, err := ktrdr.ParseSpec[TrainingSpec](text)
+			if err != nil {
+				return nil, err
+			}
+			s, err := spec.parsed()
+			if err != nil {
+				return nil, err
+			}
+			return spec.fingerprint(s), nil
+		},
+		ktrdr.Backtesting: func(text []byte) (map[string]string, error) {
+			spec, err := ktrdr.ParseSpec[BacktestSpec](text)
+			return spec.fingerprint(), err
+		},
+	}
+}
+
 func (s TrainingSpec) parsed() (*strategy.Strategy, error) {
 	parsed, _, err := strategy.Parse([]byte(s.Strategy), "strategy")
 	if err != nil {

@@ -10,15 +10,16 @@ import (
 // ColumnNames are the columns of a backtest's result.
 var ColumnNames = []string{"trades", "equity", "positions", "curve", "returns"}
 
-// Types defines trainings, backtests and imports.
+// Types defines trainings, backtests and imports. Fingerprints has what a definition
+// needs of the packages that compute.
 func Types() ktrdr.Types {
 	return ktrdr.Types{
 		ktrdr.Training: {
-			Spec: ktrdr.SpecOf[TrainingSpec], Fingerprint: trainingFingerprint, Restart: ktrdr.RestartInChild,
+			Spec: ktrdr.SpecOf[TrainingSpec], Restart: ktrdr.RestartInChild,
 			Ledger: trained, Route: "POST /api/v1/training/start", Verb: "train",
 		},
 		ktrdr.Backtesting: {
-			Spec: ktrdr.SpecOf[BacktestSpec], Fingerprint: backtestFingerprint, Restart: ktrdr.RestartInChild,
+			Spec: ktrdr.SpecOf[BacktestSpec], Restart: ktrdr.RestartInChild,
 			Ledger: backtested, Columns: ColumnNames, Route: "POST /api/v1/backtests/start", Verb: "backtest",
 		},
 		ktrdr.DataLoad: {
@@ -26,23 +27,6 @@ func Types() ktrdr.Types {
 			Route: "POST /api/v1/data/load", Verb: "data import",
 		},
 	}
-}
-
-func trainingFingerprint(text json.RawMessage) (map[string]string, error) {
-	spec, err := ktrdr.ParseSpec[TrainingSpec](text)
-	if err != nil {
-		return nil, err
-	}
-	s, err := spec.parsed()
-	if err != nil {
-		return nil, err
-	}
-	return spec.fingerprint(s), nil
-}
-
-func backtestFingerprint(text json.RawMessage) (map[string]string, error) {
-	spec, err := ktrdr.ParseSpec[BacktestSpec](text)
-	return spec.fingerprint(), err
 }
 
 // trained and backtested tell what the ledger keeps of work that a person started.

@@ -199,7 +199,7 @@ func (o *office) run(order Order, with attempts) ktrdr.Operation {
 	id := ktrdr.NewOperationID(order.Operation.Type, time.Now())
 	o.now = id
 	o.b.Create(id, order.Operation.Type, order.Operation.Spec)
-	if order.Operation.BackendLocal {
+	if Types()[order.Operation.Type].Local {
 		o.claimed(id, order.Operation)
 	}
 	r := &relay{with: with}

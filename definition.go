@@ -16,7 +16,7 @@ type Definition struct {
 
 	// Fingerprint tells what a spec would be run with now. A checkpoint that was made
 	// with anything else is not resumed.
-	Fingerprint func(spec json.RawMessage) (map[string]string, error)
+	Fingerprint func(spec []byte) (map[string]string, error)
 
 	Local bool // runs only inside a backend: in its process or in a child process
 	Look  bool // makes the look that was reserved for it, once: it restarts without a checkpoint and is never retried
@@ -36,7 +36,7 @@ type Definition struct {
 const Inside = "inside"
 
 // NoFingerprint is the Fingerprint of a type whose checkpoints stay valid.
-func NoFingerprint(json.RawMessage) (map[string]string, error) { return nil, nil }
+func NoFingerprint([]byte) (map[string]string, error) { return nil, nil }
 
 // RestartRule says what the death of a backend does to work in its process.
 type RestartRule string

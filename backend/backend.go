@@ -289,8 +289,8 @@ func (b *Backend) makeServer(context.Context) (err error) {
 		return err
 	}
 	cfg := httpapi.Config{
-		Types: Types(), Engine: b.engine, Desk: b.desk, Research: researches, Resilience: b.models, Log: b.Log, Auth: !b.cfg.NoAuth, Hosts: b.hosts(),
-		MaxConns: b.cfg.maxConnections(), Grace: stopServerWithin,
+		Engine: b.engine, Desk: b.desk, Research: researches, Resilience: b.models, Log: b.Log, Auth: !b.cfg.NoAuth, Hosts: b.hosts(),
+		Types: Types(), MaxConns: b.cfg.maxConnections(), Grace: stopServerWithin,
 		Metrics: []prometheus.Collector{b.outcomes, b.readStatements(), b.models, b.models.decisions, b.models.spent},
 	}
 	if b.cfg.UsesTLS() {

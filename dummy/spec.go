@@ -131,7 +131,7 @@ type Result struct {
 }
 
 // fingerprint is what a checkpoint must agree with to be resumed from.
-func fingerprint(spec json.RawMessage) (map[string]string, error) {
+func fingerprint(spec []byte) (map[string]string, error) {
 	if !json.Valid(spec) {
 		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "a dummy spec is JSON")
 	}

@@ -322,7 +322,7 @@ func TestResume_RefusesACheckpointOfAnotherMaking(t *testing.T) {
 	l := newLab(t, func(c *engine.Config) {
 		d := c.Types[ktrdr.Dummy]
 		made := d.Fingerprint
-		d.Fingerprint = func(spec json.RawMessage) (map[string]string, error) {
+		d.Fingerprint = func(spec []byte) (map[string]string, error) {
 			print, err := made(spec)
 			if numerics != "1" {
 				print["numerics"] = numerics

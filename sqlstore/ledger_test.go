@@ -75,7 +75,9 @@ func populateLedger(t *testing.T, s *Store) string {
 
 func TestTriggers_TheLedgerOnlyGrows(t *testing.T) {
 	eachStore(t, nil, func(t *testing.T, s *Store) {
-		s.types[ktrdr.Dummy] = ktrdr.Definition{Ledger: func(ktrdr.Operation) ktrdr.Entry { return ktrdr.Entry{Look: &ktrdr.LookResult{Claim: true}} }}
+		s.types[ktrdr.Dummy] = ktrdr.Definition{Ledger: func(ktrdr.Operation) ktrdr.Entry {
+			return ktrdr.Entry{Look: &ktrdr.LookResult{Claim: true}}
+		}}
 		market := populateLedger(t, s)
 		refuse := func(texts ...query) {
 			t.Helper()

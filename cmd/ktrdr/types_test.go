@@ -19,7 +19,7 @@ func TestTypes_EveryVerbIsACommand(t *testing.T) {
 		root := newRoot(&app{out: io.Discard, err: io.Discard, getenv: os.Getenv})
 		cmd, _, err := root.Find(strings.Fields(d.Verb))
 		if err != nil || cmd.CommandPath() != "ktrdr "+d.Verb {
-			t.Errorf("%s is started by `ktrdr %s`, which is no command (%v): add it to root.go, or name another in its definition", name, d.Verb, err)
+			t.Errorf("%s is started by `ktrdr %s`, which is no command (%v): add it to root.go, or change its definition", name, d.Verb, err)
 		}
 	}
 }

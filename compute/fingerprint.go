@@ -17,7 +17,7 @@ import (
 // Numerics of a backtest: how orders are filled and figures made.
 const backtestNumerics = "backtest/1"
 
-func fingerprintTraining(text json.RawMessage) (map[string]string, error) {
+func fingerprintTraining(text []byte) (map[string]string, error) {
 	spec, s, err := readTraining(text)
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func fingerprintTraining(text json.RawMessage) (map[string]string, error) {
 	return trainingFingerprint(spec, s), nil
 }
 
-func fingerprintBacktest(text json.RawMessage) (map[string]string, error) {
+func fingerprintBacktest(text []byte) (map[string]string, error) {
 	spec, err := ktrdr.ParseSpec[jobs.BacktestSpec](text)
 	return backtestFingerprint(spec), err
 }

@@ -81,7 +81,9 @@ func (e *Engine) List(ctx context.Context, q ktrdr.OperationQuery) (ktrdr.Operat
 }
 
 // FindRun returns one run, as Run of the store: an engine's own Run keeps it going.
-func (e *Engine) FindRun(ctx context.Context, id string) (ktrdr.Run, error) { return e.stored.Run(ctx, id) }
+func (e *Engine) FindRun(ctx context.Context, id string) (ktrdr.Run, error) {
+	return e.stored.Run(ctx, id)
+}
 
 // Retry makes a new operation with the same spec and no checkpoint. It stands
 // in the same place of the same queue, and is refused when there is no room.

@@ -2,7 +2,7 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
+	"encoding/json"
 	"iter"
 
 	"github.com/ktrdr/ktrdr"
@@ -33,17 +33,14 @@ const (
 
 // BlobGiven implements ktrdr.Checkpoints.
 func (s *Store) BlobGiven(ctx context.Context, h ktrdr.Hash) (bool, error) {
-	var naming int64
-	err := s.readOne(ctx, func(r queryer) error {
-		return r.row(ctx, countGiven, "%"+h.String()+"%").Scan(&naming)
-	})
+	naming, err := readRow(ctx, s, scanValue[int64], countGiven, "%"+h.String()+"%")
 	return naming > 0, err
 }
 
 // BlobRefs implements ktrdr.Checkpoints.
 func (s *Store) BlobRefs(ctx context.Context) iter.Seq2[ktrdr.BlobRef, error] {
 	return func(yield func(ktrdr.BlobRef, error) bool) {
-		if s.pagedRefs(ctx, s.checkpointRefs, yield) {
+		if s.checkpointRefs(ctx, yield) {
 			s.otherRefs(ctx)(yield)
 		}
 	}
@@ -52,92 +49,44 @@ func (s *Store) BlobRefs(ctx context.Context) iter.Seq2[ktrdr.BlobRef, error] {
 // otherRefs yields what rows other than the checkpoints of operations name.
 func (s *Store) otherRefs(ctx context.Context) iter.Seq2[ktrdr.BlobRef, error] {
 	return func(yield func(ktrdr.BlobRef, error) bool) {
-		if s.pagedRefs(ctx, s.operationRefs, yield) && s.noteRefs(ctx, yield) && s.seriesRefs(ctx, yield) &&
+		if s.operationRefs(ctx, yield) && s.noteRefs(ctx, yield) && s.seriesRefs(ctx, yield) &&
 			s.barsRefs(ctx, yield) && s.lookRefs(ctx, yield) {
 			s.valueRefs(ctx, yield)
 		}
 	}
 }
 
-// pagedRefs yields what is on all pages; false ends.
-func (s *Store) pagedRefs(ctx context.Context, page func(context.Context, ktrdr.BlobRef) ([]ktrdr.BlobRef, *ktrdr.BlobRef, error),
-	yield func(ktrdr.BlobRef, error) bool,
-) bool {
-	for after := new(ktrdr.BlobRef); after != nil; {
-		refs, last, err := page(ctx, *after)
-		if err != nil {
-			yield(ktrdr.BlobRef{}, err)
-			return false
-		}
-		for _, ref := range refs {
-			if !yield(ref, nil) {
-				return false
-			}
-		}
-		after = last
-	}
-	return true
+// namingRow is a row that names blobs in up to three texts.
+type namingRow struct {
+	ktrdr.BlobRef
+	texts [3]json.RawMessage
 }
 
-// checkpointRefs returns the references of a page of checkpoints, and its last
-// row when there may be more.
-func (s *Store) checkpointRefs(ctx context.Context, after ktrdr.BlobRef) (refs []ktrdr.BlobRef, last *ktrdr.BlobRef, err error) {
-	type naming struct {
-		ktrdr.BlobRef
-		blob, artifacts sql.NullString
-	}
-	var found []naming
-	err = s.readOne(ctx, func(r queryer) error {
-		rows, err := r.rows(ctx, selectBlobRows, after.Operation, after.Checkpoint, refsPage)
-		found, err = gather(rows, err, func(row scanner) (n naming, err error) {
-			err = row.Scan(&n.Operation, &n.Checkpoint, &n.blob, &n.artifacts)
-			return n, err
-		})
-		return err
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, n := range found {
-		for _, text := range []sql.NullString{n.blob, n.artifacts} {
-			for _, a := range ktrdr.ArtifactsIn(rawJSON(text)) {
-				refs = append(refs, ktrdr.BlobRef{Artifact: a, Operation: n.Operation, Checkpoint: n.Checkpoint})
-			}
+func (n namingRow) refs() (refs []ktrdr.BlobRef) {
+	for _, text := range n.texts {
+		for _, a := range ktrdr.ArtifactsIn(text) {
+			refs = append(refs, ktrdr.BlobRef{Artifact: a, Operation: n.Operation, Checkpoint: n.Checkpoint})
 		}
 	}
-	if len(found) == refsPage {
-		last = &found[refsPage-1].BlobRef
-	}
-	return refs, last, nil
+	return refs
+}
+
+// checkpointRefs yields the blobs of checkpoints; false when no more are wanted.
+func (s *Store) checkpointRefs(ctx context.Context, yield func(ktrdr.BlobRef, error) bool) bool {
+	scan := fields(func(n *namingRow) []any {
+		return []any{&n.Operation, &n.Checkpoint, (*document)(&n.texts[0]), (*document)(&n.texts[1])}
+	})
+	return yieldRefs(ctx, s, yield, scan, selectBlobRows, []any{"", ""}, func(n namingRow) ([]ktrdr.BlobRef, []any) {
+		return n.refs(), []any{n.Operation, n.Checkpoint}
+	})
 }
 
 // operationRefs is checkpointRefs for operations.
-func (s *Store) operationRefs(ctx context.Context, after ktrdr.BlobRef) (refs []ktrdr.BlobRef, last *ktrdr.BlobRef, err error) {
-	type naming struct {
-		ktrdr.BlobRef
-		texts [3]sql.NullString
-	}
-	var found []naming
-	err = s.readOne(ctx, func(r queryer) error {
-		rows, err := r.rows(ctx, selectNamingRows, after.Operation, refsPage)
-		found, err = gather(rows, err, func(row scanner) (n naming, err error) {
-			err = row.Scan(&n.Operation, &n.texts[0], &n.texts[1], &n.texts[2])
-			return n, err
-		})
-		return err
+func (s *Store) operationRefs(ctx context.Context, yield func(ktrdr.BlobRef, error) bool) bool {
+	scan := fields(func(n *namingRow) []any {
+		return []any{&n.Operation, (*document)(&n.texts[0]), (*document)(&n.texts[1]), (*document)(&n.texts[2])}
 	})
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, n := range found {
-		for _, text := range n.texts {
-			for _, a := range ktrdr.ArtifactsIn(rawJSON(text)) {
-				refs = append(refs, ktrdr.BlobRef{Artifact: a, Operation: n.Operation})
-			}
-		}
-	}
-	if len(found) == refsPage {
-		last = &found[refsPage-1].BlobRef
-	}
-	return refs, last, nil
+	return yieldRefs(ctx, s, yield, scan, selectNamingRows, []any{""}, func(n namingRow) ([]ktrdr.BlobRef, []any) {
+		return n.refs(), []any{n.Operation}
+	})
 }

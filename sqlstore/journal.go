@@ -58,25 +58,22 @@ func (s *Store) ReserveCall(ctx context.Context, c ktrdr.NewCall) (ktrdr.Call, e
 		return ktrdr.Call{}, err
 	}
 	var call ktrdr.Call
-	err := s.fenced(ctx, normal, func(t *tx) error {
+	err := s.fenced(ctx, normal, func(t *tx) (err error) {
+		call = ktrdr.Call{}
 		var root ktrdr.OperationID
-		err := t.row(ctx, selectRootOfClaim, c.Operation, c.Epoch).Scan(&root)
+		err = t.row(ctx, selectRootOfClaim, c.Operation, c.Epoch).Scan(&root)
 		if errors.Is(err, sql.ErrNoRows) {
 			return refusal(ctx, t, c.Operation, ktrdr.Act{Input: ktrdr.Save, Epoch: c.Epoch})
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			err = s.lockMeta(ctx, t, metaCalls)
 		}
-		if err := s.lockMeta(ctx, t, metaCalls); err != nil {
-			return err
+		if err == nil {
+			call, err = reserve(ctx, t, c, root)
 		}
-		call, err = reserve(ctx, t, c, root)
 		return err
 	})
-	if err != nil {
-		return ktrdr.Call{}, err
-	}
-	return call, nil
+	return call, err
 }
 
 // reserve answers from the journal, or reserves what the call can cost.
@@ -94,11 +91,11 @@ func reserve(ctx context.Context, t *tx, c ktrdr.NewCall, root ktrdr.OperationID
 			"%d calls of %s with the same question were lost on their way and may have been billed; it is not asked again: "+
 				"find out what ends the process during the call", unsettled, root)
 	}
-	spent, err := spending(ctx, t, root)
-	if err != nil {
-		return ktrdr.Call{}, err
+	spent, err := scanSpending(t.row(ctx, selectSpending, root))
+	if err == nil {
+		err = affordable(c, root, spent)
 	}
-	if err := affordable(c, root, spent); err != nil {
+	if err != nil {
 		return ktrdr.Call{}, err
 	}
 	return scanCall(t.row(ctx, insertCall, root, c.Operation, c.Epoch, c.Key.String(), c.Model, c.Most))
@@ -159,11 +156,8 @@ func (s *Store) SettleCall(ctx context.Context, e ktrdr.CallEnd) error {
 // settledBefore answers an end whose first answer was lost.
 func settledBefore(ctx context.Context, t *tx, e ktrdr.CallEnd) error {
 	call, err := scanCall(t.row(ctx, selectCall, e.ID))
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return ktrdr.Errorf(ktrdr.CodeNotFound, "there is no call %d", e.ID)
-	case err != nil:
-		return err
+	if err != nil {
+		return ifNoRow(err, ktrdr.Errorf(ktrdr.CodeNotFound, "there is no call %d", e.ID))
 	}
 	if call.Status == e.Status && call.Charged == e.Cost && call.Input == e.Input && call.Output == e.Output &&
 		call.Error == e.Error && sameJSON(call.Answer, e.Answer) {
@@ -197,23 +191,16 @@ func (s *Store) Spending(ctx context.Context, root ktrdr.OperationID) (spent ktr
 	if root != "" && !root.Valid() {
 		return spent, notFound(root)
 	}
-	err = s.readOne(ctx, func(r queryer) error {
-		spent, err = spending(ctx, r, root)
-		return err
-	})
-	return spent, err
+	return readRow(ctx, s, scanSpending, selectSpending, root)
 }
 
-func spending(ctx context.Context, q queryer, root ktrdr.OperationID) (spent ktrdr.Spending, err error) {
-	err = q.row(ctx, selectSpending, root).Scan(&spent.Today, &spent.Calls, &spent.Research)
-	return spent, err
-}
+var scanSpending = fields(func(s *ktrdr.Spending) []any { return []any{&s.Today, &s.Calls, &s.Research} })
 
 // Calls implements ktrdr.Journal.
 func (s *Store) Calls(ctx context.Context, root ktrdr.OperationID, limit int) (calls []ktrdr.Call, err error) {
 	limit = cmp.Or(limit, defaultPage)
-	if limit < 1 || limit > largestPage {
-		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "limit must be 1 to %d, not %d", largestPage, limit)
+	if err := checkLimit(limit); err != nil {
+		return nil, err
 	}
 	text, args := selectCalls, []any{limit}
 	if root != "" {

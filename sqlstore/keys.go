@@ -52,7 +52,7 @@ func remember(ctx context.Context, t *tx, key ktrdr.IdempotencyKey, id ktrdr.Ope
 // forgetKeys deletes keys whose life is over.
 func (s *Store) forgetKeys(ctx context.Context) error {
 	for {
-		old, err := readAll(ctx, s, scanText, selectOldKeys, keyLife.Microseconds(), removeAtOnce) // looking does not need the writer
+		old, err := readAll(ctx, s, scanValue[string], selectOldKeys, keyLife.Microseconds(), removeAtOnce) // looking does not need the writer
 		if err == nil && len(old) > 0 {
 			err = s.write(ctx, normal, func(t *tx) error { return deleteKeys(ctx, t, old) })
 		}

@@ -23,15 +23,12 @@ func unchanged(ctx context.Context, t *tx, seen *int) error {
 	if seen == nil {
 		return nil
 	}
-	var now int
-	if err := t.row(ctx, countSeries).Scan(&now); err != nil {
+	now, err := scanValue[int](t.row(ctx, countSeries))
+	if err != nil || now <= *seen {
 		return err
 	}
-	if now > *seen {
-		return &ktrdr.Error{
-			Code: ktrdr.CodeConflict, Err: ktrdr.ErrMoreSeries,
-			Message: fmt.Sprintf("%d series were added while this one was compared with %d: compare it again", now-*seen, *seen),
-		}
+	return &ktrdr.Error{
+		Code: ktrdr.CodeConflict, Err: ktrdr.ErrMoreSeries,
+		Message: fmt.Sprintf("%d series were added while this one was compared with %d: compare it again", now-*seen, *seen),
 	}
-	return nil
 }

@@ -2,8 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -27,25 +25,13 @@ func (s *Store) TakeProbe(ctx context.Context, name string, owner ktrdr.Incarnat
 	case d < time.Microsecond || d > forgotten:
 		return probe, ktrdr.Errorf(ktrdr.CodeInvalid, "a probe of the breaker %s takes up to %v, not %v", name, forgotten, d)
 	}
-	err = s.write(ctx, normal, func(t *tx) error {
-		probe = ktrdr.Probe{}
-		err := t.row(ctx, takeProbe, name, owner, d.Microseconds()).Scan(&probe.Token)
-		if errors.Is(err, sql.ErrNoRows) {
-			return ktrdr.Errorf(ktrdr.CodeConflict, "the breaker %s is being probed by another backend", name)
+	return inWrite(ctx, s, func(t *tx) (probe ktrdr.Probe, err error) {
+		if err = t.row(ctx, takeProbe, name, owner, d.Microseconds()).Scan(&probe.Token); err != nil {
+			return probe, ifNoRow(err, ktrdr.Errorf(ktrdr.CodeConflict, "the breaker %s is being probed by another backend", name))
 		}
-		if err != nil {
-			return err
-		}
-		probe.Breaker, err = scanBreaker(t.row(ctx, selectBreaker, name))
-		if errors.Is(err, sql.ErrNoRows) {
-			probe.Breaker, err = ktrdr.Breaker{}, nil
-		}
-		return err
+		probe.Breaker, _, err = optionalRow(scanBreaker(t.row(ctx, selectBreaker, name)))
+		return probe, err
 	})
-	if err != nil {
-		return ktrdr.Probe{}, err
-	}
-	return probe, nil
 }
 
 // EndProbe implements ktrdr.Breakers.

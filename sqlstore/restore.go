@@ -62,7 +62,7 @@ func (s *Store) FinishRestore(ctx context.Context) error {
 
 // refuseUnfinished refuses a database into which a restore was not finished.
 func (s *Store) refuseUnfinished(ctx context.Context) error {
-	n, err := readRow(ctx, s, scanNumber, countMeta, metaUnfinished)
+	n, err := readRow(ctx, s, scanValue[int64], countMeta, metaUnfinished)
 	if err == nil && n > 0 {
 		err = errUnfinished
 	}

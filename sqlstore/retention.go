@@ -22,11 +22,7 @@ func (s *Store) DeleteCheckpoints(ctx context.Context, op ktrdr.OperationID) (in
 	}
 	total := 0
 	for {
-		var n int64
-		err := s.write(ctx, normal, func(t *tx) (err error) {
-			n, err = deleteCheckpoints(ctx, t, op)
-			return err
-		})
+		n, err := inWrite(ctx, s, func(t *tx) (int64, error) { return deleteCheckpoints(ctx, t, op) })
 		if total += int(n); err != nil || n < removeAtOnce {
 			if err == nil && total == 0 {
 				err = ktrdr.Errorf(ktrdr.CodeNotFound, "operation %s has no checkpoint", op)
@@ -95,11 +91,7 @@ func (s *Store) expireOperations(ctx context.Context, age time.Duration) (n int,
 	for _, c := range found {
 		old[c.op] = append(old[c.op], c.id)
 	}
-	err = s.write(ctx, normal, func(t *tx) (err error) {
-		n, err = expire(ctx, t, old)
-		return err
-	})
-	return n, err
+	return inWrite(ctx, s, func(t *tx) (int, error) { return expire(ctx, t, old) })
 }
 
 // expire deletes what is still expirable of operations that nobody else is
@@ -153,13 +145,12 @@ func (s *Store) expireThreads(ctx context.Context, most int) (total int, err err
 		var n int64
 		var found bool
 		err := s.write(ctx, normal, func(t *tx) error {
-			rows, err := t.rows(ctx, selectExpiredThreads)
-			type name struct{ tenant, thread string }
-			threads, err := gather(rows, err, fields(func(k *name) []any { return []any{&k.tenant, &k.thread} }))
-			if found = len(threads) > 0; err != nil || !found {
-				return err
+			var tenant, threadID string
+			err := t.row(ctx, selectExpiredThreads).Scan(&tenant, &threadID)
+			if found = err == nil; !found {
+				return ifNoRow(err, nil)
 			}
-			n, err = removeThread(ctx, t, threads[0].tenant, threads[0].thread, int64(most-total))
+			n, err = removeThread(ctx, t, tenant, threadID, int64(most-total))
 			return err
 		})
 		if err != nil || !found {

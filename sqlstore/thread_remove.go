@@ -110,14 +110,3 @@ func removeFrom(ctx context.Context, t *tx, table string, key []string, tenant, 
 	}
 	return t.exec(ctx, query(`DELETE FROM `+table+where), args...)
 }
-
-// firstColumn reads a column of text.
-func firstColumn(ctx context.Context, r queryer, q query, args ...any) ([]string, error) {
-	rows, err := r.rows(ctx, q, args...)
-	return gather(rows, err, scanText)
-}
-
-func scanText(row scanner) (text string, err error) {
-	err = row.Scan(&text)
-	return text, err
-}

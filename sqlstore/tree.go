@@ -35,7 +35,7 @@ func (s *Store) lockTrees(ctx context.Context, t *tx, roots []ktrdr.OperationID)
 		return nil
 	}
 	values, args := rowsOf(1, distinct(roots), []string{"TEXT"}, func(id ktrdr.OperationID) []any { return []any{id} })
-	_, err := collect(ctx, t, scanID, query(strings.Replace(string(lockRoots), "{ids}", values, 1)), args...)
+	_, err := collect(ctx, t, scanValue[ktrdr.OperationID], query(strings.Replace(string(lockRoots), "{ids}", values, 1)), args...)
 	return err
 }
 

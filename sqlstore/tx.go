@@ -62,6 +62,30 @@ func (s *Store) write(ctx context.Context, l lane, body func(t *tx) error) error
 	return s.db.write(ctx, l, body)
 }
 
+// inWrite is write for a body that returns something, which is zero beside an
+// error.
+func inWrite[T any](ctx context.Context, s *Store, body func(t *tx) (T, error)) (made T, err error) {
+	err = s.write(ctx, normal, func(t *tx) (err error) {
+		made, err = body(t)
+		return err
+	})
+	if err != nil {
+		return *new(T), err
+	}
+	return made, nil
+}
+
+// inRead is read, readOne or peek for a body that returns something.
+func inRead[T any](
+	ctx context.Context, read func(context.Context, func(queryer) error) error, body func(r queryer) (T, error),
+) (found T, err error) {
+	err = read(ctx, func(r queryer) (err error) {
+		found, err = body(r)
+		return err
+	})
+	return found, err
+}
+
 // read runs body on one consistent snapshot.
 func (s *Store) read(ctx context.Context, body func(r queryer) error) error {
 	return s.db.read(ctx, s.counted(body))

@@ -213,8 +213,8 @@ type LookPage struct {
 	Next  string `json:"next_cursor,omitempty"`
 }
 
-// Entry is what the ledger keeps of an operation that has completed.
-type Entry struct {
+// LedgerEntry is what the ledger keeps of an operation that has completed.
+type LedgerEntry struct {
 	Trial *TrialFigures
 	Look  *LookResult
 }
@@ -222,4 +222,4 @@ type Entry struct {
 // Ledger says, by type, what is kept of an operation. It is asked in the
 // transaction that completes the operation, maybe more than once, and so is a
 // pure function of its row.
-type Ledger map[Type]func(Operation) Entry
+type Ledger map[Type]func(Operation) LedgerEntry

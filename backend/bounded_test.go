@@ -37,7 +37,7 @@ func countedViews(t *testing.T, url string, n int) (*engine.Engine, researches, 
 	var reads atomic.Int64
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{
 		URL: url, Plans: map[ktrdr.Type]ktrdr.Plan{ktrdr.AgentResearch: nothing{}}, Log: slog.New(slog.DiscardHandler), Statements: &reads,
-		Ledger: ktrdr.Ledger{ktrdr.AgentResearch: func(ktrdr.Operation) ktrdr.Entry { return ktrdr.Entry{Trial: &ktrdr.TrialFigures{}} }},
+		Ledger: ktrdr.Ledger{ktrdr.AgentResearch: func(ktrdr.Operation) ktrdr.LedgerEntry { return ktrdr.LedgerEntry{Trial: &ktrdr.TrialFigures{}} }},
 	})
 	if err != nil {
 		t.Fatal(err)

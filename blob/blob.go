@@ -42,8 +42,8 @@ const DefaultMaxSize = 2 << 30
 
 // Store is what a directory and a bucket both are: the domain's contract and
 // what collecting garbage needs. Open and Stat of a trashed blob bring it back;
-// so does Put, which always writes: the bytes are at hand, and writing them
-// again refreshes the blob's age and heals one that has rotted.
+// so does Put. Put always writes: the caller has the bytes, and writing them again
+// refreshes the blob's age and repairs a damaged one.
 type Store interface {
 	ktrdr.Blobs
 

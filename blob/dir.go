@@ -181,7 +181,7 @@ func (d *Dir) Delete(ctx context.Context, h ktrdr.Hash) error {
 }
 
 // remove removes a file; that it is gone already is no error. Nothing is
-// synced: a deletion undone by a crash is repeated by whoever wanted it.
+// synced: after a crash the same deletion is made again.
 func (d *Dir) remove(name string) error {
 	if err := d.disk.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

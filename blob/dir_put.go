@@ -67,9 +67,9 @@ var blobPoints = [...]fault.Point{
 	atomicfile.Renamed: fault.BlobRenamed, atomicfile.Durable: fault.BlobDurable,
 }
 
-// secure makes a blob's name durable, unless it is known to be. Whoever gave it
-// its name may have died before syncing, or be about to sync; a row must not
-// name it before.
+// secure makes a blob's name durable, unless it is known to be. The process that
+// gave it its name may have died before it synced, or be about to sync. No row may
+// name the blob before.
 func (d *Dir) secure(h ktrdr.Hash) error {
 	d.mu.Lock()
 	known := d.known[h]
@@ -104,7 +104,7 @@ func (d *Dir) forget(h ktrdr.Hash) {
 
 // settle makes a directory and those above it, durably. One that is there
 // already may have been made by a process that died before it synced, so each
-// is synced once in the life of this process, whoever made it.
+// is synced once in the life of this process.
 func (d *Dir) settle(dir string) error {
 	if dir == "." {
 		return nil

@@ -83,7 +83,7 @@ func (d *Dir) restore(h ktrdr.Hash) error {
 	if err == nil {
 		err = d.disk.Rename(from, blobName(h))
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // when it is gone, somebody else was first
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // when it is gone, another process was first
 		return diskError(err)
 	}
 	return nil

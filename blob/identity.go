@@ -119,7 +119,7 @@ func (s *S3) makeIdentity(ctx context.Context) error {
 	opts.SetMatchETagExcept("*")
 	_, err := s.client.Client.PutObject(ctx, s.bucket, s.key(identityName), strings.NewReader(id), int64(len(id)), opts)
 	if r, ok := errors.AsType[minio.ErrorResponse](err); ok && r.StatusCode == http.StatusPreconditionFailed {
-		return nil // somebody else was first
+		return nil // another process was first
 	}
 	return err
 }

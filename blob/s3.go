@@ -127,9 +127,9 @@ func (s *S3) put(ctx context.Context, r io.Reader, accept func(ktrdr.Hash) error
 	if err := accept(h); err != nil {
 		return h, 0, err
 	}
-	// In one part: a multipart upload that is killed leaves parts behind that
-	// nobody sees and somebody pays for. The hash goes with it as the payload's
-	// signed sha256, so that the server verifies it too.
+	// In one part: a multipart upload that is killed leaves hidden parts behind that
+	// cost money. The hash goes with it as the payload's signed sha256, so that the
+	// server verifies it too.
 	_, err = s.client.PutObject(ctx, s.bucket, s.key(blobName(h)), io.NewSectionReader(spool, 0, size), size,
 		"", h.String(), minio.PutObjectOptions{DisableContentSha256: true})
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 )
 
 // root is a place where blobs are kept, as the suite sees it: a store may be
-// opened on it more than once, and somebody may meddle with it.
+// opened on it more than once, and a test may damage it.
 type root struct {
 	open  func(t *testing.T, maxSize int64) Store
 	plant func(t *testing.T, name string, b []byte) // writes a file or object behind the store's back
@@ -194,7 +194,7 @@ func TestStore_RefusedPutStoresNothing(t *testing.T) {
 
 func TestStore_MissingBlobIsNotFound(t *testing.T) {
 	onEveryRoot(t, func(t *testing.T, r root) {
-		s, h := r.open(t, 0), hashOf([]byte("nobody put this"))
+		s, h := r.open(t, 0), hashOf([]byte("never put"))
 		_, err := s.Open(t.Context(), h)
 		wantCode(t, err, ktrdr.CodeNotFound)
 		_, err = s.Stat(t.Context(), h)

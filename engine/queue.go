@@ -109,7 +109,7 @@ func (e *Engine) askPlans(ctx context.Context) {
 	})
 }
 
-// healthOfQueues tells of every queue, also of one that nobody is in.
+// healthOfQueues tells of every queue, also of an empty one.
 func (e *Engine) healthOfQueues(ctx context.Context, workers []ktrdr.Worker) (map[string]ktrdr.QueueHealth, error) {
 	all := make(map[string]ktrdr.QueueHealth, len(e.config.Queues))
 	if len(e.config.Queues) == 0 {

@@ -123,9 +123,9 @@ func (e *Engine) SetPaused(ctx context.Context, paused bool) error {
 	return e.store.SetPaused(ctx, paused)
 }
 
-// InQueue tells who is in a queue, at most so many of those who wait. What
-// health remembers is forgotten: whoever asks for this and then for health does
-// not hear of one that is older.
+// InQueue lists the operations of a queue, at most that number of waiting ones.
+// What health remembers is forgotten: a client that asks for this and then for
+// health gets a newer answer.
 func (e *Engine) InQueue(ctx context.Context, name string, most int) (ktrdr.QueueState, error) {
 	defer e.account.forget()
 	defer e.fleet.forget()
@@ -148,8 +148,8 @@ func (e *Engine) CheckpointAt(ctx context.Context, op ktrdr.OperationID, id stri
 	return c.Checkpoint, err
 }
 
-// RevokeToken ends one, but not the last that may make others: nobody could
-// get in any more.
+// RevokeToken ends one, but not the last admin token: no other could be made
+// after that.
 func (e *Engine) RevokeToken(ctx context.Context, id string) error {
 	tokens, err := e.store.Tokens(ctx)
 	if err != nil {

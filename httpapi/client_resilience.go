@@ -29,16 +29,16 @@ func (cl *Client) BreakerHistory(ctx context.Context, name string, limit int) (o
 }
 
 // ResetBreaker closes a breaker.
-func (cl *Client) ResetBreaker(ctx context.Context, name string, d resilience.Decision) (out resilience.Decided, err error) {
+func (cl *Client) ResetBreaker(ctx context.Context, name string, d resilience.HumanDecision) (out resilience.Decided, err error) {
 	return cl.decide(ctx, name, "reset", d)
 }
 
 // ForceBreaker holds a breaker in a state, or sets it back to automatic.
-func (cl *Client) ForceBreaker(ctx context.Context, name string, d resilience.Decision) (out resilience.Decided, err error) {
+func (cl *Client) ForceBreaker(ctx context.Context, name string, d resilience.HumanDecision) (out resilience.Decided, err error) {
 	return cl.decide(ctx, name, "force", d)
 }
 
-func (cl *Client) decide(ctx context.Context, name, what string, d resilience.Decision) (out resilience.Decided, err error) {
+func (cl *Client) decide(ctx context.Context, name, what string, d resilience.HumanDecision) (out resilience.Decided, err error) {
 	err = cl.post(ctx, "breakers/"+url.PathEscape(name)+"/"+what, d, &out)
 	return out, err
 }

@@ -16,8 +16,8 @@ type Resilience interface {
 	BreakerHistory(ctx context.Context, name string, limit int) ([]ktrdr.BreakerChange, error)
 	// ResetBreaker closes a breaker, and ForceBreaker holds it open or closed
 	// or sets it back to automatic. Both want to know who decides, and why.
-	ResetBreaker(ctx context.Context, name string, d resilience.Decision) (resilience.Decided, error)
-	ForceBreaker(ctx context.Context, name string, d resilience.Decision) (resilience.Decided, error)
+	ResetBreaker(ctx context.Context, name string, d resilience.HumanDecision) (resilience.Decided, error)
+	ForceBreaker(ctx context.Context, name string, d resilience.HumanDecision) (resilience.Decided, error)
 	Degradation() resilience.DegradationStatus
 	// Models lists the language models that may be asked, in their order.
 	Models() []llm.ModelHealth
@@ -49,14 +49,14 @@ func (s *Server) breakerHistory(c *call, _ none) ([]ktrdr.BreakerChange, error) 
 	return listed(list), err
 }
 
-func (s *Server) resetBreaker(c *call, in resilience.Decision) (resilience.Decided, error) {
+func (s *Server) resetBreaker(c *call, in resilience.HumanDecision) (resilience.Decided, error) {
 	if in.State != "" {
 		return resilience.Decided{}, ktrdr.Errorf(ktrdr.CodeInvalid, "a reset closes the breaker: leave out the state, or use force")
 	}
 	return s.resilience.ResetBreaker(c.Context(), c.PathValue("name"), in)
 }
 
-func (s *Server) forceBreaker(c *call, in resilience.Decision) (resilience.Decided, error) {
+func (s *Server) forceBreaker(c *call, in resilience.HumanDecision) (resilience.Decided, error) {
 	return s.resilience.ForceBreaker(c.Context(), c.PathValue("name"), in)
 }
 

@@ -48,7 +48,7 @@ func (o *openAI) Complete(ctx context.Context, model string, r Request) (Answer,
 		if kind, _, _ := mime.ParseMediaType(h.Get("Content-Type")); kind == "text/event-stream" {
 			return readOpenAI(d, r, body)
 		}
-		return readWhole(d, r, body)
+		return readUnstreamed(d, r, body)
 	})
 }
 
@@ -114,8 +114,8 @@ func readOpenAI(d *draft, r Request, body io.Reader) (Answer, error) {
 	}
 }
 
-// readWhole reads the answer of a server that does not stream.
-func readWhole(d *draft, r Request, body io.Reader) (Answer, error) {
+// readUnstreamed reads the answer of a server that does not stream.
+func readUnstreamed(d *draft, r Request, body io.Reader) (Answer, error) {
 	text, err := io.ReadAll(body)
 	if err != nil {
 		return Answer{}, err

@@ -17,7 +17,7 @@ import (
 var embeddedPrices []byte
 
 // Price is what tokens of a model cost, in US dollars per million. A model that
-// costs nothing has a price of zeros; one whose price nobody knows has none.
+// costs nothing has a price of zeros; one whose price is not known has none.
 type Price struct {
 	Input      float64  `yaml:"input" json:"input"`
 	Output     float64  `yaml:"output" json:"output"`

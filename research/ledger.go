@@ -22,7 +22,7 @@ func Ledger() ktrdr.Ledger {
 
 // researched is what is kept of a research. What cannot be read of it is left
 // out: it was a trial all the same.
-func researched(op ktrdr.Operation) ktrdr.Entry {
+func researched(op ktrdr.Operation) ktrdr.LedgerEntry {
 	r, _ := resultOf[Result](&op)
 	t := &ktrdr.TrialFigures{Strategy: clip(r.StrategyName, maxLine), Unaided: len(r.Instead) > 0, Hash: r.ResultHash}
 	if f := r.Figures; f != nil {
@@ -30,25 +30,25 @@ func researched(op ktrdr.Operation) ktrdr.Entry {
 		t.NetReturn, t.MaxDrawdown, t.Trades = &f.NetReturn, &f.MaxDrawdown, f.Trades
 		t.CheapCosts = f.CostBelowDefault
 	}
-	return ktrdr.Entry{Trial: t}
+	return ktrdr.LedgerEntry{Trial: t}
 }
 
-func trainedByHand(op ktrdr.Operation) ktrdr.Entry {
+func trainedByHand(op ktrdr.Operation) ktrdr.LedgerEntry {
 	if op.Parent != "" {
-		return ktrdr.Entry{}
+		return ktrdr.LedgerEntry{}
 	}
 	r, _ := resultOf[jobs.TrainingResult](&op)
-	e := ktrdr.Entry{Trial: &ktrdr.TrialFigures{Strategy: clip(r.Strategy, maxLine), Hash: r.ResultHash}}
+	e := ktrdr.LedgerEntry{Trial: &ktrdr.TrialFigures{Strategy: clip(r.Strategy, maxLine), Hash: r.ResultHash}}
 	return byHand(op, e)
 }
 
-func backtestedByHand(op ktrdr.Operation) ktrdr.Entry {
+func backtestedByHand(op ktrdr.Operation) ktrdr.LedgerEntry {
 	if op.Parent != "" {
-		return ktrdr.Entry{}
+		return ktrdr.LedgerEntry{}
 	}
 	r, _ := resultOf[jobs.BacktestResult](&op)
 	net, fall := r.Metrics.TotalReturnPct/100, r.Metrics.MaxDrawdownPct/100
-	e := ktrdr.Entry{Trial: &ktrdr.TrialFigures{
+	e := ktrdr.LedgerEntry{Trial: &ktrdr.TrialFigures{
 		Strategy: clip(r.Strategy, maxLine), Sharpe: r.Metrics.Sharpe, NetReturn: &net, MaxDrawdown: &fall,
 		Trades: r.Metrics.TotalTrades, Hash: r.ResultHash,
 	}}
@@ -57,7 +57,7 @@ func backtestedByHand(op ktrdr.Operation) ktrdr.Entry {
 
 // byHand ends the look of an operation that opened a holdout. Its figures are the
 // operation's own result; they are no claim.
-func byHand(op ktrdr.Operation, e ktrdr.Entry) ktrdr.Entry {
+func byHand(op ktrdr.Operation, e ktrdr.LedgerEntry) ktrdr.LedgerEntry {
 	var spec struct {
 		Opens *jobs.Opening `json:"opens"`
 	}

@@ -2,8 +2,8 @@ package resilience
 
 import "github.com/ktrdr/ktrdr"
 
-// Decision is what a person decides about a breaker.
-type Decision struct {
+// HumanDecision is what a person decides about a breaker.
+type HumanDecision struct {
 	State ktrdr.BreakerState `json:"state,omitempty"` // of force: OPEN, CLOSED, or empty for automatic
 	By    string             `json:"by"`
 	Why   string             `json:"why"`

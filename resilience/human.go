@@ -112,7 +112,7 @@ func (b *Breaker) obey(row ktrdr.Breaker, until time.Time, change ktrdr.BreakerC
 	b.owner.queue(change)
 }
 
-// words checks who decided and why. A decision that nobody answers for is none.
+// words checks who decided and why. A decision needs a person who answers for it.
 func words(by, why string) (string, string, error) {
 	by, why = strings.TrimSpace(ktrdr.CleanText(by)), strings.TrimSpace(ktrdr.CleanText(why))
 	switch {

@@ -63,7 +63,7 @@ func (r *Registry) Run(ctx context.Context) error {
 	}
 }
 
-// turn lets one at a time, and those who wait for it may give up.
+// turn lets one goroutine in at a time; one that waits may give up.
 type turn chan struct{}
 
 func (t turn) take(ctx context.Context, do func() error) error {
@@ -154,7 +154,7 @@ func (b *Breaker) yield(ctx context.Context) error {
 			return nil
 		}
 	}
-	// Somebody deleted it: begin anew.
+	// The row was deleted: begin with a new one.
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.acknowledge(0)

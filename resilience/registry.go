@@ -27,7 +27,7 @@ type RegistryConfig struct {
 	Scopes  map[ktrdr.BreakerScope]BreakerConfig // what is zero in them comes from Default
 
 	Store  Store             // nil means that nothing outlives the process
-	Owner  ktrdr.Incarnation // who probes here, among all on the store; empty means a name nobody else has
+	Owner  ktrdr.Incarnation // names this process among all that probe on the store; empty means a unique name
 	Reload time.Duration     // how often to look what other backends changed; 0 means 5 s
 	Log    *slog.Logger      // nil discards
 

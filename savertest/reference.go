@@ -240,16 +240,16 @@ func (r *reference) List(ctx context.Context, q thread.Query) ([]thread.Tuple, e
 	filter, err := thread.ParseFilter(q)
 	tuples := []thread.Tuple{}
 	err = r.locked(ctx, err, func() error {
-		var found []thread.Place
+		var found []thread.Position
 		for p, c := range r.checkpoints {
-			listed := thread.Place{Thread: p.thread, NS: p.ns, ID: p.id}
+			listed := thread.Position{Thread: p.thread, NS: p.ns, ID: p.id}
 			if p.tenant == q.Tenant && (q.Thread == nil || *q.Thread == p.thread) && (q.NS == nil || *q.NS == p.ns) &&
 				(q.Checkpoint == "" || q.Checkpoint == p.id) && (q.Before == "" || p.id < q.Before) &&
 				(q.After == nil || listed.Compare(*q.After) > 0) && filter.Match(c.put.Metadata) {
 				found = append(found, listed)
 			}
 		}
-		slices.SortFunc(found, thread.Place.Compare)
+		slices.SortFunc(found, thread.Position.Compare)
 		if q.Limit != nil {
 			found = found[:min(*q.Limit, len(found))]
 		}

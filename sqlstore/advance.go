@@ -24,9 +24,9 @@ type ask struct {
 	why ktrdr.Why
 }
 
-// settle asks the plans of the given parents, does what they decide, and goes
-// on with the parents that this concerns, until nobody is left to be asked.
-// The caller has locked their tree.
+// settle asks the plans of the given parents, does what they decide, and continues
+// with the parents that this concerns, until no plan is left to ask. The caller has
+// locked their tree.
 func (s *Store) settle(ctx context.Context, t *tx, asks ...ask) error {
 	for len(asks) > 0 {
 		next := asks[0]
@@ -82,7 +82,7 @@ func (s *Store) advance(ctx context.Context, t *tx, a ask) ([]ask, error) {
 	return s.apply(ctx, t, p, children, d)
 }
 
-// consult asks the plan. Its panic is its parent's failure and nobody else's.
+// consult asks the plan. Its panic is a failure of its parent alone.
 // Its stack goes to the log: what is stored is the same on every database.
 func (s *Store) consult(plan ktrdr.Plan, p operationRow, rows []operationRow, why ktrdr.Why) (d ktrdr.Decision, err error) {
 	defer func() {
@@ -99,7 +99,7 @@ func (s *Store) consult(plan ktrdr.Plan, p operationRow, rows []operationRow, wh
 }
 
 // checkDecision refuses, before anything of it is done, a decision that cannot
-// be done whole.
+// be done completely.
 func (s *Store) checkDecision(d ktrdr.Decision, p operationRow, children []operationRow) error {
 	if n := len(children) + len(d.Create); n > maxChildren {
 		return fmt.Errorf("plan wants %d children; a parent has at most %d", n, maxChildren)

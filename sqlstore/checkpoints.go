@@ -67,8 +67,8 @@ func (s *Store) SaveCheckpoint(ctx context.Context, c ktrdr.NewCheckpoint, state
 }
 
 // insertCheckpoint stores a checkpoint for a caller who holds the operation's
-// epoch. A state without a blob goes into the row whatever its size: those who
-// come here in the middle of a transaction cannot make blobs.
+// epoch. A state without a blob goes into the row whatever its size: in the middle
+// of a transaction no blob can be made.
 func insertCheckpoint(ctx context.Context, t *tx, c ktrdr.NewCheckpoint, state *ktrdr.Artifact) (ktrdr.CheckpointInfo, error) {
 	row, err := rowOf(c, state)
 	if err != nil {

@@ -161,7 +161,7 @@ const claimParent query = `UPDATE operations SET status = 'RUNNING', epoch = epo
 		started_at = COALESCE(started_at, {now}), reason = ''
 	WHERE id = $1 AND status = 'PENDING' AND has_plan = 1`
 
-// claimPlan claims a parent for its plan: it runs from now on, held by nobody.
+// claimPlan claims a parent for its plan: it runs from now on, without a worker.
 func claimPlan(ctx context.Context, t *tx, id ktrdr.OperationID) error {
 	n, err := t.exec(ctx, claimParent, id)
 	if err == nil && n == 0 {

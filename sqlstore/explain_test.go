@@ -195,5 +195,5 @@ func planOf(t *testing.T, s *Store, text query, args []any) string {
 	return strings.Join(plan, "\n")
 }
 
-// threeFor is arguments for so many values.
+// threeFor is arguments for that number of values.
 func threeFor(values int) []any { return make([]any, 3+3*values) }

@@ -12,8 +12,8 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// An operation whose cancel was acknowledged ends CANCELLED, whatever else
-// would have become of it. Statements that end operations take the failure of
+// An operation whose cancel was acknowledged ends CANCELLED, whatever its own end
+// was. Statements that end operations take the failure of
 // a cancelled one as $1.
 const (
 	ifCancelled      = `CASE WHEN cancel_requested = 1 THEN `

@@ -88,7 +88,7 @@ func reserve(ctx context.Context, t *tx, c ktrdr.NewCall, root ktrdr.OperationID
 	}
 	if unsettled >= mostUnsettled {
 		return ktrdr.Call{}, ktrdr.Errorf(ktrdr.CodePoison,
-			"%d calls of %s with the same question were lost on their way and may have been billed; it is not asked again: "+
+			"%d calls of %s with the same question were lost on their way and may have been billed; the question is not repeated: "+
 				"find out what ends the process during the call", unsettled, root)
 	}
 	spent, err := scanSpending(t.row(ctx, selectSpending, root))

@@ -12,8 +12,8 @@ import (
 // flight when its research ended may still be settled.
 const youngestPast = 24 * time.Hour
 
-// expireCalls deletes calls of researches that can no longer go on, so that
-// nobody asks for their answers again. A trigger adds them to llm_spent. The
+// expireCalls deletes calls of researches that can no longer go on, so that their
+// answers are not needed again. A trigger adds them to llm_spent. The
 // last of all stays, so that no number is given twice.
 const expireCalls query = `DELETE FROM llm_calls WHERE id IN (SELECT c.id FROM llm_calls c
 	WHERE c.at <= {now} - CAST($1 AS BIGINT) AND c.id < (SELECT MAX(id) FROM llm_calls)

@@ -9,8 +9,8 @@ import (
 )
 
 // A queue's line is moved by one transaction at a time, so that what it counted
-// is still so when it commits. The line is locked before any tree, and nobody
-// who holds a tree asks for a line.
+// is still so when it commits. The line is locked before any tree, and no
+// transaction that holds a tree asks for a line.
 
 // inLine, started, alone and nextOfRun are spelled as the partial indexes spell
 // them.
@@ -78,7 +78,7 @@ const (
 		RETURNING CAST(value AS BIGINT)`
 )
 
-// newest is how many of those who have ended are shown.
+// newest is how many ended operations are shown.
 const newest = 64
 
 // lockLine keeps everybody else from moving the line of a queue until the
@@ -87,8 +87,8 @@ func (s *Store) lockLine(ctx context.Context, t *tx, name string) error {
 	return s.lockMeta(ctx, t, metaQueue+name)
 }
 
-// turn returns the one in the line whose turn it is; "" when there is nobody,
-// or no room.
+// turn returns the operation whose turn it is; "" when none waits, or there is no
+// room.
 func turn(ctx context.Context, q queryer, name string, limit int) (ktrdr.OperationID, error) {
 	return scanValue[ktrdr.OperationID](q.row(ctx, selectTurn, name, limit))
 }
@@ -133,7 +133,7 @@ func hasRoom(ctx context.Context, t *tx, q *ktrdr.Queue) error {
 	return ktrdr.AtCapacity(ktrdr.Capacity{Queue: q.Name, Active: active, Limit: q.Limit, Waiting: waiting})
 }
 
-// checkQueue refuses a place in a line that nobody could be in.
+// checkQueue refuses a place in a line that no operation could have.
 func checkQueue(n ktrdr.NewOperation) error {
 	q := n.Queue
 	switch {
@@ -172,8 +172,8 @@ func (s *Store) StartQueued(ctx context.Context, name string, limit int) (starte
 // turn it was has been cancelled. The next call goes on.
 const turnTries = 100
 
-// startNext starts the one whose turn it is; "" when there is nobody any more,
-// or one whose plan only another backend knows.
+// startNext starts the operation whose turn it is; "" when none waits any more, or
+// only another backend has its plan.
 func (s *Store) startNext(ctx context.Context, name string, limit int) (ktrdr.OperationID, error) {
 	return inWrite(ctx, s, func(t *tx) (ktrdr.OperationID, error) {
 		if err := s.lockLine(ctx, t, name); err != nil {

@@ -147,7 +147,7 @@ func (s *Store) Sweep(ctx context.Context, b ktrdr.Backend, p ktrdr.RecoveryPoli
 			return r, err
 		}
 	}
-	r.Whole = true
+	r.Complete = true
 	var errs []error // what follows is for its own sake: one that fails keeps no other from being done
 	if judge {
 		errs = append(errs, s.forget(ctx, b, p.Timeout))

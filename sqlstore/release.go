@@ -38,7 +38,7 @@ const (
 )
 
 // Release implements ktrdr.Operations. A wait of more than thirty days is taken
-// for thirty: whoever is claimed too early can wait again.
+// for thirty: an operation that is claimed too early can wait again.
 func (s *Store) Release(ctx context.Context, r ktrdr.Released) error {
 	if !r.Operation.Valid() {
 		return notFound(r.Operation)

@@ -52,10 +52,10 @@ func eachReporting(t *testing.T, test func(l *reporting)) {
 			t.Parallel()
 			s, err := Open(t.Context(), Config{
 				URL: url(t), Plans: map[ktrdr.Type]ktrdr.Plan{ktrdr.AgentResearch: endsAtOnce{}},
-				Ledger: ktrdr.Ledger{ktrdr.AgentResearch: func(op ktrdr.Operation) ktrdr.Entry {
+				Ledger: ktrdr.Ledger{ktrdr.AgentResearch: func(op ktrdr.Operation) ktrdr.LedgerEntry {
 					var e end
 					_ = json.Unmarshal(op.Result, &e)
-					return ktrdr.Entry{Trial: &ktrdr.TrialFigures{Strategy: "s", Sharpe: e.Sharpe, SharpeZ: e.Z, AlphaZ: e.Z, Unaided: e.Unaided}}
+					return ktrdr.LedgerEntry{Trial: &ktrdr.TrialFigures{Strategy: "s", Sharpe: e.Sharpe, SharpeZ: e.Z, AlphaZ: e.Z, Unaided: e.Unaided}}
 				}},
 			})
 			if err != nil {

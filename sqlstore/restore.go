@@ -37,7 +37,7 @@ type BlobSink interface {
 }
 
 // Restore loads what Backup wrote, from either database, into an empty store
-// of the same schema: all of it, or nothing but some blobs that nobody names.
+// of the same schema: all of it, or nothing but some blobs that no row names.
 // What an unfinished restore left is removed first. The store stays unfinished
 // until FinishRestore. It returns the blobs that rows name and that were damaged when they were
 // saved. CodeConflict when the store is not empty; otherwise as VerifyBackup.
@@ -70,7 +70,7 @@ func (s *Store) refuseUnfinished(ctx context.Context) error {
 }
 
 var errUnfinished = ktrdr.Errorf(ktrdr.CodeConflict,
-	"a restore into this database has not finished, so not everything is there: run `ktrdr restore FILE` into it again, which begins anew")
+	"a restore into this database has not finished, so not everything is there: run `ktrdr restore FILE` into it again, which starts over")
 
 // restore is one under way.
 type restore struct {
@@ -147,7 +147,7 @@ func (r *restore) prepare(ctx context.Context, m manifest) error {
 func (r *restore) removeUnfinished(ctx context.Context, here []table) error {
 	var n int
 	if err := r.tx.row(ctx, countMeta, metaUnfinished).Scan(&n); err != nil || n == 0 || !r.store.isPostgres() {
-		return err // a file is removed as a whole
+		return err // a file is removed instead
 	}
 	names := make([]string, len(here))
 	for i, t := range here {

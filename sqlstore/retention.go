@@ -32,7 +32,7 @@ func (s *Store) DeleteCheckpoints(ctx context.Context, op ktrdr.OperationID) (in
 	}
 }
 
-// deleteCheckpoints deletes some checkpoints of an operation that nobody runs.
+// deleteCheckpoints deletes some checkpoints of an operation that does not run.
 func deleteCheckpoints(ctx context.Context, t *tx, op ktrdr.OperationID) (int64, error) {
 	found, err := firstColumn(ctx, t, lockOperation, op)
 	switch {
@@ -94,8 +94,8 @@ func (s *Store) expireOperations(ctx context.Context, age time.Duration) (n int,
 	return inWrite(ctx, s, func(t *tx) (int, error) { return expire(ctx, t, old) })
 }
 
-// expire deletes what is still expirable of operations that nobody else is
-// changing at this moment; the next call finds the others again.
+// expire deletes what is still expirable of operations that no other transaction is
+// changing; the next call finds the others again.
 func expire(ctx context.Context, t *tx, old map[string][]string) (int, error) {
 	total := 0
 	names := slices.Sorted(maps.Keys(old))
@@ -138,7 +138,7 @@ func refreshExpired(ctx context.Context, t *tx, names []string) error {
 
 const selectExpiredThreads query = `SELECT tenant, thread_id FROM threads WHERE expires_at <= {now} ORDER BY expires_at LIMIT 1 {skip}`
 
-// expireThreads deletes at most so many rows of threads whose owner set a TTL
+// expireThreads deletes at most that number of rows of threads whose owner set a TTL
 // that has passed since the last put.
 func (s *Store) expireThreads(ctx context.Context, most int) (total int, err error) {
 	for total < most {

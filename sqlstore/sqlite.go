@@ -78,7 +78,7 @@ func openSQLite(ctx context.Context, path string, c Config, news *news, steps fs
 	return db, nil
 }
 
-// createFile makes sure that the file exists and is nobody else's to read;
+// createFile makes sure that the file exists and that no other user may read it;
 // SQLite gives the log beside it the same mode.
 func (db *sqlite) createFile() error {
 	f, err := os.OpenFile(db.path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -247,7 +247,7 @@ func (db *sqlite) readOne(ctx context.Context, body func(r queryer) error) error
 	return db.withReader(ctx, func(r *session) error { return body(autonomous{r}) })
 }
 
-// peek is answered by a reader where somebody is writing.
+// peek is answered by a reader while a caller is writing.
 func (db *sqlite) peek(ctx context.Context, body func(r queryer) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -341,7 +341,7 @@ func sqliteError(err error) error {
 	return err
 }
 
-// coded says whether somebody has already said what err is.
+// coded says whether err has a code already.
 func coded(err error) bool {
 	_, is := errors.AsType[*ktrdr.Error](err)
 	_, refused := errors.AsType[*ktrdr.TransitionError](err)

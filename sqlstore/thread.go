@@ -16,9 +16,9 @@ import (
 // A checkpoint's row holds its slots: for each channel the version and the
 // hash of the value. The values themselves are in thread_values, once for each
 // namespace, channel, version and hash, and live until the thread goes or a
-// pruning finds that no slot names them. Whoever adds to a thread or takes from
-// it holds the thread's row in threads, so that a value about to be carried
-// over cannot go meanwhile.
+// pruning finds that no slot names them. A transaction that adds to a thread or
+// deletes from it locks the thread's row in threads, so that a value about to be
+// inherited is not deleted meanwhile.
 type threads struct{ store *Store }
 
 // Saver keeps the checkpoints of other programs.

@@ -59,7 +59,7 @@ func lockLease(ctx context.Context, t *tx, tenant, threadID string) (held thread
 // lockForWrite locks a thread, making it when it is new, unless a lease forbids it.
 func lockForWrite(ctx context.Context, t *tx, tenant, threadID string, given *thread.LeaseToken) error {
 	held, known, err := lockLease(ctx, t, tenant, threadID)
-	if err == nil && !known { // somebody may lease it at this moment, so it is looked at again
+	if err == nil && !known { // another client may lease it at this moment, so it is read again
 		if _, err := t.exec(ctx, openThread, tenant, threadID); err != nil {
 			return err
 		}

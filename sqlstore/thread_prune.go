@@ -96,9 +96,9 @@ func deletePoints(ctx context.Context, t *tx, ref thread.Ref, ids []string) erro
 	return nil
 }
 
-// trimAtMost is how many checkpoints of a namespace are searched for values
-// that nobody holds any more. Where more are left, their values stay until the
-// thread is pruned or deleted.
+// trimAtMost is how many checkpoints of a namespace are searched for values that no
+// slot holds any more. Where more are left, their values stay until the thread is
+// pruned or deleted.
 const trimAtMost = 2000
 
 const (
@@ -128,7 +128,7 @@ func trimValues(ctx context.Context, t *tx, ref thread.Ref) (done bool, err erro
 			}
 		}
 	}
-	most := len(held) + removeAtOnce // among so many there are enough, or all, that nobody holds
+	most := len(held) + removeAtOnce // among these are enough, or all, that no slot holds
 	values, err := collect(ctx, t, func(row scanner) (v seenValue, err error) {
 		var hash []byte
 		err = row.Scan(&v.channel, &v.version, &hash)

@@ -139,8 +139,8 @@ func tuplesOf(ctx context.Context, q queryer, tenant string, points []point) ([]
 	return tuples, nil
 }
 
-// tuple joins what was read. Each value that it takes is lent: whoever takes it
-// after that gets a copy.
+// tuple joins what was read. Each value that it takes is lent: the next tuple that
+// takes it gets a copy.
 func (p point) tuple(values map[valueAt]thread.Value, lent map[valueAt]bool, writes map[at][]thread.PendingWrite) thread.Tuple {
 	t := thread.Tuple{
 		Thread: p.thread, NS: p.ns, ID: p.id, Parent: p.parent, Checkpoint: p.checkpoint, Metadata: p.metadata,

@@ -9,8 +9,8 @@ import (
 	"github.com/ktrdr/ktrdr/thread"
 )
 
-// removeAtOnce is how many rows one transaction deletes at most: nobody waits
-// long for a deletion, however large. What is smaller goes at once.
+// removeAtOnce is how many rows one transaction deletes at most, so that no other
+// waits long for it.
 const removeAtOnce = 500
 
 // untilDone repeats a bounded transaction until it says that it is done.
@@ -70,8 +70,8 @@ var threadTables = []struct {
 	{"thread_values", []string{"ns", "channel", "version", "hash"}},
 }
 
-// removeThread deletes at most so many rows of a thread, in each namespace the
-// oldest checkpoints first, and says how many; fewer than allowed means all.
+// removeThread deletes at most that number of rows of a thread, in each namespace
+// the oldest checkpoints first, and returns how many; fewer than most means all.
 func removeThread(ctx context.Context, t *tx, tenant, threadID string, most int64) (removed int64, err error) {
 	if _, err := firstColumn(ctx, t, touchThread, tenant, threadID); err != nil {
 		return 0, err

@@ -9,11 +9,11 @@ import (
 	"github.com/ktrdr/ktrdr"
 )
 
-// A tree is changed by one transaction at a time: on PostgreSQL whoever may
-// touch more than one of its rows locks its root first, and whoever touches
-// several trees locks their roots in the order of their ids. Claims, saves and
-// reports touch single rows, or pass over locked ones, and need no such lock.
-// So no two transactions ever wait for each other.
+// A tree is changed by one transaction at a time. On PostgreSQL a transaction that
+// may touch more than one of its rows locks its root first; one that touches several
+// trees locks their roots in the order of their ids. Claims, saves and reports touch
+// single rows, or pass over locked ones, and need no such lock. So no two
+// transactions ever wait for each other.
 
 const (
 	lockRoot  query = `SELECT id FROM operations WHERE id = (SELECT root_id FROM operations WHERE id = $1) {lock}`
@@ -73,7 +73,7 @@ const cancelTree query = `WITH RECURSIVE tree(id, level) AS (
 
 // cancelFrom makes Step's Cancel transition for every open operation of the
 // tree below id, with or without id itself, and returns what it reached, the
-// deepest first, and whom to ask about it.
+// deepest first, and the parents to ask about it.
 func cancelFrom(ctx context.Context, t *tx, id ktrdr.OperationID, belowOnly bool, reason string) ([]operationRow, []ask, error) {
 	reached, err := collect(ctx, t, scanOperation, cancelTree, id, bit(belowOnly), ktrdr.CleanText(reason), cancelledFailure)
 	if err != nil {

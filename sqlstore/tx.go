@@ -31,7 +31,7 @@ type queryer interface {
 }
 
 // execer is a queryer that also writes. Later is exec for a statement that must
-// not be refused and whose answer nobody needs: PostgreSQL is sent it with the
+// not be refused and whose answer is not needed: PostgreSQL is sent it with the
 // next statement that needs an answer, or with COMMIT, and so may tell of its
 // error only there.
 type execer interface {
@@ -98,7 +98,7 @@ func (s *Store) readOne(ctx context.Context, body func(r queryer) error) error {
 }
 
 // peek is readOne of a few rows that have most likely just been written. On
-// SQLite it waits for its turn among those who write.
+// SQLite it waits for its turn among the writers.
 func (s *Store) peek(ctx context.Context, body func(r queryer) error) error {
 	return s.db.peek(ctx, s.counted(body))
 }

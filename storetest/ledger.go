@@ -13,7 +13,7 @@ import (
 func Ledger() ktrdr.Ledger {
 	l := ktrdr.Ledger{}
 	for _, t := range ktrdr.Types {
-		l[t] = func(op ktrdr.Operation) (e ktrdr.Entry) {
+		l[t] = func(op ktrdr.Operation) (e ktrdr.LedgerEntry) {
 			var said struct {
 				Trial *ktrdr.TrialFigures `json:"trial"`
 				Look  *ktrdr.LookResult   `json:"look"`

@@ -55,7 +55,7 @@ func openSpool(ctx context.Context, root string, id ktrdr.WorkerID, log *slog.Lo
 	return nil, fmt.Errorf("spool: worker id %s is in use in %s; an id is for one life only", id, root)
 }
 
-// acquire locks the folder; false means that somebody holds it, or that it was
+// acquire locks the folder; false means that another process holds it, or that it was
 // replaced while it was being locked, and fs.ErrNotExist that it is gone.
 func (s *spool) acquire(flag int) (bool, error) {
 	f, err := os.OpenFile(s.path("lock"), os.O_RDWR|flag, 0o600)

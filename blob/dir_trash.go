@@ -28,19 +28,11 @@ func (d *Dir) Trash(_ context.Context, h ktrdr.Hash, at time.Time) error {
 
 // Trashed implements Store, in the order of the hashes.
 func (d *Dir) Trashed(ctx context.Context) iter.Seq2[Trashed, error] {
-	return func(yield func(Trashed, error) bool) {
-		for f, err := range d.files(ctx, trashDir) {
-			if err != nil {
-				yield(Trashed{}, fmt.Errorf("list trashed blobs: %w", err))
-				return
-			}
-			t, ok := parseTrash(f.name)
-			t.Size = f.Size()
-			if ok && !yield(t, nil) {
-				return
-			}
-		}
-	}
+	return parsedAs("trashed blobs", d.files(ctx, trashDir), func(f foundFile) (Trashed, bool) {
+		t, ok := parseTrash(f.name)
+		t.Size = f.Size()
+		return t, ok
+	})
 }
 
 // Purge implements Store.

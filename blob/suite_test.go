@@ -70,7 +70,8 @@ func bytesOf(seed uint64, n int) []byte {
 }
 
 func putBytes(ctx context.Context, s Store, b []byte) (ktrdr.Hash, error) {
-	h, _, err := s.PutAny(ctx, bytes.NewReader(b))
+	h := hashOf(b)
+	_, err := s.Put(ctx, h, bytes.NewReader(b))
 	return h, err
 }
 
@@ -139,18 +140,6 @@ func TestStore_ReturnsWhatWasPut(t *testing.T) {
 				t.Fatalf("Stat = %+v, %v", info, err)
 			}
 		}
-	})
-}
-
-func TestStore_PutAnyNamesWhatItStored(t *testing.T) {
-	onEveryRoot(t, func(t *testing.T, r root) {
-		s := r.open(t, 0)
-		b := bytesOf(1, 1000)
-		h, size, err := s.PutAny(t.Context(), bytes.NewReader(b))
-		if err != nil || h != hashOf(b) || size != 1000 {
-			t.Fatalf("PutAny = %s, %d, %v", h, size, err)
-		}
-		mustRead(t, s, b)
 	})
 }
 

@@ -194,7 +194,11 @@ func checkClaim(req ktrdr.ClaimRequest) error {
 	case req.Wait < 0 || req.Wait != req.Wait:
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "wait_seconds must not be negative")
 	}
-	for _, t := range req.Types {
+	return checkTypes(req.Types)
+}
+
+func checkTypes(types []ktrdr.Type) error {
+	for _, t := range types {
 		if !t.Known() {
 			return unknownType(t)
 		}

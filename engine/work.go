@@ -62,12 +62,7 @@ func checkWorker(w ktrdr.Worker) error {
 	case len(w.Name) > 128 || len(w.Host) > 256 || len(w.Version) > 128:
 		return ktrdr.Errorf(ktrdr.CodeInvalid, "a worker's name and version have at most 128 characters, its host 256")
 	}
-	for _, t := range w.Types {
-		if !t.Known() {
-			return unknownType(t)
-		}
-	}
-	return nil
+	return checkTypes(w.Types)
 }
 
 // Unregister forgets a worker that has released everything and is stopping.

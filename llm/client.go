@@ -83,6 +83,9 @@ func newClient(cfg ClientConfig, path string) (*client, error) {
 	return c, nil
 }
 
+// Name is the provider's.
+func (c *client) Name() string { return c.cfg.Name }
+
 func ownHTTP() *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,

@@ -78,16 +78,12 @@ func (p Price) Check() error {
 	return nil
 }
 
-func (p Price) cacheRead() float64 {
-	if p.CacheRead != nil {
-		return *p.CacheRead
-	}
-	return p.Input
-}
+func (p Price) cacheRead() float64  { return p.orInput(p.CacheRead) }
+func (p Price) cacheWrite() float64 { return p.orInput(p.CacheWrite) }
 
-func (p Price) cacheWrite() float64 {
-	if p.CacheWrite != nil {
-		return *p.CacheWrite
+func (p Price) orInput(rate *float64) float64 {
+	if rate != nil {
+		return *rate
 	}
 	return p.Input
 }

@@ -160,16 +160,12 @@ func (d *Degradation) Allows(f Feature) error {
 	if !ok || shed.worse(level) {
 		return nil
 	}
-	return ktrdr.Errorf(ktrdr.CodeUnavailable, "%s is switched off while the service is %s (%s); it returns by itself", f, level, d.ailments())
-}
-
-// ailments names the services that are not well.
-func (d *Degradation) ailments() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.ill()
+	return ktrdr.Errorf(ktrdr.CodeUnavailable, "%s is switched off while the service is %s (%s); it returns by itself", f, level, d.ill())
 }
 
+// ill names the services that are not well. Its caller holds mu.
 func (d *Degradation) ill() string {
 	var ill []string
 	for _, s := range d.config.Services {

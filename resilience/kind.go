@@ -208,20 +208,3 @@ func (k ErrorKind) Trips() bool {
 	}
 	return true
 }
-
-// Code places k in the one taxonomy, which knows class, severity and whether
-// to try again. A provider that does not accept our key is not a client
-// without a token: it is a failure of the work.
-func (k ErrorKind) Code() ktrdr.Code {
-	switch k {
-	case KindRateLimited, KindOverloaded, KindTimeout, KindUnreachable, KindServer, KindGarbage, KindOpen:
-		return ktrdr.CodeUnavailable
-	case KindInvalid:
-		return ktrdr.CodeInvalid
-	case KindBudget:
-		return ktrdr.CodeBudget
-	case KindCancelled:
-		return ktrdr.CodeCancelled
-	}
-	return ktrdr.CodeFailed
-}

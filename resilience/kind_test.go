@@ -119,17 +119,11 @@ func TestClassify_ProviderCodeWinsOverStatus(t *testing.T) {
 	}
 }
 
-// Every kind, with what follows from it. Code, class, severity and whether an
-// operation may be tried again later come from the one taxonomy.
-func TestKind_HasOnePlaceInTheTaxonomy(t *testing.T) {
-	type follows struct {
-		retry, trips bool
-		code         ktrdr.Code
-		class        ktrdr.Class
-		severity     ktrdr.Severity
-	}
-	transient := follows{true, true, ktrdr.CodeUnavailable, ktrdr.Transient, ktrdr.SeverityWarning}
-	failed := follows{false, true, ktrdr.CodeFailed, ktrdr.Permanent, ktrdr.SeverityError}
+// Every kind, with whether it is tried again and whether it speaks against the one
+// called.
+func TestKind_SaysWhetherToRetryAndToTrip(t *testing.T) {
+	type follows struct{ retry, trips bool }
+	transient, failed, neither := follows{true, true}, follows{false, true}, follows{}
 	for kind, want := range map[resilience.ErrorKind]follows{
 		resilience.KindRateLimited: transient,
 		resilience.KindOverloaded:  transient,
@@ -139,19 +133,14 @@ func TestKind_HasOnePlaceInTheTaxonomy(t *testing.T) {
 		resilience.KindGarbage:     transient,
 		resilience.KindAuth:        failed,
 		resilience.KindUnknown:     failed,
-		resilience.KindRefused:     {false, false, ktrdr.CodeFailed, ktrdr.Permanent, ktrdr.SeverityError},
-		resilience.KindInvalid:     {false, false, ktrdr.CodeInvalid, ktrdr.BadInput, ktrdr.SeverityWarning},
-		resilience.KindBudget:      {false, false, ktrdr.CodeBudget, ktrdr.Transient, ktrdr.SeverityWarning},
-		resilience.KindCancelled:   {false, false, ktrdr.CodeCancelled, ktrdr.Permanent, ktrdr.SeverityInfo},
-		resilience.KindOpen:        {false, false, ktrdr.CodeUnavailable, ktrdr.Transient, ktrdr.SeverityWarning},
+		resilience.KindRefused:     neither,
+		resilience.KindInvalid:     neither,
+		resilience.KindBudget:      neither,
+		resilience.KindCancelled:   neither,
+		resilience.KindOpen:        neither,
 	} {
-		code := kind.Code()
-		got := follows{kind.Retryable(), kind.Trips(), code, code.Class(), code.Severity()}
-		if got != want {
+		if got := (follows{kind.Retryable(), kind.Trips()}); got != want {
 			t.Errorf("%s: %+v, want %+v", kind, got, want)
-		}
-		if kind.Retryable() && !code.Retryable() {
-			t.Errorf("%s is tried again at once, but its code %s says never", kind, code)
 		}
 	}
 }

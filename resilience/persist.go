@@ -42,9 +42,11 @@ func (r *Registry) Run(ctx context.Context) error {
 			}
 			return nil
 		case <-reload.C:
-			if err := r.reload(ctx); err != nil && ctx.Err() == nil {
+			read, cancel := context.WithTimeout(ctx, writeTimeout)
+			if err := r.adoptAll(read); err != nil && ctx.Err() == nil {
 				r.log.WarnContext(ctx, "breakers of other backends could not be read", "err", err)
 			}
+			cancel()
 			continue
 		case <-r.dirty:
 		case <-retry.C:
@@ -158,21 +160,6 @@ func (b *Breaker) yield(ctx context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.acknowledge(0)
-	return nil
-}
-
-// reload adopts what is newer in the store.
-func (r *Registry) reload(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
-	defer cancel()
-	rows, err := r.config.Store.Breakers(ctx)
-	if err != nil {
-		return err
-	}
-	for _, row := range rows {
-		r.adopt(row, false)
-	}
-	r.news.deliver()
 	return nil
 }
 

@@ -137,13 +137,18 @@ func (r *Registry) Restore(ctx context.Context) error {
 	if r.config.Store == nil {
 		return nil
 	}
-	rows, err := r.config.Store.Breakers(ctx)
-	if err != nil {
+	if err := r.adoptAll(ctx); err != nil {
 		return fmt.Errorf("restore circuit breakers: %w", err)
 	}
+	return nil
+}
+
+// adoptAll takes up what is newer in the store.
+func (r *Registry) adoptAll(ctx context.Context) error {
+	rows, err := r.config.Store.Breakers(ctx)
 	for _, row := range rows {
 		r.adopt(row, false)
 	}
 	r.news.deliver()
-	return nil
+	return err
 }

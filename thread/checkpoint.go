@@ -1,9 +1,7 @@
 package thread
 
 import (
-	"cmp"
 	"encoding/json"
-	"strings"
 
 	"github.com/ktrdr/ktrdr"
 )
@@ -95,9 +93,4 @@ type Position struct {
 	Thread string `json:"thread_id"`
 	NS     string `json:"checkpoint_ns"`
 	ID     string `json:"checkpoint_id"`
-}
-
-// Compare is negative when p is listed before o.
-func (p Position) Compare(o Position) int {
-	return cmp.Or(strings.Compare(o.ID, p.ID), strings.Compare(o.Thread, p.Thread), strings.Compare(o.NS, p.NS))
 }

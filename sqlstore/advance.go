@@ -155,12 +155,10 @@ func failedPlan(p operationRow, err error) ktrdr.Finished {
 }
 
 const (
-	updateParent query = `UPDATE operations SET phase = CASE WHEN $3 = '' THEN phase ELSE $3 END,
-			state = COALESCE($4, state), progress = COALESCE($5, progress)
-		WHERE ` + plans
-	updatePhase query = `UPDATE operations SET phase = CASE WHEN $3 = '' THEN phase ELSE $3 END,
-			state = COALESCE($4, state), progress = COALESCE($5, progress),
-			ckpt_id = $6, ckpt_type = $7, ckpt_epoch = $2, ckpt_seq = $8, ckpt_step = $9, ckpt_size = $10, ckpt_at = $11
+	planned = `UPDATE operations SET phase = CASE WHEN $3 = '' THEN phase ELSE $3 END,
+			state = COALESCE($4, state), progress = COALESCE($5, progress)`
+	updateParent query = planned + ` WHERE ` + plans
+	updatePhase  query = planned + `, ckpt_id = $6, ckpt_type = $7, ckpt_epoch = $2, ckpt_seq = $8, ckpt_step = $9, ckpt_size = $10, ckpt_at = $11
 		WHERE ` + plans
 
 	// plans is the condition under which a plan moves its parent.
@@ -270,28 +268,22 @@ func phaseOf(p operationRow, d ktrdr.Decision) ktrdr.NewCheckpoint {
 	return c
 }
 
-// createChild adds a child to p. One with a plan of its own runs at once.
+// createChild adds a child to p; errTaken. One with a plan of its own runs at once.
 func createChild(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperation) (id ktrdr.OperationID, err error) {
 	n.Parent = p.ID
 	t.wakeWorkers()
 	if id = n.ID; id == "" {
 		id, err = insertChild(ctx, t, p, n)
-	} else {
-		err = insertNamed(ctx, t, p, n)
+	} else { // which its plan has chosen
+		var made int64
+		if made, err = t.exec(ctx, insertUnlessTaken, newRow(id, n, &p, 0, entered{}).inserted()...); err == nil && made == 0 {
+			err = errTaken
+		}
 	}
 	if err == nil && n.HasPlan {
 		err = t.later(ctx, claimParent, id)
 	}
 	return id, err
-}
-
-// insertNamed stores a child under the id that its plan gave it; errTaken.
-func insertNamed(ctx context.Context, t *tx, p operationRow, n ktrdr.NewOperation) error {
-	made, err := t.exec(ctx, insertUnlessTaken, newRow(n.ID, n, &p, 0, entered{}).inserted()...)
-	if err == nil && made == 0 {
-		err = errTaken
-	}
-	return err
 }
 
 // insertChild stores a child under an id of our own making. Should that be

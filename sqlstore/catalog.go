@@ -71,11 +71,11 @@ func (s *Store) loadSequence(ctx context.Context, r queryer, t *table) error {
 	if t.counter == "" {
 		return nil
 	}
-	row := r.row(ctx, sqliteSequence, t.Name)
+	text, args := sqliteSequence, []any{t.Name}
 	if s.isPostgres() {
-		row = r.row(ctx, postgresSequence, t.quoted(), t.counter)
+		text, args = postgresSequence, []any{t.quoted(), t.counter}
 	}
-	return ifNoRow(row.Scan(&t.Sequence), nil)
+	return ifNoRow(r.row(ctx, text, args...).Scan(&t.Sequence), nil)
 }
 
 // storeSequence makes the database go on after the given number.

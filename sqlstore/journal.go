@@ -58,7 +58,7 @@ func (s *Store) ReserveCall(ctx context.Context, c ktrdr.NewCall) (ktrdr.Call, e
 		return ktrdr.Call{}, err
 	}
 	var call ktrdr.Call
-	err := s.fenced(ctx, normal, func(t *tx) (err error) {
+	err := s.fenced(ctx, func(t *tx) (err error) {
 		call = ktrdr.Call{}
 		var root ktrdr.OperationID
 		err = t.row(ctx, selectRootOfClaim, c.Operation, c.Epoch).Scan(&root)

@@ -74,7 +74,9 @@ func populateLedger(t *testing.T, s *Store) string {
 
 func TestTriggers_TheLedgerOnlyGrows(t *testing.T) {
 	eachStore(t, nil, func(t *testing.T, s *Store) {
-		s.ledger = ktrdr.Ledger{ktrdr.Dummy: func(ktrdr.Operation) ktrdr.LedgerEntry { return ktrdr.LedgerEntry{Look: &ktrdr.LookResult{Claim: true}} }}
+		s.ledger = ktrdr.Ledger{ktrdr.Dummy: func(ktrdr.Operation) ktrdr.LedgerEntry {
+			return ktrdr.LedgerEntry{Look: &ktrdr.LookResult{Claim: true}}
+		}}
 		market := populateLedger(t, s)
 		refuse := func(texts ...query) {
 			t.Helper()

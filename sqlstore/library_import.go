@@ -23,7 +23,7 @@ func (s *Store) ImportBars(ctx context.Context, n ktrdr.NewBars, by ktrdr.BarsIm
 	if !by.Operation.Valid() {
 		return nil, notFound(by.Operation)
 	}
-	err = s.fenced(ctx, normal, func(t *tx) error {
+	err = s.fenced(ctx, func(t *tx) error {
 		if err := s.lockMeta(ctx, t, metaLibrary); err != nil {
 			return err
 		}

@@ -3,8 +3,6 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 
 	"github.com/ktrdr/ktrdr"
@@ -30,21 +28,5 @@ func (s *Store) loseChild(ctx context.Context, r ktrdr.Released) error {
 	failure := failureText(ktrdr.NewFailure(ktrdr.CodePoison, fmt.Errorf("its child processes keep dying: %s", how)))
 	message := fmt.Sprintf("Operation lost %d child processes in a row without getting further, the last by %s; find out what ends them, "+
 		"then resume or retry it", ktrdr.PoisonLosses, how)
-	return s.fenced(ctx, normal, func(t *tx) error {
-		if err := s.lockTree(ctx, t, r.Operation); err != nil {
-			return err
-		}
-		op, err := scanOperation(t.row(ctx, loseChild, cancelledFailure, failure, message, how, ktrdr.PoisonLosses, r.Operation, r.Epoch))
-		if errors.Is(err, sql.ErrNoRows) {
-			return refusal(ctx, t, r.Operation, ktrdr.Act{Input: ktrdr.LoseChild, Epoch: r.Epoch})
-		}
-		if err != nil {
-			return err
-		}
-		t.wakeWorkers()
-		if op.Status == ktrdr.Pending {
-			return nil
-		}
-		return s.settle(ctx, t, parentOf(op)...)
-	})
+	return s.giveBack(ctx, ktrdr.LoseChild, r, loseChild, cancelledFailure, failure, message, how, ktrdr.PoisonLosses)
 }

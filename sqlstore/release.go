@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -54,15 +55,21 @@ func (s *Store) Release(ctx context.Context, r ktrdr.Released) error {
 	if wait != noWait {
 		by = ktrdr.ReleasedToWait
 	}
-	return s.fenced(ctx, normal, func(t *tx) error {
+	return s.giveBack(ctx, ktrdr.Release, r, releaseOne, cancelledFailure, ktrdr.CleanText(r.Reason), wait, by)
+}
+
+// giveBack runs the statement of a transition after which no worker holds the
+// operation. The operation and its epoch are the last arguments.
+func (s *Store) giveBack(ctx context.Context, input ktrdr.Input, r ktrdr.Released, text query, args ...any) error {
+	return s.fenced(ctx, func(t *tx) error {
 		if err := s.lockTree(ctx, t, r.Operation); err != nil {
 			return err
 		}
-		op, err := scanOperation(t.row(ctx, releaseOne, cancelledFailure, ktrdr.CleanText(r.Reason), wait, by, r.Operation, r.Epoch))
-		if errors.Is(err, sql.ErrNoRows) {
-			return refusal(ctx, t, r.Operation, ktrdr.Act{Input: ktrdr.Release, Epoch: r.Epoch})
-		}
-		if err != nil {
+		op, err := scanOperation(t.row(ctx, text, slices.Concat(args, []any{r.Operation, r.Epoch})...))
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return refusal(ctx, t, r.Operation, ktrdr.Act{Input: input, Epoch: r.Epoch})
+		case err != nil:
 			return err
 		}
 		t.wakeWorkers()

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -180,25 +181,18 @@ func (db *sqlite) check(ctx context.Context) error {
 	return nil
 }
 
-// older compares dotted versions number by number.
+// older compares dotted versions number by number; what is missing or is no number
+// counts as 0, the oldest.
 func older(version, than string) bool {
-	have, want := strings.Split(version, "."), strings.Split(than, ".")
-	for i := range max(len(have), len(want)) {
-		if c := cmp.Compare(number(have, i), number(want, i)); c != 0 {
-			return c < 0
-		}
-	}
-	return false
+	have, want := numbers(version), numbers(than)
+	return slices.Compare(have[:], want[:]) < 0
 }
 
-// number returns the i-th part as a number; what is missing or is no number
-// counts as 0, the oldest.
-func number(parts []string, i int) int {
-	if i >= len(parts) {
-		return 0
+func numbers(version string) (all [4]int) {
+	for i, part := range strings.SplitN(version, ".", len(all)) {
+		all[i], _ = strconv.Atoi(part)
 	}
-	n, _ := strconv.Atoi(parts[i])
-	return n
+	return all
 }
 
 func (db *sqlite) write(ctx context.Context, l lane, body func(t *tx) error) error {

@@ -49,14 +49,12 @@ func (s threads) GetTuple(ctx context.Context, ref thread.Ref) (thread.Tuple, er
 	if tuple, ok, err := s.getAlone(ctx, ref); ok || err != nil {
 		return tuple, err
 	}
-	var tuples []thread.Tuple
-	err := s.store.read(ctx, func(r queryer) error {
+	tuples, err := inRead(ctx, s.store.read, func(r queryer) ([]thread.Tuple, error) {
 		p, err := findPoint(ctx, r, ref)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		tuples, err = tuplesOf(ctx, r, ref.Tenant, []point{p})
-		return err
+		return tuplesOf(ctx, r, ref.Tenant, []point{p})
 	})
 	if err != nil {
 		return thread.Tuple{}, err

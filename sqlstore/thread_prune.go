@@ -2,8 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"slices"
 
 	"github.com/ktrdr/ktrdr/thread"
@@ -197,12 +195,8 @@ const (
 // deleteSomeOfRun says of which namespace it deleted, if the run had any.
 func deleteSomeOfRun(ctx context.Context, t *tx, tenant, run string) (ref thread.Ref, found bool, err error) {
 	ref.Tenant = tenant
-	err = t.row(ctx, selectRunSpace, tenant, run).Scan(&ref.Thread, &ref.NS)
-	if errors.Is(err, sql.ErrNoRows) {
-		return ref, false, nil
-	}
-	if err != nil {
-		return ref, false, err
+	if err := t.row(ctx, selectRunSpace, tenant, run).Scan(&ref.Thread, &ref.NS); err != nil {
+		return ref, false, ifNoRow(err, nil)
 	}
 	if _, err := firstColumn(ctx, t, touchThread, tenant, ref.Thread); err != nil {
 		return ref, false, err

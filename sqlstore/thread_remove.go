@@ -16,12 +16,7 @@ const removeAtOnce = 500
 // untilDone repeats a bounded transaction until it says that it is done.
 func (s threads) untilDone(ctx context.Context, body func(t *tx) (done bool, err error)) error {
 	for {
-		var done bool
-		err := s.store.write(ctx, normal, func(t *tx) (err error) {
-			done, err = body(t)
-			return err
-		})
-		if err != nil || done {
+		if done, err := inWrite(ctx, s.store, body); err != nil || done {
 			return err
 		}
 	}

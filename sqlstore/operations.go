@@ -198,10 +198,7 @@ func (s *Store) checkNew(n ktrdr.NewOperation) error {
 			return ktrdr.Errorf(ktrdr.CodeInvalid, "the %s of a new operation is not valid JSON", what)
 		}
 	}
-	if err := checkQueue(n); err != nil {
-		return err
-	}
-	return checkEntry(n)
+	return cmp.Or(checkQueue(n), checkEntry(n))
 }
 
 // validJSON also asks for valid UTF-8, which encoding/json does not inside

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"slices"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/thread"
 )
 
 // refsPage is how many rows BlobRefs reads at a time. No cursor is held while
@@ -89,4 +91,93 @@ func (s *Store) operationRefs(ctx context.Context, yield func(ktrdr.BlobRef, err
 	return yieldRefs(ctx, s, yield, scan, selectNamingRows, []any{""}, func(n namingRow) ([]ktrdr.BlobRef, []any) {
 		return n.refs(), []any{n.Operation}
 	})
+}
+
+const (
+	selectNamingSeries query = `SELECT ` + seriesColumns + ` FROM market_series
+		WHERE (symbol, timeframe, bars_hash) > ($1, $2, $3) ORDER BY symbol, timeframe, bars_hash LIMIT $4`
+	selectNamingLooks query = `SELECT ` + lookColumns + ` FROM looks WHERE key > $1 AND result LIKE '%"sha256"%' ORDER BY key LIMIT $2`
+)
+
+// seriesRefs yields the prices of every series; false when no more are wanted.
+// Another series may be compared with them at any time, also when the bars
+// themselves were deleted.
+func (s *Store) seriesRefs(ctx context.Context, yield func(ktrdr.BlobRef, error) bool) bool {
+	first := []any{"", "", ""}
+	return yieldRefs(ctx, s, yield, scanSeries, selectNamingSeries, first, func(one ktrdr.MarketSeries) (refs []ktrdr.BlobRef, after []any) {
+		if one.Prices.SHA256 != (ktrdr.Hash{}) {
+			refs = []ktrdr.BlobRef{{Artifact: one.Prices, Series: one.Symbol + " " + one.Timeframe}}
+		}
+		return refs, []any{one.Symbol, one.Timeframe, one.Hash.String()}
+	})
+}
+
+// lookRefs yields the blobs that the results of looks name; false when no more
+// are wanted.
+func (s *Store) lookRefs(ctx context.Context, yield func(ktrdr.BlobRef, error) bool) bool {
+	return yieldRefs(ctx, s, yield, scanLook, selectNamingLooks, []any{""}, func(l ktrdr.Look) ([]ktrdr.BlobRef, []any) {
+		return refsOf(l.Operation, l.Result), []any{l.Key}
+	})
+}
+
+// yieldRefs yields the blobs that rows name, a page at a time, each page after
+// the last row of the page before it; false when no more are wanted. No cursor is
+// held while the caller works.
+func yieldRefs[T any](
+	ctx context.Context, s *Store, yield func(ktrdr.BlobRef, error) bool,
+	scan func(scanner) (T, error), q query, after []any, of func(T) (refs []ktrdr.BlobRef, after []any),
+) bool {
+	for {
+		found, err := readAll(ctx, s, scan, q, append(slices.Clip(after), refsPage)...)
+		if err != nil {
+			yield(ktrdr.BlobRef{}, err)
+			return false
+		}
+		for _, one := range found {
+			var refs []ktrdr.BlobRef
+			refs, after = of(one)
+			for _, ref := range refs {
+				if !yield(ref, nil) {
+					return false
+				}
+			}
+		}
+		if len(found) < refsPage {
+			return true
+		}
+	}
+}
+
+// refsOf are the blobs that a text of an operation names.
+func refsOf(op ktrdr.OperationID, text json.RawMessage) (refs []ktrdr.BlobRef) {
+	for _, a := range ktrdr.ArtifactsIn(text) {
+		refs = append(refs, ktrdr.BlobRef{Artifact: a, Operation: op})
+	}
+	return refs
+}
+
+// isBlobValue is true of values that stand for a blob. It is spelled as the
+// partial indexes spell it.
+const isBlobValue = `substr(type, 1, 14) = '` + thread.BlobPrefix + `'`
+
+// blobsIn finds them in a table. The type of such a value names its blob; of
+// the threads that hold it one is told, for people.
+func blobsIn(table string) query {
+	return query(`SELECT type, MIN(thread_id) FROM ` + table + ` WHERE ` + isBlobValue + ` AND type > $1 GROUP BY type ORDER BY type LIMIT $2`)
+}
+
+var selectBlobs = []query{blobsIn("thread_values"), blobsIn("checkpoint_writes")}
+
+// valueRefs yields the blobs that are values of foreign threads.
+func (s *Store) valueRefs(ctx context.Context, yield func(ktrdr.BlobRef, error) bool) {
+	type naming struct{ text, thread string }
+	scan := fields(func(n *naming) []any { return []any{&n.text, &n.thread} })
+	for _, text := range selectBlobs {
+		more := yieldRefs(ctx, s, yield, scan, text, []any{""}, func(n naming) ([]ktrdr.BlobRef, []any) {
+			return refsOf(ktrdr.OperationID(n.thread), json.RawMessage(n.text)), []any{n.text}
+		})
+		if !more {
+			return
+		}
+	}
 }

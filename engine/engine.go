@@ -111,7 +111,8 @@ func New(c Config) (*Engine, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	e := &Engine{
-		stored: c.Store, store: c.Store, blobs: c.Blobs, saver: spilling{c.Saver, c.Blobs, cmp.Or(c.Inline, math.MaxInt), c.Log}, backend: c.Backend,
+		stored: c.Store, store: c.Store, blobs: c.Blobs,
+		saver: spilling{c.Saver, c.Blobs, cmp.Or(c.Inline, math.MaxInt), c.Log}, backend: c.Backend,
 		settings: c.Settings.WithDefaults(), log: c.Log, config: c,
 		started: time.Now(), draining: make(chan struct{}), waiting: queue{turn: make(chan struct{}, lookers)},
 	}

@@ -158,7 +158,8 @@ const (
 	planned = `UPDATE operations SET phase = CASE WHEN $3 = '' THEN phase ELSE $3 END,
 			state = COALESCE($4, state), progress = COALESCE($5, progress)`
 	updateParent query = planned + ` WHERE ` + plans
-	updatePhase  query = planned + `, ckpt_id = $6, ckpt_type = $7, ckpt_epoch = $2, ckpt_seq = $8, ckpt_step = $9, ckpt_size = $10, ckpt_at = $11
+	updatePhase  query = planned + `,
+			ckpt_id = $6, ckpt_type = $7, ckpt_epoch = $2, ckpt_seq = $8, ckpt_step = $9, ckpt_size = $10, ckpt_at = $11
 		WHERE ` + plans
 
 	// plans is the condition under which a plan moves its parent.

@@ -30,7 +30,8 @@ const (
 		ON CONFLICT (key) DO UPDATE SET value = EXCLUDED.value`
 	backupExpires       = `CASE WHEN key LIKE '` + metaBackup + `%' THEN CAST(value AS BIGINT) END`
 	forgetBackups query = `DELETE FROM meta WHERE ` + backupExpires + ` <= {now} OR ` + backupExpires + ` > {now} + CAST($1 AS BIGINT)`
-	countBackups  query = `SELECT COUNT(*) FROM meta WHERE ` + backupExpires + ` > {now} AND ` + backupExpires + ` <= {now} + CAST($1 AS BIGINT)`
+	countBackups  query = `SELECT COUNT(*) FROM meta WHERE ` + backupExpires + ` > {now}
+		AND ` + backupExpires + ` <= {now} + CAST($1 AS BIGINT)`
 )
 
 // BackupRunning implements ktrdr.Compaction.

@@ -220,7 +220,8 @@ func (s *Store) SetPinned(ctx context.Context, id ktrdr.OperationID, pinned, res
 			root, err = load(ctx, t, op.Root)
 		}
 		if err == nil && root.Type != ktrdr.AgentResearch {
-			err = ktrdr.Errorf(ktrdr.CodeInvalid, "%s belongs to no research: only researches are compacted, and everything else keeps its files", id)
+			err = ktrdr.Errorf(ktrdr.CodeInvalid,
+				"%s belongs to no research: only researches are compacted, and everything else keeps its files", id)
 		}
 		if err == nil && pinned {
 			err = restoreRows(ctx, t, root.ID, restored)

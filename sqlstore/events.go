@@ -96,7 +96,8 @@ func (s *Store) Events(ctx context.Context, q ktrdr.EventQuery) ([]ktrdr.Event, 
 		asked, c.args = s.eventTexts().ofOne, append(c.args, q.Operation)
 	}
 	if slices.ContainsFunc(q.Kinds, func(k ktrdr.EventKind) bool { return !k.Known() }) {
-		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%v: one of them is not a kind of event; the kinds are %s", q.Kinds, text.Join(ktrdr.EventKinds))
+		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%v: one of them is not a kind of event; the kinds are %s", q.Kinds,
+			text.Join(ktrdr.EventKinds))
 	}
 	if in(&c, "kind", q.Kinds); len(q.Kinds) > 0 {
 		asked = query(strings.Replace(string(asked), " ORDER BY", " AND "+c.texts[0]+" ORDER BY", 1))

@@ -24,7 +24,7 @@ type Definition struct {
 	// Ledger tells what the ledger keeps of a completed operation, and the results
 	// show. It is asked in the transaction that completes it, maybe more than once,
 	// and so is a pure function of the row. Nil: nothing.
-	Ledger  func(Operation) Entry
+	Ledger  func(Operation) LedgerEntry
 	Columns []string // parts of a result that a client may ask for by name, page by page
 
 	// Route and Verb start one: "POST /api/v1/training/start", and "train" of

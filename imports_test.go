@@ -24,9 +24,9 @@ type rule struct {
 	modules []string
 }
 
-// arrows holds every package and whom it may know. They point down: commands
-// know adapters, adapters know the domain, the domain knows nobody; adapters
-// do not know each other. A new package is added here on purpose or not at all.
+// arrows holds every package and the packages that it may import. They point down:
+// commands import adapters, adapters import the domain, the domain imports none;
+// adapters do not import each other. A new package is added here on purpose or not at all.
 var arrows = map[string]rule{
 	".":     {},
 	"fault": {},
@@ -156,7 +156,7 @@ func TestImports_FollowTheArrows(t *testing.T) {
 		seen[pkg] = true
 		r, known := arrows[pkg]
 		if !known {
-			t.Errorf("package %s is not in the table of arrows: say there whom it may import", pkg)
+			t.Errorf("package %s is not in the table of arrows: say there what it may import", pkg)
 			continue
 		}
 		for _, imp := range importsOf(t, file) {
@@ -211,7 +211,7 @@ func TestImports_StayFarFromKernels(t *testing.T) {
 	}
 }
 
-func TestImports_NoPackageKnowsACommand(t *testing.T) {
+func TestImports_NoPackageImportsACommand(t *testing.T) {
 	for pkg, r := range arrows {
 		for _, imp := range r.ours {
 			if strings.HasPrefix(imp, "cmd/") {

@@ -213,8 +213,8 @@ type LookPage struct {
 	Next  string `json:"next_cursor,omitempty"`
 }
 
-// Entry is what the ledger keeps of an operation that has completed.
-type Entry struct {
+// LedgerEntry is what the ledger keeps of an operation that has completed.
+type LedgerEntry struct {
 	Trial *TrialFigures
 	Look  *LookResult
 }

@@ -232,7 +232,7 @@ func TestModel_OneThatIsGoneFailsNoResearch(t *testing.T) {
 			if !strings.Contains(d.Instead, x.why) || !strings.Contains(a.Instead, x.why) {
 				t.Errorf("instead: %q and %q, want %q", d.Instead, a.Instead, x.why)
 			}
-			for _, steps := range [][]llm.Step{d.Decisions, a.Decisions} {
+			for _, steps := range [][]llm.TraceStep{d.Decisions, a.Decisions} {
 				if len(steps) == 0 || steps[0].Model != "first" || steps[0].Decision != llm.Skipped {
 					t.Errorf("decisions %+v do not begin with the model that is gone", steps)
 				}

@@ -43,13 +43,13 @@ type talk struct {
 
 // talkState is the snapshot.
 type talkState struct {
-	Prompt    string      `json:"prompt"`
-	Opening   ktrdr.Hash  `json:"opening"` // key of the first request
-	Request   llm.Request `json:"request"`
-	Turns     int         `json:"turns"`
-	Repairs   int         `json:"repairs"`
-	Waiting   time.Time   `json:"waiting,omitzero"` // since a model first wanted to be left alone
-	Decisions []llm.Step  `json:"decisions,omitempty"`
+	Prompt    string          `json:"prompt"`
+	Opening   ktrdr.Hash      `json:"opening"` // key of the first request
+	Request   llm.Request     `json:"request"`
+	Turns     int             `json:"turns"`
+	Repairs   int             `json:"repairs"`
+	Waiting   time.Time       `json:"waiting,omitzero"` // since a model first wanted to be left alone
+	Decisions []llm.TraceStep `json:"decisions,omitempty"`
 }
 
 // toolbox is what a model may use. A call that ends the talk says so.

@@ -321,5 +321,5 @@ type HistoryRequest struct {
 // BreakerRequest is a person's decision about a breaker.
 type BreakerRequest struct {
 	Name string `path:"name" json:"-"`
-	resilience.Decision
+	resilience.HumanDecision
 }

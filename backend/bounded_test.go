@@ -36,7 +36,7 @@ func countedViews(t *testing.T, url string, n int) (*engine.Engine, researches, 
 	t.Helper()
 	var reads atomic.Int64
 	types := ktrdr.Types{ktrdr.AgentResearch: {
-		Plan: nothing{}, Ledger: func(ktrdr.Operation) ktrdr.Entry { return ktrdr.Entry{Trial: &ktrdr.TrialFigures{}} },
+		Plan: nothing{}, Ledger: func(ktrdr.Operation) ktrdr.LedgerEntry { return ktrdr.LedgerEntry{Trial: &ktrdr.TrialFigures{}} },
 	}}
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{
 		URL: url, Types: types, Log: slog.New(slog.DiscardHandler), Statements: &reads,

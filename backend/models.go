@@ -133,7 +133,7 @@ func (m Models) gaps(all []llm.Model, getenv func(string) string) (said []string
 	return said
 }
 
-func (l *modelWiring) decided(_ llm.CallContext, s llm.Step) {
+func (l *modelWiring) decided(_ llm.CallContext, s llm.TraceStep) {
 	l.decisions.WithLabelValues(s.Model, string(s.Decision)).Inc()
 	l.spent.Add(s.Cost.USD())
 }
@@ -213,13 +213,13 @@ func (l *modelWiring) BreakerHistory(ctx context.Context, name string, limit int
 }
 
 // ResetBreaker implements httpapi.Resilience.
-func (l *modelWiring) ResetBreaker(ctx context.Context, name string, d resilience.Decision) (resilience.Decided, error) {
+func (l *modelWiring) ResetBreaker(ctx context.Context, name string, d resilience.HumanDecision) (resilience.Decided, error) {
 	b, err := l.registry.Reset(ctx, name, d.By, d.Why)
 	return resilience.Decided{Breaker: b, InTheWay: l.inTheWay(name)}, err
 }
 
 // ForceBreaker implements httpapi.Resilience.
-func (l *modelWiring) ForceBreaker(ctx context.Context, name string, d resilience.Decision) (resilience.Decided, error) {
+func (l *modelWiring) ForceBreaker(ctx context.Context, name string, d resilience.HumanDecision) (resilience.Decided, error) {
 	b, err := l.registry.Force(ctx, name, d.State, d.By, d.Why)
 	return resilience.Decided{Breaker: b, InTheWay: l.inTheWay(name)}, err
 }

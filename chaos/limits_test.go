@@ -38,7 +38,7 @@ func TestModels_ABudgetThatIsUsedUpStopsCallsAndNoResearch(t *testing.T) {
 			made := triggers(t, lab)
 			lab.Ends(made.Operation, ktrdr.Completed)
 			d := designOf(t, lab, made.Operation)
-			refused := func(s llm.Step) bool {
+			refused := func(s llm.TraceStep) bool {
 				return s.Decision == llm.Skipped && s.Kind == resilience.KindBudget && strings.Contains(s.Reason, budget)
 			}
 			if d.Designer != research.Builtin || !slices.ContainsFunc(d.Decisions, refused) {

@@ -140,12 +140,12 @@ func TestModels_WithEveryProviderDownTheProgramDesignsAndBreakersOutliveIt(t *te
 		if n := len(first.Requests()); n != before {
 			t.Errorf("the dead provider was called %d times by the next life, want none: its breaker is open", n-before)
 		}
-		if _, err := client.ResetBreaker(t.Context(), "provider:anthropic", resilience.Decision{
+		if _, err := client.ResetBreaker(t.Context(), "provider:anthropic", resilience.HumanDecision{
 			Why: "mended",
 		}); ktrdr.CodeOf(err) != ktrdr.CodeInvalid {
 			t.Errorf("a reset without a name: %v, want it refused", err)
 		}
-		b, err := client.ResetBreaker(t.Context(), "provider:anthropic", resilience.Decision{By: "ann", Why: "mended"})
+		b, err := client.ResetBreaker(t.Context(), "provider:anthropic", resilience.HumanDecision{By: "ann", Why: "mended"})
 		if err != nil || b.State != ktrdr.BreakerClosed || b.By != "ann" {
 			t.Errorf("a reset by ann: %+v, %v", b, err)
 		}

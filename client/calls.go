@@ -231,13 +231,13 @@ func (c *Client) BreakerHistory(ctx context.Context, name string, limit int) ([]
 }
 
 // ResetBreaker closes a breaker.
-func (c *Client) ResetBreaker(ctx context.Context, name string, d resilience.Decision) (resilience.Decided, error) {
-	return Call(ctx, c, api.ResetBreaker, api.BreakerRequest{Name: name, Decision: d})
+func (c *Client) ResetBreaker(ctx context.Context, name string, d resilience.HumanDecision) (resilience.Decided, error) {
+	return Call(ctx, c, api.ResetBreaker, api.BreakerRequest{Name: name, HumanDecision: d})
 }
 
 // ForceBreaker holds a breaker in a state, or sets it back to automatic.
-func (c *Client) ForceBreaker(ctx context.Context, name string, d resilience.Decision) (resilience.Decided, error) {
-	return Call(ctx, c, api.ForceBreaker, api.BreakerRequest{Name: name, Decision: d})
+func (c *Client) ForceBreaker(ctx context.Context, name string, d resilience.HumanDecision) (resilience.Decided, error) {
+	return Call(ctx, c, api.ForceBreaker, api.BreakerRequest{Name: name, HumanDecision: d})
 }
 
 // Degradation returns how much of its service the system gives.

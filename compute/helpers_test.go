@@ -25,7 +25,7 @@ import (
 
 // shelf is a blob store in the memory of a backend.
 type shelf struct {
-	b    *workertest.Backend
+	b    *workertest.FakeBackend
 	puts int
 }
 
@@ -70,7 +70,7 @@ type office struct {
 	dir     string
 	desk    *Service
 	blobs   *shelf
-	b       *workertest.Backend
+	b       *workertest.FakeBackend
 	ended   []ktrdr.Operation // newest first
 	now     ktrdr.OperationID // the one that runs
 

@@ -29,13 +29,13 @@ func Types() ktrdr.Types {
 // trained and backtested tell what the ledger keeps of work that a person started.
 // It is a trial too: a person who tunes a strategy by hand and then researches the
 // best one has tried them all. What cannot be read of a result is left out.
-func trained(op ktrdr.Operation) ktrdr.Entry {
+func trained(op ktrdr.Operation) ktrdr.LedgerEntry {
 	var r jobs.TrainingResult
 	_ = json.Unmarshal(op.Result, &r)
 	return byHand(op, ktrdr.TrialFigures{Strategy: r.Strategy, Hash: r.ResultHash})
 }
 
-func backtested(op ktrdr.Operation) ktrdr.Entry {
+func backtested(op ktrdr.Operation) ktrdr.LedgerEntry {
 	var r jobs.BacktestResult
 	_ = json.Unmarshal(op.Result, &r)
 	return byHand(op, ktrdr.TrialFigures{
@@ -46,12 +46,12 @@ func backtested(op ktrdr.Operation) ktrdr.Entry {
 
 // byHand is the entry of an operation without a parent. It ends the look of one that
 // opened a holdout: its figures are the operation's own result, and no claim.
-func byHand(op ktrdr.Operation, f ktrdr.TrialFigures) ktrdr.Entry {
+func byHand(op ktrdr.Operation, f ktrdr.TrialFigures) ktrdr.LedgerEntry {
 	if op.Parent != "" {
-		return ktrdr.Entry{}
+		return ktrdr.LedgerEntry{}
 	}
 	f.Strategy = text.Cut(ktrdr.CleanText(f.Strategy), 400)
-	e := ktrdr.Entry{Trial: &f}
+	e := ktrdr.LedgerEntry{Trial: &f}
 	var spec struct {
 		Opens *jobs.Opening `json:"opens"`
 	}

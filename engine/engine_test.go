@@ -172,7 +172,7 @@ func TestClaim_OpenPollHearsNewWorkAndCancelsAtOnce(t *testing.T) {
 }
 
 // sameHint is a store whose hints get lost: it always gives out the same one,
-// and nobody ever sends it.
+// and no client ever sends it.
 type sameHint struct {
 	ktrdr.Store
 	hint   chan struct{}
@@ -293,7 +293,7 @@ func TestCheckpoint_NamesNoBlobThatIsNotThere(t *testing.T) {
 	}
 }
 
-func TestCheckpoint_LargeStateComesBackWhole(t *testing.T) {
+func TestCheckpoint_LargeStateComesBackComplete(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, nil)
 	op := l.submit()

@@ -37,5 +37,5 @@ func (s *Server) resetBreaker(c *call, in api.BreakerRequest) (resilience.Decide
 	if in.State != "" {
 		return resilience.Decided{}, ktrdr.Errorf(ktrdr.CodeInvalid, "a reset closes the breaker: leave out the state, or use force")
 	}
-	return s.resilience.ResetBreaker(c.Context(), in.Name, in.Decision)
+	return s.resilience.ResetBreaker(c.Context(), in.Name, in.HumanDecision)
 }

@@ -167,8 +167,8 @@ type Research interface {
 type Resilience interface {
 	Breakers() []resilience.Status
 	BreakerHistory(ctx context.Context, name string, limit int) ([]ktrdr.BreakerChange, error)
-	ResetBreaker(ctx context.Context, name string, d resilience.Decision) (resilience.Decided, error)
-	ForceBreaker(ctx context.Context, name string, d resilience.Decision) (resilience.Decided, error)
+	ResetBreaker(ctx context.Context, name string, d resilience.HumanDecision) (resilience.Decided, error)
+	ForceBreaker(ctx context.Context, name string, d resilience.HumanDecision) (resilience.Decided, error)
 	Degradation() resilience.DegradationStatus
 	// Models lists the language models that may be asked, in their order.
 	Models() []llm.ModelHealth

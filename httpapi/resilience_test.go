@@ -15,7 +15,7 @@ import (
 // fakeResilience has one breaker, and obeys every client that says its name.
 type fakeResilience struct {
 	level   resilience.Level // empty means DEGRADED
-	decided []resilience.Decision
+	decided []resilience.HumanDecision
 	asked   []string
 }
 
@@ -23,7 +23,7 @@ func (f *fakeResilience) Breakers() []resilience.Status {
 	return []resilience.Status{
 		{
 			Breaker: ktrdr.Breaker{Name: "provider:x", Scope: ktrdr.ScopeProvider, State: ktrdr.BreakerOpen}, Enabled: true,
-			Figures: resilience.Figures{Calls: 5},
+			CallStats: resilience.CallStats{Calls: 5},
 		},
 	}
 }
@@ -33,7 +33,7 @@ func (f *fakeResilience) BreakerHistory(_ context.Context, name string, _ int) (
 	return nil, nil
 }
 
-func (f *fakeResilience) ResetBreaker(_ context.Context, name string, d resilience.Decision) (resilience.Decided, error) {
+func (f *fakeResilience) ResetBreaker(_ context.Context, name string, d resilience.HumanDecision) (resilience.Decided, error) {
 	if d.By == "" {
 		return resilience.Decided{}, ktrdr.Errorf(ktrdr.CodeInvalid, "say who decides this")
 	}
@@ -41,7 +41,7 @@ func (f *fakeResilience) ResetBreaker(_ context.Context, name string, d resilien
 	return resilience.Decided{Breaker: ktrdr.Breaker{Name: name, State: ktrdr.BreakerClosed}, InTheWay: []string{"cluster:x.example"}}, nil
 }
 
-func (f *fakeResilience) ForceBreaker(ctx context.Context, name string, d resilience.Decision) (resilience.Decided, error) {
+func (f *fakeResilience) ForceBreaker(ctx context.Context, name string, d resilience.HumanDecision) (resilience.Decided, error) {
 	return f.ResetBreaker(ctx, name, d)
 }
 

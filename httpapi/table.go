@@ -81,7 +81,7 @@ func table() []row {
 		}),
 		on(api.ResetBreaker, (*Server).resetBreaker),
 		on(api.ForceBreaker, func(s *Server, c *call, in api.BreakerRequest) (resilience.Decided, error) {
-			return s.resilience.ForceBreaker(c.Context(), in.Name, in.Decision)
+			return s.resilience.ForceBreaker(c.Context(), in.Name, in.HumanDecision)
 		}),
 		on(api.Degradation, func(s *Server, _ *call, _ api.None) (resilience.DegradationStatus, error) {
 			return s.resilience.Degradation(), nil

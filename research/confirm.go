@@ -134,12 +134,13 @@ func (s ConfirmSpec) LookHash(c *evidence.Confirmation) (ktrdr.Hash, error) {
 	}{s.ResultHash, hashes(s.Bars), hashes(s.Holdout), s.From.UTC(), c})
 }
 
-func confirmed(op ktrdr.Operation) ktrdr.Entry {
+// confirmed is what the ledger keeps of a confirmation.
+func confirmed(op ktrdr.Operation) ktrdr.LedgerEntry {
 	var c Confirmation
 	if json.Unmarshal(op.Result, &c) != nil { // it was a look all the same
-		return ktrdr.Entry{Look: &ktrdr.LookResult{}}
+		return ktrdr.LedgerEntry{Look: &ktrdr.LookResult{}}
 	}
-	return ktrdr.Entry{Look: &ktrdr.LookResult{P: c.Look.P, Adjusted: c.Look.Adjusted, Claim: c.Claim, Hash: c.LookHash, Result: op.Result}}
+	return ktrdr.LedgerEntry{Look: &ktrdr.LookResult{P: c.Look.P, Adjusted: c.Look.Adjusted, Claim: c.Claim, Hash: c.LookHash, Result: op.Result}}
 }
 
 // hashJSON hashes a value as JSON, which is the same text everywhere.

@@ -15,7 +15,7 @@ import (
 
 // ended is an operation that completed.
 // ledgerOf is what the ledger keeps of a type.
-func ledgerOf(t ktrdr.Type) func(ktrdr.Operation) ktrdr.Entry {
+func ledgerOf(t ktrdr.Type) func(ktrdr.Operation) ktrdr.LedgerEntry {
 	return ktrdr.MergeTypes(Types(), compute.Types())[t].Ledger
 }
 

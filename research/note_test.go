@@ -139,9 +139,9 @@ func TestResultHash_KnowsOnlyWhatMatters(t *testing.T) {
 	without := assessed(t, asked, func(v any) {
 		switch r := v.(type) {
 		case *Design:
-			r.Instead, r.Decisions = "it is away", []llm.Step{{Model: "test/m", Latency: time.Second}}
+			r.Instead, r.Decisions = "it is away", []llm.TraceStep{{Model: "test/m", Latency: time.Second}}
 		case *Assessment:
-			r.Instead, r.Decisions = "it is away.", []llm.Step{{Model: "test/m", Latency: time.Minute}}
+			r.Instead, r.Decisions = "it is away.", []llm.TraceStep{{Model: "test/m", Latency: time.Minute}}
 		}
 	}).result()
 	if without.ResultHash != base {

@@ -126,10 +126,10 @@ type Design struct {
 	Genome     *designer.Genome `json:"genome,omitempty"`
 	Tests      *HypothesisNote  `json:"tests,omitempty"` // the hypothesis of an earlier research that it tests
 
-	Designer  string     `json:"designer"`            // the model, or Builtin
-	Prompt    string     `json:"prompt,omitempty"`    // and its version, that a model was given
-	Instead   string     `json:"instead,omitempty"`   // why the model that was asked for did not do it
-	Decisions []llm.Step `json:"decisions,omitempty"` // about models, on the way
+	Designer  string          `json:"designer"`            // the model, or Builtin
+	Prompt    string          `json:"prompt,omitempty"`    // and its version, that a model was given
+	Instead   string          `json:"instead,omitempty"`   // why the model that was asked for did not do it
+	Decisions []llm.TraceStep `json:"decisions,omitempty"` // about models, on the way
 }
 
 // AssessmentSpec is all that an assessment needs. Of a research that a gate
@@ -181,10 +181,10 @@ type Assessment struct {
 	Hypotheses  []Hypothesis      `json:"hypotheses"`        // for the next round
 	MadeUp      *bool             `json:"made_up,omitempty"` // its prices, or some of them, were made up; nil: not known
 
-	Assessor  string     `json:"assessor"` // who worded it: the model, or Builtin
-	Prompt    string     `json:"prompt,omitempty"`
-	Instead   string     `json:"instead,omitempty"`
-	Decisions []llm.Step `json:"decisions,omitempty"`
+	Assessor  string          `json:"assessor"` // who worded it: the model, or Builtin
+	Prompt    string          `json:"prompt,omitempty"`
+	Instead   string          `json:"instead,omitempty"`
+	Decisions []llm.TraceStep `json:"decisions,omitempty"`
 }
 
 // Hypothesis is something to find out. It never tells of the holdout.

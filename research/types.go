@@ -27,7 +27,7 @@ func Types() ktrdr.Types {
 
 // researched is what is kept of a research. What cannot be read of it is left
 // out: it was a trial all the same.
-func researched(op ktrdr.Operation) ktrdr.Entry {
+func researched(op ktrdr.Operation) ktrdr.LedgerEntry {
 	r, _ := resultOf[Result](&op)
 	t := &ktrdr.TrialFigures{Strategy: clip(r.StrategyName, maxLine), Unaided: len(r.Instead) > 0, Hash: r.ResultHash}
 	if f := r.Figures; f != nil {
@@ -35,5 +35,5 @@ func researched(op ktrdr.Operation) ktrdr.Entry {
 		t.NetReturn, t.MaxDrawdown, t.Trades = &f.NetReturn, &f.MaxDrawdown, f.Trades
 		t.CheapCosts = f.CostBelowDefault
 	}
-	return ktrdr.Entry{Trial: t}
+	return ktrdr.LedgerEntry{Trial: t}
 }

@@ -70,7 +70,7 @@ func openStore(t *testing.T, url string, types ktrdr.Types) ktrdr.Store {
 }
 
 // empty removes every row but those that say which schema it is, and lets
-// counters begin anew. There are few rows, and TRUNCATE would make new files for
+// counters begin again at 1. There are few rows, and TRUNCATE would make new files for
 // all tables and indexes.
 func empty(t *testing.T, url string) {
 	t.Helper()

@@ -161,7 +161,7 @@ func TestWrite_PanicIsTheCallersError(t *testing.T) {
 	})
 }
 
-func TestWrite_BodyThatForgetsItsRowsHarmsNobody(t *testing.T) {
+func TestWrite_BodyThatForgetsItsRowsHarmsNoOther(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *Store) {
 		mustPut(t, s, "a")
 		mustPut(t, s, "b")
@@ -342,7 +342,7 @@ func TestChanged_ClosesAfterACommitThatWakes(t *testing.T) {
 		ch := s.Changed()
 		wake(t.Context(), "a", false, nil)
 		if isClosed(ch) {
-			t.Error("closed by a write that wakes nobody")
+			t.Error("closed by a write that wakes no reader")
 		}
 		wake(t.Context(), "b", true, errors.New("refused"))
 		if isClosed(ch) {

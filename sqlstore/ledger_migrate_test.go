@@ -293,14 +293,12 @@ func tradedOfTheOld(t *testing.T, s *Store) {
 	}
 	ids := map[string]string{} // by symbol
 	if err := s.readOne(ctx, func(r queryer) error {
-		rows, err := r.rows(ctx, `SELECT symbol, id FROM markets`)
-		_, err = gather(rows, err, func(row scanner) (symbol string, err error) {
-			var id string
-			err = row.Scan(&symbol, &id)
+		return eachRow(ctx, r, func(row scanner) error {
+			var symbol, id string
+			err := row.Scan(&symbol, &id)
 			ids[symbol] = id
-			return symbol, err
-		})
-		return err
+			return err
+		}, `SELECT symbol, id FROM markets`)
 	}); err != nil {
 		t.Fatal(err)
 	}

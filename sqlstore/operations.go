@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"time"
@@ -44,30 +43,25 @@ func (s *Store) CreateAll(ctx context.Context, all []ktrdr.NewOperation, keys []
 			return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "an idempotency key is at most 255 bytes of text")
 		}
 	}
-	made := make([]ktrdr.Operation, len(all))
-	var err error
-	for range idTries {
-		err = s.write(ctx, normal, func(t *tx) error {
+	for try := 1; ; try++ {
+		made, err := inWrite(ctx, s, func(t *tx) ([]ktrdr.Operation, error) {
+			made := make([]ktrdr.Operation, len(all))
 			for i, n := range all {
 				op, err := s.create(ctx, t, newID(n), n, keys[i])
 				if errors.Is(err, errTaken) && n.ID != "" {
-					return ktrdr.Errorf(ktrdr.CodeConflict, "operation %s exists already", n.ID)
+					err = ktrdr.Errorf(ktrdr.CodeConflict, "operation %s exists already", n.ID)
 				}
 				if err != nil {
-					return err
+					return nil, err
 				}
 				made[i] = op.Operation
 			}
-			return nil
+			return made, nil
 		})
-		if !errors.Is(err, errTaken) {
-			break
+		if try == idTries || !errors.Is(err, errTaken) {
+			return made, err
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	return made, nil
 }
 
 // newID is the id of a new operation: what it asks for, or one of ours.
@@ -79,10 +73,11 @@ func (s *Store) create(ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr
 	key ktrdr.IdempotencyKey,
 ) (operationRow, error) {
 	if key.Key != "" {
-		if before, err := remember(ctx, t, key, id); err != nil || before != "" {
-			if err != nil {
-				return operationRow{}, err
-			}
+		before, err := remember(ctx, t, key, id)
+		switch {
+		case err != nil:
+			return operationRow{}, err
+		case before != "":
 			return load(ctx, t, before)
 		}
 	}
@@ -90,19 +85,12 @@ func (s *Store) create(ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr
 		return s.createQueued(ctx, t, id, n)
 	}
 	var parent *operationRow
-	if n.Parent != "" {
-		p, err := s.openParent(ctx, t, n.Parent)
-		if err != nil {
-			return p, err
-		}
-		parent = &p
-	}
 	var e entered
 	var err error
-	if parent == nil {
+	if n.Parent == "" {
 		e, err = enter(ctx, t, id, n)
 	} else {
-		err = mayHaveChildren(ctx, t, parent)
+		parent, err = s.openParent(ctx, t, n.Parent)
 	}
 	if err != nil {
 		return operationRow{}, err
@@ -112,15 +100,6 @@ func (s *Store) create(ctx context.Context, t *tx, id ktrdr.OperationID, n ktrdr
 		return op, err
 	}
 	return s.setOut(ctx, t, op.ID)
-}
-
-// mayHaveChildren refuses a child of an operation whose run was cancelled.
-func mayHaveChildren(ctx context.Context, t *tx, parent *operationRow) error {
-	cancelled, err := runCancelled(ctx, t, shareRun, parent.Run)
-	if err == nil && cancelled {
-		err = ktrdr.Errorf(ktrdr.CodeConflict, "operation %s takes no more children: its run %s was cancelled", parent.ID, parent.Run)
-	}
-	return err
 }
 
 // setOut claims a PENDING parent for its plan and asks it for the first time.
@@ -134,23 +113,26 @@ func (s *Store) setOut(ctx context.Context, t *tx, id ktrdr.OperationID) (operat
 	return load(ctx, t, id)
 }
 
-// openParent locks the parent's tree and refuses a parent that wants no more
+// openParent locks the parent's tree and refuses a parent that takes no more
 // children.
-func (s *Store) openParent(ctx context.Context, t *tx, id ktrdr.OperationID) (operationRow, error) {
+func (s *Store) openParent(ctx context.Context, t *tx, id ktrdr.OperationID) (*operationRow, error) {
 	if err := s.lockTree(ctx, t, id); err != nil {
-		return operationRow{}, err
+		return nil, err
 	}
 	p, err := load(ctx, t, id)
-	if err != nil {
-		return p, err
+	switch {
+	case err != nil:
+		return nil, err
+	case p.Status.Terminal() || p.closed():
+		return nil, ktrdr.Errorf(ktrdr.CodeConflict, "operation %s has ended or is ending; it takes no more children", id)
+	case p.depth >= maxDepth:
+		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "operation %s is %d levels below its root; no operation may be deeper", id, p.depth)
 	}
-	if p.Status.Terminal() || p.closed() {
-		return p, ktrdr.Errorf(ktrdr.CodeConflict, "operation %s has ended or is ending; it takes no more children", id)
+	cancelled, err := runCancelled(ctx, t, shareRun, p.Run)
+	if err == nil && cancelled {
+		err = ktrdr.Errorf(ktrdr.CodeConflict, "operation %s takes no more children: its run %s was cancelled", id, p.Run)
 	}
-	if p.depth >= maxDepth {
-		return p, ktrdr.Errorf(ktrdr.CodeInvalid, "operation %s is %d levels below its root; no operation may be deeper", id, p.depth)
-	}
-	return p, nil
+	return &p, err
 }
 
 var (
@@ -164,10 +146,7 @@ func (s *Store) insertOperation(
 ) (operationRow, error) {
 	t.wakeWorkers()
 	op, err := scanOperation(t.row(ctx, insertAndRead, s.newRow(id, n, parent, session, e).inserted()...))
-	if errors.Is(err, sql.ErrNoRows) {
-		return op, errTaken
-	}
-	return op, err
+	return op, ifNoRow(err, errTaken)
 }
 
 // newRow is the row of a new operation; the session is 0 unless it stands in a
@@ -220,10 +199,7 @@ func (s *Store) checkNew(n ktrdr.NewOperation) error {
 			return ktrdr.Errorf(ktrdr.CodeInvalid, "the %s of a new operation is not valid JSON", what)
 		}
 	}
-	if err := checkQueue(n); err != nil {
-		return err
-	}
-	return checkEntry(n)
+	return cmp.Or(checkQueue(n), checkEntry(n))
 }
 
 func (s *Store) checkTypes(types ...ktrdr.Type) error {
@@ -244,10 +220,6 @@ func storable(s string, most int) bool { return len(s) <= most && ktrdr.CleanTex
 
 // Operation implements ktrdr.Operations.
 func (s *Store) Operation(ctx context.Context, id ktrdr.OperationID) (ktrdr.Operation, error) {
-	var op operationRow
-	err := s.readOne(ctx, func(r queryer) (err error) {
-		op, err = load(ctx, r, id)
-		return err
-	})
+	op, err := inRead(ctx, s.readOne, func(r queryer) (operationRow, error) { return load(ctx, r, id) })
 	return op.Operation, err
 }

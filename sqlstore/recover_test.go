@@ -218,11 +218,11 @@ func TestStart_LeavesThePunctualToAnotherBackend(t *testing.T) {
 	}
 }
 
-func TestSweep_AsksAParentThatWaitsForNobody(t *testing.T) {
+func TestSweep_AsksAParentThatWaitsForNoChild(t *testing.T) {
 	eachStore(t, storetest.Types(fanOut(1)), func(t *testing.T, s *Store) {
 		p := createParent(t, s)
 		task := claimDummy(t, s, "")
-		// An end that nobody told the parent about.
+		// An end that the parent was not told of.
 		mustRaw(t, s, `UPDATE operations SET status = 'COMPLETED', completed_at = {now} WHERE id = $1`, task.Operation)
 		sweep(t, s, life("a", "1"), policy, false)
 		wantStatus(t, s, p.ID, ktrdr.Completed)

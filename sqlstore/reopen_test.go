@@ -99,6 +99,6 @@ func claimDue(t *testing.T, s *Store, id ktrdr.OperationID, due time.Time) ktrdr
 		}
 		return task.Epoch
 	}
-	t.Fatal("nobody could claim it")
+	t.Fatal("it could not be claimed")
 	return 0
 }

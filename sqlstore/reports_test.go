@@ -52,10 +52,10 @@ func eachReporting(t *testing.T, test func(l *reporting)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			types := storetest.Types(nil)
-			types[ktrdr.AgentResearch] = ktrdr.Definition{Plan: endsAtOnce{}, Ledger: func(op ktrdr.Operation) ktrdr.Entry {
+			types[ktrdr.AgentResearch] = ktrdr.Definition{Plan: endsAtOnce{}, Ledger: func(op ktrdr.Operation) ktrdr.LedgerEntry {
 				var e end
 				_ = json.Unmarshal(op.Result, &e)
-				return ktrdr.Entry{Trial: &ktrdr.TrialFigures{Strategy: "s", Sharpe: e.Sharpe, SharpeZ: e.Z, AlphaZ: e.Z, Unaided: e.Unaided}}
+				return ktrdr.LedgerEntry{Trial: &ktrdr.TrialFigures{Strategy: "s", Sharpe: e.Sharpe, SharpeZ: e.Z, AlphaZ: e.Z, Unaided: e.Unaided}}
 			}}
 			s, err := Open(t.Context(), Config{URL: url(t), Types: types})
 			if err != nil {

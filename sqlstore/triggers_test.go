@@ -88,7 +88,7 @@ func openStore(t *testing.T, url string, types ktrdr.Types) *Store {
 	return s
 }
 
-// raw runs one statement as nobody in the program would.
+// raw runs one statement that the program never would.
 func raw(t *testing.T, s *Store, text query, args ...any) error {
 	t.Helper()
 	return s.write(t.Context(), normal, func(t2 *tx) error {

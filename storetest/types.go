@@ -25,7 +25,7 @@ var typeNames = Types(nil).Names()
 
 // keptOf is what the ledger keeps of an operation: what its result says under
 // "trial" and "look".
-func keptOf(op ktrdr.Operation) (e ktrdr.Entry) {
+func keptOf(op ktrdr.Operation) (e ktrdr.LedgerEntry) {
 	var said struct {
 		Trial *ktrdr.TrialFigures `json:"trial"`
 		Look  *ktrdr.LookResult   `json:"look"`

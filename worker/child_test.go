@@ -19,7 +19,7 @@ import (
 )
 
 // requeued makes an operation that a backend ran when it died.
-func requeued(t *testing.T, b *workertest.Backend) {
+func requeued(t *testing.T, b *workertest.FakeBackend) {
 	t.Helper()
 	b.Create("op_a", ktrdr.Dummy, nil)
 	for _, in := range []ktrdr.Input{ktrdr.Claim, ktrdr.Requeue} {

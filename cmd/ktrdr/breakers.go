@@ -43,7 +43,7 @@ func newBreakers(a *app) *cobra.Command {
 }
 
 func newBreakerReset(a *app) *cobra.Command {
-	var d resilience.Decision
+	var d resilience.HumanDecision
 	cmd := &cobra.Command{
 		Use: "reset NAME --by WHO --why WHY", Short: "Close a breaker", Args: exactly(1, "the NAME of a breaker: see `ktrdr breakers`"),
 		RunE: a.asking(func(ctx context.Context, c *client.Client, args []string) error {
@@ -56,7 +56,7 @@ func newBreakerReset(a *app) *cobra.Command {
 }
 
 func newBreakerForce(a *app) *cobra.Command {
-	var d resilience.Decision
+	var d resilience.HumanDecision
 	cmd := &cobra.Command{
 		Use: "force NAME open|closed|auto --by WHO --why WHY", Short: "Hold a breaker open or closed, or set it back to automatic",
 		Args: exactly(2, "the NAME of a breaker, and open, closed or auto"),
@@ -77,7 +77,7 @@ func newBreakerForce(a *app) *cobra.Command {
 }
 
 // decision adds what makes a person's decision one.
-func decision(cmd *cobra.Command, d *resilience.Decision) {
+func decision(cmd *cobra.Command, d *resilience.HumanDecision) {
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if strings.TrimSpace(d.By) == "" || strings.TrimSpace(d.Why) == "" {
 			return usagef("say who decides this, and why, with --by and --why: both go into the breaker's history")

@@ -11,8 +11,8 @@ import (
 	"github.com/ktrdr/ktrdr/resilience"
 )
 
-// quest is one Call under way.
-type quest struct {
+// call is one Call of the chain that is running.
+type call struct {
 	chain   *ModelFallbackChain
 	ask     CallContext
 	request Request
@@ -20,14 +20,14 @@ type quest struct {
 	trace    Trace
 	errs     []error        // of models
 	fatal    error          // of the journal: nothing can be bought any more
-	poisoned bool           // the journal refuses this request, whoever is asked
+	poisoned bool           // the journal refuses this request, for every model
 	recalled bool           // the journal had the answer
 	looked   bool           // the journal was asked for the answer
 	tooDear  ktrdr.MicroUSD // the least sum there was no money for; 0 for none
 }
 
 // run has the agent's breaker watch over the walk along the models.
-func (q *quest) run(ctx context.Context, models []Model) (Answer, error) {
+func (q *call) run(ctx context.Context, models []Model) (Answer, error) {
 	limited, cancel := ctx, context.CancelFunc(func() {})
 	if !q.ask.Deadline.IsZero() {
 		limited, cancel = context.WithDeadline(ctx, q.ask.Deadline)
@@ -40,7 +40,7 @@ func (q *quest) run(ctx context.Context, models []Model) (Answer, error) {
 	var answer *Answer
 	err := resilience.Do(limited, agent, func(limited context.Context) (err error) {
 		if answer, err = q.walk(limited, models); q.recalled {
-			return errNothing // nobody was asked
+			return errNothing // no model was called
 		}
 		return err
 	})
@@ -62,7 +62,7 @@ func (q *quest) run(ctx context.Context, models []Model) (Answer, error) {
 
 // walk asks the models, and then those that were put off. Its error is that of
 // the last model that failed: what the agent's breaker is to know.
-func (q *quest) walk(ctx context.Context, models []Model) (*Answer, error) {
+func (q *call) walk(ctx context.Context, models []Model) (*Answer, error) {
 	var failed error
 	for _, last := range []bool{false, true} {
 		var later []Model
@@ -92,7 +92,7 @@ var (
 )
 
 // consider decides about one model, of as many as are left, and asks it.
-func (q *quest) consider(ctx context.Context, m Model, models int, last bool) (*Answer, error) {
+func (q *call) consider(ctx context.Context, m Model, models int, last bool) (*Answer, error) {
 	p, why := q.offer(m)
 	if why != nil {
 		q.skip(m, why)
@@ -112,7 +112,7 @@ func (q *quest) consider(ctx context.Context, m Model, models int, last bool) (*
 		q.skip(m, &resilience.Error{Kind: resilience.KindCancelled, Err: errors.New(reason)})
 		return nil, errNothing
 	case Postponed:
-		q.note(Step{Model: m.Name, Decision: Postponed, Reason: reason})
+		q.note(TraceStep{Model: m.Name, Decision: Postponed, Reason: reason})
 		return nil, errPostponed
 	}
 	if trial {
@@ -131,10 +131,10 @@ func (q *quest) consider(ctx context.Context, m Model, models int, last bool) (*
 }
 
 // offer is what a model could be asked, or why it cannot be.
-func (q *quest) offer(m Model) (*purchase, error) {
-	p := &purchase{quest: q, model: m, request: q.request}
+func (q *call) offer(m Model) (*purchase, error) {
+	p := &purchase{call: q, model: m, request: q.request}
 	p.request.MaxTokens = cmp.Or(q.request.MaxTokens, defaultMaxTokens)
-	not := func(k resilience.Kind, format string, args ...any) (*purchase, error) {
+	not := func(k resilience.ErrorKind, format string, args ...any) (*purchase, error) {
 		return nil, &resilience.Error{Kind: k, Err: fmt.Errorf(format, args...)}
 	}
 	if len(q.request.Tools) > 0 && !m.Tools {
@@ -153,9 +153,9 @@ func (q *quest) offer(m Model) (*purchase, error) {
 	return p, nil
 }
 
-// skip notes that a model is not asked.
-func (q *quest) skip(m Model, why error) {
-	step := Step{Model: m.Name, Decision: Skipped, Reason: reasonOf(why), Kind: resilience.KindOf(why)}
+// skip notes that a model is not called.
+func (q *call) skip(m Model, why error) {
+	step := TraceStep{Model: m.Name, Decision: Skipped, Reason: reasonOf(why), Kind: resilience.KindOf(why)}
 	if e, ok := errors.AsType[*resilience.Error](why); ok && e.Err != nil {
 		step.Reason = reasonOf(e.Err) // the kind stands beside it
 	}
@@ -163,7 +163,7 @@ func (q *quest) skip(m Model, why error) {
 	q.errs = append(q.errs, fmt.Errorf("%s: %w", m.Name, why))
 }
 
-func (q *quest) note(s Step) {
+func (q *call) note(s TraceStep) {
 	q.trace.Steps = append(q.trace.Steps, s)
 	log := q.chain.cfg.Log.With("op", q.ask.Operation, "agent", q.ask.Agent, "model", s.Model)
 	switch s.Decision {
@@ -179,12 +179,12 @@ func (q *quest) note(s Step) {
 	}
 }
 
-// withoutModels ends a quest that no model has answered. The journal may still
-// have the answer, when nobody got as far as to ask it: what was bought is used
-// also while every provider is down.
-func (q *quest) withoutModels(ctx context.Context) (Answer, error) {
+// withoutModels ends a call that no model has answered. The journal may still have
+// the answer if it was not asked yet: what was bought is used also while every
+// provider is down.
+func (q *call) withoutModels(ctx context.Context) (Answer, error) {
 	if !q.looked && len(q.chain.cfg.Models) > 0 {
-		p := &purchase{quest: q, model: q.chain.cfg.Models[0]}
+		p := &purchase{call: q, model: q.chain.cfg.Models[0]}
 		switch answer, err := p.recall(ctx); {
 		case err != nil:
 			return Answer{}, err

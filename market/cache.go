@@ -126,6 +126,21 @@ func CheckSymbol(s string) error {
 	return nil
 }
 
+// ErrNoData means that there is no such series.
+var ErrNoData = errors.New("no such data")
+
+// Encode writes the bars file of a series. The error is an InvalidError where
+// b breaks a rule.
+func Encode(w io.Writer, b *Bars) error {
+	if err := CheckSymbol(b.Symbol); err != nil {
+		return err
+	}
+	if _, err := Check(b, b.Symbol); err != nil {
+		return err
+	}
+	return b.write(w, header{b.Len(), b.Hash(), b.Symbol, b.Timeframe})
+}
+
 // write writes the file of a series.
 func (b *Bars) write(w io.Writer, h header) error {
 	if _, err := w.Write(h.encode()); err != nil {

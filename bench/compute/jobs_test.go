@@ -37,8 +37,7 @@ func jobs(b *testing.B) {
 		check(b, err)
 		return bars
 	}
-	path, err := market.Write(b.TempDir(), fromText())
-	check(b, err)
+	path := barsFile(b, fromText())
 	fromCache := func() *market.Bars {
 		data, err := os.ReadFile(path)
 		check(b, err)

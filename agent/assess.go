@@ -15,9 +15,9 @@ import (
 
 // AssessmentRunner assesses researches. The verdict is always its own; a model
 // may be asked for what it means.
-func AssessmentRunner(minds Minds) worker.Runner { return assessmentRunner{minds} }
+func AssessmentRunner(access ModelAccess) worker.Runner { return assessmentRunner{access} }
 
-type assessmentRunner struct{ minds Minds }
+type assessmentRunner struct{ access ModelAccess }
 
 // Run judges one research.
 func (r assessmentRunner) Run(ctx context.Context, t *worker.Task) (json.RawMessage, error) {

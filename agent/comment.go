@@ -23,15 +23,15 @@ func (r assessmentRunner) comment(ctx context.Context, t *worker.Task, spec rese
 	if spec.Model == research.Builtin {
 		return json.Marshal(final)
 	}
-	if why := r.minds.away(resilience.LLMAssessment); why != "" {
+	if why := r.access.away(resilience.LLMAssessment); why != "" {
 		final.Instead = why
-		r.minds.missed(ctx, t.Operation, spec.Model, why)
+		r.access.missed(ctx, t.Operation, spec.Model, why)
 		return json.Marshal(final)
 	}
 	tools := &opinionTools{}
 	k := &talk{
-		task: t, minds: r.minds, tools: tools,
-		ask: asks(t.Operation, t.Epoch, "assessor", spec.Model, spec.Budget, r.minds.Wait),
+		task: t, access: r.access, tools: tools,
+		ask: asks(t.Operation, t.Epoch, "assessor", spec.Model, spec.Budget, r.access.Wait),
 	}
 	message, err := figures(spec, final)
 	if err != nil {
@@ -43,7 +43,7 @@ func (r assessmentRunner) comment(ctx context.Context, t *worker.Task, spec rese
 	switch {
 	case none:
 		final.Instead = u.why
-		r.minds.missed(ctx, t.Operation, spec.Model, u.why)
+		r.access.missed(ctx, t.Operation, spec.Model, u.why)
 	case err != nil && ctx.Err() != nil:
 		return nil, t.Interrupted(ctx, int64(k.state.Turns), k.state)
 	case err != nil:

@@ -80,21 +80,21 @@ func of(s train.Series, tf market.Timeframe) (*market.Bars, error) {
 
 // join puts what came later behind what came before, timeframe by timeframe.
 func join(before, after train.Series) (train.Series, error) {
-	whole := train.Series{Symbol: before.Symbol}
+	joined := train.Series{Symbol: before.Symbol}
 	for _, a := range before.Bars {
 		b, err := of(after, a.Timeframe)
 		if err != nil {
-			return whole, err
+			return joined, err
 		}
 		if n := a.Len(); n > 0 && b.Time[0] <= a.Time[n-1] {
-			return whole, ktrdr.Errorf(ktrdr.CodeInvalid, "spec: the holdout of %s %s does not come after the bars that research saw",
+			return joined, ktrdr.Errorf(ktrdr.CodeInvalid, "spec: the holdout of %s %s does not come after the bars that research saw",
 				a.Symbol, a.Timeframe)
 		}
-		whole.Bars = append(whole.Bars, &market.Bars{
+		joined.Bars = append(joined.Bars, &market.Bars{
 			Symbol: a.Symbol, Timeframe: a.Timeframe, Time: slices.Concat(a.Time, b.Time),
 			Open: slices.Concat(a.Open, b.Open), High: slices.Concat(a.High, b.High), Low: slices.Concat(a.Low, b.Low),
 			Close: slices.Concat(a.Close, b.Close), Volume: slices.Concat(a.Volume, b.Volume),
 		})
 	}
-	return whole, nil
+	return joined, nil
 }

@@ -31,14 +31,14 @@ const (
 //
 // Before every call what was said so far is saved, so that a backend that takes
 // over begins with the same words; and because the same words have the same key
-// in the journal, an answer that was bought is not bought again, whoever asks
-// and whether the snapshot was kept or not.
+// in the journal, an answer that was bought is not bought again, on any
+// backend, with or without the snapshot.
 type talk struct {
-	task  *worker.Task
-	minds Minds
-	ask   llm.CallContext
-	tools toolbox
-	state talkState
+	task   *worker.Task
+	access ModelAccess
+	ask    llm.CallContext
+	tools  toolbox
+	state  talkState
 }
 
 // talkState is the snapshot.
@@ -48,7 +48,7 @@ type talkState struct {
 	Request   llm.Request `json:"request"`
 	Turns     int         `json:"turns"`
 	Repairs   int         `json:"repairs"`
-	Waiting   time.Time   `json:"waiting,omitzero"` // since a model first wanted to be left alone
+	Waiting   time.Time   `json:"waiting,omitzero"` // since a model was first rate-limited
 	Decisions []llm.Step  `json:"decisions,omitempty"`
 }
 
@@ -87,7 +87,7 @@ func (k *talk) run(ctx context.Context) error {
 		if err := k.task.Save(ctx, int64(k.state.Turns), k.state); err != nil {
 			return err
 		}
-		answer, trace, err := k.minds.Models.Call(ctx, k.ask, k.state.Request)
+		answer, trace, err := k.access.Models.Call(ctx, k.ask, k.state.Request)
 		k.noted(trace)
 		if err != nil {
 			return k.failed(ctx, err)
@@ -116,7 +116,7 @@ func (k *talk) failed(ctx context.Context, err error) error {
 			return err
 		}
 		if later, ok := errors.AsType[*worker.Later](what); ok {
-			k.minds.waits(ctx, k.task.Operation, later)
+			k.access.waits(ctx, k.task.Operation, later)
 		}
 		return what
 	}

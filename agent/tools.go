@@ -44,13 +44,13 @@ var designTable = []tool{
 	{"show_example", "A whole valid strategy.", `{"type":"object","properties":{"name":{"type":"string","enum":[` + exampleNames() +
 		`]}},"required":["name"],"additionalProperties":false}`, (*designTools).showExample},
 	{
-		"recall_experiments", "What was tried before, the newest first, and what came of it.",
+		"recall_experiments", "What was tried before, the newest first, with their results.",
 		`{"type":"object","properties":{"limit":{"type":"integer","minimum":1,"maximum":20}},"additionalProperties":false}`,
 		(*designTools).recall,
 	},
 	{
 		"list_hypotheses",
-		"What earlier researches wanted to know and nobody has tested, the newest first. Name one with save_strategy if the strategy tests it.",
+		"Hypotheses of earlier researches that are not tested yet, the newest first. Name one with save_strategy if the strategy tests it.",
 		noInput, (*designTools).listHypotheses,
 	},
 	{

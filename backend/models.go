@@ -71,7 +71,7 @@ func (b *Backend) openModels(ctx context.Context) (err error) {
 		return err
 	}
 	b.models = l
-	b.minds = agent.Minds{Allows: l.level.Allows, Wait: m.Wait, Log: b.Log}
+	b.minds = agent.ModelAccess{Allows: l.level.Allows, Wait: m.Wait, Log: b.Log}
 	if len(l.models) > 0 {
 		b.minds.Models = agent.Within(m.patience(), l.chain)
 	}

@@ -30,7 +30,7 @@ func (r *Result) Encode() ([]byte, error) {
 	return w.finish(), nil
 }
 
-// sizeOf is about as long as a file of so many bars and trades gets.
+// sizeOf is about the size of a file with that number of bars and trades.
 func sizeOf(bars, trades int) int { return 20*bars + 98*trades + 4096 }
 
 // Decode reads what Encode wrote. Anything else is ErrCorrupt; what it accepts
@@ -153,7 +153,7 @@ func fields[T value](r *reader, trades *[]Trade, name string, field func(*Trade)
 	}
 }
 
-// takeTrades reads trades that happened within so many bars.
+// takeTrades reads trades that happened within the first bars.
 func takeTrades(r *reader, bars int) []Trade {
 	var trades []Trade
 	for j, name := range tradeTimes {

@@ -149,8 +149,8 @@ func take[T value](r *reader, name string) []T {
 		return nil
 	}
 	used := int(count) * size
-	whole := (used + align - 1) / align * align
-	if whole > len(r.b) || len(bytes.Trim(r.b[used:whole], "\x00")) > 0 {
+	taken := (used + align - 1) / align * align
+	if taken > len(r.b) || len(bytes.Trim(r.b[used:taken], "\x00")) > 0 {
 		r.err = corrupt("column %s is not padded with zeros", name)
 		return nil
 	}
@@ -158,12 +158,12 @@ func take[T value](r *reader, name string) []T {
 	if _, err := binary.Decode(r.b[:used], binary.LittleEndian, values); err != nil {
 		r.err = corrupt("column %s: %v", name, err)
 	}
-	r.b = r.b[whole:]
+	r.b = r.b[taken:]
 	r.columns--
 	return values
 }
 
-// done says what went wrong, or what is left that nobody asked for.
+// done says what went wrong, or that something is left over.
 func (r *reader) done() error {
 	if r.err == nil && (r.columns != 0 || len(r.b) != 0) {
 		r.err = corrupt("%d columns and %d bytes are left over", r.columns, len(r.b))

@@ -26,7 +26,7 @@ func Backtest(bars *market.Bars, signals []Signal, cfg Config) (*Result, error) 
 	if len(signals) != bars.Len() {
 		return nil, fmt.Errorf("%d signals do not fit %d bars; there must be one for each", len(signals), bars.Len())
 	}
-	var st State
+	var st RunState
 	if err := Run(bars, signals, cfg, &st, bars.Len()); err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func Backtest(bars *market.Bars, signals []Signal, cfg Config) (*Result, error) 
 // Finish leaves an open position at the last close, at full cost, and makes
 // the result of a run that has come to its last bar or its ruin. An order
 // still pending lapses. The state is used up: the result owns its slices.
-func Finish(bars *market.Bars, st *State) (*Result, error) {
+func Finish(bars *market.Bars, st *RunState) (*Result, error) {
 	n := bars.Len()
 	if st.Config == (Config{}) || st.Bar != n && !st.Ruined {
 		return nil, fmt.Errorf("the run stands before bar %d of %d; run it to the end first", st.Bar, n)

@@ -177,7 +177,7 @@ func (f *frame) lengthen(g *Genome, index int, r *num.Rand) {
 // pick is a number below n.
 func pick(r *num.Rand, n int) int { return int(r.Uint64n(uint64(n))) }
 
-// step goes so many rungs up or down a ladder, not beyond its ends.
+// step goes a number of rungs up or down a ladder, not beyond its ends.
 func step[T int | float64](ladder []T, from T, by int) T {
 	i := slices.Index(ladder, nearest(ladder, from))
 	return ladder[min(max(i+by, 0), len(ladder)-1)]

@@ -40,7 +40,7 @@ type setting struct{ name, value string }
 
 func period(n int) []setting { return []setting{{"period", strconv.Itoa(n)}} }
 
-func whole(name string, n int) setting { return setting{name, strconv.Itoa(n)} }
+func integer(name string, n int) setting { return setting{name, strconv.Itoa(n)} }
 
 // periods are the windows that designs use: a step is a change that can
 // matter.
@@ -56,11 +56,11 @@ var readings = []reading{
 	{"cmf", "cmf", "cmf", Volume, false, period},
 	{"distance", "distancefromma", "", Reversion, false, period},
 	{"ema_distance", "distancefromma", "", Trend, false, func(n int) []setting {
-		return []setting{whole("period", n), {"ma_type", "EMA"}}
+		return []setting{integer("period", n), {"ma_type", "EMA"}}
 	}},
 	{"fisher", "fishertransform", "fisher", Reversion, false, period},
 	{"macd", "macd", "histogram", Momentum, true, func(n int) []setting {
-		return []setting{whole("fast_period", n/2), whole("slow_period", n), whole("signal_period", max(2, n/3))}
+		return []setting{integer("fast_period", n/2), integer("slow_period", n), integer("signal_period", max(2, n/3))}
 	}},
 	{"mfi", "mfi", "", Volume, false, period},
 	{"minus_di", "adx", "minus_di", Trend, false, period},
@@ -70,9 +70,9 @@ var readings = []reading{
 	{"rsi", "rsi", "", Reversion, false, period},
 	{"rvi", "rvi", "rvi", Momentum, false, period},
 	{"squeeze", "squeezeintensity", "", Breakout, false, func(n int) []setting {
-		return []setting{whole("bb_period", n), whole("kc_period", n)}
+		return []setting{integer("bb_period", n), integer("kc_period", n)}
 	}},
-	{"stochastic", "stochastic", "k", Reversion, false, func(n int) []setting { return []setting{whole("k_period", n)} }},
+	{"stochastic", "stochastic", "k", Reversion, false, func(n int) []setting { return []setting{integer("k_period", n)} }},
 	{"supertrend", "supertrend", "direction", Trend, false, period},
 	{"volume_ratio", "volumeratio", "", Volume, false, period},
 	{"williams", "williamsr", "", Breakout, false, period},

@@ -37,7 +37,7 @@ type origin struct {
 const (
 	islands       = 4
 	mixEvery      = 2
-	stagnantAfter = 3 // generations without a better design, until an island begins anew
+	stagnantAfter = 3 // generations without a better design, until an island restarts
 	rivals        = 3 // that a parent must beat
 )
 
@@ -49,7 +49,7 @@ const mostAttempts = 200
 // order: those of earlier generations of the run, no two of which share a
 // place, and those of earlier runs.
 //
-// The same arguments give the same proposal. Its key is none of past's, and up
+// The same arguments give the same proposal. Its key differs from all of past, and up
 // to 64 designs of one generation differ from each other. It refuses a brief
 // without a market, and costs that are no rates.
 func Design(b Brief, seed uint64, generation, index int, past []Experiment, cost instrument.Costs) (Proposal, error) {
@@ -124,7 +124,7 @@ func (f *frame) breed(m memory, generation, index int, r *num.Rand) (Genome, ori
 	case len(pool) == 0:
 		return fresh(f.shifted(index, generation), "A beginning, as there is nothing to learn from yet")
 	case m.stagnant(island, generation):
-		return fresh(f.any(index, r), fmt.Sprintf("Island %d has not improved for %d generations and begins anew", island, stagnantAfter))
+		return fresh(f.any(index, r), fmt.Sprintf("Island %d has not improved for %d generations and restarts", island, stagnantAfter))
 	case pick(r, rarely) == 0:
 		return fresh(f.any(index, r), "A stranger, so that the island does not grow alike")
 	}

@@ -40,7 +40,7 @@ func designsOf(t *testing.T, goal string) string {
 			}
 			h.Write(text)
 			sharpe := float64((7*index+3*generation)%11)/4 - 1
-			reasons := [][]designer.Reason{
+			reasons := [][]designer.Refusal{
 				nil,
 				{{Code: "costs"}},
 				{{Code: "sharpe"}},

@@ -15,7 +15,7 @@ type frame struct {
 	cost     instrument.Costs
 	horizons []int // allowed ones, never empty
 	pause    int   // least bars between trades
-	room     int   // bars that a label may look ahead; 0 where nobody knows
+	room     int   // bars that a label may look ahead; 0 where it is unknown
 }
 
 // shareOfTest is the part of the bars that strategies are judged on: large,

@@ -57,7 +57,7 @@ func (b Bootstrap) Sharpe(returns []float64, r *num.Rand) Interval {
 	return out
 }
 
-// times is the interval of a figure that is so many times as large.
+// times is the interval of a figure that is that many times as large.
 func (i Interval) times(factor float64) Interval {
 	for _, x := range []**float64{&i.Estimate, &i.Low, &i.High} {
 		if *x != nil {

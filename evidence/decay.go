@@ -2,7 +2,7 @@ package evidence
 
 import "math"
 
-// Decay is what became of a Sharpe ratio outside the data that made it.
+// Decay is the loss of Sharpe ratio outside the data that the strategy was made with.
 type Decay struct {
 	InSample    *float64 `json:"in_sample"`     // annualized where possible, else per bar
 	OutOfSample *float64 `json:"out_of_sample"` // the same

@@ -62,14 +62,14 @@ func Autocorrelations(x []float64, lags int) []float64 {
 	if err != nil {
 		return nil
 	}
-	whole := s.deviation * s.deviation * (s.n - 1)
+	total := s.deviation * s.deviation * (s.n - 1)
 	rho := make([]float64, min(lags, len(x)-1))
 	for k := range rho {
 		sum := 0.0
 		for i := k + 1; i < len(x); i++ {
 			sum += float64((x[i] - s.mean) * (x[i-k-1] - s.mean))
 		}
-		rho[k] = sum / whole
+		rho[k] = sum / total
 	}
 	return rho
 }

@@ -25,7 +25,7 @@ type Trades struct {
 	Undefined      string   `json:"undefined,omitempty"` // why there is no t statistic
 }
 
-// TradesOf sums up trades made over so many bars.
+// TradesOf sums up trades made over a number of bars.
 func TradesOf(trades []backtest.Trade, bars int) Trades {
 	s := Trades{Count: len(trades)}
 	returns := make([]float64, 0, len(trades))

@@ -164,7 +164,7 @@ func (m *Matrix) judge() {
 		run++
 		lacking := float32(0)
 		for _, v := range m.Row(i) {
-			lacking += v - v // 0 of a number, NaN of what is none
+			lacking += v - v // 0 of a number, NaN of NaN and infinity
 		}
 		if lacking != 0 {
 			run = 0

@@ -136,7 +136,7 @@ func (m *mean) turn(anchor float64) {
 	}
 }
 
-// shortest is the longest window whose mean is added up anew for every value:
+// shortest is the longest window whose mean is summed again for every value:
 // that takes less time than keeping blocks.
 const shortest = 4
 

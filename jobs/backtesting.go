@@ -40,7 +40,7 @@ type backtesting struct {
 	backtestRunner
 	task     *worker.Task
 	spec     BacktestSpec
-	model    *train.Model
+	model    *train.TrainedModel
 	accounts []*account // one for each symbol
 	meter    *meter
 	saves    thrift
@@ -108,7 +108,7 @@ func (j *backtesting) readModel(ctx context.Context) error {
 const maxModel = 64 << 20
 
 // decodeModel reads a model file whose bytes must be those of its name.
-func decodeModel(r io.Reader, a ktrdr.Artifact) (*train.Model, error) {
+func decodeModel(r io.Reader, a ktrdr.Artifact) (*train.TrainedModel, error) {
 	if a.Size > maxModel {
 		return nil, wrong("%s has %d MB; a model has at most %d", a.Name, a.Size>>20, maxModel>>20)
 	}
@@ -126,7 +126,7 @@ func decodeModel(r io.Reader, a ktrdr.Artifact) (*train.Model, error) {
 // span is what is traded: what was asked for, else what the strategy says. The
 // test scope begins where the test part does: no weight was fitted to, or chosen
 // by, what comes from there on.
-func (s BacktestSpec) span(m *train.Model) strategy.Span {
+func (s BacktestSpec) span(m *train.TrainedModel) strategy.Span {
 	span := m.Strategy.Backtest.Span
 	if !s.Start.IsZero() {
 		span.Start = s.Start
@@ -143,7 +143,7 @@ func (s BacktestSpec) span(m *train.Model) strategy.Span {
 // unseen is the instant from which on nothing of the model knows the bars. A
 // model whose split has no test part knows all that it was given: labels of the
 // last samples look to the last bar.
-func unseen(m *train.Model) time.Time {
+func unseen(m *train.TrainedModel) time.Time {
 	at := m.Info.Split.Test
 	if at >= m.Info.Split.End {
 		for _, s := range m.Info.Sources {

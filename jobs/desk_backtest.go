@@ -88,7 +88,7 @@ func (d *Desk) Backtest(ctx context.Context, r BacktestRequest) (Order, error) {
 }
 
 // spec is what the request says by itself; its bars are still to be found.
-func (r BacktestRequest) spec(file ktrdr.Artifact, model *train.Model) (spec BacktestSpec, err error) {
+func (r BacktestRequest) spec(file ktrdr.Artifact, model *train.TrainedModel) (spec BacktestSpec, err error) {
 	spec = BacktestSpec{
 		Model: file, Scope: ScopeTest,
 		Overrides: train.Overrides{InitialCapital: r.InitialCapital, Commission: r.Commission, Slippage: r.Slippage, Spread: r.Spread},
@@ -122,7 +122,7 @@ func (r BacktestRequest) spec(file ktrdr.Artifact, model *train.Model) (spec Bac
 }
 
 // enough refuses a backtest for which no bar is left.
-func (s BacktestSpec) enough(m *train.Model, f *found) error {
+func (s BacktestSpec) enough(m *train.TrainedModel, f *found) error {
 	span := s.span(m)
 	begins, otherwise := "the backtest begins", ""
 	if span.Start.Equal(unseen(m)) {
@@ -157,7 +157,7 @@ const mostAccounts = 64
 
 // symbols are those to trade: the ones asked for, or all that the model was
 // trained on.
-func (r BacktestRequest) symbols(m *train.Model) ([]string, error) {
+func (r BacktestRequest) symbols(m *train.TrainedModel) ([]string, error) {
 	asked, err := either(r.Symbol, r.Symbols, "symbol and symbols")
 	if err != nil {
 		return nil, err
@@ -183,7 +183,7 @@ func (r BacktestRequest) symbols(m *train.Model) ([]string, error) {
 }
 
 // model finds a model's file and reads it, and looks up where it comes from.
-func (d *Desk) model(ctx context.Context, r BacktestRequest) (ktrdr.Artifact, *train.Model, origin, error) {
+func (d *Desk) model(ctx context.Context, r BacktestRequest) (ktrdr.Artifact, *train.TrainedModel, origin, error) {
 	a, training, err := d.modelFile(ctx, r)
 	if err != nil {
 		return a, nil, origin{}, err

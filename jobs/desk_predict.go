@@ -139,7 +139,7 @@ func (d *Desk) readable(ctx context.Context, r PredictionRequest, p *Prediction,
 }
 
 // ask fills in what the model says of the last bars.
-func (p *Prediction) ask(m *train.Model, bars []*market.Bars, last int) error {
+func (p *Prediction) ask(m *train.TrainedModel, bars []*market.Bars, last int) error {
 	data := train.Series{Symbol: p.Symbol, Bars: bars}
 	said, err := train.PredictLast(m, data, last)
 	if err != nil {

@@ -81,7 +81,7 @@ func (r BacktestResult) Configs() iter.Seq2[string, backtest.Config] {
 // account is the backtest of one symbol on its way.
 type account struct {
 	*train.Plan
-	state backtest.State
+	state backtest.RunState
 }
 
 func (a *account) symbol() string { return a.Bars.Symbol }

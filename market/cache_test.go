@@ -90,7 +90,7 @@ func TestFile_RefusesWhatIsNoSeries(t *testing.T) {
 // TestFile_DamageIsASentence cuts the file at every length around its parts
 // and changes each byte of the header, and bytes of the columns.
 func TestFile_DamageIsASentence(t *testing.T) {
-	whole, err := os.ReadFile(written(t, Synth(SynthConfig{Bars: 20, Seed: 4})))
+	complete, err := os.ReadFile(written(t, Synth(SynthConfig{Bars: 20, Seed: 4})))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,19 +107,19 @@ func TestFile_DamageIsASentence(t *testing.T) {
 			t.Errorf("%s: %q is no sentence", name, err)
 		}
 	}
-	for n := range len(whole) {
-		if n < 300 || n%37 == 0 || n > len(whole)-10 {
-			try("cut", whole[:n])
+	for n := range len(complete) {
+		if n < 300 || n%37 == 0 || n > len(complete)-10 {
+			try("cut", complete[:n])
 		}
 	}
-	try("longer", append(append([]byte{}, whole...), 0))
+	try("longer", append(append([]byte{}, complete...), 0))
 	for i := range headerSize {
-		bad := append([]byte{}, whole...)
+		bad := append([]byte{}, complete...)
 		bad[i] ^= 0x40
 		try("header", bad)
 	}
 	for column := range 6 {
-		bad := append([]byte{}, whole...)
+		bad := append([]byte{}, complete...)
 		bad[headerSize+192*column+8] ^= 1
 		try("column", bad)
 	}
@@ -152,12 +152,12 @@ func TestVerify_AFileCutShortMeanwhileIsASentence(t *testing.T) {
 
 func TestDecode_IsOpenVerifiedFromMemory(t *testing.T) {
 	b := Synth(SynthConfig{Symbol: "EURUSD", Timeframe: H1, Bars: 21, Seed: 4})
-	whole, err := os.ReadFile(written(t, b))
+	complete, err := os.ReadFile(written(t, b))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for shift := range 8 { // wherever the bytes lie, also between two words
-		data := append(make([]byte, shift), whole...)[shift:]
+		data := append(make([]byte, shift), complete...)[shift:]
 		got, err := Decode(data)
 		if err != nil {
 			t.Fatal(err)
@@ -173,17 +173,17 @@ func TestDecode_IsOpenVerifiedFromMemory(t *testing.T) {
 			t.Errorf("%s: %q is no sentence", name, err)
 		}
 	}
-	for n := range len(whole) {
-		refuse("cut", whole[:n])
+	for n := range len(complete) {
+		refuse("cut", complete[:n])
 	}
-	refuse("longer", append(append([]byte{}, whole...), 0))
+	refuse("longer", append(append([]byte{}, complete...), 0))
 	for i := range headerSize {
-		bad := append([]byte{}, whole...)
+		bad := append([]byte{}, complete...)
 		bad[i] ^= 0x40
 		refuse("header", bad)
 	}
 	for column := range 6 {
-		bad := append([]byte{}, whole...)
+		bad := append([]byte{}, complete...)
 		bad[headerSize+192*column+8] ^= 1
 		refuse("column", bad)
 	}

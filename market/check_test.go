@@ -183,11 +183,11 @@ func TestGaps_TellsHolesFromClosingTimes(t *testing.T) {
 // TestGaps_ALostMonthIsAHole has bars of three days a month only: of no hour of
 // the week can be learnt that the market is open.
 func TestGaps_ALostMonthIsAHole(t *testing.T) {
-	whole := Synth(SynthConfig{Bars: 500})
-	for i := range whole.Time {
-		whole.Time[i] = whole.Time[0] + int64(i)*3600 + int64(i/50)*40*day
+	all := Synth(SynthConfig{Bars: 500})
+	for i := range all.Time {
+		all.Time[i] = all.Time[0] + int64(i)*3600 + int64(i/50)*40*day
 	}
-	rep, err := Check(whole, "f")
+	rep, err := Check(all, "f")
 	if err != nil {
 		t.Fatal(err)
 	}

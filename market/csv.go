@@ -17,9 +17,9 @@ import (
 // without one as time, open, high, low, close, volume, where time may take two
 // columns. A missing volume is 0. The error is an InvalidError where rows are
 // wrong and opt.Mode is Refuse.
-func ReadCSV(r io.Reader, opt CSVOptions) (*Bars, Report, error) {
+func ReadCSV(r io.Reader, opt CSVOptions) (*Bars, DataReport, error) {
 	opt, err := opt.withDefaults()
-	rep := Report{Source: opt.Source}
+	rep := DataReport{Source: opt.Source}
 	if err != nil {
 		return nil, rep, fmt.Errorf("%s: %w", rep.Source, err)
 	}
@@ -70,7 +70,7 @@ func (z gzipped) Read(b []byte) (int, error) {
 type csvReader struct {
 	lines  lineReader
 	opt    CSVOptions
-	rep    Report
+	rep    DataReport
 	layout layout
 	stamps stampReader
 	placer placer

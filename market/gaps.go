@@ -63,7 +63,7 @@ func (s session) upTo(t int64) int {
 
 // findGaps notes the gaps between the bars: holes inside the trading week one
 // by one, times at which the market is closed as a count.
-func (r *Report) findGaps(b *Bars, line []int32) {
+func (r *DataReport) findGaps(b *Bars, line []int32) {
 	tf, cal := b.Timeframe, b.Timeframe.calendar()
 	var s session
 	if cal.length > 0 && cal.length <= day {

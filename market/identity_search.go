@@ -57,7 +57,7 @@ func (p *overlay) bestPart(done scans, offsets []int64, all []clocks, part int) 
 
 func (p *overlay) mostAlikePart(done scans, offsets []int64, all []clocks, part int) (best setting, size float64) {
 	p.scanAll(done, offsets, all)
-	var whole float64
+	var overall float64
 	var parts, exact int
 	for _, c := range all {
 		for _, d := range offsets {
@@ -69,8 +69,8 @@ func (p *overlay) mostAlikePart(done scans, offsets []int64, all []clocks, part 
 			}
 			m := p.total(done, s)
 			w := math.Abs(m.correlation())
-			if r > size+margin || alike > parts || w > whole+margin || w > whole-margin && m.exact > exact {
-				size, parts, whole, exact, best = max(size, r), alike, w, m.exact, s
+			if r > size+margin || alike > parts || w > overall+margin || w > overall-margin && m.exact > exact {
+				size, parts, overall, exact, best = max(size, r), alike, w, m.exact, s
 			}
 		}
 	}
@@ -164,12 +164,12 @@ func (p *overlay) part(all scans, at setting, returns int) (best moments, alike 
 // Contains tells whether the prices of part are in whole at the same times:
 // nearly all of its returns, all but exactly. A series that is contained needs
 // not be compared with others where the whole one is.
-func Contains(whole, part *Prices) bool {
-	if whole.Timeframe != part.Timeframe || part.Len() < 2 {
+func Contains(overall, part *Prices) bool {
+	if overall.Timeframe != part.Timeframe || part.Len() < 2 {
 		return false
 	}
 	returns := part.Len() - 1
-	l := newOverlay(part, whole.between(part.time[0], part.last()), part.Timeframe).likeness(setting{})
+	l := newOverlay(part, overall.between(part.time[0], part.last()), part.Timeframe).likeness(setting{})
 	missing := returns - l.Shared
 	return missing*100 <= returns && missing < sameReturns/2 && l.Shared >= copyReturns && l.Correlation >= copyCorrelation
 }

@@ -20,7 +20,7 @@ type ImportOptions struct {
 	Symbol    string         // of the series
 	Timeframe Timeframe      // "" means the one that the times show
 	Zone      *time.Location // of times that carry no zone; nil means UTC
-	Divide    float64        // prices are points, so many to a unit: they are rounded, then divided; 0 means they are prices
+	Divide    float64        // prices are points, and this is how many make a unit: they are rounded, then divided; 0 means they are prices
 	Mode      Mode           // what to do with a file that has something wrong in it
 	MaxRows   int            // refuse longer files; 0 means 20 million
 	MaxBytes  int64          // refuse files whose rows need more memory; 0 means 512 MiB, some 10 million rows
@@ -189,10 +189,10 @@ func (r *rows) divided(points float64) {
 // ReadFile reads a price file: Parquet if it begins as one, else CSV. A
 // report's source is the file's path unless the options name another. When ctx
 // ends it returns its cause.
-func ReadFile(ctx context.Context, path string, opt ImportOptions) (*Bars, Report, error) {
+func ReadFile(ctx context.Context, path string, opt ImportOptions) (*Bars, DataReport, error) {
 	opt.Source = cmp.Or(opt.Source, path)
-	rep := Report{Source: opt.Source}
-	info, err := os.Stat(path) // before it is opened: opening a pipe waits for whoever writes it
+	rep := DataReport{Source: opt.Source}
+	info, err := os.Stat(path) // before it is opened: opening a pipe waits for its writer
 	if err != nil {
 		return nil, rep, err
 	}
@@ -212,14 +212,14 @@ func ReadFile(ctx context.Context, path string, opt ImportOptions) (*Bars, Repor
 
 // ReadOpen is ReadFile of a regular file that is open, wherever it was last read
 // or written.
-func ReadOpen(ctx context.Context, file *os.File, opt ImportOptions) (*Bars, Report, error) {
+func ReadOpen(ctx context.Context, file *os.File, opt ImportOptions) (*Bars, DataReport, error) {
 	opt.Source = cmp.Or(opt.Source, file.Name())
 	size, err := file.Seek(0, io.SeekEnd)
 	if err == nil {
 		_, err = file.Seek(0, io.SeekStart)
 	}
 	if err != nil {
-		return nil, Report{Source: opt.Source}, err
+		return nil, DataReport{Source: opt.Source}, err
 	}
 	f := stoppable{ctx, file}
 	head := make([]byte, len(parquetMagic))

@@ -20,9 +20,9 @@ const parquetMagic = "PAR1"
 // are timestamps, dates, or whole numbers that count seconds or the
 // thousandths, millionths or billionths their size suggests. The error is an
 // InvalidError where rows are wrong and opt.Mode is Refuse.
-func ReadParquet(r io.ReaderAt, size int64, opt ImportOptions) (*Bars, Report, error) {
+func ReadParquet(r io.ReaderAt, size int64, opt ImportOptions) (*Bars, DataReport, error) {
 	opt, err := opt.withDefaults()
-	rep := Report{Source: opt.Source}
+	rep := DataReport{Source: opt.Source}
 	if err == nil {
 		p := parquetReader{opt: opt, rep: &rep}
 		if err = p.read(r, size); err == nil {
@@ -35,7 +35,7 @@ func ReadParquet(r io.ReaderAt, size int64, opt ImportOptions) (*Bars, Report, e
 // parquetReader gathers the columns of a file.
 type parquetReader struct {
 	opt  ImportOptions
-	rep  *Report
+	rep  *DataReport
 	rows rows
 }
 
@@ -260,8 +260,8 @@ func one[T int64 | float64](v parquet.Value, missing T) T {
 	return missing // null
 }
 
-// timeUnit is what the times of a column count: so many to the second, or, as
-// a negative number, so many seconds each; 0 where the column does not say. A
+// timeUnit is the unit of the times of a column: ticks per second, or, as a
+// negative number, seconds per tick; 0 where the column does not say. A
 // local time is one of no zone.
 func timeUnit(column *parquet.Column) (unit int64, local bool) {
 	logical := column.Type().LogicalType()

@@ -8,7 +8,7 @@ import (
 	"io"
 
 	"github.com/klauspost/compress/zstd"
-	"github.com/parquet-go/parquet-go/encoding/thrift"
+	compact "github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 )
 
@@ -55,7 +55,7 @@ func (g guard) footer() error {
 	if _, err := g.r.ReadAt(b, g.size-8-n); err != nil {
 		return err
 	}
-	w := thriftWalk{b: b}
+	w := compactWalk{b: b}
 	if !w.structure(0) {
 		return errDamaged
 	}
@@ -96,11 +96,11 @@ func (g guard) pageHeader(at, end int64) (h format.PageHeader, n int64, err erro
 		if _, err := g.r.ReadAt(b, at); err != nil {
 			return h, 0, err
 		}
-		w := thriftWalk{b: b}
+		w := compactWalk{b: b}
 		if !w.structure(0) {
 			continue
 		}
-		if err := thrift.Unmarshal(&thrift.CompactProtocol{}, b[:w.at], &h); err != nil {
+		if err := compact.Unmarshal(&compact.CompactProtocol{}, b[:w.at], &h); err != nil {
 			return h, 0, fmt.Errorf("%w: %w", errDamaged, err)
 		}
 		return h, int64(w.at), nil
@@ -176,22 +176,22 @@ func holds(r io.Reader, n int64) error {
 	return nil
 }
 
-// thriftWalk steps through a structure in Thrift's compact protocol without
+// compactWalk steps through a structure in the compact protocol without
 // keeping anything of it.
-type thriftWalk struct {
+type compactWalk struct {
 	b     []byte
 	at    int
 	items int // elements of lists so far
 }
 
 const (
-	thriftDepth = 24
-	thriftItems = 400_000 // at some 500 bytes each once decoded
+	maxDepth = 24
+	maxItems = 400_000 // at some 500 bytes each once decoded
 )
 
 // structure steps over fields up to the byte that ends them.
-func (w *thriftWalk) structure(depth int) bool {
-	if depth > thriftDepth {
+func (w *compactWalk) structure(depth int) bool {
+	if depth > maxDepth {
 		return false
 	}
 	for {
@@ -213,7 +213,7 @@ func (w *thriftWalk) structure(depth int) bool {
 }
 
 // value steps over a value of a kind.
-func (w *thriftWalk) value(kind byte, depth int) bool {
+func (w *compactWalk) value(kind byte, depth int) bool {
 	switch kind {
 	case 1, 2, 3: // boolean in a list, byte
 		return w.skip(1)
@@ -234,7 +234,7 @@ func (w *thriftWalk) value(kind byte, depth int) bool {
 }
 
 // list steps over the elements of a list.
-func (w *thriftWalk) list(depth int) bool {
+func (w *compactWalk) list(depth int) bool {
 	h, ok := w.byte()
 	n := uint64(h >> 4)
 	if n == 15 {
@@ -243,7 +243,7 @@ func (w *thriftWalk) list(depth int) bool {
 	if !ok || n > uint64(len(w.b)-w.at) {
 		return false
 	}
-	if w.items += int(n); w.items > thriftItems || depth > thriftDepth {
+	if w.items += int(n); w.items > maxItems || depth > maxDepth {
 		return false
 	}
 	for range n {
@@ -254,7 +254,7 @@ func (w *thriftWalk) list(depth int) bool {
 	return true
 }
 
-func (w *thriftWalk) byte() (byte, bool) {
+func (w *compactWalk) byte() (byte, bool) {
 	if w.at >= len(w.b) {
 		return 0, false
 	}
@@ -262,7 +262,7 @@ func (w *thriftWalk) byte() (byte, bool) {
 	return w.b[w.at-1], true
 }
 
-func (w *thriftWalk) varint() (uint64, bool) {
+func (w *compactWalk) varint() (uint64, bool) {
 	v, n := binary.Uvarint(w.b[w.at:])
 	if n <= 0 {
 		return 0, false
@@ -271,7 +271,7 @@ func (w *thriftWalk) varint() (uint64, bool) {
 	return v, true
 }
 
-func (w *thriftWalk) skip(n uint64) bool {
+func (w *compactWalk) skip(n uint64) bool {
 	if n > uint64(len(w.b)-w.at) {
 		return false
 	}

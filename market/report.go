@@ -52,8 +52,8 @@ type Gap struct {
 	Bars   int   `json:"bars"`   // bars missing within the hours at which this market trades
 }
 
-// Report tells what was found in a file and what was done about it.
-type Report struct {
+// DataReport tells what was found in a file and what was done about it.
+type DataReport struct {
 	Source    string       `json:"source"`
 	Rows      int          `json:"rows"` // rows of data that were read
 	Bars      int          `json:"bars"` // bars that they gave
@@ -76,7 +76,7 @@ const (
 )
 
 // add notes a finding.
-func (r *Report) add(line int, rule Rule, format string, args ...any) {
+func (r *DataReport) add(line int, rule Rule, format string, args ...any) {
 	if r.Counts == nil {
 		r.Counts = map[Rule]int{}
 	}
@@ -87,11 +87,11 @@ func (r *Report) add(line int, rule Rule, format string, args ...any) {
 }
 
 // full tells whether further findings are only counted.
-func (r *Report) full() bool { return len(r.Findings) >= keptFindings }
+func (r *DataReport) full() bool { return len(r.Findings) >= keptFindings }
 
 // Wrong is the number of findings that make a file refused: all but gaps,
 // which every market has.
-func (r *Report) Wrong() int {
+func (r *DataReport) Wrong() int {
 	n := 0
 	for rule, c := range r.Counts {
 		if rule != Missing {
@@ -102,12 +102,12 @@ func (r *Report) Wrong() int {
 }
 
 // order brings the findings into the order of the file.
-func (r *Report) order() {
+func (r *DataReport) order() {
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return a.Line - b.Line })
 }
 
 // InvalidError refuses a file for what is wrong in it.
-type InvalidError struct{ Report Report }
+type InvalidError struct{ Report DataReport }
 
 // Error lists the first findings and says how many there are.
 func (e *InvalidError) Error() string {

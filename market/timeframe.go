@@ -9,7 +9,7 @@ const (
 	firstMonday = 4 * day
 )
 
-// seconds is the length of a bar; 0 for a month, which has no one length.
+// seconds is the length of a bar; 0 for a month: months differ in length.
 func (tf Timeframe) seconds() int64 { return int64(lengths[tf] / time.Second) }
 
 // Start is the opening instant of the bar that t falls into, on the UTC
@@ -73,7 +73,7 @@ func (tf Timeframe) divides(base Timeframe) bool {
 	return base != Mo1 && tf.seconds() > base.seconds() && tf.seconds()%base.seconds() == 0
 }
 
-// infer is the timeframe whose length is the commonest distance between
+// infer is the timeframe whose length is the most frequent distance between
 // neighbours of the ascending times t, and that distance. The timeframe is ""
 // where no timeframe has that length.
 func infer(t []int64) (Timeframe, time.Duration) {
@@ -85,7 +85,7 @@ func infer(t []int64) (Timeframe, time.Duration) {
 		}
 		distances.add(d)
 	}
-	usual := distances.commonest()
+	usual := distances.mostFrequent()
 	if usual == 30*day {
 		return Mo1, 30 * day * time.Second
 	}
@@ -124,9 +124,9 @@ func (t *tally) enter() {
 	t.run = 0
 }
 
-// commonest is the value that came most often, the smallest of several; 0 if
+// mostFrequent is the value that came most often, the smallest of several; 0 if
 // none came.
-func (t *tally) commonest() int64 {
+func (t *tally) mostFrequent() int64 {
 	t.enter()
 	var value int64
 	best := 0

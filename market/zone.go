@@ -141,7 +141,7 @@ type placer struct {
 	clock localClock
 	held  repeated
 	rows  *rows
-	rep   *Report
+	rep   *DataReport
 }
 
 // mostRepeated is more rows than a repeated hour can have, twice and by seconds.

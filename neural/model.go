@@ -14,7 +14,7 @@ import (
 	"slices"
 )
 
-// Model is a trained network and what whoever uses it must know: strategy, data,
+// Model is a trained network and what its user must know: strategy, data,
 // features, normalisation. Its file is a safetensors file, which other tools read:
 // 8 bytes with the length of a JSON header, the header, the weights as F32 under
 // torch's names. All but the weights is in the header's metadata, as strings.

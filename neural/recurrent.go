@@ -139,7 +139,7 @@ func (r *recurrent) output(rows int, dropped bool) []float32 {
 }
 
 // outputGrad is where the gradient of output goes. That of the top layer's
-// earlier steps, which nobody read, is zero.
+// earlier steps, which nothing reads, is zero.
 func (r *recurrent) outputGrad(rows int) []float32 {
 	step := rows * r.width
 	if !r.top {

@@ -26,7 +26,7 @@ func (d *Data) grammar() fields {
 			}},
 		}},
 		{
-			name: "history_required", shape: whole{&d.History, 50, 1_000_000},
+			name: "history_required", shape: integer{&d.History, 50, 1_000_000},
 			doc: "bars of the base timeframe that must have passed before a decision",
 		},
 		{name: "start_date", shape: date{&d.Span.Start, false}, doc: "first day of the data"},

@@ -141,7 +141,7 @@ func (v variant[T]) read(r *reader, n node) {
 			before := len(r.problems)
 			oneOf[T]{&tag, v.names()}.read(r, p.value)
 			if len(r.problems) > before {
-				return // which keys are right, nobody can say
+				return // the right keys depend on the kind, which is unknown
 			}
 		}
 	}

@@ -18,12 +18,12 @@ type shape interface {
 }
 
 // whole is a whole number.
-type whole struct {
+type integer struct {
 	into     *int
 	min, max int
 }
 
-func (s whole) read(r *reader, n node) {
+func (s integer) read(r *reader, n node) {
 	x, ok := r.number(n)
 	if !ok {
 		return
@@ -35,9 +35,9 @@ func (s whole) read(r *reader, n node) {
 	*s.into = int(x)
 }
 
-func (s whole) tree() any { return *s.into }
+func (s integer) tree() any { return *s.into }
 
-func (s whole) schema() *schema {
+func (s integer) schema() *schema {
 	return &schema{Type: "integer", Minimum: new(float64(s.min)), Maximum: new(float64(s.max))}
 }
 

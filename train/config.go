@@ -63,7 +63,7 @@ var ErrNoDecision = errors.New("no bar is left to decide at")
 // as history only, bars that close after it are not looked at, and trading
 // begins at the first bar of which the model can say something. ErrNoDecision where
 // there is no such bar.
-func NewPlan(m *Model, data Series, span strategy.Span, o Overrides) (*Plan, error) {
+func NewPlan(m *TrainedModel, data Series, span strategy.Span, o Overrides) (*Plan, error) {
 	if span.Start.IsZero() {
 		span.Start = m.Strategy.Backtest.Span.Start
 	}
@@ -102,7 +102,7 @@ func NewPlan(m *Model, data Series, span strategy.Span, o Overrides) (*Plan, err
 // NewPlans prepares one backtest for each symbol, over the same span. Each is an
 // account with the same share of the capital. overrides are those of a symbol; nil
 // means none.
-func NewPlans(m *Model, data []Series, span strategy.Span, overrides func(symbol string) Overrides) ([]*Plan, error) {
+func NewPlans(m *TrainedModel, data []Series, span strategy.Span, overrides func(symbol string) Overrides) ([]*Plan, error) {
 	plans := make([]*Plan, len(data))
 	for i, d := range data {
 		var o Overrides

@@ -10,7 +10,7 @@ import (
 // The model has the weights of the epoch that did best on the validation part;
 // without one, those of the last epoch, and the metrics warn of it. The run
 // stays as it is.
-func (r *Run) Finish() (*Model, Metrics, error) {
+func (r *Run) Finish() (*TrainedModel, Metrics, error) {
 	if !r.Done() {
 		return nil, Metrics{}, fmt.Errorf("the training has %d of %d epochs: finish it when it is done", r.epoch, r.strategy.Training.Epochs)
 	}
@@ -25,7 +25,7 @@ func (r *Run) Finish() (*Model, Metrics, error) {
 	if err := r.judgeTest(net, &m); err != nil {
 		return nil, Metrics{}, err
 	}
-	model := &Model{
+	model := &TrainedModel{
 		Net: net, Strategy: r.strategy,
 		Info: Info{
 			Numerics: versions(), KernelClass: r.Kernel().Class(), Seed: r.seed,
@@ -124,7 +124,7 @@ func (r *Run) judgeTest(net *neural.Net, m *Metrics) error {
 		m.Warnings = append(m.Warnings,
 			fmt.Sprintf("the test accuracy %.4f is not above the %.4f that always giving the most frequent answer of training reaches",
 				m.Test.Accuracy, m.Test.BaselineAccuracy))
-	} else if most := m.Test.commonest(); m.Test.Accuracy <= most {
+	} else if most := m.Test.majority(); m.Test.Accuracy <= most {
 		m.Warnings = append(m.Warnings,
 			fmt.Sprintf("the test accuracy %.4f is not above the %.4f that always giving the most frequent answer of the test part itself would "+
 				"reach", m.Test.Accuracy, most))

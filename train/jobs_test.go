@@ -29,7 +29,7 @@ func jobFile(t testing.TB, name string) []byte {
 }
 
 // job is a benchmark job from its files to the model's bytes.
-func job(t testing.TB, csv, yaml []byte) (*train.Model, train.Metrics, train.Series) {
+func job(t testing.TB, csv, yaml []byte) (*train.TrainedModel, train.Metrics, train.Series) {
 	t.Helper()
 	s, _, err := strategy.Parse(yaml, "job")
 	if err != nil {
@@ -49,7 +49,7 @@ func job(t testing.TB, csv, yaml []byte) (*train.Model, train.Metrics, train.Ser
 	return m, metrics, data
 }
 
-func tradeJob(t testing.TB, m *train.Model, data train.Series) *backtest.Result {
+func tradeJob(t testing.TB, m *train.TrainedModel, data train.Series) *backtest.Result {
 	t.Helper()
 	p, err := train.NewPlan(m, data, strategy.Span{}, train.Overrides{Commission: new(0.001), Slippage: new(0.0005)})
 	if err != nil {

@@ -54,11 +54,13 @@ func (s *Signals) Answer(bar int) []float32 { return s.Answers[bar*s.Outputs:][:
 
 // Predict asks a model about every bar of a symbol, as far as the strategy may
 // be used on it. What it says of a bar depends on the bars up to it alone.
-func Predict(m *Model, data Series) (*Signals, error) { return PredictLast(m, data, math.MaxInt) }
+func Predict(m *TrainedModel, data Series) (*Signals, error) {
+	return PredictLast(m, data, math.MaxInt)
+}
 
 // PredictLast is Predict for the last bars. Those before are read, and have no
 // answer.
-func PredictLast(m *Model, data Series, last int) (*Signals, error) {
+func PredictLast(m *TrainedModel, data Series, last int) (*Signals, error) {
 	s := m.Strategy
 	if err := m.Allows(data.Symbol); err != nil {
 		return nil, err
@@ -90,7 +92,7 @@ func PredictLast(m *Model, data Series, last int) (*Signals, error) {
 // Allows refuses symbols that the strategy's deployment leaves out. The symbols
 // that the model was trained on are those of its data, which a request may have
 // chosen.
-func (m *Model) Allows(symbol string) error {
+func (m *TrainedModel) Allows(symbol string) error {
 	if m.Strategy.Deployment.Symbols != strategy.TrainingOnly {
 		return m.Strategy.Allows(symbol, m.Strategy.Data.Base)
 	}
@@ -112,7 +114,7 @@ func (m *Model) Allows(symbol string) error {
 const asked = 8192
 
 // ask fills in the answers from a row on, run by run of usable rows.
-func (s *Signals) ask(model *Model, m *feature.Matrix, from int) error {
+func (s *Signals) ask(model *TrainedModel, m *feature.Matrix, from int) error {
 	s.Answers = make([]float32, m.Rows*s.Outputs)
 	table := neural.Dataset{Rows: m.Rows, Inputs: m.Cols, Stride: m.Stride, X: m.X}
 	predictor, need := neural.NewPredictor(model.Net, 0), needOf(model.Strategy)
@@ -141,7 +143,7 @@ func (s *Signals) ask(model *Model, m *feature.Matrix, from int) error {
 
 // Answers makes what the network puts out into what the model says: the
 // probabilities of the classes, or forecast returns.
-func (m *Model) Answers(outputs []float32) {
+func (m *TrainedModel) Answers(outputs []float32) {
 	if n := m.Net.Spec().Outputs; n > 1 {
 		neural.Softmax(outputs, n)
 		return

@@ -109,9 +109,9 @@ func (ds *Dataset) trainingMix() (mix []float64, majority int) {
 	return mix, majority
 }
 
-// commonest is the share of the class that the test part has most of; 0 for a
+// majority is the share of the class that the test part has most of; 0 for a
 // regression.
-func (t *TestMetrics) commonest() float64 {
+func (t *TestMetrics) majority() float64 {
 	if t.ClassMetrics == nil {
 		return 0
 	}

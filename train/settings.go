@@ -5,7 +5,7 @@ import (
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-// network describes the strategy's network for so many inputs.
+// network describes the strategy's network for a number of inputs.
 func network(s *strategy.Strategy, inputs int) neural.Spec {
 	m := s.Model
 	return neural.Spec{

@@ -61,7 +61,7 @@ func Restore(ds *Dataset, s *strategy.Strategy, seed uint64, k neural.Kernel, b 
 	}
 	if version != versions() {
 		return nil,
-			fmt.Errorf("the training was begun with the arithmetic %q, and this program has %q: begin it anew, or go on with the program that "+
+			fmt.Errorf("the training was begun with the arithmetic %q, and this program has %q: start it again, or go on with the program that "+
 				"began it", version, versions())
 	}
 	if class != k.Class() {
@@ -126,7 +126,7 @@ func (r *Run) load(src *source) error {
 }
 
 // plausible refuses a state that no run of this dataset and strategy can have:
-// its digest is right, so it was made by someone.
+// its digest is right, so it was made on purpose.
 func (r *Run) plausible() error {
 	validated := 0
 	if len(r.ds.Validation) > 0 {

@@ -30,7 +30,7 @@ func printConversation(w io.Writer, p palette, c agent.Conversation) {
 			fmt.Fprintf(w, ", prompt %s", plain(t.Prompt))
 		}
 		fmt.Fprintln(w)
-		if !t.Whole {
+		if !t.Complete {
 			fmt.Fprintln(w, "What was asked is no longer kept: its checkpoint was deleted. These are the answers.")
 		}
 		for _, turn := range t.Turns {

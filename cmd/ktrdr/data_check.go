@@ -76,11 +76,11 @@ func newDataCheck(a *app) *cobra.Command {
 
 // checked is the result of checking a series or a file.
 type checked struct {
-	Path   string         `json:"path"`
-	OK     bool           `json:"ok"`
-	Error  string         `json:"error,omitempty"`
-	Hash   string         `json:"hash,omitempty"` // of bars that were imported
-	Report *market.Report `json:"report,omitempty"`
+	Path   string             `json:"path"`
+	OK     bool               `json:"ok"`
+	Error  string             `json:"error,omitempty"`
+	Hash   string             `json:"hash,omitempty"` // of bars that were imported
+	Report *market.DataReport `json:"report,omitempty"`
 
 	what string
 	fix  string

@@ -149,18 +149,18 @@ func (f importFlags) targets(files []string) ([]target, error) {
 
 // imported is what became of one file.
 type imported struct {
-	File      string           `json:"file"`
-	Symbol    string           `json:"symbol"`
-	Timeframe market.Timeframe `json:"timeframe"`
-	OK        bool             `json:"ok"`
-	Error     string           `json:"error,omitempty"`
-	Report    market.Report    `json:"report"`
-	Stored    *stored          `json:"stored,omitempty"`
-	Replaced  *stored          `json:"replaced,omitempty"` // what was current before
-	Same      bool             `json:"same,omitempty"`     // the lab had exactly these bars already
-	Files     []merged         `json:"files,omitempty"`    // of several files of one series, how each was added to those before it
-	Merged    *market.Merged   `json:"merged,omitempty"`   // how all of it was added to the series that was current before
-	Hint      string           `json:"hint,omitempty"`     // what is probably not meant
+	File      string            `json:"file"`
+	Symbol    string            `json:"symbol"`
+	Timeframe market.Timeframe  `json:"timeframe"`
+	OK        bool              `json:"ok"`
+	Error     string            `json:"error,omitempty"`
+	Report    market.DataReport `json:"report"`
+	Stored    *stored           `json:"stored,omitempty"`
+	Replaced  *stored           `json:"replaced,omitempty"` // what was current before
+	Same      bool              `json:"same,omitempty"`     // the lab had exactly these bars already
+	Files     []merged          `json:"files,omitempty"`    // of several files of one series, how each was added to those before it
+	Merged    *market.Merged    `json:"merged,omitempty"`   // how all of it was added to the series that was current before
+	Hint      string            `json:"hint,omitempty"`     // what is probably not meant
 
 	asked   bool   // a flag says which market it belongs to
 	exists  bool   // refused, as there is such a series and no flag says what to do with it

@@ -61,7 +61,7 @@ const printedFindings = 20
 
 // printReport tells what a file showed: gaps as figures, everything else
 // finding by finding. verbose prints all that the report kept, gaps included.
-func printReport(w io.Writer, r *market.Report, verbose bool) {
+func printReport(w io.Writer, r *market.DataReport, verbose bool) {
 	wrong := 0
 	for _, f := range r.Findings {
 		gap := f.Rule == market.Missing
@@ -84,7 +84,7 @@ func printReport(w io.Writer, r *market.Report, verbose bool) {
 }
 
 // mended tells what was done about what was wrong.
-func mended(r *market.Report) string {
+func mended(r *market.DataReport) string {
 	var done []string
 	say := func(n int, format string) {
 		if n > 0 {
@@ -104,7 +104,7 @@ func mended(r *market.Report) string {
 }
 
 // gaps sums up what is missing.
-func gaps(r *market.Report) string {
+func gaps(r *market.DataReport) string {
 	holes := r.Counts[market.Missing]
 	if holes == 0 {
 		return ""

@@ -206,11 +206,11 @@ type timeChecker struct {
 	data     []train.Series
 	plant    string
 	dataset  *train.Dataset
-	model    *train.Model
+	model    *train.TrainedModel
 }
 
 // trainBriefly trains a model for the one epoch that the strategy has here.
-func trainBriefly(ctx context.Context, ds *train.Dataset, s *strategy.Strategy, seed uint64) (*train.Model, error) {
+func trainBriefly(ctx context.Context, ds *train.Dataset, s *strategy.Strategy, seed uint64) (*train.TrainedModel, error) {
 	run, err := train.Start(ds, s, seed, neural.Best())
 	if err != nil {
 		return nil, err
@@ -223,7 +223,7 @@ func trainBriefly(ctx context.Context, ds *train.Dataset, s *strategy.Strategy, 
 }
 
 // readModel reads a model file of a strategy.
-func readModel(file string, s *strategy.Strategy) (*train.Model, error) {
+func readModel(file string, s *strategy.Strategy) (*train.TrainedModel, error) {
 	f, err := fileOfModel(file).Open()
 	if err != nil {
 		return nil, err

@@ -119,7 +119,7 @@ type reg int
 
 func (r reg) String() string { return fmt.Sprintf("Y%d", int(r)) }
 
-// take returns a register that nobody uses.
+// take returns a free register.
 func (f *file) take() reg {
 	for r := range reg(16) {
 		if !f.used[r] {

@@ -36,6 +36,7 @@ var arrows = map[string]rule{
 	"internal/atomicfile": {},
 	"internal/backoff":    {},
 	"internal/text":       {},
+	"internal/yamldoc":    {modules: []string{"github.com/goccy/go-yaml"}},
 
 	// pure compute
 	"num": {},

@@ -393,7 +393,7 @@ func TestParse_RefusesYAMLThatHidesItsMeaning(t *testing.T) {
 		"brackets without end":         {"name: " + strings.Repeat("[", 5000), "nested more than 16 deep"},
 		"dashes without end":           {strings.Repeat("- ", 5000), "nested more than 16 deep"},
 		"more words than a strategy":   {strings.Repeat("a: 1\n", 10_000), "a strategy has at most 20000"},
-		"more bytes than a strategy":   {strings.Repeat("#", 300_000), "a strategy has at most 262144"},
+		"more bytes than a strategy":   {strings.Repeat("#", 300_000), "the file is larger than 256 KB, which is the most for a strategy"},
 		"text that is not UTF-8":       {"name: \"\xff\"\n", "s.yaml:1:8: there is a byte here that is not text in UTF-8"},
 		"nothing":                      {"", "the file is empty"},
 		"only a comment":               {"# nothing\n", "the file is empty"},

@@ -83,7 +83,6 @@ func (a *assessment) judge(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// test is what the backtest showed.
 func (a *assessment) test(ctx context.Context) (evidence.Part, error) {
 	file := a.spec.Files.Backtest
 	text, err := a.in.read(ctx, file)
@@ -97,7 +96,6 @@ func (a *assessment) test(ctx context.Context) (evidence.Part, error) {
 	return part, nil
 }
 
-// inSample is the Sharpe ratio on the bars that the model was made with.
 func (a *assessment) inSample() (*evidence.Sharpe, error) {
 	part, err := a.trader.inSample(a.seen)
 	if err != nil {

@@ -56,7 +56,6 @@ func (r assessmentRunner) comment(ctx context.Context, t *worker.Task, spec rese
 	return json.Marshal(final)
 }
 
-// figures is what a model is shown of a research.
 func figures(spec research.AssessmentSpec, a research.Assessment) (string, error) {
 	text, err := told(struct {
 		Strategy   string                   `json:"strategy_name"`
@@ -74,7 +73,6 @@ func figures(spec research.AssessmentSpec, a research.Assessment) (string, error
 // opinionTools is the one tool of an assessor.
 type opinionTools struct{ given modelOpinion }
 
-// modelOpinion is what a model has to say.
 type modelOpinion struct {
 	Strengths   []string              `json:"strengths"`
 	Weaknesses  []string              `json:"weaknesses"`

@@ -39,7 +39,6 @@ func (in *inputs) read(ctx context.Context, a ktrdr.Artifact) ([]byte, error) {
 	return b, errors.Join(err, r.Close())
 }
 
-// bars brings one series.
 func (in *inputs) bars(ctx context.Context, want jobs.Bars) (*market.Bars, error) {
 	data, err := in.read(ctx, want.Artifact)
 	if err != nil {
@@ -69,7 +68,6 @@ func mapped(data []byte) (*market.Bars, io.Closer, error) {
 	return market.MapVerified(f)
 }
 
-// of is the series in a timeframe.
 func of(s train.Series, tf market.Timeframe) (*market.Bars, error) {
 	i := slices.IndexFunc(s.Bars, func(b *market.Bars) bool { return b.Timeframe == tf })
 	if i < 0 || s.Bars[i].Len() == 0 {

@@ -102,7 +102,6 @@ func adviceOn(code string) (advice, bool) {
 	return a, ok
 }
 
-// most is how much advice is given at once.
 const most = 3
 
 // advise adds what follows from a code, unless it was said.
@@ -118,7 +117,6 @@ func advise(a *research.Assessment, code string) {
 	}
 }
 
-// opinion puts a verdict into words.
 func opinion(spec research.AssessmentSpec, v evidence.Verdict) research.Assessment {
 	a := research.Assessment{
 		Summary: v.Summary, Strategy: spec.Strategy, Verdict: v.Level, Finalist: v.Finalist, Reasons: v.Reasons, Figures: &v.Figures,
@@ -183,7 +181,6 @@ func complete(a research.Assessment) research.Assessment {
 	return a
 }
 
-// sentence makes one of a reason's text.
 func sentence(text string) string {
 	if text == "" {
 		return text

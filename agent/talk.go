@@ -41,7 +41,6 @@ type talk struct {
 	state  talkState
 }
 
-// talkState is the snapshot.
 type talkState struct {
 	Prompt    string      `json:"prompt"`
 	Opening   ktrdr.Hash  `json:"opening"` // key of the first request

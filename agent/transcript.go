@@ -38,7 +38,6 @@ func ReadTranscript(state json.RawMessage, calls []ktrdr.Call) Transcript {
 	return t
 }
 
-// answerOf is a call's answer as a turn; none if it has none.
 func answerOf(c ktrdr.Call) []llm.Message {
 	var a llm.Answer
 	if c.Status != ktrdr.CallAnswered || json.Unmarshal(c.Answer, &a) != nil {

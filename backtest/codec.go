@@ -111,7 +111,6 @@ func (t *Trade) told() bool {
 	return true
 }
 
-// column copies one field of every trade out.
 func column[T any](trades []Trade, field func(*Trade) *T) []T {
 	out := make([]T, len(trades))
 	for k := range trades {

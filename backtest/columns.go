@@ -47,7 +47,6 @@ type value interface {
 	int8 | int32 | int64 | float32 | float64 | uint8
 }
 
-// typeOf gives the code and the size of a column's values.
 func typeOf[T value]() (code uint32, size int) {
 	switch any(*new(T)).(type) {
 	case int8:

@@ -116,5 +116,4 @@ func (t *Trade) bars() int {
 	return n
 }
 
-// value is the money that changed hands at entry.
 func (t *Trade) value() float64 { return t.Quantity * t.EntryPrice }

@@ -174,7 +174,6 @@ func (f *frame) lengthen(g *Genome, index int, r *num.Rand) {
 	g.Inputs = append(g.Inputs, x)
 }
 
-// pick is a number below n.
 func pick(r *num.Rand, n int) int { return int(r.Uint64n(uint64(n))) }
 
 // step goes a number of rungs up or down a ladder, not beyond its ends.

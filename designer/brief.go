@@ -114,7 +114,6 @@ func (b *Brief) understand(format string, args ...any) {
 	b.Understood = append(b.Understood, fmt.Sprintf(format, args...))
 }
 
-// squash leaves letters and digits, in lower case.
 func squash(s string) string {
 	return strings.Map(func(c rune) rune {
 		switch {
@@ -127,7 +126,6 @@ func squash(s string) string {
 	}, s)
 }
 
-// sentences tell what was understood.
 func (r *briefReader) sentences() []string {
 	b := r.brief
 	var out []string

@@ -9,10 +9,8 @@ import (
 	"github.com/ktrdr/ktrdr/internal/text"
 )
 
-// mostListed is how many series a sentence lists.
 const mostListed = 12
 
-// text lists what there is.
 func (k Known) text() string {
 	var list []string
 	for _, s := range k.Series[:min(len(k.Series), mostListed)] {
@@ -144,7 +142,6 @@ func written(list []spot, i int) bool {
 	return list[i].begins && i == 0 && (known || two || next == "on" || slices.Contains(links, next))
 }
 
-// names says whether a word is a timeframe.
 func names(word string) bool {
 	r := newReader(word, Known{}, &Brief{})
 	return len(r.frames) == 1

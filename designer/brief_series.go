@@ -20,12 +20,10 @@ type Chosen struct {
 // MaxSymbols is how many symbols are researched together at most.
 const MaxSymbols = 16
 
-// has says whether there are bars of a symbol in a timeframe.
 func (k Known) has(symbol string, tf market.Timeframe) bool {
 	return slices.ContainsFunc(k.Series, func(s KnownSeries) bool { return s.Symbol == symbol && s.Timeframe == tf })
 }
 
-// hasAll says whether there are bars of all symbols in a timeframe.
 func (k Known) hasAll(symbols []string, tf market.Timeframe) bool {
 	return !slices.ContainsFunc(symbols, func(s string) bool { return !k.has(s, tf) })
 }

@@ -46,7 +46,6 @@ func integer(name string, n int) setting { return setting{name, strconv.Itoa(n)}
 // matter.
 var periods = []int{5, 8, 12, 16, 24, 36, 48, 64, 96}
 
-// readings is what designs are made of, by name.
 var readings = []reading{
 	{"adx", "adx", "adx", Trend, false, period},
 	{"aroon", "aroon", "oscillator", Trend, false, period},
@@ -109,7 +108,6 @@ func readingsOf(name string) []string {
 	return nil
 }
 
-// find gives the reading of that name.
 func find(name string) (reading, bool) {
 	i, ok := slices.BinarySearchFunc(readings, name, func(r reading, name string) int { return strings.Compare(r.name, name) })
 	if !ok {

@@ -25,7 +25,6 @@ type Proposal struct {
 	Lesson []string `json:"lesson,omitempty"` // codes of what that one taught it
 }
 
-// origin is where a design comes from.
 type origin struct {
 	notes []string
 	from  string

@@ -40,7 +40,6 @@ func (b *Brief) checkLonger() error {
 	return nil
 }
 
-// timeframe is the one of a gene's frame.
 func (f *frame) timeframe(frame int) market.Timeframe {
 	if frame == 0 {
 		return f.brief.Timeframe
@@ -48,7 +47,6 @@ func (f *frame) timeframe(frame int) market.Timeframe {
 	return f.brief.Longer[frame-1]
 }
 
-// stats are those of a gene's frame.
 func (f *frame) stats(frame int) *Stats {
 	if frame == 0 {
 		return &f.brief.Stats

@@ -47,7 +47,6 @@ func (r *briefReader) bound(k int) (side, from int) {
 	return side, k
 }
 
-// bounded says whether the word at k is a number with a bound.
 func (r *briefReader) bounded(k int) bool {
 	if _, number := numeral(r.words[k]); !number {
 		return false

@@ -30,7 +30,6 @@ type mention struct {
 	certain   bool // nothing else can be meant; then it may be one that there is not
 }
 
-// readTimeframe reads the timeframe at i, if it is wanted.
 func (r *briefReader) readTimeframe(i int) {
 	if m, ok := r.frameAt(i); ok && r.verdicts[i] == wanted {
 		r.frames = append(r.frames, m)
@@ -79,7 +78,6 @@ func (r *briefReader) frameAt(i int) (m mention, ok bool) {
 	return mention{tf, i, after, named || beyond}, true
 }
 
-// percentBefore says whether a percentage stands right before the word at i.
 func (r *briefReader) percentBefore(i int) bool {
 	prev := r.word(i - 1)
 	return strings.HasSuffix(prev, "%") || slices.Contains([]string{"percent", "pct", "cent"}, prev)

@@ -12,7 +12,6 @@ const near = 5
 // between may stand between "stop loss" and its number.
 var between = []string{"of", "at", "to", "is", "around", "about", "max", "maximum", "below", "=", "a", "the", "per", "trade"}
 
-// drawdowns are the words for a drawdown.
 var drawdowns = []string{"drawdown", "drawdowns", "dd"}
 
 // amount is a number of a text. It has no words if the text has no number.
@@ -144,7 +143,6 @@ func (r *briefReader) readNumber(i int) {
 	}
 }
 
-// tradesAt is the number that belongs to the trades at i.
 func (r *briefReader) tradesAt(i int) amount {
 	return r.number(i, -near, func(k int) bool { return !strings.HasSuffix(r.words[k], "%") })
 }

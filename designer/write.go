@@ -115,7 +115,6 @@ func (f *frame) writeInputs(b *strings.Builder, g *Genome) {
 // number writes four digits: more would be a false precision in a fuzzy set.
 func number(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }
 
-// member is one membership function of a partition.
 type member struct {
 	name, shape string
 	at, slope   float64 // centre and slope of a sigmoid, mean and deviation of a gaussian
@@ -170,7 +169,6 @@ func (f *frame) writeModel(b *strings.Builder, g *Genome) {
 		strings.Join(widths, ", "), g.Dropout)
 }
 
-// barHours is the length of a bar.
 func (f *frame) barHours() float64 { return float64(f.brief.Timeframe.End(0)) / 3600 }
 
 func (f *frame) writeDecisions(b *strings.Builder, g *Genome) {

@@ -7,7 +7,6 @@ import (
 	"github.com/ktrdr/ktrdr/internal/text"
 )
 
-// checks are the reasons collected so far.
 type checks []Reason
 
 // check adds a reason. A nil value fails the check, and the text then is
@@ -103,7 +102,6 @@ func say(b bool, yes, no string) string {
 	return no
 }
 
-// show writes a figure with three digits.
 func show(x *float64) string {
 	if x == nil {
 		return "unknown"

@@ -30,7 +30,6 @@ func Judge(c Case, rules Rules) Verdict {
 	return j.v
 }
 
-// judge is a verdict being made.
 type judge struct {
 	checks
 

@@ -92,7 +92,6 @@ func sortOut(s *strategy.Strategy, data []*market.Bars) (map[market.Timeframe]*m
 	return series, nil
 }
 
-// scratch is room that one column after another uses.
 type scratch struct {
 	outputs [][]float64
 	member  []float32

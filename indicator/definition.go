@@ -97,7 +97,6 @@ func Lookup(name string) (Definition, bool) {
 	return d, ok
 }
 
-// param finds a parameter by name.
 func (d Definition) param(name string) (int, bool) {
 	i := slices.IndexFunc(d.Params, func(p Param) bool { return p.Name == name })
 	return i, i >= 0

@@ -80,7 +80,6 @@ func Parse(name string, text []byte) (File, error) {
 	return p.file, nil
 }
 
-// key is a key that a mapping may have, and how its value is read.
 type key struct {
 	name string
 	read func(n ast.Node, path string)

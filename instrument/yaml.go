@@ -9,7 +9,6 @@ import (
 	"github.com/ktrdr/ktrdr/internal/yamldoc"
 )
 
-// maxProblems is how many problems one error lists.
 const maxProblems = 20
 
 // fileParser collects what a file says and what is wrong with it.
@@ -19,7 +18,6 @@ type fileParser struct {
 	problems []error
 }
 
-// bad adds a problem at a node.
 func (p *fileParser) bad(n ast.Node, format string, args ...any) {
 	p.badAt(yamldoc.PositionOf(n), fmt.Sprintf(format, args...))
 }
@@ -53,7 +51,6 @@ func (p *fileParser) mapping(n ast.Node, path string, each func(name string, at,
 	}
 }
 
-// textOf is the text of a node; false where it is not text.
 func textOf(n ast.Node) (string, bool) {
 	s, ok := n.(*ast.StringNode)
 	if !ok {
@@ -92,7 +89,6 @@ func shown(n ast.Node) string {
 	return fmt.Sprintf("%.60s", n.GetToken().Value)
 }
 
-// join is the path of a key below another.
 func join(path, name string) string {
 	if path == "" {
 		return name

@@ -186,7 +186,6 @@ func total(x []float64) float64 {
 
 func mean(x []float64) float64 { return total(x) / float64(len(x)) }
 
-// deviation is the sample standard deviation.
 func deviation(x []float64) float64 {
 	m, squares := mean(x), 0.0
 	for _, v := range x {

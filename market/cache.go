@@ -56,15 +56,12 @@ type header struct {
 	timeframe Timeframe
 }
 
-// columnSize is the space that one column takes.
 func (h header) columnSize() int64 {
 	return (8*int64(h.bars) + columnAlign - 1) / columnAlign * columnAlign
 }
 
-// fileSize is the size of the whole file.
 func (h header) fileSize() int64 { return headerSize + 6*h.columnSize() }
 
-// encode is the header as it stands in the file.
 func (h header) encode() []byte {
 	b := make([]byte, headerSize)
 	copy(b, barsMagic)
@@ -141,7 +138,6 @@ func Encode(w io.Writer, b *Bars) error {
 	return b.write(w, header{b.Len(), b.Hash(), b.Symbol, b.Timeframe})
 }
 
-// write writes the file of a series.
 func (b *Bars) write(w io.Writer, h header) error {
 	if _, err := w.Write(h.encode()); err != nil {
 		return err
@@ -262,7 +258,6 @@ func open(f *os.File) (*Bars, io.Closer, header, error) {
 	return h.bind(data), c, h, nil
 }
 
-// readHeader reads the header of a file of a size.
 func readHeader(f io.ReaderAt, size int64) (header, error) {
 	b := make([]byte, min(headerSize, size))
 	if _, err := f.ReadAt(b, 0); err != nil {

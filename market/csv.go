@@ -66,7 +66,6 @@ func (z gzipped) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// csvReader turns lines into rows.
 type csvReader struct {
 	lines  lineReader
 	opt    CSVOptions
@@ -77,7 +76,6 @@ type csvReader struct {
 	rows   rows
 }
 
-// read reads all lines.
 func (c *csvReader) read() error {
 	blank := 0
 	for {
@@ -213,7 +211,6 @@ func (l *lineReader) take(n, end int) []byte {
 	return bytes.TrimSuffix(line, []byte{'\r'})
 }
 
-// fill reads more into the buffer.
 func (l *lineReader) fill() {
 	copy(l.buf, l.buf[l.start:l.end])
 	l.end -= l.start

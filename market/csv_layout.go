@@ -9,7 +9,6 @@ import (
 	"github.com/ktrdr/ktrdr/internal/text"
 )
 
-// role is what a column holds.
 type role uint8
 
 const (
@@ -54,7 +53,6 @@ func heading(name string) string {
 	}, name)
 }
 
-// layout is how a file arranges its columns.
 type layout struct {
 	sep     byte
 	columns []role
@@ -99,7 +97,6 @@ func separator(line []byte) byte {
 	return best
 }
 
-// rolesOf gives each named column its role.
 func rolesOf(names []string) ([]role, error) {
 	columns := make([]role, len(names))
 	at := map[role]int{} // column of each role
@@ -137,7 +134,6 @@ func rolesOf(names []string) ([]role, error) {
 	return columns, nil
 }
 
-// fields are the texts of a row's time.
 type fields struct{ time, clock []byte }
 
 // split reads the numbers of a row into b and finds the texts of its time. It
@@ -220,7 +216,6 @@ func numberOf(cell []byte, r role, brief bool) (float64, error) {
 	return v, nil
 }
 
-// unquoted is a cell without the spaces and quotes around it.
 func unquoted(cell []byte) []byte {
 	cell = bytes.TrimSpace(cell)
 	if n := len(cell); n >= 2 && cell[0] == '"' && cell[n-1] == '"' {
@@ -229,5 +224,4 @@ func unquoted(cell []byte) []byte {
 	return cell
 }
 
-// clip shortens a text for a message.
 func clip(b []byte) string { return text.Cut(b, 60) }

@@ -14,7 +14,6 @@ type stamp struct {
 	local  bool  // sec is what a clock of the zone asked for shows, as if it were UTC
 }
 
-// zoneName tells the zone in messages.
 func (s stamp) zoneName() string {
 	if !s.zoned {
 		return "no zone"
@@ -101,7 +100,6 @@ func (s *stampReader) number(text []byte) (sec int64, ok bool) {
 	return v, plausible(v)
 }
 
-// plausible tells whether an instant lies in the years that prices come from.
 func plausible(sec int64) bool {
 	const from, to = -5364662400, 7289654400 // the first instants of 1800 and 2201
 	return sec >= from && sec < to
@@ -120,7 +118,6 @@ func unitOf(v int64) int64 {
 	return 1e9
 }
 
-// date is a day of the calendar.
 type date struct{ year, month, day int }
 
 // days is the number of days since 1 January 1970, by counting years from
@@ -240,7 +237,6 @@ func readZone(b []byte) (offset int, zoned, ok bool) {
 	return offset, true, true
 }
 
-// isClock tells whether a cell is a time of day.
 func isClock(b []byte) bool {
 	_, rest, ok := readClock(b)
 	return ok && len(b) > 0 && len(rest) == 0

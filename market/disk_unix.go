@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapping is a file in memory.
 type mapping []byte
 
 // Close takes the file out of memory. Reading it afterwards crashes.

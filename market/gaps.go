@@ -97,7 +97,6 @@ func (r *DataReport) findGaps(b *Bars, line []int32) {
 	}
 }
 
-// months is the number of months from a to b.
 func months(a, b int64) int {
 	x, y := time.Unix(a, 0).UTC(), time.Unix(b, 0).UTC()
 	return 12*(y.Year()-x.Year()) + int(y.Month()) - int(x.Month())

@@ -70,7 +70,7 @@ func (l Likeness) Identity() Identity {
 	return Different
 }
 
-// whole judges all shared returns together.
+// overall judges all shared returns together.
 func (l Likeness) overall() Identity {
 	r := math.Abs(l.Correlation)
 	switch {
@@ -122,7 +122,6 @@ func hundredths(r float64) string {
 	return strconv.FormatFloat(math.Trunc(r*1e4)/1e4, 'f', 4, 64)
 }
 
-// grouped writes a count with commas between thousands.
 func grouped(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0; i -= 3 {

@@ -100,7 +100,6 @@ func (r *pricesReader) fail(format string, args ...any) {
 	r.rest = nil
 }
 
-// text reads n bytes.
 func (r *pricesReader) text(n int) string {
 	if len(r.rest) < n {
 		r.fail("they end too early")
@@ -118,7 +117,6 @@ func (r *pricesReader) byte() byte {
 	return 0
 }
 
-// number reads a varint that is at most limit.
 func (r *pricesReader) number(name string, limit uint64) int64 {
 	v, n := binary.Uvarint(r.rest)
 	if n <= 0 || v > limit {
@@ -177,7 +175,6 @@ func (r *pricesReader) prices() *Prices {
 	return p
 }
 
-// times reads n instants.
 func (r *pricesReader) times(p *Prices, n int) {
 	t := r.signed("the first instant", maxInstant)
 	unit := r.number("the unit of time", maxInstant)

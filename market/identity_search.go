@@ -77,7 +77,6 @@ func (p *overlay) mostAlikePart(done scans, offsets []int64, all []clocks, part 
 	return best, size
 }
 
-// likeness is how alike the pair is in a setting.
 func (p *overlay) likeness(s setting) Likeness {
 	done := scans{}
 	p.scanAll(done, []int64{s.offset}, []clocks{s.clocks})

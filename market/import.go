@@ -29,7 +29,6 @@ type ImportOptions struct {
 // CSVOptions are those of any import.
 type CSVOptions = ImportOptions
 
-// withDefaults fills in what was left out and refuses what makes no sense.
 func (o ImportOptions) withDefaults() (ImportOptions, error) {
 	o.Source = cmp.Or(o.Source, "input")
 	o.Zone = cmp.Or(o.Zone, time.UTC)
@@ -80,7 +79,6 @@ func (r *rows) add(line int, b Bar) {
 	r.line = append(r.line, int32(line))
 }
 
-// bytes is what the rows need in memory.
 func (r *rows) bytes() int64 { return rowBytes * (int64(len(r.full))*pieceRows + int64(r.Len())) }
 
 // join makes one table of all pieces, column by column, each of which is given
@@ -152,7 +150,6 @@ func permuted[T int32 | int64 | float64](column []T, at []int32) []T {
 	return out
 }
 
-// grow makes room for n more rows.
 func (r *rows) grow(n int) {
 	r.Time, r.line = slices.Grow(r.Time, n), slices.Grow(r.line, n)
 	for _, c := range []*[]float64{&r.Open, &r.High, &r.Low, &r.Close, &r.Volume} {
@@ -160,14 +157,12 @@ func (r *rows) grow(n int) {
 	}
 }
 
-// put writes row i over row w.
 func (r *rows) put(w, i int) {
 	r.own()
 	r.Time[w], r.Open[w], r.High[w], r.Low[w] = r.Time[i], r.Open[i], r.High[i], r.Low[i]
 	r.Close[w], r.Volume[w], r.line[w] = r.Close[i], r.Volume[i], r.line[i]
 }
 
-// cut keeps the first n rows.
 func (r *rows) cut(n int) {
 	r.Bars = *r.Slice(0, n)
 	r.line = r.line[:n]

@@ -52,7 +52,6 @@ func folder(symbol string, tf Timeframe) (string, error) {
 	return symbol + "_" + string(tf), nil
 }
 
-// ofFolder is the symbol and timeframe of a folder.
 func ofFolder(name string) (symbol string, tf Timeframe, ok bool) {
 	i := strings.LastIndexByte(name, '_')
 	if i < 0 {

@@ -32,14 +32,12 @@ func ReadParquet(r io.ReaderAt, size int64, opt ImportOptions) (*Bars, DataRepor
 	return nil, rep, fmt.Errorf("%s: %w", rep.Source, err)
 }
 
-// parquetReader gathers the columns of a file.
 type parquetReader struct {
 	opt  ImportOptions
 	rep  *DataReport
 	rows rows
 }
 
-// read reads the whole file into rows.
 func (p *parquetReader) read(r io.ReaderAt, size int64) (err error) {
 	// The decoder panics on some damaged files; to the user they are all the
 	// same.
@@ -135,7 +133,6 @@ func usable(t parquet.Type, r role) bool {
 // noTime stands for a time that is missing.
 const noTime = math.MinInt64
 
-// group reads one row group.
 func (p *parquetReader) group(g guard, meta *format.RowGroup, group parquet.RowGroup, columns map[role]*parquet.Column) error {
 	chunks := group.ColumnChunks()
 	into := [...]*[]float64{

@@ -31,7 +31,6 @@ const (
 
 var errDamaged = errors.New("the Parquet file is damaged")
 
-// footer checks the file's own description.
 func (g guard) footer() error {
 	var end [8]byte
 	if g.size < 12 {
@@ -62,7 +61,6 @@ func (g guard) footer() error {
 	return nil
 }
 
-// column checks the pages of a column chunk.
 func (g guard) column(meta *format.ColumnMetaData) error {
 	at := meta.DataPageOffset
 	if d := meta.DictionaryPageOffset; d > 0 && d < at {
@@ -233,7 +231,6 @@ func (w *compactWalk) value(kind byte, depth int) bool {
 	return false // a map, which Parquet does not use, or nothing known
 }
 
-// list steps over the elements of a list.
 func (w *compactWalk) list(depth int) bool {
 	h, ok := w.byte()
 	n := uint64(h >> 4)

@@ -75,7 +75,6 @@ const (
 	printedFindings = 20  // in an error
 )
 
-// add notes a finding.
 func (r *DataReport) add(line int, rule Rule, format string, args ...any) {
 	if r.Counts == nil {
 		r.Counts = map[Rule]int{}
@@ -86,7 +85,6 @@ func (r *DataReport) add(line int, rule Rule, format string, args ...any) {
 	}
 }
 
-// full tells whether further findings are only counted.
 func (r *DataReport) full() bool { return len(r.Findings) >= keptFindings }
 
 // Wrong is the number of findings that make a file refused: all but gaps,
@@ -101,7 +99,6 @@ func (r *DataReport) Wrong() int {
 	return n
 }
 
-// order brings the findings into the order of the file.
 func (r *DataReport) order() {
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return a.Line - b.Line })
 }
@@ -137,5 +134,4 @@ type moment int64
 
 func (m moment) String() string { return clock(int64(m)) }
 
-// clock shows an instant in messages.
 func clock(t int64) string { return time.Unix(t, 0).UTC().Format("2006-01-02 15:04:05") }

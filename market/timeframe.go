@@ -24,7 +24,6 @@ type calendar struct {
 
 func (tf Timeframe) calendar() calendar { return calendar{tf, tf.seconds()} }
 
-// start is Timeframe.Start.
 func (c calendar) start(t int64) int64 {
 	switch c.tf {
 	case Mo1:
@@ -36,7 +35,6 @@ func (c calendar) start(t int64) int64 {
 	return floor(t, c.length)
 }
 
-// end is Timeframe.End.
 func (c calendar) end(t int64) int64 {
 	if c.length == 0 {
 		return c.tf.End(t)
@@ -44,7 +42,6 @@ func (c calendar) end(t int64) int64 {
 	return t + c.length
 }
 
-// floor is the largest multiple of n that is not above t.
 func floor(t, n int64) int64 {
 	return t - mod(t, n)
 }

@@ -31,10 +31,8 @@ const (
 	metaDigest   = "ktrdr.sha256" // of the other metadata and the weights: a changed bit would be another model
 )
 
-// maxHeader bounds the header of a model file.
 const maxHeader = 4 << 20
 
-// fileTensor is a tensor in the header.
 type fileTensor struct {
 	DType   string    `json:"dtype"`
 	Shape   []int     `json:"shape"`
@@ -161,7 +159,6 @@ func readModel(r *io.LimitedReader) (Model, error) {
 	return Model{n, meta}, nil
 }
 
-// hasMore tells whether a reader has a byte left.
 func hasMore(r io.Reader) bool {
 	n, _ := io.ReadFull(r, make([]byte, 1))
 	return n > 0

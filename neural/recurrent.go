@@ -130,7 +130,6 @@ func (r *recurrent) raw(rows int) []float32 {
 	return r.h[step:][:r.steps*step]
 }
 
-// output is what the layer gives.
 func (r *recurrent) output(rows int, dropped bool) []float32 {
 	if dropped {
 		return r.sent[:len(r.raw(rows))]

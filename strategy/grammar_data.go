@@ -215,7 +215,6 @@ func (s date) schema() *schema {
 	return &schema{Type: "string", Pattern: `^[0-9]{4}-[0-9]{2}-[0-9]{2}(T.+)?$`}
 }
 
-// hours is a length of time written in hours.
 type hours struct{ into *time.Duration }
 
 func (s hours) number(x *float64) number { return number{x, 0, 24 * 365, false} }

@@ -6,7 +6,6 @@ import (
 	"github.com/ktrdr/ktrdr/fuzzy"
 )
 
-// fuzzySets is the mapping of the fuzzy sets.
 type fuzzySets struct{ into *[]FuzzySet }
 
 func (s fuzzySets) read(r *reader, n node) {

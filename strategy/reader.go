@@ -86,7 +86,6 @@ func child(path, key string) string {
 	return path + "." + key
 }
 
-// pair is a key of a mapping with its value.
 type pair struct {
 	key   string
 	value node
@@ -120,7 +119,6 @@ func (r *reader) mapping(n node) ([]pair, bool) {
 	return pairs, true
 }
 
-// sequence returns the items of a list.
 func (r *reader) sequence(n node) ([]node, bool) {
 	s, ok := n.ast.(*ast.SequenceNode)
 	if !ok {
@@ -173,7 +171,6 @@ func isNumeral(n ast.Node) bool {
 	return t.Type != token.DoubleQuoteType && t.Type != token.SingleQuoteType && decimal.MatchString(t.Value)
 }
 
-// number reads a finite number.
 func (r *reader) number(n node) (float64, bool) {
 	x, ok := math.NaN(), false
 	switch v := n.ast.(type) {

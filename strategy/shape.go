@@ -17,7 +17,6 @@ type shape interface {
 	schema() *schema
 }
 
-// whole is a whole number.
 type integer struct {
 	into     *int
 	min, max int
@@ -82,7 +81,6 @@ func (s number) schema() *schema {
 // format writes a number as people would.
 func format(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// flag is true or false.
 type flag struct{ into *bool }
 
 func (s flag) read(r *reader, n node) {
@@ -149,7 +147,6 @@ func (s phrase) schema() *schema {
 	return out
 }
 
-// oneOf is one of some names.
 type oneOf[T ~string] struct {
 	into *T
 	of   []T
@@ -176,7 +173,6 @@ func (s oneOf[T]) tree() any {
 
 func (s oneOf[T]) schema() *schema { return &schema{Type: "string", Enum: text.Strings(s.of)} }
 
-// list is a list of values of one shape.
 type list[T comparable] struct {
 	into     *[]T
 	item     func(*T) shape

@@ -83,7 +83,6 @@ func isFlat(v any) bool {
 
 func isObject(v any) bool { _, ok := v.(object); return ok }
 
-// flow writes a value on one line.
 func flow(v any) string {
 	switch v := v.(type) {
 	case object:

@@ -56,7 +56,6 @@ func accuracy(right, rows int) float64 {
 	return float64(right) / float64(rows)
 }
 
-// bestOf is the largest value, or nil of none.
 func bestOf(x []float64) *float64 {
 	if len(x) == 0 {
 		return nil

@@ -18,7 +18,6 @@ type Series struct {
 	Bars   []*market.Bars
 }
 
-// frame returns the bars of a timeframe.
 func (d Series) frame(tf market.Timeframe) (*market.Bars, error) {
 	for _, b := range d.Bars {
 		if b.Timeframe == tf {
@@ -94,7 +93,6 @@ type Source struct {
 	Last      int64            `json:"last"`
 }
 
-// sources describes the data.
 func (d Series) sources() []Source {
 	var list []Source
 	for _, b := range d.Bars {

@@ -96,7 +96,6 @@ func readingAll(s *strategy.Strategy, data []Series) ([]Series, error) {
 	return out, errors.Join(errs...)
 }
 
-// builder puts the symbols together.
 type builder struct {
 	s   *strategy.Strategy
 	opt Options

@@ -38,7 +38,7 @@ var kinds = map[string]lab{
 	},
 }
 
-// whole is an uninterrupted run: what every other way to its end must equal.
+// uninterrupted is a run without a stop: resumed runs must equal it.
 type uninterrupted struct {
 	s            *strategy.Strategy
 	ds           *train.Dataset

@@ -88,7 +88,6 @@ func Restore(ds *Dataset, s *strategy.Strategy, seed uint64, k neural.Kernel, b 
 	return r, nil
 }
 
-// load reads what follows the identity of a run.
 func (r *Run) load(src *source) error {
 	r.epoch, r.batch = src.count(), src.count()
 	r.sums = sums{loss: src.number(), weight: src.number(), right: src.count(), rows: src.count()}

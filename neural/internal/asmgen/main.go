@@ -56,7 +56,6 @@ func loops(f *file) {
 	f.constants()
 }
 
-// file is the text of one assembly file.
 type file struct {
 	strings.Builder
 	labels int
@@ -75,7 +74,6 @@ func newFile() *file {
 
 func (f *file) line(format string, args ...any) { fmt.Fprintf(f, format+"\n", args...) }
 
-// op writes one instruction.
 func (f *file) op(name string, operands ...any) {
 	text := make([]string, len(operands))
 	for i, o := range operands {
@@ -91,7 +89,6 @@ func (f *file) text(comment, name string, frame, args int) {
 	f.line("TEXT ·%s(SB), NOSPLIT, $%d-%d", name, 8+frame, args)
 }
 
-// label returns a name that is new in the file.
 func (f *file) label(name string) string {
 	f.labels++
 	return fmt.Sprintf("%s%d", name, f.labels)
@@ -114,12 +111,10 @@ func (f *file) leave() {
 	f.op("RET")
 }
 
-// reg is a vector register.
 type reg int
 
 func (r reg) String() string { return fmt.Sprintf("Y%d", int(r)) }
 
-// take returns a free register.
 func (f *file) take() reg {
 	for r := range reg(16) {
 		if !f.used[r] {
@@ -142,7 +137,6 @@ type constant struct {
 	bits uint64
 }
 
-// constants writes all that were asked for.
 func (f *file) constants() {
 	for _, c := range f.consts {
 		f.line("")

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
 )
 
 // Encode writes the result as a columns file: config and metrics as JSON, then
@@ -76,14 +75,7 @@ func takeJSON(r *reader, name string, into any) {
 	}
 }
 
-func finite(xs ...float64) bool {
-	for _, x := range xs {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return false
-		}
-	}
-	return true
-}
+func finite(xs ...float64) bool { return notFinite(xs) < 0 }
 
 // The columns of trades, in their order.
 var (
@@ -99,16 +91,6 @@ func (t *Trade) kinds() [2]*int8  { return [...]*int8{(*int8)(&t.Side), (*int8)(
 
 func (t *Trade) sums() [8]*float64 {
 	return [...]*float64{&t.Quantity, &t.EntryPrice, &t.ExitPrice, &t.Gross, &t.Costs, &t.Net, &t.MAE, &t.MFE}
-}
-
-// told says whether every sum is a number.
-func (t *Trade) told() bool {
-	for _, x := range t.sums() {
-		if !finite(*x) {
-			return false
-		}
-	}
-	return true
 }
 
 func column[T any](trades []Trade, field func(*Trade) *T) []T {
@@ -174,7 +156,7 @@ func takeTrades(r *reader, bars int) []Trade {
 		t := &trades[k]
 		inside := t.EntryBar >= 0 && t.EntryBar <= t.ExitBar && int(t.ExitBar) < bars
 		known := (t.Side == Long || t.Side == Short) && t.Reason.known()
-		if !inside || !known || !t.told() {
+		if !inside || !known || !finite(t.Quantity, t.EntryPrice, t.ExitPrice, t.Gross, t.Costs, t.Net, t.MAE, t.MFE) {
 			r.err = corrupt("trade %d is impossible: %+v", k, *t)
 			return nil
 		}

@@ -49,7 +49,7 @@ func Run(bars *market.Bars, signals []Signal, cfg Config, st *RunState, until in
 
 // notFinite is the index of the first NaN or infinity, or -1.
 func notFinite(xs []float64) int {
-	return slices.IndexFunc(xs, func(x float64) bool { return !finite(x) })
+	return slices.IndexFunc(xs, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }
 
 func checkColumns(b *market.Bars) error {
@@ -171,7 +171,7 @@ func (e *engine) long() {
 			if x >= target {
 				e.i = from + k
 				if e.open[e.i] >= target {
-					lo = least(h.Low, low[:k]) // left before this bar's low
+					lo = slices.Min(append(low[:k:k], h.Low)) // left before this bar's low
 				}
 				h.Low, h.High = lo, hi
 				e.exit(max(e.open[e.i], target), OnTarget)
@@ -213,7 +213,7 @@ func (e *engine) short() {
 			if x <= target {
 				e.i = from + k
 				if e.open[e.i] <= target {
-					hi = most(h.High, high[:k])
+					hi = slices.Max(append(high[:k:k], h.High))
 				}
 				h.Low, h.High = lo, hi
 				e.exit(min(e.open[e.i], target), OnTarget)
@@ -229,20 +229,6 @@ func (e *engine) short() {
 		}
 	}
 	h.Low, h.High, e.i = lo, hi, e.until
-}
-
-func least(x float64, more []float64) float64 {
-	for _, y := range more {
-		x = min(x, y)
-	}
-	return x
-}
-
-func most(x float64, more []float64) float64 {
-	for _, y := range more {
-		x = max(x, y)
-	}
-	return x
 }
 
 // decide makes the signal of the bar just marked an order, unless the last

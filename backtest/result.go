@@ -1,11 +1,11 @@
 package backtest
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 
 	"github.com/ktrdr/ktrdr/market"
+	"github.com/ktrdr/ktrdr/num"
 )
 
 // Result is a finished run. Its slices have one entry for each bar that was
@@ -94,16 +94,6 @@ func (m *Metrics) hold(bars *market.Bars, c Config) {
 	paid := bars.Open[first] * (1 + c.friction()) * (1 + c.Commission)
 	got := bars.Close[last] * (1 - c.friction()) * (1 - c.Commission)
 	rate := got/paid - 1
-	m.BuyAndHoldReturn = figure(rate * c.InitialCapital)
-	m.BuyAndHoldReturnPct = figure(rate * percent)
-}
-
-// Hash identifies the result: config, metrics, trades, curve and positions. It
-// is the digest with which Encode ends.
-func (r *Result) Hash() ([sha256.Size]byte, error) {
-	b, err := r.Encode()
-	if err != nil {
-		return [sha256.Size]byte{}, err
-	}
-	return [sha256.Size]byte(b[len(b)-sha256.Size:]), nil
+	m.BuyAndHoldReturn = num.Finite(rate * c.InitialCapital)
+	m.BuyAndHoldReturnPct = num.Finite(rate * percent)
 }

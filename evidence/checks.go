@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ktrdr/ktrdr/internal/text"
+	"github.com/ktrdr/ktrdr/num"
 )
 
 type checks []Reason
@@ -12,7 +13,7 @@ type checks []Reason
 // check adds a reason. A nil value fails the check, and the text then is
 // undefined.
 func (c *checks) check(code Code, value *float64, limit float64, ok func(value, limit float64) bool, text, undefined string) {
-	r := Reason{Code: code, Text: text, Value: value, Limit: figure(limit)}
+	r := Reason{Code: code, Text: text, Value: value, Limit: num.Finite(limit)}
 	if value == nil {
 		r.Text = undefined
 	} else {
@@ -53,7 +54,7 @@ func (j *judge) strategy() {
 	j.check(PositiveSharpe, s.Ratio(), 0, above,
 		fmt.Sprintf("the Sharpe ratio after costs is %s on the test part; it must be above 0", show(s.Ratio())),
 		"the test part has no Sharpe ratio: "+s.Undefined)
-	j.check(BoundedDrawdown, figure(test.MaxDrawdown), r.MaxDrawdown, atMost,
+	j.check(BoundedDrawdown, num.Finite(test.MaxDrawdown), r.MaxDrawdown, atMost,
 		fmt.Sprintf("the maximum drawdown is %.1f %%; at most %.1f %% is allowed", 100*test.MaxDrawdown, 100*r.MaxDrawdown),
 		"the maximum drawdown is unknown")
 
@@ -86,7 +87,7 @@ func (j *judge) luck() {
 		"the deflated Sharpe ratio is unknown: "+f.Test.Undefined)
 }
 
-func count(n int) *float64 { return figure(float64(n)) }
+func count(n int) *float64 { return num.Finite(float64(n)) }
 
 func oneIf(b bool) *float64 {
 	if b {

@@ -47,14 +47,6 @@ func measure(returns []float64) (sample, error) {
 	return s, nil
 }
 
-// figure is x, or nothing if x is not a number that can be told.
-func figure(x float64) *float64 {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return nil
-	}
-	return &x
-}
-
 // Autocorrelations are those of x with itself 1 to lags bars earlier. A series
 // that does not vary has none and gives nil.
 func Autocorrelations(x []float64, lags int) []float64 {

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/ktrdr/ktrdr/backtest"
+	"github.com/ktrdr/ktrdr/num"
 )
 
 // Trades sum up closed trades. Returns are net, on the value of the entry.
@@ -53,7 +54,7 @@ func TradesOf(trades []backtest.Trade, bars int) Trades {
 	}
 	s.NetWithoutBest = s.Net - best
 	if bars > 0 {
-		s.Exposure = figure(float64(s.HeldBars) / float64(bars))
+		s.Exposure = num.Finite(float64(s.HeldBars) / float64(bars))
 	}
 	s.spread(returns)
 	return s
@@ -79,11 +80,11 @@ func (s *Trades) spread(returns []float64) {
 	for _, v := range returns {
 		low, high, sum = min(low, v), max(high, v), sum+v
 	}
-	s.Best, s.Worst, s.Expectancy = figure(high), figure(low), figure(sum/float64(len(returns)))
+	s.Best, s.Worst, s.Expectancy = num.Finite(high), num.Finite(low), num.Finite(sum/float64(len(returns)))
 	m, err := measure(returns)
 	if err != nil {
 		s.Undefined = err.Error()
 		return
 	}
-	s.Deviation, s.TStat = figure(m.deviation), figure(m.mean/m.deviation*math.Sqrt(m.n))
+	s.Deviation, s.TStat = num.Finite(m.deviation), num.Finite(m.mean/m.deviation*math.Sqrt(m.n))
 }

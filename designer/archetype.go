@@ -65,13 +65,6 @@ var archetypes = []archetype{
 // the others tell whether the wish was a good idea.
 const mostWishes = 4
 
-// plan is the first generation for a brief that names no family: its wishes, then
-// the archetypes.
-func plan(b *Brief) []archetype {
-	wished := wishes(b)
-	return append(wished[:min(len(wished), mostWishes)], archetypes...)
-}
-
 // wishes are the designs that a brief asks for: of the readings that it names, and
 // the archetypes of its families.
 func wishes(b *Brief) (list []archetype) {
@@ -118,7 +111,8 @@ func (f *frame) first(index int, r *num.Rand) (Genome, string) {
 	if len(f.brief.Families) > 0 {
 		return f.firstOf(index, r)
 	}
-	return f.begin(plan(f.brief), index, index, r)
+	wished := wishes(f.brief)
+	return f.begin(append(wished[:min(len(wished), mostWishes)], archetypes...), index, index, r)
 }
 
 // begin is the design of a list at a place.

@@ -134,16 +134,9 @@ func (r reading) build(period int) (indicator.Indicator, int, error) {
 func nearest[T int | float64](ladder []T, x T) T {
 	best := ladder[0]
 	for _, v := range ladder[1:] {
-		if distance(v, x) < distance(best, x) {
+		if max(v-x, x-v) < max(best-x, x-best) {
 			best = v
 		}
 	}
 	return best
-}
-
-func distance[T int | float64](a, b T) T {
-	if a < b {
-		return b - a
-	}
-	return a - b
 }

@@ -1,6 +1,7 @@
 package designer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -111,7 +112,8 @@ func (f *frame) breed(m memory, generation, index int, r *num.Rand) (Genome, ori
 	if generation == 0 {
 		// Every second one goes on from earlier runs, also when each run is a
 		// single research; the others keep the beginning wide.
-		if earlier := f.ofFamily(m.earlier(), index); (index+len(earlier))%2 == 1 && len(earlier) > 0 {
+		earlier := slices.DeleteFunc(slices.Clone(m.parents), func(k known) bool { return !k.Earlier })
+		if earlier = f.ofFamily(earlier, index); (index+len(earlier))%2 == 1 && len(earlier) > 0 {
 			return f.child(bestThird(earlier), r)
 		}
 		return fresh(index, "A beginning")
@@ -182,22 +184,9 @@ func (m *memory) pool(island, generation int) []known {
 	return out
 }
 
-// earlier are the designs of earlier runs.
-func (m *memory) earlier() []known {
-	return slices.DeleteFunc(slices.Clone(m.parents), func(k known) bool { return !k.Earlier })
-}
-
 // bestThird orders out by score and keeps the best of it, two at least.
 func bestThird(out []known) []known {
-	slices.SortStableFunc(out, func(a, b known) int {
-		switch {
-		case a.score > b.score:
-			return -1
-		case a.score < b.score:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(out, func(a, b known) int { return cmp.Compare(b.score, a.score) })
 	return out[:max(min(2, len(out)), len(out)/3)]
 }
 

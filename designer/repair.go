@@ -150,8 +150,10 @@ func (f *frame) repairInputs(g *Genome) {
 		}
 		kept = append(kept, x)
 	}
-	g.Inputs = kept
-	g.sort()
+	slices.SortStableFunc(kept, func(a, b Gene) int {
+		return cmp.Or(cmp.Compare(a.Reading, b.Reading), cmp.Compare(a.Frame, b.Frame), cmp.Compare(a.Period, b.Period))
+	})
+	g.Inputs = slices.CompactFunc(kept, func(a, b Gene) bool { return a.Reading == b.Reading && a.Frame == b.Frame })
 	if most := f.mostInputs(); len(g.Inputs) > most {
 		g.Inputs = f.preferred(g.Inputs, most)
 	}

@@ -159,7 +159,9 @@ func (r *briefReader) read() {
 			i += n
 			continue
 		}
-		r.readTimeframe(i)
+		if m, ok := r.frameAt(i); ok && r.verdicts[i] == wanted {
+			r.frames = append(r.frames, m)
+		}
 		r.readNumber(i)
 		i += max(r.readPhrase(i), 1)
 	}

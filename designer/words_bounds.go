@@ -91,9 +91,3 @@ func (r *briefReader) perTime(i int) bool {
 	}
 	return false
 }
-
-// countsOther says whether the number at k counts something else than the noun at i:
-// "over 200 bars and few trades", "10 winning trades".
-func (r *briefReader) countsOther(k, i int) bool {
-	return slices.ContainsFunc(r.words[k+1:i], func(w string) bool { return units[w] != "" || !slices.Contains(grammar, w) })
-}

@@ -30,12 +30,6 @@ type mention struct {
 	certain   bool // nothing else can be meant; then it may be one that there is not
 }
 
-func (r *briefReader) readTimeframe(i int) {
-	if m, ok := r.frameAt(i); ok && r.verdicts[i] == wanted {
-		r.frames = append(r.frames, m)
-	}
-}
-
 // frameAt is the timeframe at i: 4h, h4, 4 hours, 4-hour, hourly. "Hold for 4 hours",
 // "4h ahead", "under 4h" and "0.5% daily" name none. One that is written as 4h, or
 // followed by bars, is nothing else.
@@ -66,7 +60,9 @@ func (r *briefReader) frameAt(i int) (m mention, ok bool) {
 	}
 	tf, err := market.ParseTimeframe(count + unit)
 	named := after < len(r.words) && slices.Contains(series, r.words[after])
-	if !named && (err != nil || len(unit) == 2 && r.percentBefore(i)) { // "0.5% daily" is a rate
+	before := r.word(i - 1)
+	rate := strings.HasSuffix(before, "%") || slices.Contains([]string{"percent", "pct", "cent"}, before) // "0.5% daily"
+	if !named && (err != nil || len(unit) == 2 && rate) {
 		return
 	}
 	if err != nil {
@@ -76,11 +72,6 @@ func (r *briefReader) frameAt(i int) (m mention, ok bool) {
 		after++
 	}
 	return mention{tf, i, after, named || beyond}, true
-}
-
-func (r *briefReader) percentBefore(i int) bool {
-	prev := r.word(i - 1)
-	return strings.HasSuffix(prev, "%") || slices.Contains([]string{"percent", "pct", "cent"}, prev)
 }
 
 // named are the timeframes that a text names: those beyond doubt, and those that

@@ -239,21 +239,13 @@ func (r *briefReader) reach(d *denial, t words, known bool, clause []words) {
 	}
 	d.ruled = true
 	d.last = t
-	if _, frame := r.frameAt(t.from); frame && t.to < len(r.words) && r.startsPhrase(t.to) { // "no daily trend"
-		return
+	if _, frame := r.frameAt(t.from); frame && t.to < len(r.words) {
+		if _, n := r.phraseAt(t.to); n > 0 { // "no daily trend"
+			return
+		}
 	}
-	d.open = d.list || r.goesOn(t.to)
-}
-
-func (r *briefReader) startsPhrase(i int) bool {
-	_, n := r.phraseAt(i)
-	return n > 0
-}
-
-// goesOn says whether a list goes on at word k: "no volume based indicators or macd".
-func (r *briefReader) goesOn(k int) bool {
-	k = r.past(k)
-	return slices.Contains(links, r.word(k)) || r.word(k) == "nor" || k < len(r.words) && r.listed[k]
+	k := r.past(t.to) // where a list may go on: "no volume based indicators or macd"
+	d.open = d.list || slices.Contains(links, r.word(k)) || r.word(k) == "nor" || k < len(r.words) && r.listed[k]
 }
 
 // past is the first word from k on that is more than the rest of a thing's name.

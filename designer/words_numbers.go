@@ -135,7 +135,9 @@ func (r *briefReader) readNumber(i int) {
 			return
 		}
 		side, ok := r.sideOf(a.at, i)
-		if ok && side > 0 && !r.countsOther(a.at, i) && !r.perTime(i) && a.x >= 1 && a.x <= 1e6 {
+		// "over 200 bars and few trades" and "10 winning trades" count something else
+		other := slices.ContainsFunc(r.words[a.at+1:i], func(w string) bool { return units[w] != "" || !slices.Contains(grammar, w) })
+		if ok && side > 0 && !other && !r.perTime(i) && a.x >= 1 && a.x <= 1e6 {
 			r.brief.MinTrades = int(a.x)
 			r.use(i, 1)
 			r.use(a.at, 1)

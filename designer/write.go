@@ -169,11 +169,9 @@ func (f *frame) writeModel(b *strings.Builder, g *Genome) {
 		strings.Join(widths, ", "), g.Dropout)
 }
 
-func (f *frame) barHours() float64 { return float64(f.brief.Timeframe.End(0)) / 3600 }
-
 func (f *frame) writeDecisions(b *strings.Builder, g *Genome) {
 	const most = 24 * 365 // hours, by the grammar
-	pause := min(float64(g.Pause)*f.barHours(), most)
+	pause := min(float64(g.Pause)*(float64(f.brief.Timeframe.End(0))/3600), most)
 	fmt.Fprintf(b, "decisions:\n  position_awareness: true\n  allow_short_from_flat: %v\n  filters: {min_signal_separation: %v}\n",
 		g.Short, pause)
 	if g.Label != strategy.ForwardReturn {

@@ -1,6 +1,9 @@
 package train
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // What a feature may know of the label. Nothing that is known at a bar's close
 // comes near these; a feature that does has been given the answer.
@@ -118,11 +121,7 @@ func (s *survey) alone(low, high float64) float64 {
 	}
 	right := 0
 	for b := range bins {
-		most := 0
-		for _, n := range counts[b*classes : (b+1)*classes] {
-			most = max(most, n)
-		}
-		right += most
+		right += slices.Max(counts[b*classes : (b+1)*classes])
 	}
 	return float64(right) / float64(len(s.x))
 }

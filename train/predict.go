@@ -26,19 +26,9 @@ type Signals struct {
 	Signal     []backtest.Signal
 	Confidence []float32
 
-	First int // the first bar with an answer; the number of bars if none has
-	why   []reason
+	First   int               // the first bar with an answer; the number of bars if none has
+	classes []backtest.Signal // what each class means for a trader; nil of a regression
 }
-
-// reason is why the signal of a bar is what it is.
-type reason uint8
-
-const (
-	followed  reason = iota // the answer is to trade, and so is the signal
-	undefined               // a feature has no value, or too few bars have passed
-	unsure                  // the answer would trade, and is below the confidence threshold or the cost
-	answered                // hold is the answer
-)
 
 // Holds counts the bars at which the signal is to hold, by the reason.
 type Holds struct {
@@ -85,7 +75,6 @@ func PredictLast(m *TrainedModel, data Series, last int) (*Signals, error) {
 	if err := out.decide(s); err != nil {
 		return nil, fmt.Errorf("decisions of strategy %s: %w", s.Name, err)
 	}
-	out.explain(s)
 	return out, nil
 }
 
@@ -160,53 +149,29 @@ func (s *Signals) decide(st *strategy.Strategy) (err error) {
 		})
 		return err
 	}
-	classes := signalsOf(st)
-	if len(classes) != s.Outputs {
+	for _, x := range st.Training.Labels.Signals() {
+		s.classes = append(s.classes, backtest.Signal(x))
+	}
+	if len(s.classes) != s.Outputs {
 		return errors.New("the network has another number of classes than the labels")
 	}
-	s.Signal, s.Confidence, err = backtest.FromProbabilities(s.Answers, backtest.Decision{Threshold: d.Confidence, Classes: classes})
+	s.Signal, s.Confidence, err = backtest.FromProbabilities(s.Answers, backtest.Decision{Threshold: d.Confidence, Classes: s.classes})
 	return err
-}
-
-// signalsOf is what each class of the strategy's labels means for a trader.
-func signalsOf(s *strategy.Strategy) []backtest.Signal {
-	var list []backtest.Signal
-	for _, x := range s.Training.Labels.Signals() {
-		list = append(list, backtest.Signal(x))
-	}
-	return list
-}
-
-// explain says of each bar why its signal is what it is.
-func (s *Signals) explain(st *strategy.Strategy) {
-	classes := signalsOf(st)
-	s.why = make([]reason, len(s.Signal))
-	for bar, signal := range s.Signal {
-		switch {
-		case math.IsNaN(float64(s.Answers[bar*s.Outputs])):
-			s.why[bar] = undefined
-		case signal != backtest.Hold:
-		case s.Outputs > 1 && classes[argmax(s.Answer(bar))] == backtest.Hold:
-			s.why[bar] = answered
-		default:
-			s.why[bar] = unsure
-		}
-	}
 }
 
 // Holds counts the bars from one on at which there was no signal.
 func (s *Signals) Holds(from int) Holds {
 	var h Holds
-	for _, why := range s.why[from:] {
-		switch why {
-		case undefined:
+	for bar := from; bar < len(s.Signal); bar++ {
+		switch {
+		case math.IsNaN(float64(s.Answers[bar*s.Outputs])):
 			h.Undefined++
-		case unsure:
-			h.Unsure++
-		case answered:
-			h.Answered++
-		case followed:
+		case s.Signal[bar] != backtest.Hold:
 			h.Followed++
+		case s.classes != nil && s.classes[argmax(s.Answer(bar))] == backtest.Hold:
+			h.Answered++
+		default:
+			h.Unsure++
 		}
 	}
 	return h

@@ -276,7 +276,7 @@ func (h header) bind(data []byte) *Bars {
 		return c
 	}
 	b.Time = numbers[int64](next(), h.bars)
-	for _, c := range []*[]float64{&b.Open, &b.High, &b.Low, &b.Close, &b.Volume} {
+	for _, c := range b.columns() {
 		*c = numbers[float64](next(), h.bars)
 	}
 	return b

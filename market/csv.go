@@ -17,7 +17,7 @@ import (
 // without one as time, open, high, low, close, volume, where time may take two
 // columns. A missing volume is 0. The error is an InvalidError where rows are
 // wrong and opt.Mode is Refuse.
-func ReadCSV(r io.Reader, opt CSVOptions) (*Bars, DataReport, error) {
+func ReadCSV(r io.Reader, opt ImportOptions) (*Bars, DataReport, error) {
 	opt, err := opt.withDefaults()
 	rep := DataReport{Source: opt.Source}
 	if err != nil {
@@ -68,7 +68,7 @@ func (z gzipped) Read(b []byte) (int, error) {
 
 type csvReader struct {
 	lines  lineReader
-	opt    CSVOptions
+	opt    ImportOptions
 	rep    DataReport
 	layout layout
 	stamps stampReader

@@ -57,7 +57,7 @@ func FuzzReadCSV(f *testing.F) {
 		f.Add([]byte(s), true)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, normalise bool) {
-		opt := CSVOptions{Symbol: "X", MaxRows: fuzzRows}
+		opt := ImportOptions{Symbol: "X", MaxRows: fuzzRows}
 		if normalise {
 			opt.Mode = Normalise
 		}

@@ -57,3 +57,7 @@ func flushed(h hash.Hash, buf []byte) []byte {
 func (b *Bars) prices() [5][]float64 {
 	return [5][]float64{b.Open, b.High, b.Low, b.Close, b.Volume}
 }
+
+func (b *Bars) columns() [5]*[]float64 {
+	return [5]*[]float64{&b.Open, &b.High, &b.Low, &b.Close, &b.Volume}
+}

@@ -160,15 +160,15 @@ func (p *overlay) part(all scans, at setting, returns int) (best moments, alike 
 	return best, alike
 }
 
-// Contains tells whether the prices of part are in whole at the same times:
+// Contains tells whether the prices of part are in longer at the same times:
 // nearly all of its returns, all but exactly. A series that is contained needs
-// not be compared with others where the whole one is.
-func Contains(overall, part *Prices) bool {
-	if overall.Timeframe != part.Timeframe || part.Len() < 2 {
+// not be compared with others where the longer one is.
+func Contains(longer, part *Prices) bool {
+	if longer.Timeframe != part.Timeframe || part.Len() < 2 {
 		return false
 	}
 	returns := part.Len() - 1
-	l := newOverlay(part, overall.between(part.time[0], part.last()), part.Timeframe).likeness(setting{})
+	l := newOverlay(part, longer.between(part.time[0], part.last()), part.Timeframe).likeness(setting{})
 	missing := returns - l.Shared
 	return missing*100 <= returns && missing < sameReturns/2 && l.Shared >= copyReturns && l.Correlation >= copyCorrelation
 }

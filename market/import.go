@@ -26,9 +26,6 @@ type ImportOptions struct {
 	MaxBytes  int64          // refuse files whose rows need more memory; 0 means 512 MiB, some 10 million rows
 }
 
-// CSVOptions are those of any import.
-type CSVOptions = ImportOptions
-
 func (o ImportOptions) withDefaults() (ImportOptions, error) {
 	o.Source = cmp.Or(o.Source, "input")
 	o.Zone = cmp.Or(o.Zone, time.UTC)
@@ -90,11 +87,9 @@ func (r *rows) join() {
 	all := append(r.full, rows{Bars: r.Bars, line: r.line})
 	r.full = nil
 	r.Time = joined(all, func(p *rows) *[]int64 { return &p.Time })
-	r.Open = joined(all, func(p *rows) *[]float64 { return &p.Open })
-	r.High = joined(all, func(p *rows) *[]float64 { return &p.High })
-	r.Low = joined(all, func(p *rows) *[]float64 { return &p.Low })
-	r.Close = joined(all, func(p *rows) *[]float64 { return &p.Close })
-	r.Volume = joined(all, func(p *rows) *[]float64 { return &p.Volume })
+	for k, c := range r.columns() {
+		*c = joined(all, func(p *rows) *[]float64 { return p.columns()[k] })
+	}
 	r.line = joined(all, func(p *rows) *[]int32 { return &p.line })
 }
 
@@ -127,7 +122,7 @@ func (r *rows) own() {
 	}
 	r.shared = false
 	r.Time = slices.Clone(r.Time)
-	for _, c := range []*[]float64{&r.Open, &r.High, &r.Low, &r.Close, &r.Volume} {
+	for _, c := range r.columns() {
 		*c = slices.Clone(*c)
 	}
 }
@@ -135,7 +130,7 @@ func (r *rows) own() {
 // permute brings the rows into the order that at names, column by column.
 func (r *rows) permute(at []int32) {
 	r.Time = permuted(r.Time, at)
-	for _, c := range []*[]float64{&r.Open, &r.High, &r.Low, &r.Close, &r.Volume} {
+	for _, c := range r.columns() {
 		*c = permuted(*c, at)
 	}
 	r.line = permuted(r.line, at)
@@ -152,7 +147,7 @@ func permuted[T int32 | int64 | float64](column []T, at []int32) []T {
 
 func (r *rows) grow(n int) {
 	r.Time, r.line = slices.Grow(r.Time, n), slices.Grow(r.line, n)
-	for _, c := range []*[]float64{&r.Open, &r.High, &r.Low, &r.Close, &r.Volume} {
+	for _, c := range r.columns() {
 		*c = slices.Grow(*c, n)
 	}
 }

@@ -55,12 +55,8 @@ func mod(t, n int64) int64 {
 	}
 }
 
-// MadeOf tells whether Resample can make bars of tf of those of another
-// timeframe.
-func (tf Timeframe) MadeOf(shorter Timeframe) bool { return tf.divides(shorter) }
-
-// divides tells whether bars of tf can be made of whole bars of base.
-func (tf Timeframe) divides(base Timeframe) bool {
+// MadeOf tells whether Resample can make bars of tf of those of base.
+func (tf Timeframe) MadeOf(base Timeframe) bool {
 	if tf == base {
 		return true
 	}

@@ -35,7 +35,7 @@ func job(t testing.TB, csv, yaml []byte) (*train.TrainedModel, train.Metrics, tr
 	if err != nil {
 		t.Fatal(err)
 	}
-	bars, _, err := market.ReadCSV(bytes.NewReader(csv), market.CSVOptions{Symbol: "EURUSD", Timeframe: market.H1})
+	bars, _, err := market.ReadCSV(bytes.NewReader(csv), market.ImportOptions{Symbol: "EURUSD", Timeframe: market.H1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func jobs(b *testing.B) {
 	}
 	check(b, err)
 	fromText := func() *market.Bars {
-		bars, _, err := market.ReadCSV(bytes.NewReader(csv), market.CSVOptions{Symbol: "EURUSD", Timeframe: market.H1})
+		bars, _, err := market.ReadCSV(bytes.NewReader(csv), market.ImportOptions{Symbol: "EURUSD", Timeframe: market.H1})
 		check(b, err)
 		return bars
 	}

@@ -87,7 +87,10 @@ func (m ModelAccess) waits(ctx context.Context, op ktrdr.OperationID, l *worker.
 	}
 }
 
-// asks is in whose name, and with whose money, an operation asks models.
-func asks(op ktrdr.OperationID, epoch ktrdr.Epoch, agent, model string, b research.Budget, wait bool) llm.CallContext {
-	return llm.CallContext{Operation: op, Epoch: epoch, Agent: agent, Preferred: model, Research: ktrdr.MicroUSD(b.Limit * 1e6), Wait: wait}
+// talk prepares a conversation of a task with a model, within the budget of its
+// research.
+func (m ModelAccess) talk(t *worker.Task, tools toolbox, agent, model string, b research.Budget) *talk {
+	return &talk{task: t, access: m, tools: tools, ask: llm.CallContext{
+		Operation: t.Operation, Epoch: t.Epoch, Agent: agent, Preferred: model, Research: ktrdr.MicroUSD(b.Limit * 1e6), Wait: m.Wait,
+	}}
 }

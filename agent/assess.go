@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -60,12 +59,9 @@ func (a *assessment) tell(step int64, what string) {
 func (a *assessment) judge(ctx context.Context) error {
 	a.tell(0, "weighing the test part")
 	files := a.spec.Files
-	text, err := a.in.read(ctx, files.Model)
-	if err != nil {
+	var err error
+	if a.trader.model, err = a.in.model(ctx, files.Model); err != nil {
 		return err
-	}
-	if a.trader.model, err = train.Decode(bytes.NewReader(text)); err != nil {
-		return ktrdr.Errorf(ktrdr.CodeInvalid, "%s: %w", files.Model.Name, err)
 	}
 	a.trader.overrides = overrides(files.Costs)
 	if a.seen, err = a.in.symbols(ctx, files.Bars); err != nil {

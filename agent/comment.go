@@ -29,25 +29,17 @@ func (r assessmentRunner) comment(ctx context.Context, t *worker.Task, spec rese
 		return json.Marshal(final)
 	}
 	tools := &opinionTools{}
-	k := &talk{
-		task: t, access: r.access, tools: tools,
-		ask: asks(t.Operation, t.Epoch, "assessor", spec.Model, spec.Budget, r.access.Wait),
-	}
 	message, err := figures(spec, final)
 	if err != nil {
 		return nil, err
 	}
-	k.begin(assessPrompt, message)
-	err = k.run(ctx)
-	u, none := errors.AsType[*unanswered](err)
+	k := r.access.talk(t, tools, "assessor", spec.Model, spec.Budget)
+	final.Instead, err = k.hold(ctx, assessPrompt, message)
 	switch {
-	case none:
-		final.Instead = u.why
-		r.access.missed(ctx, t.Operation, spec.Model, u.why)
-	case err != nil && ctx.Err() != nil:
-		return nil, t.Interrupted(ctx, int64(k.state.Turns), k.state)
 	case err != nil:
 		return nil, err
+	case final.Instead != "":
+		r.access.missed(ctx, t.Operation, spec.Model, final.Instead)
 	default:
 		tools.given.into(&final)
 		final.Assessor, final.Prompt = k.answeredBy(), assessPrompt

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -98,20 +97,10 @@ func (r designRunner) ask(ctx context.Context, t *worker.Task, spec research.Des
 		return &research.Design{Instead: why}, nil
 	}
 	tools := &designTools{spec: spec, stats: stats, past: past}
-	k := &talk{
-		task: t, access: r.access, tools: tools,
-		ask: asks(t.Operation, t.Epoch, "designer", spec.Model, spec.Budget, r.access.Wait),
-	}
-	k.begin(designPrompt, goal(spec))
-	err := k.run(ctx)
-	u, none := errors.AsType[*unanswered](err)
-	switch {
-	case none:
-		return &research.Design{Instead: u.why, Decisions: k.state.Decisions}, nil
-	case err != nil && ctx.Err() != nil:
-		return nil, t.Interrupted(ctx, int64(k.state.Turns), k.state)
-	case err != nil:
-		return nil, err
+	k := r.access.talk(t, tools, "designer", spec.Model, spec.Budget)
+	why, err := k.hold(ctx, designPrompt, goal(spec))
+	if err != nil || why != "" {
+		return &research.Design{Instead: why, Decisions: k.state.Decisions}, err
 	}
 	d := &tools.saved
 	d.Designer, d.Prompt, d.Decisions = k.answeredBy(), designPrompt, k.state.Decisions

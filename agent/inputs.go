@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,18 @@ func (in *inputs) read(ctx context.Context, a ktrdr.Artifact) ([]byte, error) {
 	}
 	b, err := io.ReadAll(r)
 	return b, errors.Join(err, r.Close())
+}
+
+func (in *inputs) model(ctx context.Context, a ktrdr.Artifact) (*train.TrainedModel, error) {
+	file, err := in.read(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	m, err := train.Decode(bytes.NewReader(file))
+	if err != nil {
+		return nil, ktrdr.Errorf(ktrdr.CodeInvalid, "%s: %w", a.Name, err)
+	}
+	return m, nil
 }
 
 func (in *inputs) bars(ctx context.Context, want jobs.Bars) (*market.Bars, error) {

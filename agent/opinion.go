@@ -97,16 +97,11 @@ func contradicts(given []research.Hypothesis, code string) bool {
 	})
 }
 
-func adviceOn(code string) (advice, bool) {
-	a, ok := advices[meaning(code)]
-	return a, ok
-}
-
 const most = 3
 
 // advise adds what follows from a code, unless it was said.
 func advise(a *research.Assessment, code string) {
-	tip, ok := adviceOn(code)
+	tip, ok := advices[meaning(code)]
 	if !ok || len(a.Suggestions) >= most || slices.Contains(a.Suggestions, tip.suggestion) || contradicts(a.Hypotheses, code) {
 		return
 	}

@@ -27,7 +27,7 @@ func TestAdvice_ThereIsSomeForEveryRefusal(t *testing.T) {
 		t.Errorf("%d codes, want ten of the gates and nine of the verdict", len(codes))
 	}
 	for _, code := range codes {
-		a, ok := adviceOn(code)
+		a, ok := advices[meaning(code)]
 		if !ok || a.suggestion == "" || a.hypothesis.Text == "" || a.hypothesis.Rationale == "" {
 			t.Errorf("the advice on %s is %+v", code, a)
 		}

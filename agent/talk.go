@@ -62,6 +62,20 @@ type unanswered struct{ why string }
 
 func (u *unanswered) Error() string { return u.why }
 
+// hold has the talk from its opening, or where it was stopped, to its end. why
+// says why no model could do it; it is empty when one did.
+func (k *talk) hold(ctx context.Context, name, message string) (why string, err error) {
+	k.begin(name, message)
+	err = k.run(ctx)
+	if u, none := errors.AsType[*unanswered](err); none {
+		return u.why, nil
+	}
+	if err != nil && ctx.Err() != nil {
+		err = k.task.Interrupted(ctx, int64(k.state.Turns), k.state)
+	}
+	return "", err
+}
+
 // begin opens the talk, or takes up the one that was snapshotted. A snapshot of
 // other words is of no use.
 func (k *talk) begin(name, message string) {

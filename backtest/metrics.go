@@ -94,7 +94,7 @@ func Measure(equity []float64, trades []Trade, barsPerYear float64) (Metrics, er
 	if periods := len(equity) - 1; periods > 0 {
 		held := 0
 		for k := range trades {
-			held += trades[k].bars()
+			held += trades[k].Bars()
 		}
 		m.Exposure = num.Finite(float64(held) / float64(periods))
 	}

@@ -22,6 +22,15 @@ func (c *checks) check(code Code, value *float64, limit float64, ok func(value, 
 	*c = append(*c, r)
 }
 
+// not adds a check that something is not so.
+func (c *checks) not(code Code, is bool, bad, good string) {
+	value, text := 0.0, good
+	if is {
+		value, text = 1, bad
+	}
+	c.check(code, &value, 0, atMost, text, "")
+}
+
 // passed says whether the named checks passed; without names, whether all did.
 func (c checks) passed(codes ...Code) bool {
 	return !slices.ContainsFunc(c, func(r Reason) bool {
@@ -44,9 +53,8 @@ func above(value, limit float64) bool   { return value > limit }
 // strategy makes the checks that do not depend on the number of trials.
 func (j *judge) strategy() {
 	test, f, r := &j.c.Test, &j.v.Figures, &j.rules
-	j.check(NotRuined, oneIf(test.Ruined), 0, atMost, say(test.Ruined, "the account lost all its capital", "the account kept its capital"), "")
-	j.check(NotCollapsed, oneIf(j.c.Collapsed), 0, atMost,
-		say(j.c.Collapsed, "the model gives almost always the same answer", "the model gives different answers"), "")
+	j.not(NotRuined, test.Ruined, "the account lost all its capital", "the account kept its capital")
+	j.not(NotCollapsed, j.c.Collapsed, "the model gives almost always the same answer", "the model gives different answers")
 	j.check(EnoughTrades, count(len(test.Trades)), float64(r.MinTrades), atLeast,
 		fmt.Sprintf("%s on the test part; at least %d are needed", text.Counted(len(test.Trades), "trade"), r.MinTrades), "")
 
@@ -88,20 +96,6 @@ func (j *judge) luck() {
 }
 
 func count(n int) *float64 { return num.Finite(float64(n)) }
-
-func oneIf(b bool) *float64 {
-	if b {
-		return count(1)
-	}
-	return count(0)
-}
-
-func say(b bool, yes, no string) string {
-	if b {
-		return yes
-	}
-	return no
-}
 
 func show(x *float64) string {
 	if x == nil {

@@ -34,7 +34,7 @@ type Confirmation struct {
 // Confirm judges the holdout of a finalist. before counts the looks at the same
 // market's holdout before this one. A check that cannot be made fails.
 func Confirm(holdout Part, before int, rules Rules) Confirmation {
-	rules = rules.complete()
+	rules = rules.WithDefaults()
 	c := Confirmation{
 		Before: max(before, 0), Cost: LookCost(before),
 		Holdout: Versus(holdout.Returns, holdout.Hold, holdout.BarsPerYear),

@@ -47,10 +47,7 @@ func CostsOf(trades []backtest.Trade, multipliers ...float64) Costs {
 	}
 	c.Curve = make([]CostPoint, len(multipliers))
 	for i, m := range multipliers {
-		c.Curve[i] = CostPoint{Multiplier: m, Net: c.at(m)}
+		c.Curve[i] = CostPoint{Multiplier: m, Net: c.Gross - float64(m*c.Costs)}
 	}
 	return c
 }
-
-// at is what would have been left at a multiple of the costs.
-func (c *Costs) at(multiplier float64) float64 { return c.Gross - float64(multiplier*c.Costs) }

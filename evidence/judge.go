@@ -22,7 +22,7 @@ var multipliers = []float64{0, 0.5, 1, 1.5, 2, 3}
 // Judge makes every check of the test part. A check that cannot be made fails.
 // Judge never sees the holdout: [Confirm] does.
 func Judge(c Case, rules Rules) Verdict {
-	j := judge{c: c, rules: rules.complete()}
+	j := judge{c: c, rules: rules.WithDefaults()}
 	j.measure()
 	j.strategy()
 	j.luck()

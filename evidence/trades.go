@@ -36,7 +36,7 @@ func TradesOf(trades []backtest.Trade, bars int) Trades {
 		t := &trades[k]
 		s.Net += t.Net
 		best = max(best, t.Net)
-		s.HeldBars += held(t)
+		s.HeldBars += t.Bars()
 		if v := t.Quantity * t.EntryPrice; v > 0 {
 			returns = append(returns, t.Net/v)
 		}
@@ -58,16 +58,6 @@ func TradesOf(trades []backtest.Trade, bars int) Trades {
 	}
 	s.spread(returns)
 	return s
-}
-
-// held is in how many bars the position was held for some time. A bar at whose
-// open a signal closed it is not one of them.
-func held(t *backtest.Trade) int {
-	n := int(t.ExitBar - t.EntryBar)
-	if t.Reason != backtest.OnSignal {
-		n++
-	}
-	return n
 }
 
 // spread sets what follows from the trades' returns.

@@ -77,19 +77,6 @@ func TestFit_KnowsNothingOfOtherRows(t *testing.T) {
 	}
 }
 
-func TestFitAll_ScalesSeveralSymbolsAlike(t *testing.T) {
-	s := parse(t, raw("roc: {type: roc}", "roc", "minmax", mlp))
-	calm, wild := build(t, s, data(t, s, 300, 1)), build(t, s, data(t, s, 300, 2))
-	for i := range wild.X {
-		wild.X[i] *= 10
-	}
-	n := feature.FitAll([]*feature.Matrix{calm, wild}, [][]int32{rowsOf(calm, 0, 300), rowsOf(wild, 0, 300)})
-	alone := feature.Fit(wild, rowsOf(wild, 0, 300))
-	if !reflect.DeepEqual(n, alone) {
-		t.Errorf("scales of both %+v, want those of the wider one %+v", n, alone)
-	}
-}
-
 func TestNorm_SurvivesJSONAndRefusesOtherFeatures(t *testing.T) {
 	s := example(t, "return_regression")
 	m := build(t, s, data(t, s, 400, 4))

@@ -3,6 +3,7 @@ package feature
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/ktrdr/ktrdr/strategy"
 )
@@ -103,7 +104,7 @@ func (r *InputReport) sets(s *strategy.Strategy, m *Matrix, rows []int32) {
 			width := len(s.FuzzySets[in.Set].Members)
 			dead := 0
 			for _, i := range rows {
-				if silent(m.Row(int(i))[k : k+width]) {
+				if !slices.ContainsFunc(m.Row(int(i))[k:k+width], func(v float32) bool { return v >= faint }) {
 					dead++
 				}
 			}
@@ -116,15 +117,6 @@ func (r *InputReport) sets(s *strategy.Strategy, m *Matrix, rows []int32) {
 			}
 		}
 	}
-}
-
-func silent(x []float32) bool {
-	for _, v := range x {
-		if v >= faint {
-			return false
-		}
-	}
-	return true
 }
 
 func (r *InputReport) labels(names []string, counts []int) {

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ktrdr/ktrdr/designer"
 	"github.com/ktrdr/ktrdr/indicator"
 	"github.com/ktrdr/ktrdr/instrument"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/llm"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/strategy"
@@ -69,11 +71,7 @@ var designTable = []tool{
 const saveTool = "save_strategy"
 
 func exampleNames() string {
-	var names []string
-	for _, e := range strategy.Examples() {
-		names = append(names, fmt.Sprintf("%q", e.Name))
-	}
-	return strings.Join(names, ",")
+	return strings.Join(text.Map(strategy.Examples(), func(e strategy.Example) string { return strconv.Quote(e.Name) }), ",")
 }
 
 func (t *designTools) list() (all []llm.Tool) {

@@ -33,10 +33,7 @@ func (k Known) Nearest(symbol string) string {
 	if k.knows(symbol) {
 		return ""
 	}
-	var names []string
-	for _, s := range k.Series {
-		names = append(names, s.Symbol)
-	}
+	names := text.Map(k.Series, func(s KnownSeries) string { return s.Symbol })
 	slices.Sort(names)
 	return text.Nearest(symbol, names)
 }

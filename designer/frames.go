@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/market"
 	"github.com/ktrdr/ktrdr/strategy"
 )
@@ -99,10 +100,7 @@ func (f *frame) writeTimeframes(b *strings.Builder, g *Genome) {
 		fmt.Fprintf(b, "  timeframes: {mode: single, timeframe: %q}\n", string(f.brief.Timeframe))
 		return
 	}
-	quoted := make([]string, len(used))
-	for i, x := range used {
-		quoted[i] = strconv.Quote(string(f.timeframe(x)))
-	}
+	quoted := text.Map(used, func(x int) string { return strconv.Quote(string(f.timeframe(x))) })
 	fmt.Fprintf(b, "  timeframes: {mode: multi_timeframe, timeframes: [%s], base_timeframe: %q}\n", strings.Join(quoted, ", "),
 		string(f.brief.Timeframe))
 }

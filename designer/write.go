@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
@@ -68,11 +69,7 @@ func (f *frame) writeData(b *strings.Builder, g *Genome) {
 	if len(f.brief.Symbols) == 1 {
 		fmt.Fprintf(b, "  symbols: {mode: single, symbol: %q}\n", f.brief.Symbols[0])
 	} else {
-		quoted := make([]string, len(f.brief.Symbols))
-		for i, s := range f.brief.Symbols {
-			quoted[i] = strconv.Quote(s)
-		}
-		fmt.Fprintf(b, "  symbols: {mode: multi_symbol, symbols: [%s]}\n", strings.Join(quoted, ", "))
+		fmt.Fprintf(b, "  symbols: {mode: multi_symbol, symbols: [%s]}\n", strings.Join(text.Map(f.brief.Symbols, strconv.Quote), ", "))
 	}
 	f.writeTimeframes(b, g)
 	fmt.Fprintf(b, "  history_required: %d\n", max(50, f.warmUp(g)))
@@ -161,12 +158,8 @@ func (f *frame) writeModel(b *strings.Builder, g *Genome) {
 			g.Model, g.Sequence, g.Hidden[0], g.Dropout)
 		return
 	}
-	widths := make([]string, len(g.Hidden))
-	for i, n := range g.Hidden {
-		widths[i] = strconv.Itoa(n)
-	}
 	fmt.Fprintf(b, "model: {type: mlp, architecture: {hidden_layers: [%s], activation: relu, dropout: %v}}\n",
-		strings.Join(widths, ", "), g.Dropout)
+		strings.Join(text.Map(g.Hidden, strconv.Itoa), ", "), g.Dropout)
 }
 
 func (f *frame) writeDecisions(b *strings.Builder, g *Genome) {

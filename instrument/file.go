@@ -165,10 +165,7 @@ func (p *fileParser) costs(n ast.Node, path string) *Costs {
 
 // nearest suggests the key that a misspelt one is nearest to, or lists all.
 func nearest(name string, known []key) string {
-	var all []string
-	for _, k := range known {
-		all = append(all, k.name)
-	}
+	all := text.Map(known, func(k key) string { return k.name })
 	if best := text.Nearest(name, all); best != "" {
 		return "; did you mean " + best + "?"
 	}

@@ -235,10 +235,7 @@ func Decide(p *Prices, known []Known) (Assignment, error) {
 func (d Assignment) String() string {
 	switch {
 	case len(d.Same) > 1:
-		names := make([]string, len(d.Same))
-		for i, m := range d.Same {
-			names[i] = m.Series
-		}
+		names := text.Map(d.Same, func(m Match) string { return m.Series })
 		return fmt.Sprintf("%v; it shows that %s are one market", d.Same[0], text.List(names, "and"))
 	case len(d.Same) == 1:
 		return d.Same[0].String()

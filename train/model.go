@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/ktrdr/ktrdr/feature"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/strategy"
 )
@@ -112,10 +113,7 @@ func (m *TrainedModel) decode(meta map[string]string) error {
 
 // check refuses parts that do not belong together.
 func (m *TrainedModel) check() error {
-	var features []string
-	for _, id := range m.Strategy.Features() {
-		features = append(features, string(id))
-	}
+	features := text.Strings(m.Strategy.Features())
 	if !slices.Equal(features, m.Info.Features) {
 		return fmt.Errorf("its features are %v, and its strategy has %v", m.Info.Features, features)
 	}

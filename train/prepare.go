@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr/feature"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/strategy"
 )
@@ -108,9 +109,8 @@ type builder struct {
 }
 
 func newBuilder(s *strategy.Strategy, data []Series, opt Options) *builder {
-	ds := &Dataset{Classes: s.Training.Labels.Classes(), strategy: s.Hash(), options: opt}
-	for _, id := range s.Features() {
-		ds.Features = append(ds.Features, string(id))
+	ds := &Dataset{
+		Features: text.Strings(s.Features()), Classes: s.Training.Labels.Classes(), strategy: s.Hash(), options: opt,
 	}
 	b := &builder{s: s, opt: opt, ds: ds, matrix: &feature.Matrix{}}
 	for _, d := range data {

@@ -25,13 +25,13 @@ func Mismatch(base, higher *market.Bars, span strategy.Span) *Finding {
 	}
 	switch {
 	case c.Share() > bareShare:
-		return found(true, "%s: %.0f %% of %d bars of %s have no %s bar that is up to date: the %s bars reach %s, the %s bars %s; choose dates that "+
-			"both have, import %s bars of the same time, or make them with `ktrdr data resample %s %s %s`",
+		return found(true, "%s: %.0f %% of %d bars of %s have no %s bar that is up to date: the %s bars reach %s, the %s bars %s; choose dates "+
+			"that both have, import %s bars of the same time, or make them with `ktrdr data resample %s %s %s`",
 			base.Symbol, 100*c.Share(), c.Rows, base.Timeframe, higher.Timeframe, base.Timeframe, reach(base), higher.Timeframe, reach(higher),
 			higher.Timeframe, base.Symbol, base.Timeframe, higher.Timeframe)
 	case c.Apart > apartShare:
-		return found(true, "%s: the %s and the %s bars are not the same market: where both close, their prices differ by %.0f %% (median); import "+
-			"one of them again, or make the longer ones with `ktrdr data resample %s %s %s`",
+		return found(true, "%s: the %s and the %s bars are not the same market: where both close, their prices differ by %.0f %% (median); "+
+			"import one of them again, or make the longer ones with `ktrdr data resample %s %s %s`",
 			base.Symbol, base.Timeframe, higher.Timeframe, 100*c.Apart, base.Symbol, base.Timeframe, higher.Timeframe)
 	case c.Bare > 0:
 		return found(false, "%s: %d of %d bars of %s have no %s bar that is up to date and are left out: the %s bars reach %s",

@@ -62,7 +62,6 @@ func figures(spec research.AssessmentSpec, a research.Assessment) (string, error
 	return "The research:\n" + toolText(text), err
 }
 
-// opinionTools is the one tool of an assessor.
 type opinionTools struct{ given modelOpinion }
 
 type modelOpinion struct {

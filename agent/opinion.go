@@ -99,7 +99,6 @@ func contradicts(given []research.Hypothesis, code string) bool {
 
 const most = 3
 
-// advise adds what follows from a code, unless it was said.
 func advise(a *research.Assessment, code string) {
 	tip, ok := advices[meaning(code)]
 	if !ok || len(a.Suggestions) >= most || slices.Contains(a.Suggestions, tip.suggestion) || contradicts(a.Hypotheses, code) {

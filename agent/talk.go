@@ -193,7 +193,6 @@ func (k *talk) heard(a llm.Answer) (done bool, err error) {
 	return false, nil
 }
 
-// answeredBy is the model that gave the last answer.
 func (k *talk) answeredBy() string {
 	for _, d := range slices.Backward(k.state.Decisions) {
 		if d.Decision == llm.Answered || d.Decision == llm.Recalled {

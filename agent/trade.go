@@ -99,7 +99,6 @@ func (t trader) holdout(seen, sealed []train.Series, from time.Time) (evidence.P
 	return t.trade(all, span)
 }
 
-// stored is what a backtest of the model on these symbols showed.
 func (t trader) stored(data []train.Series, file []byte) (evidence.Part, error) {
 	run, err := backtest.DecodePortfolio(file)
 	if err != nil {

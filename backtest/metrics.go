@@ -102,7 +102,6 @@ func Measure(equity []float64, trades []Trade, barsPerYear float64) (Metrics, er
 	return m, nil
 }
 
-// returns sets what follows from the returns per bar.
 func (m *Metrics) returns(r moments, barsPerYear float64) {
 	if r.N < 1 {
 		return
@@ -162,7 +161,6 @@ func (m *Metrics) drawdown(equity []float64) {
 	}
 }
 
-// turnover sets the traded value over the mean equity.
 func (m *Metrics) turnover(equity []float64, trades []Trade) {
 	var sum, traded float64
 	for _, x := range equity {

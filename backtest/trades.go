@@ -6,7 +6,6 @@ import (
 	"github.com/ktrdr/ktrdr/num"
 )
 
-// tally sums up trades of one kind.
 type tally struct {
 	n                   int
 	net, hours, extreme float64
@@ -24,7 +23,6 @@ func (a *tally) add(net, hours float64) {
 // mean is a sum over the trades, or nothing when there are none.
 func (a *tally) mean(sum float64) *float64 { return num.Finite(sum / float64(a.n)) }
 
-// trades sets what follows from the trades alone.
 func (m *Metrics) trades(trades []Trade) {
 	var all, wins, losses tally
 	for k := range trades {

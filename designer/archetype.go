@@ -7,7 +7,6 @@ import (
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-// archetype is a design to begin with.
 type archetype struct {
 	name     string
 	idea     Family

@@ -22,7 +22,6 @@ func (k Known) text() string {
 	return strings.Join(list, ", ")
 }
 
-// knows says whether the library has a symbol, however it is written.
 func (k Known) knows(symbol string) bool {
 	return slices.ContainsFunc(k.Series, func(s KnownSeries) bool { return squash(s.Symbol) == squash(symbol) })
 }
@@ -244,7 +243,6 @@ func shouted(text string) bool {
 	return loud > quiet && words > 1
 }
 
-// money says whether a word is a currency, a coin or a metal.
 func money(word string) bool {
 	return slices.Contains(fiat, strings.ToUpper(word)) || slices.Contains(coins, strings.ToUpper(word))
 }

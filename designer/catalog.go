@@ -35,7 +35,6 @@ type reading struct {
 	settings  func(period int) []setting
 }
 
-// setting is a parameter as a strategy writes it.
 type setting struct{ name, value string }
 
 func period(n int) []setting { return []setting{{"period", strconv.Itoa(n)}} }

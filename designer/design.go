@@ -41,7 +41,6 @@ const (
 	rivals        = 3 // that a parent must beat
 )
 
-// mostAttempts bounds the search for a design that memory does not have.
 const mostAttempts = 200
 
 // Design proposes the strategy at a place of a run: the index'th of a

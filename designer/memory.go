@@ -101,7 +101,6 @@ func unit(x float64) float64 {
 	return max(0, min(1, x))
 }
 
-// known is an experiment that can be a parent.
 type known struct {
 	Experiment
 	genome Genome
@@ -202,7 +201,6 @@ func genomeOf(s *strategy.Strategy) *Genome {
 	return &g
 }
 
-// geneOf is the input that a column of a strategy comes from.
 func geneOf(s *strategy.Strategy, c strategy.Column) (Gene, bool) {
 	ind := s.Indicators[c.Ref.Indicator]
 	_, output, _ := strings.Cut(c.Ref.Name, ".")

@@ -23,7 +23,6 @@ var (
 	links = []string{"and", "or", "plus"}
 )
 
-// mention is a timeframe that a text names.
 type mention struct {
 	timeframe market.Timeframe
 	from, to  int  // its words, the last excluded

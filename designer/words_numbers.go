@@ -215,7 +215,6 @@ func numeral(word string) (float64, bool) {
 	return x, err == nil && digit(w[0]) && len(w) < 12
 }
 
-// plainNumber says whether a word is a number and nothing else.
 func plainNumber(word string) bool {
 	_, ok := numeral(word)
 	return ok && !strings.ContainsAny(word, "%<>=")

@@ -38,7 +38,6 @@ func (c checks) passed(codes ...Code) bool {
 	})
 }
 
-// firstFailure is the text of the first check that failed.
 func (c checks) firstFailure() string {
 	if i := slices.IndexFunc(c, func(r Reason) bool { return !r.Passed }); i >= 0 {
 		return c[i].Text

@@ -56,7 +56,6 @@ func Confirm(holdout Part, before int, rules Rules) Confirmation {
 	return c
 }
 
-// check makes the checks of the holdout.
 func (c *Confirmation) check(trades int, rules Rules) checks {
 	var made checks
 	s := &c.Holdout.Sharpe
@@ -80,7 +79,6 @@ func (c *Confirmation) estimate(s selection, unit float64) {
 	c.High = num.Finite(max(unit*s.high(), ratio))
 }
 
-// plainInterval sets the interval of a look that failed.
 func (c *Confirmation) plainInterval(holdout *Part) {
 	ratio := c.Holdout.Sharpe.Ratio()
 	if ratio == nil {

@@ -84,7 +84,6 @@ func Versus(returns, hold []float64, barsPerYear float64) Comparison {
 	return c
 }
 
-// regress sets alpha and beta by least squares.
 func (c *Comparison) regress(s, m sample) {
 	spread, cross := m.deviation*m.deviation*(m.n-1), 0.0
 	for i, v := range s.x {

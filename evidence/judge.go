@@ -75,7 +75,6 @@ func WeakerZ(sharpeZ, alphaZ *float64) *float64 {
 	return num.Finite(min(*sharpeZ, *alphaZ))
 }
 
-// conclude draws the level and the summary from the checks.
 func (j *judge) conclude() {
 	v := &j.v
 	v.Finalist = j.passed()

@@ -178,7 +178,6 @@ func (m *Matrix) judge() {
 	}
 }
 
-// count notes which features of a row are missing.
 func (m *Matrix) count(i int) {
 	for k, v := range m.Row(i) {
 		if v-v != 0 {

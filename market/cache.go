@@ -48,7 +48,6 @@ const (
 // Suffix ends the name of a bars file.
 const Suffix = ".bars"
 
-// header is what a bars file says of itself.
 type header struct {
 	bars      int
 	hash      [32]byte
@@ -77,7 +76,6 @@ func (h header) encode() []byte {
 	return b
 }
 
-// decodeHeader reads a header and checks it against the size of its file.
 func decodeHeader(b []byte, size int64) (h header, err error) {
 	switch {
 	case len(b) < headerSize:

@@ -121,7 +121,6 @@ func (c *csvReader) read() error {
 	return nil
 }
 
-// row reads one row, or notes why it cannot be read.
 func (c *csvReader) row(line []byte) {
 	var b Bar
 	var f fields

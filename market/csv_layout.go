@@ -86,7 +86,6 @@ func layoutOf(line []byte) (l layout, header bool, err error) {
 	return l, false, nil
 }
 
-// separator is the one of tab, semicolon and comma that the line has most of.
 func separator(line []byte) byte {
 	best := byte(',')
 	for _, c := range []byte{';', '\t'} {

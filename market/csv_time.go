@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// stamp is a time as a file gives it.
 type stamp struct {
 	sec    int64 // Unix seconds
 	zoned  bool  // the text named its zone

@@ -34,7 +34,6 @@ func weekdays(step int64) session {
 	return sessionOf(step, func(i int) bool { return int64(i)*step < 5*day })
 }
 
-// sessionOf is open at the places of the week that open names.
 func sessionOf(step int64, open func(place int) bool) session {
 	n := int(week / step)
 	s := session{step: step, before: make([]int, n+1)}
@@ -54,7 +53,6 @@ func (s session) missing(a, b int64) int {
 	return s.upTo(last) - s.upTo(first)
 }
 
-// upTo counts the open places from firstMonday to t.
 func (s session) upTo(t int64) int {
 	n := len(s.before) - 1
 	weeks := floor(t, week) / week

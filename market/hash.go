@@ -43,7 +43,6 @@ func (b *Bars) Hash() [32]byte {
 	return [32]byte(h.Sum(nil))
 }
 
-// flushed hands buf to h when it is full.
 func flushed(h hash.Hash, buf []byte) []byte {
 	if len(buf) < cap(buf) {
 		return buf

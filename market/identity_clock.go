@@ -54,7 +54,6 @@ type season uint8
 
 const seasons = 1 << len(summerTimes)
 
-// seasonsAt gives the season of each of the ascending instants t.
 func seasonsAt(t []int64) []season {
 	at := make([]season, len(t))
 	for i, x := range t {

@@ -110,7 +110,6 @@ func levels(coarser Timeframe) []Timeframe {
 	return all
 }
 
-// setting is one way to lay the times of two series over each other.
 type setting struct {
 	offset int64 // seconds, added to the times of the second series
 	clocks clocks

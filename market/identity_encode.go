@@ -44,7 +44,6 @@ func EncodePrices(p *Prices) []byte {
 	return b
 }
 
-// appendDistances writes the distances between instants as runs.
 func appendDistances(b []byte, t []int64) []byte {
 	unit := int64(0)
 	for i := 1; i < len(t); i++ {
@@ -127,7 +126,6 @@ func (r *pricesReader) number(name string, limit uint64) int64 {
 	return int64(v)
 }
 
-// signed reads a signed varint whose size is at most limit.
 func (r *pricesReader) signed(name string, limit int64) int64 {
 	v, n := binary.Varint(r.rest)
 	if n <= 0 || v > limit || v < -limit {

@@ -121,7 +121,6 @@ func (p *overlay) scan(offset int64) []moments {
 // within is v where it lies between -limit and limit, else the nearer of them.
 func within(v, limit float64) float64 { return max(-limit, min(limit, v)) }
 
-// moments are the sums of which a correlation is made.
 type moments struct {
 	n                int
 	exact            int // returns whose last closes fall on the same instant

@@ -89,7 +89,6 @@ func (p *overlay) likeness(s setting) Likeness {
 	}
 }
 
-// scans holds what each offset gives in each piece.
 type scans map[int64][]moments
 
 // scanAll scans the offsets, and those that the clocks make of them, unless they
@@ -114,7 +113,6 @@ func (s scans) inSetting(at setting) (of [seasons][]moments) {
 	return of
 }
 
-// total adds up the pieces in a setting.
 func (p *overlay) total(all scans, at setting) moments {
 	var sum moments
 	of := all.inSetting(at)

@@ -127,7 +127,6 @@ func (r *rows) own() {
 	}
 }
 
-// permute brings the rows into the order that at names, column by column.
 func (r *rows) permute(at []int32) {
 	r.Time = permuted(r.Time, at)
 	for _, c := range r.columns() {

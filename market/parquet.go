@@ -75,7 +75,6 @@ func (p *parquetReader) read(r io.ReaderAt, size int64) (err error) {
 	return nil
 }
 
-// parquetColumns finds the column of each role among those at the top.
 func parquetColumns(f *parquet.File) (map[role]*parquet.Column, error) {
 	var names []string
 	var leaves []*parquet.Column
@@ -233,7 +232,6 @@ func appendPage[T int64 | float64](dst []T, page parquet.Page, missing T) ([]T, 
 	}
 }
 
-// appendAll appends values of one type to a slice of another.
 func appendAll[T int64 | float64, V int32 | int64 | float32 | float64](dst []T, values []V) []T {
 	dst = slices.Grow(dst, len(values))
 	for _, v := range values {
@@ -242,7 +240,6 @@ func appendAll[T int64 | float64, V int32 | int64 | float32 | float64](dst []T, 
 	return dst
 }
 
-// one is the value as a number.
 func one[T int64 | float64](v parquet.Value, missing T) T {
 	switch v.Kind() {
 	case parquet.Double:

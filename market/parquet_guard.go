@@ -87,7 +87,6 @@ func (g guard) column(meta *format.ColumnMetaData) error {
 	return nil
 }
 
-// pageHeader reads the page header at a place, and gives its length.
 func (g guard) pageHeader(at, end int64) (h format.PageHeader, n int64, err error) {
 	for _, size := range []int64{512, maxPageHeader} { // few are longer than a hundred bytes
 		b := make([]byte, min(size, end-at))
@@ -106,7 +105,6 @@ func (g guard) pageHeader(at, end int64) (h format.PageHeader, n int64, err erro
 	return h, 0, errDamaged
 }
 
-// page checks that a page holds what its header promises.
 func (g guard) page(h format.PageHeader, codec format.CompressionCodec, at, end int64) error {
 	packed, unpacked := int64(h.CompressedPageSize), int64(h.UncompressedPageSize)
 	values, levels := int64(0), int64(0)
@@ -162,7 +160,6 @@ func (g guard) unpacks(codec format.CompressionCodec, r io.Reader, want int64) e
 	return fmt.Errorf("the Parquet file is compressed by %s; write it with snappy, zstd or gzip", codec)
 }
 
-// holds checks that r has n bytes.
 func holds(r io.Reader, n int64) error {
 	got, err := io.Copy(io.Discard, io.LimitReader(r, n+1))
 	if err != nil {
@@ -210,7 +207,6 @@ func (w *compactWalk) structure(depth int) bool {
 	}
 }
 
-// value steps over a value of a kind.
 func (w *compactWalk) value(kind byte, depth int) bool {
 	switch kind {
 	case 1, 2, 3: // boolean in a list, byte

@@ -90,7 +90,6 @@ func infer(t []int64) (Timeframe, time.Duration) {
 	return "", time.Duration(usual) * time.Second
 }
 
-// tally counts values of which most are equal to the one before.
 type tally struct {
 	counts map[int64]int
 	last   int64
@@ -105,7 +104,6 @@ func (t *tally) add(v int64) {
 	t.run++
 }
 
-// enter writes the run into the counts.
 func (t *tally) enter() {
 	if t.run == 0 {
 		return

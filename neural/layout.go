@@ -36,7 +36,6 @@ func (t tensor) size() int { return t.rows * t.stride }
 // reach is the number of columns up to the last one that is not padding.
 func (t tensor) reach() int { return t.stride - t.stride/t.gates + t.out/t.gates }
 
-// count is the number of values, padding left out.
 func (t tensor) count() int { return max(t.in, 1) * t.out }
 
 // shape is torch's: (out, in), or (out) for a bias.

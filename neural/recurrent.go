@@ -121,7 +121,6 @@ func (r *recurrent) forward(p *pass, in []float32, stride int, keys func() uint6
 	return r.output(rows, keys != nil)
 }
 
-// raw is what the layer gives before dropout.
 func (r *recurrent) raw(rows int) []float32 {
 	step := rows * r.width
 	if r.top {

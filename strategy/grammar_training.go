@@ -135,7 +135,6 @@ func (e *EarlyStopping) grammar() shape {
 	}}
 }
 
-// volatility is the measure of a triple barrier by its name in the grammar.
 type volatility struct{ into *label.Volatility }
 
 var volatilityNames = []string{label.RangeVolatility: "atr", label.ReturnVolatility: "ewm"}
@@ -174,7 +173,6 @@ func (s cusum) tree() any {
 
 func (s cusum) schema() *schema { return s.number(&label.CUSUM{}).schema() }
 
-// classWeights is auto, none, or a list.
 type classWeights struct{ t *Training }
 
 func (s classWeights) list() list[float64] {

@@ -41,7 +41,6 @@ func (b *best) see(epoch int, value float64, minDelta float64, net *neural.Net) 
 	}
 }
 
-// monitor is what the best epoch is chosen by.
 func monitor(t strategy.Training) strategy.Monitor {
 	if t.EarlyStopping.Monitor == "" {
 		return strategy.ValidationLoss

@@ -83,7 +83,6 @@ func modelInfo(net *neural.Net) ModelInfo {
 	}
 }
 
-// answers are the outputs of a network for rows of the dataset.
 func (r *Run) answers(net *neural.Net, rows []int32) ([]float32, error) {
 	out := make([]float32, len(rows)*net.Spec().Outputs)
 	return out, neural.NewPredictor(net, 0).Predict(&r.ds.Table, rows, out)

@@ -17,7 +17,6 @@ const (
 	bins     = 64     // how finely the range of a feature is looked at
 )
 
-// survey looks at the features of the training samples, one at a time.
 type survey struct {
 	ds *Dataset
 	x  []float64 // the feature under review

@@ -99,7 +99,6 @@ const (
 
 var partNames = [...]string{"training", "validation", "test"}
 
-// checkSamples looks at how many samples there are, and of what.
 func (p *Preflight) checkSamples(classes []string, weights int) {
 	train := p.Parts[0]
 	if train.Samples < LeastTraining {
@@ -120,7 +119,6 @@ func (p *Preflight) checkSamples(classes []string, weights int) {
 	}
 }
 
-// checkMix looks at the classes of the labels.
 func (p *Preflight) checkMix(classes []string) {
 	train := p.Parts[0]
 	occurring := 0

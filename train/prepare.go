@@ -235,7 +235,6 @@ func (b *builder) writeLabels() {
 	}
 }
 
-// checkParts refuses a part that was asked for and has no samples.
 func (b *builder) checkParts(s Split) error {
 	asked := [3]bool{true, s.Test > s.Validation, s.End > s.Test}
 	var errs []error

@@ -60,7 +60,6 @@ func answerShares(outputs []float32, classes int) []float64 {
 
 func collapsed(shares []float64) bool { return slices.Max(shares) > collapsedAt }
 
-// scoreClasses judges the outputs for rows of a classification.
 func scoreClasses(ds *Dataset, rows []int32, outputs []float32) *TestMetrics {
 	n := len(ds.Classes)
 	confusion := make([][]int, n)
@@ -166,7 +165,6 @@ func orZero(x *float64) float64 {
 	return *x
 }
 
-// scoreRegression judges the forecasts for rows of a regression.
 func scoreRegression(ds *Dataset, rows []int32, outputs []float32, loss neural.LossSpec) *TestMetrics {
 	trainingMean, up := ds.targets(ds.Train)
 	upMost := up > 0.5

@@ -22,7 +22,6 @@ func main() {
 	}
 }
 
-// files are the names and texts of what is generated.
 func files() map[string]string {
 	avx2, avx512, rest := newFile(), newFile(), newFile()
 	avx2.gemm("gemmAVX2", "Y", 32)
@@ -131,7 +130,6 @@ func (f *file) free(rs ...reg) {
 	}
 }
 
-// constant is a vector of four equal 64-bit words in read-only memory.
 type constant struct {
 	name string
 	bits uint64

@@ -27,14 +27,14 @@ type Limits struct {
 // Position is a place in a text, from 1.
 type Position struct{ Line, Column int }
 
-// Error is what is wrong with a file, and where.
-type Error struct {
+// FileError is what is wrong with a file, and where.
+type FileError struct {
 	Position
 	Message string
 }
 
 // Parse returns the root of the one document of a file; nil where it is empty.
-func Parse(src []byte, l Limits) (ast.Node, *Error) {
+func Parse(src []byte, l Limits) (ast.Node, *FileError) {
 	src = bytes.TrimPrefix(src, []byte("\ufeff"))
 	if len(src) > l.Bytes {
 		return nil, wrong(nil, "the file is larger than %d KB, which is the most for %s", l.Bytes>>10, l.What)
@@ -55,22 +55,22 @@ func Parse(src []byte, l Limits) (ast.Node, *Error) {
 	case err != nil:
 		return nil, syntax(err)
 	case len(file.Docs) > 1:
-		return nil, &Error{PositionOf(file.Docs[1].Body), "a second document begins here; a file holds one"}
+		return nil, &FileError{PositionOf(file.Docs[1].Body), "a second document begins here; a file holds one"}
 	case len(file.Docs) == 0:
 		return nil, nil
 	}
 	return file.Docs[0].Body, nil
 }
 
-func wrong(at *token.Position, format string, args ...any) *Error {
+func wrong(at *token.Position, format string, args ...any) *FileError {
 	if at == nil {
 		at = &token.Position{Line: 1, Column: 1}
 	}
-	return &Error{Position{at.Line, at.Column}, fmt.Sprintf(format, args...)}
+	return &FileError{Position{at.Line, at.Column}, fmt.Sprintf(format, args...)}
 }
 
 // syntax is the parser's error without the excerpt it draws.
-func syntax(err error) *Error {
+func syntax(err error) *FileError {
 	if e, ok := errors.AsType[yaml.Error](err); ok && e.GetToken() != nil {
 		return wrong(e.GetToken().Position, "this is not YAML: %s", e.GetMessage())
 	}
@@ -116,7 +116,7 @@ var refused = map[token.Type]string{
 	token.MappingKeyType: "complex keys (?) are not allowed",
 }
 
-func (l Limits) check(tokens token.Tokens) *Error {
+func (l Limits) check(tokens token.Tokens) *FileError {
 	if len(tokens) > l.Tokens {
 		return wrong(nil, "the file has %d words and signs; %s has at most %d", len(tokens), l.What, l.Tokens)
 	}

@@ -38,6 +38,7 @@ var arrows = map[string]rule{
 	"internal/cache":      {},
 	"internal/text":       {},
 	"internal/term":       {ours: []string{".", "internal/text"}, modules: []string{"golang.org/x/term"}}, // tables, colours, a screen
+	"internal/yamldoc":    {modules: []string{"github.com/goccy/go-yaml"}},
 
 	// pure compute
 	"num": {},

@@ -94,7 +94,7 @@ func TestResearch_CancelOneOfThree(t *testing.T) {
 }
 
 // A backend dies while one research is being designed and one assessed: both are
-// begun anew, and nothing is done twice.
+// restarted, and nothing is done twice.
 func TestResearch_LostBackendRestartsDesignAndAssessment(t *testing.T) {
 	for _, phase := range []research.Phase{research.Designing, research.Assessing} {
 		t.Run(string(phase), func(t *testing.T) {

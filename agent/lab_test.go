@@ -39,7 +39,7 @@ type lab struct {
 
 	inject   func(ktrdr.Operation) string // as in engine.Config
 	designer worker.Runner                // instead of ours; nil means ours
-	minds    agent.Minds                  // who may be asked; none by default
+	access   agent.ModelAccess            // who may be asked; none by default
 	wire     func(*lab)                   // sets minds, once there is a store
 	models   []string                     // that the desk takes
 
@@ -144,7 +144,7 @@ func (l *lab) run(closing func()) {
 	}
 	design := l.designer
 	if design == nil {
-		design = agent.DesignRunner(tells, l.minds)
+		design = agent.DesignRunner(tells, l.access)
 	}
 	ctx, cancel := context.WithCancel(l.t.Context())
 	var all sync.WaitGroup
@@ -161,7 +161,7 @@ func (l *lab) run(closing func()) {
 		},
 		"agents": {
 			ktrdr.AgentDesign:     agent.Inject(design),
-			ktrdr.AgentAssessment: agent.Inject(agent.AssessmentRunner(l.minds)),
+			ktrdr.AgentAssessment: agent.Inject(agent.AssessmentRunner(l.access)),
 			ktrdr.AgentConfirm:    agent.Inject(agent.ConfirmationRunner()),
 		},
 	} {

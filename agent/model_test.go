@@ -25,7 +25,7 @@ var quiet = market.SynthConfig{Symbol: "EURUSD", Bars: 1500, Seed: 3}
 
 // talkative makes a lab whose models are a server's: first is asked first, in
 // Anthropic's words, second after it, in OpenAI's.
-func talkative(t *testing.T, first, second *llmtest.Server, change func(*llm.ChainConfig, *agent.Minds)) *lab {
+func talkative(t *testing.T, first, second *llmtest.Server, change func(*llm.ChainConfig, *agent.ModelAccess)) *lab {
 	t.Helper()
 	price := &llm.Price{Input: 1, Output: 5}
 	return newLab(t, quiet, func(l *lab) {
@@ -52,13 +52,13 @@ func talkative(t *testing.T, first, second *llmtest.Server, change func(*llm.Cha
 				Retry: resilience.RetryPolicy{Retries: 1, First: time.Millisecond},
 			}
 			if change != nil {
-				change(&cfg, &l.minds)
+				change(&cfg, &l.access)
 			}
 			chain, err := llm.NewModelFallbackChain(cfg)
 			if err != nil {
 				t.Fatal(err)
 			}
-			l.minds.Models = chain
+			l.access.Models = chain
 		}
 	})
 }
@@ -139,7 +139,7 @@ func TestModel_DesignsWithToolsAndCommentsOnTheVerdict(t *testing.T) {
 	))
 	l := talkative(t, first, llmtest.New(t, down), nil)
 	d, a := l.asked()
-	if d.Designer != "first" || d.Prompt != "design.v1" || d.Hypothesis != "Small is enough." ||
+	if d.Designer != "first" || d.Prompt != "design.v2" || d.Hypothesis != "Small is enough." ||
 		d.Strategy != strategytest.Small() || d.Instead != "" {
 		t.Errorf("designed %+v", d)
 	}
@@ -164,7 +164,7 @@ func TestModel_DesignsWithToolsAndCommentsOnTheVerdict(t *testing.T) {
 func TestModel_WhereNoneAnswersTheProgramDesignsAndSaysSo(t *testing.T) {
 	for name, x := range map[string]struct {
 		first, second func(int, llmtest.Request) llmtest.Step
-		change        func(*llm.ChainConfig, *agent.Minds)
+		change        func(*llm.ChainConfig, *agent.ModelAccess)
 		why           string
 		calls         int // to the first at most
 	}{
@@ -188,8 +188,8 @@ func TestModel_WhereNoneAnswersTheProgramDesignsAndSaysSo(t *testing.T) {
 			}),
 			second: down, why: "nested deeper than 64 levels", calls: 4,
 		},
-		"there is no money": {first: down, second: down, change: func(c *llm.ChainConfig, _ *agent.Minds) { c.Daily = 10 }, why: "budget"},
-		"it is shed": {first: down, second: down, change: func(_ *llm.ChainConfig, m *agent.Minds) {
+		"there is no money": {first: down, second: down, change: func(c *llm.ChainConfig, _ *agent.ModelAccess) { c.Daily = 10 }, why: "budget"},
+		"it is shed": {first: down, second: down, change: func(_ *llm.ChainConfig, m *agent.ModelAccess) {
 			m.Allows = func(f resilience.Feature) error { return fmt.Errorf("%s is shed", f) }
 		}, why: "llm_design is shed"},
 	} {
@@ -225,7 +225,7 @@ func TestModel_OneThatIsGoneFailsNoResearch(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, a := talkative(t, up, up, func(c *llm.ChainConfig, _ *agent.Minds) { c.Models = x.models(c.Models) }).asked()
+			d, a := talkative(t, up, up, func(c *llm.ChainConfig, _ *agent.ModelAccess) { c.Models = x.models(c.Models) }).asked()
 			if d.Designer != x.by || a.Assessor != x.by {
 				t.Errorf("designed by %s and assessed by %s, want %s", d.Designer, a.Assessor, x.by)
 			}
@@ -292,7 +292,7 @@ func TestModel_AnAnswerThatWasBoughtIsNotBoughtAgain(t *testing.T) {
 func TestModel_ALongWaitIsNotSlept(t *testing.T) {
 	first := llmtest.New(t, llmtest.Script(llmtest.Step{Status: 429, Header: map[string]string{"Retry-After": "3600"}}))
 	logged := make(lines, 1)
-	l := talkative(t, first, llmtest.New(t, down), func(c *llm.ChainConfig, m *agent.Minds) {
+	l := talkative(t, first, llmtest.New(t, down), func(c *llm.ChainConfig, m *agent.ModelAccess) {
 		c.Models = c.Models[:1]
 		m.Wait, m.Log = true, slog.New(slog.NewTextHandler(logged, nil))
 	})
@@ -336,7 +336,7 @@ func (storeless) Call(context.Context, llm.CallContext, llm.Request) (llm.Answer
 func TestModel_AStoreThatIsAwayFailsNoDesign(t *testing.T) {
 	l := newLab(t, quiet, func(l *lab) {
 		l.models = []string{"first"}
-		l.minds.Models = storeless{}
+		l.access.Models = storeless{}
 	})
 	id := l.trigger(research.Request{Model: "first", Seed: new(uint64(1))})[0]
 	l.await(id, func(op ktrdr.Operation) bool {

@@ -32,7 +32,7 @@ func synth(symbol string, seed uint64) *market.Bars {
 }
 
 // trained makes a model of some symbols.
-func trained(t *testing.T, data ...train.Series) *train.Model {
+func trained(t *testing.T, data ...train.Series) *train.TrainedModel {
 	t.Helper()
 	var symbols []string
 	for _, d := range data {

@@ -69,7 +69,7 @@ type Backend struct {
 	listener net.Listener
 	server   *httpapi.Server
 	worker   *worker.Worker // computes; nil when there are none
-	asks     agent.Minds    // the models that agents may ask
+	asks     agent.ModelAccess    // the models that agents may ask
 	models   *modelWiring
 	agents   *worker.Worker  // design and assess; nil when there are none
 	opened   resilience.Undo // closes what was opened, the last first

@@ -71,7 +71,7 @@ func (b *Backend) openModels(ctx context.Context) (err error) {
 		return err
 	}
 	b.models = l
-	b.asks = agent.Minds{Allows: l.level.Allows, Wait: m.Wait, Log: b.Log}
+	b.asks = agent.ModelAccess{Allows: l.level.Allows, Wait: m.Wait, Log: b.Log}
 	if len(l.models) > 0 {
 		b.asks.Models = agent.Within(m.patience(), l.chain)
 	}

@@ -41,7 +41,7 @@ type backtesting struct {
 	backtestRunner
 	task     *worker.Task
 	spec     jobs.BacktestSpec
-	model    *train.Model
+	model    *train.TrainedModel
 	accounts []*account // one for each symbol
 	meter    *meter
 	saves    saveLimiter
@@ -108,7 +108,7 @@ func (j *backtesting) readModel(ctx context.Context) error {
 // maxModel bounds a model file; the largest network of the grammar takes less.
 const maxModel = 64 << 20
 
-func decodeModel(r io.Reader, a ktrdr.Artifact) (*train.Model, error) {
+func decodeModel(r io.Reader, a ktrdr.Artifact) (*train.TrainedModel, error) {
 	if a.Size > maxModel {
 		return nil, wrong("%s has %d MB; a model has at most %d", a.Name, a.Size>>20, maxModel>>20)
 	}
@@ -126,7 +126,7 @@ func decodeModel(r io.Reader, a ktrdr.Artifact) (*train.Model, error) {
 // tradedSpan is what is traded: what was asked for, else what the strategy says. The
 // test scope begins where the test part does: no weight was fitted to, or chosen
 // by, what comes from there on.
-func tradedSpan(s jobs.BacktestSpec, m *train.Model) strategy.Span {
+func tradedSpan(s jobs.BacktestSpec, m *train.TrainedModel) strategy.Span {
 	span := m.Strategy.Backtest.Span
 	if !s.Start.IsZero() {
 		span.Start = s.Start
@@ -142,7 +142,7 @@ func tradedSpan(s jobs.BacktestSpec, m *train.Model) strategy.Span {
 
 // unseen is from when on the model knows no bar. Labels of its last samples look to
 // the last bar, so a model without a test part knows all.
-func unseen(m *train.Model) time.Time {
+func unseen(m *train.TrainedModel) time.Time {
 	at := m.Info.Split.Test
 	if at >= m.Info.Split.End {
 		for _, s := range m.Info.Sources {

@@ -45,7 +45,7 @@ func (r loadRunner) Concluded(ctx context.Context, t *worker.Task) (json.RawMess
 }
 
 func (r loadRunner) store(ctx context.Context, t *worker.Task, spec jobs.LoadSpec, bars *market.Bars,
-	report market.Report,
+	report market.DataReport,
 ) (json.RawMessage, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -67,28 +67,30 @@ func (r loadRunner) store(ctx context.Context, t *worker.Task, spec jobs.LoadSpe
 // readPrices reads a price file: by way of a temporary file, since a Parquet
 // file is read from anywhere in it and may be large. The file loses its name
 // before it is filled, so that it is gone with the process, however that ends.
-func readPrices(ctx context.Context, t *worker.Task, source ktrdr.Artifact, opt market.ImportOptions) (*market.Bars, market.Report, error) {
+func readPrices(ctx context.Context, t *worker.Task, source ktrdr.Artifact,
+	opt market.ImportOptions,
+) (*market.Bars, market.DataReport, error) {
 	r, err := t.Open(ctx, source)
 	if err != nil {
-		return nil, market.Report{}, err
+		return nil, market.DataReport{}, err
 	}
 	defer func() { _ = r.Close() }() // read to its end, where its hash is compared
 	f, err := os.CreateTemp("", "ktrdr-import-")
 	if err != nil {
-		return nil, market.Report{}, fmt.Errorf("place for %s: %w", source.Name, err)
+		return nil, market.DataReport{}, fmt.Errorf("place for %s: %w", source.Name, err)
 	}
 	defer f.Close()
 	if err = os.Remove(f.Name()); err == nil {
 		_, err = io.Copy(f, r)
 	}
 	if err != nil {
-		return nil, market.Report{}, fmt.Errorf("%s: %w", source.Name, err)
+		return nil, market.DataReport{}, fmt.Errorf("%s: %w", source.Name, err)
 	}
 	fault.Hit(fault.ImportCopied)
 	return market.ReadOpen(ctx, f, opt)
 }
 
-func loaded(done library.Imported, r market.Report) string {
+func loaded(done library.Imported, r market.DataReport) string {
 	e, p := done.Entry, done.Placement
 	day := func(t int64) string { return time.Unix(t, 0).UTC().Format(time.DateOnly) }
 	told := fmt.Sprintf("%d bars of %s %s, %s to %s", e.Bars, e.Symbol, e.Timeframe, day(e.First), day(e.Last))

@@ -46,7 +46,7 @@ func (r loadRunner) Conclude(ctx context.Context, t *worker.Task, result json.Ra
 	if err != nil {
 		return nil, err
 	}
-	var report market.Report
+	var report market.DataReport
 	if err := json.Unmarshal(result, &report); err != nil {
 		return nil, ktrdr.Errorf(ktrdr.CodeInternal, "report of the child process: %w", err)
 	}
@@ -72,15 +72,15 @@ func (r loadRunner) Conclude(ctx context.Context, t *worker.Task, result json.Ra
 	return r.store(ctx, t, spec, bars, report)
 }
 
-func readLoad(ctx context.Context, t *worker.Task) (jobs.LoadSpec, *market.Bars, market.Report, error) {
+func readLoad(ctx context.Context, t *worker.Task) (jobs.LoadSpec, *market.Bars, market.DataReport, error) {
 	spec, err := ktrdr.ParseSpec[jobs.LoadSpec](t.Spec)
 	if err != nil {
-		return spec, nil, market.Report{}, err
+		return spec, nil, market.DataReport{}, err
 	}
 	t.Progress(ktrdr.Progress{CurrentStep: "reading " + spec.Source.Name})
 	zone, err := time.LoadLocation(spec.Zone)
 	if err != nil {
-		return spec, nil, market.Report{}, err
+		return spec, nil, market.DataReport{}, err
 	}
 	opt := market.ImportOptions{
 		Source: spec.Source.Name, Symbol: spec.Symbol, Timeframe: spec.Timeframe, Zone: zone, Divide: spec.Divide,

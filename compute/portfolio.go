@@ -18,7 +18,7 @@ import (
 
 type account struct {
 	*train.Plan
-	state backtest.State
+	state backtest.RunState
 }
 
 func (a *account) symbol() string { return a.Bars.Symbol }

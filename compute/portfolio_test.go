@@ -122,7 +122,7 @@ func mustEncode(t *testing.T, p *backtest.Portfolio) []byte {
 
 func mustHash(t *testing.T, a backtest.Account) [32]byte {
 	t.Helper()
-	h, err := a.Hash()
+	h, err := (&backtest.Portfolio{Accounts: []backtest.Account{a}}).Hash()
 	if err != nil {
 		t.Fatal(err)
 	}

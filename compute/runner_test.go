@@ -238,7 +238,7 @@ func TestBacktest_InterruptedAnywhereEqualsUninterrupted(t *testing.T) {
 		}
 		for _, c := range o.b.History(op.ID) {
 			for _, a := range c.Artifacts {
-				var st backtest.State
+				var st backtest.RunState
 				if a.Name == backtestState && st.UnmarshalBinary(o.b.Blobs()[a.SHA256]) == nil && st.Holding.Units != 0 {
 					open++
 				}
@@ -324,7 +324,7 @@ func TestBacktest_IsOutOfSampleUnlessAskedOtherwise(t *testing.T) {
 }
 
 func TestUnseen_WithoutATestPartIsAfterAllThatWasGiven(t *testing.T) {
-	m := &train.Model{Strategy: &strategy.Strategy{}, Info: train.Info{
+	m := &train.TrainedModel{Strategy: &strategy.Strategy{}, Info: train.Info{
 		Split: metrics.Split{Validation: 50, Test: 101, End: 101}, Sources: []metrics.Source{{Timeframe: market.H1, Last: 36000}},
 	}}
 	if got := unseen(m).Unix(); got != 39600 {
@@ -347,7 +347,7 @@ func TestBacktest_CountsTheBarsThatItTrades(t *testing.T) {
 
 func TestBacktestSpec_SpanIsTheRequestsThenTheStrategys(t *testing.T) {
 	at := func(day int) time.Time { return time.Date(2020, 1, day, 0, 0, 0, 0, time.UTC) }
-	m := &train.Model{Strategy: &strategy.Strategy{}, Info: train.Info{Split: metrics.Split{Test: at(10).Unix(), End: at(30).Unix()}}}
+	m := &train.TrainedModel{Strategy: &strategy.Strategy{}, Info: train.Info{Split: metrics.Split{Test: at(10).Unix(), End: at(30).Unix()}}}
 	for name, c := range map[string]struct{ own, asked, want strategy.Span }{
 		"nothing is said":        {want: strategy.Span{Start: at(10)}},
 		"the strategy says both": {own: strategy.Span{Start: at(12), End: at(20)}, want: strategy.Span{Start: at(12), End: at(20)}},

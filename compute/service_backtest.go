@@ -70,7 +70,7 @@ func (d *Service) Backtest(ctx context.Context, r jobs.BacktestRequest) (jobs.Ac
 }
 
 // backtestSpec is what the request says by itself; its bars are still to be found.
-func backtestSpec(r jobs.BacktestRequest, file ktrdr.Artifact, model *train.Model) (spec jobs.BacktestSpec, err error) {
+func backtestSpec(r jobs.BacktestRequest, file ktrdr.Artifact, model *train.TrainedModel) (spec jobs.BacktestSpec, err error) {
 	spec = jobs.BacktestSpec{
 		Model: file, Scope: jobs.ScopeTest,
 		Overrides: backtest.Overrides{InitialCapital: r.InitialCapital, Commission: r.Commission, Slippage: r.Slippage, Spread: r.Spread},
@@ -103,7 +103,7 @@ func backtestSpec(r jobs.BacktestRequest, file ktrdr.Artifact, model *train.Mode
 	return spec, nil
 }
 
-func enoughToTrade(s jobs.BacktestSpec, m *train.Model, f *found) error {
+func enoughToTrade(s jobs.BacktestSpec, m *train.TrainedModel, f *found) error {
 	span := tradedSpan(s, m)
 	begins, otherwise := "the backtest begins", ""
 	if span.Start.Equal(unseen(m)) {
@@ -135,7 +135,7 @@ func enoughToTrade(s jobs.BacktestSpec, m *train.Model, f *found) error {
 
 const mostAccounts = 64
 
-func tradedSymbols(r jobs.BacktestRequest, m *train.Model) ([]string, error) {
+func tradedSymbols(r jobs.BacktestRequest, m *train.TrainedModel) ([]string, error) {
 	asked, err := either(r.Symbol, r.Symbols, "symbol and symbols")
 	if err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func tradedSymbols(r jobs.BacktestRequest, m *train.Model) ([]string, error) {
 	return list, nil
 }
 
-func (d *Service) model(ctx context.Context, r jobs.BacktestRequest) (ktrdr.Artifact, *train.Model, origin, error) {
+func (d *Service) model(ctx context.Context, r jobs.BacktestRequest) (ktrdr.Artifact, *train.TrainedModel, origin, error) {
 	a, training, err := d.modelFile(ctx, r)
 	if err != nil {
 		return a, nil, origin{}, err

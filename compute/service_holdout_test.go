@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -57,21 +56,17 @@ func (o *office) series(symbol string, tf market.Timeframe) *market.Bars {
 // pinned puts a series into the blob store.
 func (o *office) pinned(b *market.Bars) jobs.Bars {
 	o.t.Helper()
-	path, err := market.Write(o.t.TempDir(), b)
-	if err != nil {
+	var file bytes.Buffer
+	if err := market.Encode(&file, b); err != nil {
 		o.t.Fatal(err)
 	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	h := ktrdr.Hash(sha256.Sum256(data))
-	if _, err := o.blobs.Put(o.t.Context(), h, bytes.NewReader(data)); err != nil {
+	size, h := int64(file.Len()), ktrdr.Hash(sha256.Sum256(file.Bytes()))
+	if _, err := o.blobs.Put(o.t.Context(), h, &file); err != nil {
 		o.t.Fatal(err)
 	}
 	return jobs.Bars{
 		Symbol: b.Symbol, Timeframe: b.Timeframe, Hash: b.Hash(), Artifact: ktrdr.Artifact{
-			Name: fmt.Sprintf("%d.bars", b.Len()), SHA256: h, Size: int64(len(data)),
+			Name: fmt.Sprintf("%d.bars", b.Len()), SHA256: h, Size: size,
 		},
 	}
 }

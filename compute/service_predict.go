@@ -106,7 +106,7 @@ func (d *Service) readable(ctx context.Context, r jobs.PredictionRequest, p *job
 	return err
 }
 
-func ask(p *jobs.Prediction, m *train.Model, bars []*market.Bars, last int) error {
+func ask(p *jobs.Prediction, m *train.TrainedModel, bars []*market.Bars, last int) error {
 	data := train.Series{Symbol: p.Symbol, Bars: bars}
 	said, err := train.PredictLast(m, data, last)
 	if err != nil {

@@ -102,7 +102,7 @@ type LoadResult struct {
 	Reason   string `json:"market_reason,omitempty"`   // why it belongs there
 	Question string `json:"market_question,omitempty"` // what the user must decide
 
-	Report market.Report `json:"report"`
+	Report market.DataReport `json:"report"`
 }
 
 // ProgressContext are what a progress says besides how far it is. It is the context of

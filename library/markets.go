@@ -306,7 +306,7 @@ func (m *Markets) question(b *market.Bars, seen int) string {
 }
 
 // ask words the question about a series and remembers it.
-func (m *Markets) ask(b *market.Bars, seen int, d market.Decision) string {
+func (m *Markets) ask(b *market.Bars, seen int, d market.Assignment) string {
 	like, _, _ := strings.Cut(d.Ask[0].Series, " ")
 	command := fmt.Sprintf("ktrdr data market %s %s", b.Symbol, b.Timeframe)
 	q := fmt.Sprintf("%s is %v: say which with `%s --same-market-as %s` or `%s --new-market`", nameOf(b), d, command, like, command)

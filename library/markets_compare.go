@@ -16,11 +16,11 @@ import (
 
 func nameOf(b *market.Bars) string { return b.Symbol + " " + string(b.Timeframe) }
 
-func (m *Markets) compare(ctx context.Context, b *market.Bars, all []ktrdr.MarketSeries) (market.Decision, error) {
+func (m *Markets) compare(ctx context.Context, b *market.Bars, all []ktrdr.MarketSeries) (market.Assignment, error) {
 	all = slices.DeleteFunc(slices.Clone(all), func(s ktrdr.MarketSeries) bool { return s.Prices.Size == 0 || !meets(s, b) })
 	all, err := m.representatives(ctx, all)
 	if err != nil {
-		return market.Decision{}, err
+		return market.Assignment{}, err
 	}
 	known := make([]market.Known, 0, len(all))
 	for _, s := range all {

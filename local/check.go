@@ -16,11 +16,11 @@ import (
 
 // Checked is the result of checking a series or a file.
 type Checked struct {
-	Path   string         `json:"path"`
-	OK     bool           `json:"ok"`
-	Error  string         `json:"error,omitempty"`
-	Hash   string         `json:"hash,omitempty"` // of bars that were imported
-	Report *market.Report `json:"report,omitempty"`
+	Path   string             `json:"path"`
+	OK     bool               `json:"ok"`
+	Error  string             `json:"error,omitempty"`
+	Hash   string             `json:"hash,omitempty"` // of bars that were imported
+	Report *market.DataReport `json:"report,omitempty"`
 
 	what string
 	fix  string
@@ -88,7 +88,7 @@ const printedFindings = 20
 
 // PrintFindings tells what a file showed: gaps as figures, everything else
 // finding by finding. verbose prints all that the report kept, gaps included.
-func PrintFindings(w io.Writer, r *market.Report, verbose bool) {
+func PrintFindings(w io.Writer, r *market.DataReport, verbose bool) {
 	wrong := 0
 	for _, f := range r.Findings {
 		gap := f.Rule == market.Missing
@@ -110,7 +110,7 @@ func PrintFindings(w io.Writer, r *market.Report, verbose bool) {
 	}
 }
 
-func mended(r *market.Report) string {
+func mended(r *market.DataReport) string {
 	var done []string
 	say := func(n int, format string) {
 		if n > 0 {
@@ -129,7 +129,7 @@ func mended(r *market.Report) string {
 	return "normalised: " + strings.Join(done, "; ")
 }
 
-func gaps(r *market.Report) string {
+func gaps(r *market.DataReport) string {
 	holes := r.Counts[market.Missing]
 	if holes == 0 {
 		return ""

@@ -52,18 +52,18 @@ func Targets(files []string, given Name) ([]Target, error) {
 
 // Imported is the result of one file.
 type Imported struct {
-	File      string           `json:"file"`
-	Symbol    string           `json:"symbol"`
-	Timeframe market.Timeframe `json:"timeframe"`
-	OK        bool             `json:"ok"`
-	Error     string           `json:"error,omitempty"`
-	Report    market.Report    `json:"report"`
-	Stored    *StoredSeries    `json:"stored,omitempty"`
-	Replaced  *StoredSeries    `json:"replaced,omitempty"` // what was current before
-	Same      bool             `json:"same,omitempty"`     // the lab had exactly these bars already
-	Files     []Merged         `json:"files,omitempty"`    // of several files of one series, how each was added to those before it
-	Merged    *market.Merged   `json:"merged,omitempty"`   // how all of it was added to the series that was current before
-	Hint      string           `json:"hint,omitempty"`     // what is probably not meant
+	File      string            `json:"file"`
+	Symbol    string            `json:"symbol"`
+	Timeframe market.Timeframe  `json:"timeframe"`
+	OK        bool              `json:"ok"`
+	Error     string            `json:"error,omitempty"`
+	Report    market.DataReport `json:"report"`
+	Stored    *StoredSeries     `json:"stored,omitempty"`
+	Replaced  *StoredSeries     `json:"replaced,omitempty"` // what was current before
+	Same      bool              `json:"same,omitempty"`     // the lab had exactly these bars already
+	Files     []Merged          `json:"files,omitempty"`    // of several files of one series, how each was added to those before it
+	Merged    *market.Merged    `json:"merged,omitempty"`   // how all of it was added to the series that was current before
+	Hint      string            `json:"hint,omitempty"`     // what is probably not meant
 
 	Exists bool `json:"-"` // refused: there is such a series, and no flag says what to do with it
 

@@ -52,7 +52,9 @@ type MarketFacts struct {
 }
 
 // SeriesOf is an entry without its market.
-func SeriesOf(e jobs.SeriesInfo) StoredSeries { return StoredSeries{SeriesInfo: e, Hash: e.Hash.String()} }
+func SeriesOf(e jobs.SeriesInfo) StoredSeries {
+	return StoredSeries{SeriesInfo: e, Hash: e.Hash.String()}
+}
 
 // AllOf are entries without their markets.
 func AllOf(entries []jobs.SeriesInfo) []StoredSeries {

@@ -39,11 +39,11 @@ type Checked struct {
 // Options say on what a strategy is checked.
 type Options struct {
 	Data    []train.Series
-	Made    bool         // the data is synthetic
-	Seed    uint64       // of the network
-	Model   *train.Model // that is asked; nil: one that is trained for one epoch
-	File    string       // of the model
-	Planted string       // one of Cheats; empty: none
+	Made    bool                // the data is synthetic
+	Seed    uint64              // of the network
+	Model   *train.TrainedModel // that is asked; nil: one that is trained for one epoch
+	File    string              // of the model
+	Planted string              // one of Cheats; empty: none
 }
 
 // Check holds a strategy to the order of time.
@@ -112,11 +112,11 @@ type timeChecker struct {
 	data     []train.Series
 	plant    string
 	dataset  *train.Dataset
-	model    *train.Model
+	model    *train.TrainedModel
 }
 
 // trainBriefly trains a model for the one epoch that the strategy has here.
-func trainBriefly(ctx context.Context, ds *train.Dataset, s *strategy.Strategy, seed uint64) (*train.Model, error) {
+func trainBriefly(ctx context.Context, ds *train.Dataset, s *strategy.Strategy, seed uint64) (*train.TrainedModel, error) {
 	run, err := train.Start(ds, s, seed, neural.Best())
 	if err != nil {
 		return nil, err

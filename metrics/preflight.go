@@ -13,7 +13,7 @@ type Preflight struct {
 	Rows     int            `json:"rows"`    // bars of the base timeframe, all symbols
 	Samples  int            `json:"samples"` // of those, with features and a label
 	Parts    []PartReport   `json:"parts"`   // training, validation, test
-	Inputs   feature.Report `json:"inputs"`  // what the training samples show of the features
+	Inputs   feature.InputReport `json:"inputs"`  // what the training samples show of the features
 	Leaks    []LeakReport   `json:"leaks"`   // what each feature alone knows of the label
 	Findings []Finding      `json:"findings"`
 }

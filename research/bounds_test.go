@@ -169,7 +169,7 @@ func TestDesk_LongerBarsBeforeTheHoldout(t *testing.T) {
 	for bars, says := range map[int]string{
 		375: "", 374: "there are only 299 1d bars of EURUSD before the holdout", 0: "there are only 0 1d bars",
 	} {
-		known := designer.Known{Series: []designer.Series{
+		known := designer.Known{Series: []designer.KnownSeries{
 			{Symbol: "EURUSD", Timeframe: market.D1, Bars: bars},
 			{Symbol: "EURUSD", Timeframe: market.H4, Bars: 1},
 			{Symbol: "GBPUSD", Timeframe: market.D1, Bars: 1},
@@ -182,7 +182,7 @@ func TestDesk_LongerBarsBeforeTheHoldout(t *testing.T) {
 }
 
 func TestSpelled_AsTheLibraryDoes(t *testing.T) {
-	known := designer.Known{Series: []designer.Series{{Symbol: "EURUSD"}, {Symbol: "GBPUSD"}, {Symbol: "btc"}}}
+	known := designer.Known{Series: []designer.KnownSeries{{Symbol: "EURUSD"}, {Symbol: "GBPUSD"}, {Symbol: "btc"}}}
 	got, err := spelled([]string{"gbpusd", "eurusd", "EURUSD", "BTC", "xauusd"}, known)
 	if want := []string{"GBPUSD", "EURUSD", "btc", "xauusd"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v; want %q", got, err, want)
@@ -220,7 +220,8 @@ func TestAvailable_OfAnEmptyLibrary(t *testing.T) {
 			t.Errorf("%+v: err = %v, want %q", chosen, err, says)
 		}
 	}
-	if err := available(designer.Known{Series: []designer.Series{{Symbol: "EURUSD", Timeframe: market.H1}}}, designer.Chosen{}); err != nil {
+	known := designer.Known{Series: []designer.KnownSeries{{Symbol: "EURUSD", Timeframe: market.H1}}}
+	if err := available(known, designer.Chosen{}); err != nil {
 		t.Errorf("with bars: %v", err)
 	}
 }

@@ -140,7 +140,7 @@ func (d *Desk) unusedCosts(ctx context.Context, run instrument.Table, symbols []
 	}
 	var warnings []string
 	for _, name := range named {
-		if !slices.ContainsFunc(known.Series, func(s designer.Series) bool { return strings.EqualFold(s.Symbol, name) }) {
+		if !slices.ContainsFunc(known.Series, func(s designer.KnownSeries) bool { return strings.EqualFold(s.Symbol, name) }) {
 			return nil, wrong("costs: there are no bars of %.60s%s", name, nearestSymbol(name, known))
 		}
 		warnings = append(warnings, fmt.Sprintf("costs: %s is not traded in this run, so its costs have no effect.", name))

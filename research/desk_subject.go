@@ -96,8 +96,8 @@ func spelled(symbols []string, known designer.Known) ([]string, error) {
 		if strings.TrimSpace(symbol) == "" {
 			return nil, wrong("a symbol has no name: give one such as EURUSD, or leave the symbols to the goal")
 		}
-		if !slices.ContainsFunc(known.Series, func(s designer.Series) bool { return s.Symbol == symbol }) {
-			if i := slices.IndexFunc(known.Series, func(s designer.Series) bool { return strings.EqualFold(s.Symbol, symbol) }); i >= 0 {
+		if !slices.ContainsFunc(known.Series, func(s designer.KnownSeries) bool { return s.Symbol == symbol }) {
+			if i := slices.IndexFunc(known.Series, func(s designer.KnownSeries) bool { return strings.EqualFold(s.Symbol, symbol) }); i >= 0 {
 				symbol = known.Series[i].Symbol
 			}
 		}
@@ -185,14 +185,14 @@ func (d *Desk) known(ctx context.Context) (designer.Known, error) {
 	}
 	var k designer.Known
 	for _, e := range entries {
-		k.Series = append(k.Series, designer.Series{Symbol: e.Symbol, Timeframe: e.Timeframe, Bars: e.Bars})
+		k.Series = append(k.Series, designer.KnownSeries{Symbol: e.Symbol, Timeframe: e.Timeframe, Bars: e.Bars})
 	}
 	return k, nil
 }
 
 func available(known designer.Known, chosen designer.Chosen) error {
 	has := func(symbol string, tf market.Timeframe) bool {
-		return slices.ContainsFunc(known.Series, func(s designer.Series) bool {
+		return slices.ContainsFunc(known.Series, func(s designer.KnownSeries) bool {
 			return (symbol == "" || s.Symbol == symbol) && (tf == "" || s.Timeframe == tf)
 		})
 	}

@@ -483,9 +483,9 @@ func TestCheckDesign_RefusesWhatPurgingWouldEmpty(t *testing.T) {
 // longest horizons: every design must leave something to learn from.
 func TestDesigns_OfAShortHistoryCanBeTrained(t *testing.T) {
 	bars := market.Synth(market.SynthConfig{Symbol: "EURUSD", Bars: 800, Seed: 9})
-	brief := designer.ReadBrief("anything", designer.Known{Series: []designer.Series{{Symbol: "EURUSD", Timeframe: market.H1, Bars: 800}}})
-	var err error
-	if brief.Stats, err = designer.Measure(bars); err != nil {
+	known := designer.Known{Series: []designer.KnownSeries{{Symbol: "EURUSD", Timeframe: market.H1, Bars: 800}}}
+	brief := designer.Chosen{}.Read("anything", known)
+	if err := brief.Measure([]*market.Bars{bars}); err != nil {
 		t.Fatal(err)
 	}
 	dear := instrument.Costs{Commission: 0.001, Slippage: 0.001}

@@ -362,7 +362,7 @@ func TestSlots_BusyIsAtMostTheTotal(t *testing.T) {
 
 // A name of four letters may differ in two of them.
 func TestNearestSymbol_ByHand(t *testing.T) {
-	known := designer.Known{Series: []designer.Series{{Symbol: "ABXY"}, {Symbol: "ABCX"}, {Symbol: "ABCY"}}}
+	known := designer.Known{Series: []designer.KnownSeries{{Symbol: "ABXY"}, {Symbol: "ABCX"}, {Symbol: "ABCY"}}}
 	long := strings.Repeat("A", 60)
 	for name, c := range map[string]struct {
 		name  string
@@ -373,10 +373,10 @@ func TestNearestSymbol_ByHand(t *testing.T) {
 		"two letters off":                   {"ABCD", designer.Known{Series: known.Series[:1]}, "; did you mean ABXY?"},
 		"three letters off":                 {"WBCD", designer.Known{Series: known.Series[:1]}, ": `ktrdr data list` shows the symbols"},
 		"the longest": {
-			long, designer.Known{Series: []designer.Series{{Symbol: long + "B"}}}, "; did you mean " + long + "B?",
+			long, designer.Known{Series: []designer.KnownSeries{{Symbol: long + "B"}}}, "; did you mean " + long + "B?",
 		},
 		"one that is too long": {
-			long + "A", designer.Known{Series: []designer.Series{{Symbol: long + "B"}}}, ": `ktrdr data list` shows the symbols",
+			long + "A", designer.Known{Series: []designer.KnownSeries{{Symbol: long + "B"}}}, ": `ktrdr data list` shows the symbols",
 		},
 	} {
 		if got := nearestSymbol(c.name, c.known); got != c.want {

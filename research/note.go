@@ -192,7 +192,7 @@ func (r *research) outcome(e evaluation, v *Assessment) designer.Outcome {
 	if refused := r.state.refusal(); refused != nil {
 		o.Rejected = true
 		for _, r := range refused.Reasons {
-			o.Reasons = append(o.Reasons, designer.Reason{Code: string(r.Code), Value: r.Value, Limit: r.Limit})
+			o.Reasons = append(o.Reasons, designer.Refusal{Code: string(r.Code), Value: r.Value, Limit: r.Limit})
 		}
 	}
 	if f := e.figures(); f != nil {
@@ -201,7 +201,7 @@ func (r *research) outcome(e evaluation, v *Assessment) designer.Outcome {
 	for _, reason := range v.Reasons {
 		lesson := teaches[reason.Code]
 		if !reason.Passed && lesson != "" && !o.Rejected {
-			o.Reasons = append(o.Reasons, designer.Reason{Code: lesson, Value: reason.Value, Limit: reason.Limit})
+			o.Reasons = append(o.Reasons, designer.Refusal{Code: lesson, Value: reason.Value, Limit: reason.Limit})
 		}
 	}
 	return o

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/ktrdr/ktrdr/internal/text"
 )
 
 // Problem is one thing that is wrong with a strategy, and where.
@@ -41,10 +43,7 @@ type Problems []Problem
 
 // Error lists the problems, one a line.
 func (p Problems) Error() string {
-	lines := make([]string, len(p))
-	for i, x := range p {
-		lines[i] = x.String()
-	}
+	lines := text.Map(p, Problem.String)
 	if len(p) == MaxProblems {
 		lines = append(lines, fmt.Sprintf("(the first %d problems are listed)", MaxProblems))
 	}

@@ -54,7 +54,7 @@ var ErrNoDecision = errors.New("no bar is left to decide at")
 // as history only, bars that close after it are not looked at, and trading
 // begins at the first bar of which the model can say something. ErrNoDecision where
 // there is no such bar.
-func NewPlan(m *Model, data Series, span strategy.Span, o backtest.Overrides) (*Plan, error) {
+func NewPlan(m *TrainedModel, data Series, span strategy.Span, o backtest.Overrides) (*Plan, error) {
 	if span.Start.IsZero() {
 		span.Start = m.Strategy.Backtest.Span.Start
 	}
@@ -93,7 +93,7 @@ func NewPlan(m *Model, data Series, span strategy.Span, o backtest.Overrides) (*
 // NewPlans prepares one backtest for each symbol, over the same span. Each is an
 // account with the same share of the capital. overrides are those of a symbol; nil
 // means none.
-func NewPlans(m *Model, data []Series, span strategy.Span, overrides func(symbol string) backtest.Overrides) ([]*Plan, error) {
+func NewPlans(m *TrainedModel, data []Series, span strategy.Span, overrides func(symbol string) backtest.Overrides) ([]*Plan, error) {
 	plans := make([]*Plan, len(data))
 	for i, d := range data {
 		var o backtest.Overrides

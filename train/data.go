@@ -19,7 +19,6 @@ type Series struct {
 	Bars   []*market.Bars
 }
 
-// frame returns the bars of a timeframe.
 func (d Series) frame(tf market.Timeframe) (*market.Bars, error) {
 	for _, b := range d.Bars {
 		if b.Timeframe == tf {

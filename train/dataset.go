@@ -50,7 +50,6 @@ type Block struct {
 
 func (ds *Dataset) parts() [3][]int32 { return [3][]int32{ds.Train, ds.Validation, ds.Test} }
 
-// where tells which bar a row is.
 func (ds *Dataset) where(row int32) (symbol string, at int64) {
 	i := sort.Search(len(ds.Symbols), func(i int) bool { return ds.Symbols[i].First > int(row) }) - 1
 	b := ds.Symbols[i]
@@ -107,7 +106,6 @@ func (ds *Dataset) partReports() []metrics.PartReport {
 	return list
 }
 
-// extent is the first and the last instant of rows; 0 of none.
 func (ds *Dataset) extent(rows []int32) (from, to int64) {
 	for _, b := range ds.Symbols {
 		i := sort.Search(len(rows), func(i int) bool { return int(rows[i]) >= b.First })

@@ -11,7 +11,7 @@ import (
 // The model has the weights of the epoch that did best on the validation part;
 // without one, those of the last epoch, and the metrics warn of it. The run
 // stays as it is.
-func (r *Run) Finish() (*Model, metrics.Metrics, error) {
+func (r *Run) Finish() (*TrainedModel, metrics.Metrics, error) {
 	if !r.Done() {
 		return nil, metrics.Metrics{}, fmt.Errorf("the training has %d of %d epochs: finish it when it is done",
 			r.epoch, r.strategy.Training.Epochs)
@@ -27,7 +27,7 @@ func (r *Run) Finish() (*Model, metrics.Metrics, error) {
 	if err := r.judgeTest(net, &m); err != nil {
 		return nil, metrics.Metrics{}, err
 	}
-	model := &Model{
+	model := &TrainedModel{
 		Net: net, Strategy: r.strategy,
 		Info: Info{
 			Numerics: versions(), KernelClass: r.Kernel().Class(), Seed: r.seed,
@@ -85,7 +85,6 @@ func modelInfo(net *neural.Net) metrics.ModelInfo {
 	}
 }
 
-// answers are the outputs of a network for rows of the dataset.
 func (r *Run) answers(net *neural.Net, rows []int32) ([]float32, error) {
 	out := make([]float32, len(rows)*net.Spec().Outputs)
 	return out, neural.NewPredictor(net, 0).Predict(&r.ds.Table, rows, out)
@@ -126,7 +125,7 @@ func (r *Run) judgeTest(net *neural.Net, m *metrics.Metrics) error {
 		m.Warnings = append(m.Warnings,
 			fmt.Sprintf("the test accuracy %.4f is not above the %.4f that always giving the most frequent answer of training reaches",
 				m.Test.Accuracy, m.Test.BaselineAccuracy))
-	} else if most := commonest(m.Test); m.Test.Accuracy <= most {
+	} else if most := majority(m.Test); m.Test.Accuracy <= most {
 		m.Warnings = append(m.Warnings,
 			fmt.Sprintf("the test accuracy %.4f is not above the %.4f that always giving the most frequent answer of the test part itself would "+
 				"reach", m.Test.Accuracy, most))

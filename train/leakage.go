@@ -2,6 +2,7 @@ package train
 
 import (
 	"math"
+	"slices"
 
 	"github.com/ktrdr/ktrdr/metrics"
 )
@@ -18,7 +19,6 @@ const (
 	bins     = 64     // how finely the range of a feature is looked at
 )
 
-// survey looks at the features of the training samples, one at a time.
 type survey struct {
 	ds *Dataset
 	x  []float64 // the feature under review
@@ -122,11 +122,7 @@ func (s *survey) alone(low, high float64) float64 {
 	}
 	right := 0
 	for b := range bins {
-		most := 0
-		for _, n := range counts[b*classes : (b+1)*classes] {
-			most = max(most, n)
-		}
-		right += most
+		right += slices.Max(counts[b*classes : (b+1)*classes])
 	}
 	return float64(right) / float64(len(s.x))
 }

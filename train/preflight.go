@@ -70,7 +70,7 @@ func mixOf(classes []string, counts []int) string {
 }
 
 // checkFeatures takes over what is known of the inputs.
-func checkFeatures(p *metrics.Preflight, r feature.Report) {
+func checkFeatures(p *metrics.Preflight, r feature.InputReport) {
 	p.Inputs = r
 	constant := 0
 	for _, f := range r.Features {

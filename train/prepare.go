@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ktrdr/ktrdr/feature"
+	"github.com/ktrdr/ktrdr/internal/text"
 	"github.com/ktrdr/ktrdr/metrics"
 	"github.com/ktrdr/ktrdr/neural"
 	"github.com/ktrdr/ktrdr/strategy"
@@ -97,7 +98,6 @@ func readingAll(s *strategy.Strategy, data []Series) ([]Series, error) {
 	return out, errors.Join(errs...)
 }
 
-// builder puts the symbols together.
 type builder struct {
 	s   *strategy.Strategy
 	opt Options
@@ -110,9 +110,8 @@ type builder struct {
 }
 
 func newBuilder(s *strategy.Strategy, data []Series, opt Options) *builder {
-	ds := &Dataset{Classes: s.Training.Labels.Classes(), strategy: s.Hash(), options: opt}
-	for _, id := range s.Features() {
-		ds.Features = append(ds.Features, string(id))
+	ds := &Dataset{
+		Features: text.Strings(s.Features()), Classes: s.Training.Labels.Classes(), strategy: s.Hash(), options: opt,
 	}
 	b := &builder{s: s, opt: opt, ds: ds, matrix: &feature.Matrix{}}
 	for _, d := range data {
@@ -237,7 +236,6 @@ func (b *builder) writeLabels() {
 	}
 }
 
-// checkParts refuses a part that was asked for and has no samples.
 func (b *builder) checkParts(s metrics.Split) error {
 	asked := [3]bool{true, s.Test > s.Validation, s.End > s.Test}
 	var errs []error

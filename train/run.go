@@ -183,7 +183,6 @@ func (r *Run) arrange() {
 // sums are made piece by piece, so it is part of the numerics.
 const evaluated = 8192
 
-// validate judges the whole validation part.
 func (r *Run) validate(ctx context.Context) (neural.Score, error) {
 	var total sums
 	for rows := r.ds.Validation; len(rows) > 0; {

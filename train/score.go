@@ -110,9 +110,9 @@ func (ds *Dataset) trainingMix() (mix []float64, majority int) {
 	return mix, majority
 }
 
-// commonest is the share of the class that the test part has most of; 0 for a
+// majority is the share of the class that the test part has most of; 0 for a
 // regression.
-func commonest(t *metrics.TestMetrics) float64 {
+func majority(t *metrics.TestMetrics) float64 {
 	if t.ClassMetrics == nil {
 		return 0
 	}

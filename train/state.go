@@ -62,7 +62,7 @@ func Restore(ds *Dataset, s *strategy.Strategy, seed uint64, k neural.Kernel, b 
 	}
 	if version != versions() {
 		return nil,
-			fmt.Errorf("the training was begun with the arithmetic %q, and this program has %q: begin it anew, or go on with the program that "+
+			fmt.Errorf("the training was begun with the arithmetic %q, and this program has %q: start it again, or go on with the program that "+
 				"began it", version, versions())
 	}
 	if class != k.Class() {
@@ -89,7 +89,6 @@ func Restore(ds *Dataset, s *strategy.Strategy, seed uint64, k neural.Kernel, b 
 	return r, nil
 }
 
-// load reads what follows the identity of a run.
 func (r *Run) load(src *source) error {
 	r.epoch, r.batch = src.count(), src.count()
 	r.sums = sums{loss: src.number(), weight: src.number(), right: src.count(), rows: src.count()}
@@ -127,7 +126,7 @@ func (r *Run) load(src *source) error {
 }
 
 // plausible refuses a state that no run of this dataset and strategy can have:
-// its digest is right, so it was made by someone.
+// its digest is right, so it was made on purpose.
 func (r *Run) plausible() error {
 	validated := 0
 	if len(r.ds.Validation) > 0 {

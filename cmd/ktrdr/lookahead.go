@@ -133,7 +133,7 @@ func (a *app) lookaheadData(cmd *cobra.Command, s *strategy.Strategy, f lookahea
 	return list, noLab(err, local.Name{Symbol: f.symbols[0], Timeframe: s.Data.Base})
 }
 
-func readModel(file string, s *strategy.Strategy) (*train.Model, error) {
+func readModel(file string, s *strategy.Strategy) (*train.TrainedModel, error) {
 	f, err := fileOfModel(file).Open()
 	if err != nil {
 		return nil, err

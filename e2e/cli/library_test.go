@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -42,14 +43,13 @@ func (l *lab) barsFile(symbol, timeframe string) string {
 // earlier puts bars into the data folder as earlier versions kept them.
 func (l *lab) earlier(b *market.Bars) {
 	l.t.Helper()
-	old, err := market.OpenLibrary(filepath.Join(l.data, "data"))
-	if err != nil {
+	var file strings.Builder
+	if err := market.Encode(&file, b); err != nil {
 		l.t.Fatal(err)
 	}
-	defer func() { _ = old.Close() }()
-	if _, err := old.Import(b); err != nil {
-		l.t.Fatal(err)
-	}
+	folder, name := fmt.Sprintf("data/%s_%s/", b.Symbol, b.Timeframe), fmt.Sprintf("%x", b.Hash())
+	l.put(folder+name+market.Suffix, file.String())
+	l.put(folder+"current", name+"\n")
 	if err := os.Chmod(l.data, 0o700); err != nil { //nolint:gosec // a folder
 		l.t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ type imported struct {
 	Symbol string        `json:"symbol"`
 	OK     bool          `json:"ok"`
 	Error  string        `json:"error"`
-	Report market.Report `json:"report"`
+	Report market.DataReport `json:"report"`
 	Stored *stored       `json:"stored"`
 	Files  []struct {
 		market.Merged

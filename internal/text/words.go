@@ -18,14 +18,17 @@ func Counted(n int, one string, plural ...string) string {
 	return strconv.Itoa(n) + " " + one + "s"
 }
 
-// Strings converts a list to strings.
-func Strings[T ~string](list []T) []string {
-	all := make([]string, len(list))
+// Map is what name makes of each of a list.
+func Map[T any](list []T, name func(T) string) []string {
+	out := make([]string, len(list))
 	for i, x := range list {
-		all[i] = string(x)
+		out[i] = name(x)
 	}
-	return all
+	return out
 }
+
+// Strings converts a list to strings.
+func Strings[T ~string](list []T) []string { return Map(list, func(x T) string { return string(x) }) }
 
 // Join is a list as text: a, b, c.
 func Join[T ~string](list []T) string { return strings.Join(Strings(list), ", ") }

@@ -31,7 +31,7 @@ func Conversation(w io.Writer, p term.Palette, c agent.Conversation) {
 			fmt.Fprintf(w, ", prompt %s", term.Plain(t.Prompt))
 		}
 		fmt.Fprintln(w)
-		if !t.Whole {
+		if !t.Complete {
 			fmt.Fprintln(w, "What was asked is no longer kept: its checkpoint was deleted. These are the answers.")
 		}
 		for _, turn := range t.Turns {

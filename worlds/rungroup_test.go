@@ -7,8 +7,8 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-// night is many runs on one market.
-type night struct {
+// runGroup is many runs on one market.
+type runGroup struct {
 	name     string
 	runs     int
 	size     int  // researches of a run
@@ -16,7 +16,7 @@ type night struct {
 	parallel bool // all runs are started at once
 }
 
-var nights = []night{
+var runGroups = []runGroup{
 	{name: "25 runs of 8", runs: 25, size: 8},
 	{name: "25 runs of 8, renamed", runs: 25, size: 8, renamed: true},
 	{name: "25 runs of 8, in parallel", runs: 25, size: 8, parallel: true},
@@ -25,32 +25,32 @@ var nights = []night{
 	{name: "200 runs of 1, in parallel", runs: 200, size: 1, parallel: true},
 }
 
-// firstNight is where the seeds of nights begin.
-const firstNight = 47_000
+// firstGroupSeed is where the seeds of run groups begin.
+const firstGroupSeed = 47_000
 
-// shortNight is where those of the short form begin. An earlier short form had
+// shortSeed is where those of the short form begin. An earlier short form had
 // one market for all cases, seed 46,999: its holdout was a lucky one, and five of
 // its six cases claimed.
-const shortNight = 46_900
+const shortSeed = 46_900
 
-// barsOfNight are fewer than those of a run alone: a night has many researches.
-const barsOfNight = 4000
+// groupBars are fewer than those of a run alone: a group has many researches.
+const groupBars = 4000
 
-// claimed runs a night on a market whose edge died, and says whether any run
-// claimed one. All looks of the night are at one holdout, so that they have the
+// claimed runs a group on a market whose edge died, and says whether any run
+// claimed one. All looks of the group are at one holdout, so that they have the
 // numbers from 1 on, each once.
-func (n night) claimed(t *testing.T, seed uint64) bool {
+func (n runGroup) claimed(t *testing.T, seed uint64) bool {
 	t.Helper()
 	claimed, _ := n.spend(t, seed)
 	return claimed
 }
 
 // spend is claimed, and how many looks there were.
-func (n night) spend(t *testing.T, seed uint64) (claimed bool, looked int) {
+func (n runGroup) spend(t *testing.T, seed uint64) (claimed bool, looked int) {
 	t.Helper()
 	l := newLab(t, cheap)
 	defer l.backend.Kill()
-	bars := died("NIGHT", barsOfNight, seed)
+	bars := died("NIGHT", groupBars, seed)
 	var started []string
 	claims, looks := 0, 0
 	end := func(run string) {
@@ -108,18 +108,18 @@ func (l *lab) numbered(runs []string, want int) {
 	}
 }
 
-// A short night of each kind.
-func TestNights_LooksAreNumberedAcrossRuns(t *testing.T) {
+// A short group of each kind.
+func TestRunGroups_LooksAreNumberedAcrossRuns(t *testing.T) {
 	all := 0
-	for i, n := range nights {
+	for i, n := range runGroups {
 		n.runs = 3
-		claimed, looks := n.spend(t, shortNight+uint64(i))
+		claimed, looks := n.spend(t, shortSeed+uint64(i))
 		all += looks
 		if claimed {
-			t.Logf("%s: claimed; luck may do that in 2 of 100 nights", n.name)
+			t.Logf("%s: claimed; luck may do that in 2 of 100 groups", n.name)
 		}
 	}
-	if all < len(nights) {
-		t.Errorf("%d looks in %d nights of three runs: too few to show that they are numbered", all, len(nights))
+	if all < len(runGroups) {
+		t.Errorf("%d looks in %d groups of three runs: too few to show that they are numbered", all, len(runGroups))
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/ktrdr/ktrdr/num"
 )
 
-// night is all the research of one night on one market. The market has no
+// runGroup is all the research of some runs on one market. The market has no
 // edge on its holdout.
 //
 //	25 runs of 8:  run ─▶ generation of 8 ─▶ finalists ─▶ the best gets one look
@@ -18,7 +18,7 @@ import (
 // between those of another.
 //
 //	created (trials counted) ─▶ judged ─▶ look reserved ─▶ confirmed
-type night struct {
+type runGroup struct {
 	runs, size int
 	parallel   int  // runs at once; 0 means 1
 	renamed    bool // every run imports the market under another name and in another form
@@ -30,17 +30,17 @@ type night struct {
 }
 
 const (
-	nightTest    = 600 // bars of the test part
-	nightHoldout = 400 // bars of the holdout
-	sideBars     = 10  // bars for which a strategy keeps its side
+	testBars    = 600 // bars of the test part
+	holdoutBars = 400 // bars of the holdout
+	sideBars    = 10  // bars for which a strategy keeps its side
 )
 
-// looks are the confirmations of a night, in the order in which they end.
-func (w night) looks(r *num.Rand) []Confirmation {
-	n := singleRun{test: nightTest, holdout: nightHoldout}
+// looks are the confirmations of a group, in the order in which they end.
+func (w runGroup) looks(r *num.Rand) []Confirmation {
+	n := singleRun{test: testBars, holdout: holdoutBars}
 	moves, _ := n.world(r)
-	s := search{night: w, rand: r, base: seriesOf(moves), ledger: ledger{byName: w.byName}}
-	slots := make([]*nightRun, max(w.parallel, 1))
+	s := search{runGroup: w, rand: r, base: seriesOf(moves), ledger: ledger{byName: w.byName}}
+	slots := make([]*groupRun, max(w.parallel, 1))
 	for created, ended := 0, 0; ended < w.runs; {
 		slot := &slots[r.Uint64n(uint64(len(slots)))]
 		switch {
@@ -55,9 +55,9 @@ func (w night) looks(r *num.Rand) []Confirmation {
 	return s.confirmed
 }
 
-// search is a night in progress.
+// search is a group in progress.
 type search struct {
-	night
+	runGroup
 	rand      *num.Rand
 	base      series
 	ledger    ledger
@@ -65,8 +65,8 @@ type search struct {
 	confirmed []Confirmation
 }
 
-// nightRun is one run of a night.
-type nightRun struct {
+// groupRun is one run of a group.
+type groupRun struct {
 	test, holdout series
 	market        *ledgerMarket
 	trials        int
@@ -76,20 +76,20 @@ type nightRun struct {
 	before        int
 }
 
-func (s *search) create(number int) *nightRun {
+func (s *search) create(number int) *groupRun {
 	imported := s.base
 	if s.renamed {
 		imported = s.base.renamed(number)
 	}
 	m := s.ledger.market(imported)
-	run := &nightRun{market: m, parent: s.best, trials: m.trials + s.size, before: m.looks}
-	run.test, run.holdout = imported.split(nightTest)
+	run := &groupRun{market: m, parent: s.best, trials: m.trials + s.size, before: m.looks}
+	run.test, run.holdout = imported.split(testBars)
 	m.trials += s.size
 	return run
 }
 
 // advance makes the next step of a run and says whether it has ended.
-func (run *nightRun) advance(s *search) bool {
+func (run *groupRun) advance(s *search) bool {
 	switch {
 	case run.trials > 0:
 		run.judge(s)
@@ -103,20 +103,20 @@ func (run *nightRun) advance(s *search) bool {
 		run.market.looks++
 		return false
 	}
-	sides := climber{}.child(nightTest+nightHoldout, s.rand)
+	sides := climber{}.child(testBars+holdoutBars, s.rand)
 	s.confirmed = append(s.confirmed, Confirm(sides.trade(run.holdout, 0), run.before, Rules{}))
 	return true
 }
 
 // judge makes the trials of a run. The holdout of its best finalist is random
 // whichever that is, so only its existence matters.
-func (run *nightRun) judge(s *search) {
+func (run *groupRun) judge(s *search) {
 	edge := 0.0
 	if s.died {
 		edge = 0.3
 	}
 	for range s.size {
-		child := run.parent.child(nightTest, s.rand)
+		child := run.parent.child(testBars, s.rand)
 		v := Judge(Case{Test: child.trade(run.test, edge), InSample: &goodInside, Trials: run.trials}, Rules{})
 		run.finalist = run.finalist || v.Finalist
 		if child.reached = *v.Figures.SharpeZ; !s.died && child.reached > s.best.reached {
@@ -230,7 +230,7 @@ func (s series) same(o series) bool {
 }
 
 // climber is a strategy that a search fits to the test part: its side in every
-// ten bars. On the holdout every strategy is drawn anew, which is the worst that
+// ten bars. On the holdout every strategy is drawn again, which is the worst that
 // a search could breed: each look is another chance.
 type climber struct {
 	sides   []float64
@@ -267,10 +267,10 @@ func (c climber) trade(s series, edge float64) Part {
 	return p
 }
 
-// claims counts the nights in which a look claimed an edge, by the rule of
-// Confirm and by another, and the looks of all nights.
-func (w night) claims(nights int, seed uint64, other func(c Confirmation) bool) (claimed, byOther, looks int) {
-	for k := range nights {
+// claims counts the groups in which a look claimed an edge, by the rule of
+// Confirm and by another, and the looks of all groups.
+func (w runGroup) claims(groups int, seed uint64, other func(c Confirmation) bool) (claimed, byOther, looks int) {
+	for k := range groups {
 		made := w.looks(num.NewRand(num.Mix(seed, uint64(k))))
 		one, two := false, false
 		for _, c := range made {
@@ -288,45 +288,45 @@ func number(b bool) int {
 	return 0
 }
 
-// On a market without an edge at most 2 % of the nights claim one: however its
+// On a market without an edge at most 2 % of the run groups claim one: however its
 // research is cut into runs, under whatever names, and with any number of runs at
 // once. All costs are zero, and every check without luck passes.
-func TestConfirm_AtMostTwoPercentOfNightsClaimFalsely(t *testing.T) {
-	nights := 6
+func TestConfirm_AtMostTwoPercentOfRunGroupsClaimFalsely(t *testing.T) {
+	groups := 6
 	if soak() {
-		nights = 1000
+		groups = 1000
 	}
 	pooled, all := 0, 0
 	for i, c := range []struct {
 		name string
-		night
+		runGroup
 	}{
-		{"25 runs of 8", night{runs: 25, size: 8}},
-		{"25 runs of 8, renamed", night{runs: 25, size: 8, renamed: true}},
-		{"25 runs of 8, 5 at once", night{runs: 25, size: 8, parallel: 5}},
-		{"25 runs of 8, edge died", night{runs: 25, size: 8, died: true}},
-		{"200 runs of 1", night{runs: 200, size: 1}},
-		{"200 runs of 1, renamed", night{runs: 200, size: 1, renamed: true}},
-		{"200 runs of 1, 10 at once", night{runs: 200, size: 1, parallel: 10}},
-		{"200 runs of 1, edge died", night{runs: 200, size: 1, died: true}},
-		{"200 runs of 1, edge died, renamed, 10 at once", night{runs: 200, size: 1, died: true, renamed: true, parallel: 10}},
+		{"25 runs of 8", runGroup{runs: 25, size: 8}},
+		{"25 runs of 8, renamed", runGroup{runs: 25, size: 8, renamed: true}},
+		{"25 runs of 8, 5 at once", runGroup{runs: 25, size: 8, parallel: 5}},
+		{"25 runs of 8, edge died", runGroup{runs: 25, size: 8, died: true}},
+		{"200 runs of 1", runGroup{runs: 200, size: 1}},
+		{"200 runs of 1, renamed", runGroup{runs: 200, size: 1, renamed: true}},
+		{"200 runs of 1, 10 at once", runGroup{runs: 200, size: 1, parallel: 10}},
+		{"200 runs of 1, edge died", runGroup{runs: 200, size: 1, died: true}},
+		{"200 runs of 1, edge died, renamed, 10 at once", runGroup{runs: 200, size: 1, died: true, renamed: true, parallel: 10}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			claimed, _, looks := c.claims(nights, uint64(1000+i), nil)
-			low, high := binomialInterval(claimed, nights)
-			t.Logf("%d of %d nights claim an edge: %.2f %% (95 %% interval %.2f to %.2f %%), %.1f looks a night",
-				claimed, nights, percent(claimed, nights), 100*low, 100*high, float64(looks)/float64(nights))
+			claimed, _, looks := c.claims(groups, uint64(1000+i), nil)
+			low, high := binomialInterval(claimed, groups)
+			t.Logf("%d of %d groups claim an edge: %.2f %% (95 %% interval %.2f to %.2f %%), %.1f looks a group",
+				claimed, groups, percent(claimed, groups), 100*low, 100*high, float64(looks)/float64(groups))
 			if low > 0.02 {
 				t.Error("the lower end of the interval is above 2 %")
 			}
-			if looks < 5*nights {
-				t.Errorf("%d looks in %d nights are too few to show anything", looks, nights)
+			if looks < 5*groups {
+				t.Errorf("%d looks in %d groups are too few to show anything", looks, groups)
 			}
-			pooled, all = pooled+claimed, all+nights
+			pooled, all = pooled+claimed, all+groups
 		})
 	}
 	low, high := binomialInterval(pooled, all)
-	t.Logf("all cases: %d of %d nights claim an edge: %.2f %% (95 %% interval %.2f to %.2f %%)", pooled, all, percent(pooled, all),
+	t.Logf("all cases: %d of %d groups claim an edge: %.2f %% (95 %% interval %.2f to %.2f %%)", pooled, all, percent(pooled, all),
 		100*low, 100*high)
 	if low > 0.02 || soak() && high > 0.02 {
 		t.Error("the pooled interval is above 2 %")
@@ -334,8 +334,8 @@ func TestConfirm_AtMostTwoPercentOfNightsClaimFalsely(t *testing.T) {
 }
 
 // The simulation above sees a ledger that is broken. Each of these claims in more
-// than 2 % of the nights.
-func TestConfirm_NightsSeeABrokenLedger(t *testing.T) {
+// than 2 % of the groups.
+func TestConfirm_RunGroupsShowABrokenLedger(t *testing.T) {
 	scale := 1
 	if soak() {
 		scale = 5
@@ -344,23 +344,23 @@ func TestConfirm_NightsSeeABrokenLedger(t *testing.T) {
 	asOne := func(c Confirmation) bool { return *c.P <= 0.02 }
 	for _, c := range []struct {
 		name string
-		night
-		nights int
+		runGroup
+		groups int
 		rule   func(c Confirmation) bool // nil means that of Confirm
 	}{
-		{"a look after k others pays k+1", night{runs: 40, size: 1, died: true}, 250, kPlus1},
-		{"the eight looks of a generation pay as one", night{runs: 8, size: 1, died: true}, 200, asOne},
-		{"a market is its name", night{runs: 100, size: 1, renamed: true, byName: true}, 12, nil},
-		{"25 runs at once read their numbers first", night{runs: 25, size: 1, parallel: 25, died: true, stale: true}, 80, nil},
+		{"a look after k others pays k+1", runGroup{runs: 40, size: 1, died: true}, 250, kPlus1},
+		{"the eight looks of a generation pay as one", runGroup{runs: 8, size: 1, died: true}, 200, asOne},
+		{"a market is its name", runGroup{runs: 100, size: 1, renamed: true, byName: true}, 12, nil},
+		{"25 runs at once read their numbers first", runGroup{runs: 25, size: 1, parallel: 25, died: true, stale: true}, 80, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			nights := scale * c.nights
-			claimed, byRule, _ := c.claims(nights, 2000, c.rule)
+			groups := scale * c.groups
+			claimed, byRule, _ := c.claims(groups, 2000, c.rule)
 			if c.rule != nil {
 				claimed = byRule
 			}
-			low, high := binomialInterval(claimed, nights)
-			t.Logf("%d of %d nights claim an edge: %.1f %% (95 %% interval %.1f to %.1f %%)", claimed, nights, percent(claimed, nights),
+			low, high := binomialInterval(claimed, groups)
+			t.Logf("%d of %d groups claim an edge: %.1f %% (95 %% interval %.1f to %.1f %%)", claimed, groups, percent(claimed, groups),
 				100*low, 100*high)
 			if low <= 0.02 {
 				t.Error("the simulation does not see it")
@@ -370,9 +370,9 @@ func TestConfirm_NightsSeeABrokenLedger(t *testing.T) {
 	if !soak() {
 		return
 	}
-	claimed, old, _ := night{runs: 200, size: 1}.claims(1000, 2001, kPlus1)
+	claimed, old, _ := runGroup{runs: 200, size: 1}.claims(1000, 2001, kPlus1)
 	low, high := binomialInterval(old, 1000)
-	t.Logf("200 runs of 1 that climb the test part: k+1 claims in %.1f %% of 1,000 nights (95 %% interval %.1f to %.1f %%), (k+1)(k+2) in "+
+	t.Logf("200 runs of 1 that climb the test part: k+1 claims in %.1f %% of 1,000 groups (95 %% interval %.1f to %.1f %%), (k+1)(k+2) in "+
 		"%.1f %%",
 		percent(old, 1000), 100*low, 100*high, percent(claimed, 1000))
 	if low <= 0.02 {
@@ -383,8 +383,8 @@ func TestConfirm_NightsSeeABrokenLedger(t *testing.T) {
 // A renamed market keeps its ledger, and another market has its own.
 func TestLedger_KnowsAMarketByItsContent(t *testing.T) {
 	r := num.NewRand(3)
-	one, _ := singleRun{test: nightTest, holdout: nightHoldout}.world(r)
-	two, _ := singleRun{test: nightTest, holdout: nightHoldout}.world(r)
+	one, _ := singleRun{test: testBars, holdout: holdoutBars}.world(r)
+	two, _ := singleRun{test: testBars, holdout: holdoutBars}.world(r)
 	var l ledger
 	m := l.market(seriesOf(one))
 	for k := range 10 {

@@ -31,23 +31,23 @@ func (w within) Call(ctx context.Context, ask llm.CallContext, r llm.Request) (l
 	return w.Models.Call(ctx, ask, r)
 }
 
-// Minds is who agents may ask beside themselves. The zero Minds is nobody: all
-// is then designed and assessed by the program itself.
-type Minds struct {
+// ModelAccess is how agents call language models. With the zero ModelAccess the
+// built-in designer and assessor do all the work.
+type ModelAccess struct {
 	Models Models
 	Allows func(resilience.Feature) error // says why a feature is shed now; nil sheds none
 	Wait   bool                           // wait for a rate-limited model instead of falling back to the built-in designer
 	Log    *slog.Logger                   // nil discards
 }
 
-// Prompts are files. Who changes one gives it the next number: the number is in
-// the result, and tells which words an answer was given to.
+// Prompts are files. A changed prompt gets the next number, which is stored with
+// the result and tells which words an answer was given to.
 //
 //go:embed prompts/*.md
 var prompts embed.FS
 
 const (
-	designPrompt = "design.v1"
+	designPrompt = "design.v2"
 	assessPrompt = "assess.v1"
 )
 
@@ -60,7 +60,7 @@ func prompt(name string) string {
 }
 
 // away says why no model can be asked for a feature; "" when one can.
-func (m Minds) away(f resilience.Feature) string {
+func (m ModelAccess) away(f resilience.Feature) string {
 	if m.Models == nil {
 		return "no model is configured"
 	}
@@ -74,20 +74,23 @@ func (m Minds) away(f resilience.Feature) string {
 }
 
 // missed tells that the program does by itself what a model was asked for.
-func (m Minds) missed(ctx context.Context, op ktrdr.OperationID, model, why string) {
+func (m ModelAccess) missed(ctx context.Context, op ktrdr.OperationID, model, why string) {
 	if m.Log != nil {
-		m.Log.WarnContext(ctx, "the program does without a model", "op", op, "model", model, "why", why)
+		m.Log.WarnContext(ctx, "fell back to the built-in designer or assessor", "op", op, "model", model, "why", why)
 	}
 }
 
 // waits tells that an operation is given back until a model may be asked.
-func (m Minds) waits(ctx context.Context, op ktrdr.OperationID, l *worker.Later) {
+func (m ModelAccess) waits(ctx context.Context, op ktrdr.OperationID, l *worker.Later) {
 	if m.Log != nil {
 		m.Log.InfoContext(ctx, "operation waits for a model", "op", op, "wait", l.After.Round(time.Second), "why", l.Reason)
 	}
 }
 
-// asks is in whose name, and with whose money, an operation asks models.
-func asks(op ktrdr.OperationID, epoch ktrdr.Epoch, agent, model string, b research.Budget, wait bool) llm.CallContext {
-	return llm.CallContext{Operation: op, Epoch: epoch, Agent: agent, Preferred: model, Research: ktrdr.MicroUSD(b.Limit * 1e6), Wait: wait}
+// talk prepares a conversation of a task with a model, within the budget of its
+// research.
+func (m ModelAccess) talk(t *worker.Task, tools toolbox, agent, model string, b research.Budget) *talk {
+	return &talk{task: t, access: m, tools: tools, ask: llm.CallContext{
+		Operation: t.Operation, Epoch: t.Epoch, Agent: agent, Preferred: model, Research: ktrdr.MicroUSD(b.Limit * 1e6), Wait: m.Wait,
+	}}
 }

@@ -11,10 +11,10 @@ func TestTestMetrics_KnowTheCommonestClassOfTheTestPart(t *testing.T) {
 		Samples:      10,
 		ClassMetrics: &metrics.ClassMetrics{Classes: []metrics.ClassScore{{Samples: 2}, {Samples: 7}, {Samples: 1}}},
 	}
-	if got := commonest(&m); got != 0.7 {
-		t.Errorf("commonest %v, want 0.7", got)
+	if got := majority(&m); got != 0.7 {
+		t.Errorf("majority %v, want 0.7", got)
 	}
-	if got := commonest(&metrics.TestMetrics{Samples: 10, RegressionMetrics: &metrics.RegressionMetrics{}}); got != 0 {
-		t.Errorf("commonest of a regression %v, want 0", got)
+	if got := majority(&metrics.TestMetrics{Samples: 10, RegressionMetrics: &metrics.RegressionMetrics{}}); got != 0 {
+		t.Errorf("majority of a regression %v, want 0", got)
 	}
 }

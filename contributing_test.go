@@ -9,22 +9,25 @@ import (
 
 var recipeFile = regexp.MustCompile("(?m)^- `([^`]+)`")
 
-// The files that the recipes of CONTRIBUTING.md name are there.
+// The six recipes of CONTRIBUTING.md name files that exist, at most six each.
 func TestContributing_NamesFilesThatExist(t *testing.T) {
 	text, err := os.ReadFile("CONTRIBUTING.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	recipes := strings.Split(string(text), "\n## ")[1:]
+	recipes := strings.Split(string(text), "\n## Add ")[1:]
+	if len(recipes) != 6 {
+		t.Errorf("there are %d recipes, want 6", len(recipes))
+	}
 	for _, recipe := range recipes {
 		title, _, _ := strings.Cut(recipe, "\n")
 		files := recipeFile.FindAllStringSubmatch(recipe, -1)
-		if len(files) == 0 {
-			t.Errorf("%s: it lists no files; write each as \"- `path`: what to change\"", title)
+		if len(files) == 0 || len(files) > 6 {
+			t.Errorf("add %s: it lists %d files, want 1 to 6; write each as \"- `path`: what to change\"", title, len(files))
 		}
 		for _, f := range files {
 			if _, err := os.Stat(f[1]); err != nil {
-				t.Errorf("%s: %v; name the file where this is now", title, err)
+				t.Errorf("add %s: %v; name the file where this is now", title, err)
 			}
 		}
 	}

@@ -124,7 +124,7 @@ var arrows = map[string]rule{
 
 	// what commands print
 	"internal/view": {ours: []string{
-		".", "internal/term", "internal/text", "agent", "evidence", "httpapi", "instrument", "jobs", "report", "research",
+		".", "api", "internal/term", "internal/text", "agent", "evidence", "httpapi", "instrument", "jobs", "report", "research",
 	}},
 
 	// wiring
@@ -135,8 +135,8 @@ var arrows = map[string]rule{
 		},
 		modules: []string{"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "golang.org/x/sync", "golang.org/x/sys"},
 	},
-	"local":     {ours: []string{".", "backend", "jobs", "market", "backtest", "strategy"}},     // the lab of a data folder, without a backend
-	"lookahead": {ours: []string{"local", "market", "neural", "strategy", "train", "backtest"}}, // strategies that use future prices
+	"local":     {ours: []string{".", "backend", "jobs", "library", "market", "backtest", "strategy"}},     // the lab of a data folder, without a backend
+	"lookahead": {ours: []string{"local", "market", "metrics", "neural", "strategy", "train", "backtest"}}, // strategies that use future prices
 	"doctor": { // checks of an installation
 		ours:    []string{".", "backend", "local", "blob", "sqlstore", "instrument", "strategy"},
 		modules: []string{"golang.org/x/sys"},

@@ -44,7 +44,7 @@ func talkative(t *testing.T, first, second *llmtest.Server, change func(*llm.Cha
 				t.Fatal(err)
 			}
 			cfg := llm.ChainConfig{
-				Models: []llm.Model{
+				Models: []llm.ChainModel{
 					{Name: "first", Provider: a, ID: "m1", Price: price, Tools: true},
 					{Name: "second", Provider: o, ID: "m2", Price: price, Tools: true},
 				},
@@ -215,13 +215,13 @@ func TestModel_WhereNoneAnswersTheProgramDesignsAndSaysSo(t *testing.T) {
 func TestModel_OneThatIsGoneFailsNoResearch(t *testing.T) {
 	up := llmtest.New(t, scripted(saves()))
 	for name, x := range map[string]struct {
-		models func([]llm.Model) []llm.Model
+		models func([]llm.ChainModel) []llm.ChainModel
 		by     string
 		why    string // of the program's own design
 	}{
-		"another is left": {func(m []llm.Model) []llm.Model { return m[1:] }, "second", ""},
+		"another is left": {func(m []llm.ChainModel) []llm.ChainModel { return m[1:] }, "second", ""},
 		"none is left": {
-			func([]llm.Model) []llm.Model { return nil }, research.Builtin, "first: this backend has no model of that name any more",
+			func([]llm.ChainModel) []llm.ChainModel { return nil }, research.Builtin, "first: this backend has no model of that name any more",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

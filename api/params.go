@@ -21,8 +21,8 @@ const (
 	InHeader = "header"
 )
 
-// Param is a field of a request that is not in its body.
-type Param struct {
+// Parameter is a field of a request that is not in its body.
+type Parameter struct {
 	Name string
 	In   string
 	Doc  string
@@ -38,14 +38,14 @@ type Param struct {
 const maxText = 1024
 
 // Params returns the parameters of a request type, in the order of its fields.
-func Params(t reflect.Type) (all []Param) {
+func Params(t reflect.Type) (all []Parameter) {
 	for _, f := range reflect.VisibleFields(t) {
 		for _, in := range []string{InPath, InQuery, InHeader} {
 			name, ok := f.Tag.Lookup(in)
 			if !ok {
 				continue
 			}
-			p := Param{Name: name, In: in, Doc: f.Tag.Get("doc"), Type: f.Type, Max: maxText, index: f.Index}
+			p := Parameter{Name: name, In: in, Doc: f.Tag.Get("doc"), Type: f.Type, Max: maxText, index: f.Index}
 			if n, err := strconv.Atoi(f.Tag.Get("max")); err == nil {
 				p.Max = n
 			}
@@ -61,7 +61,7 @@ func Params(t reflect.Type) (all []Param) {
 }
 
 // Element is the type of one value.
-func (p Param) Element() reflect.Type {
+func (p Parameter) Element() reflect.Type {
 	if k := p.Type.Kind(); k == reflect.Slice || k == reflect.Pointer {
 		return p.Type.Elem()
 	}
@@ -69,10 +69,10 @@ func (p Param) Element() reflect.Type {
 }
 
 // Many says whether the parameter may be given more than once.
-func (p Param) Many() bool { return p.Type.Kind() == reflect.Slice }
+func (p Parameter) Many() bool { return p.Type.Kind() == reflect.Slice }
 
 // Field is the parameter's field of a request.
-func (p Param) Field(request reflect.Value) reflect.Value { return request.FieldByIndex(p.index) }
+func (p Parameter) Field(request reflect.Value) reflect.Value { return request.FieldByIndex(p.index) }
 
 // Names returns the values of a type that has a closed set of them. Operation types
 // are those of the server.
@@ -123,7 +123,7 @@ func format(v reflect.Value) string {
 }
 
 // Schema is the JSON Schema type of one value.
-func (p Param) Schema() string {
+func (p Parameter) Schema() string {
 	switch t := p.Element(); {
 	case t == reflect.TypeFor[time.Duration]():
 		return "number"

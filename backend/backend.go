@@ -68,8 +68,8 @@ type Backend struct {
 	self     ktrdr.Backend
 	listener net.Listener
 	server   *httpapi.Server
-	worker   *worker.Worker // computes; nil when there are none
-	asks     agent.ModelAccess    // the models that agents may ask
+	worker   *worker.Worker    // computes; nil when there are none
+	asks     agent.ModelAccess // the models that agents may ask
 	models   *modelWiring
 	agents   *worker.Worker  // design and assess; nil when there are none
 	opened   resilience.Undo // closes what was opened, the last first

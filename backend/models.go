@@ -20,7 +20,7 @@ import (
 type modelWiring struct {
 	registry *resilience.Registry
 	chain    *llm.ModelFallbackChain
-	models   []llm.Model
+	models   []llm.ChainModel
 	level    *resilience.Degradation
 	store    ktrdr.Breakers
 
@@ -99,7 +99,7 @@ func (b *Backend) chainConfig(l *modelWiring) llm.ChainConfig {
 
 // open makes the models of the chain. A model without a known price is no reason
 // not to start: it is passed over, and the warning says why.
-func (m Models) open(getenv func(string) string) (all []llm.Model, err error) {
+func (m Models) open(getenv func(string) string) (all []llm.ChainModel, err error) {
 	prices := llm.DefaultPrices().With(m.Prices)
 	providers := map[string]llm.Provider{}
 	for _, name := range m.Chain {
@@ -111,7 +111,7 @@ func (m Models) open(getenv func(string) string) (all []llm.Model, err error) {
 				return nil, fmt.Errorf("provider %s, whose key is in %s: %w", at, keyName(at), err)
 			}
 		}
-		one := llm.Model{Name: name, Provider: providers[at], ID: id, Tools: true, Cluster: m.cluster(at)}
+		one := llm.ChainModel{Name: name, Provider: providers[at], ID: id, Tools: true, Cluster: m.cluster(at)}
 		one.Price = prices.Of(at, id)
 		all = append(all, one)
 	}
@@ -120,7 +120,7 @@ func (m Models) open(getenv func(string) string) (all []llm.Model, err error) {
 
 // gaps says which models cannot be asked as things are set, and what to set. A
 // server of one's own may want no key.
-func (m Models) gaps(all []llm.Model, getenv func(string) string) (said []string) {
+func (m Models) gaps(all []llm.ChainModel, getenv func(string) string) (said []string) {
 	for _, one := range all {
 		at, _, _ := strings.Cut(one.Name, "/")
 		if one.Price == nil {

@@ -127,7 +127,7 @@ func newOutlook(t *testing.T) *outlook {
 	if l.models, err = cfg.Models.open(func(string) string { return "" }); err != nil {
 		t.Fatal(err)
 	}
-	l.models = slices.DeleteFunc(l.models, func(m llm.Model) bool { return m.Name == "two/m" })
+	l.models = slices.DeleteFunc(l.models, func(m llm.ChainModel) bool { return m.Name == "two/m" })
 	if l.level, err = resilience.NewDegradation(resilience.DegradationConfig{Services: l.services()}); err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ const (
 // readParams reads the request's parameters into a struct. It refuses query
 // parameters that the route does not have: a misspelt filter that silently
 // selects everything is worse than an error.
-func (c *call) readParams(params []api.Param, types ktrdr.Types, into reflect.Value) error {
+func (c *call) readParams(params []api.Parameter, types ktrdr.Types, into reflect.Value) error {
 	if err := c.checkQuery(params); err != nil {
 		return err
 	}
@@ -48,16 +48,16 @@ func (c *call) readParams(params []api.Param, types ktrdr.Types, into reflect.Va
 }
 
 // namesOf are the values of a parameter that has a closed set of them.
-func namesOf(p api.Param, types ktrdr.Types) []string {
+func namesOf(p api.Parameter, types ktrdr.Types) []string {
 	if p.Element() == reflect.TypeFor[ktrdr.Type]() {
 		return text.Strings(types.Names())
 	}
 	return p.Names
 }
 
-func (c *call) checkQuery(params []api.Param) error {
+func (c *call) checkQuery(params []api.Parameter) error {
 	for name, given := range c.query {
-		i := slices.IndexFunc(params, func(p api.Param) bool { return p.In == api.InQuery && p.Name == name })
+		i := slices.IndexFunc(params, func(p api.Parameter) bool { return p.In == api.InQuery && p.Name == name })
 		if i < 0 {
 			return malformed("there is no query parameter %.40q here%s", name, knownNames(name, params))
 		}
@@ -73,7 +73,7 @@ func (c *call) checkQuery(params []api.Param) error {
 	return nil
 }
 
-func knownNames(name string, params []api.Param) string {
+func knownNames(name string, params []api.Parameter) string {
 	var names []string
 	for _, p := range params {
 		if p.In == api.InQuery {
@@ -91,7 +91,7 @@ func knownNames(name string, params []api.Param) string {
 }
 
 // given returns the values of a parameter as they came.
-func (c *call) given(p api.Param) (values []string) {
+func (c *call) given(p api.Parameter) (values []string) {
 	switch p.In {
 	case api.InPath:
 		return []string{c.PathValue(p.Name)}
@@ -111,7 +111,7 @@ func (c *call) given(p api.Param) (values []string) {
 }
 
 // parse reads one value of a parameter.
-func parse(p api.Param, given string, into reflect.Value) error {
+func parse(p api.Parameter, given string, into reflect.Value) error {
 	wrong := func(format string, args ...any) error {
 		return malformed("the %s parameter %s %s", p.In, p.Name, fmt.Sprintf(format, args...))
 	}

@@ -23,7 +23,7 @@ type row interface {
 // input reads the requests of a route.
 type input[In any] struct {
 	spec     api.Spec
-	params   []api.Param
+	params   []api.Parameter
 	body     bool // a body is needed
 	precheck func(body []byte) error
 }

@@ -27,7 +27,7 @@ type call struct {
 }
 
 // run has the agent's breaker watch over the walk along the models.
-func (q *call) run(ctx context.Context, models []Model) (Answer, error) {
+func (q *call) run(ctx context.Context, models []ChainModel) (Answer, error) {
 	limited, cancel := ctx, context.CancelFunc(func() {})
 	if !q.ask.Deadline.IsZero() {
 		limited, cancel = context.WithDeadline(ctx, q.ask.Deadline)
@@ -62,10 +62,10 @@ func (q *call) run(ctx context.Context, models []Model) (Answer, error) {
 
 // walk asks the models, and then those that were put off. Its error is that of
 // the last model that failed: what the agent's breaker is to know.
-func (q *call) walk(ctx context.Context, models []Model) (*Answer, error) {
+func (q *call) walk(ctx context.Context, models []ChainModel) (*Answer, error) {
 	var failed error
 	for _, last := range []bool{false, true} {
-		var later []Model
+		var later []ChainModel
 		for i, m := range models {
 			if q.fatal != nil || q.poisoned {
 				return nil, cmp.Or(failed, errNothing)
@@ -92,7 +92,7 @@ var (
 )
 
 // consider decides about one model, of as many as are left, and asks it.
-func (q *call) consider(ctx context.Context, m Model, models int, last bool) (*Answer, error) {
+func (q *call) consider(ctx context.Context, m ChainModel, models int, last bool) (*Answer, error) {
 	p, why := q.offer(m)
 	if why != nil {
 		q.skip(m, why)
@@ -131,7 +131,7 @@ func (q *call) consider(ctx context.Context, m Model, models int, last bool) (*A
 }
 
 // offer is what a model could be asked, or why it cannot be.
-func (q *call) offer(m Model) (*purchase, error) {
+func (q *call) offer(m ChainModel) (*purchase, error) {
 	p := &purchase{call: q, model: m, request: q.request}
 	p.request.MaxTokens = cmp.Or(q.request.MaxTokens, defaultMaxTokens)
 	not := func(k resilience.ErrorKind, format string, args ...any) (*purchase, error) {
@@ -154,7 +154,7 @@ func (q *call) offer(m Model) (*purchase, error) {
 }
 
 // skip notes that a model is not called.
-func (q *call) skip(m Model, why error) {
+func (q *call) skip(m ChainModel, why error) {
 	step := TraceStep{Model: m.Name, Decision: Skipped, Reason: reasonOf(why), Kind: resilience.KindOf(why)}
 	if e, ok := errors.AsType[*resilience.Error](why); ok && e.Err != nil {
 		step.Reason = reasonOf(e.Err) // the kind stands beside it

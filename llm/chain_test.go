@@ -112,7 +112,7 @@ func setUp(t *testing.T, providers []*fake, change ...func(*llm.ChainConfig)) *b
 	}
 	rate := 3.0
 	for _, p := range providers {
-		b.cfg.Models = append(b.cfg.Models, llm.Model{
+		b.cfg.Models = append(b.cfg.Models, llm.ChainModel{
 			Name: p.name, Provider: p, ID: p.name + "-1", Price: &llm.Price{Input: rate, Output: 5 * rate}, Tools: true,
 		})
 		rate /= 2
@@ -289,9 +289,9 @@ func TestChain_RefusesAConfigurationThatCannotWork(t *testing.T) {
 		"no journal":      func(c *llm.ChainConfig) { c.Journal = nil },
 		"no registry":     func(c *llm.ChainConfig) { c.Registry = nil },
 		"two of one name": func(c *llm.ChainConfig) { c.Models = append(slices.Clone(c.Models), c.Models[0]) },
-		"no provider":     func(c *llm.ChainConfig) { c.Models = []llm.Model{{Name: "x", ID: "y"}} },
+		"no provider":     func(c *llm.ChainConfig) { c.Models = []llm.ChainModel{{Name: "x", ID: "y"}} },
 		"a negative price": func(c *llm.ChainConfig) {
-			c.Models = []llm.Model{{Name: "x", ID: "y", Provider: a, Price: &llm.Price{Input: -1}}}
+			c.Models = []llm.ChainModel{{Name: "x", ID: "y", Provider: a, Price: &llm.Price{Input: -1}}}
 		},
 		"a negative time": func(c *llm.ChainConfig) { c.Cooldown = -1 },
 	} {

@@ -23,7 +23,7 @@ import (
 // money.
 type purchase struct {
 	*call
-	model   Model
+	model   ChainModel
 	request Request
 	most    ktrdr.MicroUSD
 	time    time.Duration // for all tries; 0 means no bound

@@ -96,9 +96,9 @@ func (c *timeChecker) fills(ctx context.Context) (Checked, error) {
 	}
 	if len(own.Trades) == 0 {
 		return Checked{
-				Check: name,
-			}, fmt.Errorf("no trade was made in %d bars, so that nothing can be said: use more --bars, another --seed or a trained --model",
-				bars.Len())
+			Check: name,
+		}, fmt.Errorf("no trade was made in %d bars, so that nothing can be said: use more --bars, another --seed or a trained --model",
+			bars.Len())
 	}
 	return held(name, detail, backtest.CheckFills(r.run, bars, cuts(own.Config.StartBar, bars.Len())))
 }

@@ -10,12 +10,12 @@ import (
 // Preflight is what can be known before an epoch is spent: what the network
 // would see, and what is wrong with it.
 type Preflight struct {
-	Rows     int            `json:"rows"`    // bars of the base timeframe, all symbols
-	Samples  int            `json:"samples"` // of those, with features and a label
-	Parts    []PartReport   `json:"parts"`   // training, validation, test
+	Rows     int                 `json:"rows"`    // bars of the base timeframe, all symbols
+	Samples  int                 `json:"samples"` // of those, with features and a label
+	Parts    []PartReport        `json:"parts"`   // training, validation, test
 	Inputs   feature.InputReport `json:"inputs"`  // what the training samples show of the features
-	Leaks    []LeakReport   `json:"leaks"`   // what each feature alone knows of the label
-	Findings []Finding      `json:"findings"`
+	Leaks    []LeakReport        `json:"leaks"`   // what each feature alone knows of the label
+	Findings []Finding           `json:"findings"`
 }
 
 // PartReport describes one part of the split.

@@ -174,7 +174,7 @@ func TestReasons_GroupFailuresByWhatTheySay(t *testing.T) {
 	fail("op_2", "TRAINING: op_training_20261115_083803_00000001: the disk is full", true)
 	fail("op_3", "TRAINING: op_training_20261115_083804_00000002: the disk is full", true)
 	fail("op_4", "never began", false)
-	want := []Failure{
+	want := []FailureReason{
 		{
 			Reason: "TRAINING: the disk is full", Code: "failed", Count: 3, Resumable: 2, Operations: []ktrdr.OperationID{"op_2", "op_3", "op_1"},
 			Next: "ktrdr resume op_2",

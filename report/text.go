@@ -122,7 +122,7 @@ func failureSection(r Report) section {
 }
 
 // others says how to find the rest of a group.
-func others(f Failure) string {
+func others(f FailureReason) string {
 	switch {
 	case f.Resumable > 1:
 		return "; all that can be continued: `ktrdr ops --resumable`"

@@ -30,7 +30,7 @@ func TestReport_IsReadOnOneScreen(t *testing.T) {
 			Looks: 2, Trials: 130, Markets: 1,
 		},
 		Claims: []Leader{best}, Leaders: []Leader{best},
-		Failures: []Failure{{Reason: "TRAINING: <b>disk</b> | full\x1b[2J", Count: 1, Resumable: 1, Next: "ktrdr resume op_x"}},
+		Failures: []FailureReason{{Reason: "TRAINING: <b>disk</b> | full\x1b[2J", Count: 1, Resumable: 1, Next: "ktrdr resume op_x"}},
 		Machine: Machine{
 			BackendStarts: 2, WorkersLost: 1, Orphaned: 3, Resumed: 3, Requeued: 1,
 			Pauses: []Pause{{From: from.Add(time.Hour), To: from.Add(2 * time.Hour)}, {From: from.Add(9 * time.Hour)}},

@@ -24,7 +24,7 @@ type Report struct {
 	Researches Researches    `json:"researches"`
 	Claims     []Leader      `json:"claims"`
 	Leaders    []Leader      `json:"leaderboard"`
-	Failures   []Failure     `json:"failures"`
+	Failures   []FailureReason     `json:"failures"`
 	Others     []ktrdr.Count `json:"other_operations,omitempty"` // that ended, and were no researches
 	Machine    Machine       `json:"machine"`
 	Models     *ModelCalls   `json:"models,omitempty"`   // nil where none was asked
@@ -47,8 +47,8 @@ type Researches struct {
 	Looks     int            `json:"looks"`         // at their holdouts so far, of all runs
 }
 
-// Failure is a reason for which operations failed.
-type Failure struct {
+// FailureReason is a reason for which operations failed.
+type FailureReason struct {
 	Reason     string              `json:"reason"`
 	Code       ktrdr.Code          `json:"code,omitempty"`
 	Count      int                 `json:"count"`

@@ -51,12 +51,12 @@ type stored struct {
 }
 
 type imported struct {
-	File   string        `json:"file"`
-	Symbol string        `json:"symbol"`
-	OK     bool          `json:"ok"`
-	Error  string        `json:"error"`
+	File   string            `json:"file"`
+	Symbol string            `json:"symbol"`
+	OK     bool              `json:"ok"`
+	Error  string            `json:"error"`
 	Report market.DataReport `json:"report"`
-	Stored *stored       `json:"stored"`
+	Stored *stored           `json:"stored"`
 	Files  []struct {
 		market.Merged
 		File string `json:"file"`

@@ -80,8 +80,10 @@ func TestReport_TellsOfItsProgressWhenNothingElseIsPrinted(t *testing.T) {
 		t.Errorf("at first %q, want %q", got, want)
 	}
 	for _, e := range []event{
-		{Action: "start", Package: "x/chaos"}, {Action: "start", Package: "x/e2e"},
-		{Action: "pass", Package: "x/e2e", Test: "TestOne"}, {Action: "pass", Package: "x/e2e"},
+		{Action: "start", Package: "x/chaos"},
+		{Action: "start", Package: "x/e2e"},
+		{Action: "pass", Package: "x/e2e", Test: "TestOne"},
+		{Action: "pass", Package: "x/e2e"},
 		{Action: "output", Package: "x/e2e", Output: "ok\n"},
 	} {
 		r.take(e)

@@ -135,8 +135,10 @@ var arrows = map[string]rule{
 		},
 		modules: []string{"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "golang.org/x/sync", "golang.org/x/sys"},
 	},
-	"local":     {ours: []string{".", "backend", "jobs", "library", "market", "backtest", "strategy"}},     // the lab of a data folder, without a backend
-	"lookahead": {ours: []string{"local", "market", "metrics", "neural", "strategy", "train", "backtest"}}, // strategies that use future prices
+	// the lab of a data folder, without a backend
+	"local": {ours: []string{".", "backend", "jobs", "library", "market", "backtest", "strategy"}},
+	// strategies that use future prices
+	"lookahead": {ours: []string{"local", "market", "metrics", "neural", "strategy", "train", "backtest"}},
 	"doctor": { // checks of an installation
 		ours:    []string{".", "backend", "local", "blob", "sqlstore", "instrument", "strategy"},
 		modules: []string{"golang.org/x/sys"},

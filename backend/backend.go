@@ -300,7 +300,7 @@ func (b *Backend) makeServer(context.Context) (err error) {
 		}
 		cfg.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
 	}
-	b.server, err = httpapi.New(cfg)
+	b.server, err = httpapi.New(cfg) //nolint:contextcheck // a row has the context of its request
 	return err
 }
 

@@ -85,6 +85,7 @@ func (b *Backend) runChild(ctx context.Context, stop <-chan struct{}, w worker.B
 		return notStarted(err)
 	}
 	secret, token := httpapi.NewToken("child process", ktrdr.ScopeWorker)
+	//nolint:contextcheck // a row has the context of its request
 	server := httpapi.NewChild(childWork{w}, childBlobs{b.engine}, token, b.Log)
 	serving, endServing := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)

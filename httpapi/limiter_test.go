@@ -110,7 +110,8 @@ func TestLimiter_AnAnonymousConnectionIsIdleForSecondsOnly(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		if !conn.closed.Load() || keptConn.closed.Load() {
-			t.Errorf("anonymous connection closed %v, worker closed %v; want only the anonymous connection", conn.closed.Load(), keptConn.closed.Load())
+			t.Errorf("anonymous connection closed %v, worker closed %v; want only the anonymous connection",
+				conn.closed.Load(), keptConn.closed.Load())
 		}
 		shows(d, kept, tokenNone) // its token was revoked
 		time.Sleep(6 * time.Second)
@@ -195,7 +196,8 @@ func TestLimiter_KeepsPlacesForWorkers(t *testing.T) {
 			d.close()
 		}()
 		if _, err := d.enter(&caller{from: "10.0.0.9"}); err == nil || time.Since(begin) != end {
-			t.Errorf("a new connection where every other has a token: %v after %v, want it to wait until the end after %v", err, time.Since(begin), end)
+			t.Errorf("a new connection where every other has a token: %v after %v, want it to wait until the end after %v",
+				err, time.Since(begin), end)
 		}
 	})
 }

@@ -20,16 +20,16 @@ type Report struct {
 	To   time.Time `json:"to"`
 	Run  string    `json:"run,omitempty"`
 
-	Summary    string        `json:"summary"` // the plain sentence: what survived, or that nothing did
-	Researches Researches    `json:"researches"`
-	Claims     []Leader      `json:"claims"`
-	Leaders    []Leader      `json:"leaderboard"`
-	Failures   []FailureReason     `json:"failures"`
-	Others     []ktrdr.Count `json:"other_operations,omitempty"` // that ended, and were no researches
-	Machine    Machine       `json:"machine"`
-	Models     *ModelCalls   `json:"models,omitempty"`   // nil where none was asked
-	Problems   []string      `json:"problems,omitempty"` // that there are now; each says what to do
-	Incomplete []string      `json:"incomplete,omitempty"`
+	Summary    string          `json:"summary"` // the plain sentence: what survived, or that nothing did
+	Researches Researches      `json:"researches"`
+	Claims     []Leader        `json:"claims"`
+	Leaders    []Leader        `json:"leaderboard"`
+	Failures   []FailureReason `json:"failures"`
+	Others     []ktrdr.Count   `json:"other_operations,omitempty"` // that ended, and were no researches
+	Machine    Machine         `json:"machine"`
+	Models     *ModelCalls     `json:"models,omitempty"`   // nil where none was asked
+	Problems   []string        `json:"problems,omitempty"` // that there are now; each says what to do
+	Incomplete []string        `json:"incomplete,omitempty"`
 }
 
 // Researches counts researches. Those that ended did so in the span, or are

@@ -140,7 +140,9 @@ func confirmed(op ktrdr.Operation) ktrdr.LedgerEntry {
 	if json.Unmarshal(op.Result, &c) != nil { // it was a look all the same
 		return ktrdr.LedgerEntry{Look: &ktrdr.LookResult{}}
 	}
-	return ktrdr.LedgerEntry{Look: &ktrdr.LookResult{P: c.Look.P, Adjusted: c.Look.Adjusted, Claim: c.Claim, Hash: c.LookHash, Result: op.Result}}
+	return ktrdr.LedgerEntry{Look: &ktrdr.LookResult{
+		P: c.Look.P, Adjusted: c.Look.Adjusted, Claim: c.Claim, Hash: c.LookHash, Result: op.Result,
+	}}
 }
 
 // hashJSON hashes a value as JSON, which is the same text everywhere.

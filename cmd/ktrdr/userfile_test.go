@@ -38,7 +38,8 @@ var filesWritten = map[string]string{
 // and a file that may not be read, wherever a file can be named.
 func TestFiles_OfUsersAreRefusedInOurWords(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
-	if code, said := called(t, data, "data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "2000", "--seed", "7"); code != exitOK {
+	synth := []string{"data", "synth", "--symbol", "EURUSD", "--timeframe", "1h", "--bars", "2000", "--seed", "7"}
+	if code, said := called(t, data, synth...); code != exitOK {
 		t.Fatal(said)
 	}
 	inAll := []string{"--ca", "--config"}

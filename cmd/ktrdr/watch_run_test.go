@@ -14,7 +14,8 @@ func TestWatcher_WhatIsActiveComesFirst(t *testing.T) {
 	w := &runWatcher{ended: []string{"end 1", "end 2"}}
 	w.run.ID, w.run.Size = "run_0123456789abcdef", 8
 	w.active = map[ktrdr.OperationID]research.Active{
-		"op_b": {Operation: "op_b", RunPosition: research.RunPosition{Index: 1}, Phase: "TRAINING"}, "op_a": {Operation: "op_a", Phase: "DESIGNING"},
+		"op_b": {Operation: "op_b", RunPosition: research.RunPosition{Index: 1}, Phase: "TRAINING"},
+		"op_a": {Operation: "op_a", Phase: "DESIGNING"},
 	}
 	lines := w.lines()
 	if len(lines) != 5 || !strings.HasPrefix(lines[0], "run_01234567") || !strings.Contains(lines[1], "DESIGNING") ||

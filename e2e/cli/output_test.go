@@ -2,7 +2,6 @@ package cli
 
 import (
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ktrdr/ktrdr"
@@ -24,9 +23,6 @@ const (
 	exitInterrupted = 130
 	exitUnread      = 141
 )
-
-// costLegend stands below every table that has a cost below the default.
-const costLegend = "* The cost is below the default for the asset class: see `ktrdr help research.md`."
 
 type memoryPage struct {
 	research.MemoryPage
@@ -154,12 +150,6 @@ type placed struct {
 	Path    string `json:"path"`
 	Message string `json:"message"`
 }
-
-// tail is the end of an id, which the tables show.
-func tail(id ktrdr.OperationID) string { return string(id)[strings.LastIndexByte(string(id), '_')+1:] }
-
-// minute is a time as the tables show it.
-func minute(t int64) string { return time.Unix(t, 0).UTC().Format("2006-01-02 15:04") }
 
 // csv is the text of a price file.
 func csv(b *market.Bars) string {

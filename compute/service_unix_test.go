@@ -7,8 +7,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/ktrdr/ktrdr/jobs"
 	"golang.org/x/sys/unix"
+
+	"github.com/ktrdr/ktrdr/jobs"
 )
 
 // TestDesk_DoesNotWaitForAPipe would hang where it does.

@@ -9,11 +9,8 @@ import (
 	"github.com/ktrdr/ktrdr/resilience"
 )
 
-// modelsPage is how many models a page has by default.
-const modelsPage = 100
-
 func (s *Server) models(c *call, in api.Page) (models []jobs.TrainedModel, err error) {
-	models, c.next, err = s.desk.Models(c.Context(), cmp.Or(in.Limit, modelsPage), in.Cursor)
+	models, c.next, err = s.desk.Models(c.Context(), cmp.Or(in.Limit, smallPage), in.Cursor)
 	return models, err
 }
 

@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	maxPage = 1000  // entries of a page, and the largest number of a parameter
-	maxDays = 36500 // the largest age
+	maxPage   = 1000  // entries of a page, and the largest number of a parameter
+	smallPage = 100   // by default, of entries that are large or cost a computation
+	maxDays   = 36500 // the largest age
 )
 
 // readParams reads the request's parameters into a struct. It refuses query

@@ -11,8 +11,6 @@ import (
 	"github.com/ktrdr/ktrdr/jobs"
 )
 
-const columnsPage = 100
-
 func (s *Server) results(c *call, in api.ResultsRequest) (api.Results, error) {
 	op, err := s.engine.Operation(c.Context(), in.ID)
 	if err != nil {
@@ -60,11 +58,10 @@ func (s *Server) addLedger(c *call, op ktrdr.Operation, r *api.Results) error {
 		return err
 	}
 	look, err := s.engine.LookOf(c.Context(), op.ID)
-	switch {
-	case ktrdr.CodeOf(err) == ktrdr.CodeNotFound:
-		return nil
-	case err == nil:
+	if err == nil {
 		r.Looks = []ktrdr.Look{look}
+	} else if ktrdr.CodeOf(err) == ktrdr.CodeNotFound {
+		return nil
 	}
 	return err
 }
@@ -77,7 +74,7 @@ func columns(in api.ResultsRequest) (q jobs.Page, err error) {
 	has := func(name string) bool { return slices.Contains(in.Include, name) }
 	q = jobs.Page{
 		Trades: has("trades"), Equity: has("equity"), Positions: has("positions"), Curve: has("curve"), Returns: has("returns"),
-		Limit: cmp.Or(in.Limit, columnsPage),
+		Limit: cmp.Or(in.Limit, smallPage),
 	}
 	if in.Cursor == "" {
 		return q, nil

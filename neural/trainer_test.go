@@ -9,8 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ktrdr/ktrdr/num"
 	"pgregory.net/rapid"
+
+	"github.com/ktrdr/ktrdr/num"
 )
 
 // drawSpec draws a small network of any kind.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ktrdr/ktrdr/client"
 	"github.com/spf13/cobra"
 
+	"github.com/ktrdr/ktrdr/client"
 	"github.com/ktrdr/ktrdr/report"
 )
 

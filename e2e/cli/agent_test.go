@@ -11,10 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/labtest"
-
-	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/research"
 )
 

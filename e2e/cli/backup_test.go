@@ -9,10 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/labtest"
-
-	"github.com/ktrdr/ktrdr"
 )
 
 func TestBackup_MovesALabToAnotherFolder(t *testing.T) {

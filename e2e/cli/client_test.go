@@ -7,9 +7,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/ktrdr/ktrdr/backend"
-
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/backend"
 )
 
 func TestServe_ReplacesATokenThatWasRevoked(t *testing.T) {

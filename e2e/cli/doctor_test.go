@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/ktrdr/ktrdr/backend"
-
 	"github.com/ktrdr/ktrdr/sqlstore"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
 )

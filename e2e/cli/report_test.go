@@ -7,10 +7,9 @@ import (
 
 	"github.com/ktrdr/ktrdr/backend"
 	"github.com/ktrdr/ktrdr/client"
+	"github.com/ktrdr/ktrdr/dummy"
 	"github.com/ktrdr/ktrdr/labtest"
 	"github.com/ktrdr/ktrdr/report"
-
-	"github.com/ktrdr/ktrdr/dummy"
 )
 
 // reports polls a report until it tells what is waited for.

@@ -64,7 +64,12 @@ func TestImport_AllocatesEachRowAboutTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	runtime.ReadMemStats(&after)
-	if got := float64(after.TotalAlloc-before.TotalAlloc) / rows / rowBytes; got > 2.3 {
-		t.Errorf("%.1f times the memory of the rows was allocated, want at most 2.3: once as they are read and once when they are joined", got)
+	most := 2.3
+	if raceDetector {
+		most = 4 // it keeps values on the heap that are on the stack otherwise
+	}
+	if got := float64(after.TotalAlloc-before.TotalAlloc) / rows / rowBytes; got > most {
+		t.Errorf("%.1f times the memory of the rows was allocated, want at most %.1f: once as they are read and once when they are joined",
+			got, most)
 	}
 }

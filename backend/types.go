@@ -57,7 +57,10 @@ func (b *Backend) runners(at place) map[ktrdr.Type]worker.Runner {
 	all := map[ktrdr.Type]worker.Runner{}
 	for name, builders := range typeRunners() {
 		if build := builders[at]; build != nil {
-			all[name] = agent.Inject(build(b))
+			all[name] = build(b)
+			if _, concludes := all[name].(worker.Concluder); !concludes { // no research has work for one that does
+				all[name] = agent.Inject(all[name])
+			}
 		}
 	}
 	return all

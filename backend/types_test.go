@@ -13,6 +13,7 @@ import (
 
 	"github.com/ktrdr/ktrdr"
 	"github.com/ktrdr/ktrdr/httpapi"
+	"github.com/ktrdr/ktrdr/worker"
 )
 
 // Every operation type declares every part of itself. CONTRIBUTING.md says where
@@ -119,5 +120,14 @@ func TestTypes_AForgottenPartIsNamed(t *testing.T) {
 	delete(types, name)
 	if missing := missingParts(types, map[ktrdr.Type]builders{name: {}}, nil); !strings.Contains(missing[0], "no definition") {
 		t.Errorf("a type without a definition: %q", missing)
+	}
+}
+
+// An import that stored its bars is asked for its result instead of being run again.
+// What is put around a runner must not hide that.
+func TestTypes_AnImportIsConcludedInItsBackend(t *testing.T) {
+	runner := (&Backend{}).runners(inBackend)[ktrdr.DataLoad]
+	if _, ok := runner.(worker.Concluder); !ok {
+		t.Errorf("the runner of imports is %T, want a worker.Concluder", runner)
 	}
 }

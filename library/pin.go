@@ -85,7 +85,7 @@ func ReadVerified(r io.Reader, a ktrdr.Artifact) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", a.Name, err)
 	}
 	if sha256.Sum256(data) != a.SHA256 {
-		return nil, ktrdr.Errorf(ktrdr.CodeCorrupt, "%s: its bytes do not match its hash", a.Name)
+		return nil, ktrdr.Errorf(ktrdr.CodeCorrupt, "%s: its bytes do not match its hash: it is damaged", a.Name)
 	}
 	return data, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ktrdr/ktrdr"
+	"github.com/ktrdr/ktrdr/dummy"
 	"github.com/ktrdr/ktrdr/research"
 	"github.com/ktrdr/ktrdr/sqlstore"
 	"github.com/ktrdr/ktrdr/sqlstore/pgtest"
@@ -25,7 +26,7 @@ func onBothStores(t *testing.T, test func(t *testing.T, s *sqlstore.Store)) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := sqlstore.Open(t.Context(), sqlstore.Config{
-				URL: url(t), Types: research.Types(), Log: slog.New(slog.DiscardHandler),
+				URL: url(t), Types: ktrdr.MergeTypes(dummy.Types(), research.Types()), Log: slog.New(slog.DiscardHandler),
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -84,7 +84,7 @@ func TestValidate_BoundsWhatItReads(t *testing.T) {
 		code       int
 	}{
 		{"more than a strategy", "larger than 1024 KB", make([]byte, 3<<20), exitUsage}, // it is not read
-		{"a strategy too long", "a strategy has at most", bytes.Repeat([]byte("# \n"), 120<<10), exitFailed},
+		{"a strategy too long", "which is the most for a strategy", bytes.Repeat([]byte("# \n"), 120<<10), exitFailed},
 		{"nesting without end", "nested", []byte(strings.Repeat("[", 10_000)), exitFailed},
 		{"bytes", "not text", []byte("name: \xff\xfe\x00"), exitFailed},
 		{"nothing", "empty", nil, exitFailed},

@@ -39,8 +39,7 @@ test-unit: needs-go $(BIN)/testrun ## Tests that need nothing but Go
 
 test-integration: needs-go $(BIN)/testrun ## Tests with real processes, SQLite and PostgreSQL
 	@# -count=1: the tests build the program themselves, and a cached result would not notice that it changed
-	@# -p: they wait for other processes and for timeouts more than they compute, so more packages than cores run at once
-	@$(BIN)/testrun -count=1 -p 3 -timeout 15m $(slow)
+	@$(BIN)/testrun -count=1 -p 2 -timeout 15m $(slow)
 
 quality: needs-go $(BIN)/golangci-lint $(BIN)/gofumpt ## Formatting, go vet, staticcheck, golangci-lint
 	@echo "quality: gofumpt"

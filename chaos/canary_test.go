@@ -63,6 +63,9 @@ func TestSecrets_AKeyThatAProviderRepeatsIsKeptNowhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if _, err := lab.Client().Pin(t.Context(), made.Operation); err != nil { // so that its checkpoints are kept
+			t.Fatal(err)
+		}
 		lab.Ends(made.Operation, ktrdr.Completed)
 		if d := designOf(t, lab, made.Operation); d.Designer != "anthropic/m1" {
 			t.Errorf("designed by %q, instead %q; want the model that says its key", d.Designer, d.Instead)

@@ -14,7 +14,7 @@ import (
 
 // atOnce is how many tests of a package run at once: they wait for other
 // processes more than they compute.
-const atOnce = "6"
+const atOnce = "4"
 
 // built is the product of this test binary, made when first asked for.
 var built struct {

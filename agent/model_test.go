@@ -318,6 +318,24 @@ func TestModel_ALongWaitIsNotSlept(t *testing.T) {
 	}
 }
 
+// By default a research does not wait: the built-in designer takes over.
+func TestModel_ALongWaitFallsBackUnlessWaitingIsAsked(t *testing.T) {
+	first := llmtest.New(t, llmtest.Script(llmtest.Step{Status: 429, Header: map[string]string{"Retry-After": "3600"}}))
+	l := talkative(t, first, llmtest.New(t, down), func(c *llm.ChainConfig, _ *agent.ModelAccess) { c.Models = c.Models[:1] })
+	id := l.trigger(research.Request{Model: "first", Seed: new(uint64(1))})[0]
+	l.await(id, func(ktrdr.Operation) bool {
+		for _, c := range l.children(id) {
+			if c.Type == ktrdr.AgentDesign && !c.NotBefore.IsZero() {
+				t.Fatalf("the design waits until %v", c.NotBefore)
+			}
+			if c.Type == ktrdr.AgentDesign && c.Status == ktrdr.Completed {
+				return true
+			}
+		}
+		return false
+	})
+}
+
 // lines is a log that is read line by line.
 type lines chan string
 

@@ -123,7 +123,8 @@ func (k *talk) noted(t llm.Trace) {
 // to wait, or to give up. A store that is away is no reason to give up: what was
 // asked is asked again, and what was bought is found in the journal.
 func (k *talk) failed(ctx context.Context, err error) error {
-	if w, ok := errors.AsType[*resilience.WaitError](err); ok { // of models that are exhausted, for now
+	// Models that are exhausted carry the waits of each, also where no talk waits for them.
+	if w, ok := errors.AsType[*resilience.WaitError](err); ok && k.ask.Wait {
 		what := k.state.wait(w, time.Now())
 		if err := k.task.Save(ctx, int64(k.state.Turns), k.state); err != nil {
 			return err

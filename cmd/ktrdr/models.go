@@ -119,8 +119,8 @@ decisions in the holdout too. That is a look: it is counted, and every later cla
 this market needs stronger evidence. The same model on the same bars is counted once.
 See ` + "`ktrdr data list`" + ` for the markets and their looks.
 
-The last bar is computed twice: at once, and bar by bar as in live trading. Both
-results must be identical.`
+As a check, the last bar is computed twice: in one pass over all bars, and bar by bar
+as in live trading. Both results must be identical.`
 
 func newPredict(a *app) *cobra.Command {
 	var r jobs.PredictionRequest
@@ -130,9 +130,9 @@ func newPredict(a *app) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&r.Symbol, "symbol", "", "`SYMBOL` (default: the one that the model was trained on)")
-	f.IntVar(&r.Last, "last", 5, "how many bars")
+	f.IntVar(&r.Last, "last", 5, "number of bars")
 	bounded(cmd, "last", &r.Last, 1, jobs.MostPredicted)
-	f.BoolVar(&r.OpenHoldout, "open-holdout", false, "read into the holdout; this is counted as a look")
+	f.BoolVar(&r.OpenHoldout, "open-holdout", false, "also show the holdout; this is counted as a look")
 	_ = cmd.RegisterFlagCompletionFunc("symbol", a.completeSymbols)
 	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) (err error) {
 		if r.Model, err = modelFor(ctx, c, args[0]); err != nil {

@@ -60,7 +60,7 @@ func newCheckLookahead(a *app) *cobra.Command {
 	bounded(cmd, "bars", &f.bars, 100, maxLookaheadBars)
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of the synthetic market and of the network")
 	cmd.Flags().StringVar(&f.model, "model", "", "use the model in this `FILE`")
-	cmd.Flags().StringVar(&f.plant, "plant", "", "plant an error, to prove that the check finds it; `CHEAT`: "+strings.Join(lookahead.Cheats, ", "))
+	cmd.Flags().StringVar(&f.plant, "plant", "", "plant an error that the check must find; `CHEAT`: "+strings.Join(lookahead.Cheats, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("symbol", a.completeSymbols)
 	_ = cmd.RegisterFlagCompletionFunc("timeframe", completeTimeframes)
 	_ = cmd.RegisterFlagCompletionFunc("plant", cobra.FixedCompletions(lookahead.Cheats, cobra.ShellCompDirectiveNoFileComp))

@@ -30,7 +30,7 @@ verdict is on their sum. With several timeframes ("1h and 4h", --timeframe given
 twice) decisions are made at the shortest, and designs may also read the others.
 A symbol or timeframe without bars is refused.
 
-Words that are not understood have no effect and are listed. If nothing in the goal is
+Words that have no effect are listed as "not understood". If nothing in the goal is
 understood, it is refused; --ignore-unknown starts it anyway. If a goal names
 trend, mean reversion, momentum, breakout, volatility or volume, at least half of the
 designs belong to that family.

@@ -52,7 +52,7 @@ func newWorker(a *app) *cobra.Command {
 		Use: "worker", Short: "Start a worker process", Long: workerHelp, Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.work(cmd.Context(), f) },
 	}
-	cmd.Flags().StringSliceVar(&f.types, "types", nil, "operation `TYPES` to run, such as training,backtesting (default: all that this binary can run)")
+	cmd.Flags().StringSliceVar(&f.types, "types", nil, "operation `TYPES` to run, such as training (default: all that this binary can run)")
 	cmd.Flags().IntVar(&f.slots, "slots", 1, "number of operations at once")
 	cmd.Flags().StringVar(&f.name, "name", "", "`NAME` of the worker in tables and logs")
 	cmd.Flags().StringVar(&f.tokenFile, "token-file", "", "`FILE` that holds the token")

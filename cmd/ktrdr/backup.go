@@ -138,7 +138,7 @@ it. Until then other commands refuse this folder and database.`
 
 func newRestore(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "restore FILE", Short: "Load a backup into an empty store", Long: restoreHelp,
+		Use: "restore FILE", Short: "Load a backup into a new folder or an empty database", Long: restoreHelp,
 		Args: exactly(1, "one FILE to read"),
 	}
 	storageFlags(cmd)

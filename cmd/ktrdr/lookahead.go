@@ -55,7 +55,7 @@ func newCheckLookahead(a *app) *cobra.Command {
 		Args: exactly(1, "one STRATEGY: its name, or a file"), ValidArgsFunction: a.completeStrategies,
 	}
 	cmd.Flags().StringSliceVar(&f.symbols, "symbol", nil, "check on the library's bars of these `SYMBOLS` (default: a synthetic market)")
-	cmd.Flags().StringVar(&f.timeframe, "timeframe", "", "if the library has no longer bars, make them from bars of this `TIMEFRAME`")
+	cmd.Flags().StringVar(&f.timeframe, "timeframe", "", "make longer bars that the library lacks from bars of this `TIMEFRAME`")
 	cmd.Flags().IntVar(&f.bars, "bars", lookaheadBars, "number of bars; from the library at most the first half")
 	bounded(cmd, "bars", &f.bars, 100, maxLookaheadBars)
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of the synthetic market and of the network")

@@ -22,24 +22,24 @@ import (
 	"github.com/ktrdr/ktrdr/train"
 )
 
-const backtestHelp = `Trade the decisions of a model on past bars, with all costs. The result of this
-durable operation is figures, trades and the equity at each bar. MODEL is the id of a
+const backtestHelp = `Trade the decisions of a model on past bars, with all costs. The backtest survives
+crashes. Its result is figures, trades and the equity at each bar. MODEL is the id of a
 training (or its beginning), the sha256 of a model, or a model file.
 
-Only bars are traded that the model was not trained on, from the start of its test
-part. --scope all trades its training part too. That is no evidence, and the result
-says so.
+By default it trades only bars that the model was not trained on, from the start of
+its test part. --scope all also trades the training part. That is not evidence, and
+the result says so.
 
-Several symbols are traded with one account each: every account has the same
-share of the capital, and the figures are those of the sum.
+Each symbol has its own account with an equal share of the capital. The figures are
+those of all accounts together.
 
 Trading stops where the holdout of the market begins. Those bars are reserved for
 confirming strategies. --open-holdout trades them too. That is a look: it is counted,
-and every later claim on this market needs stronger evidence. A model of a research is
-traded on the bars that the research searched.
+and every later claim on this market needs stronger evidence. The model of a research
+is traded on the same bars that the research used.
 
-A model is one trial on a market, however often it is backtested. Trials count in
-later verdicts: see ` + "`ktrdr memory trials`" + `.`
+A model is one trial on a market, no matter how often it is backtested. Later verdicts
+are adjusted for the number of trials: see ` + "`ktrdr memory trials`" + `.`
 
 func newBacktest(a *app) *cobra.Command {
 	var (
@@ -70,17 +70,17 @@ func newBacktest(a *app) *cobra.Command {
 		started, err := c.StartBacktest(ctx, r, start.key)
 		return a.started(ctx, c, started, err, start.follow)
 	})
-	f.StringSliceVar(&r.Symbols, "symbol", nil, "`SYMBOL` to trade; several have one account each (default: all that it was trained on)")
-	f.StringVar(&r.Timeframe, "timeframe", "", "`TIMEFRAME` that it must decide at")
+	f.StringSliceVar(&r.Symbols, "symbol", nil, "`SYMBOL` to trade; may be given several times (default: all that the model was trained on)")
+	f.StringVar(&r.Timeframe, "timeframe", "", "fail unless the model decides at this `TIMEFRAME`")
 	f.StringVar(&r.StartDate, "start", "", "first `DAY` to trade")
-	f.StringVar(&r.EndDate, "end", "", "last `DAY` of the data that is looked at")
-	f.StringVar(&r.Scope, "scope", "", "test: bars that the model has not seen; all: its training too (default test)")
+	f.StringVar(&r.EndDate, "end", "", "last `DAY` of the data")
+	f.StringVar(&r.Scope, "scope", "", "test: only bars that the model was not trained on; all: also its training part (default test)")
 	f.Float64Var(&capital, "capital", 0, "initial `CAPITAL` (default: the strategy's)")
-	f.Float64Var(&commission, "commission", 0, "`RATE` of the traded value, each side")
-	f.Float64Var(&slippage, "slippage", 0, "`RATE` of the price, each side")
-	f.Float64Var(&spread, "spread", 0, "bid to ask, as a `RATE` of the price")
+	f.Float64Var(&commission, "commission", 0, "commission per side, as a `RATE` of the traded value: 0.0001 is 1 basis point")
+	f.Float64Var(&slippage, "slippage", 0, "slippage per side, as a `RATE` of the price")
+	f.Float64Var(&spread, "spread", 0, "spread from bid to ask, as a `RATE` of the price; half is paid per side")
 	notZero(f, "capital")
-	f.BoolVar(&r.OpenHoldout, "open-holdout", false, "trade the bars of the holdout too; it is counted as a look")
+	f.BoolVar(&r.OpenHoldout, "open-holdout", false, "also trade the holdout; this is counted as a look")
 	start.add(cmd, "follow it to its end")
 	return cmd
 }

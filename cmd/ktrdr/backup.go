@@ -21,11 +21,13 @@ import (
 )
 
 const backupHelp = `Write everything (operations, events, checkpoints, tokens, bars, strategies,
-instruments, blobs) into one file. The backend may run. Files in the folder
-strategies and instruments.yaml of the data folder are copied into the lab first. A
-backup of SQLite can be restored into PostgreSQL, and back. "-" writes to standard
-output. The file is readable by its owner only. If a blob is missing or damaged,
-everything else is saved and the exit code is 1.`
+instruments, blobs) into one file. The backend may keep running. The data folder's own
+strategies/ and instruments.yaml are copied into the lab first, so that the backup
+contains them. A backup of SQLite can be restored into PostgreSQL, and the reverse.
+"-" writes to standard output. Only the owner can read the file. If a blob is missing
+or damaged, everything else is saved and the exit code is 1.
+
+To restore: ktrdr restore FILE --data DIR`
 
 func newBackup(a *app) *cobra.Command {
 	var force bool
@@ -124,15 +126,19 @@ func damage(done string, blobs []ktrdr.Hash) error {
 		list, then)
 }
 
-const restoreHelp = `Load a backup into a new SQLite file or an empty PostgreSQL database, of the same or
-the other kind. No backend may be running on them. "-" reads standard input.
+const restoreHelp = `Load a backup into a new data folder, or into an empty PostgreSQL database (--db). A
+backup of SQLite can be restored into PostgreSQL, and the reverse. Stop a backend that
+runs on the target first. "-" reads standard input.
 
-The backup is verified before anything is changed. If a restore is interrupted, no
-other command accepts the folder and the database: repeat the restore.`
+  ktrdr restore lab.backup --data DIR
+  ktrdr serve --data DIR
+
+The backup is verified before anything is changed. If a restore is interrupted, repeat
+it. Until then other commands refuse this folder and database.`
 
 func newRestore(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "restore FILE", Short: "Load a backup into an empty store", Long: restoreHelp,
+		Use: "restore FILE", Short: "Load a backup into a new folder or an empty database", Long: restoreHelp,
 		Args: exactly(1, "one FILE to read"),
 	}
 	storageFlags(cmd)

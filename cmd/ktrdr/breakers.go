@@ -17,10 +17,10 @@ import (
 	"github.com/ktrdr/ktrdr/resilience"
 )
 
-const breakersHelp = `Show the circuit breakers of agents, of model providers, and of clusters: providers
-that share a host. An open breaker refuses all calls until the time of its next
-probe. Successful probes close it. "reset" closes a breaker now. "force" holds it
-open or closed until "force NAME auto". The history keeps who did it and why.`
+const breakersHelp = `Show the circuit breakers. There is one per agent, one per model provider, and one per
+cluster (providers on the same host). An open breaker refuses all calls until its next
+probe. Successful probes close it. "reset" closes a breaker now. "force" keeps it open
+or closed until "force NAME auto". The history shows who changed a breaker and why.`
 
 func newBreakers(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -84,7 +84,7 @@ func decision(cmd *cobra.Command, d *resilience.HumanDecision) {
 		}
 		return nil
 	}
-	cmd.Flags().StringVar(&d.By, "by", "", "`WHO` decides this")
+	cmd.Flags().StringVar(&d.By, "by", "", "`WHO` makes this change")
 	cmd.Flags().StringVar(&d.Why, "why", "", "`WHY`, for the record")
 }
 
@@ -186,7 +186,7 @@ func noBreaker(name string, breakers []resilience.Status) error {
 
 const degradationHelp = `Show the degradation level: FULL, DEGRADED, MINIMAL or OFFLINE. It follows from
 the health of the services that the server needs. A worse level switches features
-off; a better one is entered after the services have been healthy for a while.`
+off. The level improves only after the services have been healthy for a while.`
 
 func newDegradation(a *app) *cobra.Command {
 	return &cobra.Command{

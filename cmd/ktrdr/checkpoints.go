@@ -43,9 +43,9 @@ func newCheckpointsList(a *app) *cobra.Command {
 			})
 		}),
 	}
-	cmd.Flags().IntVar(&limit, "limit", 50, "how many at most")
+	cmd.Flags().IntVar(&limit, "limit", 50, "largest number of rows")
 	notZero(cmd.Flags(), "limit")
-	cmd.Flags().StringVar(&cursor, "cursor", "", "go on after an earlier page")
+	cmd.Flags().StringVar(&cursor, "cursor", "", "continue after the previous page: the value that it printed")
 	return cmd
 }
 
@@ -63,7 +63,7 @@ func newCheckpointsShow(a *app) *cobra.Command {
 			return a.show(k, err, func(w io.Writer) { describeCheckpoint(w, k) })
 		})
 	cmd.Flags().StringVar(&id, "id", "", "this `CHECKPOINT` instead of the newest")
-	cmd.Flags().BoolVar(&history, "history", false, "list all of them")
+	cmd.Flags().BoolVar(&history, "history", false, "list all checkpoints of the operation")
 	return cmd
 }
 
@@ -117,10 +117,10 @@ func newCheckpointsStats(a *app) *cobra.Command {
 func newCheckpointsCleanup(a *app) *cobra.Command {
 	var days float64
 	cmd := &cobra.Command{
-		Use: "cleanup", Short: "Delete old checkpoints and blobs that nothing names, now", Args: noArgs,
-		Long: `Delete checkpoints older than --days, and blobs that no row names any more. The
-newest two of an operation that has not ended and final ones are kept. The
-backend does the same by itself once an hour.`,
+		Use: "cleanup", Short: "Delete old checkpoints and unused blobs now", Args: noArgs,
+		Long: `Delete checkpoints older than --days, and blobs that are no longer used. Final
+checkpoints are kept, and the newest two of each operation that has not ended. The
+backend does the same automatically once an hour.`,
 		RunE: a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 			age, err := backend.Days(fmt.Sprint(days))
 			if err != nil {

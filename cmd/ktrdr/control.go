@@ -13,14 +13,14 @@ import (
 	"github.com/ktrdr/ktrdr/internal/text"
 )
 
-const cancelHelp = `Cancel a run, or one operation and everything below it. A cancelled run
-starts nothing more. Its open researches are then cancelled in batches. Running work
-stops at its worker's next heartbeat. --follow waits for it.`
+const cancelHelp = `Cancel a run, or one operation and all its children. A cancelled run starts nothing
+more. Its open researches are then cancelled in batches. Running work stops at the next
+heartbeat of its worker. --follow waits until it has stopped.`
 
 func newCancel(a *app) *cobra.Command {
 	var reason string
 	var follow bool
-	cmd := a.onRunOrOperation("cancel", "Stop a run, or an operation and everything below it",
+	cmd := a.onRunOrOperation("cancel", "Stop a run, or an operation and all its children",
 		func(ctx context.Context, c *client.Client, run ktrdr.Run) error {
 			run, err := c.CancelRun(ctx, run.ID, reason)
 			if err := a.show(run, err, func(w io.Writer) { printCancelledRun(w, run) }); err != nil || !follow {
@@ -103,10 +103,9 @@ func newRetry(a *app) *cobra.Command {
 const pinHelp = `Keep the files of a research: its model, trades and equity curve. OPERATION is the
 research or one of its operations.
 
-A research without a claim keeps only its figures and daily returns after its
-generation has ended. Its other files are computed again on demand. A pinned research
-keeps them; missing files are computed again first. Finalists and claims always keep
-their files.`
+Finalists always keep their files. Any other research keeps only its figures and daily
+returns after its generation has ended. Its other files are computed again on demand.
+A pinned research keeps them too; missing files are first computed again.`
 
 func newPin(a *app) *cobra.Command {
 	cmd := a.onOperation("pin", "Keep the files of a research", func(ctx context.Context, c *client.Client, id ktrdr.OperationID) error {
@@ -128,7 +127,7 @@ func newUnpin(a *app) *cobra.Command {
 }
 
 func newPause(a *app) *cobra.Command {
-	return a.pausing("pause", "Start no new operations anywhere until unpaused", true,
+	return a.pausing("pause", "Start no new operations until `ktrdr unpause`; running ones finish", true,
 		"Paused: what runs goes on, nothing new is started. Go on with `ktrdr unpause`.")
 }
 

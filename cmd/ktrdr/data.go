@@ -19,8 +19,8 @@ import (
 
 const dataHelp = `Prices belong to the lab: one series for each symbol and timeframe. The database lists
 them, and the blob store holds the bytes. Every backend of the lab has them. These
-commands need no backend, and a running one is not disturbed. A series that exists is
-never replaced without a flag. Operations that started with the old series keep it.
+commands work with and without a running backend. An existing series is never replaced
+without a flag. Operations that started with the old series keep it.
 
 Each series belongs to a market, on which trials and looks at the holdout are counted.
 The market is recognised by its prices: see "ktrdr data market --help".`
@@ -77,7 +77,7 @@ func (a *app) listLibrary(cmd *cobra.Command, list func(*local.Lab) ([]local.Sto
 func newDataList(a *app) *cobra.Command {
 	var old bool
 	cmd := &cobra.Command{Use: "list", Short: "List the series of the library and their markets", Args: noArgs}
-	cmd.Flags().BoolVar(&old, "all", false, "also series that were replaced; operations that started with them keep them")
+	cmd.Flags().BoolVar(&old, "all", false, "also replaced series, which older operations still use")
 	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		list, err := a.listLibrary(cmd, func(l *local.Lab) ([]local.StoredSeries, error) { return l.ListInMarkets(cmd.Context(), old) })

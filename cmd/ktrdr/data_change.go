@@ -15,7 +15,8 @@ import (
 
 const deleteDataHelp = `Delete a series, and the series that it replaced. Without a TIMEFRAME all series of the
 symbol are deleted. Operations that started with a series keep it. The market keeps
-every trial and every look: they count again when the prices return, under any name.`
+every trial and every look. If you import the same prices again, under any name, they
+still count.`
 
 func newDataDelete(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -57,8 +58,8 @@ func (a *app) deleteSeries(cmd *cobra.Command, n local.Name) error {
 }
 
 const renameDataHelp = `Rename all series of a symbol. They stay in their markets, so every trial and every
-look still counts. Operations that started with the old name keep their bars. Change
-strategies that name the old symbol by hand.`
+look still counts. Operations that started with the old name keep their bars.
+Strategies are not changed: edit those that name the old symbol.`
 
 func newDataRename(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -94,14 +95,15 @@ func (a *app) completeRename(cmd *cobra.Command, args []string, typed string) ([
 
 const marketHelp = `Show the market of a series, or decide it.
 
-Trials and looks at the holdout are counted on a market. A market is its prices, under
-any name. Two series are one market when their returns correlate by 0.98 or more, in
-either sign, over 2,000 shared returns. With fewer shared returns you decide:
+Trials and looks at the holdout are counted per market. A market is recognised by its
+prices, not by its name. Two series are one market if their returns correlate by 0.98
+or more, in either sign, over at least 2,000 shared returns. With fewer, you decide:
 --same-market-as joins the market of another symbol, --new-market makes a new one.
 Until then no research, training or backtest uses the series.
 
---same-market-as also merges two markets that the prices do not show to be one. Their
-trials and looks are added, and they stay merged.`
+--same-market-as also merges two existing markets, if you know that they are the same
+although the prices do not show it. Their trials and looks are added up, and the
+markets stay merged.`
 
 func newDataMarket(a *app) *cobra.Command {
 	var choice library.Choice
@@ -127,7 +129,7 @@ func newDataMarket(a *app) *cobra.Command {
 // choiceFlags adds the flags with which a user decides on a market.
 func choiceFlags(cmd *cobra.Command, c *library.Choice) {
 	cmd.Flags().StringVar(&c.SameAs, "same-market-as", "", "same market as `SYMBOL` (or the id of a market)")
-	cmd.Flags().BoolVar(&c.New, "new-market", false, "new market, if the prices do not decide")
+	cmd.Flags().BoolVar(&c.New, "new-market", false, "make a new market, if the prices do not decide")
 }
 
 func (a *app) decideMarket(cmd *cobra.Command, n local.Name, c library.Choice) error {

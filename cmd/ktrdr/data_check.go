@@ -12,9 +12,10 @@ import (
 	"github.com/ktrdr/ktrdr/market"
 )
 
-const checkDataHelp = `Check a series of the library, to its last byte and by the rules of an import; or
-a price file, as ` + "`ktrdr data import --check-only`" + ` does; or a bars file.
-The exit code is 1 when something is wrong. Gaps are reported, but are not an error.`
+const checkDataHelp = `Check a series, a price file or a bars file. A series is read to its last byte and
+checked by the rules of an import. A price file is checked like with
+` + "`ktrdr data import --check-only`" + `. The exit code is 1 if something is wrong. Gaps are
+reported, but are not errors.`
 
 func newDataCheck(a *app) *cobra.Command {
 	var f readFlags

@@ -16,28 +16,36 @@ import (
 
 const importHelp = `Read price files (CSV, gzipped or not, or Parquet) into the library.
 
-Symbol and timeframe come from a plain file name (EURUSD_1h.csv, EURUSDh1.csv.gz,
-EURUSD-1h.parquet), or from --symbol and --timeframe. A file with anything wrong in
-it is refused, and each finding is printed with its line and rule. --normalise repairs
-instead and reports it: it leaves out rows that cannot be read or are not positive,
-sorts, keeps the last of several rows with one time, and widens high and low to
-include open and close. It adds no bar.
+Symbol and timeframe come from the file name (EURUSD_1h.csv, EURUSDh1.csv.gz,
+EURUSD-1h.parquet), or from --symbol and --timeframe. Columns: time, open, high, low,
+close, and optionally volume.
 
-With --zone the hour that a clock change repeats is resolved by the order of the rows.
-Where the order does not decide, the rows are a finding; --normalise leaves them out. A
-file whose rows need more than 512 MiB (about 10 million rows) is refused: split it.
+  ktrdr data import EURUSD_1h.csv
+  ktrdr data import EURUSDh1.csv.gz --divide 100000 --zone Europe/Athens
 
-A series that exists is refused, unless the bars are the same. --append adds the new
-bars. --replace replaces the series. Several files of one series are merged first.
-Where two have a bar of the same time, the later file wins, and the differences are
-shown. The old series stays readable for operations that started with it; see
-"ktrdr data list --all".
+A file with an error is refused. Each error is printed with its line and rule.
+--normalise repairs errors instead, and reports the repairs. It leaves out rows that
+cannot be read or have a price of 0 or less, sorts the rows, keeps the last of several
+rows with the same time, and widens high and low to include open and close. It adds no
+bar.
 
-A series is imported completely or not at all. The exit code is 1 when one was not.
+When clocks go back, one local hour occurs twice. With --zone the order of the rows
+decides which of the two is meant. If the order does not decide, the rows are errors;
+--normalise leaves them out. A file that needs more than 512 MiB (about 10 million
+rows) is refused: split it.
 
-Prices that are known under another name, time zone, length or timeframe belong to the
-same market, with the same trials and looks. If too few returns are shared to decide,
-use --same-market-as or --new-market, now or later with "ktrdr data market".`
+If the series exists already, the import is refused, unless the bars are the same.
+--append adds the new bars. --replace replaces the series. Several files of one series
+are merged first. If two files have a bar of the same time, the later file wins, and
+the differences are shown. The old series stays readable for operations that started
+with it; see "ktrdr data list --all".
+
+A series is imported completely or not at all. The exit code is 1 if one was refused.
+
+If the lab knows the same prices under another name, time zone, length or timeframe,
+the series belongs to the same market, with the same trials and looks. If too few
+returns are shared to decide, use --same-market-as or --new-market, now or later with
+"ktrdr data market".`
 
 type importFlags struct {
 	readFlags
@@ -146,7 +154,7 @@ type readFlags struct {
 
 func (f *readFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.timeframe, "timeframe", "", "`TIMEFRAME` of the bars, such as 1h (default: from the file name or the times)")
-	cmd.Flags().StringVar(&f.zone, "zone", "UTC", "time `ZONE` of times without one, such as Europe/Athens")
+	cmd.Flags().StringVar(&f.zone, "zone", "UTC", "time `ZONE` of times that name no zone, such as Europe/Athens")
 	cmd.Flags().Float64Var(&f.divide, "divide", 0,
 		"divide prices by this `NUMBER`, for files in points: 100000 for most currencies, 1000 for the yen")
 	_ = cmd.RegisterFlagCompletionFunc("timeframe", completeTimeframes)

@@ -47,7 +47,7 @@ func newDataShow(a *app) *cobra.Command {
 }
 
 const exportHelp = `Write a series as CSV, to standard output or with --csv to a file: times in UTC,
-numbers with every digit they have. Importing it again gives the same bars.`
+numbers with all their digits. Importing the file again gives the same bars.`
 
 func newDataExport(a *app) *cobra.Command {
 	var file string

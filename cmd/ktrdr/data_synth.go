@@ -39,7 +39,7 @@ func newDataSynth(a *app) *cobra.Command {
 	cmd := &cobra.Command{Use: "synth", Short: "Make up a series for experiments", Long: synthHelp, Args: noArgs}
 	cmd.Flags().StringVar(&f.Symbol, "symbol", "SYNTH", "`SYMBOL` to store it as")
 	cmd.Flags().StringVar(&f.timeframe, "timeframe", "1h", "`TIMEFRAME` of the bars")
-	cmd.Flags().IntVar(&f.Bars, "bars", 5000, "how many")
+	cmd.Flags().IntVar(&f.Bars, "bars", 5000, "number of bars")
 	bounded(cmd, "bars", &f.Bars, 1, maxSynthBars)
 	cmd.Flags().Uint64Var(&f.Seed, "seed", 1, "the same seed gives the same bars")
 	cmd.Flags().Float64Var(&f.Edge, "edge", 0, "strength of the rule that can be learnt, 0 to 1; 0 plants none")

@@ -23,12 +23,12 @@ import (
 
 const demoHelp = `Run eight researches on a made-up market that has a known edge. A real backend
 designs, trains, backtests and judges strategies, and a table shows the results. On a
-terminal the backend runs until Ctrl-C. With --exit, or when piped, the demo ends
-with the result. It leaves no files unless --data names a folder.
+terminal the backend then keeps running until Ctrl-C. With --exit, or in a pipe, the
+demo ends after the result. It leaves no files unless --data names a folder.
 
 --kill shows crash recovery instead: a backend and two workers run a tree of
 operations. One worker is killed with kill -9, then the backend. The work is
-recovered, and the result is compared with that of an undisturbed run.`
+recovered, and the result is compared with that of a run without crashes.`
 
 // What the environment of the demo's processes is besides the user's: nothing
 // that would make it another demo, and times scaled down so that a recovery that
@@ -48,13 +48,13 @@ func newDemo(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "demo", Short: "Run eight researches on a made-up market, or show crash recovery with --kill", Long: demoHelp, Args: noArgs,
 	}
-	cmd.Flags().IntVar(&f.researches, "researches", 8, "how many")
+	cmd.Flags().IntVar(&f.researches, "researches", 8, "number of researches")
 	bounded(cmd, "researches", &f.researches, 1, maxDemo)
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "another seed is another market")
 	cmd.Flags().Float64Var(&f.edge, "edge", demoEdge, "how strong the planted rule is, 0 to 1; 0 plants none")
 	cmd.Flags().StringVar(&f.costs, "costs", "", "cost floors in basis points, `SYMBOL=COMMISSION/SLIPPAGE/SPREAD` (default "+demoCosts+")")
-	cmd.Flags().BoolVar(&f.exit, "exit", false, "end with the result, also on a terminal")
-	cmd.Flags().BoolVar(&kill, "kill", false, "see a worker and a backend killed, and their work recovered")
+	cmd.Flags().BoolVar(&f.exit, "exit", false, "end after the result, also on a terminal")
+	cmd.Flags().BoolVar(&kill, "kill", false, "kill a worker and the backend, and show how their work is recovered")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if kill && (cmd.Flags().Changed("researches") || cmd.Flags().Changed("seed") || cmd.Flags().Changed("edge") ||
 			cmd.Flags().Changed("costs")) {

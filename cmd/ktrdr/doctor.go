@@ -9,10 +9,10 @@ import (
 	"github.com/ktrdr/ktrdr/doctor"
 )
 
-const doctorHelp = `Check the installation: folder and permissions, free disk, database, blobs, server
-(that it serves this lab), clock, and operations without progress. It finds every reason for which ktrdr serve
-would refuse to start, and changes nothing. It needs no running backend. Each ✗ says
-what to do. The exit code is 1 when there is one.`
+const doctorHelp = `Check the installation: folder and permissions, free disk, database, blobs, clock,
+operations without progress, and whether the server serves this lab. It finds every
+problem that would stop "ktrdr serve" from starting. It changes nothing and needs no
+running backend. Each ✗ says what to do. The exit code is 1 if there is one.`
 
 func newDoctor(a *app) *cobra.Command {
 	var deep bool

@@ -38,20 +38,20 @@ func newDummy(a *app) *cobra.Command {
 		}),
 	}
 	f := cmd.Flags()
-	f.IntVar(&spec.Steps, "steps", 100, "how many steps")
-	f.Float64Var(&spec.StepMS, "step-ms", 50, "how long each takes, in `MILLISECONDS`")
+	f.IntVar(&spec.Steps, "steps", 100, "number of steps")
+	f.Float64Var(&spec.StepMS, "step-ms", 50, "duration of a step in `MILLISECONDS`")
 	f.IntVar(&spec.CheckpointEvery, "checkpoint-every", 10, "steps between checkpoints; 0 means by time only")
 	f.IntVar(&spec.FailAt, "fail-at", 0, "fail at this step")
 	f.IntVar(&spec.PanicAt, "panic-at", 0, "panic at this step")
 	f.IntVar(&spec.CrashAt, "crash-at", 0,
-		"kill the worker's process at this step; an in-process worker takes the backend with it, once; then it runs in a child process")
+		"kill the worker's process at this step; a worker inside the backend kills the backend, once; then the operation runs in a child process")
 	notZero(f, "fail-at", "panic-at", "crash-at")
-	f.BoolVar(&spec.Hang, "hang", false, "never end until cancelled")
+	f.BoolVar(&spec.Hang, "hang", false, "run until cancelled")
 	f.BoolVar(&spec.BackendLocal, "backend-local", false, "run only inside a backend")
 	f.IntVar(&spec.ArtifactBytes, "artifact-bytes", 0, "size of a blob that each checkpoint carries")
 	f.Int64Var(&spec.Seed, "seed", 0, "another seed gives another result")
 	f.IntVar(&spec.Priority, "priority", 0, "higher is started first")
-	f.IntVar(&children, "children", 0, "make a parent of `N` such operations instead of one")
+	f.IntVar(&children, "children", 0, "start a parent with `N` such operations below it")
 	f.BoolVar(&spec.Parallel, "parallel", false, "run the children all at once instead of one after another")
 	start.add(cmd, "follow it to its end")
 	return cmd

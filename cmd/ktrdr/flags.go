@@ -55,7 +55,7 @@ func limitFlag(cmd *cobra.Command, limit *int, usual int) {
 }
 
 func cursorFlag(cmd *cobra.Command, cursor *string) {
-	cmd.Flags().StringVar(cursor, "cursor", "", "start of the page, as the page before printed it")
+	cmd.Flags().StringVar(cursor, "cursor", "", "continue after the previous page: the value that it printed")
 }
 
 func more(w io.Writer, next string) {

@@ -19,7 +19,7 @@ const helpHelp = `Print the help of a command, or a page of the guide.
 
   ktrdr help train          the help of the command
   ktrdr help glossary       the page of the guide
-  ktrdr help research.md    the page, where a command has the same name
+  ktrdr help research.md    the page, if a command has the same name
   ktrdr help topics         list the pages`
 
 // strictHelp makes the help command print commands and pages of the guide, and

@@ -11,8 +11,8 @@ import (
 	"github.com/ktrdr/ktrdr/internal/term"
 )
 
-const indicatorsHelp = `List the indicators that strategies may use. With a NAME: its parameters with their
-bounds, its outputs, its definition and its warm-up in bars.`
+const indicatorsHelp = `List the indicators that strategies may use. With a NAME, show its
+parameters and their bounds, its outputs, its definition and its warm-up in bars.`
 
 func newIndicators(a *app) *cobra.Command {
 	var names []string

@@ -14,11 +14,12 @@ import (
 )
 
 const leaderboardHelp = `Rank researches: claims first, then by the deflated Sharpe ratio on the test part.
-The Sharpe ratio of every row is deflated by the number of trials on the market today.
-ALPHA is the return per year that the market does not explain: the intercept of a
-regression on buy-and-hold. TRIALS and LOOKS are those of the market today. PRICES are
-imported, made up (by "ktrdr data synth" or the demo), or unknown. "ktrdr help
-research.md" defines each figure.`
+DEFL is the deflated Sharpe ratio: the Sharpe ratio adjusted for the number of trials
+on the market until today, as a probability from 0 to 1. ALPHA is the return per year
+that the market does not explain: the intercept of a regression on buy-and-hold.
+TRIALS and LOOKS are those of the market today. PRICES are imported, made up (by
+"ktrdr data synth" or the demo), or unknown. "ktrdr help research.md" defines each
+figure.`
 
 func newLeaderboard(a *app) *cobra.Command {
 	var q report.LeaderboardQuery

@@ -14,20 +14,20 @@ import (
 	"github.com/ktrdr/ktrdr/train"
 )
 
-const lookaheadHelp = `Check that a strategy uses no future prices. Everything is computed twice: once, and
-again with other prices after some instant. Everything before that instant must be
-identical:
+const lookaheadHelp = `Check that a strategy uses no future prices. Everything is computed twice. The second
+time, the prices after a chosen time are different. Everything before that time must
+be identical:
 
   preparation  inputs, labels and weights of the samples before each part of the split
   signals      the answer of a model at each bar
   fills        trades and equity of a backtest, also within a bar
 
-It runs on a synthetic market, or with --symbol on the first of the library's bars:
-never on the second half, which the holdout is part of. Without --model a network
-that was trained for one epoch is asked.
+It runs on a synthetic market. With --symbol it uses bars of the library, only from the
+first half: the holdout is in the second half. Without --model it uses a network that
+was trained for one epoch.
 
 --plant adds a known error that the check must find, to prove that the check works.
-The exit code is 1 when something looks ahead, planted or not.`
+The exit code is 1 if something uses future prices, planted or not.`
 
 func newCheck(a *app) *cobra.Command {
 	return group("check", "Checks of a strategy", newCheckLookahead(a))
@@ -55,12 +55,12 @@ func newCheckLookahead(a *app) *cobra.Command {
 		Args: exactly(1, "one STRATEGY: its name, or a file"), ValidArgsFunction: a.completeStrategies,
 	}
 	cmd.Flags().StringSliceVar(&f.symbols, "symbol", nil, "check on the library's bars of these `SYMBOLS` (default: a synthetic market)")
-	cmd.Flags().StringVar(&f.timeframe, "timeframe", "", "make longer bars that the library does not have of those of this `TIMEFRAME`")
-	cmd.Flags().IntVar(&f.bars, "bars", lookaheadBars, "how many bars; of the library's at most the first half")
+	cmd.Flags().StringVar(&f.timeframe, "timeframe", "", "make longer bars that the library lacks from bars of this `TIMEFRAME`")
+	cmd.Flags().IntVar(&f.bars, "bars", lookaheadBars, "number of bars; from the library at most the first half")
 	bounded(cmd, "bars", &f.bars, 100, maxLookaheadBars)
-	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "of the synthetic market and of the network")
-	cmd.Flags().StringVar(&f.model, "model", "", "ask the model of this `FILE`")
-	cmd.Flags().StringVar(&f.plant, "plant", "", "plant a `CHEAT`: "+strings.Join(lookahead.Cheats, ", "))
+	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of the synthetic market and of the network")
+	cmd.Flags().StringVar(&f.model, "model", "", "use the model in this `FILE`")
+	cmd.Flags().StringVar(&f.plant, "plant", "", "plant an error that the check must find; `CHEAT`: "+strings.Join(lookahead.Cheats, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("symbol", a.completeSymbols)
 	_ = cmd.RegisterFlagCompletionFunc("timeframe", completeTimeframes)
 	_ = cmd.RegisterFlagCompletionFunc("plant", cobra.FixedCompletions(lookahead.Cheats, cobra.ShellCompDirectiveNoFileComp))

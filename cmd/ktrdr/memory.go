@@ -67,8 +67,8 @@ const memoryShowHelp = `Show one research: its result, its hypothesis, what to t
 
 --conversation shows the conversation with language models instead: the prompt, each
 answer, each tool call and its result, with tokens and costs. Prompts are stored with
-the newest checkpoint of design and assessment. When it is deleted, only the answers
-are left.`
+the newest checkpoint of design and assessment. When that checkpoint is deleted, only
+the answers are left.`
 
 func newMemoryShow(a *app) *cobra.Command {
 	var conversation bool

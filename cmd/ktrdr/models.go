@@ -110,29 +110,29 @@ func (a *app) completeModels(cmd *cobra.Command, args []string, typed string) ([
 	}), cobra.ShellCompDirectiveKeepOrder
 }
 
-const predictHelp = `Show the decisions of a model at the newest closes of a symbol. MODEL is the id of a
-training (or its beginning), the sha256 of a model, or a model file, which is
-uploaded. The bars are those of the server's library.
+const predictHelp = `Show the decisions of a model at the last closes of a symbol before its holdout. MODEL
+is the id of a training (or its beginning), the sha256 of a model, or a model file,
+which is uploaded. The bars are those of the server's library.
 
-The bars end where the holdout of the market begins. --open-holdout shows the
-decisions in the holdout too. That is a look: it is counted, and every later claim on
+The holdout is the newest part of the bars. --open-holdout shows the decisions in the
+holdout too. That is a look: it is counted, and every later claim on
 this market needs stronger evidence. The same model on the same bars is counted once.
 See ` + "`ktrdr data list`" + ` for the markets and their looks.
 
-The last bar is computed twice: at once, and bar by bar as in live trading. Both
-results must be identical.`
+As a check, the last bar is computed twice: in one pass over all bars, and bar by bar
+as in live trading. Both results must be identical.`
 
 func newPredict(a *app) *cobra.Command {
 	var r jobs.PredictionRequest
 	cmd := &cobra.Command{
-		Use: "predict MODEL", Short: "Show the decisions of a model at the newest bars", Long: predictHelp,
+		Use: "predict MODEL", Short: "Show the decisions of a model at the last bars before the holdout", Long: predictHelp,
 		Args: exactly(1, "one MODEL: a training, a sha256 or a file"), ValidArgsFunction: a.completeModels,
 	}
 	f := cmd.Flags()
 	f.StringVar(&r.Symbol, "symbol", "", "`SYMBOL` (default: the one that the model was trained on)")
-	f.IntVar(&r.Last, "last", 5, "how many bars")
+	f.IntVar(&r.Last, "last", 5, "number of bars")
 	bounded(cmd, "last", &r.Last, 1, jobs.MostPredicted)
-	f.BoolVar(&r.OpenHoldout, "open-holdout", false, "read into the holdout; this is counted as a look")
+	f.BoolVar(&r.OpenHoldout, "open-holdout", false, "also show the holdout; this is counted as a look")
 	_ = cmd.RegisterFlagCompletionFunc("symbol", a.completeSymbols)
 	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) (err error) {
 		if r.Model, err = modelFor(ctx, c, args[0]); err != nil {

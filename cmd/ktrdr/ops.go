@@ -24,7 +24,7 @@ type opsFlags struct {
 }
 
 func addSort(cmd *cobra.Command, to *ktrdr.Sort) {
-	cmd.Flags().StringVar((*string)(to), "sort", string(ktrdr.Newest), "`ORDER`: newest, oldest, or ended (ended last first)")
+	cmd.Flags().StringVar((*string)(to), "sort", string(ktrdr.Newest), "`ORDER`: newest, oldest, or ended (most recently ended first)")
 }
 
 func checkSort(s ktrdr.Sort) error {
@@ -55,7 +55,7 @@ func newOpsList(a *app, use string) *cobra.Command {
 	cmd.Flags().StringVar(&f.run, "run", "", "only the researches of this `RUN`")
 	addSort(cmd, &f.sort)
 	cmd.Flags().IntVar(&f.limit, "limit", 50, "largest number of rows")
-	cmd.Flags().BoolVar(&f.all, "all", false, "all of them, page by page")
+	cmd.Flags().BoolVar(&f.all, "all", false, "list all operations, page by page")
 	_ = cmd.RegisterFlagCompletionFunc("parent", a.completeIDs)
 	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error { return a.listOps(ctx, c, f) })
 	return cmd

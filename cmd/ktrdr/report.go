@@ -18,7 +18,7 @@ best of them, failures with the command to continue, deaths of backends and work
 and the money spent on models.
 
 --since says how far back: a duration (12h, 7d), a local time (22:00,
-2026-11-14T22:00), or last: since the latest period of research began.
+2026-11-14T22:00), or "last": since the start of the latest period of research.
 --run shows one run from its start.`
 
 type reportFlags struct {

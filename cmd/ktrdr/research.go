@@ -18,26 +18,26 @@ import (
 )
 
 const researchHelp = `Research a goal: design strategies, train their networks, backtest them on bars
-that they have not seen, and judge what is left after costs. The best finalist of
-each generation is then confirmed once on the holdout. The goal is words: it may name
+that they have not seen, and judge the profit after costs. The best finalist of each
+generation is then tested once on the holdout. The goal is in words: it may name
 symbols, timeframes, indicators and a style. The built-in designer needs no language
 model, costs nothing and learns from earlier trials.
 
 Several symbols ("EURGBP or USDCAD", --symbol given twice) are researched
 together: one network is trained on all of them and trades each with its own
 account. The accounts share the capital equally and are never rebalanced. The
-verdict is on their sum. Several timeframes ("1h and 4h", --timeframe given
-twice): decisions are made at the shortest, and designs may also read the others.
+verdict is on their sum. With several timeframes ("1h and 4h", --timeframe given
+twice) decisions are made at the shortest, and designs may also read the others.
 A symbol or timeframe without bars is refused.
 
-Words of the goal without an effect are listed as "not understood". A goal of which
-nothing is understood is refused; --ignore-unknown starts it anyway. If a goal names
+Words that have no effect are listed as "not understood". If nothing in the goal is
+understood, it is refused; --ignore-unknown starts it anyway. If a goal names
 trend, mean reversion, momentum, breakout, volatility or volume, at least half of the
 designs belong to that family.
 
---count starts several researches, in generations that learn from each other.
---until HH:MM keeps starting generations until that time of day; it survives
-restarts of the server, and running researches finish. ` + "`ktrdr cancel RUN`" + ` ends a
+--count starts several researches, in generations. Each generation learns from the
+earlier ones. --until HH:MM keeps starting generations until that time of day. It
+survives restarts of the server, and running researches finish. ` + "`ktrdr cancel RUN`" + ` ends a
 run sooner.`
 
 type researchFlags struct {
@@ -77,13 +77,13 @@ func newResearch(a *app) *cobra.Command {
 	flags.StringSliceVar(&f.Timeframes, "timeframe", nil,
 		"`TIMEFRAME` of the bars, such as 1h; of several, decisions are made at the shortest")
 	flags.StringVar(&f.Costs, "costs", "", "cost floors of this run in basis points: `SYMBOL=COMMISSION/SLIPPAGE/SPREAD,…`, "+
-		"such as EURUSD=0.5/0.5/1 (default: instruments.yaml, KTRDR_COSTS, else that of the asset class)")
+		"such as EURUSD=0.5/0.5/1 (default: instruments.yaml, then KTRDR_COSTS, then the default of the asset class)")
 	flags.Uint64Var(&f.seed, "seed", 0, "the same seed, goal, bars and memory give the same results (default: made from the id of the run)")
 	flags.StringVar(&f.file, "strategy", "", "`STRATEGY` to research instead of designing one: a file or a name")
-	flags.StringVar(&f.Model, "model", "", "`MODEL` that designs and assesses (default builtin)")
-	flags.BoolVar(&f.BypassGates, "bypass-gates", false, "continue when a gate rejects")
-	flags.BoolVar(&f.ignore, "ignore-unknown", false, "start even if nothing of the goal is understood")
-	flags.BoolVar(&f.Force, "force", false, "wait in the queue if it is full, instead of being refused")
+	flags.StringVar(&f.Model, "model", "", "`MODEL` that designs and assesses (default: KTRDR_MODEL of the backend, else builtin)")
+	flags.BoolVar(&f.BypassGates, "bypass-gates", false, "continue although a gate rejects the strategy")
+	flags.BoolVar(&f.ignore, "ignore-unknown", false, "start even if nothing in the goal is understood")
+	flags.BoolVar(&f.Force, "force", false, "if too many researches are active, wait in the queue instead of being refused")
 	_ = cmd.RegisterFlagCompletionFunc("timeframe", completeTimeframes)
 	return cmd
 }

@@ -22,8 +22,8 @@ of every month, the five deepest drawdowns, and the 95 % interval of the Sharpe 
 --include trades,equity,positions,returns shows a page of these columns too (returns
 are daily and net); --limit and --cursor choose the page.
 
-A research without a claim keeps its figures and daily returns. Its other files are
-computed again on demand. "ktrdr pin ID" keeps them.
+A research that is not a finalist keeps only its figures and daily returns. Its other
+files are computed again on demand. "ktrdr pin ID" keeps them.
 
 A backtest of several symbols shows the figures of the sum and of each symbol. A
 research shows every check of its verdict, or why a gate rejected it, and what to try

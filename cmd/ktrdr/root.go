@@ -80,7 +80,7 @@ func newRoot(a *app) *cobra.Command {
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "print more")
 	f.StringVar(&a.url, "url", "", "`URL` of the server (KTRDR_URL; default "+defaultURL+")")
 	f.StringVar(&a.token, "token", "", "`TOKEN`; other users can see it in the process list, so prefer KTRDR_TOKEN")
-	f.StringVar(&a.ca, "ca", "", "certificate `FILE` that the server's certificate is checked against (KTRDR_CA)")
+	f.StringVar(&a.ca, "ca", "", "`FILE` with the certificate of the authority that signed the server's certificate (KTRDR_CA)")
 	f.StringVar(&a.data, "data", "", "data folder `DIR` (KTRDR_DATA; default: ktrdr in the user's data directory)")
 
 	root.AddCommand(

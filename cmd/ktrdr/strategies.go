@@ -19,7 +19,8 @@ import (
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-const strategiesHelp = `List the strategies that can be named, in the order in which a name is looked up:
+const strategiesHelp = `List the strategies that commands accept by name. If two have the same name, the first
+in this order is used:
 
   a file    NAME.yaml in the folder strategies of the data folder; only the backend on
             that folder has it. The lab gets a copy when the backend starts.
@@ -102,7 +103,7 @@ func newStrategiesShow(a *app) *cobra.Command {
 		Use: "show NAME", Short: "Show the features, size and training time of a strategy",
 		Args: exactly(1, "one NAME, or a file"), ValidArgsFunction: a.completeStrategies,
 	}
-	cmd.Flags().BoolVar(&yaml, "yaml", false, "print it with every default spelled out")
+	cmd.Flags().BoolVar(&yaml, "yaml", false, "print the file with every default written out")
 	storageFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s, err := a.parseNamed(cmd, args[0])

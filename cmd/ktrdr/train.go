@@ -13,18 +13,18 @@ import (
 	"github.com/ktrdr/ktrdr/strategy"
 )
 
-const trainHelp = `Train the network of a strategy. The result of this durable operation is a model and
-its figures on bars that it has not seen. STRATEGY is a file, which is sent to the
-server, or the name of a strategy that the server has (` + "`ktrdr strategies`" + ` lists those that come
-with the program). Bars come from the server's library: see ` + "`ktrdr data`" + `.
+const trainHelp = `Train the network of a strategy. The training survives crashes. Its result is a model
+and the figures of the model on bars that it has not seen. STRATEGY is a file, which is
+sent to the server, or a name (` + "`ktrdr strategies`" + ` lists them). Bars come from the server's
+library: see ` + "`ktrdr data`" + `.
 
 The samples end where the holdout of their market begins. Those bars are reserved for
 confirming strategies. --open-holdout trains on them too. That is a look: it is
 counted, and every later claim on this market needs stronger evidence.
 
-The same strategy, bars and seed give the same model, bit for bit, however often
-the training is stopped, killed and resumed, and on whatever machine. It is counted
-as a trial: see ` + "`ktrdr memory trials`" + `.`
+The same strategy, bars and seed give the same model, bit for bit, on every machine,
+also if the training is killed and resumed. The strategy is counted as a trial: see
+` + "`ktrdr memory trials`" + `.`
 
 func newTrain(a *app) *cobra.Command {
 	var (
@@ -50,9 +50,9 @@ func newTrain(a *app) *cobra.Command {
 	f.StringSliceVar(&r.Symbols, "symbol", nil, "`SYMBOL` to train on instead of the strategy's; several may be given")
 	f.StringSliceVar(&r.Timeframes, "timeframe", nil, "`TIMEFRAME` instead of the strategy's, such as 1h")
 	f.StringVar(&r.StartDate, "start", "", "first `DAY` of the samples, such as 2020-01-01")
-	f.StringVar(&r.EndDate, "end", "", "last `DAY` of the data that is looked at")
+	f.StringVar(&r.EndDate, "end", "", "last `DAY` of the data")
 	f.Uint64Var(&seed, "seed", 1, "another seed gives another model")
-	f.BoolVar(&r.OpenHoldout, "open-holdout", false, "train on the bars of the holdout too; it is counted as a look")
+	f.BoolVar(&r.OpenHoldout, "open-holdout", false, "also train on the holdout; this is counted as a look")
 	start.add(cmd, "follow it to its end")
 	return cmd
 }

@@ -9,7 +9,7 @@ import (
 )
 
 const validateHelp = `Check strategy files. Each problem is printed with file, line and column. "-" reads
-standard input. A warning is about something that is allowed but probably not meant.
+standard input. A warning means: allowed, but probably a mistake.
 The exit code is 1 when a strategy is not valid, and 2 when a file cannot be read.`
 
 func newValidate(a *app) *cobra.Command {

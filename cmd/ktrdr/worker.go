@@ -25,15 +25,18 @@ import (
 	"github.com/ktrdr/ktrdr/worker"
 )
 
-const workerHelp = `Start a worker. It needs the URL of the backend and a token, nothing else. While the
-backend is away it goes on computing, and delivers later. Ctrl-C or SIGTERM stops it
-gracefully: it saves checkpoints and gives its operations back.
+const workerHelp = `Start a worker. It needs the URL of the backend and a token, nothing else:
 
-KTRDR_KERNEL chooses the arithmetic of networks. Every worker computes the same bits,
-with any kernel.
+  ktrdr token create NAME --scope worker                      # where the backend runs
+  KTRDR_TOKEN=ktrdr_… ktrdr worker --url https://HOST:PORT    # on the new machine
 
-Results that are not delivered yet are in the folder of the worker (--data). A new
-worker on the same folder delivers the results of a dead one.`
+If the backend cannot be reached, the worker continues to compute and delivers later.
+Ctrl-C or SIGTERM stops it gracefully: it saves checkpoints and gives its operations
+back. Results that are not delivered yet are in the folder of the worker (--data). If a
+worker died, a new worker on the same folder delivers them.
+
+KTRDR_KERNEL chooses the CPU instructions for networks: avx512, avx2, portable or
+reference. Results are the same bits with each of them.`
 
 type workerFlags struct {
 	types     []string
@@ -49,11 +52,11 @@ func newWorker(a *app) *cobra.Command {
 		Use: "worker", Short: "Start a worker process", Long: workerHelp, Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.work(cmd.Context(), f) },
 	}
-	cmd.Flags().StringSliceVar(&f.types, "types", nil, "operation `TYPES` to run (default: all that this build can)")
-	cmd.Flags().IntVar(&f.slots, "slots", 1, "operations run at once")
-	cmd.Flags().StringVar(&f.name, "name", "", "`NAME`, for people")
+	cmd.Flags().StringSliceVar(&f.types, "types", nil, "operation `TYPES` to run, such as training (default: all that this binary can run)")
+	cmd.Flags().IntVar(&f.slots, "slots", 1, "number of operations at once")
+	cmd.Flags().StringVar(&f.name, "name", "", "`NAME` of the worker in tables and logs")
 	cmd.Flags().StringVar(&f.tokenFile, "token-file", "", "`FILE` that holds the token")
-	cmd.Flags().DurationVar(&f.interval, "checkpoint-interval", 0, "between periodic checkpoints (default: as the backend says)")
+	cmd.Flags().DurationVar(&f.interval, "checkpoint-interval", 0, "time between periodic checkpoints (default: the setting of the backend)")
 	notZero(cmd.Flags(), "checkpoint-interval")
 	return cmd
 }

@@ -187,7 +187,7 @@ func points(b *market.Bars) string {
 	if !pair.MatchString(b.Symbol) || b.Len() == 0 || b.Close[b.Len()-1] <= many {
 		return ""
 	}
-	return fmt.Sprintf("the last price is %v: if prices are points, import it again with --divide 100000 (1000 for the yen)",
+	return fmt.Sprintf("the last price is %v: if prices are points, import it again with --replace --divide 100000 (1000 for the yen)",
 		b.Close[b.Len()-1])
 }
 

@@ -83,7 +83,8 @@ func (c *Config) ownSettings() []Setting {
 			setBool(&c.Engine.NoAutoResume, false),
 		},
 		{
-			"orphan_timeout_seconds", "ORPHAN_TIMEOUT_SECONDS", "", "SECONDS", "60", "seconds without a heartbeat after which a worker counts as dead",
+			"orphan_timeout_seconds", "ORPHAN_TIMEOUT_SECONDS", "", "SECONDS", "60",
+			"seconds without a heartbeat after which a worker counts as dead",
 			setSeconds(&c.Engine.OrphanTimeout),
 		},
 		{
@@ -102,7 +103,8 @@ func (c *Config) ownSettings() []Setting {
 		},
 		{"event_retention_days", "EVENT_RETENTION_DAYS", "", "DAYS", "90", "age at which events are deleted", setDays(&c.Engine.EventRetention)},
 		{
-			"compact", "KTRDR_COMPACT", "", "bool", "true", "researches that are neither finalists nor pinned keep only figures; files are computed again on demand",
+			"compact", "KTRDR_COMPACT", "", "bool", "true",
+			"researches that are neither finalists nor pinned keep only figures; files are computed again on demand",
 			setBool(&c.Engine.NoCompaction, false),
 		},
 		{"disk_reserve_mb", "KTRDR_DISK_RESERVE_MB", "", "MB", "1024", "free disk below which new work is refused; 0: no reserve", c.setReserve},
@@ -110,7 +112,10 @@ func (c *Config) ownSettings() []Setting {
 			"checkpointing.backend", "CHECKPOINTING_BACKEND", "", "NAME", "",
 			"store of /threads: memory, sqlite or postgres (default: the main store)", c.setThreads,
 		},
-		{"checkpointing.path", "CHECKPOINTING_PATH", "", "FILE|URL", "", "database of the checkpointing backend: a file or a URL", setText(&c.Threads.Path)},
+		{
+			"checkpointing.path", "CHECKPOINTING_PATH", "", "FILE|URL", "",
+			"database of the checkpointing backend: a file or a URL", setText(&c.Threads.Path),
+		},
 		{
 			"checkpointing.auto_checkpoint", "AUTO_CHECKPOINT", "", "bool", "true", "checkpoint periodically by time",
 			setBool(&c.NoAutoCheckpoint, false),
